@@ -1,0 +1,146 @@
+// Package llm is the boundary to language models: one request shape, one
+// streaming response shape and one error type for every vendor. The packages
+// below it speak the vendors' wire protocols.
+//
+// Retries are not done here: whoever calls classifies the [APIError] and asks
+// again.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Client asks one model provider.
+type Client interface {
+	// Stream sends the request and calls sink, in order and on the calling
+	// goroutine, for every piece of the answer as it arrives. It returns the
+	// whole answer; when it returns an error, Usage of the response holds what
+	// the provider had reported until then. Errors of the provider or of the
+	// way to it are *APIError; a cancelled ctx gives an error wrapping ctx's
+	// cause.
+	Stream(ctx context.Context, req Request, sink func(Delta)) (Response, error)
+}
+
+// Request is one call of a model. The stable prefix (system, tools, all but
+// the last messages) is marked for prompt caching where the vendor has it.
+type Request struct {
+	Model     string // the vendor's model id
+	System    string
+	Messages  []Message
+	Tools     []Tool
+	MaxTokens int // output allowance
+}
+
+// Role says who speaks.
+type Role string
+
+// The roles of a conversation. Tool results travel in user messages.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// Message is one entry of a conversation.
+type Message struct {
+	Role   Role    `json:"role"`
+	Blocks []Block `json:"blocks"`
+}
+
+// Text returns a message of one text block.
+func Text(role Role, text string) Message {
+	return Message{Role: role, Blocks: []Block{{Type: TextBlock, Text: text}}}
+}
+
+// BlockType tells which fields of a block are set.
+type BlockType string
+
+// The kinds of block.
+const (
+	TextBlock       BlockType = "text"        // Text
+	ReasoningBlock  BlockType = "reasoning"   // Text, Signature
+	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input
+	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError
+)
+
+// Block is a piece of a message.
+type Block struct {
+	Type       BlockType       `json:"type"`
+	Text       string          `json:"text,omitempty"`
+	Signature  string          `json:"signature,omitempty"` // the vendor's, given back unchanged
+	ToolCallID string          `json:"tool_call_id,omitempty"`
+	ToolName   string          `json:"tool_name,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"` // as the model wrote it; may be invalid JSON
+	IsError    bool            `json:"is_error,omitempty"`
+}
+
+// Tool is a function offered to the model.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"` // JSON Schema of an object
+}
+
+// Delta is a piece of an answer that just arrived.
+type Delta struct {
+	Type BlockType // TextBlock or ReasoningBlock; ToolUseBlock when a call begins
+	Text string    // the new text, or the tool's name
+}
+
+// StopReason says why the model stopped.
+type StopReason string
+
+// The stop reasons, vendor-neutral.
+const (
+	StopEnd       StopReason = "end"
+	StopToolUse   StopReason = "tool_use"
+	StopMaxTokens StopReason = "max_tokens"
+	StopRefusal   StopReason = "refusal"
+	StopOther     StopReason = "other"
+)
+
+// Response is a whole answer.
+type Response struct {
+	Model      string // as the provider reports it
+	Blocks     []Block
+	StopReason StopReason
+	Usage      Usage
+}
+
+// Usage is what the provider reports; the four numbers do not overlap.
+type Usage struct {
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
+	// Reported is false when the provider said nothing, so that the caller must
+	// assume the worst.
+	Reported bool `json:"reported"`
+}
+
+// ContextTokens is what the call and its answer occupy of the context window.
+func (u Usage) ContextTokens() int64 {
+	return u.InputTokens + u.OutputTokens + u.CacheReadTokens + u.CacheWriteTokens
+}
+
+// APIError is a failed call.
+type APIError struct {
+	Status     int           // HTTP status; 0 when there was no answer
+	Type       string        // the vendor's error type, for example "rate_limit_error"
+	Code       string        // the vendor's error code, where it has one
+	Message    string        // the vendor's words, or what happened on the way
+	RetryAfter time.Duration // what the provider asked for; 0 when it did not
+	MidStream  bool          // the answer had begun
+	Err        error         // the cause on the way, if any
+}
+
+func (e *APIError) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("model provider: %s", e.Message)
+	}
+	return fmt.Sprintf("model provider: HTTP %d %s: %s", e.Status, e.Type, e.Message)
+}
+
+func (e *APIError) Unwrap() error { return e.Err }

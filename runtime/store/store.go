@@ -1,0 +1,214 @@
+// Package store holds what is shared between processes about threads: the
+// registry (one row a thread) and the budget ledger (one row a thread). It is
+// the only package whose implementations contain SQL about threads.
+//
+// A stored row is the truth; whatever a process remembers about a thread is a
+// cache of it. Every change is one guarded statement: it names the state it
+// leaves, and when somebody else was first it changes nothing and says so
+// ([thread.ErrSettled]).
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Registry keeps the rows of threads.
+type Registry interface {
+	// Register inserts a thread in state created and thereby decides its id: the
+	// first of the candidates of n.Directive and n.Now (n.ID, when that is set)
+	// that is not taken. In the same transaction it counts the spawn against the
+	// parent. Claim is called with the candidate before the row becomes visible
+	// and takes what belongs to the id outside the database (folder and lock);
+	// when it returns ErrTaken the next candidate is tried, any other error
+	// aborts. With a RequestKey that already names a thread, that thread is
+	// returned with created=false and nothing changes.
+	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
+	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
+	Get(ctx context.Context, id thread.ID) (thread.Record, error)
+	// GetMany returns the rows that exist, keyed by id.
+	GetMany(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error)
+	// ByRequestKey returns the thread a key names, or thread.ErrNotFound.
+	ByRequestKey(ctx context.Context, key string) (thread.Record, error)
+	// List returns a page of rows, newest first, and the cursor of the next page
+	// (empty at the end).
+	List(ctx context.Context, f Filter) (rows []thread.Record, next string, err error)
+	// Descendants returns every thread below id, children before grandchildren.
+	Descendants(ctx context.Context, id thread.ID) ([]thread.Record, error)
+	// SetProcess records pid and host of the process that was started for a
+	// thread that is not terminal.
+	SetProcess(ctx context.Context, id thread.ID, pid int, host string) error
+	// Apply makes one legal change of state and returns the row after it. It
+	// returns an error wrapping thread.ErrSettled when the row was not in a state
+	// the change may leave, and thread.ErrNotFound when there is no row.
+	Apply(ctx context.Context, c Change) (thread.Record, error)
+	// RecordCost stores the cost so far of a running thread (absolute values, so
+	// that a repeat changes nothing).
+	RecordCost(ctx context.Context, id thread.ID, c thread.Cost, contextTokens int64) error
+	// RequestCancel marks the thread and every descendant that is not terminal,
+	// in one transaction, and returns those rows. The first request's time stays.
+	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
+	// Changes sends a value soon after any process committed a change. Values are
+	// coalesced: a receiver must look at the rows again, and must also look
+	// before its first wait. The channel is closed when ctx ends.
+	Changes(ctx context.Context) <-chan struct{}
+	Close() error
+}
+
+// NewThread is what Register stores.
+type NewThread struct {
+	ID         thread.ID // set for tool runs (UUID); empty for directives
+	Kind       thread.Kind
+	Directive  string
+	Name       string
+	ParentID   thread.ID
+	MaxSpawns  int // the parent's limit, when ParentID is set
+	Model      string
+	RequestKey string
+	Now        time.Time
+}
+
+// Filter selects rows for List.
+type Filter struct {
+	States    []thread.State // empty: all
+	Directive string
+	ParentID  thread.ID
+	Text      string // substring of id, name or directive
+	Limit     int    // rows a page; at most MaxPage, DefaultPage when 0
+	Cursor    string // next of the previous page
+}
+
+// Page sizes of List.
+const (
+	DefaultPage = 50
+	MaxPage     = 500
+)
+
+// Change is one legal change of a thread's state. It can only be made by the
+// constructors below.
+type Change struct {
+	id      thread.ID
+	to      thread.State
+	outcome *thread.Outcome
+	cost    *thread.Cost
+	pid     int
+	host    string
+	at      time.Time
+}
+
+// Claimed moves created → running, for the process that will run the thread.
+// It is refused when a cancel is on record.
+func Claimed(id thread.ID, pid int, host string, at time.Time) Change {
+	return Change{id: id, to: thread.Running, pid: pid, host: host, at: at}
+}
+
+// Finished moves a thread to the state of its outcome, which must be terminal.
+// Cost may be nil to keep what is recorded.
+func Finished(id thread.ID, o thread.Outcome, cost *thread.Cost, at time.Time) (Change, error) {
+	if !o.State.Terminal() {
+		return Change{}, fmt.Errorf("outcome of %s has state %q, which is not terminal", id, o.State)
+	}
+	return Change{id: id, to: o.State, outcome: &o, cost: cost, at: at}, nil
+}
+
+// The parts of a change, for implementations of Registry.
+func (c Change) ID() thread.ID            { return c.id }
+func (c Change) To() thread.State         { return c.to }
+func (c Change) Outcome() *thread.Outcome { return c.outcome }
+func (c Change) Cost() *thread.Cost       { return c.cost }
+func (c Change) Process() (int, string)   { return c.pid, c.host }
+func (c Change) At() time.Time            { return c.at }
+
+// Ledger keeps the money. See the spec of budget: max, actual, reserved.
+// All amounts are micro-dollars; every method is one immediate transaction.
+type Ledger interface {
+	// OpenRoot gives a root thread its budget. Repeating it changes nothing.
+	OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micros, at time.Time) error
+	// Reserve takes amount for child out of what parent has left, or returns an
+	// *InsufficientError. The parent must have an active row (ErrNoBudget).
+	Reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
+	// Report records what the thread itself has spent in total so far (not a
+	// difference), which is added to its actual. A lower total than recorded is
+	// ignored.
+	Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error
+	// Settle ends a thread's budget: adds its actual to the parent's exactly once
+	// and frees its reservation. Reservations of children that are still active
+	// move up to its parent. Repeating it changes nothing; an id without a row
+	// is not an error, since a thread may die before it had a budget.
+	Settle(ctx context.Context, id thread.ID, at time.Time) error
+	// Budget returns a row, or an error wrapping ErrNoBudget.
+	Budget(ctx context.Context, id thread.ID) (Budget, error)
+	// Tree sums the budgets of a thread and all below it.
+	Tree(ctx context.Context, id thread.ID) (TreeSpend, error)
+}
+
+// Budget is a ledger row.
+type Budget struct {
+	ThreadID  thread.ID
+	ParentID  thread.ID
+	MaxSpend  thread.Micros
+	Reserved  thread.Micros // sum of the reservations of active children
+	Actual    thread.Micros // own spend and what finished children cascaded
+	Own       thread.Micros
+	Active    bool
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Remaining is what the thread may still spend or reserve.
+func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Reserved }
+
+// TreeSpend sums a tree of budgets.
+type TreeSpend struct {
+	Actual   thread.Micros // spent in the whole tree
+	Reserved thread.Micros // still reserved by active threads below
+	Threads  int
+	Active   int
+}
+
+// Facts about the store.
+var (
+	// ErrTaken: a claim function says the candidate id is in use.
+	ErrTaken = errors.New("thread id is taken")
+	// ErrKeyReused: a request key names a thread of another directive.
+	ErrKeyReused = errors.New("request_key already names a thread of another item")
+	// ErrNoBudget: the ledger has no active row for the thread.
+	ErrNoBudget = errors.New("thread has no active budget")
+	// ErrParentGone: the parent is not running, so it cannot spawn.
+	ErrParentGone = errors.New("parent thread is not running")
+	// ErrTooNew: the database was written by a newer version of rye-mcp.
+	ErrTooNew = errors.New("thread database was written by a newer rye-mcp")
+	// ErrBadCursor: a cursor that List did not give out.
+	ErrBadCursor = errors.New("not a cursor of this list")
+)
+
+// InsufficientError says by how much a reservation does not fit.
+type InsufficientError struct {
+	Parent    thread.ID
+	Requested thread.Micros
+	Remaining thread.Micros
+}
+
+func (e *InsufficientError) Error() string {
+	return fmt.Sprintf("thread %s has %s left, %s was asked for", e.Parent, e.Remaining, e.Requested)
+}
+
+// SpawnsError says that a parent may start no more children.
+type SpawnsError struct {
+	Parent thread.ID
+	Max    int
+}
+
+func (e *SpawnsError) Error() string {
+	return fmt.Sprintf("thread %s may start %d children and has started them", e.Parent, e.Max)
+}
+
+// Store is both halves; one value serves one project's state folder.
+type Store interface {
+	Registry
+	Ledger
+}

@@ -1,0 +1,39 @@
+package thread
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Causes of a stop, read with context.Cause.
+var (
+	// ErrCancelled: somebody asked for the thread to stop.
+	ErrCancelled = errors.New("cancelled")
+	// ErrShutdown: the process was asked to end without a cancel on record.
+	ErrShutdown = errors.New("process asked to shut down")
+)
+
+// Facts about threads.
+var (
+	// ErrNotFound: no thread has that id.
+	ErrNotFound = errors.New("no such thread")
+	// ErrSettled: the guarded change found the thread in another state, because
+	// somebody else settled it first.
+	ErrSettled = errors.New("thread is already settled")
+	// ErrDied: the thread's process is gone and the thread had not finished.
+	ErrDied = errors.New("thread process died")
+	// ErrRunnerExists: another process holds the lock of the thread's folder.
+	ErrRunnerExists = errors.New("thread already has a runner")
+)
+
+// LimitError says which limit ended a thread.
+type LimitError struct {
+	Code  string // turns_exceeded, tokens_exceeded, spend_exceeded, duration_exceeded
+	Value string // what was reached, in the limit's unit
+	Max   string // what was allowed
+}
+
+// Error has the form the specification fixes.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("Limit exceeded: %s (%s/%s)", e.Code, e.Value, e.Max)
+}

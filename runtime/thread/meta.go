@@ -1,0 +1,45 @@
+package thread
+
+import "time"
+
+// Meta is the content of a thread's thread.json: everything its process needs
+// to run it again from disk, and everything a reader needs to know about it
+// without the registry. The file is canonical JSON with an Ed25519 signature
+// in "_signature" when the user has a signing key.
+type Meta struct {
+	Version       int            `json:"version"`
+	ThreadID      ID             `json:"thread_id"`
+	Kind          Kind           `json:"kind"`
+	Directive     string         `json:"directive"`
+	DirectivePath string         `json:"directive_path"` // where it was found
+	DirectiveHash string         `json:"directive_hash"` // SHA-256 of the file, hex
+	Space         string         `json:"space"`
+	ParentID      ID             `json:"parent_id,omitempty"`
+	Status        State          `json:"status"`
+	CreatedAt     time.Time      `json:"created_at"`
+	UpdatedAt     time.Time      `json:"updated_at"`
+	Model         string         `json:"model"` // "provider/model"
+	Inputs        map[string]any `json:"inputs"`
+	Limits        Limits         `json:"limits"`
+	Capabilities  []string       `json:"capabilities"`
+	// Ceiling holds the capability sets of every ancestor, nearest first: a call
+	// passes when Capabilities and each of them allow it.
+	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`
+	ContinuationOf ID              `json:"continuation_of,omitempty"`
+	ChainRootID    ID              `json:"chain_root_id,omitempty"`
+	Cost           Cost            `json:"cost"`
+	Outcome        *Outcome        `json:"outcome,omitempty"`
+	Transcript     *TranscriptHead `json:"transcript,omitempty"`
+	Warnings       []string        `json:"warnings,omitempty"`
+}
+
+// MetaVersion is the version of thread.json this binary writes.
+const MetaVersion = 1
+
+// TranscriptHead fixes the length of a finished transcript, so that one cut
+// short or stripped of its checkpoints does not verify.
+type TranscriptHead struct {
+	Checkpoints int    `json:"checkpoints"`
+	Bytes       int64  `json:"bytes"`
+	Hash        string `json:"hash"` // SHA-256 of all bytes, hex
+}

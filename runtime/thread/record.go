@@ -1,0 +1,62 @@
+package thread
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Record is a thread's registry row: the truth about it that every process
+// shares. Times are UTC with millisecond precision; zero means not yet.
+type Record struct {
+	ThreadID             ID
+	Kind                 Kind
+	Directive            string // item id of the directive, or of the tool for a tool run
+	Name                 string // for people; set from the first words of the prompt when not given
+	ParentID             ID     // empty for a root
+	Status               State
+	PID                  int // of the thread's process; 0 until it has started
+	Host                 string
+	Model                string // "provider/model"
+	ContinuationOf       ID
+	ContinuationThreadID ID
+	ChainRootID          ID
+	Outcome              *Outcome // the result column; nil until terminal
+	Cost                 Cost
+	SpawnCount           int
+	TokenCount           int64 // tokens in the context at the last report
+	RequestKey           string
+	Metadata             json.RawMessage // free-form JSON object
+	CancelRequestedAt    time.Time
+	CreatedAt            time.Time
+	UpdatedAt            time.Time
+	CompletedAt          time.Time
+	LastUsed             time.Time
+}
+
+// Kind tells what a registered run executes.
+type Kind string
+
+// The kinds of run.
+const (
+	KindDirective Kind = "directive"
+	KindTool      Kind = "tool"
+)
+
+// Outcome is how a thread ended. It is decided in one place, written to the
+// transcript first and then applied to ledger, registry and thread.json.
+type Outcome struct {
+	State    State           `json:"status"`
+	Result   string          `json:"result,omitempty"`  // final text
+	Outputs  map[string]any  `json:"outputs,omitempty"` // what directive_return gave
+	Data     json.RawMessage `json:"data,omitempty"`    // what a tool run returned
+	Error    *Problem        `json:"error,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// Problem says why a thread did not complete.
+type Problem struct {
+	Code    string `json:"code" jsonschema:"stable code of the failure"`
+	Message string `json:"message" jsonschema:"what went wrong"`
+	Doing   string `json:"doing,omitempty" jsonschema:"what the thread was doing when it happened"`
+	Signal  string `json:"signal,omitempty" jsonschema:"signal that ended the process, where it is known"`
+}

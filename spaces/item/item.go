@@ -1,0 +1,172 @@
+// Package item holds the words of the spaces: kinds of item, item ids, and the
+// metadata of directives, tools and knowledge as Go types. Reading them from
+// bytes is package parse, finding them is package resolve.
+package item
+
+// Kind is a type of item.
+type Kind string
+
+// The kinds. Their folders below a space are [Kind.Dir].
+const (
+	Directive Kind = "directive"
+	Tool      Kind = "tool"
+	Knowledge Kind = "knowledge"
+)
+
+// Kinds lists them in the order a bare id is looked up.
+func Kinds() []Kind { return []Kind{Directive, Tool, Knowledge} }
+
+// Space is one of the places items live.
+type Space string
+
+// The spaces, in order of precedence.
+const (
+	Project Space = "project"
+	User    Space = "user"
+	System  Space = "system"
+)
+
+// Spaces lists them, first match wins.
+func Spaces() []Space { return []Space{Project, User, System} }
+
+// DirectiveDoc is a parsed directive.
+type DirectiveDoc struct {
+	Name        string
+	Version     string
+	Extends     string
+	Description string
+	Category    string
+	Author      string
+	Model       ModelChoice
+	Limits      LimitSet
+	Permissions Permissions
+	Hooks       []Hook
+	Context     Context
+	Inputs      []Input
+	Outputs     []Output
+	Success     string // prose of <outputs><success>
+	Failure     string // prose of <outputs><failure>
+	// ContinuationDirective is the item id of the prompt for a successor.
+	ContinuationDirective string
+	// Body is the prompt: the text after the block, or the <process> that stands
+	// inside it, with placeholders still in place.
+	Body string
+	// Title is the first heading before the block, and Prose the text under it.
+	Title string
+	Prose string
+}
+
+// ModelChoice is the <model> element.
+type ModelChoice struct {
+	Tier     string
+	ID       string
+	Fallback string
+}
+
+// LimitSet is a partial set of limits, keyed by canonical name: turns, tokens,
+// spend, duration_seconds, spawns, depth. Spend is in dollars.
+type LimitSet map[string]float64
+
+// LimitNames lists the canonical names. Each may also be spelled with max_ in
+// front.
+func LimitNames() []string {
+	return []string{"turns", "tokens", "spend", "duration_seconds", "spawns", "depth"}
+}
+
+// Permissions is the <permissions> element.
+type Permissions struct {
+	Declared bool // the element stands in the file, even when it is empty
+	// Capabilities are patterns in full form: rye.execute.tool.rye.file-system.*
+	Capabilities []string
+	Acknowledged []Acknowledgement
+}
+
+// Acknowledgement accepts a risk tier.
+type Acknowledgement struct {
+	Risk   string
+	Reason string
+}
+
+// Hook is a hook of a directive as written; package hook gives it meaning.
+type Hook struct {
+	ID          string
+	Event       string
+	Position    string
+	Wrap        *bool
+	Description string
+	Conditions  []Condition
+	When        string // the short form's expression
+	Actions     []Action
+	Line        int
+}
+
+// Condition is a <condition path op value/>.
+type Condition struct {
+	Path  string
+	Op    string
+	Value any // typed: bool, int64, float64 or string
+}
+
+// Action is what a hook does.
+type Action struct {
+	Primary    string
+	ItemType   string
+	ItemID     string
+	SetExtends string
+	Params     map[string]any
+}
+
+// Context is the <context> element: knowledge ids by position.
+type Context struct {
+	System   []string
+	Before   []string
+	After    []string
+	Suppress []string
+}
+
+// Input is a declared input of a directive.
+type Input struct {
+	Name        string
+	Type        string // string, integer, number, boolean, array, object
+	Required    bool
+	Default     any // typed like Type; nil when there is none
+	Description string
+	Enum        []string
+}
+
+// Output is a declared output of a directive.
+type Output struct {
+	Name        string
+	Type        string // as Input; "" accepts anything
+	Required    bool
+	Description string
+}
+
+// KnowledgeDoc is a parsed knowledge entry.
+type KnowledgeDoc struct {
+	Name        string
+	Title       string
+	Category    string
+	Version     string
+	Author      string
+	Description string
+	EntryType   string
+	Tags        []string
+	References  []string
+	Extends     []string
+	UsedBy      []string
+	CreatedAt   string
+	Metadata    map[string]any // every key of the metadata block
+	Body        string         // without metadata and signature
+}
+
+// ToolDoc is the metadata of a tool file.
+type ToolDoc struct {
+	Version     string
+	ToolType    string
+	ExecutorID  string
+	Category    string
+	Description string
+	Schema      map[string]any // nil when there is none
+	Metadata    map[string]any
+}

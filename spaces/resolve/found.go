@@ -1,0 +1,69 @@
+// Package resolve finds items: for an id it looks in the project, the user and
+// the system space, in that order, and the first match wins.
+package resolve
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// Roots are the three spaces. Project and User are the directories that hold
+// the .ai folder; an empty one has no such space. System is the content of the
+// embedded .ai folder.
+type Roots struct {
+	Project string
+	User    string
+	System  fs.FS
+}
+
+// Entry is an item that exists in a space, without its content.
+type Entry struct {
+	Kind    item.Kind
+	ID      string
+	Space   item.Space
+	Path    string // absolute; "system:" and the path in the binary for the system space
+	Ext     string // with the dot
+	Size    int64
+	ModTime time.Time // zero in the system space
+}
+
+// Found is a resolved item.
+type Found struct {
+	Entry
+	Content []byte
+	Hash    string  // SHA-256 of Content, hex
+	Shadows []Entry // the items of lower precedence with the same kind and id
+}
+
+// NotFoundError says that no space has the item.
+type NotFoundError struct {
+	Kind    item.Kind // empty when any kind was asked for
+	ID      string
+	Nearest []string // ids that look alike, best first
+}
+
+func (e *NotFoundError) Error() string {
+	kind := string(e.Kind)
+	if kind == "" {
+		kind = "item"
+	}
+	return fmt.Sprintf("no %s %q in the project, user or system space", kind, e.ID)
+}
+
+// AmbiguousError says that a bare id names items of several kinds.
+type AmbiguousError struct {
+	ID    string
+	Kinds []item.Kind
+}
+
+func (e *AmbiguousError) Error() string {
+	names := make([]string, len(e.Kinds))
+	for i, k := range e.Kinds {
+		names[i] = string(k)
+	}
+	return fmt.Sprintf("%q is a %s; name the item type", e.ID, strings.Join(names, " and a "))
+}

@@ -1,0 +1,91 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code is a stable code of a failure. Programs may switch on it; codes are
+// added, never renamed.
+type Code string
+
+// The closed list of codes.
+const (
+	CodeBadArguments     Code = "bad_arguments"       // arguments do not fit the schema
+	CodeBadID            Code = "bad_id"              // an id that cannot name an item or thread
+	CodeNotFound         Code = "not_found"           // no such item or thread
+	CodeAmbiguous        Code = "ambiguous"           // more than one item has that id
+	CodeInvalidItem      Code = "invalid_item"        // an item that does not parse
+	CodeInvalidConfig    Code = "invalid_config"      // a configuration file that does not load
+	CodeInvalidInputs    Code = "invalid_inputs"      // inputs of a directive: missing, mistyped, undeclared
+	CodeInvalidLimits    Code = "invalid_limits"      // unknown limit or bad value
+	CodeInvalidQuery     Code = "invalid_query"       // a search query that does not parse
+	CodeUnsupported      Code = "unsupported"         // a combination the runtime refuses
+	CodePermissionDenied Code = "permission_denied"   // a capability is missing
+	CodeDepthExhausted   Code = "depth_exhausted"     // no deeper child allowed
+	CodeSpawnsExhausted  Code = "spawns_exhausted"    // no more children allowed
+	CodeBudgetExhausted  Code = "budget_insufficient" // the reservation does not fit
+	CodeParentGone       Code = "parent_gone"         // the named parent cannot spawn
+	CodeNoProvider       Code = "no_provider"         // no model provider is usable
+	CodeUnpriced         Code = "unpriced_model"      // a spend limit needs a price
+	CodeNoKey            Code = "no_signing_key"      // signing needs a key
+	CodeRequestKeyReused Code = "request_key_reused"  // the key names other work
+	CodeOutsideProject   Code = "outside_project"     // a path leaves the project
+	CodeStaleLine        Code = "stale_line_id"       // the file changed since it was read
+	CodeToolFailed       Code = "tool_failed"         // the tool ran and failed
+	CodeTimeout          Code = "timeout"             // the tool's own time ran out
+	CodeCancelled        Code = "cancelled"           // the call was cancelled
+	CodeNoProject        Code = "no_project"          // no project could be determined
+	CodeInternal         Code = "internal"            // a failure of rye-mcp itself
+)
+
+// Fault is a failure told to a model: what was wrong, what is valid, what to
+// call next. Every other error becomes one at the edge through [AsFault].
+type Fault struct {
+	Code    Code
+	Message string         // what was wrong, and what is valid
+	Hint    string         // what to call next; may be empty
+	Details map[string]any // code-specific: nearest_ids, valid_limits, declared_inputs, …
+	Err     error          // the cause, for Go callers; never shown
+}
+
+// Faultf makes a fault without details.
+func Faultf(code Code, format string, args ...any) *Fault {
+	err := fmt.Errorf(format, args...)
+	return &Fault{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint adds what to call next.
+func (f *Fault) WithHint(format string, args ...any) *Fault {
+	f.Hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+// With adds a detail.
+func (f *Fault) With(key string, value any) *Fault {
+	if f.Details == nil {
+		f.Details = make(map[string]any)
+	}
+	f.Details[key] = value
+	return f
+}
+
+func (f *Fault) Error() string { return f.Message }
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Body is the failure object of the result shapes: success, code, error, hint
+// and the details.
+func (f *Fault) Body() map[string]any {
+	body := make(map[string]any, len(f.Details)+4)
+	for k, v := range f.Details {
+		body[k] = v
+	}
+	body["success"] = false
+	body["code"] = f.Code
+	body["error"] = f.Message
+	if f.Hint != "" {
+		body["hint"] = f.Hint
+	}
+	return body
+}

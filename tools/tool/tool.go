@@ -1,0 +1,35 @@
+// Package tool defines what a tool is: a definition that a model can read, and
+// a call that takes and gives JSON. Built-in tools are made with [New] from a
+// Go function, so that schema and decoding come from the same types.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Tool is something that can be executed by item id.
+type Tool interface {
+	Definition() Definition
+	// Call runs the tool. Args is a JSON object that has been validated against
+	// the schema. What a model did wrong comes back as a *Fault; any other error
+	// is a failure of the tool. The result must marshal to JSON.
+	Call(ctx context.Context, env Env, args json.RawMessage) (any, error)
+}
+
+// Definition describes a tool to models and to the palette.
+type Definition struct {
+	ID          string          // item id, for example rye/file-system/read
+	Description string          // for a model
+	Schema      json.RawMessage // JSON Schema of the parameters: an object, closed
+	ReadOnly    bool            // changes nothing
+}
+
+// Env is where and for whom a tool runs. It carries no secrets.
+type Env struct {
+	Project  string    // absolute path of the project
+	ThreadID thread.ID // empty outside threads
+	TempDir  string    // for files the tool leaves to the reader; empty: os.TempDir
+}

@@ -22,11 +22,14 @@ type Registry interface {
 	// Register inserts a thread in state created and thereby decides its id: the
 	// first of the candidates of n.Directive and n.Now (n.ID, when that is set)
 	// that is not taken. In the same transaction it counts the spawn against the
-	// parent. Claim is called with the candidate before the row becomes visible
-	// and takes what belongs to the id outside the database (folder and lock);
-	// when it returns ErrTaken the next candidate is tried, any other error
-	// aborts. With a RequestKey that already names a thread, that thread is
-	// returned with created=false and nothing changes.
+	// parent, which must be running and not asked to stop (ErrParentGone) and
+	// below its limit (*SpawnsError). Claim is called with the candidate before
+	// the row becomes visible and takes what belongs to the id outside the
+	// database (folder and lock); when it returns ErrTaken the next candidate is
+	// tried, any other error aborts. It runs last and under the write lock, so it
+	// must be quick and not write to the store; a caller who gets an error after
+	// it succeeded lets go of what it took. With a RequestKey that already names
+	// a thread, that thread is returned with created=false and nothing changes.
 	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
 	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
 	Get(ctx context.Context, id thread.ID) (thread.Record, error)
@@ -77,7 +80,7 @@ type Filter struct {
 	States    []thread.State // empty: all
 	Directive string
 	ParentID  thread.ID
-	Text      string // substring of id, name or directive
+	Text      string // substring of id, name or directive; ASCII letters match in either case
 	Limit     int    // rows a page; at most MaxPage, DefaultPage when 0
 	Cursor    string // next of the previous page
 }
@@ -115,13 +118,23 @@ func Finished(id thread.ID, o thread.Outcome, cost *thread.Cost, at time.Time) (
 	return Change{id: id, to: o.State, outcome: &o, cost: cost, at: at}, nil
 }
 
-// The parts of a change, for implementations of Registry.
-func (c Change) ID() thread.ID            { return c.id }
-func (c Change) To() thread.State         { return c.to }
+// ID is the thread that changes.
+func (c Change) ID() thread.ID { return c.id }
+
+// To is the state it comes to.
+func (c Change) To() thread.State { return c.to }
+
+// Outcome is how the thread ended; nil for a claim.
 func (c Change) Outcome() *thread.Outcome { return c.outcome }
-func (c Change) Cost() *thread.Cost       { return c.cost }
-func (c Change) Process() (int, string)   { return c.pid, c.host }
-func (c Change) At() time.Time            { return c.at }
+
+// Cost is the final cost, or nil to keep what is recorded.
+func (c Change) Cost() *thread.Cost { return c.cost }
+
+// Process is the pid and host of a claim.
+func (c Change) Process() (pid int, host string) { return c.pid, c.host }
+
+// At is when the change was made.
+func (c Change) At() time.Time { return c.at }
 
 // Ledger keeps the money. See the spec of budget: max, actual, reserved.
 // All amounts are micro-dollars; every method is one immediate transaction.
@@ -130,14 +143,17 @@ type Ledger interface {
 	OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micros, at time.Time) error
 	// Reserve takes amount for child out of what parent has left, or returns an
 	// *InsufficientError. The parent must have an active row (ErrNoBudget).
+	// Repeating it changes nothing.
 	Reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
 	// Report records what the thread itself has spent in total so far (not a
 	// difference), which is added to its actual. A lower total than recorded is
-	// ignored.
+	// ignored; a higher one after the budget was settled is ErrNoBudget. The
+	// total is not held to the budget: a caller bounds what a call may cost before
+	// it makes the call, and what a provider billed beyond that is the truth.
 	Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error
 	// Settle ends a thread's budget: adds its actual to the parent's exactly once
-	// and frees its reservation. Reservations of children that are still active
-	// move up to its parent. Repeating it changes nothing; an id without a row
+	// and frees its reservation. Children that are still active move up to its
+	// parent with their reservations; those of a root become roots. Repeating it changes nothing; an id without a row
 	// is not an error, since a thread may die before it had a budget.
 	Settle(ctx context.Context, id thread.ID, at time.Time) error
 	// Budget returns a row, or an error wrapping ErrNoBudget.
@@ -165,7 +181,7 @@ func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Res
 // TreeSpend sums a tree of budgets.
 type TreeSpend struct {
 	Actual   thread.Micros // spent in the whole tree
-	Reserved thread.Micros // still reserved by active threads below
+	Reserved thread.Micros // held by active children; what they hand on comes out of theirs
 	Threads  int
 	Active   int
 }

@@ -37,3 +37,12 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("Limit exceeded: %s (%s/%s)", e.Code, e.Value, e.Max)
 }
+
+// SignalError is the cause of a stop by a signal. It is a cancel, whether or
+// not one is on record.
+type SignalError struct{ Signal string }
+
+func (e *SignalError) Error() string { return "stopped by " + e.Signal }
+
+// Is makes it a kind of [ErrCancelled].
+func (e *SignalError) Is(target error) bool { return target == ErrCancelled }

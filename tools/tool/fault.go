@@ -41,7 +41,7 @@ const (
 
 // Fault is a failure told to a model: what was wrong, what is valid, what to
 // call next. Every other error becomes one at the edge through [AsFault].
-type Fault struct {
+type Fault struct { //nolint:errname // named for its audience; Go code asks for its cause
 	Code    Code
 	Message string         // what was wrong, and what is valid
 	Hint    string         // what to call next; may be empty

@@ -1,0 +1,36 @@
+# Every target stands on one line of help; `make help` prints them.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(shell go env GOPATH)/bin/golangci-lint
+FUZZTIME ?= 10s
+
+.PHONY: help build test race lint bench fuzz
+
+help: ## show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+build: ## build ./rye-mcp
+	go build -trimpath -o rye-mcp ./cmd/rye-mcp
+
+test: ## run the tests
+	go test ./...
+
+race: ## run the tests under the race detector
+	go test -race ./...
+
+lint: $(GOLANGCI_LINT) ## gofmt, go vet and the pinned linter
+	@test -z "$$(gofmt -l cmd mcp orchestrator runtime tools spaces)" || { gofmt -l cmd mcp orchestrator runtime tools spaces; exit 1; }
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+
+$(GOLANGCI_LINT):
+	go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchtime 200ms ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done

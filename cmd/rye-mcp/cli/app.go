@@ -1,0 +1,159 @@
+// Package cli is the command line of rye-mcp: one file a command, and wire.go,
+// the one place that sees every part of the program and puts them together.
+//
+// Standard output carries the answer of a command and nothing else; everything
+// said beside it goes to standard error.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Exit codes.
+const (
+	exitOK        = 0
+	exitFailure   = 1   // the command failed, or the thread it ran did
+	exitUsage     = 2   // the command line makes no sense
+	exitCancelled = 130 // interrupted, as shells report SIGINT
+)
+
+// System is what a command sees of the machine.
+type System struct {
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Environ []string
+	Getenv  func(string) string
+	Getwd   func() (string, error)
+	HomeDir func() (string, error)
+	Now     func() time.Time
+	// Executable is the path of this binary, which threads are started from.
+	Executable func() (string, error)
+	Hostname   func() (string, error)
+}
+
+// OS is the machine the program runs on.
+func OS() System {
+	return System{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Getenv: os.Getenv,
+		Getwd: os.Getwd, HomeDir: os.UserHomeDir, Now: time.Now, Executable: os.Executable, Hostname: os.Hostname,
+	}
+}
+
+// Main runs a command line and returns the exit code.
+func Main(sys System, args []string) int {
+	ctx, stop := interruptible()
+	defer stop()
+	root := newRoot(sys)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	return report(sys.Stderr, err)
+}
+
+// interruptible is cancelled by SIGINT and SIGTERM, with the signal as cause. A
+// second signal ends the program at once.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(&thread.SignalError{Signal: signalName(s)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+func signalName(s os.Signal) string {
+	if s == os.Interrupt {
+		return "SIGINT"
+	}
+	return "SIGTERM"
+}
+
+// exitError ends the program with a code; what there was to say has been said.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	message string
+	try     string
+}
+
+func (e *usageError) Error() string { return e.message }
+
+// report tells a person what went wrong and what to try, and chooses the exit
+// code.
+func report(w io.Writer, err error) int {
+	var (
+		exit  exitError
+		usage *usageError
+	)
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		say(w, usage.message, usage.try)
+		return exitUsage
+	case errors.Is(err, thread.ErrCancelled), errors.Is(err, context.Canceled):
+		say(w, "interrupted", "")
+		return exitCancelled
+	}
+	f := tool.AsFault(err)
+	say(w, f.Message, strings.Join(append(nearest(f), hints(f)...), "; "))
+	return exitFailure
+}
+
+func say(w io.Writer, message, try string) {
+	_, _ = fmt.Fprintf(w, "Error: %s\n", message)
+	if try != "" {
+		_, _ = fmt.Fprintf(w, "Try:   %s\n", try)
+	}
+}
+
+func hints(f *tool.Fault) []string {
+	if f.Hint == "" {
+		return nil
+	}
+	return []string{f.Hint}
+}
+
+// nearest names the ids a mistyped one may have meant.
+func nearest(f *tool.Fault) []string {
+	ids, _ := f.Details["nearest_ids"].([]string)
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{"did you mean " + strings.Join(ids, ", ") + "?"}
+}
+
+// newLog returns the log of a process: JSON lines to w, with the level named by
+// RYE_LOG_LEVEL (default info).
+func newLog(sys System, w io.Writer) zerolog.Logger {
+	level, err := zerolog.ParseLevel(sys.Getenv("RYE_LOG_LEVEL"))
+	if err != nil || level == zerolog.NoLevel {
+		level = zerolog.InfoLevel
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}

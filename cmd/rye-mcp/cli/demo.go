@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+const demoDirective = "rye/demo/orchestrate"
+
+// demoLookEvery is how often the demo asks its server how the threads stand:
+// it is a client, and MCP tells clients only about calls they have made.
+const demoLookEvery = 150 * time.Millisecond
+
+func newDemoCommand(sys System, opts *options) *cobra.Command {
+	var real, plain bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See an orchestrating thread and its three children at work",
+		Long: `Start the real server as a child over stdio, connect to it as an MCP client, and
+let it run a directive that starts three children, waits for them and gathers
+their results. The model is scripted: no key, no network. Everything is written
+below a temporary folder, which is left for you to look at.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := &demo{sys: sys, opts: *opts, real: real, screen: newScreen(sys.Stdout, !plain && onTerminal(sys.Stdout))}
+			return d.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&real, "real", false, "use the configured provider instead of the scripted model")
+	cmd.Flags().BoolVar(&plain, "plain", false, "write lines instead of redrawing the tree")
+	return cmd
+}
+
+type demo struct {
+	sys    System
+	opts   options
+	real   bool
+	screen *screen
+	dir    string // temporary folder
+}
+
+// run is the demo: a project in a temporary folder, the server, one call, the
+// tree until it has ended.
+func (d *demo) run(ctx context.Context) error {
+	if err := d.makeProject(); err != nil {
+		return err
+	}
+	client, err := d.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	d.screen.print("rye-mcp serves %d tools over stdio to this demo.\nCalling rye_execute: %s, thread fork, async.\n\n",
+		client.tools, demoDirective)
+
+	var started control.Started
+	err = client.call(ctx, "rye_execute", map[string]any{
+		"item_type": "directive", "item_id": demoDirective, "thread": "fork", "async": true,
+	}, &started)
+	if err != nil {
+		return err
+	}
+	result, err := d.watch(ctx, client, started.ThreadID)
+	if err != nil {
+		return err
+	}
+	d.tell(started.ThreadID, result)
+	if result.Status != thread.Completed {
+		return exitError{code: exitFailure}
+	}
+	return nil
+}
+
+func (d *demo) project() string { return filepath.Join(d.dir, "project") }
+
+// makeProject prepares a project and, unless real providers are asked for, a
+// user space of its own.
+func (d *demo) makeProject() error {
+	dir, err := os.MkdirTemp("", "rye-mcp-demo-")
+	if err != nil {
+		return err
+	}
+	d.dir = dir
+	agent := filepath.Join(d.project(), ".ai", "config", "agent")
+	if err := os.MkdirAll(agent, 0o755); err != nil {
+		return err
+	}
+	if d.real {
+		return nil
+	}
+	if _, _, err := ensureKey(filepath.Join(dir, "user")); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(agent, "agent.yaml"), []byte("provider:\n  default: scripted\n"), 0o644)
+}
+
+// watch shows the tree until the root has ended.
+func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (control.Result, error) {
+	waited := make(chan error, 1)
+	var answer control.WaitResult
+	go func() {
+		waited <- client.call(ctx, "wait_threads", map[string]any{"thread_ids": []thread.ID{root}, "timeout": 600}, &answer)
+	}()
+	tick := time.NewTicker(demoLookEvery)
+	defer tick.Stop()
+	for over := false; ; {
+		var list control.List
+		if err := client.call(ctx, "list_threads", map[string]any{}, &list); err != nil {
+			return control.Result{}, err
+		}
+		d.screen.tree(list.Threads)
+		if over {
+			return answer.Results[root], nil
+		}
+		select {
+		case err := <-waited:
+			if err != nil {
+				return control.Result{}, err
+			}
+			over = true
+		case <-tick.C:
+		case <-ctx.Done():
+			return control.Result{}, context.Cause(ctx)
+		}
+	}
+}
+
+// tell says what came out and where things lie.
+func (d *demo) tell(root thread.ID, r control.Result) {
+	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
+	d.screen.print("\nTranscripts:  %s\nLook at one:  %s threads show %s --project %s\nRemove all:   rm -r %s\n",
+		folder.StateDir(d.project()), d.command(), root, d.project(), d.dir)
+	d.screen.print("\nFor your editor (mcpServers):  \"rye\": {\"command\": %q, \"args\": [\"--stdio\"]}\n", d.command())
+	if strings.Contains(d.executable(), "go-build") {
+		d.screen.print("(go install ./cmd/rye-mcp puts rye-mcp into %s)\n", "$(go env GOPATH)/bin")
+	}
+}
+
+func demoSummary(r control.Result) string {
+	if summary, ok := r.Outputs["summary"].(string); ok {
+		return summary
+	}
+	if r.Error != "" {
+		return r.Error
+	}
+	return r.Result
+}
+
+func (d *demo) executable() string {
+	path, err := d.sys.Executable()
+	if err != nil {
+		return "rye-mcp"
+	}
+	return path
+}
+
+// command is how this program is called by hand. "go run" builds it into a
+// folder that is gone afterwards.
+func (d *demo) command() string {
+	if path := d.executable(); !strings.Contains(path, "go-build") {
+		return path
+	}
+	return "rye-mcp"
+}
+
+// environ is the environment of the server: the demo's own spaces unless real
+// providers are asked for, and no parent thread.
+func (d *demo) environ() []string {
+	drop := []string{"RYE_PARENT_THREAD_ID=", "RYE_CACHE_DIR="}
+	if !d.real {
+		drop = append(drop, "USER_SPACE=")
+	}
+	env := slices.DeleteFunc(slices.Clone(d.sys.Environ), func(entry string) bool {
+		return slices.ContainsFunc(drop, func(name string) bool { return strings.HasPrefix(entry, name) })
+	})
+	env = append(env, "RYE_CACHE_DIR="+filepath.Join(d.dir, "cache"))
+	if !d.real {
+		env = append(env, "USER_SPACE="+filepath.Join(d.dir, "user"))
+	}
+	return env
+}
+
+var errDemoServer = errors.New("the demo's server")
+
+func demoError(tool string, err error) error {
+	return fmt.Errorf("%w: %s: %w", errDemoServer, tool, err)
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// starter is what a new project gets.
+//
+//go:embed starter
+var starter embed.FS
+
+func newInitCommand(sys System, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init",
+		Short: "Prepare a project and a signing key",
+		Long: `Prepare the project folder: .ai with a first directive, and a signing key in the
+user space when there is none. Files that exist are left as they are, so it can
+be run again.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return initProject(sys, *opts) },
+	}
+}
+
+func initProject(sys System, opts options) error {
+	dir := opts.project
+	if dir == "" {
+		var err error
+		if dir, err = sys.Getwd(); err != nil {
+			return err
+		}
+	}
+	dir, err := canonical(dir)
+	if err != nil {
+		return err
+	}
+	user, err := userSpace(sys)
+	if err != nil {
+		return err
+	}
+	key, created, err := ensureKey(user)
+	if err != nil {
+		return err
+	}
+	written, err := writeStarter(dir, key, sys)
+	if err != nil {
+		return err
+	}
+	return tellInit(sys, dir, key, created, written)
+}
+
+// ensureKey loads the signing key or makes one.
+func ensureKey(user string) (key *sign.Key, created bool, err error) {
+	key, err = sign.Load(user)
+	if !errors.Is(err, sign.ErrNoKey) {
+		return key, false, err
+	}
+	key, err = sign.Generate(user, false, rand.Reader)
+	return key, err == nil, err
+}
+
+// writeStarter writes the files of the starter that are not there yet, signed,
+// and returns their paths.
+func writeStarter(dir string, key *sign.Key, sys System) ([]string, error) {
+	var written []string
+	root := filepath.Join(dir, ".ai")
+	err := fs.WalkDir(starter, "starter", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel("starter", name)
+		if err != nil {
+			return err
+		}
+		content, err := starter.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if ext := filepath.Ext(rel); ext == ".md" {
+			content = sign.Attach(content, ext, key, sys.Now())
+		}
+		path := filepath.Join(root, rel)
+		if rel == "gitignore" { // the embedding would leave out a file with a dot
+			path = filepath.Join(root, ".gitignore")
+		}
+		made, err := writeNew(path, content)
+		if made {
+			written = append(written, path)
+		}
+		return err
+	})
+	return written, err
+}
+
+// writeNew writes a file unless it exists.
+func writeNew(path string, content []byte) (bool, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = f.Write(content)
+	return true, errors.Join(err, f.Close())
+}
+
+func tellInit(sys System, dir string, key *sign.Key, created bool, written []string) error {
+	for _, path := range written {
+		if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\n", path); err != nil {
+			return err
+		}
+	}
+	what := "found"
+	if created {
+		what = "created"
+	}
+	if _, err := fmt.Fprintf(sys.Stdout, "%-7s signing key %s\n\nPut this into your editor's MCP configuration:\n\n",
+		what, key.Fingerprint()); err != nil {
+		return err
+	}
+	if err := writeEditorConfig(sys, sys.Stdout, dir); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
+		"(it needs ANTHROPIC_API_KEY or OPENAI_API_KEY; without a key: --model scripted/scripted-fast)\n")
+	return err
+}
+
+// writeEditorConfig prints the entry that Claude Desktop, Claude Code, Cursor
+// and VS Code take.
+func writeEditorConfig(sys System, w io.Writer, project string) error {
+	executable, err := sys.Executable()
+	if err != nil {
+		return err
+	}
+	entry := map[string]any{"mcpServers": map[string]any{"rye": map[string]any{
+		"command": executable, "args": []string{"--stdio", "--project", project},
+	}}}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(entry)
+}

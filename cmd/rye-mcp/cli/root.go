@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+)
+
+// options are the flags every command has.
+type options struct {
+	project string
+	logFile string
+}
+
+func newRoot(sys System) *cobra.Command {
+	var (
+		opts  options
+		stdio bool
+	)
+	root := &cobra.Command{
+		Use:   "rye-mcp",
+		Short: "An MCP server whose tools run whole LLM conversations as threads",
+		Long: `rye-mcp gives an MCP client threads: LLM conversations described by Markdown
+directives, each in a process of its own with a budget, permissions and a
+transcript.
+
+An editor starts it as "rye-mcp --stdio". Without arguments it serves stdio when
+its standard input is not a terminal, and shows this help when it is.`,
+		Example: `  rye-mcp init                       # prepare this folder and a signing key
+  rye-mcp demo                       # see threads at work, without any key
+  rye-mcp run hello --input name=Ada # run a directive and stream its answer
+  rye-mcp threads list               # what ran here, and what it cost`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if stdio || !onTerminal(sys.Stdin) {
+				return serveStdio(cmd.Context(), sys, opts)
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetIn(sys.Stdin)
+	root.SetOut(sys.Stdout)
+	root.SetErr(sys.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
+	})
+	root.Flags().BoolVar(&stdio, "stdio", false, "serve MCP on standard input and output")
+	root.PersistentFlags().StringVar(&opts.project, "project", "", "project folder (default: the working directory)")
+	root.PersistentFlags().StringVar(&opts.logFile, "log-file", "", "append the server's log to this file instead of standard error")
+	root.AddCommand(
+		newRunCommand(sys, &opts),
+		newThreadsCommand(sys, &opts),
+		newInitCommand(sys, &opts),
+		newDemoCommand(sys, &opts),
+		newVersionCommand(sys),
+		newThreadCommand(sys, &opts),
+	)
+	return root
+}
+
+// onTerminal reports whether a stream is a terminal.
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// usageArgs makes cobra's complaint about arguments a usage error.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+type runFlags struct {
+	inputs []string
+	model  string
+	limits []string
+	json   bool
+}
+
+func newRunCommand(sys System, opts *options) *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run DIRECTIVE",
+		Short: "Run a directive as a thread and stream its answer",
+		Long: `Run a directive as a thread and write what its model says to standard output as
+it is said; what it does goes to standard error. Ctrl-C cancels the thread.
+
+Exit code 0 when the thread completed, 1 when it did not, 130 when it was
+cancelled.`,
+		Example: `  rye-mcp run hello --input name=Ada
+  rye-mcp run review/security --input path=src --limit spend=0.50 --model high`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDirective(cmd.Context(), sys, *opts, args[0], flags)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
+	cmd.Flags().StringVar(&flags.model, "model", "", "provider/model, model or tier instead of the directive's")
+	cmd.Flags().StringArrayVar(&flags.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "write the result as one JSON object instead of streaming")
+	return cmd
+}
+
+func runDirective(ctx context.Context, sys System, opts options, directive string, flags runFlags) error {
+	dir, err := projectDir(sys, opts)
+	if err != nil {
+		return err
+	}
+	p, err := openProject(ctx, sys, dir, newLog(sys, io.Discard))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	req, err := startRequest(p, directive, flags)
+	if err != nil {
+		return action.Fault(err)
+	}
+	started, err := p.control.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	if !flags.json {
+		_, _ = fmt.Fprintf(sys.Stderr, "thread %s\n", started.ThreadID)
+	}
+	result, err := watchRun(ctx, sys, p, started.ThreadID, flags.json)
+	if err != nil {
+		return err
+	}
+	return tellRun(sys, started.ThreadID, result, flags.json)
+}
+
+// projectDir is the project of a command: --project, else the working
+// directory.
+func projectDir(sys System, opts options) (string, error) {
+	if opts.project != "" {
+		return opts.project, nil
+	}
+	return sys.Getwd()
+}
+
+// startRequest reads the command line's inputs and limits by what the
+// directive declares.
+func startRequest(p *project, directive string, flags runFlags) (control.StartRequest, error) {
+	req := control.StartRequest{Directive: directive, Model: flags.model, LimitOverrides: map[string]any{}}
+	found, err := p.resolver.Find(item.Directive, directive)
+	if err != nil {
+		return req, err
+	}
+	doc, err := found.Directive()
+	if err != nil {
+		return req, err
+	}
+	given, err := pairs("--input", flags.inputs)
+	if err != nil {
+		return req, err
+	}
+	if req.Inputs, err = inputs.FromStrings(doc, given); err != nil {
+		return req, err
+	}
+	limits, err := pairs("--limit", flags.limits)
+	if err != nil {
+		return req, err
+	}
+	for name, text := range limits {
+		var value float64
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return req, &usageError{message: fmt.Sprintf("--limit %s=%s is not a number", name, text), try: "--limit spend=0.10"}
+		}
+		req.LimitOverrides[name] = value
+	}
+	return req, nil
+}
+
+func pairs(flag string, list []string) (map[string]string, error) {
+	given := make(map[string]string, len(list))
+	for _, pair := range list {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, &usageError{message: fmt.Sprintf("%s %q is not name=value", flag, pair), try: flag + " name=value"}
+		}
+		if _, twice := given[name]; twice {
+			return nil, &usageError{message: fmt.Sprintf("%s %s is given twice", flag, name), try: "give it once"}
+		}
+		given[name] = value
+	}
+	return given, nil
+}
+
+// watchRun streams a thread until it ends. An interrupt cancels the thread and
+// waits for that; the result is then the cancelled one.
+func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (control.Result, error) {
+	over := make(chan struct{})
+	streamed := make(chan error, 1)
+	if quiet {
+		streamed <- nil
+	} else {
+		out := &streamer{out: sys.Stdout, err: sys.Stderr}
+		go func() { streamed <- follow(context.WithoutCancel(ctx), p.control.TranscriptPath(id), over, out.see) }()
+	}
+	result, err := waitOrCancel(ctx, sys, p, id)
+	close(over)
+	return result, errors.Join(err, <-streamed)
+}
+
+func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (control.Result, error) {
+	forever := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: 1<<63 - 1}
+	waited, err := p.control.Wait(ctx, forever)
+	if ctx.Err() != nil {
+		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
+		after := context.WithoutCancel(ctx)
+		if _, err := p.control.Cancel(after, id); err != nil {
+			return control.Result{}, err
+		}
+		waited, err = p.control.Wait(after, forever)
+	}
+	if err != nil {
+		return control.Result{}, err
+	}
+	return waited.Results[id], nil
+}
+
+// streamer writes events for a person: the model's words to out, everything
+// else to err.
+type streamer struct {
+	out, err io.Writer
+	open     bool // the last line of out is not ended
+}
+
+func (s *streamer) see(e thread.Event) error {
+	switch e.Type {
+	case thread.EventTokenDelta:
+		d, err := transcript.Decode[transcript.TokenDelta](e)
+		if err != nil || d.Type != llm.TextBlock || d.Text == "" {
+			return nil
+		}
+		s.open = !strings.HasSuffix(d.Text, "\n")
+		_, err = io.WriteString(s.out, d.Text)
+		return err
+	case thread.EventCognitionOut:
+		return s.endLine()
+	case thread.EventToolCallStart:
+		return note(s, e, func(p transcript.ToolCallStart) string { return "→ " + p.Tool })
+	case thread.EventChildThreadStarted:
+		return note(s, e, func(p transcript.ChildStarted) string { return "↳ thread " + string(p.ThreadID) })
+	case thread.EventRetry:
+		return note(s, e, func(p transcript.Retry) string {
+			return fmt.Sprintf("… %s, trying again in %.1f s", p.Reason, float64(p.DelayMS)/1000)
+		})
+	}
+	return nil
+}
+
+func (s *streamer) endLine() error {
+	if !s.open {
+		return nil
+	}
+	s.open = false
+	_, err := io.WriteString(s.out, "\n")
+	return err
+}
+
+func note[T any](s *streamer, e thread.Event, render func(T) string) error {
+	payload, err := transcript.Decode[T](e)
+	if err != nil {
+		return nil //nolint:nilerr // a damaged event is not worth ending the stream for
+	}
+	if err := s.endLine(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.err, render(payload))
+	return err
+}
+
+// tellRun says how the thread ended.
+func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(sys.Stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(struct {
+			ThreadID thread.ID `json:"thread_id"`
+			control.Result
+		}{id, r}); err != nil {
+			return err
+		}
+	} else {
+		if len(r.Outputs) > 0 {
+			text, err := json.MarshalIndent(r.Outputs, "", "  ")
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(sys.Stdout, "%s\n", text); err != nil {
+				return err
+			}
+		}
+		_, _ = fmt.Fprintf(sys.Stderr, "%s after %d turns, %s\n", r.Status, r.Cost.Turns, r.Cost.Spend)
+		if r.Error != "" {
+			_, _ = fmt.Fprintf(sys.Stderr, "Error: %s\nTry:   rye-mcp threads show %s\n", r.Error, id)
+		}
+	}
+	switch r.Status {
+	case thread.Completed, thread.Continued:
+		return nil
+	case thread.Cancelled:
+		return exitError{code: exitCancelled}
+	default:
+		return exitError{code: exitFailure}
+	}
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// screen shows a tree of threads: redrawn in place on a terminal, as a line
+// for every change elsewhere.
+type screen struct {
+	out   io.Writer
+	live  bool
+	drawn int                  // lines of the tree on a live screen
+	said  map[thread.ID]string // last line written about a thread otherwise
+}
+
+func newScreen(out io.Writer, live bool) *screen {
+	return &screen{out: out, live: live, said: map[thread.ID]string{}}
+}
+
+func (s *screen) print(format string, args ...any) {
+	s.drawn = 0
+	_, _ = fmt.Fprintf(s.out, format, args...)
+}
+
+// tree draws the threads, children below their parents.
+func (s *screen) tree(threads []control.Summary) {
+	lines := treeLines(threads)
+	if !s.live {
+		for _, l := range lines {
+			if text := l.String(); s.said[l.id] != text {
+				s.said[l.id] = text
+				_, _ = fmt.Fprintln(s.out, text)
+			}
+		}
+		return
+	}
+	var b strings.Builder
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn) // cursor up
+	}
+	for _, l := range lines {
+		fmt.Fprintf(&b, "\x1b[2K%s\n", l) // erase the line first
+	}
+	s.drawn = len(lines)
+	_, _ = io.WriteString(s.out, b.String())
+}
+
+type treeLine struct {
+	id     thread.ID
+	indent string
+	thread control.Summary
+}
+
+func (l treeLine) String() string {
+	label := l.indent + string(l.id)
+	return fmt.Sprintf("%s %-44s %-9s %2d turns  %s", mark(l.thread.Status), label, l.thread.Status,
+		l.thread.Cost.Turns, l.thread.Cost.Spend)
+}
+
+func mark(s thread.State) string {
+	switch s {
+	case thread.Completed, thread.Continued:
+		return "✓"
+	case thread.Error, thread.Cancelled:
+		return "✗"
+	case thread.Running:
+		return "●"
+	default:
+		return "○"
+	}
+}
+
+// treeLines orders threads as a tree, oldest first on each level.
+func treeLines(newestFirst []control.Summary) []treeLine {
+	children := map[thread.ID][]control.Summary{}
+	known := map[thread.ID]bool{}
+	for _, t := range newestFirst {
+		known[t.ThreadID] = true
+	}
+	for i := len(newestFirst) - 1; i >= 0; i-- {
+		t := newestFirst[i]
+		parent := t.ParentID
+		if !known[parent] {
+			parent = ""
+		}
+		children[parent] = append(children[parent], t)
+	}
+	var lines []treeLine
+	var walk func(parent thread.ID, prefix string)
+	walk = func(parent thread.ID, prefix string) {
+		for i, t := range children[parent] {
+			branch, below := "├─ ", "│  "
+			if i == len(children[parent])-1 {
+				branch, below = "└─ ", "   "
+			}
+			if parent == "" {
+				branch, below = "", ""
+			}
+			lines = append(lines, treeLine{id: t.ThreadID, indent: prefix + branch, thread: t})
+			walk(t.ThreadID, prefix+below)
+		}
+	}
+	walk("", "")
+	return lines
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/loop"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// newThreadCommand is the hidden verb under which threads run.
+func newThreadCommand(sys System, opts *options) *cobra.Command {
+	var (
+		id            string
+		preRegistered bool
+	)
+	run := &cobra.Command{
+		Use:   "run --thread-id ID --pre-registered",
+		Short: "Run a registered thread in this process",
+		Long: `Run a thread that a spawner has registered. The spawner hands over the lock of
+the thread's folder as file descriptor 3, so this is of no use by hand; start
+threads with "rye-mcp run".`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !preRegistered {
+				return &usageError{message: "a thread is registered by whoever starts it", try: "rye-mcp run DIRECTIVE"}
+			}
+			threadID, err := thread.ParseID(id)
+			if err != nil {
+				return &usageError{message: err.Error(), try: "rye-mcp threads list"}
+			}
+			log := newLog(sys, sys.Stderr).With().Str("thread_id", id).Logger()
+			return runThread(cmd.Context(), sys, opts.project, threadID, log)
+		},
+	}
+	run.Flags().StringVar(&id, "thread-id", "", "id of the thread")
+	run.Flags().BoolVar(&preRegistered, "pre-registered", false, "the thread's row exists and its lock is handed over")
+	parent := &cobra.Command{Use: "thread", Hidden: true, Short: "Used by rye-mcp itself"}
+	parent.AddCommand(run)
+	return parent
+}
+
+// runThread is a thread's whole process: lock, wiring, loop.
+func runThread(ctx context.Context, sys System, dir string, id thread.ID, log zerolog.Logger) error {
+	path, err := canonical(dir)
+	if err != nil {
+		return err
+	}
+	lock, err := process.Inherit(spawn.LockFD, folder.Of(folder.StateDir(path), id).Lock())
+	if err != nil {
+		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
+	}
+	defer func() { _ = lock.Release() }()
+	p, err := openProject(ctx, sys, path, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	finisher := &finish.Finisher{Store: p.store, StateDir: folder.StateDir(path), Key: p.key, Now: sys.Now}
+	w, err := finisher.OpenTranscript(id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	settings, err := loopSettings(p)
+	if err != nil {
+		return err
+	}
+	rec, err := loop.Run(ctx, loop.Deps{
+		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
+		Resolver: p.resolver, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
+		Providers: p.providers, StopChildren: p.control.StopOrphans, Now: sys.Now, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if rec.Status != thread.Completed && rec.Status != thread.Continued {
+		return exitError{code: exitFailure}
+	}
+	return nil
+}
+
+func loopSettings(p *project) (loop.Settings, error) {
+	agent, _, err := p.config.Agent()
+	if err != nil {
+		return loop.Settings{}, err
+	}
+	resilience, _, err := p.config.Resilience()
+	if err != nil {
+		return loop.Settings{}, err
+	}
+	return loop.Settings{
+		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
+		Retry: resilience.Retry,
+	}, nil
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// project is everything there is about one project, put together.
+type project struct {
+	path      string
+	resolver  *resolve.Resolver
+	config    *config.Loader
+	providers *provider.Registry
+	store     *sqlite.Store
+	tools     *tool.Registry
+	key       *sign.Key
+	control   *control.Controller
+	actions   *action.Actions
+	env       map[string]string
+	host      string
+
+	index lazyIndex
+}
+
+// openProject puts a project together. Nothing is written but the state folder,
+// and that when the store is opened.
+func openProject(ctx context.Context, sys System, path string, log zerolog.Logger) (*project, error) {
+	path, err := canonical(path)
+	if err != nil {
+		return nil, err
+	}
+	user, err := userSpace(sys)
+	if err != nil {
+		return nil, err
+	}
+	p := &project{path: path, env: map[string]string{
+		"USER_SPACE": user, "AI_DIR": filepath.Join(path, ".ai"), "PROJECT_PATH": path,
+	}}
+	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
+	p.resolver = resolve.New(roots)
+	p.config = config.New(roots)
+	p.providers = provider.New(p.config, sys.Getenv)
+	if p.key, err = loadKey(user); err != nil {
+		return nil, err
+	}
+	if p.tools, err = tool.NewRegistry(append(file.Tools(), shell.New())...); err != nil {
+		return nil, err
+	}
+	if p.store, err = sqlite.Open(ctx, folder.StateDir(path), sqlite.Options{}); err != nil {
+		return nil, fmt.Errorf("open the thread store of %s: %w", path, err)
+	}
+	if err := p.connect(ctx, sys, log); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	return p, nil
+}
+
+// connect makes the parts that work with the others: controller, index and
+// primary actions.
+func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) error {
+	executable, err := sys.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's own file: %w", err)
+	}
+	if p.host, err = sys.Hostname(); err != nil {
+		return fmt.Errorf("find the name of this host: %w", err)
+	}
+	p.control = control.New(control.Deps{
+		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
+		Tools: p.tools, Key: p.key, Parent: thread.ID(sys.Getenv("RYE_PARENT_THREAD_ID")), Env: p.env,
+		Host: p.host, Now: sys.Now, Log: log,
+		Launcher: &spawn.Launcher{
+			Executable: executable, Project: p.path,
+			Env: process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...),
+		},
+	})
+	p.index.open = func() (*search.Index, error) {
+		where, err := search.DefaultPath(p.path, sys.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
+	}
+	p.actions = action.New(action.Deps{
+		Resolver: p.resolver, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now, Env: p.env,
+		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
+			index, err := p.index.get()
+			if err != nil {
+				return search.Page{}, err
+			}
+			return index.Search(ctx, q)
+		},
+		Key: func() (*sign.Key, error) {
+			if p.key == nil {
+				return nil, sign.ErrNoKey
+			}
+			return p.key, nil
+		},
+	})
+	return nil
+}
+
+// Close releases what the project holds; its threads go on.
+func (p *project) Close() error { return errors.Join(p.index.close(), p.control.Close()) }
+
+// lazyIndex opens the search index when it is first used: it costs a database,
+// and few processes ever search.
+type lazyIndex struct {
+	open func() (*search.Index, error)
+
+	mu     sync.Mutex
+	opened *search.Index
+}
+
+func (l *lazyIndex) get() (*search.Index, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened != nil {
+		return l.opened, nil
+	}
+	index, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	l.opened = index
+	return index, nil
+}
+
+func (l *lazyIndex) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened == nil {
+		return nil
+	}
+	return l.opened.Close()
+}
+
+// loadKey reads the signing key; there need not be one.
+func loadKey(user string) (*sign.Key, error) {
+	key, err := sign.Load(user)
+	if errors.Is(err, sign.ErrNoKey) {
+		return nil, nil
+	}
+	return key, err
+}
+
+// userSpace is the folder that holds the user's .ai: $USER_SPACE, or the home
+// directory.
+func userSpace(sys System) (string, error) {
+	if dir := sys.Getenv("USER_SPACE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := sys.HomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the home directory (or set USER_SPACE): %w", err)
+	}
+	return dir, nil
+}
+
+// canonical is the one name a project is known by: absolute, without symbolic
+// links.
+func canonical(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &usageError{message: fmt.Sprintf("project %s does not exist", path), try: "name an existing folder with --project"}
+	}
+	if err != nil {
+		return "", fmt.Errorf("project %s: %w", path, err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", fmt.Errorf("project %s: %w", path, err)
+	}
+	if !info.IsDir() {
+		return "", &usageError{message: fmt.Sprintf("project %s is not a folder", path), try: "name a folder with --project"}
+	}
+	return real, nil
+}

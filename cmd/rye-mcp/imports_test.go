@@ -1,0 +1,152 @@
+package main_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rye-mcp/rye-mcp/"
+
+// rooms in the order in which imports may point: to the right.
+var rooms = []string{"cmd", "mcp", "orchestrator", "runtime", "tools", "spaces"}
+
+// neverImports are the rules within and across rooms that the order alone does
+// not give. A package is named by its path below the module; a rule holds for
+// everything below it too.
+var neverImports = []struct{ pkg, imports, why string }{
+	{"mcp", "runtime/store", "MCP goes through orchestrator/control"},
+	{"mcp", "runtime/loop", "MCP goes through orchestrator/control"},
+	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},
+	{"mcp/handler", "database/sql", "handlers only translate"},
+	{"mcp/handler", "os/exec", "handlers only translate"},
+	{"orchestrator", "runtime/loop", "the loop runs in the thread's own process"},
+	{"orchestrator/lineage", "runtime/store", "lineage is pure"},
+	{"orchestrator/lineage", "os", "lineage is pure"},
+	{"runtime/thread", module, "the vocabulary imports the standard library only"},
+	{"runtime/store", "runtime/loop", "the store knows nothing above it"},
+	{"runtime/store", "runtime/llm", "the store knows nothing of models"},
+	{"runtime/store", "tools", "the store knows nothing of tools"},
+	{"runtime/transcript", "runtime/store", "the transcript is a file"},
+	{"runtime/loop", "os/exec", "processes belong to tools/process"},
+	{"runtime/loop", "github.com/anthropics", "vendors stay below runtime/llm"},
+	{"runtime/loop", "github.com/sashabaranov", "vendors stay below runtime/llm"},
+	{"runtime/limit", "os", "limits are pure"},
+	{"runtime/limit", "runtime/store", "limits are pure"},
+	{"runtime/permission", "os", "permissions are pure"},
+	{"runtime/permission", "runtime/store", "permissions are pure"},
+	{"runtime/prompt", "runtime/store", "a prompt is text"},
+	{"tools/process", module, "processes know nothing of what they run"},
+	{"tools/action", "os/exec", "actions start nothing themselves"},
+	{"spaces/item", "os", "items are words, not files"},
+	{"spaces/parse", "os", "parsing takes bytes"},
+}
+
+// TestImports keeps the picture in AGENTS.md true.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	files := 0
+	for _, room := range rooms {
+		err := filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			files++
+			checkFile(t, root, path)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 50 {
+		t.Fatalf("only %d Go files found below %s; the test looks in the wrong place", files, root)
+	}
+}
+
+func checkFile(t *testing.T, root, path string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rel, err := filepath.Rel(root, filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, test := filepath.ToSlash(rel), strings.HasSuffix(path, "_test.go")
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := broken(pkg, imported, test); why != "" {
+			t.Errorf("%s imports %s: %s", path, imported, why)
+		}
+	}
+}
+
+// broken names the rule that an import breaks. Tests may import what they need
+// to set up a scene, but never against the order of the rooms.
+func broken(pkg, imported string, test bool) string {
+	inModule, ours := strings.CutPrefix(imported, module)
+	if ours && inModule != "runtime/thread" {
+		from, to := slices.Index(rooms, first(pkg)), slices.Index(rooms, first(inModule))
+		if to < from {
+			return first(pkg) + " may not import " + first(inModule) + ": imports point right, " + strings.Join(rooms, " → ")
+		}
+	}
+	if test {
+		return ""
+	}
+	for _, rule := range neverImports {
+		if !within(pkg, rule.pkg) {
+			continue
+		}
+		if within(imported, rule.imports) || ours && within(inModule, rule.imports) || ours && rule.imports == module {
+			return rule.why
+		}
+	}
+	return ""
+}
+
+func first(path string) string {
+	room, _, _ := strings.Cut(path, "/")
+	return room
+}
+
+func within(path, above string) bool {
+	return path == above || strings.HasPrefix(path, strings.TrimSuffix(above, "/")+"/")
+}
+
+// TestBroken shows that the rules can fail.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pkg, imported string
+		test, want    bool
+	}{
+		{"spaces/item", module + "tools/tool", false, true},
+		{"spaces/item", module + "tools/tool", true, true},
+		{"tools/tool", module + "runtime/thread", false, false},
+		{"tools/tool", module + "runtime/store", false, true},
+		{"runtime/thread", module + "spaces/item", false, true},
+		{"runtime/thread", "context", false, false},
+		{"mcp/handler", module + "orchestrator/control", false, false},
+		{"mcp/handler", "os/exec", false, true},
+		{"mcp/handler", "os/exec", true, false},
+		{"runtime/loop", "github.com/anthropics/anthropic-sdk-go", false, true},
+		{"cmd/rye-mcp/cli", module + "spaces/item", false, false},
+	}
+	for _, tt := range tests {
+		if got := broken(tt.pkg, tt.imported, tt.test); (got != "") != tt.want {
+			t.Errorf("broken(%s, %s, test=%t) = %q, want a rule: %t", tt.pkg, tt.imported, tt.test, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package handler
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+var (
+	//go:embed fetch.md
+	fetchText string
+	//go:embed search.md
+	searchText string
+	//go:embed sign.md
+	signText string
+)
+
+type (
+	fetchInput  struct{ action.FetchRequest }
+	searchInput struct{ action.SearchRequest }
+	signInput   struct{ action.SignRequest }
+)
+
+func (in fetchInput) projectPath() string  { return in.ProjectPath }
+func (in searchInput) projectPath() string { return in.ProjectPath }
+func (in signInput) projectPath() string   { return in.ProjectPath }
+
+// fetchOutput documents both modes: one item by id, or a page of search
+// results.
+type fetchOutput struct {
+	Success  bool            `json:"success"`
+	ItemType string          `json:"item_type,omitempty"`
+	ItemID   string          `json:"item_id,omitempty"`
+	Space    string          `json:"space,omitempty" jsonschema:"project, user or system"`
+	Path     string          `json:"path,omitempty"`
+	Content  string          `json:"content,omitempty" jsonschema:"the file, without its signature line"`
+	Metadata map[string]any  `json:"metadata,omitempty"`
+	Shadows  []action.Shadow `json:"shadows,omitempty" jsonschema:"items of lower precedence with the same id"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Results  []search.Hit    `json:"results,omitempty" jsonschema:"of a query"`
+	Total    int             `json:"total,omitempty" jsonschema:"hits of a query on all pages"`
+
+	sent any
+}
+
+// MarshalJSON writes the result as it came.
+func (o fetchOutput) MarshalJSON() ([]byte, error) { return json.Marshal(o.sent) }
+
+func addFetch(s *server.Server, projects Projects) {
+	add(s, projects, "rye_fetch", fetchText, looks("Read an item"),
+		func(ctx context.Context, p *Project, call server.Call, in fetchInput) (fetchOutput, error) {
+			in.ProjectPath = ""
+			result, err := p.Actions.Fetch(ctx, caller(p, call), in.FetchRequest)
+			return fetchOutput{sent: result}, err
+		})
+}
+
+func addSearch(s *server.Server, projects Projects) {
+	add(s, projects, "rye_search", searchText, looks("Search items"),
+		func(ctx context.Context, p *Project, call server.Call, in searchInput) (*action.SearchResult, error) {
+			in.ProjectPath = ""
+			result, err := p.Actions.Search(ctx, caller(p, call), in.SearchRequest)
+			return as[*action.SearchResult](result, err)
+		})
+}
+
+func addSign(s *server.Server, projects Projects) {
+	add(s, projects, "rye_sign", signText, server.Annotations{
+		Title: "Sign items", Idempotent: true,
+	}, func(ctx context.Context, p *Project, call server.Call, in signInput) (*action.SignResult, error) {
+		in.ProjectPath = ""
+		result, err := p.Actions.Sign(ctx, caller(p, call), in.SignRequest)
+		return as[*action.SignResult](result, err)
+	})
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// handle has one request answered by mcp-go, and puts what mcp-go says in Go's
+// words about a broken request into the protocol's.
+func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
+	if msg.method == mcp.MethodToolsCall {
+		if err := s.checkToolName(msg.params); err != nil {
+			return nil, err
+		}
+	}
+	switch answer := s.mcp.HandleMessage(ctx, msg.raw).(type) {
+	case mcp.JSONRPCResponse:
+		return answer.Result, nil
+	case mcp.JSONRPCError:
+		if answer.Error.Code == mcp.INVALID_REQUEST {
+			// The message itself was checked before, so its params do not decode.
+			return nil, invalidParams("the params of %s do not have the form the protocol gives them, or hold a number beyond 64-bit floating point", msg.method)
+		}
+		return nil, &rpcError{Code: answer.Error.Code, Message: answer.Error.Message, Data: answer.Error.Data}
+	default:
+		return nil, internalError("%s has no answer", msg.method)
+	}
+}
+
+// checkToolName refuses a call of a tool that does not exist, and says which do.
+func (s *Server) checkToolName(params json.RawMessage) *rpcError {
+	var call struct {
+		Name string `json:"name"`
+	}
+	if isNull(params) || json.Unmarshal(params, &call) != nil || call.Name == "" {
+		return invalidParams("tools/call needs params with the name of a tool")
+	}
+	tools := s.mcp.ListTools()
+	if _, ok := tools[call.Name]; ok {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(tools))
+	return invalidParams("there is no tool %q; the tools are: %s", clip(call.Name, 100), strings.Join(names, ", "))
+}
+
+// clip shortens text from outside to at most n bytes, not counting the mark
+// that says so.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// failureProperties describe what failures have beside success.
+var failureProperties = map[string]json.RawMessage{
+	"code":  json.RawMessage(`{"type":"string","description":"stable code of a failure"}`),
+	"error": json.RawMessage(`{"type":"string","description":"what was wrong, and what is valid"}`),
+	"hint":  json.RawMessage(`{"type":"string","description":"what to call next"}`),
+}
+
+// outputSchema derives the output schema of a tool from Out.
+//
+// Clients validate the structured content of failures against it as well, and
+// a failure has success and none of the other members that Out requires. So
+// the top level requires success alone, names the members of a failure, and
+// allows further ones, which failures use for details and later versions for
+// more. What is present must still have the type that Out gives it. An anyOf
+// of the two shapes would say more, but hide the properties from clients that
+// look for them at the top level.
+func outputSchema[Out any]() (json.RawMessage, error) {
+	closed, err := tool.SchemaFor[Out]()
+	if err != nil {
+		return nil, err
+	}
+	var schema, properties map[string]json.RawMessage
+	if err := json.Unmarshal(closed, &schema); err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	if string(schema["type"]) != `"object"` {
+		return nil, errors.New("output schema: a result must be an object")
+	}
+	if len(schema["properties"]) > 0 {
+		if err := json.Unmarshal(schema["properties"], &properties); err != nil {
+			return nil, fmt.Errorf("output schema: %w", err)
+		}
+	}
+	if _, ok := properties["success"]; !ok {
+		return nil, errors.New("output schema: every result has the member success")
+	}
+	for name, property := range failureProperties {
+		if _, ok := properties[name]; !ok {
+			properties[name] = property
+		}
+	}
+	if schema["properties"], err = json.Marshal(properties); err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	schema["required"] = json.RawMessage(`["success"]`)
+	delete(schema, "additionalProperties")
+	open, err := json.Marshal(schema)
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	barest := json.RawMessage(`{"success":false,"code":"","error":"","hint":""}`)
+	if err := tool.Validate(open, barest); err != nil {
+		return nil, fmt.Errorf("output schema does not admit a failure: %w", err)
+	}
+	return open, nil
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	_ "embed" // instructions.md
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Causes of the end of a call's context, read with context.Cause.
+var (
+	// ErrRequestCancelled means that the client cancelled this one request.
+	ErrRequestCancelled = errors.New("request cancelled by the client")
+	// ErrClientGone means that the client closed its end, or no longer reads.
+	ErrClientGone = errors.New("client disconnected")
+)
+
+// instructions tell a model how to use the server. Clients cut at 4 096 bytes.
+//
+//go:embed instructions.md
+var instructions string
+
+// Options are what a server needs from outside.
+type Options struct {
+	Version string // of rye-mcp, shown to clients
+
+	// MapError turns an error of a handler that is not a *tool.Fault into one.
+	// Where it is nil or returns nil, [tool.AsFault] does.
+	MapError func(error) *tool.Fault
+
+	// Log gets panics of handlers and refused messages; the zero Logger drops
+	// them. It must not write to the stream that is served.
+	Log zerolog.Logger
+}
+
+// Server is an MCP server named rye. Its methods are safe for concurrent use.
+type Server struct {
+	mcp      *mcpserver.MCPServer
+	mapError func(error) *tool.Fault
+	log      zerolog.Logger
+	sessions atomic.Int64 // clients served so far, for session ids
+}
+
+// New returns a server without tools.
+func New(opts Options) *Server {
+	return &Server{
+		mcp: mcpserver.NewMCPServer("rye", opts.Version,
+			// The list of tools is fixed before the first client comes.
+			mcpserver.WithToolCapabilities(false),
+			mcpserver.WithInstructions(strings.TrimSpace(instructions)),
+		),
+		mapError: opts.MapError,
+		log:      opts.Log,
+	}
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// grace is how long the end of a connection waits for handlers to return, and
+// for the client to read their answers.
+const grace = 2 * time.Second
+
+// ServeStdio serves one client that writes messages to in and reads them from
+// out, one a line. Nothing but messages is written to out.
+//
+// It returns nil when in ends, context.Cause(ctx) when ctx does, and the error
+// when reading or writing fails. The contexts of calls still in flight then end
+// with [ErrClientGone] or the cause of ctx; what they answer within two seconds
+// is still written. A Read or Write that blocks beyond that is left behind until
+// the other end of the stream closes.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	defer surviveSIGPIPE(out)()
+	box := newOutbox(out)
+	c := newConn(s, box)
+	if err := s.mcp.RegisterSession(ctx, c.session); err != nil {
+		box.close()
+		return fmt.Errorf("register session: %w", err)
+	}
+	defer s.mcp.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
+
+	stop := make(chan struct{})
+	go c.session.forward(stop)
+	calls, stopCalls := context.WithCancelCause(s.mcp.WithContext(ctx, c.session))
+	input := startReading(in, stop)
+
+	err := c.serve(calls, input)
+
+	stopCalls(ErrClientGone)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	select {
+	case <-c.idle():
+	case <-ending.Done():
+		s.log.Warn().Dur("after", grace).Msg("handlers still run after the client has gone")
+	}
+	close(stop)
+	<-c.session.ended
+	box.close()
+	select {
+	case <-box.done:
+	case <-ending.Done():
+	}
+	return err
+}
+
+// serve acts on the client's lines until there are no more, the client no
+// longer reads, or ctx ends.
+func (c *conn) serve(ctx context.Context, input *input) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.out.done:
+			return fmt.Errorf("write to client: %w", c.out.err)
+		case l, ok := <-input.lines:
+			if !ok {
+				return input.err
+			}
+			c.receive(ctx, l)
+		}
+		// A client that writes but does not read has to wait: dropping answers
+		// would be worse, and so would keeping them all in memory.
+		for c.out.full() {
+			select {
+			case <-c.out.drained:
+			case <-c.out.done:
+				return fmt.Errorf("write to client: %w", c.out.err)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// idle returns a channel that closes when no handler runs.
+func (c *conn) idle() <-chan struct{} {
+	idle := make(chan struct{})
+	go func() {
+		c.handlers.Wait()
+		close(idle)
+	}()
+	return idle
+}
+
+// input is what a client writes, line by line.
+type input struct {
+	lines chan line
+	err   error // why lines was closed; nil at the end of the stream
+}
+
+// startReading reads lines in a goroutine of its own, because a Read cannot be
+// interrupted. It ends with the stream, or at the first line after stop closed.
+func startReading(in io.Reader, stop <-chan struct{}) *input {
+	input := &input{lines: make(chan line)}
+	go func() {
+		defer close(input.lines)
+		lines := newLineReader(in, maxLine)
+		for {
+			l, err := lines.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				input.err = fmt.Errorf("read from client: %w", err)
+				return
+			}
+			select {
+			case input.lines <- l:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return input
+}
+
+// surviveSIGPIPE makes a write to a client that has gone fail with EPIPE. By
+// default the Go runtime ends the process when that happens on stdout. The
+// signal is caught and not ignored, as child processes inherit ignored signals.
+func surviveSIGPIPE(out io.Writer) (restore func()) {
+	if _, isFile := out.(*os.File); !isFile {
+		return func() {}
+	}
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}

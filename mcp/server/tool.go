@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"runtime/debug"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// maxDescription is the longest description of a tool, in bytes. Clients cut at
+// 4 096 and spend context on every byte.
+const maxDescription = 2048
+
+// toolName holds what every client leaves as it is. With the prefix that a
+// client puts before it, the name has to stay within 64 characters.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,46}$`)
+
+// Annotations tell clients how careful to be with a tool. All of them are
+// always sent, because the protocol's defaults are the worst case: destructive
+// and open world.
+type Annotations struct {
+	Title       string // for people
+	ReadOnly    bool   // changes nothing; clients may run several at once
+	Destructive bool   // may destroy something, and not only add
+	Idempotent  bool   // a second call with the same arguments changes nothing more
+	OpenWorld   bool   // reaches beyond this machine
+}
+
+// Tool is one MCP tool with typed input and output. The schemas come from In
+// and Out by [tool.SchemaFor]. Out is a struct that has the member success and,
+// where it has code, error or hint, has them as strings.
+type Tool[In, Out any] struct {
+	Name        string // letters, digits, _ and -, at most 46
+	Description string // for a model, at most 2 048 bytes
+	Annotations Annotations
+
+	// Handle does the work. Its arguments were validated and defaults filled
+	// in. An error becomes a result with isError, see [Options.MapError]. When
+	// ctx ends, its cause says why.
+	Handle func(ctx context.Context, call Call, in In) (Out, error)
+}
+
+// Call is what a handler knows about the call beside its arguments.
+type Call struct {
+	Progress  func(Progress) // tells the client how far the call is; never nil, safe for concurrent use
+	RequestID string         // JSON text of the request's id; empty where the transport does not tell
+	Session   Session
+}
+
+// Session is the client that calls.
+type Session struct {
+	ID            string // unique among the clients of this server
+	Client        string // name of the client software, as it says
+	ClientVersion string
+	Protocol      string // protocol revision of this call
+}
+
+// Add registers t. It panics on what only the program can have got wrong: a
+// name that is taken or not portable, missing texts, types without a schema.
+func Add[In, Out any](s *Server, t Tool[In, Out]) {
+	switch {
+	case !toolName.MatchString(t.Name):
+		panic(fmt.Sprintf("tool %q: a name has 1 to 46 of A-Z a-z 0-9 _ -", t.Name))
+	case s.mcp.GetTool(t.Name) != nil:
+		panic(fmt.Sprintf("tool %s: added twice", t.Name))
+	case t.Annotations.Title == "" || t.Description == "" || len(t.Description) > maxDescription:
+		panic(fmt.Sprintf("tool %s: needs a title, and a description of at most %d bytes", t.Name, maxDescription))
+	case t.Handle == nil:
+		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
+	}
+	output, err := outputSchema[Out]()
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+	}
+	call := tool.New(tool.Definition{ID: t.Name}, func(ctx context.Context, _ tool.Env, in In) (any, error) {
+		return t.Handle(ctx, callFrom(ctx), in)
+	})
+	s.add(t.Name, t.Description, t.Annotations, call, output)
+}
+
+func (s *Server) add(name, description string, a Annotations, call tool.Tool, output json.RawMessage) {
+	definition := mcp.Tool{
+		Name:            name,
+		Title:           a.Title,
+		Description:     description,
+		RawInputSchema:  call.Definition().Schema,
+		RawOutputSchema: output,
+		Annotations: mcp.ToolAnnotation{
+			Title:           a.Title,
+			ReadOnlyHint:    &a.ReadOnly,
+			DestructiveHint: &a.Destructive,
+			IdempotentHint:  &a.Idempotent,
+			OpenWorldHint:   &a.OpenWorld,
+		},
+	}
+	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
+		// tool.New recovers what the handler does; this is for the encoding of
+		// what it returned. mcp-go would make a protocol error of either.
+		defer func() {
+			if v := recover(); v != nil {
+				result = s.failure(name, output, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
+			}
+		}()
+		args := req.Params.RawArguments
+		if isNull(args) {
+			args = json.RawMessage("{}")
+		}
+		out, err := call.Call(ctx, tool.Env{}, args)
+		if err != nil {
+			return s.failure(name, output, err), nil
+		}
+		return s.success(name, output, out), nil
+	})
+}
+
+// callFrom collects what ctx says about the call.
+func callFrom(ctx context.Context) Call {
+	call := Call{Progress: func(Progress) {}}
+	if r := requestFrom(ctx); r != nil {
+		call.Progress = r.report
+		call.RequestID = r.msg.id.String()
+	}
+	call.Session.Protocol = mcpserver.RequestProtocolVersion(ctx)
+	session := mcpserver.ClientSessionFromContext(ctx)
+	if session == nil {
+		return call
+	}
+	call.Session.ID = session.SessionID()
+	if known, ok := session.(mcpserver.SessionWithClientInfo); ok {
+		client := known.GetClientInfo()
+		call.Session.Client, call.Session.ClientVersion = client.Name, client.Version
+	}
+	return call
+}

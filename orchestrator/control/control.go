@@ -1,0 +1,107 @@
+// Package control is the one API to the threads of a project. The MCP tools,
+// the command line and the threads themselves all call it; none of them
+// touches store, process or folder on its own.
+//
+// Nothing here remembers a thread: every answer is read from the stored row,
+// after a look whether the thread's process still lives.
+package control
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Deps is what a Controller works with; all of it belongs to one project.
+type Deps struct {
+	Project   string // absolute path of the project
+	Store     store.Store
+	Resolver  *resolve.Resolver
+	Config    *config.Loader
+	Providers *provider.Registry
+	Tools     *tool.Registry
+	Launcher  *spawn.Launcher
+	Key       *sign.Key // nil: thread.json and checkpoints carry no signature
+	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
+	// empty. It becomes the parent of what is started without another one.
+	Parent thread.ID
+	Env    map[string]string // values of the {env:…} placeholders
+	Host   string
+	Now    func() time.Time
+	Log    zerolog.Logger
+}
+
+// Controller starts, watches and stops threads.
+type Controller struct {
+	Deps
+	stateDir string
+	finisher *finish.Finisher
+	sweeper  *recovery.Sweeper
+
+	mu        sync.Mutex
+	processes map[thread.ID]*process.Started // those started here that have not ended well
+}
+
+// New returns the controller of a project.
+func New(d Deps) *Controller {
+	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project), processes: map[thread.ID]*process.Started{}}
+	c.finisher = &finish.Finisher{Store: d.Store, StateDir: c.stateDir, Key: d.Key, Now: d.Now}
+	c.sweeper = &recovery.Sweeper{Finisher: c.finisher, Log: d.Log, StopChildren: c.StopOrphans, ExitOf: c.exitOf}
+	return c
+}
+
+// Sweep settles every thread whose process is gone.
+func (c *Controller) Sweep(ctx context.Context) (recovery.Report, error) {
+	return c.sweeper.RunOnce(ctx)
+}
+
+// Close releases what the controller holds. Threads go on.
+func (c *Controller) Close() error { return c.Store.Close() }
+
+// remember keeps hold of a process that was started here, so that how it ended
+// can be told when it dies without settling its thread.
+func (c *Controller) remember(id thread.ID, started *process.Started) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for known, s := range c.processes {
+		select {
+		case <-s.Done():
+			if s.Exit() == (process.Exit{}) {
+				delete(c.processes, known)
+			}
+		default:
+		}
+	}
+	c.processes[id] = started
+}
+
+// exitOf tells how a process ended that was started here.
+func (c *Controller) exitOf(id thread.ID) (process.Exit, bool) {
+	c.mu.Lock()
+	started, known := c.processes[id]
+	delete(c.processes, id)
+	c.mu.Unlock()
+	if !known {
+		return process.Exit{}, false
+	}
+	<-started.Done() // its lock is free, so it is over; only the reaping may be a moment behind
+	return started.Exit(), true
+}
+
+// folder is the folder of a thread.
+func (c *Controller) folder(id thread.ID) folder.Folder { return folder.Of(c.stateDir, id) }

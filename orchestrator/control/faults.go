@@ -1,0 +1,69 @@
+package control
+
+import (
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// fault tells any error of this room and those right of it to a model: what
+// was wrong, what is valid, what to call next.
+func fault(err error) *tool.Fault {
+	if known, ok := errors.AsType[*tool.Fault](err); ok {
+		return known
+	}
+	if f := budgetFault(err); f != nil {
+		return f
+	}
+	var (
+		unknownLimit *limit.UnknownError
+		badLimit     *limit.ValueError
+		noProvider   *provider.NoProviderError
+		noModel      *provider.UnknownModelError
+	)
+	switch {
+	case errors.As(err, &unknownLimit):
+		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
+	case errors.As(err, &badLimit):
+		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
+	case errors.As(err, &noProvider), errors.As(err, &noModel):
+		return tool.Faultf(tool.CodeNoProvider, "%w", err)
+	case errors.Is(err, thread.ErrNotFound):
+		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
+	case errors.Is(err, store.ErrKeyReused):
+		return tool.Faultf(tool.CodeRequestKeyReused, "%w", err).WithHint("use a request_key of its own for this work")
+	case errors.Is(err, store.ErrBadCursor):
+		return tool.Faultf(tool.CodeBadArguments, "%w", err).WithHint("give back next_cursor of the page before, unchanged")
+	}
+	return action.Fault(err)
+}
+
+// budgetFault tells what keeps a parent from starting a child; nil for other
+// errors.
+func budgetFault(err error) *tool.Fault {
+	var (
+		short  *store.InsufficientError
+		spawns *store.SpawnsError
+		depth  *limit.DepthError
+	)
+	switch {
+	case errors.As(err, &short):
+		return tool.Faultf(tool.CodeBudgetExhausted, "%w", err).
+			With("requested", short.Requested).With("remaining", short.Remaining).
+			WithHint("give limit_overrides with a spend of at most %v, or wait until running children have ended and free what they did not use",
+				short.Remaining.Dollars())
+	case errors.As(err, &spawns):
+		return tool.Faultf(tool.CodeSpawnsExhausted, "%w", err).WithHint("do the rest of the work in this thread")
+	case errors.As(err, &depth):
+		return tool.Faultf(tool.CodeDepthExhausted, "%w", err).WithHint("do the work in this thread")
+	case errors.Is(err, store.ErrParentGone), errors.Is(err, store.ErrNoBudget):
+		return tool.Faultf(tool.CodeParentGone, "%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// StartRequest asks for a thread.
+type StartRequest struct {
+	Directive      string
+	Inputs         map[string]any
+	Model          string // overrides the directive's choice
+	LimitOverrides map[string]any
+	Parent         thread.ID // given by the runtime, never by a model
+	RequestKey     string
+	Name           string
+}
+
+// plan is a start that has been checked and has changed nothing yet.
+type plan struct {
+	request  StartRequest
+	found    *resolve.Found
+	doc      *item.DirectiveDoc
+	inputs   map[string]any
+	parent   *thread.Meta // nil for a root
+	grant    permission.Grant
+	limits   thread.Limits
+	choice   provider.Choice
+	dropped  []string
+	warnings []string
+	// spendAsked is true when directive or overrides name a spend limit; one that
+	// only comes from the defaults shrinks to what the parent has left.
+	spendAsked bool
+}
+
+// Plan says what a start would do, and changes nothing.
+func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
+	p, err := c.plan(ctx, req)
+	if err != nil {
+		return Plan{}, err
+	}
+	body := PlanBody{
+		Directive: p.found.ID, Space: string(p.found.Space), Path: p.found.Path,
+		Inputs: p.inputs, Model: p.choice.Ref(), Limits: p.limits,
+		Capabilities: p.grant.Own, Dropped: p.dropped, WorstCost: p.limits.Spend, Warnings: p.warnings,
+	}
+	for _, s := range p.found.Shadows {
+		body.Shadows = append(body.Shadows, s.Path)
+	}
+	return Plan{Success: true, Plan: body}, nil
+}
+
+// plan checks everything a caller can have got wrong, before anything is
+// registered: directive, inputs, parent, capabilities, limits, model.
+func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) {
+	p := &plan{request: req}
+	steps := []func(context.Context) error{
+		func(context.Context) error { return c.loadDirective(p) },
+		func(ctx context.Context) error { return c.loadParent(ctx, p) },
+		func(context.Context) error { return c.resolveLimits(p) },
+		func(ctx context.Context) error { return c.chooseModel(ctx, p) },
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, fault(err)
+		}
+	}
+	return p, nil
+}
+
+func (c *Controller) loadDirective(p *plan) error {
+	found, err := c.Resolver.Find(item.Directive, p.request.Directive)
+	if err != nil {
+		return err
+	}
+	doc, err := found.Directive()
+	if err != nil {
+		return err
+	}
+	given, err := inputs.Validate(doc, p.request.Inputs)
+	if err != nil {
+		return err
+	}
+	p.found, p.doc, p.inputs = found, doc, given
+	p.warnings = append(p.warnings, notYet(doc)...)
+	return nil
+}
+
+// notYet names what a directive declares and this version does not act on, so
+// that nobody takes silence for obedience.
+func notYet(doc *item.DirectiveDoc) []string {
+	var ignored []string
+	if doc.Extends != "" {
+		ignored = append(ignored, fmt.Sprintf("extends=%q", doc.Extends))
+	}
+	if len(doc.Hooks) > 0 {
+		ignored = append(ignored, "<hooks>")
+	}
+	c := doc.Context
+	if len(c.System)+len(c.Before)+len(c.After)+len(c.Suppress) > 0 {
+		ignored = append(ignored, "<context>")
+	}
+	if len(ignored) == 0 {
+		return nil
+	}
+	return []string{"not applied in this version: " + strings.Join(ignored, ", ")}
+}
+
+// loadParent reads the parent's thread.json, which must be readable and, when
+// there is a key, correctly signed; its capabilities and limits bound the child.
+func (c *Controller) loadParent(ctx context.Context, p *plan) error {
+	if p.request.Parent == "" {
+		p.request.Parent = c.Parent
+	}
+	if p.request.Parent == "" {
+		p.grant = permission.ForChild(p.doc.Permissions, nil)
+		return nil
+	}
+	rec, err := c.Store.Get(ctx, p.request.Parent)
+	if err == nil {
+		rec, err = c.sweeper.Examine(ctx, rec)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", store.ErrParentGone, p.request.Parent, err)
+	}
+	if rec.Status != thread.Running {
+		return fmt.Errorf("%w: %s is %s", store.ErrParentGone, rec.ThreadID, rec.Status)
+	}
+	meta, err := c.folder(rec.ThreadID).ReadMeta(c.Key)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrParentGone, err)
+	}
+	p.parent = &meta
+	above := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	p.grant = permission.ForChild(p.doc.Permissions, &above)
+	p.dropped = p.grant.Dropped()
+	if len(p.dropped) > 0 {
+		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(p.dropped, ", "))
+	}
+	return nil
+}
+
+func (c *Controller) resolveLimits(p *plan) error {
+	resilience, warnings, err := c.Config.Resilience()
+	if err != nil {
+		return err
+	}
+	p.warnings = append(p.warnings, warnings...)
+	overrides, err := limit.ParseOverrides(p.request.LimitOverrides)
+	if err != nil {
+		return err
+	}
+	var above *thread.Limits
+	if p.parent != nil {
+		above = &p.parent.Limits
+	}
+	p.limits, err = limit.Resolve(resilience.Limits, p.doc.Limits, overrides, above)
+	_, inDirective := p.doc.Limits["spend"]
+	_, inOverrides := overrides["spend"]
+	p.spendAsked = inDirective || inOverrides
+	return err
+}
+
+func (c *Controller) chooseModel(ctx context.Context, p *plan) error {
+	m := p.doc.Model
+	choice, err := c.Providers.Choose(ctx, provider.Want{
+		Override: p.request.Model, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback,
+	})
+	if err != nil {
+		return err
+	}
+	if !choice.Model.Priced && !choice.Local && !choice.AllowUnpriced {
+		return tool.Faultf(tool.CodeUnpriced,
+			"the price of model %s is not known, so its spend limit of %s cannot be kept", choice.Ref(), p.limits.Spend).
+			WithHint("choose a model of the catalogue, or set prices (or allow_unpriced: true) in .ai/config/agent/providers/%s.yaml",
+				choice.Provider)
+	}
+	p.choice = choice
+	p.warnings = append(p.warnings, choice.Warnings...)
+	return nil
+}

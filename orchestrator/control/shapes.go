@@ -1,0 +1,172 @@
+package control
+
+import (
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Started is the answer to a fork: the thread as it stands when the answer is
+// given.
+type Started struct {
+	Success   bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
+	ThreadID  thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
+	Directive string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
+	Status    thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
+	Result    string          `json:"result,omitempty" jsonschema:"final text"`
+	Outputs   map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Data      any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Error     string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem   *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Cost      thread.Cost     `json:"cost" jsonschema:"used so far"`
+	Warnings  []string        `json:"warnings,omitempty"`
+	PID       int             `json:"pid,omitempty" jsonschema:"process id while it works"`
+	Existing  bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
+	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
+}
+
+// Plan is the answer to a dry run of a fork.
+type Plan struct {
+	Success bool     `json:"success"`
+	Plan    PlanBody `json:"plan"`
+}
+
+// PlanBody says what a start would do.
+type PlanBody struct {
+	Directive    string         `json:"directive"`
+	Space        string         `json:"space"`
+	Path         string         `json:"path"`
+	Shadows      []string       `json:"shadows,omitempty"`
+	Inputs       map[string]any `json:"inputs"`
+	Model        string         `json:"model"`
+	Limits       thread.Limits  `json:"limits"`
+	Capabilities []string       `json:"capabilities"`
+	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but no ancestor allows them"`
+	WorstCost    thread.Micros  `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
+	Warnings     []string       `json:"warnings,omitempty"`
+}
+
+// Result is what is told about one thread by waits and aggregations.
+type Result struct {
+	Status           thread.State    `json:"status"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on"`
+	Result           string          `json:"result,omitempty" jsonschema:"final text"`
+	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Cost             thread.Cost     `json:"cost"`
+	Warnings         []string        `json:"warnings,omitempty"`
+}
+
+// WaitResult is the answer to wait_threads.
+type WaitResult struct {
+	Success        bool                 `json:"success" jsonschema:"true when all (mode any: one) completed"`
+	Mode           string               `json:"mode"`
+	Results        map[thread.ID]Result `json:"results" jsonschema:"by asked thread id"`
+	Pending        []thread.ID          `json:"pending" jsonschema:"still working when the wait ended"`
+	ElapsedSeconds float64              `json:"elapsed_seconds"`
+	Next           string               `json:"next,omitempty" jsonschema:"what to call next"`
+}
+
+// Aggregate is the answer to aggregate_results.
+type Aggregate struct {
+	Success bool                 `json:"success" jsonschema:"true when all completed"`
+	Results map[thread.ID]Result `json:"results" jsonschema:"by asked thread id"`
+	Totals  Totals               `json:"totals"`
+}
+
+// Totals sums threads.
+type Totals struct {
+	Threads   int                  `json:"threads"`
+	ByStatus  map[thread.State]int `json:"by_status"`
+	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads"`
+	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads and everything below them"`
+}
+
+// Status is the answer to get_status.
+type Status struct {
+	Success          bool            `json:"success"`
+	ThreadID         thread.ID       `json:"thread_id"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on; everything below is about it"`
+	Status           thread.State    `json:"status"`
+	Directive        string          `json:"directive"`
+	Name             string          `json:"name"`
+	ParentID         thread.ID       `json:"parent_id,omitempty"`
+	Model            string          `json:"model"`
+	Limits           *thread.Limits  `json:"limits,omitempty"`
+	Cost             thread.Cost     `json:"cost"`
+	Children         []thread.ID     `json:"children,omitempty"`
+	CreatedAt        time.Time       `json:"created_at"`
+	UpdatedAt        time.Time       `json:"updated_at"`
+	ElapsedSeconds   float64         `json:"elapsed_seconds"`
+	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
+	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
+	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	CancelRequested  bool            `json:"cancel_requested,omitempty"`
+}
+
+// Summary is one thread of a list.
+type Summary struct {
+	ThreadID  thread.ID    `json:"thread_id"`
+	Kind      thread.Kind  `json:"kind"`
+	Status    thread.State `json:"status"`
+	Directive string       `json:"directive"`
+	Name      string       `json:"name"`
+	ParentID  thread.ID    `json:"parent_id,omitempty"`
+	Model     string       `json:"model,omitempty"`
+	Cost      thread.Cost  `json:"cost"`
+	Error     string       `json:"error,omitempty" jsonschema:"why it did not complete"`
+	CreatedAt time.Time    `json:"created_at"`
+	UpdatedAt time.Time    `json:"updated_at"`
+}
+
+// List is the answer to list_active and list_threads.
+type List struct {
+	Success    bool      `json:"success"`
+	Threads    []Summary `json:"threads" jsonschema:"newest first"`
+	Count      int       `json:"count"`
+	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to get the next page"`
+}
+
+// TranscriptPage is the answer to read_transcript.
+type TranscriptPage struct {
+	Success    bool      `json:"success"`
+	ThreadID   thread.ID `json:"thread_id"`
+	Content    string    `json:"content" jsonschema:"readable text, or JSON lines with format jsonl"`
+	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to read on; also while the thread still writes"`
+	AtEnd      bool      `json:"at_end" jsonschema:"nothing more is written yet"`
+}
+
+// Receipt says how one thread was stopped.
+type Receipt struct {
+	ThreadID thread.ID     `json:"thread_id"`
+	Status   thread.State  `json:"status"`
+	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
+	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated or killed"`
+}
+
+// Stopped is the answer to cancel_thread and kill_thread.
+type Stopped struct {
+	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
+	ThreadID thread.ID `json:"thread_id"`
+	Receipts []Receipt `json:"receipts" jsonschema:"the thread and every descendant"`
+}
+
+// Progress is what a waiting caller is told every second.
+type Progress struct {
+	Done    int
+	Total   int
+	Turns   int
+	Spend   thread.Micros
+	LastSay string // last words of output of a thread that works
+}
+
+// problemOf is what went wrong with a thread, as text and in full.
+func problemOf(o *thread.Outcome) (string, *thread.Problem) {
+	if o == nil || o.Error == nil {
+		return "", nil
+	}
+	return o.Error.Message, o.Error
+}

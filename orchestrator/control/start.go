@@ -1,0 +1,196 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// Start registers a thread and starts its process. All or nothing: what a
+// caller can have got wrong is refused before anything is written, and what
+// fails later leaves the thread in state error with its reservation released.
+//
+// A RequestKey that names a thread already returns that thread.
+func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, error) {
+	p, err := c.plan(ctx, req)
+	if err != nil {
+		return Started{}, err
+	}
+	n := store.NewThread{
+		Kind: thread.KindDirective, Directive: p.found.ID, Name: p.name(c.Env), ParentID: p.request.Parent,
+		Model: p.choice.Ref(), RequestKey: p.request.RequestKey, Now: c.Now(),
+	}
+	if p.parent != nil {
+		n.MaxSpawns = p.parent.Limits.Spawns
+	}
+	return c.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+		if err := c.reserve(ctx, p, rec.ThreadID); err != nil {
+			return thread.Meta{}, err
+		}
+		return p.meta(rec), nil
+	})
+}
+
+// launch runs the sequence of a start, whatever the kind of thread: the
+// registry row with the life lock, then prepare (budget, and what thread.json
+// will say), thread.json, the process. The lock is held by this process until
+// the new one has inherited it.
+func (c *Controller) launch(
+	ctx context.Context, n store.NewThread, prepare func(context.Context, thread.Record) (thread.Meta, error),
+) (Started, error) {
+	var lock *process.Lock
+	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
+		lock, err = c.claimFolder(id)
+		return err
+	})
+	if lock != nil {
+		defer func() { _ = lock.Release() }()
+	}
+	if err != nil {
+		return Started{}, fault(err)
+	}
+	if !created {
+		return c.started(ctx, rec, true)
+	}
+	// From here on the thread exists: the caller going away must not leave it
+	// half made.
+	ctx = context.WithoutCancel(ctx)
+	meta, err := prepare(ctx, rec)
+	if err == nil {
+		err = c.launchProcess(ctx, meta, lock)
+	}
+	if err != nil {
+		return Started{}, c.abandon(ctx, rec, err)
+	}
+	return c.started(ctx, rec, false)
+}
+
+// claimFolder takes what belongs to a candidate id outside the registry: its
+// folder, which must be unused, and the life lock in it.
+func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
+	dir := c.folder(id)
+	if _, err := os.Lstat(dir.Meta()); err == nil {
+		return nil, store.ErrTaken
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := dir.Make(); err != nil {
+		return nil, err
+	}
+	lock, err := process.Acquire(dir.Lock())
+	if errors.Is(err, process.ErrLocked) {
+		return nil, store.ErrTaken
+	}
+	return lock, err
+}
+
+// reserve gives the thread its budget: a root's own, a child's out of what its
+// parent has left.
+func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
+	if p.parent == nil {
+		return c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
+	}
+	err := c.Store.Reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	// A limit nobody asked for shrinks to what is left; siblings that reserve at
+	// the same moment may take it first, so look again a few times.
+	var short *store.InsufficientError
+	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
+		p.limits.Spend = short.Remaining
+		err = c.Store.Reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	}
+	return err
+}
+
+func (c *Controller) launchProcess(ctx context.Context, meta thread.Meta, lock *process.Lock) error {
+	dir := c.folder(meta.ThreadID)
+	if err := dir.WriteMeta(meta, c.Key); err != nil {
+		return fmt.Errorf("write thread.json: %w", err)
+	}
+	started, err := c.Launcher.Launch(meta.ThreadID, dir, lock)
+	if err != nil {
+		return err
+	}
+	c.remember(meta.ThreadID, started)
+	err = c.Store.SetProcess(ctx, meta.ThreadID, started.PID(), c.Host)
+	if errors.Is(err, thread.ErrSettled) {
+		return nil // it was quick: claimed, run and settled before we came to say its pid
+	}
+	return err
+}
+
+// abandon ends a thread whose start failed and returns the failure as the
+// caller must hear it.
+func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error) error {
+	told := fault(cause)
+	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
+		Code: string(told.Code), Message: told.Message, Doing: "starting",
+	}}
+	w, err := c.finisher.OpenTranscript(rec.ThreadID)
+	if err == nil {
+		defer func() { _ = w.Close() }()
+		_, err = c.finisher.Finish(ctx, rec.ThreadID, w, outcome, thread.Cost{})
+	}
+	if err != nil {
+		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread that did not start")
+	}
+	return told
+}
+
+// meta is thread.json as the spawner writes it; the thread's process reads
+// everything it needs from it.
+func (p *plan) meta(rec thread.Record) thread.Meta {
+	m := thread.Meta{
+		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: p.found.ID, DirectivePath: p.found.Path,
+		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
+		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
+		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Own, Ceiling: p.grant.Ceiling,
+		ChainRootID: rec.ThreadID, Warnings: p.warnings,
+	}
+	if m.Capabilities == nil {
+		m.Capabilities = []string{}
+	}
+	return m
+}
+
+// started is the answer to a start.
+func (c *Controller) started(ctx context.Context, rec thread.Record, existing bool) (Started, error) {
+	now, err := c.look(ctx, rec.ThreadID)
+	if err != nil {
+		return Started{}, fault(err)
+	}
+	s := Started{
+		ThreadID: now.ThreadID, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
+		PID: now.PID, Existing: existing,
+	}
+	if meta, err := c.folder(now.ThreadID).ReadMeta(c.Key); err == nil {
+		s.Warnings = meta.Warnings
+	}
+	s.apply(now.Outcome)
+	if !now.Status.Terminal() {
+		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
+	}
+	return s, nil
+}
+
+// apply copies an outcome into the answer.
+func (s *Started) apply(o *thread.Outcome) {
+	s.Success = s.Status != thread.Error && s.Status != thread.Cancelled
+	if o == nil {
+		return
+	}
+	s.Result, s.Outputs = o.Result, o.Outputs
+	s.Error, s.Problem = problemOf(o)
+	s.Warnings = append(s.Warnings, o.Warnings...)
+	if len(o.Data) > 0 {
+		s.Data = o.Data
+	}
+}
+
+// StartedThread tells the caller's own thread which child it has started.
+func (s Started) StartedThread() thread.ID { return s.ThreadID }

@@ -1,0 +1,149 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// maxChildrenShown bounds the children named in a status.
+const maxChildrenShown = 50
+
+// Status tells how one thread stands.
+func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
+	rec, err := c.look(ctx, id)
+	if err != nil {
+		return Status{}, fault(err)
+	}
+	s := Status{
+		Success: true, ThreadID: id, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
+		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt,
+		UpdatedAt: rec.UpdatedAt, CancelRequested: !rec.CancelRequestedAt.IsZero(),
+	}
+	if rec.ThreadID != id {
+		s.ResolvedThreadID = rec.ThreadID
+	}
+	s.Error, s.Problem = problemOf(rec.Outcome)
+	end := rec.CompletedAt
+	if end.IsZero() {
+		end = c.Now()
+	}
+	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
+
+	dir := c.folder(rec.ThreadID)
+	meta, err := dir.ReadMeta(c.Key)
+	switch {
+	case err == nil:
+		s.Limits = &meta.Limits
+	case !errors.Is(err, folder.ErrNoMeta):
+		return Status{}, fault(err)
+	}
+	if last, text, err := transcript.Last(dir.Transcript()); err == nil {
+		s.LastEvent, s.LastText = string(last), text
+	}
+	children, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: maxChildrenShown})
+	if err != nil {
+		return Status{}, fault(err)
+	}
+	for _, child := range children {
+		s.Children = append(s.Children, child.ThreadID)
+	}
+	return s, nil
+}
+
+// ListRequest selects threads.
+type ListRequest struct {
+	States    []thread.State
+	Directive string
+	Parent    thread.ID
+	Text      string
+	Limit     int
+	Cursor    string
+}
+
+// List returns a page of threads, newest first. Threads whose process is gone
+// are settled before they are shown.
+func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
+	for _, s := range req.States {
+		if !s.Valid() {
+			return List{}, tool.Faultf(tool.CodeBadArguments, "status %q is not known; valid are %s", s, stateNames())
+		}
+	}
+	rows, next, err := c.Store.List(ctx, store.Filter{
+		States: req.States, Directive: req.Directive, ParentID: req.Parent, Text: req.Text,
+		Limit: req.Limit, Cursor: req.Cursor,
+	})
+	if err != nil {
+		return List{}, fault(err)
+	}
+	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
+	for _, rec := range rows {
+		if rec, err = c.sweeper.Examine(ctx, rec); err != nil {
+			return List{}, fault(err)
+		}
+		if len(req.States) > 0 && !slices.Contains(req.States, rec.Status) {
+			continue
+		}
+		list.Threads = append(list.Threads, summary(rec))
+	}
+	list.Count = len(list.Threads)
+	return list, nil
+}
+
+// ListActive lists the threads that have not ended.
+func (c *Controller) ListActive(ctx context.Context, req ListRequest) (List, error) {
+	req.States = []thread.State{thread.Created, thread.Running}
+	return c.List(ctx, req)
+}
+
+func summary(rec thread.Record) Summary {
+	s := Summary{
+		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
+		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+	}
+	s.Error, _ = problemOf(rec.Outcome)
+	return s
+}
+
+func stateNames() string {
+	var names []string
+	for _, s := range thread.States() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Aggregate gathers the results of threads and sums what they used.
+func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error) {
+	if len(ids) == 0 {
+		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
+	}
+	rows, err := c.lookAll(ctx, ids)
+	if err != nil {
+		return Aggregate{}, fault(err)
+	}
+	a := Aggregate{
+		Success: true, Results: map[thread.ID]Result{},
+		Totals: Totals{Threads: len(rows), ByStatus: map[thread.State]int{}},
+	}
+	for id, rec := range rows {
+		a.Results[id] = result(id, rec)
+		a.Success = a.Success && rec.Status == thread.Completed
+		a.Totals.ByStatus[rec.Status]++
+		a.Totals.Cost = a.Totals.Cost.Add(rec.Cost)
+		tree, err := c.Store.Tree(ctx, rec.ThreadID)
+		if err != nil && !errors.Is(err, store.ErrNoBudget) {
+			return Aggregate{}, fault(err)
+		}
+		a.Totals.TreeSpend += tree.Actual
+	}
+	fitResults(a.Results)
+	return a, nil
+}

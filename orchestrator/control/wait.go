@@ -1,0 +1,210 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Modes of a wait.
+const (
+	WaitAll = "all"
+	WaitAny = "any"
+)
+
+// progressEvery is how often a waiting caller is told how things stand; the
+// specification asks for once a second at least.
+const progressEvery = time.Second
+
+// WaitRequest asks to wait for threads.
+type WaitRequest struct {
+	ThreadIDs []thread.ID
+	Mode      string        // all (default) or any
+	Timeout   time.Duration // 0 looks once
+	Progress  func(Progress)
+}
+
+// Wait returns when all (or any) of the threads have ended, when the time is
+// up, or with ctx's cause when ctx ends. It is woken by commits to the registry
+// and by the death of a thread's process.
+func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, error) {
+	if req.Mode == "" {
+		req.Mode = WaitAll
+	}
+	if req.Mode != WaitAll && req.Mode != WaitAny {
+		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "mode %q is not known; valid are all and any", req.Mode)
+	}
+	if len(req.ThreadIDs) == 0 {
+		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
+			WithHint("list_active shows what is running")
+	}
+	began := c.Now()
+	rows, err := c.await(ctx, req)
+	if err != nil {
+		return WaitResult{}, fault(err)
+	}
+	return waitResult(req, rows, c.Now().Sub(began)), nil
+}
+
+// await looks at the threads until the wait is over and returns their rows by
+// asked id.
+func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changes := c.Store.Changes(watching)
+	deaths := newDeaths(watching)
+	deadline := time.NewTimer(req.Timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+
+	timeUp := req.Timeout <= 0
+	for {
+		rows, err := c.lookAll(ctx, req.ThreadIDs)
+		if err != nil {
+			return nil, err
+		}
+		if timeUp || waitIsOver(req.Mode, rows) {
+			return rows, nil
+		}
+		deaths.watch(rows)
+		select {
+		case <-changes:
+		case <-deaths.seen:
+		case <-tick.C:
+			if req.Progress != nil {
+				req.Progress(c.progress(rows))
+			}
+		case <-deadline.C:
+			timeUp = true
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// look returns the row of a thread as it truly is: resolved to the end of its
+// chain, and settled when its process is gone.
+func (c *Controller) look(ctx context.Context, id thread.ID) (thread.Record, error) {
+	rec, err := lineage.Resolve(id, func(id thread.ID) (thread.Record, error) { return c.Store.Get(ctx, id) })
+	if err != nil {
+		return rec, err
+	}
+	return c.sweeper.Examine(ctx, rec)
+}
+
+func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error) {
+	rows := make(map[thread.ID]thread.Record, len(ids))
+	for _, id := range ids {
+		rec, err := c.look(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		rows[id] = rec
+	}
+	return rows, nil
+}
+
+func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
+	for _, rec := range rows {
+		if rec.Status.Terminal() == (mode == WaitAny) {
+			return mode == WaitAny
+		}
+	}
+	return mode == WaitAll
+}
+
+func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.Duration) WaitResult {
+	r := WaitResult{
+		Mode: req.Mode, Results: map[thread.ID]Result{}, Pending: []thread.ID{},
+		ElapsedSeconds: elapsed.Seconds(),
+	}
+	completed := 0
+	for _, id := range req.ThreadIDs {
+		rec := rows[id]
+		r.Results[id] = result(id, rec)
+		if !rec.Status.Terminal() {
+			r.Pending = append(r.Pending, id)
+		}
+		if rec.Status == thread.Completed {
+			completed++
+		}
+	}
+	r.Success = completed == len(rows) || (req.Mode == WaitAny && completed > 0)
+	if len(r.Pending) > 0 {
+		r.Next = fmt.Sprintf("%d still working: call wait_threads again for the pending ids, or get_status to look", len(r.Pending))
+	}
+	fitResults(r.Results)
+	return r
+}
+
+// result tells about the thread that carries the asked one on.
+func result(asked thread.ID, rec thread.Record) Result {
+	r := Result{Status: rec.Status, Cost: rec.Cost}
+	if rec.ThreadID != asked {
+		r.ResolvedThreadID = rec.ThreadID
+	}
+	if o := rec.Outcome; o != nil {
+		r.Result, r.Outputs, r.Warnings = o.Result, o.Outputs, o.Warnings
+		r.Error, r.Problem = problemOf(o)
+		if len(o.Data) > 0 {
+			r.Data = o.Data
+		}
+	}
+	return r
+}
+
+func (c *Controller) progress(rows map[thread.ID]thread.Record) Progress {
+	p := Progress{Total: len(rows)}
+	for _, rec := range rows {
+		p.Turns += rec.Cost.Turns
+		p.Spend += rec.Cost.Spend
+		if rec.Status.Terminal() {
+			p.Done++
+			continue
+		}
+		if _, text, err := transcript.Last(c.folder(rec.ThreadID).Transcript()); err == nil && text != "" {
+			p.LastSay = text
+		}
+	}
+	return p
+}
+
+// deaths reports the end of processes.
+type deaths struct {
+	ctx     context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
+	watched map[int]bool
+	seen    chan struct{}
+}
+
+func newDeaths(ctx context.Context) *deaths {
+	return &deaths{ctx: ctx, watched: map[int]bool{}, seen: make(chan struct{}, 1)}
+}
+
+// watch adds the processes of threads that still work.
+func (d *deaths) watch(rows map[thread.ID]thread.Record) {
+	for _, rec := range rows {
+		if rec.PID == 0 || rec.Status.Terminal() || d.watched[rec.PID] {
+			continue
+		}
+		d.watched[rec.PID] = true
+		gone := process.Watch(d.ctx, rec.PID)
+		go func() {
+			select {
+			case <-gone:
+			case <-d.ctx.Done():
+				return
+			}
+			select {
+			case d.seen <- struct{}{}:
+			default: // somebody is about to look anyway
+			}
+		}()
+	}
+}

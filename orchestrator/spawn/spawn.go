@@ -1,0 +1,42 @@
+// Package spawn starts the process of a thread: the same binary again, with
+// the hidden command "thread run", in its own session, detached from whoever
+// started it.
+package spawn
+
+import (
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// LockFD is the descriptor under which a thread's process finds its life lock.
+// The spawner takes the lock before the thread's row becomes visible and hands
+// it over here, so that at no moment the lock of a live thread is free: a
+// thread whose lock is free is dead, without any grace period.
+const LockFD = 3
+
+// Launcher starts thread processes of one project.
+type Launcher struct {
+	Executable string   // path of this binary
+	Project    string   // absolute path
+	Env        []string // environment of the process, already reduced to what it may have
+}
+
+// Launch starts the process of a registered thread. The lock is the thread's;
+// the process inherits it and the caller releases its own handle afterwards.
+func (l *Launcher) Launch(id thread.ID, dir folder.Folder, lock *process.Lock) (*process.Started, error) {
+	started, err := process.Detach(process.Spec{
+		Path:    l.Executable,
+		Args:    []string{"thread", "run", "--pre-registered", "--thread-id", string(id), "--project", l.Project},
+		Env:     append(l.Env[:len(l.Env):len(l.Env)], "RYE_PARENT_THREAD_ID="+string(id)),
+		Dir:     l.Project,
+		LogPath: dir.Log(),
+		Lock:    lock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
+	}
+	return started, nil
+}

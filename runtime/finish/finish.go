@@ -1,0 +1,137 @@
+// Package finish ends a thread. There is one sequence by which an outcome
+// reaches transcript, ledger, registry and thread.json, used by the thread
+// itself and by whoever finds its process gone, so that both leave the same
+// state. Each step can be repeated: a crash between any two is mended by
+// running the sequence again, and the outcome that was decided first is the one
+// that counts, because it is in the transcript before anything else changes.
+//
+// Whoever calls must hold the thread's life lock.
+package finish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Step names a point between two steps, for tests that stop a process there.
+type Step string
+
+// The points of the sequence, in order.
+const (
+	StepTranscript Step = "finish.transcript" // outcome and final checkpoint are in the transcript
+	StepLedger     Step = "finish.ledger"     // spend is reported, cascaded and released
+	StepRegistry   Step = "finish.registry"   // the row is terminal; waiters wake
+	StepMeta       Step = "finish.meta"       // thread.json says so
+)
+
+// Finisher applies outcomes.
+type Finisher struct {
+	Store    store.Store
+	StateDir string
+	Key      *sign.Key // nil: files are not signed
+	Now      func() time.Time
+	// Reached is told after each step; nil outside tests.
+	Reached func(Step)
+}
+
+// OpenTranscript opens the transcript of a thread for appending, signed when
+// there is a key.
+func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
+	options := transcript.Options{Now: f.Now}
+	if f.Key != nil {
+		options.Signer = f.Key
+	}
+	w, err := transcript.Open(folder.Of(f.StateDir, id).Transcript(), id, options)
+	if err != nil {
+		return nil, fmt.Errorf("open the transcript of %s: %w", id, err)
+	}
+	return w, nil
+}
+
+// Finish applies an outcome to a thread whose life lock the caller holds and
+// returns the row after it. A thread that is already terminal keeps its
+// outcome; what a crash left undone after that is done now.
+func (f *Finisher) Finish(
+	ctx context.Context, id thread.ID, w *transcript.Writer, o thread.Outcome, cost thread.Cost,
+) (thread.Record, error) {
+	head, err := w.Finish(o, cost)
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
+	}
+	f.reached(StepTranscript)
+
+	if err := f.settleBudget(ctx, id, cost); err != nil {
+		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
+	}
+	f.reached(StepLedger)
+
+	rec, err := f.applyOutcome(ctx, id, o, cost)
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("record outcome of %s: %w", id, err)
+	}
+	f.reached(StepRegistry)
+
+	if err := f.writeMeta(rec, head); err != nil {
+		return rec, fmt.Errorf("write thread.json of %s: %w", id, err)
+	}
+	f.reached(StepMeta)
+	return rec, nil
+}
+
+func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.Cost) error {
+	now := f.Now()
+	if err := f.Store.Report(ctx, id, cost.Spend, now); err != nil && !errors.Is(err, store.ErrNoBudget) {
+		return err
+	}
+	return f.Store.Settle(ctx, id, now)
+}
+
+// applyOutcome changes the row, or finds that it was changed before.
+func (f *Finisher) applyOutcome(
+	ctx context.Context, id thread.ID, o thread.Outcome, cost thread.Cost,
+) (thread.Record, error) {
+	change, err := store.Finished(id, o, &cost, f.Now())
+	if err != nil {
+		return thread.Record{}, err
+	}
+	rec, err := f.Store.Apply(ctx, change)
+	if !errors.Is(err, thread.ErrSettled) {
+		return rec, err
+	}
+	rec, err = f.Store.Get(ctx, id)
+	if err == nil && !rec.Status.Terminal() {
+		return rec, fmt.Errorf("%w: row is %s and cannot become %s", thread.ErrSettled, rec.Status, o.State)
+	}
+	return rec, err
+}
+
+// writeMeta makes thread.json agree with the row. A thread that died before it
+// had one gets none.
+func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) error {
+	dir := folder.Of(f.StateDir, rec.ThreadID)
+	meta, err := dir.ReadMeta(f.Key)
+	if errors.Is(err, folder.ErrNoMeta) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	meta.Status, meta.Cost, meta.Outcome = rec.Status, rec.Cost, rec.Outcome
+	meta.UpdatedAt = rec.UpdatedAt
+	meta.Transcript = &head
+	return dir.WriteMeta(meta, f.Key)
+}
+
+func (f *Finisher) reached(s Step) {
+	if f.Reached != nil {
+		f.Reached(s)
+	}
+}

@@ -1,0 +1,128 @@
+// Package folder is a thread's folder on disk: where each file lies, and
+// thread.json, which is read and written only here.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Folders and files of state are for their owner alone.
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// maxMetaBytes bounds what is read of a thread.json; inputs are its only part
+// of open size and are bounded to far less when a thread is started.
+const maxMetaBytes = 16 << 20
+
+// StateDir is the folder of all threads of a project.
+func StateDir(project string) string {
+	return filepath.Join(project, ".ai", "state", "threads")
+}
+
+// Folder is the path of one thread's folder.
+type Folder string
+
+// Of returns the folder of a thread. The id must have come from the registry
+// or from [thread.ParseID], so that it cannot leave the state folder.
+func Of(stateDir string, id thread.ID) Folder {
+	return Folder(filepath.Join(stateDir, filepath.FromSlash(string(id))))
+}
+
+// Make creates the folder.
+func (f Folder) Make() error { return os.MkdirAll(string(f), dirMode) }
+
+// Meta is the path of thread.json.
+func (f Folder) Meta() string { return filepath.Join(string(f), "thread.json") }
+
+// Transcript is the path of transcript.jsonl.
+func (f Folder) Transcript() string { return filepath.Join(string(f), "transcript.jsonl") }
+
+// Log is the path of the process's own log.
+func (f Folder) Log() string { return filepath.Join(string(f), "thread.log") }
+
+// Lock is the path of the life lock.
+func (f Folder) Lock() string { return filepath.Join(string(f), "thread.lock") }
+
+// Capabilities is the path of capabilities.md.
+func (f Folder) Capabilities() string { return filepath.Join(string(f), "capabilities.md") }
+
+// Artifacts is the folder of large tool results.
+func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts") }
+
+// ErrNoMeta: the folder has no thread.json.
+var ErrNoMeta = errors.New("thread has no thread.json")
+
+// ReadMeta reads thread.json. With a key the file must carry a signature of
+// that key; without one the content is taken as it is.
+func (f Folder) ReadMeta(key *sign.Key) (thread.Meta, error) {
+	var meta thread.Meta
+	data, err := readBounded(f.Meta(), maxMetaBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return meta, fmt.Errorf("%w: %s", ErrNoMeta, f)
+	}
+	if err != nil {
+		return meta, err
+	}
+	signed, err := sign.DecodeSigned(data, key, &meta)
+	if err != nil {
+		return meta, fmt.Errorf("read %s: %w", f.Meta(), err)
+	}
+	if key != nil && !signed {
+		return meta, fmt.Errorf("read %s: %w: the file carries no signature", f.Meta(), sign.ErrBadSignature)
+	}
+	if meta.Version > thread.MetaVersion {
+		return meta, fmt.Errorf("read %s: version %d is newer than this rye-mcp knows (%d)",
+			f.Meta(), meta.Version, thread.MetaVersion)
+	}
+	return meta, nil
+}
+
+// WriteMeta replaces thread.json atomically, signed when there is a key.
+func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
+	meta.Version = thread.MetaVersion
+	data, err := sign.EncodeSigned(meta, key)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", f.Meta(), err)
+	}
+	return renameio.WriteFile(f.Meta(), data, fileMode)
+}
+
+// WriteCapabilities replaces capabilities.md.
+func (f Folder) WriteCapabilities(text []byte) error {
+	return renameio.WriteFile(f.Capabilities(), text, fileMode)
+}
+
+// WriteArtifact stores a large result under its content's hash and returns the
+// path. Storing the same content again changes nothing.
+func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
+	if err := os.MkdirAll(f.Artifacts(), dirMode); err != nil {
+		return "", err
+	}
+	path := filepath.Join(f.Artifacts(), hash+".txt")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, renameio.WriteFile(path, content, fileMode)
+}
+
+func readBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s is %d bytes, more than %d", path, info.Size(), most)
+	}
+	return os.ReadFile(path)
+}

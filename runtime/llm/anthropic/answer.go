@@ -1,0 +1,177 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+// redactedPrefix marks the signature of a reasoning block that the API sent
+// encrypted as a whole ("redacted_thinking"); what follows is its data.
+const redactedPrefix = "redacted_thinking:"
+
+// maxBlocks bounds what an index in the stream can make us allocate.
+const maxBlocks = 10_000
+
+// answer collects the events of one answer. The library could do that as well,
+// but not when a model writes input that is no JSON.
+type answer struct {
+	sink     func(llm.Delta)
+	model    string
+	usage    llm.Usage
+	stop     sdk.StopReason
+	complete bool
+	blocks   []block
+}
+
+// block is a content block being received.
+type block struct {
+	llm.Block
+	kind string // the vendor's type
+	// seed is an input that came whole with the start of the block.
+	seed json.RawMessage
+}
+
+// add takes the next event. Unknown events and deltas are ignored, as the API's
+// versioning policy asks for.
+func (a *answer) add(event sdk.MessageStreamEventUnion) error {
+	switch event.Type {
+	case "message_start":
+		a.model = event.Message.Model
+		u := event.Message.Usage
+		a.usage = llm.Usage{
+			InputTokens:      max(u.InputTokens, 0),
+			OutputTokens:     max(u.OutputTokens, 0),
+			CacheReadTokens:  max(u.CacheReadInputTokens, 0),
+			CacheWriteTokens: max(u.CacheCreationInputTokens, 0),
+			Reported:         event.Message.JSON.Usage.Valid(),
+		}
+	case "content_block_start":
+		return a.start(event.Index, event.ContentBlock)
+	case "content_block_delta":
+		return a.extend(event.Index, event.Delta)
+	case "message_delta":
+		a.stop = event.Delta.StopReason
+		a.count(event.Usage)
+	case "message_stop":
+		a.complete = true
+	}
+	return nil
+}
+
+func (a *answer) start(index int64, start sdk.ContentBlockStartEventContentBlockUnion) error {
+	if index < 0 || index >= maxBlocks {
+		return fmt.Errorf("content block %d is out of range", index)
+	}
+	for int64(len(a.blocks)) <= index {
+		a.blocks = append(a.blocks, block{})
+	}
+	b := &a.blocks[index]
+	b.kind = start.Type
+	switch start.Type {
+	case "text":
+		b.Type = llm.TextBlock
+		a.text(b, start.Text)
+	case "thinking":
+		b.Type, b.Signature = llm.ReasoningBlock, start.Signature
+		a.text(b, start.Thinking)
+	case "redacted_thinking":
+		b.Type, b.Signature = llm.ReasoningBlock, redactedPrefix+start.Data
+	case "tool_use":
+		b.Type, b.ToolCallID, b.ToolName = llm.ToolUseBlock, start.ID, start.Name
+		b.seed = json.RawMessage(start.JSON.Input.Raw())
+		a.emit(llm.Delta{Type: llm.ToolUseBlock, Text: start.Name})
+	}
+	return nil
+}
+
+func (a *answer) extend(index int64, delta sdk.MessageStreamEventUnionDelta) error {
+	if index < 0 || index >= int64(len(a.blocks)) {
+		return fmt.Errorf("a piece of content block %d came before its start", index)
+	}
+	b := &a.blocks[index]
+	switch delta.Type {
+	case "text_delta":
+		a.text(b, delta.Text)
+	case "thinking_delta":
+		a.text(b, delta.Thinking)
+	case "signature_delta":
+		b.Signature += delta.Signature
+	case "input_json_delta":
+		b.Input = append(b.Input, delta.PartialJSON...)
+	}
+	return nil
+}
+
+func (a *answer) text(b *block, text string) {
+	if text == "" || b.Type == "" {
+		return
+	}
+	b.Text += text
+	a.emit(llm.Delta{Type: b.Type, Text: text})
+}
+
+func (a *answer) emit(delta llm.Delta) {
+	if a.sink != nil {
+		a.sink(delta)
+	}
+}
+
+// count takes over the totals of the whole message; a number that is missing
+// leaves the one from the start.
+func (a *answer) count(u sdk.MessageDeltaUsage) {
+	if u.JSON.OutputTokens.Valid() {
+		a.usage.OutputTokens = max(u.OutputTokens, 0)
+		a.usage.Reported = true
+	}
+	if u.JSON.InputTokens.Valid() {
+		a.usage.InputTokens = max(u.InputTokens, 0)
+	}
+	if u.JSON.CacheReadInputTokens.Valid() {
+		a.usage.CacheReadTokens = max(u.CacheReadInputTokens, 0)
+	}
+	if u.JSON.CacheCreationInputTokens.Valid() {
+		a.usage.CacheWriteTokens = max(u.CacheCreationInputTokens, 0)
+	}
+}
+
+// partial is what is known of an answer that failed.
+func (a *answer) partial() llm.Response {
+	return llm.Response{Model: a.model, StopReason: llm.StopOther, Usage: a.usage}
+}
+
+func (a *answer) response() llm.Response {
+	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.usage}
+	for _, b := range a.blocks {
+		switch {
+		case b.Type == "", b.Type == llm.TextBlock && b.Text == "":
+			continue
+		case b.Type == llm.ToolUseBlock && len(b.Input) == 0:
+			b.Input = b.seed
+			if len(b.Input) == 0 {
+				b.Input = json.RawMessage("{}")
+			}
+		}
+		out.Blocks = append(out.Blocks, b.Block)
+	}
+	return out
+}
+
+// stopReason maps the vendor's reasons. "pause_turn" belongs to server tools,
+// which are never offered.
+func stopReason(reason sdk.StopReason) llm.StopReason {
+	switch reason {
+	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
+		return llm.StopEnd
+	case sdk.StopReasonToolUse:
+		return llm.StopToolUse
+	case sdk.StopReasonMaxTokens, "model_context_window_exceeded":
+		return llm.StopMaxTokens
+	case sdk.StopReasonRefusal:
+		return llm.StopRefusal
+	}
+	return llm.StopOther
+}

@@ -1,0 +1,86 @@
+// Package anthropic speaks the Messages API of Anthropic, and of whoever
+// offers the same protocol, through Anthropic's own library.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// Config is how to reach the provider. The base URL stands before
+// "/v1/messages"; a "/v1" at its end is tolerated.
+type Config = wire.Config
+
+// defaultBaseURL is Anthropic's own.
+const defaultBaseURL = "https://api.anthropic.com"
+
+type client struct {
+	cfg      Config
+	messages sdk.MessageService
+}
+
+// New returns a client. Nothing is read from the environment and nothing is
+// sent yet.
+func New(cfg Config) llm.Client {
+	base := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
+	if base == "" {
+		base = defaultBaseURL
+	}
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(),
+		option.WithoutOpenTelemetry(),
+		option.WithMaxRetries(0), // retries are the loop's
+		option.WithBaseURL(base),
+	}
+	if cfg.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+	}
+	return &client{cfg: cfg, messages: sdk.NewClient(opts...).Messages}
+}
+
+// Stream implements [llm.Client].
+func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
+	call := c.cfg.Begin(ctx)
+	defer call.End()
+	params, err := encode(req)
+	if err != nil {
+		return llm.Response{}, call.Fail(wire.Unsendable(err))
+	}
+	stream := c.messages.NewStreaming(call.Context(), params, option.WithHTTPClient(call))
+	// A stream that failed to open has nothing to close; the error of closing one
+	// that was read adds nothing to what reading said.
+	defer func() { _ = stream.Close() }()
+
+	answer := answer{sink: sink}
+	// The end is what the protocol says, not the end of the connection, which
+	// some servers leave open.
+	for !answer.complete && stream.Next() {
+		if err := answer.add(stream.Current()); err != nil {
+			return answer.partial(), call.Fail(wire.Malformed(err))
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return answer.partial(), call.Fail(inStream(call, err))
+	}
+	if !answer.complete {
+		return answer.partial(), call.Fail(wire.ErrCut)
+	}
+	return answer.response(), nil
+}
+
+// inStream reads the library's error for an "error" event, which looks like a
+// refusal with status 200.
+func inStream(call *wire.Call, err error) error {
+	var event *sdk.Error
+	if errors.As(err, &event) {
+		return call.StreamError([]byte(event.RawJSON()))
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package anthropic
+
+import (
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// encode translates a request. It marks four places for caching, which is as
+// many as the API accepts: the system prompt, the last tool, and the last two
+// user messages. The last one makes this call's prefix cheap for the next
+// call, the one before finds what the call before has written.
+func encode(req llm.Request) (sdk.MessageNewParams, error) {
+	params := sdk.MessageNewParams{Model: sdk.Model(req.Model), MaxTokens: int64(req.MaxTokens)}
+	if strings.TrimSpace(req.System) != "" {
+		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+	}
+	for i, tool := range req.Tools {
+		encoded, err := encodeTool(tool)
+		if err != nil {
+			return params, err
+		}
+		if i == len(req.Tools)-1 {
+			encoded.CacheControl = sdk.NewCacheControlEphemeralParam()
+		}
+		params.Tools = append(params.Tools, sdk.ToolUnionParam{OfTool: &encoded})
+	}
+	for _, message := range req.Messages {
+		// The API refuses a message without content.
+		if blocks := encodeBlocks(message.Blocks); len(blocks) > 0 {
+			params.Messages = append(params.Messages, sdk.MessageParam{
+				Role: sdk.MessageParamRole(message.Role), Content: blocks,
+			})
+		}
+	}
+	markLastUserMessages(params.Messages, 2)
+	return params, nil
+}
+
+func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {
+	schema, err := wire.Schema(tool)
+	if err != nil {
+		return sdk.ToolParam{}, err
+	}
+	out := sdk.ToolParam{
+		Name: tool.Name,
+		// Sent as it stands: the library's struct knows only a part of JSON Schema.
+		InputSchema: param.Override[sdk.ToolInputSchemaParam](schema),
+	}
+	if tool.Description != "" {
+		out.Description = param.NewOpt(tool.Description)
+	}
+	return out, nil
+}
+
+// encodeBlocks leaves out what the API refuses: text without a visible
+// character, and reasoning without a signature (another vendor's).
+func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
+	var out []sdk.ContentBlockParamUnion
+	for _, block := range blocks {
+		switch block.Type {
+		case llm.TextBlock:
+			if strings.TrimSpace(block.Text) != "" {
+				out = append(out, sdk.NewTextBlock(block.Text))
+			}
+		case llm.ReasoningBlock:
+			if data, redacted := strings.CutPrefix(block.Signature, redactedPrefix); redacted {
+				out = append(out, sdk.NewRedactedThinkingBlock(data))
+			} else if block.Signature != "" {
+				out = append(out, sdk.NewThinkingBlock(block.Signature, block.Text))
+			}
+		case llm.ToolUseBlock:
+			out = append(out, sdk.NewToolUseBlock(block.ToolCallID, wire.SentBack(block.Input), block.ToolName))
+		case llm.ToolResultBlock:
+			out = append(out, encodeResult(block))
+		}
+	}
+	return out
+}
+
+func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {
+	result := sdk.ToolResultBlockParam{ToolUseID: block.ToolCallID}
+	if block.IsError {
+		result.IsError = param.NewOpt(true)
+	}
+	if strings.TrimSpace(block.Text) != "" {
+		result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: block.Text}}}
+	}
+	return sdk.ContentBlockParamUnion{OfToolResult: &result}
+}
+
+// markLastUserMessages marks the last block of the last n user messages.
+func markLastUserMessages(messages []sdk.MessageParam, n int) {
+	for i := len(messages) - 1; i >= 0 && n > 0; i-- {
+		if messages[i].Role != sdk.MessageParamRoleUser {
+			continue
+		}
+		content := messages[i].Content
+		if mark := content[len(content)-1].GetCacheControl(); mark != nil {
+			*mark = sdk.NewCacheControlEphemeralParam()
+		}
+		n--
+	}
+}

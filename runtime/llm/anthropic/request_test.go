@@ -1,0 +1,100 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+func encoded(t interface{ Fatal(...any) }, req llm.Request) string {
+	params, err := encode(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	const mark = `"cache_control":{"type":"ephemeral"}`
+	got := encoded(t, llm.Request{
+		Model: "m", System: "sys", MaxTokens: 5,
+		Tools: []llm.Tool{{Name: "a", Schema: []byte(`{"type":"object","$defs":{"x":{}}}`)}, {Name: "b", Description: "B."}},
+		Messages: []llm.Message{
+			llm.Text(llm.User, "first"),
+			{Role: llm.Assistant, Blocks: []llm.Block{
+				{Type: llm.ReasoningBlock, Text: "hm", Signature: "sig"},
+				{Type: llm.ReasoningBlock, Text: "another vendor's"},
+				{Type: llm.ReasoningBlock, Signature: redactedPrefix + "xyz"},
+				{Type: llm.ToolUseBlock, ToolCallID: "1", ToolName: "a"},
+			}},
+			{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "1", Text: "r", IsError: true}}},
+			llm.Text(llm.Assistant, "said"),
+			llm.Text(llm.User, "last"),
+		},
+	})
+	want := `{"max_tokens":5,"messages":[` +
+		`{"content":[{"text":"first","type":"text"}],"role":"user"},` +
+		`{"content":[{"signature":"sig","thinking":"hm","type":"thinking"},{"data":"xyz","type":"redacted_thinking"},` +
+		`{"id":"1","input":{},"name":"a","type":"tool_use"}],"role":"assistant"},` +
+		`{"content":[{"tool_use_id":"1","is_error":true,` + mark + `,"content":[{"text":"r","type":"text"}],"type":"tool_result"}],"role":"user"},` +
+		`{"content":[{"text":"said","type":"text"}],"role":"assistant"},` +
+		`{"content":[{"text":"last",` + mark + `,"type":"text"}],"role":"user"}],` +
+		`"model":"m","system":[{"text":"sys",` + mark + `,"type":"text"}],` +
+		`"tools":[{"input_schema":{"type":"object","$defs":{"x":{}}},"name":"a"},` +
+		`{"input_schema":{"type":"object","properties":{}},"name":"b","description":"B.",` + mark + `}]}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestEncodeRefusesBadSchema(t *testing.T) {
+	t.Parallel()
+	if _, err := encode(llm.Request{Tools: []llm.Tool{{Name: "a", Schema: []byte("{")}}}); err == nil {
+		t.Error("a schema that is not JSON was accepted")
+	}
+}
+
+// TestEncodeProperties: whatever a conversation holds, the API's rules are kept.
+func TestEncodeProperties(t *testing.T) {
+	t.Parallel()
+	block := rapid.Custom(func(t *rapid.T) llm.Block {
+		text := rapid.SampledFrom([]string{"", " ", "x", "\n"})
+		return llm.Block{
+			Type: rapid.SampledFrom([]llm.BlockType{
+				llm.TextBlock, llm.ReasoningBlock, llm.ToolUseBlock, llm.ToolResultBlock, "unknown",
+			}).Draw(t, "type"),
+			Text: text.Draw(t, "text"), Signature: text.Draw(t, "signature"), ToolCallID: "id", ToolName: "n",
+			Input: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, "[]", "{", "\xff"}).Draw(t, "input")),
+		}
+	})
+	message := rapid.Custom(func(t *rapid.T) llm.Message {
+		return llm.Message{
+			Role:   rapid.SampledFrom([]llm.Role{llm.User, llm.Assistant}).Draw(t, "role"),
+			Blocks: rapid.SliceOfN(block, 0, 4).Draw(t, "blocks"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		got := encoded(t, llm.Request{
+			System:   rapid.SampledFrom([]string{"", "sys"}).Draw(t, "system"),
+			Tools:    []llm.Tool{{Name: "a"}, {Name: "b"}},
+			Messages: rapid.SliceOfN(message, 0, 6).Draw(t, "messages"),
+		})
+		if n := strings.Count(got, "cache_control"); n > 4 {
+			t.Errorf("%d marks in %s", n, got)
+		}
+		for _, refused := range []string{`"content":[]`, `"text":""`, `"text":" "`, `"input":[`, `"input":null`} {
+			if strings.Contains(got, refused) {
+				t.Errorf("%s in %s", refused, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// chunk is one event of an answer, with the members of all the providers this
+// client talks to; the library's type knows only OpenAI's and DeepSeek's.
+type chunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Error   json.RawMessage `json:"error"` // OpenRouter, when a provider behind it fails
+	Usage   *usage          `json:"usage"`
+	Choices []struct {
+		Index        int    `json:"index"`
+		FinishReason string `json:"finish_reason"`
+		Delta        struct {
+			Content          string     `json:"content"`
+			Refusal          string     `json:"refusal"`
+			ReasoningContent string     `json:"reasoning_content"` // DeepSeek, vLLM, xAI
+			Reasoning        string     `json:"reasoning"`         // OpenRouter, Ollama, Groq
+			ToolCalls        []callPart `json:"tool_calls"`
+		} `json:"delta"`
+	} `json:"choices"`
+}
+
+// callPart is a piece of a tool call.
+type callPart struct {
+	Index    *int          `json:"index"`
+	ID       string        `json:"id"`
+	Extra    *extraContent `json:"extra_content"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// usage counts the cached tokens among the prompt tokens.
+type usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+	Details    struct {
+		Cached  int64 `json:"cached_tokens"`
+		Written int64 `json:"cache_write_tokens"` // OpenRouter
+	} `json:"prompt_tokens_details"`
+}
+
+// neutral gives every token to exactly one number. Output is the rest of the
+// total where that is more than the completion: xAI and Google leave the tokens
+// of reasoning out of the completion, but bill them.
+func (u usage) neutral() llm.Usage {
+	prompt := max(u.Prompt, 0)
+	read := min(max(u.Details.Cached, 0), prompt)
+	written := min(max(u.Details.Written, 0), prompt-read)
+	return llm.Usage{
+		InputTokens:      prompt - read - written,
+		OutputTokens:     max(u.Completion, u.Total-prompt, 0),
+		CacheReadTokens:  read,
+		CacheWriteTokens: written,
+		Reported:         true,
+	}
+}
+
+// answer collects the chunks of one answer.
+type answer struct {
+	sink      func(llm.Delta)
+	id        string
+	model     string
+	usage     llm.Usage
+	stop      string // the vendor's finish reason; empty until the answer is complete
+	refused   bool
+	reasoning []byte
+	text      []byte
+	calls     []call
+}
+
+// call is a tool call being received.
+type call struct {
+	index int
+	llm.Block
+}
+
+// add takes the next chunk.
+func (a *answer) add(exchange *wire.Call, raw []byte) error {
+	var c chunk
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return wire.Malformed(fmt.Errorf("event of the answer: %w", err))
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return exchange.StreamError(raw)
+	}
+	if c.ID != "" {
+		a.id = c.ID
+	}
+	if c.Model != "" {
+		a.model = c.Model
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage.neutral()
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 { // only one answer was asked for
+			continue
+		}
+		d := choice.Delta
+		a.think(d.ReasoningContent)
+		if d.ReasoningContent == "" { // some gateways send both, with the same text
+			a.think(d.Reasoning)
+		}
+		a.say(d.Content)
+		a.refused = a.refused || d.Refusal != ""
+		a.say(d.Refusal)
+		for _, part := range d.ToolCalls {
+			a.call(part)
+		}
+		if choice.FinishReason != "" {
+			a.stop = choice.FinishReason
+		}
+	}
+	return nil
+}
+
+func (a *answer) think(text string) {
+	a.reasoning = append(a.reasoning, text...)
+	a.emit(llm.ReasoningBlock, text)
+}
+
+func (a *answer) say(text string) {
+	a.text = append(a.text, text...)
+	a.emit(llm.TextBlock, text)
+}
+
+// call adds a piece of a tool call. A piece belongs to the call with its index;
+// but some providers leave the index out or give every call the same, so a new
+// id always begins a new call.
+func (a *answer) call(part callPart) {
+	at := len(a.calls) - 1
+	if part.Index != nil {
+		for at >= 0 && a.calls[at].index != *part.Index {
+			at--
+		}
+	}
+	if at < 0 || part.ID != "" && a.calls[at].ToolCallID != "" && part.ID != a.calls[at].ToolCallID {
+		at = len(a.calls)
+		a.calls = append(a.calls, call{index: at, Block: llm.Block{Type: llm.ToolUseBlock}})
+		if part.Index != nil {
+			a.calls[at].index = *part.Index
+		}
+	}
+	c := &a.calls[at]
+	if part.ID != "" {
+		c.ToolCallID = part.ID
+	}
+	if part.Extra != nil {
+		c.Signature += part.Extra.Google.ThoughtSignature
+	}
+	if part.Function.Name != "" && c.ToolName == "" {
+		c.ToolName = part.Function.Name
+		a.emit(llm.ToolUseBlock, c.ToolName)
+	}
+	c.Input = append(c.Input, part.Function.Arguments...)
+}
+
+func (a *answer) emit(kind llm.BlockType, text string) {
+	if text != "" && a.sink != nil {
+		a.sink(llm.Delta{Type: kind, Text: text})
+	}
+}
+
+// partial is what is known of an answer that failed.
+func (a *answer) partial() llm.Response {
+	return llm.Response{Model: a.model, StopReason: llm.StopOther, Usage: a.usage}
+}
+
+func (a *answer) response() llm.Response {
+	out := llm.Response{Model: a.model, StopReason: a.stopReason(), Usage: a.usage}
+	if len(a.reasoning) > 0 {
+		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning)})
+	}
+	if len(a.text) > 0 {
+		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text)})
+	}
+	for i, c := range a.calls {
+		if c.ToolCallID == "" {
+			c.ToolCallID = fmt.Sprintf("%s-%d", a.id, i)
+		}
+		if len(c.Input) == 0 {
+			c.Input = json.RawMessage("{}")
+		}
+		out.Blocks = append(out.Blocks, c.Block)
+	}
+	return out
+}
+
+// stopReason maps the vendor's reasons. Several providers say "stop" after tool
+// calls too.
+func (a *answer) stopReason() llm.StopReason {
+	switch a.stop {
+	case "length":
+		return llm.StopMaxTokens
+	case "content_filter":
+		return llm.StopRefusal
+	case "stop", "tool_calls", "function_call":
+		if a.refused {
+			return llm.StopRefusal
+		}
+		if len(a.calls) > 0 {
+			return llm.StopToolUse
+		}
+		return llm.StopEnd
+	}
+	return llm.StopOther
+}

@@ -1,0 +1,132 @@
+// Package openai speaks the Chat Completions API of OpenAI and of the many
+// providers that offer the same protocol, through the go-openai library.
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+
+	sdk "github.com/sashabaranov/go-openai"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// Config is how to reach the provider. The base URL stands before
+// "/chat/completions" and usually ends in "/v1".
+type Config = wire.Config
+
+// defaultBaseURL is OpenAI's own.
+const defaultBaseURL = "https://api.openai.com/v1"
+
+type client struct {
+	cfg  Config
+	base string
+}
+
+// New returns a client. Nothing is sent yet.
+func New(cfg Config) llm.Client {
+	base := strings.TrimRight(cfg.BaseURL, "/")
+	if base == "" {
+		base = defaultBaseURL
+	}
+	return &client{cfg: cfg, base: base}
+}
+
+// Stream implements [llm.Client].
+func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
+	call := c.cfg.Begin(ctx)
+	defer call.End()
+	params, err := encode(req, c.base)
+	if err != nil {
+		return llm.Response{}, call.Fail(wire.Unsendable(err))
+	}
+	library := c.library(&exchange{call: call, signatures: signatures(req.Messages)})
+	stream, err := library.CreateChatCompletionStream(call.Context(), params)
+	if err != nil {
+		return llm.Response{}, call.Fail(unsendable(err))
+	}
+	// The error of closing what was read adds nothing to what reading said.
+	defer func() { _ = stream.Close() }()
+
+	answer := answer{sink: sink}
+	for {
+		raw, err := stream.RecvRaw()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = answer.add(call, raw)
+		}
+		if err != nil {
+			return answer.partial(), call.Fail(inStream(call, err))
+		}
+	}
+	if answer.stop == "" {
+		return answer.partial(), call.Fail(wire.ErrCut)
+	}
+	return answer.response(), nil
+}
+
+func (c *client) library(doer sdk.HTTPDoer) *sdk.Client {
+	cfg := sdk.DefaultConfig(c.cfg.APIKey)
+	cfg.BaseURL = c.base
+	cfg.HTTPClient = doer
+	// Gateways send a comment every few seconds while a model thinks. The stall
+	// timeout is the limit here, not a number of lines.
+	cfg.EmptyMessagesLimit = math.MaxUint
+	return sdk.NewClientWithConfig(cfg)
+}
+
+// unsendable tells the library's refusals to send a request from failures of
+// the exchange, which carry an *llm.APIError or come from the connection.
+func unsendable(err error) error {
+	for _, refusal := range []error{
+		sdk.ErrReasoningToolsRequireResponses, sdk.ErrReasoningEffortUnsupported,
+		sdk.ErrReasoningModelMaxTokensDeprecated, sdk.ErrChatCompletionInvalidModel,
+	} {
+		if errors.Is(err, refusal) {
+			return wire.Unsendable(err)
+		}
+	}
+	return err
+}
+
+// inStream translates the library's error for an error event.
+func inStream(call *wire.Call, err error) error {
+	var event *sdk.APIError
+	if !errors.As(err, &event) {
+		return err
+	}
+	raw, encodeErr := json.Marshal(sdk.ErrorResponse{Error: event})
+	if encodeErr != nil {
+		return wire.Malformed(err)
+	}
+	return call.StreamError(raw)
+}
+
+// exchange is what the library sends with. On the way out it adds what the
+// library's types have no field for; on the way in it leaves out the lines of
+// the event stream that the library takes for a part of an error.
+type exchange struct {
+	call       *wire.Call
+	signatures map[string]string // by tool call id
+}
+
+// Do implements the library's HTTPDoer.
+func (e *exchange) Do(req *http.Request) (*http.Response, error) {
+	if err := addSignatures(req, e.signatures); err != nil {
+		return nil, wire.Unsendable(err)
+	}
+	resp, err := e.call.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = onlyData(resp.Body)
+	return resp, nil
+}

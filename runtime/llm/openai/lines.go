@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// dataLines is an event stream without its comments and without the fields
+// that this protocol does not use. The library takes every line that is no data
+// for a part of a JSON error, so that one comment before an error event would
+// make the error unreadable.
+type dataLines struct {
+	in   *bufio.Reader
+	body io.Closer
+	line []byte // what is left of the current line
+	err  error  // what ended the stream, after line
+}
+
+func onlyData(body io.ReadCloser) io.ReadCloser {
+	return &dataLines{in: bufio.NewReader(body), body: body}
+}
+
+func (d *dataLines) Read(p []byte) (int, error) {
+	for len(d.line) == 0 {
+		if d.err != nil {
+			return 0, d.err
+		}
+		line, err := d.in.ReadBytes('\n')
+		d.err = err
+		if err != nil && len(line) > 0 {
+			line = append(line, '\n') // the library drops a last line without an end
+		}
+		if !ignored(line) {
+			d.line = line
+		}
+	}
+	n := copy(p, d.line)
+	d.line = d.line[n:]
+	return n, nil
+}
+
+func ignored(line []byte) bool {
+	for _, field := range []string{":", "event:", "id:", "retry:"} {
+		if bytes.HasPrefix(line, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *dataLines) Close() error { return d.body.Close() }

@@ -1,0 +1,222 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// ask streams from a server that answers with the given events, and returns the
+// body of the request as well.
+func ask(t *testing.T, events string, req llm.Request) (llm.Response, string, error) {
+	t.Helper()
+	var sent []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ = io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, events)
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := New(Config{BaseURL: server.URL, HTTPClient: &http.Client{Transport: transport}})
+	resp, err := client.Stream(context.Background(), req, nil)
+	return resp, string(sent), err
+}
+
+var hello = llm.Request{Model: "m", Messages: []llm.Message{llm.Text(llm.User, "hi")}, MaxTokens: 7}
+
+func delta(delta, finish string) string {
+	return fmt.Sprintf(`data: {"id":"c","model":"m","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, finish)
+}
+
+const done = "data: [DONE]\n\n"
+
+func TestDialects(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, events, want string // want is the response as JSON
+	}{
+		{"calls without an index",
+			delta(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\""}}]}`, "null") +
+				delta(`{"tool_calls":[{"function":{"arguments":":1}"}}]}`, "null") +
+				delta(`{"tool_calls":[{"id":"b","function":{"name":"g","arguments":""}}]}`, `"stop"`) + done,
+			`[{"type":"tool_use","tool_call_id":"a","tool_name":"f","input":{"x":1}},{"type":"tool_use","tool_call_id":"b","tool_name":"g","input":{}}] tool_use`},
+		{"calls with the same index",
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`, "null") +
+				delta(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`) + done,
+			`[{"type":"tool_use","tool_call_id":"a","tool_name":"f","input":{}},{"type":"tool_use","tool_call_id":"b","tool_name":"g","input":{}}] tool_use`},
+		{"calls that interleave",
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"["}},{"index":1,"id":"b","function":{"name":"g"}}]}`, "null") +
+				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"]"}},{"index":1,"function":{"arguments":"{}"}}]}`, `"tool_calls"`) + done,
+			`[{"type":"tool_use","tool_call_id":"a","tool_name":"f","input":[]},{"type":"tool_use","tool_call_id":"b","tool_name":"g","input":{}}] tool_use`},
+		{"a call without an id",
+			delta(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`) + done,
+			`[{"type":"tool_use","tool_call_id":"c-0","tool_name":"f","input":{}}] tool_use`},
+		{"reasoning twice",
+			delta(`{"reasoning":"a","reasoning_content":"a"}`, "null") + delta(`{"reasoning":"b"}`, "null") + delta(`{"content":"c"}`, `"stop"`) + done,
+			`[{"type":"reasoning","text":"ab"},{"type":"text","text":"c"}] end`},
+		{"refusal", delta(`{"refusal":"no"}`, "null") + delta(`{}`, `"stop"`) + done, `[{"type":"text","text":"no"}] refusal`},
+		{"comments, and no end mark", ": PROCESSING\n\n: PROCESSING\n\nevent: x\n" + delta(`{"content":"c"}`, `"stop"`),
+			`[{"type":"text","text":"c"}] end`},
+		{"another answer beside it", `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}` + "\n\n" + delta(`{"content":"c"}`, `"stop"`) + done,
+			`[{"type":"text","text":"c"}] end`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			resp, _, err := ask(t, test.events, hello)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := json.Marshal(resp.Blocks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%s %s", blocks, resp.StopReason); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBrokenStreams(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, events, typ, says string }{
+		{"nothing", "", wire.TypeConnection, "ended before"},
+		{"no finish", delta(`{"content":"c"}`, "null") + done, wire.TypeConnection, "ended before"},
+		{"no JSON", "data: {oops\n\n", wire.TypeMalformed, "event of the answer"},
+		{"error after comments", ": PROCESSING\n\n" + `data: {"error":{"type":"server_error","message":"broke"}}` + "\n\n", "server_error", "broke"},
+		{"error in a chunk", `data: {"id":"c","error":{"code":502,"message":"upstream"},"choices":[{"delta":{},"finish_reason":"error"}]}` + "\n\n", "", "upstream"},
+		{"error instead of a stream", `{"error":{"type":"invalid_request_error","message":"bad"}}`, "invalid_request_error", "bad"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := ask(t, test.events, hello)
+			var failure *llm.APIError
+			if !errors.As(err, &failure) || failure.Type != test.typ || !strings.Contains(failure.Message, test.says) {
+				t.Errorf("got %v (%+v)", err, failure)
+			}
+		})
+	}
+}
+
+func TestThoughtSignatures(t *testing.T) {
+	t.Parallel()
+	resp, _, err := ask(t, delta(
+		`{"tool_calls":[{"index":0,"id":"a","extra_content":{"google":{"thought_signature":"s1"}},"function":{"name":"f","arguments":"{}"}},`+
+			`{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`)+done, hello)
+	if err != nil || resp.Blocks[0].Signature != "s1" || resp.Blocks[1].Signature != "" {
+		t.Fatalf("got %+v, %v", resp.Blocks, err)
+	}
+	next := hello
+	next.Messages = append(next.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks})
+	_, sent, err := ask(t, delta(`{"content":"c"}`, `"stop"`)+done, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"extra_content":{"google":{"thought_signature":"s1"}},"function":{"name":"f","arguments":"{}"},"id":"a","type":"function"}`
+	if !strings.Contains(sent, want) || strings.Count(sent, "extra_content") != 1 || !strings.Contains(sent, `"stream":true`) {
+		t.Errorf("sent %s", sent)
+	}
+}
+
+func TestAllowance(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		base, model string
+		modern      bool
+	}{
+		{"https://api.openai.com/v1", "gpt-4o", true},
+		{"http://127.0.0.1:11434/v1", "qwen3:8b", false},
+		{"https://proxy.example/v1", "gpt-5-mini", true},
+		{"https://openrouter.ai/api/v1", "openai/gpt-5", false},
+		{"::", "x", false},
+	} {
+		got, err := encode(llm.Request{Model: test.model, MaxTokens: 9}, test.base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (got.MaxCompletionTokens == 9) != test.modern || (got.MaxTokens == 9) == test.modern {
+			t.Errorf("%+v: max_tokens %d, max_completion_tokens %d", test, got.MaxTokens, got.MaxCompletionTokens)
+		}
+	}
+}
+
+// TestModelsWithoutTools: what the library refuses is a permanent failure.
+func TestModelsWithoutTools(t *testing.T) {
+	t.Parallel()
+	req := hello
+	req.Tools = []llm.Tool{{Name: "f"}}
+	req.Model = "gpt-6-astra"
+	_, _, err := ask(t, done, req)
+	var failure *llm.APIError
+	if !errors.As(err, &failure) || failure.Status != http.StatusBadRequest {
+		t.Errorf("got %v", err)
+	}
+	req.Model = "gpt-6-sol"
+	if _, sent, err := ask(t, delta(`{}`, `"stop"`)+done, req); err != nil || !strings.Contains(sent, `"reasoning_effort":"none"`) {
+		t.Errorf("sent %s, %v", sent, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]llm.Usage{
+		`{"prompt_tokens":100,"completion_tokens":5,"total_tokens":105,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}`: {
+			InputTokens: 10, OutputTokens: 5, CacheReadTokens: 60, CacheWriteTokens: 30, Reported: true},
+		`{"prompt_tokens":100,"completion_tokens":5,"total_tokens":400}`: {InputTokens: 100, OutputTokens: 300, Reported: true},
+		`{"prompt_tokens":10,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":60}}`: {
+			CacheReadTokens: 10, Reported: true},
+	} {
+		var u usage
+		if err := json.Unmarshal([]byte(in), &u); err != nil {
+			t.Fatal(err)
+		}
+		if got := u.neutral(); got != want {
+			t.Errorf("%s: got %+v", in, got)
+		}
+	}
+}
+
+func TestOnlyData(t *testing.T) {
+	t.Parallel()
+	const in = ": c\n\nevent: e\r\ndata: 1\n\nid: 4\nretry: 5\n{\"error\":1}\ndata: last"
+	const want = "\ndata: 1\n\n{\"error\":1}\ndata: last\n"
+	got, err := io.ReadAll(iotest.OneByteReader(onlyData(io.NopCloser(strings.NewReader(in)))))
+	if err != nil || string(got) != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(`{"choices":[{"delta":{"content":"a","tool_calls":[{"index":-1}]}}],"usage":{"prompt_tokens":-1,"total_tokens":9}}`)
+	f.Add(`{"error":{"code":502}}`)
+	f.Add(`{"choices":[{"finish_reason":"stop"}]}`)
+	f.Fuzz(func(t *testing.T, lines string) {
+		call := wire.Config{}.Begin(context.Background())
+		defer call.End()
+		a := &answer{}
+		for line := range strings.Lines(lines) {
+			if err := a.add(call, []byte(line)); err != nil {
+				var failure *llm.APIError
+				if !errors.As(err, &failure) {
+					t.Errorf("error %v (%T)", err, err)
+				}
+				return
+			}
+		}
+		if u := a.response().Usage; min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens) < 0 {
+			t.Errorf("negative usage %+v", u)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"net/url"
+	"strings"
+
+	sdk "github.com/sashabaranov/go-openai"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+)
+
+// errorMark stands before the text of a failed tool call: the protocol has no
+// field that says so.
+const errorMark = "Error: "
+
+// noOutput stands for an empty tool result, which the protocol does not allow.
+const noOutput = "(no output)"
+
+// encode translates a request to the provider at base. Caching needs no marks:
+// where this protocol is spoken, providers recognise a prefix by themselves.
+func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
+	out := sdk.ChatCompletionRequest{
+		Model:         req.Model,
+		StreamOptions: &sdk.StreamOptions{IncludeUsage: true},
+	}
+	if wantsCompletionTokens(base, req.Model) {
+		out.MaxCompletionTokens = req.MaxTokens
+	} else {
+		out.MaxTokens = req.MaxTokens
+	}
+	if strings.TrimSpace(req.System) != "" {
+		out.Messages = append(out.Messages, sdk.ChatCompletionMessage{
+			Role: sdk.ChatMessageRoleSystem, Content: req.System,
+		})
+	}
+	for _, message := range req.Messages {
+		if message.Role == llm.Assistant {
+			out.Messages = append(out.Messages, encodeAssistant(message.Blocks)...)
+		} else {
+			out.Messages = append(out.Messages, encodeUser(message.Blocks)...)
+		}
+	}
+	for _, tool := range req.Tools {
+		schema, err := wire.Schema(tool)
+		if err != nil {
+			return out, err
+		}
+		out.Tools = append(out.Tools, sdk.Tool{
+			Type:     sdk.ToolTypeFunction,
+			Function: &sdk.FunctionDefinition{Name: tool.Name, Description: tool.Description, Parameters: schema},
+		})
+	}
+	if len(out.Tools) > 0 && (req.Model == sdk.GPT6Sol || req.Model == sdk.GPT6Luna) {
+		// These call functions over this API only without reasoning.
+		out.ReasoningEffort = sdk.ReasoningEffortNone
+	}
+	return out, nil
+}
+
+// wantsCompletionTokens reports whether the output allowance is sent as
+// max_completion_tokens. OpenAI has replaced max_tokens by it and its reasoning
+// models refuse the old name; most other providers know only the old one.
+func wantsCompletionTokens(base, model string) bool {
+	if u, err := url.Parse(base); err == nil && u.Hostname() == "api.openai.com" {
+		return true
+	}
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(model, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// encodeUser puts tool results first, each as a message of its own: they must
+// follow the calls directly.
+func encodeUser(blocks []llm.Block) []sdk.ChatCompletionMessage {
+	var out []sdk.ChatCompletionMessage
+	var texts []string
+	for _, block := range blocks {
+		switch block.Type {
+		case llm.ToolResultBlock:
+			out = append(out, sdk.ChatCompletionMessage{
+				Role: sdk.ChatMessageRoleTool, ToolCallID: block.ToolCallID, Content: resultText(block),
+			})
+		case llm.TextBlock:
+			texts = append(texts, block.Text)
+		}
+	}
+	if text := strings.Join(texts, "\n\n"); strings.TrimSpace(text) != "" {
+		out = append(out, sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleUser, Content: text})
+	}
+	return out
+}
+
+func resultText(block llm.Block) string {
+	text := block.Text
+	if strings.TrimSpace(text) == "" {
+		text = noOutput
+	}
+	if block.IsError {
+		return errorMark + text
+	}
+	return text
+}
+
+// encodeAssistant is one message, or none when nothing is left to say.
+// Reasoning is given back only beside tool calls, where DeepSeek demands it,
+// and only when it has no signature, which would make it another vendor's.
+func encodeAssistant(blocks []llm.Block) []sdk.ChatCompletionMessage {
+	message := sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleAssistant}
+	var texts, reasoning []string
+	for _, block := range blocks {
+		switch block.Type {
+		case llm.TextBlock:
+			texts = append(texts, block.Text)
+		case llm.ReasoningBlock:
+			if block.Signature == "" {
+				reasoning = append(reasoning, block.Text)
+			}
+		case llm.ToolUseBlock:
+			message.ToolCalls = append(message.ToolCalls, sdk.ToolCall{
+				ID:       block.ToolCallID,
+				Type:     sdk.ToolTypeFunction,
+				Function: sdk.FunctionCall{Name: block.ToolName, Arguments: string(wire.SentBack(block.Input))},
+			})
+		}
+	}
+	if text := strings.Join(texts, "\n\n"); strings.TrimSpace(text) != "" {
+		message.Content = text
+	}
+	if len(message.ToolCalls) > 0 {
+		message.ReasoningContent = strings.Join(reasoning, "\n\n")
+	}
+	if message.Content == "" && len(message.ToolCalls) == 0 {
+		return nil
+	}
+	return []sdk.ChatCompletionMessage{message}
+}

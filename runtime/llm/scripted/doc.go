@@ -1,0 +1,56 @@
+// Package scripted is a model provider that answers from a YAML script. It is
+// an HTTP server on the loopback interface that speaks two protocols, Anthropic
+// Messages at /v1/messages and OpenAI Chat Completions at /v1/chat/completions,
+// so that everything above it runs as with a real provider.
+//
+// # Scripts
+//
+// A script is a list of turns. The first turn that matches a request answers
+// it. Matching looks at the request alone, so any number of conversations can
+// go on at once; only "times" counts.
+//
+//	turns:
+//	  - match:                      # all of these that are given must hold
+//	      first: "text"             # contained in the first user message
+//	      first_regex: "re"         # matches it
+//	      last: "text"              # contained in the last message, tool results included
+//	      last_regex: "re"          # matches it
+//	      turn: 1                   # this is the conversation's n-th answer
+//	      system: "text"            # contained in the system prompt
+//	      model: "id"               # is the model asked for
+//	      tool: "name"              # is offered
+//	    times: 2                    # only for the first n matching requests of this server
+//	    reasoning: "text"
+//	    text: "text"
+//	    tool_calls:
+//	      - name: some_tool
+//	        input: {key: "value"}
+//	      - name: other_tool
+//	        input_json: '{"ids": {{ results "thread_id" | toJSON }}}'
+//	    stop_reason: end            # end, tool_use, max_tokens, refusal, other
+//	    usage: {input_tokens: 10, output_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 0}
+//	    delay: 300ms                # for the whole answer, spread over its pieces
+//	    cut_after: 3                # cut the connection after n events
+//	    hang: true                  # send nothing; with cut_after, fall silent instead of cutting
+//	  - match: {turn: 2}
+//	    error: {status: 529, type: overloaded_error, code: "", message: "busy", retry_after: 2s}
+//	  - text: "half an answer"
+//	    error: {type: overloaded_error, message: "busy", after: 3}  # inside the answer, after n events
+//
+// Without usage, tokens are estimated as a quarter of the bytes. A request that
+// no turn matches is answered with status 500.
+//
+// # Templates
+//
+// Text, reasoning and the strings of a tool's input are text/template with
+//
+//	.Turn .Model            which answer this is; the model asked for
+//	result n                the n-th tool result of the conversation, from 0 (-1 is the last),
+//	                        as parsed JSON where it is JSON
+//	results "key"           every value of that key in all tool results, at any depth, each once
+//	first "re"              the first group of a match in the first user message
+//	last "re"               the same in the last message
+//	toJSON v                v as JSON
+//
+// input_json is rendered as a whole and sent as it is, valid or not.
+package scripted

@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+)
+
+// maxAnswer is more than any model can say in one answer (128 k tokens of
+// four bytes, each wrapped in an event of a few hundred); what is longer is not
+// an answer.
+const maxAnswer = 256 << 20
+
+// body watches the bytes of an answer arrive.
+type body struct {
+	call *Call
+	rc   io.ReadCloser
+	read int64 // bytes so far
+	good bool  // these are bytes of an answer, not of a refusal
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	
+	n, err := b.rc.Read(p)
+	b.call.await(false)
+	b.read += int64(n)
+	if b.good && n > 0 {
+		b.call.begun = true
+	}
+	if b.read > maxAnswer {
+		return n, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+	}
+	return n, err
+}
+
+func (b *body) Close() error { return b.rc.Close() }

@@ -1,0 +1,108 @@
+// Package wire is what the clients of every vendor have in common below the
+// vendors' own libraries: one HTTP exchange that is broken off when it falls
+// silent, and the translation of everything that can go wrong with it into
+// [llm.APIError].
+//
+// The vendors' libraries take an HTTP client as an interface with one method,
+// Do; [Call.Do] is that method. Failed answers are read here and not by the
+// libraries, so that the same limits, the same redaction and the same error
+// type hold for all of them.
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Config is how to reach one provider.
+type Config struct {
+	// BaseURL is where the vendor's paths start; empty is the vendor's own.
+	BaseURL string
+	// APIKey is sent as the vendor expects it; empty sends none. It never
+	// appears in an error.
+	APIKey string
+	// Headers are added to every request. Their values never appear in an error.
+	Headers map[string]string
+	// HTTPClient does the exchange; nil is a client with the default transport.
+	// Redirects are never followed, whatever it says: they would carry the key
+	// to another host.
+	HTTPClient *http.Client
+	// StallTimeout breaks off a call that has sent no byte for so long; 0 waits
+	// for ever.
+	StallTimeout time.Duration
+}
+
+// errStalled is the cause of a call broken off for its silence.
+var errStalled = errors.New("no byte from the model provider")
+
+// Call is one exchange with a provider. It belongs to one goroutine.
+type Call struct {
+	cfg    Config
+	client http.Client
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // runs only while something is awaited; nil without a limit
+	begun  bool        // a byte of a good answer has arrived
+}
+
+// Begin prepares an exchange that ends with ctx. The caller must call
+// [Call.End].
+func (c Config) Begin(ctx context.Context) *Call {
+	call := &Call{cfg: c, parent: ctx}
+	if c.HTTPClient != nil {
+		call.client = *c.HTTPClient
+	}
+	call.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	call.ctx, call.cancel = context.WithCancelCause(ctx)
+	if c.StallTimeout > 0 {
+		call.timer = time.AfterFunc(c.StallTimeout, func() { call.cancel(errStalled) })
+		call.timer.Stop()
+	}
+	return call
+}
+
+// Context is the context the vendor's library must work in.
+func (c *Call) Context() context.Context { return c.ctx }
+
+// End releases what the call holds.
+func (c *Call) End() {
+	c.await(false)
+	c.cancel(nil)
+}
+
+// Do sends the request. An answer that is not a success is returned as an
+// *llm.APIError.
+func (c *Call) Do(req *http.Request) (*http.Response, error) {
+	for name, value := range c.cfg.Headers {
+		req.Header.Set(name, value)
+	}
+	c.await(true)
+	resp, err := c.client.Do(req)
+	c.await(false)
+	if err != nil {
+		return nil, err
+	}
+	watched := &body{call: c, rc: resp.Body}
+	resp.Body = watched
+	if err := c.refusal(resp); err != nil {
+		_ = resp.Body.Close() // nothing was written; the refusal is what counts
+		return nil, err
+	}
+	watched.good = true
+	return resp, nil
+}
+
+// await starts or stops the clock that breaks off a silent call. It runs only
+// while this side waits, so that a slow reader is not taken for a slow sender.
+func (c *Call) await(on bool) {
+	switch {
+	case c.timer == nil:
+	case on:
+		c.timer.Reset(c.cfg.StallTimeout)
+	default:
+		c.timer.Stop()
+	}
+}

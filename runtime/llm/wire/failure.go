@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+// Types of errors that arise on this side of the wire; all others are the
+// vendor's.
+const (
+	TypeStalled    = "stalled"               // no byte for the stall timeout
+	TypeConnection = "connection_error"      // no connection, or it was cut
+	TypeMalformed  = "malformed_answer"      // the answer does not follow the protocol
+	TypeRequest    = "invalid_request_error" // the request cannot be sent at all
+)
+
+// ErrCut is an answer that ended before it was complete.
+var ErrCut = errors.New("connection cut: the answer ended before it was complete")
+
+// maxErrorBody is how much of a failed answer is read.
+const maxErrorBody = 64 << 10
+
+// Fail turns the error of a vendor's library into what [llm.Client] promises:
+// an error wrapping the cause of the caller's cancellation, or an *llm.APIError.
+func (c *Call) Fail(err error) error {
+	if c.parent.Err() != nil {
+		return fmt.Errorf("model call: %w", context.Cause(c.parent))
+	}
+	if errors.Is(context.Cause(c.ctx), errStalled) {
+		return &llm.APIError{
+			Type:      TypeStalled,
+			Message:   fmt.Sprintf("timed out: no byte for %s", c.cfg.StallTimeout),
+			MidStream: c.begun,
+			Err:       errStalled,
+		}
+	}
+	var api *llm.APIError
+	if errors.As(err, &api) {
+		out := *api
+		out.Message = c.clean(out.Message)
+		out.MidStream = c.begun
+		return &out
+	}
+	// url.Error repeats the address, which may hold a secret.
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		err = sent.Err
+	}
+	return &llm.APIError{
+		Type:      TypeConnection,
+		Message:   c.clean(err.Error()),
+		MidStream: c.begun,
+		Err:       c.withoutSecrets(err),
+	}
+}
+
+// Malformed is the error of an answer that cannot be understood.
+func Malformed(err error) error {
+	return &llm.APIError{Status: http.StatusOK, Type: TypeMalformed, Message: err.Error(), Err: err}
+}
+
+// Unsendable is the error of a request that the vendor's library refuses to
+// send. It carries the status the vendor would have answered with, so that
+// nobody takes it for a failure that passes.
+func Unsendable(err error) error {
+	return &llm.APIError{Status: http.StatusBadRequest, Type: TypeRequest, Message: err.Error(), Err: err}
+}
+
+// StreamError is an error that the provider sent inside an answer, where the
+// status line had already said 200. Its Status is the one the vendor documents
+// for its type, so that it is classified like the same error at the start of
+// an answer; an unknown type counts as a failure of the provider.
+func (c *Call) StreamError(event []byte) error {
+	e := parseError(c.redactBytes(event))
+	if e.Status == 0 {
+		e.Status = statusOf(e.Type, e.Code)
+	}
+	return e
+}
+
+// refusal reads an answer that is not a success; it is nil for one that is.
+func (c *Call) refusal(resp *http.Response) error {
+	html := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
+	if resp.StatusCode/100 == 2 && !html {
+		return nil
+	}
+	if resp.StatusCode/100 == 3 {
+		return &llm.APIError{
+			Status:  resp.StatusCode,
+			Type:    TypeRequest,
+			Message: "the provider redirects; set base_url to the address it really has",
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && len(text) == 0 {
+		text = []byte(err.Error())
+	}
+	e := parseError(c.redactBytes(text))
+	e.Status = resp.StatusCode
+	e.RetryAfter = RetryAfter(resp.Header)
+	if e.Message == "" {
+		e.Message = http.StatusText(resp.StatusCode)
+	}
+	if resp.StatusCode/100 == 2 {
+		e.Type = TypeMalformed
+	}
+	return e
+}
+
+// withoutSecrets is err, or nil when its text would give a secret away.
+func (c *Call) withoutSecrets(err error) error {
+	if text := err.Error(); c.redact(text) != text {
+		return nil
+	}
+	return err
+}
+
+// clean makes a text from outside fit for an error message.
+func (c *Call) clean(text string) string { return cut(c.redact(text)) }
+
+// redactBytes works on the raw text, before anything is cut off that would
+// leave half a secret behind.
+func (c *Call) redactBytes(text []byte) []byte { return []byte(c.redact(string(text))) }
+
+// redact removes the key and the values of the configured headers.
+func (c *Call) redact(text string) string {
+	secrets := []string{c.cfg.APIKey}
+	for _, value := range c.cfg.Headers {
+		secrets = append(secrets, value, strings.TrimPrefix(value, "Bearer "))
+	}
+	for _, secret := range secrets {
+		// Shorter values are words like "true", which are no secret and would
+		// garble the message.
+		if len(secret) >= minSecret {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}
+
+// minSecret is the length from which a configured value counts as a secret.
+const minSecret = 6

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParseError(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, body string
+		want       llm.APIError
+	}{
+		{"Anthropic", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"},"request_id":"r"}`,
+			llm.APIError{Type: "rate_limit_error", Message: "slow"}},
+		{"OpenAI", `{"error":{"message":"no money","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`,
+			llm.APIError{Type: "insufficient_quota", Code: "insufficient_quota", Message: "no money"}},
+		{"Google", `[{"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}]`,
+			llm.APIError{Status: 400, Type: "INVALID_ARGUMENT", Code: "400", Message: "bad"}},
+		{"OpenRouter", `{"error":{"code":402,"message":"pay","metadata":{}}}`, llm.APIError{Status: 402, Code: "402", Message: "pay"}},
+		{"Ollama", `{"error":"model not found"}`, llm.APIError{Message: "model not found"}},
+		{"message", `{"message":"m"}`, llm.APIError{Message: "m"}},
+		{"detail", `{"detail":"Not Found"}`, llm.APIError{Message: "Not Found"}},
+		{"odd types", `{"error":{"type":5,"code":{},"message":"m"}}`, llm.APIError{Message: "m"}},
+		{"another object", `{"a":1}`, llm.APIError{Message: `{"a":1}`}},
+		{"text", " upstream\n down\x00 ", llm.APIError{Message: "upstream down"}},
+		{"empty", "", llm.APIError{}},
+		{"page", "<!DOCTYPE html><html><head><title>\n502 Bad Gateway </title></head>…",
+			llm.APIError{Message: `the answer is a web page titled "502 Bad Gateway"`}},
+		{"page without title", "<html>x", llm.APIError{Message: "the answer is a web page"}},
+	} {
+		if got := parseError([]byte(test.body)); *got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.name, *got, test.want)
+		}
+	}
+}
+
+func FuzzParseError(f *testing.F) {
+	f.Add([]byte(`{"error":{"type":"t","code":1e400,"message":"m"}}`))
+	f.Add([]byte(`[{"error":null}]`))
+	f.Add([]byte("<html><title>\xff"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e := parseError(body)
+		if len(e.Message) > maxMessage+len("…") || !utf8.ValidString(e.Message) || strings.ContainsAny(e.Message, "\n\x00") {
+			t.Errorf("message %q", e.Message)
+		}
+	})
+}
+
+func TestStreamErrorStatus(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[string]int{
+		"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "authentication_error": 401,
+		"invalid_request_error": 400, "never_heard_of": 500, "": 500,
+	} {
+		call := Config{}.Begin(context.Background())
+		var got *llm.APIError
+		if !errors.As(call.StreamError(fmt.Appendf(nil, `{"error":{"type":%q}}`, typ)), &got) || got.Status != want {
+			t.Errorf("%s: got %+v, want %d", typ, got, want)
+		}
+		call.End()
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const date = "Sat, 21 Nov 2026 09:00:00 GMT"
+	for _, test := range []struct {
+		after, ms, date string
+		want            time.Duration
+	}{
+		{"", "", "", 0},
+		{"7", "", "", 7 * time.Second},
+		{" 1.5 ", "", "", 1500 * time.Millisecond},
+		{"7", "250", "", 250 * time.Millisecond},
+		{"7", "soon", "", 7 * time.Second},
+		{"-3", "", "", 0},
+		{"NaN", "", "", 0},
+		{"1e300", "", "", maxRetryAfter},
+		{"Sat, 21 Nov 2026 09:01:30 GMT", "", date, 90 * time.Second},
+		{"Sat, 21 Nov 2026 08:00:00 GMT", "", date, 0},
+		{"Sat, 21 Nov 2026 09:01:30 GMT", "", "", 0},
+		{"tomorrow", "", date, 0},
+	} {
+		h := http.Header{}
+		h.Set("Retry-After", test.after)
+		h.Set("Retry-After-Ms", test.ms)
+		h.Set("Date", test.date)
+		if got := RetryAfter(h); got != test.want {
+			t.Errorf("%+v: got %s", test, got)
+		}
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	f.Add("12", "", "")
+	f.Add("Sat, 21 Nov 2026 09:01:30 GMT", "1e9", "Sat, 21 Nov 2026 09:00:00 GMT")
+	f.Fuzz(func(t *testing.T, after, ms, date string) {
+		h := http.Header{"Retry-After": {after}, "Retry-After-Ms": {ms}, "Date": {date}}
+		if got := RetryAfter(h); got < 0 || got > maxRetryAfter {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestSentBack(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "{}", " ": "{}", ` {"a":1} `: `{"a":1}`, `{"a":`: `{"invalid_json":"{\"a\":"}`, `[1]`: `{"invalid_json":"[1]"}`,
+	} {
+		if got := string(SentBack([]byte(in))); got != want {
+			t.Errorf("SentBack(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// exchange sends one request to a handler and returns its failure.
+func exchange(t *testing.T, cfg Config, handler http.HandlerFunc) *llm.APIError {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	cfg.HTTPClient = &http.Client{Transport: transport}
+	call := cfg.Begin(context.Background())
+	defer call.End()
+	req, err := http.NewRequestWithContext(call.Context(), http.MethodPost, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := call.Do(req)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	if err == nil {
+		return nil
+	}
+	var failure *llm.APIError
+	if !errors.As(call.Fail(err), &failure) {
+		t.Fatalf("got %v", err)
+	}
+	return failure
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const key = "sk-secret"
+	for _, test := range []struct {
+		name    string
+		handler http.HandlerFunc
+		status  int
+		says    string
+	}{
+		{"empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 503, "Service Unavailable"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/"+key, http.StatusFound)
+		}, 302, "set base_url"},
+		{"a page where an answer should be", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<html><title>Log in</title>")
+		}, 200, `titled "Log in"`},
+		{"endless", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(500)
+			for range 100 {
+				_, _ = io.WriteString(w, strings.Repeat("x", 10_000))
+			}
+		}, 500, "xxx…"},
+		{"key", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, strings.Repeat("x", maxMessage-5)+key)
+		}, 401, "xxx"},
+		{"header", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, "bad "+r.Header.Get("X-Token"))
+		}, 401, "bad [redacted]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := Config{APIKey: key, Headers: map[string]string{"X-Token": "Bearer tok-secret"}}
+			got := exchange(t, cfg, test.handler)
+			if got == nil || got.Status != test.status || !strings.Contains(got.Message, test.says) {
+				t.Fatalf("got %+v", got)
+			}
+			if strings.Contains(got.Error(), key[:5]) || len(got.Message) > maxMessage+len("…") {
+				t.Errorf("message %q", got.Message)
+			}
+		})
+	}
+}
+
+// TestSlowReader: the time this side takes is not the provider's silence.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	fired := make(chan struct{})
+	call := Config{StallTimeout: time.Nanosecond}.Begin(context.Background())
+	defer call.End()
+	time.AfterFunc(20*time.Millisecond, func() { close(fired) })
+	<-fired
+	if err := call.Context().Err(); err != nil {
+		t.Errorf("the call was broken off while nothing was awaited: %v", err)
+	}
+	call.await(true)
+	<-call.Context().Done()
+	if !errors.Is(context.Cause(call.Context()), errStalled) {
+		t.Errorf("cause = %v", context.Cause(call.Context()))
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		got := cut(strings.Repeat(text, rapid.IntRange(0, 1000).Draw(t, "times")))
+		if len(got) > maxMessage+len("…") || !utf8.ValidString(got) || cut(got) != got && len(got) <= maxMessage {
+			t.Errorf("cut to %q", got)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Deps is what a thread's process needs to run it. The caller holds the
+// thread's life lock and closes what it opened.
+type Deps struct {
+	ID         thread.ID
+	Project    string
+	PID        int
+	Host       string
+	Store      store.Store
+	Finisher   *finish.Finisher
+	Transcript *transcript.Writer
+	Resolver   *resolve.Resolver
+	Tools      *tool.Registry
+	Actions    *action.Actions
+	Providers  *provider.Registry
+	// StopChildren stops what the thread leaves running when it ends without
+	// having completed; children of a completed thread go on.
+	StopChildren func(ctx context.Context, id thread.ID) error
+	Settings     Settings
+	Env          map[string]string // values of the {env:…} placeholders
+	Now          func() time.Time
+	Log          zerolog.Logger
+}
+
+// Settings come from the project's configuration.
+type Settings struct {
+	ToolConcurrency int // tool calls of one turn that run at the same time
+	PaletteTokens   int // budget for the schemas of tools offered to the model
+	Retry           config.Retry
+}
+
+// run is one thread while it runs. Only the goroutine of Run touches it; tool
+// calls get copies of what they need.
+type run struct {
+	Deps
+	meta    thread.Meta
+	began   time.Time
+	cost    thread.Cost
+	model   model
+	system  string
+	talk    conversation
+	offer   offer
+	task    task
+	nudges  int
+	failing int // consecutive failed model calls
+}
+
+// Run runs the thread of d and applies its outcome. The error is about
+// applying it; how the thread itself ended is in the returned row.
+func Run(ctx context.Context, d Deps) (thread.Record, error) {
+	r := &run{Deps: d, began: d.Now()}
+	outcome := r.toOutcome(ctx)
+	// Nothing may stop what follows: it is what waiters and parents are told.
+	ctx = context.WithoutCancel(ctx)
+	if outcome.State != thread.Completed {
+		if err := d.StopChildren(ctx, d.ID); err != nil {
+			d.Log.Error().Err(err).Msg("stop the children")
+		}
+	}
+	rec, err := d.Finisher.Finish(ctx, d.ID, d.Transcript, outcome, r.cost)
+	if err != nil {
+		return rec, fmt.Errorf("finish thread %s: %w", d.ID, err)
+	}
+	d.Log.Info().Str("status", string(rec.Status)).Int("turns", rec.Cost.Turns).
+		Str("spend", rec.Cost.Spend.String()).Msg("thread ended")
+	return rec, nil
+}
+
+// toOutcome runs the thread and turns whatever happens, a panic included, into
+// its outcome.
+func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.Log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("the loop panicked")
+			outcome = decide(ctx, ended{err: fmt.Errorf("bug; the loop panicked: %v", v), doing: r.doing()})
+		}
+	}()
+	if err := r.claim(ctx); err != nil {
+		return decide(ctx, ended{err: err, doing: "claiming its row"})
+	}
+	ctx, stop := r.boundDuration(ctx)
+	defer stop()
+	if r.meta.Kind == thread.KindTool {
+		return decide(ctx, r.runTool(ctx))
+	}
+	defer r.closeModel()
+	if err := r.prepare(ctx); err != nil {
+		return decide(ctx, ended{err: err, doing: "preparing its first turn"})
+	}
+	return decide(ctx, r.turns(ctx))
+}
+
+// claim makes this process the runner of the thread: created → running, which
+// a cancel on record prevents.
+func (r *run) claim(ctx context.Context) error {
+	meta, err := r.folder().ReadMeta(r.Finisher.Key)
+	if err != nil {
+		return err
+	}
+	r.meta = meta
+	rec, err := r.Store.Apply(ctx, store.Claimed(r.ID, r.PID, r.Host, r.Now()))
+	if errors.Is(err, thread.ErrSettled) {
+		now, getErr := r.Store.Get(ctx, r.ID)
+		if getErr == nil && !now.CancelRequestedAt.IsZero() {
+			return fmt.Errorf("%w before it started", thread.ErrCancelled)
+		}
+		return errors.Join(err, getErr)
+	}
+	if err != nil {
+		return err
+	}
+	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
+	return r.folder().WriteMeta(r.meta, r.Finisher.Key)
+}
+
+// boundDuration interrupts whatever runs when the time of the thread is up.
+func (r *run) boundDuration(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := r.meta.Limits.DurationSeconds
+	cause := &thread.LimitError{
+		Code: "duration_exceeded", Value: fmt.Sprintf("%.0f", most), Max: fmt.Sprintf("%.0f", most),
+	}
+	return context.WithTimeoutCause(ctx, time.Duration(most*float64(time.Second)), cause)
+}
+
+// turns is the loop.
+func (r *run) turns(ctx context.Context) ended {
+	for {
+		if err := r.check(ctx); err != nil {
+			return ended{err: err, doing: r.doing()}
+		}
+		answer, err := r.ask(ctx)
+		if err != nil {
+			return ended{err: err, doing: r.doing()}
+		}
+		if err := r.take(ctx, answer); err != nil {
+			return ended{err: err, doing: r.doing()}
+		}
+		done, err := r.act(ctx, answer)
+		if err != nil {
+			return ended{err: err, doing: r.doing()}
+		}
+		if err := r.Transcript.Checkpoint(r.cost.Turns); err != nil {
+			return ended{err: fmt.Errorf("checkpoint: %w", err), doing: r.doing()}
+		}
+		if done != nil {
+			return *done
+		}
+	}
+}
+
+// doing says where in its work the thread is, for the error its parent sees.
+func (r *run) doing() string {
+	if r.cost.Turns == 0 {
+		return "its first turn"
+	}
+	return fmt.Sprintf("turn %d", r.cost.Turns)
+}
+
+func (r *run) folder() folder.Folder { return folder.Of(r.Finisher.StateDir, r.ID) }

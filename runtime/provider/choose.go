@@ -1,0 +1,236 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+)
+
+// named follows an override: "provider/model", a tier or alias of the default
+// provider, or a model id.
+func (r *Registry) named(ctx context.Context, name string) (Choice, error) {
+	p, model, err := r.split(name)
+	if err != nil {
+		return Choice{}, err
+	}
+	if p != nil && r.usable(*p) {
+		return r.at(*p, model)
+	}
+	base, err := r.defaultProvider(ctx)
+	if err != nil {
+		if p != nil { // the provider that was named, rather than all there are
+			return Choice{}, r.missing(*p)
+		}
+		return Choice{}, err
+	}
+	if id, ok := tierModel(base, name); ok {
+		return r.choice(base, id)
+	}
+	choice, err := r.byBareID(base, name)
+	if p != nil && unavailable(err) {
+		return Choice{}, r.missing(*p)
+	}
+	return choice, err
+}
+
+// byID follows the model id of a directive: "provider/model" or an id alone.
+func (r *Registry) byID(ctx context.Context, id string) (Choice, error) {
+	p, model, err := r.split(id)
+	if err != nil {
+		return Choice{}, err
+	}
+	if p != nil && r.usable(*p) {
+		return r.at(*p, model)
+	}
+	base, err := r.defaultProvider(ctx)
+	if err != nil {
+		return Choice{}, err
+	}
+	choice, err := r.byBareID(base, id)
+	if p != nil && unavailable(err) {
+		return Choice{}, r.missing(*p)
+	}
+	return choice, err
+}
+
+// split takes "provider/model" apart; the provider is nil when the part before
+// the slash names none, as in the ids of a gateway.
+func (r *Registry) split(name string) (*config.Provider, string, error) {
+	before, model, ok := strings.Cut(name, "/")
+	if !ok || model == "" {
+		return nil, name, nil
+	}
+	p, _, err := r.config.Provider(before)
+	var unknown *config.NotFoundError
+	if errors.As(err, &unknown) {
+		return nil, name, nil
+	}
+	if err != nil {
+		return nil, name, fmt.Errorf("model provider %s: %w", before, err)
+	}
+	return &p, model, nil
+}
+
+// at is a model of a named provider: one of its tiers, or an id, which need not
+// be in the catalogue.
+func (r *Registry) at(p config.Provider, model string) (Choice, error) {
+	if id, ok := tierModel(p, model); ok {
+		model = id
+	}
+	return r.choice(p, model)
+}
+
+// byBareID finds the provider of a model id: the default one if it has the
+// model, else the first other that has it and can be used.
+func (r *Registry) byBareID(base config.Provider, id string) (Choice, error) {
+	known, err := r.has(base, id)
+	if err != nil {
+		return Choice{}, err
+	}
+	if known {
+		return r.choice(base, id)
+	}
+	others, err := r.others(base.Name)
+	if err != nil {
+		return Choice{}, err
+	}
+	for _, p := range others {
+		known, err := r.has(p, id)
+		if err != nil {
+			return Choice{}, err
+		}
+		if known && r.usable(p) {
+			return r.choice(p, id)
+		}
+	}
+	return Choice{}, unknownModel(id, base)
+}
+
+// has reports whether a provider is known to offer a model.
+func (r *Registry) has(p config.Provider, id string) (bool, error) {
+	if _, ok := p.Models[id]; ok {
+		return true, nil
+	}
+	for _, model := range p.Tiers {
+		if model == id {
+			return true, nil
+		}
+	}
+	if p.Local || p.API == config.APIScripted {
+		return false, nil
+	}
+	known, err := r.catalog()
+	if err != nil {
+		return false, err
+	}
+	return known.Offers(p.Name, id), nil
+}
+
+// others are the readable providers except one, those of the configured order
+// first.
+func (r *Registry) others(except string) ([]config.Provider, error) {
+	agent, _, err := r.config.Agent()
+	if err != nil {
+		return nil, err
+	}
+	names, err := r.config.ProviderNames()
+	if err != nil {
+		return nil, err
+	}
+	var out []config.Provider
+	seen := []string{except}
+	for _, name := range slices.Concat(agent.Provider.Order, names) {
+		if slices.Contains(seen, name) {
+			continue
+		}
+		seen = append(seen, name)
+		if p, _, err := r.config.Provider(name); err == nil { // a broken file is reported by whoever names it
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// usable reports whether nothing is missing to talk to a provider. Whether it
+// answers is another matter.
+func (r *Registry) usable(p config.Provider) bool {
+	return p.APIKeyEnv == "" || r.getenv(p.APIKeyEnv) != ""
+}
+
+// defaultProvider is the provider of whoever names none.
+func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error) {
+	agent, _, err := r.config.Agent()
+	if err != nil {
+		return config.Provider{}, err
+	}
+	if name := agent.Provider.Default; name != "" {
+		p, _, err := r.config.Provider(name)
+		if err != nil {
+			return p, fmt.Errorf("provider.default of agent.yaml: %w", err)
+		}
+		if !r.usable(p) {
+			return p, r.missing(p)
+		}
+		return p, nil
+	}
+	none := &NoProviderError{}
+	for _, name := range agent.Provider.Order {
+		p, _, err := r.config.Provider(name)
+		if err != nil {
+			return p, fmt.Errorf("provider.order of agent.yaml: %w", err)
+		}
+		if r.usable(p) && (!p.Local || r.answers(ctx, r.baseURL(p))) {
+			return p, nil
+		}
+		none.add(p)
+	}
+	return r.localProvider(ctx, agent.Provider.Order, none)
+}
+
+// localProvider is the first provider on this machine that answers.
+func (r *Registry) localProvider(ctx context.Context, tried []string, none *NoProviderError) (config.Provider, error) {
+	names, err := r.config.ProviderNames()
+	if err != nil {
+		return config.Provider{}, err
+	}
+	for _, name := range names {
+		if slices.Contains(tried, name) {
+			continue
+		}
+		p, _, err := r.config.Provider(name)
+		if err != nil || !p.Local {
+			continue // a broken file is reported by whoever names it
+		}
+		if r.usable(p) && r.answers(ctx, r.baseURL(p)) {
+			return p, nil
+		}
+		none.add(p)
+	}
+	return config.Provider{}, none
+}
+
+// tierModel is the model of a tier or of an alias for one.
+func tierModel(p config.Provider, name string) (string, bool) {
+	if tier, ok := p.Aliases[name]; ok {
+		name = tier
+	}
+	id, ok := p.Tiers[name]
+	return id, ok
+}
+
+// missing is the error for a provider without its key.
+func (r *Registry) missing(p config.Provider) error {
+	e := &NoProviderError{Provider: p.Name}
+	e.add(p)
+	return e
+}
+
+func unavailable(err error) bool {
+	var none *NoProviderError
+	var unknown *UnknownModelError
+	return errors.As(err, &none) || errors.As(err, &unknown)
+}

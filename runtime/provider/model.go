@@ -1,0 +1,121 @@
+package provider
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+)
+
+// choice puts together what is known of a model at a provider.
+func (r *Registry) choice(p config.Provider, id string) (Choice, error) {
+	agent, _, err := r.config.Agent()
+	if err != nil {
+		return Choice{}, err
+	}
+	model, err := r.model(p, id)
+	if err != nil {
+		return Choice{}, err
+	}
+	out := Choice{
+		Provider:      p.Name,
+		Model:         model,
+		ToolUse:       p.ToolUse,
+		Local:         p.Local,
+		AllowUnpriced: p.AllowUnpriced,
+		MaxOutput:     agent.MaxOutputTokens,
+	}
+	if model.MaxOutputTokens > 0 {
+		out.MaxOutput = min(out.MaxOutput, model.MaxOutputTokens)
+	}
+	return out, nil
+}
+
+// model is what the catalogue says, with the provider file's words on top.
+func (r *Registry) model(p config.Provider, id string) (llm.Model, error) {
+	over := p.Models[id]
+	model := llm.Model{ID: id}
+	if !p.Local && p.API != config.APIScripted {
+		known, err := r.catalog()
+		if err != nil {
+			return model, err
+		}
+		if found, ok := known.Lookup(p.Name, id, r.today()); ok {
+			model = found
+		}
+		if over.ContextWindow > model.ContextWindow {
+			// Beyond the window of the first price another may hold.
+			if long, ok := known.LookupLong(p.Name, id, r.today()); ok {
+				model = long
+			}
+		}
+	}
+	if over.ContextWindow > 0 {
+		model.ContextWindow = over.ContextWindow
+	}
+	if over.MaxOutputTokens > 0 {
+		model.MaxOutputTokens = over.MaxOutputTokens
+	}
+	if p.Local {
+		model.Price, model.Priced = llm.Price{}, true
+		return model, nil
+	}
+	if err := reprice(&model, over); err != nil {
+		return model, fmt.Errorf("price of %s/%s: %w", p.Name, id, err)
+	}
+	return model, nil
+}
+
+// reprice applies the prices of a provider file. What it leaves out keeps the
+// catalogue's price; without one, caching costs what input costs, and a model
+// without a price for input or output stays unpriced.
+func reprice(model *llm.Model, over config.ModelOverride) error {
+	if over.Input == nil && over.Output == nil && over.CacheRead == nil && over.CacheWrite == nil {
+		return nil
+	}
+	if !model.Priced {
+		if over.Input == nil || over.Output == nil {
+			return nil
+		}
+		input, err := perMillion(*over.Input)
+		if err != nil {
+			return err
+		}
+		model.Price = llm.Price{CacheRead: input, CacheWrite: input}
+		model.Priced = true
+	}
+	for _, part := range []struct {
+		to      *int64
+		dollars *float64
+	}{
+		{&model.Price.Input, over.Input},
+		{&model.Price.Output, over.Output},
+		{&model.Price.CacheRead, over.CacheRead},
+		{&model.Price.CacheWrite, over.CacheWrite},
+	} {
+		if part.dollars == nil {
+			continue
+		}
+		micros, err := perMillion(*part.dollars)
+		if err != nil {
+			return err
+		}
+		*part.to = micros
+	}
+	return nil
+}
+
+// maxDollarsPerMillion keeps the product of a price and any number of tokens
+// far from overflow; the dearest model costs less than a thousandth of it.
+const maxDollarsPerMillion = 1e6
+
+// perMillion converts dollars per million tokens, rounding up.
+func perMillion(dollars float64) (int64, error) {
+	if math.IsNaN(dollars) || dollars < 0 || dollars > maxDollarsPerMillion {
+		return 0, fmt.Errorf("%v dollars per million tokens is not between 0 and %.0f", dollars, float64(maxDollarsPerMillion))
+	}
+	// Rounding to a thousandth first keeps 0.1 from becoming 100001.
+	return int64(math.Ceil(math.Round(dollars*thread.MicrosPerDollar*1000) / 1000)), nil
+}

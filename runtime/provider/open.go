@@ -1,0 +1,97 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/anthropic"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/openai"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+)
+
+// Open returns a client for a choice, and a function that releases what it
+// holds: idle connections, and the server of a scripted provider, which lives
+// no longer than ctx.
+func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error, error) {
+	p, _, err := r.config.Provider(c.Provider)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !r.usable(p) {
+		return nil, nil, r.missing(p)
+	}
+	resilience, _, err := r.config.Resilience()
+	if err != nil {
+		return nil, nil, err
+	}
+	transport := newTransport()
+	cfg := wire.Config{
+		BaseURL:      r.baseURL(p),
+		Headers:      p.Headers,
+		HTTPClient:   &http.Client{Transport: transport},
+		StallTimeout: time.Duration(resilience.StallSeconds * float64(time.Second)),
+	}
+	if p.APIKeyEnv != "" {
+		cfg.APIKey = r.getenv(p.APIKeyEnv)
+	}
+	release := func() error {
+		transport.CloseIdleConnections()
+		return nil
+	}
+	switch p.API {
+	case config.APIAnthropic:
+		return anthropic.New(cfg), release, nil
+	case config.APIOpenAI:
+		return openai.New(cfg), release, nil
+	case config.APIScripted:
+		server, err := r.script(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		cfg.BaseURL = server.BaseURL()
+		// The way leads to this machine only; a proxy has no place in it.
+		transport.Proxy = nil
+		return anthropic.New(cfg), func() error { _ = release(); return server.Close() }, nil
+	}
+	return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
+		p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)
+}
+
+// script serves the script of a provider.
+func (r *Registry) script(ctx context.Context, p config.Provider) (*scripted.Server, error) {
+	src, path, err := r.config.File(p.Script)
+	if err != nil {
+		return nil, fmt.Errorf("script of model provider %s: %w", p.Name, err)
+	}
+	script, err := scripted.Parse(path, src)
+	if err != nil {
+		return nil, err
+	}
+	return scripted.Serve(ctx, script, scripted.Options{})
+}
+
+// baseURL is where a provider is found: its variable goes before its file.
+func (r *Registry) baseURL(p config.Provider) string {
+	base := p.BaseURL
+	if p.BaseURLEnv != "" {
+		if set := r.getenv(p.BaseURLEnv); set != "" {
+			base = set
+		}
+	}
+	return strings.TrimRight(base, "/")
+}
+
+// newTransport has the settings of the standard library's default transport and
+// connections of its own, so that they can be closed.
+func newTransport() *http.Transport {
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
+		return standard.Clone()
+	}
+	return &http.Transport{Proxy: http.ProxyFromEnvironment}
+}

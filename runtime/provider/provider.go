@@ -1,0 +1,177 @@
+// Package provider turns settings into a model and a client for it: which
+// provider and model a thread uses, what the model costs, and the connection.
+//
+// The order of choice: the caller's override; the model id of the directive
+// where its vendor can be used; the directive's tier at the default provider.
+// The default provider is the one agent.yaml names, else the first in its order
+// whose key variable is set, else one on this machine that answers.
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/catalog"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+)
+
+// Config is what is read of the settings; *config.Loader implements it.
+type Config interface {
+	Agent() (config.Agent, []string, error)
+	Resilience() (config.Resilience, []string, error)
+	Provider(name string) (config.Provider, []string, error)
+	ProviderNames() ([]string, error)
+	File(rel string) ([]byte, string, error)
+}
+
+// Registry chooses and opens providers. It is safe for concurrent use.
+type Registry struct {
+	config  Config
+	getenv  func(string) string
+	catalog func() (*catalog.Catalog, error)
+	today   func() time.Time
+	answers func(ctx context.Context, baseURL string) bool
+}
+
+// New returns a registry that reads the environment through getenv. The
+// settings are read with every call, the catalogue of models with the first
+// that needs it.
+func New(loader Config, getenv func(string) string) *Registry {
+	return &Registry{
+		config:  loader,
+		getenv:  getenv,
+		catalog: sync.OnceValues(catalog.Load),
+		today:   time.Now, // prices change on announced days
+		answers: answers,
+	}
+}
+
+// Want says which model is asked for. All of it may be empty.
+type Want struct {
+	Override string // the caller's: "provider/model", a model id, a tier or an alias
+	Tier     string // the directive's <model tier>
+	ID       string // the directive's <model id>
+	Fallback string // the directive's <model fallback>; written as Override
+}
+
+// DefaultTier is used where neither caller nor directive says anything.
+const DefaultTier = "general"
+
+// Choice is a model at a provider.
+type Choice struct {
+	Provider      string
+	Model         llm.Model
+	ToolUse       string // config.ToolUseNative or config.ToolUseText
+	Local         bool   // runs on this machine and costs nothing
+	AllowUnpriced bool   // may run under a spend limit although its price is unknown
+	MaxOutput     int    // tokens of one answer, at most
+	// Warnings say where the choice is not what was asked for.
+	Warnings []string
+}
+
+// Ref names the choice: "provider/model". As an override it gives the same
+// choice again.
+func (c Choice) Ref() string { return c.Provider + "/" + c.Model.ID }
+
+// Choose finds the model for what is wanted. An override that cannot be
+// followed is an error; a directive's model id that cannot gives way to the
+// directive's tier, with a warning. The errors are [*NoProviderError],
+// [*UnknownModelError], *config.NotFoundError and those of the settings.
+func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
+	if w.Override != "" {
+		return r.named(ctx, w.Override)
+	}
+	var warnings []string
+	if w.ID != "" {
+		choice, err := r.byID(ctx, w.ID)
+		if err == nil {
+			return choice, nil
+		}
+		if !unavailable(err) {
+			return Choice{}, err
+		}
+		warnings = append(warnings, fmt.Sprintf("the directive asks for the model %s: %v", w.ID, err))
+	}
+	base, err := r.defaultProvider(ctx)
+	if err != nil {
+		return Choice{}, err
+	}
+	tier := w.Tier
+	if tier == "" {
+		tier = DefaultTier
+	}
+	id, ok := tierModel(base, tier)
+	if !ok {
+		return Choice{}, unknownModel(tier, base)
+	}
+	if len(warnings) > 0 {
+		warnings[0] += fmt.Sprintf("; using %s/%s (tier %s) instead", base.Name, id, tier)
+	}
+	choice, err := r.choice(base, id)
+	choice.Warnings = append(warnings, choice.Warnings...)
+	return choice, err
+}
+
+// Fallback finds the directive's fallback model; false when it names none or
+// none that can be used, which the error then explains.
+func (r *Registry) Fallback(ctx context.Context, w Want) (Choice, bool, error) {
+	if w.Fallback == "" {
+		return Choice{}, false, nil
+	}
+	choice, err := r.named(ctx, w.Fallback)
+	if err != nil {
+		return Choice{}, false, fmt.Errorf("fallback model %s: %w", w.Fallback, err)
+	}
+	return choice, true, nil
+}
+
+// KeyVariables are the names of all environment variables that providers read
+// keys and addresses from, sorted. A thread process must be given them.
+// Providers whose settings cannot be read are left out.
+func (r *Registry) KeyVariables() []string {
+	names, err := r.config.ProviderNames()
+	if err != nil {
+		return nil
+	}
+	var variables []string
+	for _, name := range names {
+		p, _, err := r.config.Provider(name)
+		if err != nil {
+			continue
+		}
+		for _, variable := range []string{p.APIKeyEnv, p.BaseURLEnv} {
+			if variable != "" {
+				variables = append(variables, variable)
+			}
+		}
+	}
+	slices.Sort(variables)
+	return slices.Compact(variables)
+}
+
+// probeTimeout is how long a provider on this machine may take to answer
+// whether it is there.
+const probeTimeout = 200 * time.Millisecond
+
+// answers reports whether anything speaks HTTP at a base URL.
+func answers(ctx context.Context, baseURL string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/models", nil)
+	if err != nil {
+		return false
+	}
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close() // that there is an answer is all that matters
+	return true
+}

@@ -1,0 +1,145 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// sourceStates guards a change of state: its parameter is thread.Sources of the
+// new state, so that the transition table stays in one place.
+const sourceStates = `status IN (SELECT value FROM json_each(?))`
+
+// claimSQL also refuses a thread whose cancel is on record.
+const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, updated_at = ?, last_used = ?
+	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL RETURNING ` + columns
+
+// finishSQL keeps the recorded cost where its parameter is null.
+const finishSQL = `UPDATE threads SET status = ?, result = ?, completed_at = ?, updated_at = ?, last_used = ?,
+	turns = coalesce(?, turns), input_tokens = coalesce(?, input_tokens), output_tokens = coalesce(?, output_tokens),
+	cache_read_tokens = coalesce(?, cache_read_tokens), cache_write_tokens = coalesce(?, cache_write_tokens),
+	spend = coalesce(?, spend)
+	WHERE thread_id = ? AND ` + sourceStates + ` RETURNING ` + columns
+
+// Apply implements [store.Registry]. The change is on disk when it returns.
+func (s *Store) Apply(ctx context.Context, c store.Change) (rec thread.Record, err error) {
+	query, args, err := changeSQL(c)
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("apply change: %w", err)
+	}
+	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
+		if errors.Is(err, sql.ErrNoRows) {
+			return refused(ctx, tx, c.ID(), c.To())
+		}
+		return err
+	})
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("apply change: %w", err)
+	}
+	return rec, nil
+}
+
+func changeSQL(c store.Change) (string, []any, error) {
+	at, from := millis(c.At()), jsonList(thread.Sources(c.To()))
+	if c.Outcome() == nil {
+		pid, host := c.Process()
+		return claimSQL, []any{c.To(), pid, host, at, at, c.ID(), from}, nil
+	}
+	result, err := json.Marshal(c.Outcome())
+	if err != nil {
+		return "", nil, fmt.Errorf("outcome of %s: %w", c.ID(), err)
+	}
+	args := []any{c.To(), string(result), at, at, at}
+	if cost := c.Cost(); cost != nil {
+		args = append(args, cost.Turns, cost.InputTokens, cost.OutputTokens, cost.CacheReadTokens, cost.CacheWriteTokens, int64(cost.Spend))
+	} else {
+		args = append(args, nil, nil, nil, nil, nil, nil)
+	}
+	return finishSQL, append(args, c.ID(), from), nil
+}
+
+// refused says why a guarded update changed nothing. To is empty when it would
+// not have changed the state.
+func refused(ctx context.Context, tx *sql.Tx, id thread.ID, to thread.State) error {
+	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
+	if err != nil {
+		return notFound(err, id)
+	}
+	switch {
+	case to == "":
+		return fmt.Errorf("thread %s is %s: %w", id, rec.Status, thread.ErrSettled)
+	case thread.CanMove(rec.Status, to):
+		return fmt.Errorf("thread %s is %s and has been asked to stop, so it cannot become %s: %w", id, rec.Status, to, thread.ErrSettled)
+	}
+	return fmt.Errorf("thread %s is %s and cannot become %s: %w", id, rec.Status, to, thread.ErrSettled)
+}
+
+// SetProcess implements [store.Registry]. It is not waited to disk: after a loss
+// of power there is no such process.
+func (s *Store) SetProcess(ctx context.Context, id thread.ID, pid int, host string) error {
+	err := s.updateOne(ctx, id, `UPDATE threads SET pid = ?, host = ?, updated_at = ?
+		WHERE thread_id = ? AND status IN ('created', 'running')`, pid, host, millis(s.now()), id)
+	if err != nil {
+		return fmt.Errorf("set process: %w", err)
+	}
+	return nil
+}
+
+// RecordCost implements [store.Registry]. It is not waited to disk: the final
+// cost comes with the change that finishes the thread.
+func (s *Store) RecordCost(ctx context.Context, id thread.ID, c thread.Cost, contextTokens int64) error {
+	now := millis(s.now())
+	err := s.updateOne(ctx, id, `UPDATE threads SET turns = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+		cache_write_tokens = ?, spend = ?, token_count = ?, updated_at = ?, last_used = ?
+		WHERE thread_id = ? AND status = 'running'`,
+		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, id)
+	if err != nil {
+		return fmt.Errorf("record cost: %w", err)
+	}
+	return nil
+}
+
+// updateOne runs a guarded update of one row that leaves its state alone.
+func (s *Store) updateOne(ctx context.Context, id thread.ID, query string, args ...any) error {
+	return s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+			return err
+		}
+		return refused(ctx, tx, id, "")
+	})
+}
+
+// RequestCancel implements [store.Registry]. Threads below a terminal one are
+// marked as well. The rows come parents first.
+func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (active []thread.Record, err error) {
+	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, withSubtree+`UPDATE threads SET cancel_requested_at = ?, updated_at = ?
+			WHERE thread_id IN subtree AND status IN ('created', 'running') AND cancel_requested_at IS NULL`,
+			id, millis(at), millis(at))
+		if err != nil {
+			return err
+		}
+		all, err := subtree(ctx, tx, id)
+		for _, rec := range all {
+			if !rec.Status.Terminal() {
+				active = append(active, rec)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("request cancel: %w", err)
+	}
+	return active, nil
+}

@@ -1,0 +1,41 @@
+// Package sqlite keeps the registry and the budget ledger in two SQLite files
+// of a project, registry.db and budget_ledger.db, for any number of processes
+// on one machine.
+//
+// # Writing
+//
+// A process has one connection to write with and a few to read with. Writers
+// of all processes stand in a queue (registry.lock, ledger.lock) before BEGIN
+// IMMEDIATE: SQLite alone lets one writer starve others for seconds. A wait
+// ends with the caller's context; a transaction that has begun is finished
+// whatever becomes of the context, so that its outcome is always known. A
+// process that dies in a transaction leaves the queue, and its changes are
+// rolled back by whoever comes next.
+//
+// # Durability
+//
+// Every commit survives the end of every process. What is promised to somebody
+// (a registration, a change of state, a request to cancel, a budget, its
+// settlement) is on disk when the call returns: PRAGMA synchronous is FULL.
+// Snapshots that the next one replaces (cost so far, spend so far, process id)
+// run at NORMAL and cost a fraction; a loss of power can take back the last of
+// them, which never damages the file. The setting belongs to the connection
+// and is made before each transaction; a second connection would double the
+// cost of opening. A commit at FULL carries every earlier one to disk.
+//
+// # Schema
+//
+// Migrations are numbered files applied by goose, which the store for
+// PostgreSQL can share; on an up-to-date file it takes 0.15 ms of an open that
+// takes 0.6 ms for both databases. They run under the queue's lock and go
+// forward only. A schema of a newer binary is refused.
+//
+// # Waking up
+//
+// Changes watches the write-ahead log of the registry through the operating
+// system and confirms each report with PRAGMA data_version. A report may come
+// before its commit is visible, so each is followed by looks over the next
+// 64 ms. A poll every [DefaultPoll] stands behind the reports; without them,
+// where the log cannot be watched, it runs every 20 ms. Nothing is watched or
+// polled while nobody listens.
+package sqlite

@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// OpenRoot implements [store.Ledger]. The budget is on disk when it returns.
+func (s *Store) OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micros, at time.Time) error {
+	if maxSpend < 0 {
+		return fmt.Errorf("open budget of %s: %s is negative", id, maxSpend)
+	}
+	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, max_spend, created_at, updated_at)
+			VALUES (?, ?, ?, ?) ON CONFLICT (thread_id) DO NOTHING`, id, int64(maxSpend), millis(at), millis(at))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("open budget of %s: %w", id, err)
+	}
+	return nil
+}
+
+// Reserve implements [store.Ledger]. It reads one row, however many siblings
+// the child has: the parent's reservations are kept as a running total. The
+// reservation is on disk when it returns.
+func (s *Store) Reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error {
+	if amount < 0 {
+		return fmt.Errorf("reserve for %s: %s is negative", child, amount)
+	}
+	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		switch row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, child)); {
+		case err == nil:
+			return sameReservation(row, parent, amount)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		return reserve(ctx, tx, child, parent, amount, at)
+	})
+	if err != nil {
+		return fmt.Errorf("reserve for %s: %w", child, err)
+	}
+	return nil
+}
+
+// sameReservation accepts the repetition of a reservation, and no other use of
+// a thread that has a budget.
+func sameReservation(row store.Budget, parent thread.ID, amount thread.Micros) error {
+	switch {
+	case !row.Active:
+		return fmt.Errorf("its budget is settled: %w", store.ErrNoBudget)
+	case row.ParentID != parent || row.MaxSpend != amount:
+		return fmt.Errorf("it already has a budget of %s from %q", row.MaxSpend, row.ParentID)
+	}
+	return nil
+}
+
+func reserve(ctx context.Context, tx *sql.Tx, child, parent thread.ID, amount thread.Micros, at time.Time) error {
+	res, err := tx.ExecContext(ctx, `UPDATE budgets SET reserved_spend = reserved_spend + ?, updated_at = ?
+		WHERE thread_id = ? AND status = 'active' AND max_spend - actual_spend - reserved_spend >= ?`,
+		int64(amount), millis(at), parent, int64(amount))
+	if err != nil {
+		return err
+	}
+	changed, err := res.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if changed == 0 {
+		return insufficient(ctx, tx, parent, amount)
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?)`, child, parent, int64(amount), millis(at), millis(at))
+	return err
+}
+
+// insufficient says why nothing could be taken from the parent.
+func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros) error {
+	row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, parent))
+	if err != nil {
+		return noBudget(err, parent)
+	}
+	if !row.Active {
+		return noBudget(sql.ErrNoRows, parent)
+	}
+	return &store.InsufficientError{Parent: parent, Requested: amount, Remaining: row.Remaining()}
+}
+
+// Report implements [store.Ledger]. The amount is not checked against the
+// budget: callers bound a call before they make it, and when a provider bills
+// more than was bounded the ledger records what was billed. It is not waited to
+// disk; Settle is, and carries every report before it along.
+func (s *Store) Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error {
+	err := s.ledger.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `UPDATE budgets
+			SET actual_spend = actual_spend + (?1 - own_spend), own_spend = ?1, updated_at = ?2
+			WHERE thread_id = ?3 AND status = 'active' AND own_spend < ?1`, int64(ownTotal), millis(at), id)
+		if err != nil {
+			return err
+		}
+		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+			return err
+		}
+		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
+		if err != nil {
+			return noBudget(err, id)
+		}
+		if row.Own < ownTotal {
+			return noBudget(sql.ErrNoRows, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("report spend: %w", err)
+	}
+	return nil
+}
+
+// Settle implements [store.Ledger]. It is on disk when it returns.
+func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
+	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		return settle(ctx, tx, id, millis(at))
+	})
+	if err != nil {
+		return fmt.Errorf("settle budget of %s: %w", id, err)
+	}
+	return nil
+}
+
+func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
+	row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && !row.Active) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE budgets SET status = 'settled', reserved_spend = 0, updated_at = ?
+		WHERE thread_id = ?`, at, id)
+	if err != nil {
+		return err
+	}
+	// The active children keep what they hold; from now on it is held by the
+	// parent, or by nobody when there is none and they become roots.
+	_, err = tx.ExecContext(ctx, `UPDATE budgets SET parent_id = ?, updated_at = ?
+		WHERE parent_id = ? AND status = 'active'`, orNull(row.ParentID), at, id)
+	if err != nil || row.ParentID == "" {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE budgets SET actual_spend = actual_spend + ?, reserved_spend = reserved_spend - ? + ?, updated_at = ?
+		WHERE thread_id = ?`, int64(row.Actual), int64(row.MaxSpend), int64(row.Reserved), at, row.ParentID)
+	return err
+}

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// roleVar makes a process of the test binary play a role instead of testing.
+const roleVar = "SQLITE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		if err := play(role, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// Each check is hundreds of transactions, which the race detector makes thirty
+	// times slower; the command line can ask for more.
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// unpolled leaves Changes to the reports of the operating system: a test that
+// needs the regular poll to go on would hang.
+var unpolled = Options{Poll: time.Hour}
+
+var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func open(t testing.TB, dir string, opts Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, t.TempDir(), unpolled) })
+}
+
+func claimNothing(thread.ID) error { return nil }
+
+func newThread(directive string, parent thread.ID) store.NewThread {
+	return store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1 << 30, Now: testTime}
+}
+
+func mustRegister(t testing.TB, s *Store, n store.NewThread) thread.ID {
+	t.Helper()
+	rec, _, err := s.Register(t.Context(), n, claimNothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec.ThreadID
+}
+
+func running(t testing.TB, s *Store, directive string, parent thread.ID) thread.ID {
+	t.Helper()
+	id := mustRegister(t, s, newThread(directive, parent))
+	if _, err := s.Apply(t.Context(), store.Claimed(id, 1, "h", testTime)); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// play is what a process of the test binary does in a role.
+func play(role string, args []string) error {
+	ctx := context.Background()
+	switch role {
+	case "register":
+		return playRegister(ctx, args[0], os.Stdin, os.Stdout)
+	case "hold":
+		return playHold(ctx, args[0], os.Stdin, os.Stdout)
+	case "spend":
+		return playSpend(ctx, args[0], args[1], args[2], args[3], os.Stdout)
+	}
+	return fmt.Errorf("bug; no role %q", role)
+}
+
+// player is a process of the test binary in a role.
+type player struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func start(t *testing.T, role string, args ...string) *player {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &player{cmd: exec.CommandContext(t.Context(), exe, args...)}
+	p.cmd.Env = append(os.Environ(), roleVar+"="+role)
+	p.cmd.Stderr = os.Stderr
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewScanner(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// line returns the next line the process prints, or "" when it has ended.
+func (p *player) line() string {
+	if !p.lines.Scan() {
+		return ""
+	}
+	return p.lines.Text()
+}
+
+// goAhead ends what the process reads, which it waits for.
+func (p *player) goAhead(t *testing.T) {
+	t.Helper()
+	if err := p.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the process with SIGKILL. What it printed before can still be read.
+func (p *player) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+// awaitEnd waits for a process that must succeed, or was killed.
+func (p *player) awaitEnd(t *testing.T, killed bool) {
+	t.Helper()
+	for p.lines.Scan() { // Wait closes the pipe
+	}
+	if err := p.cmd.Wait(); (err != nil) != killed {
+		t.Errorf("process ended with %v, killed %v", err, killed)
+	}
+}
+
+// playRegister waits until its input ends and registers one thread in a folder
+// that does not exist yet.
+func playRegister(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
+	if _, err := fmt.Fprintln(out, "ready"); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err
+	}
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	rec, _, err := s.Register(ctx, newThread("d", ""), claimNothing)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, rec.ThreadID); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// playHold keeps a write transaction open until its input ends.
+func playHold(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	claimed := false
+	_, _, err = s.Register(ctx, newThread("held", ""), func(thread.ID) error {
+		claimed = true
+		if _, err := fmt.Fprintln(out, "held"); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, in)
+		return err
+	})
+	if err == nil && !claimed {
+		err = errors.New("bug; nothing was claimed")
+	}
+	return errors.Join(err, s.Close())
+}

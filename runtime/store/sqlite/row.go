@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// columns is what scanRecord reads, in its order.
+const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), status, pid, host, model,
+	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
+	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
+	spawn_count, token_count, coalesce(request_key, ''), metadata,
+	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
+
+// row is a *sql.Row or *sql.Rows.
+type row interface{ Scan(...any) error }
+
+func scanRecord(r row) (thread.Record, error) {
+	var (
+		rec                                          thread.Record
+		result                                       []byte
+		cancelled, created, updated, completed, used int64
+	)
+	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.PID, &rec.Host, &rec.Model,
+		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &result,
+		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
+		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, (*[]byte)(&rec.Metadata),
+		&cancelled, &created, &updated, &completed, &used)
+	if err != nil {
+		return thread.Record{}, err
+	}
+	if result != nil {
+		rec.Outcome = new(thread.Outcome)
+		if err := json.Unmarshal(result, rec.Outcome); err != nil {
+			return thread.Record{}, fmt.Errorf("result of %s: %w", rec.ThreadID, err)
+		}
+	}
+	rec.CancelRequestedAt = fromMillis(cancelled)
+	rec.CreatedAt = fromMillis(created)
+	rec.UpdatedAt = fromMillis(updated)
+	rec.CompletedAt = fromMillis(completed)
+	rec.LastUsed = fromMillis(used)
+	return rec, nil
+}
+
+// scanAll reads every row and closes rows. It takes the results of a query, so
+// that the query's error needs no check of its own.
+func scanAll(rows *sql.Rows, err error) (recs []thread.Record, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
+	for rows.Next() {
+		rec, err := scanRecord(rows)
+		if err != nil {
+			return nil, err
+		}
+		recs = append(recs, rec)
+	}
+	return recs, rows.Err()
+}
+
+// notFound names the thread when a query for it found no row.
+func notFound(err error, id thread.ID) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("thread %s: %w", id, thread.ErrNotFound)
+	}
+	return err
+}
+
+// millis is the stored form of a time that is set.
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+// fromMillis reads a stored time; 0 is the zero time.
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// orNull stores the empty string as null.
+func orNull[S ~string](s S) any {
+	if s == "" {
+		return nil
+	}
+	return string(s)
+}
+
+// jsonList passes a list to SQL as one parameter, to be read with json_each.
+func jsonList[S ~string](list []S) string {
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic("bug; strings always encode: " + err.Error())
+	}
+	return string(b)
+}

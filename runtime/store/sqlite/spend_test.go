@@ -1,0 +1,223 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// spender is a process that works with the budgets of one thread and those it
+// makes below it.
+type spender struct {
+	store  *Store
+	rng    *rand.Rand
+	out    io.Writer
+	active []thread.ID
+	made   int
+}
+
+// playSpend makes steps operations, each followed by a line.
+func playSpend(ctx context.Context, dir, self, seed, steps string, out io.Writer) error {
+	n, err := strconv.ParseUint(seed, 10, 64)
+	if err != nil {
+		return err
+	}
+	most, err := strconv.Atoi(steps)
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	p := &spender{store: s, rng: rand.New(rand.NewPCG(n, n)), out: out, active: []thread.ID{thread.ID(self)}}
+	for range most {
+		said, err := p.step(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, said); err != nil {
+			return err
+		}
+	}
+	return s.Close()
+}
+
+// step makes one operation and returns what is to be said about it: the thread
+// and its total when something was spent.
+func (p *spender) step(ctx context.Context) (said string, err error) {
+	i := p.rng.IntN(len(p.active))
+	id := p.active[i]
+	b, err := p.store.Budget(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	switch p.rng.IntN(4) {
+	case 0:
+		return "reserved", p.reserve(ctx, b)
+	case 1:
+		if i == 0 {
+			return "went on", nil // its own thread is settled by whoever started it
+		}
+		p.active = append(p.active[:i], p.active[i+1:]...)
+		return "settled", p.store.Settle(ctx, id, testTime)
+	}
+	if b.Remaining() == 0 {
+		return "had nothing", nil
+	}
+	total := b.Own + 1 + thread.Micros(p.rng.Int64N(int64(b.Remaining())))/4
+	return fmt.Sprintf("spent %s %d", id, total), p.store.Report(ctx, id, total, testTime)
+}
+
+// reserve takes up to twice what is there, so that half the attempts fail.
+func (p *spender) reserve(ctx context.Context, from store.Budget) error {
+	p.made++
+	child := thread.ID(fmt.Sprintf("%s.%d", p.active[0], p.made))
+	err := p.store.Reserve(ctx, child, from.ThreadID, thread.Micros(p.rng.Int64N(2*int64(from.Remaining())+1)), testTime)
+	if short := new(store.InsufficientError); errors.As(err, &short) {
+		return nil
+	}
+	p.active = append(p.active, child)
+	return err
+}
+
+// TestLedgerSurvivesKills lets processes share a budget, kills most of them in
+// the middle of whatever they do, settles every thread in random order, and
+// holds the ledger to the invariants of the specification and to what the
+// processes said they had spent.
+func TestLedgerSurvivesKills(t *testing.T) {
+	t.Parallel()
+	const (
+		processes = 6
+		survives  = 60 // operations of a process that is let live
+		most      = 6_000_000
+	)
+	ctx, dir := t.Context(), t.TempDir()
+	s := open(t, dir, Options{})
+	if err := s.OpenRoot(ctx, "root", most, testTime); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(testTime.Unix())))
+	players := make([]*player, processes)
+	for i := range players {
+		self, steps := thread.ID(fmt.Sprintf("p%d", i)), survives
+		if i%3 != 0 {
+			steps = math.MaxInt
+		}
+		if err := s.Reserve(ctx, self, "root", most/processes, testTime); err != nil {
+			t.Fatal(err)
+		}
+		players[i] = start(t, "spend", dir, string(self), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
+	}
+	said := make(map[thread.ID]thread.Micros)
+	for i, p := range players {
+		if i%3 != 0 {
+			for range rng.IntN(survives) {
+				hear(t, said, p.line())
+			}
+			p.kill(t)
+		}
+	}
+	for i, p := range players {
+		for line := p.line(); line != ""; line = p.line() {
+			hear(t, said, line)
+		}
+		p.awaitEnd(t, i%3 != 0)
+	}
+	endAll(t, s, rng)
+	checkLedger(t, s, said)
+}
+
+// hear notes what a process says it has spent, once that is committed.
+func hear(t *testing.T, said map[thread.ID]thread.Micros, line string) {
+	t.Helper()
+	spent, ok := strings.CutPrefix(line, "spent ")
+	if !ok {
+		return
+	}
+	var id string
+	var total int64
+	if _, err := fmt.Sscanf(spent, "%s %d", &id, &total); err != nil {
+		t.Fatalf("line %q: %v", line, err)
+	}
+	said[thread.ID(id)] = thread.Micros(total)
+}
+
+// endAll settles every thread of the ledger twice, in random order.
+func endAll(t *testing.T, s *Store, rng *rand.Rand) {
+	t.Helper()
+	for range 2 {
+		budgets := allBudgets(t, s)
+		rng.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
+		for _, b := range budgets {
+			if err := s.Settle(t.Context(), b.ThreadID, testTime); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
+	t.Helper()
+	rows := make(map[thread.ID]store.Budget)
+	for _, b := range allBudgets(t, s) {
+		rows[b.ThreadID] = b
+		if b.Active || b.Reserved != 0 || b.Actual > b.MaxSpend {
+			t.Errorf("after the end: %+v", b)
+		}
+		if b.ParentID == "" {
+			tree, err := s.Tree(t.Context(), b.ThreadID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tree.Actual != b.Actual || tree.Reserved != 0 || tree.Active != 0 {
+				t.Errorf("tree %+v of root %+v", tree, b)
+			}
+		}
+	}
+	for id, total := range said {
+		if rows[id].Own < total {
+			t.Errorf("%s had spent %d, the ledger says %+v", id, total, rows[id])
+		}
+	}
+	if len(said) == 0 || len(rows) < 10 {
+		t.Errorf("only %d threads, %d of which spent", len(rows), len(said))
+	}
+}
+
+func allBudgets(t *testing.T, s *Store) (all []store.Budget) {
+	t.Helper()
+	rows, err := s.ledger.reader.QueryContext(t.Context(), "SELECT thread_id FROM budgets ORDER BY thread_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err is checked
+	var ids []thread.ID
+	for rows.Next() {
+		var id thread.ID
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		b, err := s.Budget(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
+	}
+	return all
+}

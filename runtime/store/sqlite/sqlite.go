@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+)
+
+// Options of a store; the zero value is what programs want.
+type Options struct {
+	// Now is the clock of the two changes that are not given a time by the
+	// caller (SetProcess, RecordCost); nil means time.Now.
+	Now func() time.Time
+	// Poll is how often Changes looks for commits it was not told of; 0 means
+	// DefaultPoll.
+	Poll time.Duration
+}
+
+// DefaultPoll is how long a commit can go unnoticed when the operating system
+// does not report it. A look costs about 5 µs.
+const DefaultPoll = 500 * time.Millisecond
+
+// Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
+type Store struct {
+	registry *database
+	ledger   *database
+	changes  *hub
+	now      func() time.Time
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in dir, which is created when missing (mode 0700, files
+// 0600). Any number of processes may have it open. A schema of a newer binary
+// is refused with [store.ErrTooNew], a symbolic link in place of the folder or
+// of a file with an error that names it. Ctx bounds the opening only.
+func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Poll == 0 {
+		opts.Poll = DefaultPoll
+	}
+	if opts.Poll < 0 {
+		return nil, fmt.Errorf("poll interval %v is negative", opts.Poll)
+	}
+	dir, err := prepareDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open thread store: %w", err)
+	}
+	registry, err := openDatabase(ctx, dir, "registry.db", "registry")
+	if err != nil {
+		return nil, fmt.Errorf("open thread store: %w", err)
+	}
+	ledger, err := openDatabase(ctx, dir, "budget_ledger.db", "ledger")
+	if err != nil {
+		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, registry.close()))
+	}
+	return &Store{
+		registry: registry,
+		ledger:   ledger,
+		changes:  newHub(registry.path, opts.Poll),
+		now:      opts.Now,
+	}, nil
+}
+
+// prepareDir creates dir where it is missing and returns its absolute path, so
+// that a later change of the working directory does not move the store.
+func prepareDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, os.MkdirAll(dir, 0o700)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return "", fmt.Errorf("%s is a symbolic link; the thread folder must be a real one", dir)
+	case !info.IsDir():
+		return "", fmt.Errorf("%s is not a folder", dir)
+	}
+	return dir, nil
+}
+
+// openPrivate opens a file of the store for reading and writing, creating it
+// for its owner only.
+func openPrivate(path string) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file; refusing to open a database through it", path)
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// Close ends every channel of Changes, waits for writes in progress and closes
+// the files. Later calls fail.
+func (s *Store) Close() error {
+	s.changes.close()
+	return errors.Join(s.registry.close(), s.ledger.close())
+}

@@ -1,0 +1,100 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+var cancelTests = []test{
+	{"descendants come breadth first", cancelDescendants},
+	{"a request marks the tree", cancelMarks},
+	{"no child escapes a request", cancelRace},
+}
+
+func cancelDescendants(h *harness) {
+	root := h.running("root", "")
+	left, right := h.running("left", root), h.running("right", root)
+	low := h.running("low", left)
+	lowest := h.register("lowest", low)
+	beside := h.register("beside", right)
+	h.running("stranger", "")
+
+	for id, want := range map[thread.ID][]thread.ID{
+		root:   {left, right, low, beside, lowest},
+		left:   {low, lowest},
+		lowest: nil,
+	} {
+		below, err := h.Descendants(h.ctx, id)
+		h.noError(err)
+		if ids(below) != fmt.Sprint(want) {
+			h.Errorf("below %s: %s, want %v", id, ids(below), want)
+		}
+	}
+	if _, err := h.Descendants(h.ctx, "no/such"); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("descendants of an unknown id: %v", err)
+	}
+}
+
+func cancelMarks(h *harness) {
+	root := h.running("root", "")
+	waiting := h.register("waiting", root)
+	ended := h.running("ended", root)
+	below := h.running("below", ended)
+	h.apply(h.finished(ended, thread.Completed))
+	stranger := h.running("stranger", "")
+
+	first, second := h.now.Add(time.Second), h.now.Add(time.Minute)
+	for _, at := range []time.Time{first, second} {
+		marked, err := h.RequestCancel(h.ctx, root, at)
+		h.noError(err)
+		if want := []thread.ID{root, waiting, below}; ids(marked) != fmt.Sprint(want) {
+			h.Errorf("marked %s, want %v", ids(marked), want)
+		}
+		for _, r := range marked {
+			if !r.CancelRequestedAt.Equal(first) {
+				h.Errorf("%s was asked to stop at %s, want %s", r.ThreadID, r.CancelRequestedAt, first)
+			}
+		}
+	}
+	for _, id := range []thread.ID{ended, stranger} {
+		if rec := h.get(id); !rec.CancelRequestedAt.IsZero() {
+			h.Errorf("%s %s was marked", rec.Status, id)
+		}
+	}
+	if marked, err := h.RequestCancel(h.ctx, ended, second); err != nil || ids(marked) != fmt.Sprint([]thread.ID{below}) {
+		h.Errorf("below a terminal thread: %s, %v", ids(marked), err)
+	}
+	if _, err := h.RequestCancel(h.ctx, "no/such", first); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("request for an unknown id: %v", err)
+	}
+}
+
+func cancelRace(h *harness) {
+	const spawners = 12
+	root := h.running("root", "")
+	errs := atOnce(spawners+1, func(i int) error {
+		if i == spawners/2 {
+			_, err := h.RequestCancel(h.ctx, root, h.now)
+			return err
+		}
+		_, _, err := h.Register(h.ctx, h.newThread("child", root), claimNothing)
+		if errors.Is(err, store.ErrParentGone) {
+			return nil
+		}
+		return err
+	})
+	for _, err := range errs {
+		h.noError(err)
+	}
+	below, err := h.Descendants(h.ctx, root)
+	h.noError(err)
+	for _, r := range below {
+		if r.CancelRequestedAt.IsZero() {
+			h.Errorf("%s was registered and not asked to stop", r.ThreadID)
+		}
+	}
+}

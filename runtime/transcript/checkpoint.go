@@ -1,0 +1,85 @@
+package transcript
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Checkpoint signs everything up to the end of a turn and returns when it is
+// on disk. When nothing was written since the last checkpoint it does nothing.
+func (w *Writer) Checkpoint(turn int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.checkpoint(turn)
+}
+
+func (w *Writer) checkpoint(turn int) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if !w.checked {
+		w.turn = max(w.turn, turn)
+		c := Checkpoint{Turn: w.turn, ByteOffset: w.offset, Hash: w.sum(), TS: stamp(w.now())}
+		if w.signer != nil {
+			c.Sig, c.FP = w.signer.Sign(c.Hash), w.signer.Fingerprint()
+		}
+		if err := w.write(thread.EventCheckpoint, c); err != nil {
+			return err
+		}
+		w.checkpoints++
+	}
+	if err := syncData(w.f); err != nil {
+		w.err = fmt.Errorf("sync transcript: %w", err)
+		return w.err
+	}
+	return nil
+}
+
+// sum is the hash of all bytes so far.
+func (w *Writer) sum() string { return hex.EncodeToString(w.hash.Sum(nil)) }
+
+// Finish records how the thread ended, signs the last checkpoint and returns
+// what fixes the transcript's length. It may be repeated after a crash at any
+// point: a terminal event that is there already stands, whatever o says.
+func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHead, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.flush(); err != nil {
+		return thread.TranscriptHead{}, err
+	}
+	if !w.ended {
+		t, ok := terminalEvent(o.State)
+		if !ok {
+			return thread.TranscriptHead{}, fmt.Errorf("a thread does not finish as %q", o.State)
+		}
+		if err := w.write(t, Ended{Outcome: o, Cost: cost}); err != nil {
+			return thread.TranscriptHead{}, err
+		}
+		w.ended = true
+	}
+	if err := w.checkpoint(cost.Turns); err != nil {
+		return thread.TranscriptHead{}, err
+	}
+	return thread.TranscriptHead{Checkpoints: w.checkpoints, Bytes: w.offset, Hash: w.sum()}, nil
+}
+
+// terminalEvent is the event that ends a thread in state s.
+func terminalEvent(s thread.State) (thread.EventType, bool) {
+	switch s {
+	case thread.Completed:
+		return thread.EventThreadCompleted, true
+	case thread.Error:
+		return thread.EventThreadError, true
+	case thread.Cancelled:
+		return thread.EventThreadCancelled, true
+	default:
+		return "", false
+	}
+}
+
+// terminal reports whether t ends a thread.
+func terminal(t thread.EventType) bool {
+	return t == thread.EventThreadCompleted || t == thread.EventThreadError || t == thread.EventThreadCancelled
+}

@@ -1,0 +1,144 @@
+package transcript
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// LastOutcome returns how the thread decided to end and what it had cost, from
+// its terminal event; nil when it has none. Damage elsewhere in the file does
+// not hinder it, so that a thread with a damaged transcript can still be
+// settled. The error of a missing file wraps fs.ErrNotExist.
+func LastOutcome(path string) (*thread.Outcome, *thread.Cost, error) {
+	var last *Ended
+	for e, err := range Events(path) {
+		if err != nil && !isLineError(err) && !isTorn(err) {
+			return nil, nil, err
+		}
+		if ended, ok := endOf(e); ok {
+			last = &ended
+		}
+	}
+	if last == nil {
+		return nil, nil, nil
+	}
+	return &last.Outcome, &last.Cost, nil
+}
+
+// endOf reads a terminal event. One that contradicts itself is none.
+func endOf(e thread.Event) (Ended, bool) {
+	if !terminal(e.Type) {
+		return Ended{}, false
+	}
+	ended, err := Decode[Ended](e)
+	if err != nil {
+		return Ended{}, false
+	}
+	t, ok := terminalEvent(ended.Outcome.State)
+	return ended, ok && t == e.Type
+}
+
+const (
+	// lastWordsBytes is how much of what the model wrote Last returns.
+	lastWordsBytes = 240
+	// lastLines bounds how far back Last looks for words.
+	lastLines = 200
+)
+
+// Last returns the type of the newest event that is not a checkpoint and the
+// last words the model wrote, those it is writing now included. It reads from
+// the end of the file only, so that a running thread can be looked at often.
+func Last(path string) (thread.EventType, string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", "", err
+	}
+	end, err := lineStart(f, info.Size())
+	if err != nil {
+		return "", "", err
+	}
+
+	var newest thread.EventType
+	var words lastWords
+	seen := 0
+	for p, err := range backward(f, end) {
+		if err != nil && !errors.Is(err, errLineTooLong) {
+			return "", "", err
+		}
+		seen++
+		e, err := decodeLine(p.line)
+		if err == nil && newest == "" && e.Type != thread.EventCheckpoint {
+			newest = e.Type
+		}
+		if err == nil && words.add(e) || seen == lastLines {
+			break
+		}
+	}
+	return newest, words.text(), nil
+}
+
+// lastWords gathers words from events that come newest first.
+type lastWords struct {
+	parts []string // newest first
+	size  int
+	turn  int // of the streamed text gathered so far
+}
+
+// add takes an event and reports whether there are enough words.
+func (l *lastWords) add(e thread.Event) bool {
+	switch e.Type {
+	case thread.EventTokenDelta:
+		d, err := Decode[TokenDelta](e)
+		if err != nil || d.Type != llm.TextBlock {
+			return false
+		}
+		if l.size > 0 && d.Turn != l.turn {
+			return true
+		}
+		l.turn = d.Turn
+		l.take(d.Text)
+		return l.size >= lastWordsBytes
+	case thread.EventCognitionOut:
+		if l.size > 0 {
+			return true
+		}
+		out, err := Decode[CognitionOut](e)
+		if err != nil {
+			return false
+		}
+		for i := len(out.Blocks) - 1; i >= 0; i-- {
+			if b := out.Blocks[i]; b.Type == llm.TextBlock {
+				l.take(b.Text)
+			}
+		}
+		return l.size > 0
+	default:
+		return false
+	}
+}
+
+func (l *lastWords) take(text string) {
+	l.parts = append(l.parts, text)
+	l.size += len(text)
+}
+
+func (l *lastWords) text() string {
+	var b strings.Builder
+	for i := len(l.parts) - 1; i >= 0; i-- {
+		b.WriteString(l.parts[i])
+	}
+	text := strings.TrimSpace(b.String())
+	if len(text) <= lastWordsBytes {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-lastWordsBytes:], "")
+}

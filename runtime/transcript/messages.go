@@ -1,0 +1,100 @@
+package transcript
+
+import (
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// unanswered is what the model is told about a call whose result was never
+// recorded.
+const unanswered = "The call has no result: the thread stopped before the tool had answered. " +
+	"It may have run in part; look before you repeat it."
+
+// Messages rebuilds the conversation: each cognition_in is a message, each
+// cognition_out an assistant message, and the results of its tool calls one
+// user message after it, in the order of the calls. A call without a result
+// gets an error result, for providers refuse a conversation with an open call;
+// a result without a call is left out for the same reason. A torn last line is
+// passed over, any other damage is an error.
+func Messages(path string) ([]llm.Message, error) {
+	var c conversation
+	for e, err := range Events(path) {
+		if isTorn(err) {
+			break
+		}
+		if err == nil {
+			err = c.add(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	c.answer()
+	return c.messages, nil
+}
+
+// conversation is a message list that grows by events.
+type conversation struct {
+	messages []llm.Message
+	calls    []llm.Block // of the last answer, not answered yet
+	results  []ToolCallResult
+}
+
+func (c *conversation) add(e thread.Event) error {
+	switch e.Type {
+	case thread.EventCognitionIn:
+		in, err := Decode[CognitionIn](e)
+		if err != nil {
+			return err
+		}
+		c.answer()
+		c.messages = append(c.messages, llm.Message{Role: in.Role, Blocks: in.Blocks})
+	case thread.EventCognitionOut:
+		out, err := Decode[CognitionOut](e)
+		if err != nil {
+			return err
+		}
+		c.answer()
+		c.messages = append(c.messages, llm.Message{Role: llm.Assistant, Blocks: out.Blocks})
+		for _, b := range out.Blocks {
+			if b.Type == llm.ToolUseBlock {
+				c.calls = append(c.calls, b)
+			}
+		}
+	case thread.EventToolCallResult:
+		result, err := Decode[ToolCallResult](e)
+		if err != nil {
+			return err
+		}
+		c.results = append(c.results, result)
+	default: // not part of the conversation
+	}
+	return nil
+}
+
+// answer appends the message that answers the open calls.
+func (c *conversation) answer() {
+	if len(c.calls) > 0 {
+		blocks := make([]llm.Block, len(c.calls))
+		for i, call := range c.calls {
+			blocks[i] = c.resultOf(call)
+		}
+		c.messages = append(c.messages, llm.Message{Role: llm.User, Blocks: blocks})
+	}
+	c.calls, c.results = nil, nil
+}
+
+// resultOf takes the first result with the call's id, because some providers
+// give several calls of one answer the same id.
+func (c *conversation) resultOf(call llm.Block) llm.Block {
+	block := llm.Block{Type: llm.ToolResultBlock, ToolCallID: call.ToolCallID}
+	for i, r := range c.results {
+		if r.CallID == call.ToolCallID {
+			c.results = append(c.results[:i:i], c.results[i+1:]...)
+			block.Text, block.IsError = r.Text, r.IsError
+			return block
+		}
+	}
+	block.Text, block.IsError = unanswered, true
+	return block
+}

@@ -1,0 +1,153 @@
+package transcript
+
+import (
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// ThreadStarted is the payload of thread_started.
+type ThreadStarted struct {
+	Directive    string        `json:"directive"`
+	Model        string        `json:"model"` // "provider/model"
+	ParentID     thread.ID     `json:"parent_id,omitempty"`
+	Limits       thread.Limits `json:"limits"`
+	Capabilities []string      `json:"capabilities"`
+}
+
+// ThreadContinued is the payload of thread_continued, in the successor.
+type ThreadContinued struct {
+	PreviousThreadID thread.ID `json:"previous_thread_id"`
+}
+
+// ThreadResumed is the payload of thread_resumed, in the thread that was
+// resumed.
+type ThreadResumed struct {
+	NewThreadID thread.ID `json:"new_thread_id"`
+}
+
+// ThreadHandoff is the payload of thread_handoff, in the thread that hands off.
+type ThreadHandoff struct {
+	NewThreadID   thread.ID `json:"new_thread_id"`
+	TrailingTurns int       `json:"trailing_turns"`
+}
+
+// Ended is the payload of thread_completed, thread_error and thread_cancelled.
+type Ended struct {
+	Outcome thread.Outcome `json:"outcome"`
+	Cost    thread.Cost    `json:"cost"`
+}
+
+// SystemPrompt is the payload of system_prompt.
+type SystemPrompt struct {
+	Text string `json:"text"`
+}
+
+// ContextInjected is the payload of context_injected: an item that became part
+// of the first message.
+type ContextInjected struct {
+	ItemID   string `json:"item_id"`
+	Position string `json:"position"` // system, before or after
+}
+
+// CognitionIn is the payload of cognition_in: a message given to the model,
+// other than one of tool results.
+type CognitionIn struct {
+	Role   llm.Role `json:"role"`
+	Blocks Blocks   `json:"blocks"`
+}
+
+// CognitionOut is the payload of cognition_out: a whole answer of the model.
+type CognitionOut struct {
+	Turn       int            `json:"turn"` // from 1
+	Model      string         `json:"model,omitempty"`
+	Blocks     Blocks         `json:"blocks"`
+	StopReason llm.StopReason `json:"stop_reason"`
+	Usage      llm.Usage      `json:"usage"`
+	Spend      thread.Micros  `json:"spend"` // of this call
+}
+
+// TokenDelta is the payload of token_delta: text that arrived within one batch.
+type TokenDelta struct {
+	Turn int           `json:"turn"`
+	Type llm.BlockType `json:"type"`
+	Text string        `json:"text"` // the tool's name when Type is tool_use
+}
+
+// CognitionReasoning is the payload of cognition_reasoning.
+type CognitionReasoning struct {
+	Turn int    `json:"turn"`
+	Text string `json:"text"`
+}
+
+// ToolCallStart is the payload of tool_call_start.
+type ToolCallStart struct {
+	Turn   int    `json:"turn"`
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	Input  Input  `json:"input,omitempty"`
+}
+
+// ToolCallResult is the payload of tool_call_result. Results are recorded as
+// they come in; [Messages] puts them into the order of the calls.
+type ToolCallResult struct {
+	Turn       int    `json:"turn"`
+	CallID     string `json:"call_id"`
+	Tool       string `json:"tool"`
+	Text       string `json:"text"` // what the model is given
+	IsError    bool   `json:"is_error,omitempty"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// ErrorClassified is the payload of error_classified.
+type ErrorClassified struct {
+	Turn     int    `json:"turn,omitempty"`
+	Category string `json:"category"` // of the failure, for example rate_limited
+	Code     string `json:"code,omitempty"`
+	Message  string `json:"message"`
+}
+
+// Retry is the payload of retry.
+type Retry struct {
+	Turn    int    `json:"turn"`
+	Attempt int    `json:"attempt"` // the one that will be made, from 2
+	DelayMS int64  `json:"delay_ms"`
+	Reason  string `json:"reason"`
+}
+
+// LimitExceeded is the payload of limit_exceeded; the fields are those of
+// [thread.LimitError].
+type LimitExceeded struct {
+	Code  string `json:"limit_code"`
+	Value string `json:"current_value"`
+	Max   string `json:"current_max"`
+}
+
+// ChildStarted is the payload of child_thread_started.
+type ChildStarted struct {
+	ThreadID  thread.ID `json:"thread_id"`
+	Directive string    `json:"directive"`
+	CallID    string    `json:"call_id,omitempty"` // of the tool call that started it
+}
+
+// HookFired is the payload of hook_fired.
+type HookFired struct {
+	HookID string `json:"hook_id"`
+	Event  string `json:"event"`
+	Result string `json:"result,omitempty"`
+}
+
+// DirectiveReturn is the payload of directive_return: outputs that were
+// accepted.
+type DirectiveReturn struct {
+	Outputs map[string]any `json:"outputs"`
+}
+
+// Checkpoint is the payload of checkpoint.
+type Checkpoint struct {
+	Turn       int    `json:"turn"`          // the last one it covers
+	ByteOffset int64  `json:"byte_offset"`   // of the checkpoint's own line
+	Hash       string `json:"hash"`          // SHA-256 of the bytes before the line, hex
+	Sig        string `json:"sig,omitempty"` // of Hash; empty when the user has no key
+	FP         string `json:"fp,omitempty"`  // fingerprint of the key
+	TS         string `json:"ts"`            // when it was made, as timestamp
+}

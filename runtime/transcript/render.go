@@ -1,0 +1,201 @@
+package transcript
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Render writes a transcript as Markdown for people: the conversation with its
+// tool calls, retries, limits and end. Streamed pieces appear only where the
+// whole answer is not there yet. Lines that cannot be read are named in place.
+func Render(path string, w io.Writer) error {
+	out := bufio.NewWriter(w)
+	var live liveText
+	titled := false
+	for e, err := range Events(path) {
+		switch {
+		case isLineError(err), isTorn(err):
+			_, _ = fmt.Fprintf(out, "> %v\n\n", err)
+			continue
+		case err != nil:
+			return err
+		}
+		if !titled {
+			titled = true
+			_, _ = fmt.Fprintf(out, "# %s\n\n", e.ThreadID)
+		}
+		live.add(e)
+		_, _ = out.WriteString(eventText(e))
+	}
+	_, _ = out.WriteString(live.text())
+	return out.Flush() // reports the first failed write above as well
+}
+
+// liveText is the text of an answer that is still being written.
+type liveText struct {
+	turn  int
+	parts []string
+}
+
+func (l *liveText) add(e thread.Event) {
+	if e.Type == thread.EventCognitionOut || e.Type == thread.EventRetry || terminal(e.Type) {
+		l.parts = nil
+		return
+	}
+	d, err := Decode[TokenDelta](e)
+	if e.Type != thread.EventTokenDelta || err != nil || d.Type != llm.TextBlock {
+		return
+	}
+	l.turn = d.Turn
+	l.parts = append(l.parts, d.Text)
+}
+
+func (l *liveText) text() string {
+	if len(l.parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("## Turn %d (being written)\n\n%s\n\n", l.turn, strings.Join(l.parts, ""))
+}
+
+// eventText is one event as Markdown; empty for those a reader does not need.
+func eventText(e thread.Event) string {
+	switch e.Type {
+	case thread.EventTokenDelta, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
+		return "" // cognition_out and tool_call_result say it all
+	case thread.EventThreadStarted:
+		return show(e, func(p ThreadStarted) string {
+			return fmt.Sprintf("Directive `%s`, model `%s`, started %s.\n\n", p.Directive, p.Model, stamp(e.Timestamp))
+		})
+	case thread.EventSystemPrompt:
+		return show(e, func(p SystemPrompt) string { return "## System\n\n" + p.Text + "\n\n" })
+	case thread.EventCognitionIn:
+		return show(e, func(p CognitionIn) string {
+			return "## " + title(string(p.Role)) + "\n\n" + blocksText(p.Blocks)
+		})
+	case thread.EventCognitionOut:
+		return show(e, func(p CognitionOut) string {
+			return fmt.Sprintf("## Turn %d\n\n%s", p.Turn, blocksText(p.Blocks))
+		})
+	case thread.EventToolCallResult:
+		return show(e, resultText)
+	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled:
+		return show(e, endText)
+	default:
+		return noteText(e)
+	}
+}
+
+// noteText is an event that takes one line.
+func noteText(e thread.Event) string {
+	switch e.Type {
+	case thread.EventErrorClassified:
+		return show(e, func(p ErrorClassified) string { return note("Error (%s): %s", p.Category, p.Message) })
+	case thread.EventRetry:
+		return show(e, func(p Retry) string {
+			return note("Attempt %d follows in %d ms: %s", p.Attempt, p.DelayMS, p.Reason)
+		})
+	case thread.EventLimitExceeded:
+		return show(e, func(p LimitExceeded) string {
+			return note("%v", &thread.LimitError{Code: p.Code, Value: p.Value, Max: p.Max})
+		})
+	case thread.EventChildThreadStarted:
+		return show(e, func(p ChildStarted) string {
+			return note("Started thread `%s` of directive `%s`", p.ThreadID, p.Directive)
+		})
+	case thread.EventThreadContinued:
+		return show(e, func(p ThreadContinued) string { return note("Continues thread `%s`", p.PreviousThreadID) })
+	case thread.EventThreadResumed:
+		return show(e, func(p ThreadResumed) string { return note("Resumed as thread `%s`", p.NewThreadID) })
+	case thread.EventThreadHandoff:
+		return show(e, func(p ThreadHandoff) string { return note("Handed off to thread `%s`", p.NewThreadID) })
+	default:
+		return note("%s: %s", e.Type, e.Payload)
+	}
+}
+
+// show decodes the payload and renders it, or gives the payload as it is when
+// it does not have the expected form.
+func show[T any](e thread.Event, render func(T) string) string {
+	p, err := Decode[T](e)
+	if err != nil {
+		return note("%s: %s", e.Type, e.Payload)
+	}
+	return render(p)
+}
+
+func note(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ") + "\n\n"
+}
+
+func blocksText(blocks Blocks) string {
+	var b strings.Builder
+	for _, block := range blocks {
+		switch block.Type {
+		case llm.TextBlock:
+			b.WriteString(block.Text + "\n\n")
+		case llm.ReasoningBlock:
+			if block.Text != "" {
+				b.WriteString(note("%s", block.Text))
+			}
+		case llm.ToolUseBlock:
+			fmt.Fprintf(&b, "Call `%s`:\n\n%s", block.ToolName, fenced(string(block.Input)))
+		case llm.ToolResultBlock:
+			b.WriteString(fenced(block.Text))
+		}
+	}
+	return b.String()
+}
+
+func resultText(p ToolCallResult) string {
+	word := "Result"
+	if p.IsError {
+		word = "Error"
+	}
+	return fmt.Sprintf("%s of `%s` after %d ms:\n\n%s", word, p.Tool, p.DurationMS, fenced(p.Text))
+}
+
+func endText(p Ended) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n", title(string(p.Outcome.State)))
+	if p.Outcome.Error != nil {
+		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))
+	}
+	if p.Outcome.Result != "" {
+		b.WriteString(p.Outcome.Result + "\n\n")
+	}
+	if len(p.Outcome.Outputs) > 0 {
+		if outputs, err := encode(p.Outcome.Outputs); err == nil {
+			b.WriteString("Outputs:\n\n" + fenced(string(outputs)))
+		}
+	}
+	fmt.Fprintf(&b, "Turns: %d, tokens: %d, spend: %s.\n\n", p.Cost.Turns, p.Cost.Tokens(), p.Cost.Spend)
+	return b.String()
+}
+
+// fenced puts text into a code block that its own backticks cannot close.
+func fenced(text string) string {
+	longest, run := 2, 0
+	for _, r := range text {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n\n"
+}
+
+func title(word string) string {
+	if word == "" {
+		return word
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}

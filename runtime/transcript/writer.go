@@ -1,0 +1,239 @@
+package transcript
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Streamed text is written at the latest after batchDelay, and as soon as
+// batchBytes of it have gathered.
+const (
+	batchDelay = 50 * time.Millisecond
+	batchBytes = 4 << 10
+)
+
+// fileMode: transcripts are for their owner alone.
+const fileMode = 0o600
+
+// Signer signs the hashes of checkpoints; *sign.Key is one.
+type Signer interface {
+	Sign(hexHash string) string
+	Fingerprint() string
+}
+
+// Options are what a writer needs from its surroundings.
+type Options struct {
+	Signer Signer           // nil: checkpoints carry no signature
+	Now    func() time.Time // nil: time.Now
+}
+
+// Writer appends to a transcript. Whoever opens one must hold the thread's life
+// lock. Its methods may be called from several goroutines; the order of calls
+// is the order of lines. Once a write has failed every later call returns that
+// error, because what follows an unfinished line could not be read.
+type Writer struct {
+	id     thread.ID
+	signer Signer
+	now    func() time.Time
+
+	mu          sync.Mutex
+	f           *os.File
+	err         error // of the first failed write
+	seq         int64 // of the last line
+	offset      int64 // bytes written, all of them in hash
+	hash        hash.Hash
+	checkpoints int
+	turn        int  // of the last checkpoint
+	checked     bool // the last line is a checkpoint
+	ended       bool // the terminal event is there
+
+	pending struct { // streamed text that is not written yet
+		turn int
+		kind llm.BlockType
+		text strings.Builder
+		due  *time.Timer // nil while nothing is pending
+	}
+}
+
+// Open creates the transcript of a thread, or continues the one that is there.
+// A torn last line is cut off, and an error_classified event says so. Damage in
+// the middle does not hinder it: a thread must be able to end whatever its file
+// looks like, and naming damage is for [Verify].
+func Open(path string, id thread.ID, o Options) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{id: id, signer: o.Signer, now: o.Now, f: f, hash: sha256.New()}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	if err := w.restore(); err != nil {
+		return nil, errors.Join(fmt.Errorf("continue transcript: %w", err), f.Close())
+	}
+	return w, nil
+}
+
+// restore brings the writer to where the one before it stopped.
+func (w *Writer) restore() error {
+	info, err := w.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", w.f.Name())
+	}
+	complete, err := lineStart(w.f, info.Size())
+	if err != nil {
+		return err
+	}
+	torn := info.Size() - complete
+	if torn > 0 {
+		if err := w.f.Truncate(complete); err != nil {
+			return err
+		}
+	}
+	if err := w.replay(io.NewSectionReader(w.f, 0, complete)); err != nil {
+		return err
+	}
+	w.offset = complete
+	if torn == 0 {
+		return nil
+	}
+	return w.write(thread.EventErrorClassified, ErrorClassified{
+		Category: "transcript", Code: "torn_line",
+		Message: fmt.Sprintf("cut off %d bytes of a line that a crash left unfinished", torn),
+	})
+}
+
+// replay reads what is there, once. Every line has a number, one that is not an
+// event too, so that the number of lines is the last one.
+func (w *Writer) replay(r io.Reader) error {
+	lines := newLineReader(io.TeeReader(r, w.hash))
+	for {
+		e, err := lines.nextEvent()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !isLineError(err) {
+			return err
+		}
+		w.seq++
+		w.checked = e.Type == thread.EventCheckpoint
+		if w.checked {
+			w.checkpoints++
+			if c, err := Decode[Checkpoint](e); err == nil {
+				w.turn = max(w.turn, c.Turn)
+			}
+		}
+		if _, ok := endOf(e); ok {
+			w.ended = true
+		}
+	}
+}
+
+// Append writes one event as one line, after what was streamed before it. The
+// payload is one of this package's structs. Checkpoints and the terminal events
+// have their own methods and are refused here.
+func (w *Writer) Append(t thread.EventType, payload any) error {
+	if t == thread.EventCheckpoint || terminal(t) {
+		return fmt.Errorf("event %s is written by Checkpoint or Finish", t)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.write(t, payload)
+}
+
+// Delta records a piece of an answer. Pieces of one kind that arrive together
+// become one token_delta event; an event appended later comes after them. An
+// error of a write in the background is returned by the next call.
+func (w *Writer) Delta(turn int, d llm.Delta) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &w.pending
+	// The name of a tool stands for itself and is never joined to another.
+	if p.due != nil && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock) {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	p.turn, p.kind = turn, d.Type
+	p.text.WriteString(d.Text)
+	if p.text.Len() >= batchBytes {
+		return w.flush()
+	}
+	if p.due == nil {
+		p.due = time.AfterFunc(batchDelay, w.flushDue)
+	}
+	return nil
+}
+
+// flushDue runs when a batch has waited long enough. Its error stays in w.err.
+func (w *Writer) flushDue() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.flush()
+}
+
+// flush writes the pending text.
+func (w *Writer) flush() error {
+	p := &w.pending
+	if p.due != nil {
+		p.due.Stop()
+		p.due = nil
+	}
+	if w.err != nil || p.text.Len() == 0 {
+		return w.err
+	}
+	d := TokenDelta{Turn: p.turn, Type: p.kind, Text: p.text.String()}
+	p.text.Reset()
+	return w.write(thread.EventTokenDelta, d)
+}
+
+// write appends one line with one write(2).
+func (w *Writer) write(t thread.EventType, payload any) error {
+	if w.err != nil {
+		return w.err
+	}
+	line, err := encodeLine(stamp(w.now()), w.id, w.seq+1, t, payload)
+	if err != nil {
+		return err
+	}
+	if _, err := w.f.Write(line); err != nil {
+		w.err = fmt.Errorf("write transcript: %w", err)
+		return w.err
+	}
+	w.hash.Write(line) // never returns an error
+	w.offset += int64(len(line))
+	w.seq++
+	w.checked = t == thread.EventCheckpoint
+	return nil
+}
+
+// Close writes what is pending and closes the file. Closing again is harmless.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(w.err, os.ErrClosed) {
+		return nil
+	}
+	err := w.flush()
+	w.err = fmt.Errorf("transcript: %w", os.ErrClosed)
+	return errors.Join(err, w.f.Close())
+}

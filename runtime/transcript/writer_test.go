@@ -1,0 +1,372 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+func TestLineFormat(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "a <b> & \"c\"\nd\u2028"}))
+	must(t, w.Close())
+	want := `{"timestamp":"2026-03-01T09:30:00.250Z","thread_id":"test/demo-1772357400","seq":1,` +
+		`"event_type":"system_prompt","payload":{"text":"a <b> & \"c\"\nd\u2028"}}` + "\n"
+	if got := string(readFile(t, path)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	info, err := os.Stat(path)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode is %v", info.Mode())
+	}
+}
+
+// record is what a round trip must preserve.
+type record struct {
+	kind    thread.EventType
+	payload string
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		f, err := os.CreateTemp(dir, "")
+		must(rt, err)
+		must(rt, f.Close())
+		path := f.Name()
+
+		w := open(rt, path, newTestKey(1))
+		var want []record
+		var streamed strings.Builder
+		steps := rapid.IntRange(1, 25).Draw(rt, "steps")
+		for i := range steps {
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0:
+				d := llm.Delta{Type: llm.TextBlock, Text: rapid.String().Draw(rt, "delta")}
+				must(rt, w.Delta(i, d))
+				streamed.WriteString(d.Text)
+			case 1:
+				must(rt, w.Checkpoint(i))
+			case 2:
+				must(rt, w.Close())
+				w = open(rt, path, newTestKey(1))
+			default:
+				p := ToolCallResult{Turn: i, CallID: rapid.String().Draw(rt, "id"), Text: rapid.String().Draw(rt, "text"), IsError: i%2 == 0}
+				must(rt, w.Append(thread.EventToolCallResult, p))
+				body, err := json.Marshal(p)
+				must(rt, err)
+				want = append(want, record{thread.EventToolCallResult, string(body)})
+			}
+		}
+		must(rt, w.Close())
+
+		var got []record
+		var pieces strings.Builder
+		for i, e := range allEvents(rt, path) {
+			if e.Seq != int64(i+1) || e.ThreadID != testID || !e.Timestamp.Equal(fixedNow()) {
+				rt.Fatalf("line %d is %+v", i+1, e)
+			}
+			switch e.Type {
+			case thread.EventTokenDelta:
+				d, err := Decode[TokenDelta](e)
+				must(rt, err)
+				pieces.WriteString(d.Text)
+			case thread.EventToolCallResult:
+				p, err := Decode[ToolCallResult](e)
+				must(rt, err)
+				body, err := json.Marshal(p)
+				must(rt, err)
+				got = append(got, record{e.Type, string(body)})
+			default: // checkpoints
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			rt.Fatalf("got  %v\nwant %v", got, want)
+		}
+		if pieces.String() != streamed.String() {
+			rt.Fatalf("streamed %q, read %q", streamed.String(), pieces.String())
+		}
+		if _, err := Verify(path, newTestKey(1), nil); err != nil {
+			rt.Fatalf("%v", err)
+		}
+	})
+}
+
+func TestDeltaIsWrittenWhenDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := newPath(t)
+		w := open(t, path, nil)
+		for _, text := range []string{"one ", "two ", "three"} {
+			must(t, w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: text}))
+		}
+		<-time.After(batchDelay - time.Millisecond)
+		synctest.Wait()
+		if n := len(readFile(t, path)); n != 0 {
+			t.Fatalf("%d bytes before the batch was due", n)
+		}
+		<-time.After(2 * time.Millisecond)
+		synctest.Wait()
+		events := allEvents(t, path)
+		if len(events) != 1 {
+			t.Fatalf("%d events, want the pieces in one", len(events))
+		}
+		d, err := Decode[TokenDelta](events[0])
+		must(t, err)
+		if want := (TokenDelta{Turn: 1, Type: llm.TextBlock, Text: "one two three"}); d != want {
+			t.Errorf("got %+v", d)
+		}
+		must(t, w.Close())
+	})
+}
+
+func TestDeltaOrder(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	must(t, w.Delta(1, llm.Delta{Type: llm.ReasoningBlock, Text: "hm"}))
+	must(t, w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: "a"}))
+	must(t, w.Delta(1, llm.Delta{Type: llm.ToolUseBlock, Text: "rye_bash"}))
+	must(t, w.Delta(1, llm.Delta{Type: llm.ToolUseBlock, Text: "rye_read"}))
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "b"}))
+	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: strings.Repeat("x", batchBytes)}))
+	large := len(allEvents(t, path)) // a full batch does not wait for Close
+	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: "y"}))
+	must(t, w.Close())
+
+	var got []string
+	for _, e := range allEvents(t, path) {
+		d, err := Decode[TokenDelta](e)
+		must(t, err)
+		got = append(got, fmt.Sprintf("%s %s %.8s", e.Type, d.Type, d.Text))
+	}
+	want := []string{
+		"token_delta reasoning hm", "token_delta text a", "token_delta tool_use rye_bash", "token_delta tool_use rye_read",
+		"system_prompt  b", "token_delta text xxxxxxxx", "token_delta text y",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if large != 6 {
+		t.Errorf("%d events after a full batch, want 6", large)
+	}
+}
+
+func TestFailedWriteSticks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, newPath(t), nil)
+		must(t, w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: "lost"}))
+		must(t, w.f.Close()) // as a disk that is gone
+		<-time.After(2 * batchDelay)
+		synctest.Wait()
+		first := w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: "more"})
+		if !errors.Is(first, fs.ErrClosed) {
+			t.Fatalf("Delta after a failed write in the background: %v", first)
+		}
+		if err := w.Append(thread.EventSystemPrompt, SystemPrompt{}); err == nil || err.Error() != first.Error() {
+			t.Errorf("Append: %v", err)
+		}
+		if err := w.Checkpoint(1); err == nil {
+			t.Error("Checkpoint succeeded")
+		}
+		if _, err := w.Finish(thread.Outcome{State: thread.Completed}, thread.Cost{}); err == nil {
+			t.Error("Finish succeeded")
+		}
+	})
+}
+
+func TestAppendRefuses(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	for name, call := range map[string]func() error{
+		"checkpoint":  func() error { return w.Append(thread.EventCheckpoint, Checkpoint{}) },
+		"terminal":    func() error { return w.Append(thread.EventThreadError, Ended{}) },
+		"no object":   func() error { return w.Append(thread.EventSystemPrompt, "text") },
+		"nil":         func() error { return w.Append(thread.EventSystemPrompt, nil) },
+		"not to JSON": func() error { return w.Append(thread.EventSystemPrompt, map[string]any{"f": func() {}}) },
+		"too long": func() error {
+			return w.Append(thread.EventSystemPrompt, SystemPrompt{Text: strings.Repeat("\x01", maxLineBytes/6+1)})
+		},
+		"finish as running": func() error {
+			_, err := w.Finish(thread.Outcome{State: thread.Running}, thread.Cost{})
+			return err
+		},
+	} {
+		if err := call(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "a refusal breaks nothing"}))
+	must(t, w.Close())
+	must(t, w.Close())
+	if err := w.Append(thread.EventSystemPrompt, SystemPrompt{}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if events := allEvents(t, path); len(events) != 1 {
+		t.Errorf("%d events, want 1", len(events))
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, newTestKey(1))
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				must(t, w.Delta(g, llm.Delta{Type: llm.TextBlock, Text: "x"}))
+				must(t, w.Append(thread.EventToolCallResult, ToolCallResult{Turn: g, DurationMS: int64(i)}))
+			}
+		})
+	}
+	wg.Wait()
+	must(t, w.Checkpoint(1))
+	must(t, w.Close())
+	report, err := Verify(path, newTestKey(1), nil)
+	must(t, err)
+	if report.SignedBytes != report.Bytes {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestFinishCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	key := newTestKey(1)
+	done := thread.Outcome{State: thread.Completed, Result: "One file."}
+	path := newPath(t)
+	_, head := writeThread(t, path, key, 2)
+	whole := readFile(t, path)
+	lastLine := strings.LastIndexByte(strings.TrimSuffix(string(whole), "\n"), '\n') + 1
+
+	for name, kept := range map[string]int{"after the end": len(whole), "before the checkpoint": lastLine, "within the checkpoint": lastLine + 20} {
+		writeFile(t, path, whole[:kept])
+		w := open(t, path, key)
+		again, err := w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{Turns: 2})
+		must(t, err)
+		twice, err := w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{Turns: 2})
+		must(t, err)
+		must(t, w.Close())
+		if again != twice {
+			t.Errorf("%s: heads differ: %+v, %+v", name, again, twice)
+		}
+		if kept != lastLine+20 && again != head {
+			t.Errorf("%s: head is %+v, want %+v", name, again, head)
+		}
+		if _, err := Verify(path, key, &again); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		outcome, cost, err := LastOutcome(path)
+		must(t, err)
+		if outcome == nil || !reflect.DeepEqual(*outcome, done) || cost.Spend != 1200 {
+			t.Errorf("%s: outcome is %+v, %+v", name, outcome, cost)
+		}
+	}
+}
+
+func TestOpenAtEveryTruncation(t *testing.T) {
+	t.Parallel()
+	key := newTestKey(1)
+	path := newPath(t)
+	_, head := writeThread(t, path, key, 2)
+	whole := readFile(t, path)
+	for n := range whole {
+		writeFile(t, path, whole[:n])
+		report, err := Verify(path, key, nil)
+		if err != nil {
+			t.Fatalf("cut at %d: a crash is no damage: %v", n, err)
+		}
+		if report.Bytes != int64(n) || report.UnsignedBytes() < 0 {
+			t.Fatalf("cut at %d: %+v", n, report)
+		}
+		wantDamage(t, path, key, &head, Truncated, 0, fmt.Sprintf("cut at %d", n))
+		if _, err := Messages(path); err != nil {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+
+		complete := strings.Count(string(whole[:n]), "\n")
+		w := open(t, path, key)
+		must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "next"}))
+		want := complete + 1
+		if n%64 == 0 { // a checkpoint waits for the disk
+			must(t, w.Checkpoint(2))
+			want++
+		}
+		must(t, w.Close())
+		if report.TornBytes > 0 {
+			want++ // the event that reports it
+		}
+		if events := allEvents(t, path); len(events) != want {
+			t.Fatalf("cut at %d: %d events, want %d", n, len(events), want)
+		}
+		if _, err := Verify(path, key, nil); err != nil {
+			t.Fatalf("cut at %d and continued: %v", n, err)
+		}
+	}
+}
+
+func TestOpenDamaged(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	writeFile(t, path, []byte("not an event\n{\"seq\":5,\"event_type\":\"x\",\"payload\":{}}\n\x00\x00\n"))
+	w := open(t, path, nil)
+	head, err := w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{})
+	must(t, err)
+	must(t, w.Close())
+	outcome, _, err := LastOutcome(path)
+	must(t, err)
+	if outcome == nil || outcome.State != thread.Error {
+		t.Errorf("outcome is %+v", outcome)
+	}
+	wantDamage(t, path, nil, &head, Altered, 1, "damaged before it was continued")
+	if _, err := Open(t.TempDir(), testID, Options{}); err == nil {
+		t.Error("a folder was opened")
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	for name, size := range map[string]int{"0.1MB": 100 << 10, "10MB": 10 << 20} {
+		grown := func(b *testing.B) *Writer {
+			w := open(b, newPath(b), newTestKey(1))
+			b.Cleanup(func() { must(b, w.Close()) })
+			for w.offset < int64(size) {
+				must(b, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: strings.Repeat("x", 1000)}))
+			}
+			b.ResetTimer()
+			return w
+		}
+		b.Run("append/"+name, func(b *testing.B) {
+			w := grown(b)
+			for b.Loop() {
+				must(b, w.Append(thread.EventToolCallResult, ToolCallResult{Turn: 1, Text: "some text of a result"}))
+			}
+		})
+		// Includes fdatasync, which is most of it.
+		b.Run("checkpoint/"+name, func(b *testing.B) {
+			w := grown(b)
+			for b.Loop() {
+				must(b, w.Append(thread.EventToolCallResult, ToolCallResult{Turn: 1}))
+				must(b, w.Checkpoint(1))
+			}
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+//go:embed schema
+var schemaFiles embed.FS
+
+// notUsedYet, as the $comment of a property, marks a key that files of the
+// original system have and this runtime does not read.
+const notUsedYet = "not used yet"
+
+// compileSchema compiles a file of schema/.
+func compileSchema(name string) (*jsonschema.Schema, error) {
+	file, err := schemaFiles.Open("schema/" + name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	compiler := jsonschema.NewCompiler()
+	compiler.ExtractAnnotations = true // for $comment
+	if err := compiler.AddResource(name, file); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(name)
+}
+
+// check removes the keys the schema does not know, or does not use yet, with a
+// warning each, and then validates the rest.
+func (l layer) check(schema *jsonschema.Schema) (warnings []string, err error) {
+	warnings = l.prune(schema, l.values, nil)
+	err = schema.Validate(l.values)
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		return warnings, l.firstOf(leaves(invalid))
+	}
+	return warnings, err
+}
+
+func (l layer) prune(schema *jsonschema.Schema, values map[string]any, at []string) (warnings []string) {
+	for schema.Ref != nil {
+		schema = schema.Ref
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		here := below(at, key)
+		property := schema.Properties[key]
+		if property == nil {
+			property, _ = schema.AdditionalProperties.(*jsonschema.Schema)
+		}
+		switch {
+		case property == nil && schema.AdditionalProperties == false:
+			warnings = append(warnings, l.warning(here, "unknown key"+suggestion(key, schema)))
+			delete(values, key)
+		case property != nil && property.Comment == notUsedYet:
+			warnings = append(warnings, l.warning(here, notUsedYet))
+			delete(values, key)
+		case property != nil:
+			if inner, ok := values[key].(map[string]any); ok {
+				warnings = append(warnings, l.prune(property, inner, here)...)
+			}
+		}
+	}
+	return warnings
+}
+
+func (l layer) warning(at []string, text string) string {
+	return fmt.Sprintf("%s:%d: %s: %s", l.path, l.lineOf(at), dotted(at), text)
+}
+
+// suggestion names the key that was likely meant.
+func suggestion(key string, schema *jsonschema.Schema) string {
+	var used []string
+	for name, property := range schema.Properties {
+		if property.Comment != notUsedYet {
+			used = append(used, name)
+		}
+	}
+	slices.Sort(used)
+	if near := nearest(key, used); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// leaves are the single faults below a validation error.
+func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	var all []*jsonschema.ValidationError
+	for _, cause := range e.Causes {
+		all = append(all, leaves(cause)...)
+	}
+	return all
+}
+
+// firstOf makes an error of the fault that stands first in the file.
+func (l layer) firstOf(faults []*jsonschema.ValidationError) error {
+	first := slices.MinFunc(faults, func(a, b *jsonschema.ValidationError) int {
+		return cmp.Or(
+			cmp.Compare(l.lineOf(keysOf(a.InstanceLocation)), l.lineOf(keysOf(b.InstanceLocation))),
+			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
+			cmp.Compare(a.Message, b.Message))
+	})
+	return l.errorAt(keysOf(first.InstanceLocation), "%s", first.Message)
+}
+
+// keysOf splits a JSON pointer as the schema library writes it: in the form for
+// URI fragments (RFC 6901, section 6).
+func keysOf(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for i, key := range keys {
+		if plain, err := url.PathUnescape(key); err == nil {
+			key = plain
+		}
+		keys[i] = unescape.Replace(key)
+	}
+	return keys
+}
+
+func dotted(at []string) string { return strings.Join(at, ".") }

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error says where a settings file is wrong.
+type Error struct {
+	Path   string
+	Line   int // from 1; 0 when the file as a whole is meant
+	Reason string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.Path, e.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason)
+}
+
+// NotFoundError says that no space has a file for a provider.
+type NotFoundError struct {
+	Provider string
+	Known    []string // the names there are, sorted
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no model provider %q; known are %s", e.Provider, strings.Join(e.Known, ", "))
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// maxFileSize bounds what is read of a settings file: 1 MiB, a hundred times
+// the largest that is shipped.
+const maxFileSize = 1 << 20
+
+// place is the .ai folder of one space.
+type place interface {
+	// read returns a file below config/ and the path to name it by. An absent
+	// file is fs.ErrNotExist.
+	read(rel string) (data []byte, path string, err error)
+	// list returns the names in a folder below config/, none when it is absent.
+	list(rel string) ([]string, error)
+}
+
+// places returns the folders of the spaces, lowest precedence first.
+func places(roots resolve.Roots) []place {
+	all := []place{embedded{roots.System}}
+	if roots.User != "" && filepath.Clean(roots.User) != filepath.Clean(roots.Project) {
+		all = append(all, folder{roots.User})
+	}
+	if roots.Project != "" {
+		all = append(all, folder{roots.Project})
+	}
+	return all
+}
+
+// folder is the place of a user or project space.
+type folder struct {
+	dir string // holds .ai
+}
+
+func (f folder) open() (*os.Root, error) {
+	// A Root follows no symlink out of the folder, whatever is done to the folder
+	// in the meantime.
+	return os.OpenRoot(filepath.Join(f.dir, ".ai"))
+}
+
+func (f folder) read(rel string) ([]byte, string, error) {
+	name := filepath.Join(f.dir, ".ai", "config", filepath.FromSlash(rel))
+	root, err := f.open()
+	if err != nil {
+		return nil, name, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	data, err := readRegular(root.FS(), path.Join("config", rel))
+	return data, name, err
+}
+
+func (f folder) list(rel string) ([]string, error) {
+	root, err := f.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	return listNames(root.FS(), rel)
+}
+
+// embedded is the place of the system space.
+type embedded struct {
+	files fs.FS // may be nil
+}
+
+func (e embedded) read(rel string) ([]byte, string, error) {
+	name := path.Join("config", rel)
+	if e.files == nil {
+		return nil, "system:" + name, fs.ErrNotExist
+	}
+	data, err := readRegular(e.files, name)
+	return data, "system:" + name, err
+}
+
+func (e embedded) list(rel string) ([]string, error) {
+	if e.files == nil {
+		return nil, nil
+	}
+	return listNames(e.files, rel)
+}
+
+// readRegular looks at the file before it opens it: opening a named pipe would
+// wait for a writer.
+func readRegular(files fs.FS, name string) (data []byte, err error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	file, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	data, err = io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("larger than %d bytes", maxFileSize)
+	}
+	return data, nil
+}
+
+func listNames(files fs.FS, rel string) ([]string, error) {
+	entries, err := fs.ReadDir(files, path.Join("config", rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, nil
+}
+
+// File returns the first file with the given slash-separated path below config/
+// and where it was found: project, user and system space, in this order. Without
+// one the error is fs.ErrNotExist; a path that leaves config/ is fs.ErrInvalid.
+func (l *Loader) File(rel string) ([]byte, string, error) {
+	if !fs.ValidPath(rel) || rel == "." || strings.ContainsFunc(rel, unfit) {
+		return nil, "", fmt.Errorf("config file %q: %w: want a path that stays below .ai/config, with / between its parts", rel, fs.ErrInvalid)
+	}
+	for i := len(l.places) - 1; i >= 0; i-- {
+		data, name, err := l.places[i].read(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, name, fmt.Errorf("config file %s: %w", name, err)
+		}
+		return data, name, nil
+	}
+	return nil, "", fmt.Errorf("config file %q in the project, user or system space: %w", rel, fs.ErrNotExist)
+}
+
+// unfit reports runes that have no place in a path.
+func unfit(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// Loader reads settings. Each call reads the files as they are then. It is safe
+// for concurrent use.
+//
+// The second result of its methods are warnings for a person, one line each,
+// beginning with file and line. An error about the content of a file is an
+// [*Error].
+type Loader struct {
+	places []place
+}
+
+// New returns a loader of the settings in roots. The system space must hold the
+// shipped settings.
+func New(roots resolve.Roots) *Loader {
+	return &Loader{places: places(roots)}
+}
+
+// Agent reads agent.yaml.
+func (l *Loader) Agent() (Agent, []string, error) {
+	var agent Agent
+	s, err := l.load("agent.schema.json", "agent/agent.yaml")
+	if err != nil {
+		return agent, s.warnings, err
+	}
+	return agent, s.warnings, s.decode(&agent)
+}
+
+// Coordination reads coordination.yaml. In each space config/coordination.yaml,
+// where the original system had it, is read before
+// config/agent/coordination.yaml. Either may have its content below a key
+// "coordination".
+func (l *Loader) Coordination() (Coordination, []string, error) {
+	var c Coordination
+	s, err := l.load("coordination.schema.json", "coordination.yaml", "agent/coordination.yaml")
+	if err != nil {
+		return c, s.warnings, err
+	}
+	for _, layer := range s.layers {
+		inner, ok := layer.values["coordination"].(map[string]any)
+		if ok {
+			delete(layer.values, "coordination")
+			merge(layer.values, inner)
+		}
+	}
+	err = s.decode(&c)
+	c.WaitThreads.DefaultTimeout = min(c.WaitThreads.DefaultTimeout, c.WaitThreads.MaxTimeout)
+	return c, s.warnings, err
+}
+
+// Resilience reads resilience.yaml. A limit may be spelled with max_ in front.
+func (l *Loader) Resilience() (Resilience, []string, error) {
+	var r Resilience
+	s, err := l.load("resilience.schema.json", "agent/resilience.yaml")
+	if err != nil {
+		return r, s.warnings, err
+	}
+	for _, layer := range s.layers {
+		if err := layer.canonicalLimits(); err != nil {
+			return r, s.warnings, err
+		}
+	}
+	return r, s.warnings, s.decode(&r)
+}
+
+// canonicalLimits drops max_ from the names of limits, so that both spellings
+// merge.
+func (l layer) canonicalLimits() error {
+	limits, ok := l.values["limits"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range item.LimitNames() {
+		value, long := limits["max_"+name]
+		if !long {
+			continue
+		}
+		if _, short := limits[name]; short {
+			return l.errorAt([]string{"limits", "max_" + name}, "the limit is given twice, as %s too", name)
+		}
+		delete(limits, "max_"+name)
+		limits[name] = value
+	}
+	return nil
+}
+
+// settings are the layers of one kind of file, checked, lowest precedence first.
+type settings struct {
+	layers   []layer
+	warnings []string
+}
+
+// load reads and checks the given files in every space. The last of them must
+// exist in the system space, for it holds the defaults.
+func (l *Loader) load(schema string, files ...string) (settings, error) {
+	if _, name, err := l.places[0].read(files[len(files)-1]); err != nil {
+		return settings{}, fmt.Errorf("shipped settings %s: %w", name, err)
+	}
+	return l.loadAny(schema, files...)
+}
+
+// loadAny reads and checks the given files in every space that has them.
+func (l *Loader) loadAny(schema string, files ...string) (settings, error) {
+	var s settings
+	compiled, err := compileSchema(schema)
+	if err != nil {
+		return s, fmt.Errorf("settings schema %s: %w", schema, err)
+	}
+	for _, place := range l.places {
+		for _, file := range files {
+			data, name, err := place.read(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return s, fmt.Errorf("settings %s: %w", name, err)
+			}
+			if err := s.add(name, data, compiled); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *settings) add(name string, data []byte, schema *jsonschema.Schema) error {
+	layer, err := parseLayer(name, data)
+	if err != nil {
+		return err
+	}
+	warnings, err := layer.check(schema)
+	s.warnings = append(s.warnings, warnings...)
+	if err != nil {
+		return err
+	}
+	s.layers = append(s.layers, layer)
+	return nil
+}
+
+// decode merges the layers into v.
+func (s *settings) decode(v any) error {
+	merged := map[string]any{}
+	for _, layer := range s.layers {
+		merge(merged, layer.values)
+	}
+	data, err := yaml.Marshal(merged)
+	if err != nil {
+		return fmt.Errorf("merge settings: %w", err)
+	}
+	if err := yaml.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("merge settings: %w", err)
+	}
+	return nil
+}
+
+// errorAt makes an error for the value at a path of keys, in the file that
+// decided it.
+func (s *settings) errorAt(at []string, format string, args ...any) error {
+	for i := len(s.layers) - 1; i >= 0; i-- {
+		if s.layers[i].has(at) {
+			return s.layers[i].errorAt(at, format, args...)
+		}
+	}
+	top := s.layers[len(s.layers)-1]
+	return &Error{Path: top.path, Reason: strings.TrimSpace(dotted(at) + ": " + fmt.Sprintf(format, args...))}
+}
+
+// merge lays over on top of base: maps merge, anything else replaces. Base is
+// changed, over is not.
+func merge(base, over map[string]any) {
+	for key, value := range over {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			base[key] = value
+			continue
+		}
+		// Not the map that is there: it may belong to another layer.
+		merged := map[string]any{}
+		if lower, ok := base[key].(map[string]any); ok {
+			maps.Copy(merged, lower)
+		}
+		merge(merged, inner)
+		base[key] = merged
+	}
+}

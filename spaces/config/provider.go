@@ -1,0 +1,81 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// providerName keeps the name of a provider a plain file name.
+var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// Provider reads the settings of a model provider. Without such a provider the
+// error is a [*NotFoundError].
+func (l *Loader) Provider(name string) (Provider, []string, error) {
+	p := Provider{Name: name}
+	if !providerName.MatchString(name) {
+		return p, nil, l.noProvider(name)
+	}
+	s, err := l.loadAny("provider.schema.json", "agent/providers/"+name+".yaml")
+	if err != nil {
+		return p, s.warnings, err
+	}
+	if len(s.layers) == 0 {
+		return p, nil, l.noProvider(name)
+	}
+	if err := s.decode(&p); err != nil {
+		return p, s.warnings, err
+	}
+	if p.ToolUse == "" {
+		p.ToolUse = ToolUseNative
+	}
+	return p, s.warnings, p.validate(&s)
+}
+
+// validate checks what only the merged settings can tell.
+func (p *Provider) validate(s *settings) error {
+	switch {
+	case p.API == "":
+		return s.errorAt([]string{"api"}, "missing; want %s, %s or %s", APIAnthropic, APIOpenAI, APIScripted)
+	case p.API == APIScripted && p.Script == "":
+		return s.errorAt([]string{"script"}, "missing; api %s needs the script to answer from", APIScripted)
+	case p.API == APIOpenAI && p.BaseURL == "":
+		return s.errorAt([]string{"base_url"}, "missing; api %s needs it", APIOpenAI)
+	}
+	for _, alias := range slices.Sorted(maps.Keys(p.Aliases)) {
+		if _, ok := p.Tiers[p.Aliases[alias]]; !ok {
+			return s.errorAt([]string{"aliases", alias}, "no tier %q; there are %s",
+				p.Aliases[alias], strings.Join(slices.Sorted(maps.Keys(p.Tiers)), ", "))
+		}
+	}
+	return nil
+}
+
+func (l *Loader) noProvider(name string) error {
+	known, err := l.ProviderNames()
+	if err != nil {
+		return err
+	}
+	return &NotFoundError{Provider: name, Known: known}
+}
+
+// ProviderNames lists the model providers of all spaces, sorted.
+func (l *Loader) ProviderNames() ([]string, error) {
+	var names []string
+	for _, place := range l.places {
+		files, err := place.list("agent/providers")
+		if err != nil {
+			return nil, fmt.Errorf("list model providers: %w", err)
+		}
+		for _, file := range files {
+			name, ok := strings.CutSuffix(file, ".yaml")
+			if ok && providerName.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

@@ -1,0 +1,114 @@
+package config
+
+import "github.com/rye-mcp/rye-mcp/spaces/item"
+
+// Agent is config/agent/agent.yaml: how threads run.
+type Agent struct {
+	Provider        ProviderDefaults `yaml:"provider"`
+	MaxOutputTokens int              `yaml:"max_output_tokens"` // of one answer
+	Threads         ThreadSettings   `yaml:"threads"`
+}
+
+// ProviderDefaults choose the provider of a thread that does not name one.
+type ProviderDefaults struct {
+	Default string   `yaml:"default"` // empty: the first of Order that is usable
+	Order   []string `yaml:"order"`
+}
+
+// Values of [ThreadSettings.Orphans].
+const (
+	OrphansCancel = "cancel"
+	OrphansKeep   = "keep"
+)
+
+// ThreadSettings are about thread processes.
+type ThreadSettings struct {
+	Orphans         string  `yaml:"orphans"`           // children of a dead thread: OrphansCancel or OrphansKeep
+	ToolConcurrency int     `yaml:"tool_concurrency"`  // tool calls of one turn at the same time
+	SoftStopSeconds float64 `yaml:"soft_stop_seconds"` // from the request to stop to SIGTERM
+	TermSeconds     float64 `yaml:"term_seconds"`      // from SIGTERM to SIGKILL
+}
+
+// Coordination is config/agent/coordination.yaml: how threads wait and go on.
+type Coordination struct {
+	WaitThreads         WaitSettings         `yaml:"wait_threads"`
+	Continuation        ContinuationSettings `yaml:"continuation"`
+	TranscriptIntegrity string               `yaml:"transcript_integrity"` // IntegrityStrict or IntegrityLenient
+}
+
+// Values of [Coordination.TranscriptIntegrity].
+const (
+	IntegrityStrict  = "strict"
+	IntegrityLenient = "lenient"
+)
+
+// WaitSettings bound how long a thread waits for others, in seconds.
+type WaitSettings struct {
+	DefaultTimeout float64 `yaml:"default_timeout"` // never above MaxTimeout
+	MaxTimeout     float64 `yaml:"max_timeout"`
+}
+
+// ContinuationSettings say when and with what a thread goes on in a new context
+// window.
+type ContinuationSettings struct {
+	TriggerThreshold    float64 `yaml:"trigger_threshold"`     // share of the window in use, above 0 and at most 1
+	ResumeCeilingTokens int     `yaml:"resume_ceiling_tokens"` // of the old conversation
+}
+
+// Resilience is config/agent/resilience.yaml: limits and failures.
+type Resilience struct {
+	Limits       item.LimitSet `yaml:"limits"` // by canonical name; spend in dollars
+	ToolPreload  ToolPreload   `yaml:"tool_preload"`
+	Retry        Retry         `yaml:"retry"`
+	StallSeconds float64       `yaml:"stall_seconds"` // a model call silent for so long is broken off
+}
+
+// ToolPreload bounds the tool schemas in a thread's context.
+type ToolPreload struct {
+	MaxTokens int `yaml:"max_tokens"`
+}
+
+// Retry says how often and when a failed model call is repeated.
+type Retry struct {
+	MaxAttempts int     `yaml:"max_attempts"` // calls in a row, the first included
+	BaseSeconds float64 `yaml:"base_seconds"` // before the second call; doubles with each
+	MaxSeconds  float64 `yaml:"max_seconds"`
+}
+
+// Values of [Provider.API] and [Provider.ToolUse].
+const (
+	APIAnthropic  = "anthropic"
+	APIOpenAI     = "openai"
+	APIScripted   = "scripted"
+	ToolUseNative = "native"
+	ToolUseText   = "text"
+)
+
+// Provider is config/agent/providers/<name>.yaml.
+type Provider struct {
+	Name       string                   `yaml:"-"`            // of the file
+	API        string                   `yaml:"api"`          // the wire protocol: APIAnthropic, APIOpenAI or APIScripted
+	BaseURL    string                   `yaml:"base_url"`     // http or https
+	BaseURLEnv string                   `yaml:"base_url_env"` // variable that overrides BaseURL when it is set
+	APIKeyEnv  string                   `yaml:"api_key_env"`  // variable that holds the key; empty: none is needed
+	Headers    map[string]string        `yaml:"headers"`
+	ToolUse    string                   `yaml:"tool_use"` // ToolUseNative or ToolUseText
+	Tiers      map[string]string        `yaml:"tiers"`    // tier to model id
+	Aliases    map[string]string        `yaml:"aliases"`  // other name to tier
+	Models     map[string]ModelOverride `yaml:"models"`   // by model id
+	Script     string                   `yaml:"script"`   // APIScripted: file below config/
+	// AllowUnpriced lets models without a known price run under a spend limit.
+	AllowUnpriced bool `yaml:"allow_unpriced"`
+	Local         bool `yaml:"local"` // runs on this machine and costs nothing
+}
+
+// ModelOverride adds to, or overrides, what the catalogue knows of a model. Zero
+// and nil leave the catalogue's value. Prices are dollars per million tokens.
+type ModelOverride struct {
+	ContextWindow   int      `yaml:"context_window"`    // tokens
+	MaxOutputTokens int      `yaml:"max_output_tokens"` // of one answer
+	Input           *float64 `yaml:"input"`
+	Output          *float64 `yaml:"output"`
+	CacheRead       *float64 `yaml:"cache_read"`
+	CacheWrite      *float64 `yaml:"cache_write"`
+}

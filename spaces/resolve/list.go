@@ -1,0 +1,82 @@
+package resolve
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// All lists the items of a kind in all spaces, shadowed ones included: project,
+// user, system, and by id within. Folders and files that cannot be looked at
+// are left out, as are symbolic links that leave their space; linked folders
+// are not entered, because what they lead to is listed where it is. Neither are
+// hidden folders and those that package managers fill; ids in them still
+// resolve.
+func (r *Resolver) All(kind item.Kind) (entries []Entry, err error) {
+	spaces, err := r.open(kind)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeAll(spaces)) }()
+	for _, s := range spaces {
+		listed := s.list()
+		slices.SortStableFunc(listed, func(a, b Entry) int {
+			return cmp.Or(
+				cmp.Compare(a.ID, b.ID),
+				cmp.Compare(slices.Index(kind.Extensions(), a.Ext), slices.Index(kind.Extensions(), b.Ext)),
+			)
+		})
+		entries = append(entries, listed...)
+	}
+	return entries, nil
+}
+
+// list walks the space.
+func (s space) list() []Entry {
+	fsys, dir := s.fsys, s.kind.Dir()
+	if s.root != nil {
+		fsys, dir = s.root.FS(), "."
+	}
+	var entries []Entry
+	visit := func(name string, d fs.DirEntry, err error) error {
+		// What cannot be read (err) is passed over; the walk goes on beside it.
+		if err == nil && d.IsDir() && name != dir && skipped(d.Name()) {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			if e, ok := s.listed(fsys, name, strings.TrimPrefix(name, dir+"/")); ok {
+				entries = append(entries, e)
+			}
+		}
+		return nil
+	}
+	// The visitor returns no error, so neither does the walk.
+	_ = fs.WalkDir(fsys, dir, visit)
+	return entries
+}
+
+// listed returns the entry of a file when it is an item. Name is its path in
+// fsys, rel the one within the folder of the kind.
+func (s space) listed(fsys fs.FS, name, rel string) (Entry, bool) {
+	ext := path.Ext(rel)
+	id := strings.TrimSuffix(rel, ext)
+	if !slices.Contains(s.kind.Extensions(), ext) || item.CheckID(id) != nil {
+		return Entry{}, false
+	}
+	// Stat follows a link, and fails on one that leaves the space.
+	info, err := fs.Stat(fsys, name)
+	if err != nil || !info.Mode().IsRegular() {
+		return Entry{}, false
+	}
+	return s.entry(id, ext, info.Size(), info.ModTime()), true
+}
+
+// skipped names folders that hold no items of their own.
+func skipped(dir string) bool {
+	return strings.HasPrefix(dir, ".") || dir == "node_modules" || dir == "__pycache__"
+}

@@ -1,0 +1,427 @@
+package resolve_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// world is a project, a user and a system space.
+type world struct {
+	project, user string
+	system        fstest.MapFS
+	*resolve.Resolver
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{project: t.TempDir(), user: t.TempDir(), system: fstest.MapFS{}}
+	w.Resolver = resolve.New(resolve.Roots{Project: w.project, User: w.user, System: w.system})
+	return w
+}
+
+// write puts a file below <space>/.ai and returns its path.
+func write(t *testing.T, space, name, content string) string {
+	t.Helper()
+	path := filepath.Join(space, ".ai", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, name); err != nil {
+		t.Skipf("symbolic links are not to be had here: %v", err)
+	}
+}
+
+func (w *world) writeSystem(name, content string) {
+	w.system[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o444}
+}
+
+func TestFirstMatchWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := write(t, w.project, "knowledge/a/b.md", "project")
+	write(t, w.user, "knowledge/a/b.md", "user")
+	w.writeSystem("knowledge/a/b.yaml", "system: 1")
+
+	found, err := w.Find(item.Knowledge, "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(found.Content) != "project" || found.Space != item.Project || found.Path != path || found.Ext != ".md" || found.Size != 7 {
+		t.Errorf("found %+v", found.Entry)
+	}
+	if want := "ea0b4ca1bb2aa8be5a5c5d8bc2cb6ea4fd6bf1c8b1f8a2b0f0f6d6ca5d3dfb7b"; len(found.Hash) != len(want) {
+		t.Errorf("hash %q", found.Hash)
+	}
+	if len(found.Shadows) != 2 || found.Shadows[0].Space != item.User || found.Shadows[1].Space != item.System ||
+		found.Shadows[1].Path != "system:knowledge/a/b.yaml" {
+		t.Errorf("shadows %+v", found.Shadows)
+	}
+
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = w.Find(item.Knowledge, "a/b"); err != nil || found.Space != item.User || len(found.Shadows) != 1 {
+		t.Errorf("without the project's: %+v, %v", found, err)
+	}
+	if err := os.Remove(filepath.Join(w.user, ".ai", "knowledge", "a", "b.md")); err != nil {
+		t.Fatal(err)
+	}
+	found, err = w.Find(item.Knowledge, "a/b")
+	if err != nil || found.Space != item.System || len(found.Shadows) != 0 || !found.ModTime.IsZero() {
+		t.Errorf("only the system's: %+v, %v", found, err)
+	}
+}
+
+func TestExtensionOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.project, "tools/t.ts", "")
+	write(t, w.project, "tools/t.sh", "#!/bin/sh\n# rye:signed:x\n# Runs.\n")
+	write(t, w.user, "tools/t.py", "")
+	found, err := w.Find(item.Tool, "t")
+	if err != nil || found.Ext != ".sh" || found.Space != item.Project {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	if len(found.Shadows) != 2 || found.Shadows[0].Ext != ".ts" || found.Shadows[1].Space != item.User {
+		t.Errorf("shadows %+v", found.Shadows)
+	}
+	if doc, err := found.Tool(); err != nil || doc.Description != "Runs." {
+		t.Errorf("tool %+v, %v", doc, err)
+	}
+	if _, err := found.Directive(); err == nil || !strings.Contains(err.Error(), "is a tool") {
+		t.Errorf("reading a tool as a directive: %v", err)
+	}
+	if _, err := found.Knowledge(); err == nil {
+		t.Error("a tool was read as knowledge")
+	}
+}
+
+func TestFoundParses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.project, "directives/d.md", "```xml\n<directive name=\"d\"/>\n```\ngo")
+	bad := write(t, w.project, "directives/bad.md", "\n\n```xml\n<directive/>\n```\n")
+	w.writeSystem("knowledge/k.md", "# K\n")
+	d, err := w.Find(item.Directive, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := d.Directive(); err != nil || doc.Body != "go" {
+		t.Errorf("directive %+v, %v", doc, err)
+	}
+	if _, err := d.Tool(); err == nil {
+		t.Error("a directive was read as a tool")
+	}
+	k, err := w.Find(item.Knowledge, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := k.Knowledge(); err != nil || doc.Title != "K" {
+		t.Errorf("knowledge %+v, %v", doc, err)
+	}
+	b, err := w.Find(item.Directive, "bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var invalid *parse.Error
+	if _, err := b.Directive(); !errors.As(err, &invalid) || invalid.Path != bad || invalid.Line != 4 {
+		t.Errorf("got %v, want an error in %s:4", err, bad)
+	}
+}
+
+func TestBadIDs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.project, "secret.md", "secret")
+	write(t, w.project, "directives/d.md", "x")
+	for _, id := range []string{"", "../secret", "/d", `a\b`, "d/", "a//b", "./d", "d\x00"} {
+		if _, err := w.Find(item.Directive, id); !errors.Is(err, item.ErrBadID) {
+			t.Errorf("Find(%q): %v, want ErrBadID", id, err)
+		}
+		if _, err := w.FindAny(id); !errors.Is(err, item.ErrBadID) {
+			t.Errorf("FindAny(%q): %v, want ErrBadID", id, err)
+		}
+	}
+	if _, err := w.Find("chunk", "d"); err == nil {
+		t.Error("an unknown kind found something")
+	}
+	if _, err := w.All("chunk"); err == nil {
+		t.Error("an unknown kind listed something")
+	}
+}
+
+func TestFindAny(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.user, "knowledge/only.md", "x")
+	write(t, w.project, "directives/both.md", "x")
+	w.writeSystem("tools/both.py", "x")
+	if found, err := w.FindAny("only"); err != nil || found.Kind != item.Knowledge {
+		t.Errorf("only: %+v, %v", found, err)
+	}
+	var ambiguous *resolve.AmbiguousError
+	if _, err := w.FindAny("both"); !errors.As(err, &ambiguous) || len(ambiguous.Kinds) != 2 {
+		t.Errorf("both: %v", err)
+	}
+	var missing *resolve.NotFoundError
+	if _, err := w.FindAny("botg"); !errors.As(err, &missing) || missing.Kind != "" || len(missing.Nearest) != 1 || missing.Nearest[0] != "both" {
+		t.Errorf("botg: %v", err)
+	}
+}
+
+func TestNotFoundSuggests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{
+		"team/review", "team/reviews", "old/review", "Team/Review2", "team/deploy", "x/y/review", "z/review", "q/review",
+	} {
+		write(t, w.project, "directives/"+name+".md", "x")
+	}
+	write(t, w.user, "directives/team/review.md", "x")
+	var missing *resolve.NotFoundError
+	_, err := w.Find(item.Directive, "team/reviw")
+	if !errors.As(err, &missing) || missing.Kind != item.Directive {
+		t.Fatalf("got %v", err)
+	}
+	if got := strings.Join(missing.Nearest, " "); got != "team/review Team/Review2 team/reviews" {
+		t.Errorf("nearest %q", got)
+	}
+	_, err = w.Find(item.Directive, "somewhere/else/review")
+	if !errors.As(err, &missing) || strings.Join(missing.Nearest, " ") != "old/review q/review team/review x/y/review z/review" {
+		t.Errorf("nearest %v", err.(*resolve.NotFoundError).Nearest)
+	}
+	_, err = w.Find(item.Directive, "nothing-like-it")
+	if !errors.As(err, &missing) || missing.Nearest != nil {
+		t.Errorf("nearest %v", missing.Nearest)
+	}
+}
+
+func TestNoSpaces(t *testing.T) {
+	t.Parallel()
+	var missing *resolve.NotFoundError
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, roots := range []resolve.Roots{
+		{}, {Project: "/does/not/exist", User: t.TempDir()}, {Project: file}, {System: fstest.MapFS{}},
+	} {
+		r := resolve.New(roots)
+		if _, err := r.Find(item.Tool, "a/b"); !errors.As(err, &missing) {
+			t.Errorf("%+v: %v", roots, err)
+		}
+		if entries, err := r.All(item.Tool); err != nil || len(entries) != 0 {
+			t.Errorf("%+v: %v, %v", roots, entries, err)
+		}
+	}
+}
+
+func TestProjectAtHome(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	write(t, home, "directives/d.md", "x")
+	other := filepath.Join(t.TempDir(), "link")
+	link(t, home, other)
+	for _, user := range []string{home, other} {
+		r := resolve.New(resolve.Roots{Project: home, User: user})
+		found, err := r.Find(item.Directive, "d")
+		if err != nil || found.Space != item.Project || len(found.Shadows) != 0 {
+			t.Errorf("user %s: %+v, %v", user, found, err)
+		}
+		if entries, err := r.All(item.Directive); err != nil || len(entries) != 1 {
+			t.Errorf("user %s: %+v, %v", user, entries, err)
+		}
+		if r.Roots().User != user {
+			t.Errorf("roots %+v", r.Roots())
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	write(t, w.project, "knowledge/fits.md", strings.Repeat("x", parse.MaxBytes))
+	write(t, w.project, "knowledge/large.md", strings.Repeat("x", parse.MaxBytes+1))
+	w.writeSystem("knowledge/large.md", "small")
+	if _, err := w.Find(item.Knowledge, "fits"); err != nil {
+		t.Error(err)
+	}
+	wantUnreadable(t, w, "large", "larger than")
+}
+
+// wantUnreadable checks that knowledge id of the project is refused, though the
+// system space has one of the same id.
+func wantUnreadable(t *testing.T, w *world, id, reason string) {
+	t.Helper()
+	w.writeSystem("knowledge/"+id+".md", "system")
+	found, err := w.Find(item.Knowledge, id)
+	var unreadable *resolve.UnreadableError
+	if !errors.As(err, &unreadable) || !strings.Contains(err.Error(), reason) {
+		t.Fatalf("found %+v, %v, want an UnreadableError with %q", found, err, reason)
+	}
+	if unreadable.ID != id || unreadable.Space != item.Project || !strings.HasPrefix(unreadable.Path, w.project) {
+		t.Errorf("error %+v", unreadable)
+	}
+	if _, err := w.FindAny(id); !errors.As(err, &unreadable) {
+		t.Errorf("FindAny: %v", err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	outside := filepath.Join(t.TempDir(), "outside.md")
+	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(w.project, ".ai", "knowledge")
+	write(t, w.project, "knowledge/real/a.md", "inside")
+	write(t, w.project, "config/keys/private.md", "key")
+	link(t, filepath.FromSlash("real/a.md"), filepath.Join(dir, "alias.md"))
+	link(t, "real", filepath.Join(dir, "folder"))
+	link(t, outside, filepath.Join(dir, "absolute.md"))
+	relative, err := filepath.Rel(dir, outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link(t, relative, filepath.Join(dir, "relative.md"))
+	link(t, filepath.FromSlash("../config/keys/private.md"), filepath.Join(dir, "key.md"))
+	link(t, filepath.Dir(outside), filepath.Join(dir, "away"))
+	link(t, "nowhere.md", filepath.Join(dir, "dangling.md"))
+	link(t, "loop.md", filepath.Join(dir, "loop.md"))
+	link(t, ".", filepath.Join(dir, "real", "again"))
+
+	for _, id := range []string{"alias", "folder/a", "real/again/a", "real/a"} {
+		want := "inside"
+		if found, err := w.Find(item.Knowledge, id); err != nil || string(found.Content) != want {
+			t.Errorf("%s: %+v, %v", id, found, err)
+		}
+	}
+	for _, id := range []string{"absolute", "relative", "key", "away/outside"} {
+		wantUnreadable(t, w, id, "escapes")
+	}
+	wantUnreadable(t, w, "dangling", "no such file")
+	wantUnreadable(t, w, "loop", "loop")
+
+	entries, err := w.All(item.Knowledge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.Space == item.Project {
+			ids = append(ids, e.ID)
+		}
+	}
+	if got := strings.Join(ids, " "); got != "alias real/a" {
+		t.Errorf("listed %q", got)
+	}
+}
+
+func TestKindFolderLeadsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	elsewhere := t.TempDir()
+	if err := os.WriteFile(filepath.Join(elsewhere, "d.md"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link(t, elsewhere, filepath.Join(w.project, ".ai", "directives"))
+	if _, err := w.Find(item.Directive, "d"); err == nil || !strings.Contains(err.Error(), "project space") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.All(item.Directive); err == nil {
+		t.Error("it was listed")
+	}
+}
+
+func TestLinkedSpace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shared := t.TempDir()
+	write(t, shared, "directives/d.md", "x")
+	link(t, filepath.Join(shared, ".ai"), filepath.Join(w.project, ".ai"))
+	if found, err := w.Find(item.Directive, "d"); err != nil || found.Space != item.Project {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{
+		"b.py", "a/z.yaml", "a/a.sh", "a/z.py", "README.md", "noext", ".hidden/x.py", "node_modules/p/i.js", "__pycache__/c.py", "a/trailing .ts",
+	} {
+		write(t, w.project, "tools/"+name, "x")
+	}
+	write(t, w.user, "tools/b.py", "xy")
+	w.writeSystem("tools/rye/s.yaml", "a: 1")
+	w.writeSystem("config/agent.yaml", "a: 1")
+	entries, err := w.All(item.Tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, string(e.Space)+":"+e.ID+e.Ext)
+		if e.Kind != item.Tool || e.Size == 0 || e.Path == "" || e.ModTime.IsZero() != (e.Space == item.System) {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	want := "project:a/a.sh project:a/trailing .ts project:a/z.py project:a/z.yaml project:b.py user:b.py system:rye/s.yaml"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+	for _, e := range entries {
+		if _, err := w.Find(item.Tool, e.ID); err != nil {
+			t.Errorf("%s is listed but not found: %v", e.ID, err)
+		}
+	}
+}
+
+func TestRegularFilesOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.project, ".ai", "knowledge", "dir.md"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wantUnreadable(t, w, "dir", "a directory")
+	if entries, err := w.All(item.Knowledge); err != nil || len(entries) != 1 {
+		t.Errorf("listed %+v, %v", entries, err)
+	}
+}
+
+// brokenFS fails to open anything.
+type brokenFS struct{ fs.FS }
+
+func (brokenFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}
+
+func TestUnreadableSystem(t *testing.T) {
+	t.Parallel()
+	r := resolve.New(resolve.Roots{System: brokenFS{}})
+	var unreadable *resolve.UnreadableError
+	if _, err := r.Find(item.Tool, "t"); !errors.As(err, &unreadable) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,72 @@
+//go:build unix
+
+package resolve_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// A pipe has nobody at its other end: opening it would wait for ever.
+func TestPipesAndSockets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := filepath.Join(w.project, ".ai", "knowledge")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantUnreadable(t, w, "pipe", "a named pipe")
+
+	// The path of a socket may have some 100 bytes, which the folder may exceed.
+	short, err := os.MkdirTemp("", "rye")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(short) })
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(short, "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	if err := os.Rename(filepath.Join(short, "s"), filepath.Join(dir, "socket.md")); err != nil {
+		t.Fatal(err)
+	}
+	wantUnreadable(t, w, "socket", "a socket")
+}
+
+func TestNoPermission(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := write(t, w.project, "knowledge/closed.md", "x")
+	write(t, w.project, "knowledge/shut/in.md", "x")
+	write(t, w.project, "knowledge/open.md", "x")
+	shut := filepath.Join(w.project, ".ai", "knowledge", "shut")
+	for _, name := range []string{path, shut} {
+		if err := os.Chmod(name, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(shut, 0o755) })
+	if file, err := os.Open(path); err == nil {
+		_ = file.Close()
+		// Root may read everything, so only the listing is left to check.
+		if entries, err := w.All(item.Knowledge); err != nil || len(entries) != 3 {
+			t.Errorf("listed %+v, %v", entries, err)
+		}
+		return
+	}
+	wantUnreadable(t, w, "closed", "permission denied")
+	wantUnreadable(t, w, "shut/in", "permission denied")
+	entries, err := w.All(item.Knowledge)
+	if err != nil || len(entries) != 4 { // closed, open, and two of the system
+		t.Errorf("listed %+v, %v", entries, err)
+	}
+}

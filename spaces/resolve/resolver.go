@@ -1,0 +1,142 @@
+package resolve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+)
+
+// Resolver finds items in the three spaces. It keeps nothing between calls, so
+// it always sees the files as they are, and is safe for concurrent use.
+type Resolver struct {
+	roots Roots
+}
+
+// New returns a resolver over roots. Folders need not exist; they are looked at
+// when an item is asked for.
+func New(roots Roots) *Resolver { return &Resolver{roots: roots} }
+
+// Roots returns what the resolver was made with.
+func (r *Resolver) Roots() Roots { return r.roots }
+
+// UnreadableError says that an item is there but cannot be read: a symbolic
+// link that leaves its space, something other than a regular file, a file that
+// is too large, or one that the system refuses to open. Items of lower
+// precedence do not stand in for it.
+type UnreadableError struct {
+	Kind  item.Kind
+	ID    string
+	Space item.Space
+	Path  string
+	Err   error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("%s %q in the %s space cannot be read (%s): %v", e.Kind, e.ID, e.Space, e.Path, e.Err)
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Find returns the item with the given kind and id from the first space that
+// has it. Errors: [item.ErrBadID], [*NotFoundError] with ids that look alike,
+// [*UnreadableError].
+func (r *Resolver) Find(kind item.Kind, id string) (*Found, error) {
+	found, err := r.lookUp(kind, id)
+	if err == nil && found == nil {
+		return nil, r.notFound(kind, id)
+	}
+	return found, err
+}
+
+// FindAny looks a bare id up as every kind. Besides the errors of Find it
+// returns [*AmbiguousError] when items of several kinds have the id.
+func (r *Resolver) FindAny(id string) (*Found, error) {
+	var hits []*Found
+	for _, kind := range item.Kinds() {
+		found, err := r.lookUp(kind, id)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			hits = append(hits, found)
+		}
+	}
+	switch len(hits) {
+	case 0:
+		return nil, r.notFound("", id)
+	case 1:
+		return hits[0], nil
+	}
+	ambiguous := &AmbiguousError{ID: id}
+	for _, f := range hits {
+		ambiguous.Kinds = append(ambiguous.Kinds, f.Kind)
+	}
+	return nil, ambiguous
+}
+
+// lookUp returns nil when no space has the item.
+func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
+	if err := item.CheckID(id); err != nil {
+		return nil, err
+	}
+	spaces, err := r.open(kind)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeAll(spaces)) }()
+	for _, s := range spaces {
+		for _, ext := range kind.Extensions() {
+			if found != nil {
+				// What is shadowed only has to be there: it is not read.
+				if shadowed, ok := s.stat(id, ext); ok {
+					found.Shadows = append(found.Shadows, shadowed)
+				}
+				continue
+			}
+			if found, err = s.read(id, ext); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// Directive parses a found directive.
+func (f *Found) Directive() (*item.DirectiveDoc, error) {
+	if err := f.is(item.Directive); err != nil {
+		return nil, err
+	}
+	return parse.Directive(f.Path, f.Content)
+}
+
+// Knowledge parses a found knowledge entry.
+func (f *Found) Knowledge() (*item.KnowledgeDoc, error) {
+	if err := f.is(item.Knowledge); err != nil {
+		return nil, err
+	}
+	return parse.Knowledge(f.Path, f.Content)
+}
+
+// Tool reads the metadata of a found tool.
+func (f *Found) Tool() (*item.ToolDoc, error) {
+	if err := f.is(item.Tool); err != nil {
+		return nil, err
+	}
+	return parse.Tool(f.Path, f.Content)
+}
+
+func (f *Found) is(kind item.Kind) error {
+	if f.Kind != kind {
+		return fmt.Errorf("%q is a %s, not a %s", f.ID, f.Kind, kind)
+	}
+	return nil
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,218 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+)
+
+// space is the folder of one kind in one space. On disk it is an [os.Root]: no
+// id and no symbolic link leads out of it, not even one that changes while we
+// look. So an id of a directive reads directives and nothing else of .ai, such
+// as its keys.
+type space struct {
+	kind item.Kind
+	name item.Space
+	root *os.Root // nil in the system space
+	fsys fs.FS    // nil on disk
+}
+
+// open returns the spaces that have a folder for the kind, in order of
+// precedence. The caller closes them.
+func (r *Resolver) open(kind item.Kind) ([]space, error) {
+	if kind.Dir() == "" {
+		return nil, fmt.Errorf("%q is not a kind of item", kind)
+	}
+	var spaces []space
+	for _, s := range []struct {
+		name item.Space
+		dir  string
+	}{{item.Project, r.roots.Project}, {item.User, r.roots.User}} {
+		root, err := openKind(s.dir, kind)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the %s space cannot be opened: %w", s.name, err), closeAll(spaces))
+		}
+		if root == nil {
+			continue
+		}
+		// Project and user are one directory when somebody works at home.
+		if len(spaces) == 1 && sameDir(spaces[0].root, root) {
+			if err := root.Close(); err != nil {
+				return nil, errors.Join(err, closeAll(spaces))
+			}
+			continue
+		}
+		spaces = append(spaces, space{kind: kind, name: s.name, root: root})
+	}
+	if r.roots.System == nil {
+		return spaces, nil
+	}
+	return append(spaces, space{kind: kind, name: item.System, fsys: r.roots.System}), nil
+}
+
+// openKind opens <dir>/.ai/<kind folder>; nil when there is none. The .ai folder
+// itself may be a link, which is how people share it; what is below may not
+// leave it.
+func openKind(dir string, kind item.Kind) (*os.Root, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	ai, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := ai.OpenRoot(kind.Dir())
+	if isMissing(err) {
+		return nil, ai.Close()
+	}
+	return root, errors.Join(err, ai.Close())
+}
+
+func sameDir(a, b *os.Root) bool {
+	infoA, errA := a.Stat(".")
+	infoB, errB := b.Stat(".")
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+func closeAll(spaces []space) error {
+	var errs []error
+	for _, s := range spaces {
+		if s.root != nil {
+			errs = append(errs, s.root.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// entry describes the file of an item.
+func (s space) entry(id, ext string, size int64, modTime time.Time) Entry {
+	if s.root == nil {
+		modTime = time.Time{} // what is built in has no time of its own
+	}
+	return Entry{Kind: s.kind, ID: id, Space: s.name, Path: s.path(id + ext), Ext: ext, Size: size, ModTime: modTime}
+}
+
+// path names a file of the space for people and for [Entry].
+func (s space) path(name string) string {
+	if s.root == nil {
+		return "system:" + s.kind.Dir() + "/" + name
+	}
+	path := filepath.Join(s.root.Name(), filepath.FromSlash(name))
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// stat reports whether the space has the item.
+func (s space) stat(id, ext string) (Entry, bool) {
+	info, err := s.lstat(id + ext)
+	if err != nil {
+		return Entry{}, false
+	}
+	return s.entry(id, ext, info.Size(), info.ModTime()), true
+}
+
+func (s space) lstat(name string) (fs.FileInfo, error) {
+	if s.root == nil {
+		return fs.Stat(s.fsys, s.kind.Dir()+"/"+name)
+	}
+	return s.root.Lstat(name)
+}
+
+// read returns the item, or nil when the space does not have it.
+func (s space) read(id, ext string) (*Found, error) {
+	name := id + ext
+	// A link to nothing is there, so it is looked at before it is followed.
+	if _, err := s.lstat(name); err != nil {
+		if isMissing(err) {
+			return nil, nil
+		}
+		return nil, s.unreadable(id, ext, err)
+	}
+	content, info, err := s.content(name)
+	if err != nil {
+		return nil, s.unreadable(id, ext, err)
+	}
+	return &Found{
+		Entry:   s.entry(id, ext, int64(len(content)), info.ModTime()),
+		Content: content,
+		Hash:    hashOf(content),
+	}, nil
+}
+
+func (s space) unreadable(id, ext string, err error) error {
+	return &UnreadableError{Kind: s.kind, ID: id, Space: s.name, Path: s.path(id + ext), Err: err}
+}
+
+// content reads a regular file of at most [parse.MaxBytes].
+func (s space) content(name string) (content []byte, info fs.FileInfo, err error) {
+	file, err := s.openFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	// The open file is asked, not the name: that may mean another file by now.
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, notRegular(info.Mode())
+	}
+	content, err = io.ReadAll(io.LimitReader(file, parse.MaxBytes+1))
+	if err == nil && len(content) > parse.MaxBytes {
+		err = fmt.Errorf("it is larger than %d bytes", parse.MaxBytes)
+	}
+	return content, info, err
+}
+
+func (s space) openFile(name string) (fs.File, error) {
+	if s.root == nil {
+		return s.fsys.Open(s.kind.Dir() + "/" + name)
+	}
+	// Opening a device can have effects, so what plainly is none of ours is not
+	// opened; a pipe that appears in between must not block, hence the flag.
+	info, err := s.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(info.Mode())
+	}
+	return s.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+func notRegular(mode fs.FileMode) error {
+	return fmt.Errorf("it is not a regular file but %s", describe(mode))
+}
+
+func describe(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// isMissing reports that a path does not exist; a file where a folder would
+// have to be means the same.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

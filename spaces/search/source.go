@@ -1,0 +1,95 @@
+package search
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// Source lists the items to index. *resolve.Resolver is one.
+type Source interface {
+	// All lists the items of a kind in all spaces, shadowed ones included.
+	All(kind item.Kind) ([]resolve.Entry, error)
+	// Roots are the spaces the entries are in.
+	Roots() resolve.Roots
+}
+
+// readEntry reads an item, shadowed or not. Links do not lead out of its folder.
+func readEntry(roots resolve.Roots, e resolve.Entry) ([]byte, error) {
+	name := e.ID + e.Ext
+	if e.Space == item.System {
+		return fs.ReadFile(roots.System, path.Join(e.Kind.Dir(), name))
+	}
+	dir := roots.Project
+	if e.Space == item.User {
+		dir = roots.User
+	}
+	ai, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = ai.Close() }() // only read
+	folder, err := ai.OpenRoot(e.Kind.Dir())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }() // only read
+	// The entry was a regular file when it was listed; it may not be any more.
+	info, err := folder.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	file, err := folder.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return io.ReadAll(io.LimitReader(file, parse.MaxBytes+1))
+}
+
+// stamps tell whether an item has changed since it was indexed.
+type stamps struct {
+	roots  resolve.Roots
+	hashes map[string]string // of the system space's items, by path
+}
+
+// of returns a text that is another one when the item's content is. The files of
+// the system space have no times, but do not change while the program runs, so
+// they are hashed once.
+func (s *stamps) of(e resolve.Entry) (string, error) {
+	if e.Space != item.System {
+		return strconv.FormatInt(e.Size, 10) + "@" + strconv.FormatInt(e.ModTime.UnixNano(), 10), nil
+	}
+	if hash, ok := s.hashes[e.Path]; ok {
+		return hash, nil
+	}
+	src, err := readEntry(s.roots, e)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", e.Path, err)
+	}
+	sum := sha256.Sum256(src)
+	hash := hex.EncodeToString(sum[:])
+	s.hashes[e.Path] = hash
+	return hash, nil
+}
+
+// ranks order the items of one kind and id: project, user, system, and within a
+// space by the order of the kind's extensions. The lowest wins.
+func ranks(e resolve.Entry) (space, ext int) {
+	return slices.Index(item.Spaces(), e.Space), slices.Index(e.Kind.Extensions(), e.Ext)
+}

@@ -1,0 +1,152 @@
+package sign
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/gowebpki/jcs"
+)
+
+// signatureMember holds the signature of a signed JSON document as
+// "<fingerprint>:<signature>", the signature in base64url. It signs the SHA-256,
+// in hex, of the canonical document (RFC 8785) without this member. It carries
+// no time, so that the same content signed by the same key is the same bytes.
+const signatureMember = "_signature"
+
+// maxExact is the largest integer up to which canonical JSON, whose numbers are
+// IEEE 754 doubles, keeps every integer apart: 2^53 − 1.
+const maxExact = 1<<53 - 1
+
+// EncodeSigned encodes v, which must marshal to a JSON object, as canonical JSON
+// with a signature by k; with a nil k, without one. An object that brings a
+// member "_signature", or an integer beyond ±(2^53 − 1), is refused.
+func EncodeSigned(v any, k *Key) ([]byte, error) {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode signed document: %w", err)
+	}
+	members, body, err := canonicalObject(plain)
+	if err != nil {
+		return nil, fmt.Errorf("encode signed document: %w", err)
+	}
+	if _, taken := members[signatureMember]; taken {
+		return nil, fmt.Errorf("encode signed document: member %q is reserved", signatureMember)
+	}
+	if k == nil {
+		return body, nil
+	}
+	text, err := json.Marshal(k.Fingerprint() + ":" + k.Sign(hashOf(body)))
+	if err != nil {
+		return nil, fmt.Errorf("encode signed document: %w", err)
+	}
+	members[signatureMember] = text
+	return canonical(members)
+}
+
+// DecodeSigned decodes a document written by [EncodeSigned] into v and reports
+// whether it carries a signature. With a key, a signature that is present must
+// be the key's and fit the content, else the error is ErrBadSignature; with a
+// nil k it is not verified. An unsigned document decodes with signed false, and
+// whether that will do is the caller's to decide. Members that v does not have
+// are ignored. On an error v is unchanged, unless the document does not fit its
+// type.
+func DecodeSigned(data []byte, k *Key, v any) (signed bool, err error) {
+	members, body, err := canonicalObject(data)
+	if err != nil {
+		return false, fmt.Errorf("decode signed document: %w", err)
+	}
+	text, signed := members[signatureMember]
+	if signed {
+		delete(members, signatureMember)
+		if body, err = canonical(members); err != nil {
+			return true, fmt.Errorf("decode signed document: %w", err)
+		}
+		if k != nil {
+			if err := k.verifyMember(text, body); err != nil {
+				return true, err
+			}
+		}
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return signed, fmt.Errorf("decode signed document: %w", err)
+	}
+	return signed, nil
+}
+
+// verifyMember checks the text of a signature member against the canonical
+// document without it.
+func (k *Key) verifyMember(text json.RawMessage, body []byte) error {
+	var value string
+	if err := json.Unmarshal(text, &value); err != nil {
+		return fmt.Errorf("%w: member %q is not a string", ErrBadSignature, signatureMember)
+	}
+	fingerprint, sig, ok := strings.Cut(value, ":")
+	if !ok {
+		return fmt.Errorf("%w: member %q is not <fingerprint>:<signature>", ErrBadSignature, signatureMember)
+	}
+	if fingerprint != k.Fingerprint() {
+		return fmt.Errorf("%w: made by another key than %s", ErrBadSignature, k.Fingerprint())
+	}
+	return k.Verify(hashOf(body), sig)
+}
+
+// canonicalObject reads a JSON object: its members, and the whole in canonical
+// form. Duplicate members are refused by the canonical form.
+func canonicalObject(data []byte) (map[string]json.RawMessage, []byte, error) {
+	if err := checkNumbers(data); err != nil {
+		return nil, nil, err
+	}
+	body, err := jcs.Transform(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return nil, nil, errors.New("not a JSON object")
+	}
+	return members, body, nil
+}
+
+func canonical(members map[string]json.RawMessage) ([]byte, error) {
+	data, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return jcs.Transform(data)
+}
+
+// checkNumbers refuses integers that canonical JSON would round: two documents
+// that differ in such a number would share one signature.
+func checkNumbers(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		number, ok := token.(json.Number)
+		if !ok || strings.ContainsAny(number.String(), ".eE") {
+			continue
+		}
+		n, err := strconv.ParseInt(number.String(), 10, 64)
+		if err != nil || n > maxExact || n < -maxExact {
+			return fmt.Errorf("the integer %.40s is beyond ±(2^53 − 1)", number)
+		}
+	}
+}
+
+func hashOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}

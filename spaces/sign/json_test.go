@@ -1,0 +1,190 @@
+package sign_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+type document struct {
+	Name  string         `json:"name"`
+	Count int            `json:"count"`
+	Extra map[string]any `json:"extra,omitempty"`
+}
+
+func TestSignedRoundTrip(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	want := document{Name: "a <b> & \u2028", Count: 1<<53 - 1, Extra: map[string]any{"x": 0.1, "nested": []any{"y", nil}}}
+	data, err := sign.EncodeSigned(want, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sign.EncodeSigned(want, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(data, again) {
+		t.Error("the same document encodes differently")
+	}
+	var got document
+	signed, err := sign.DecodeSigned(data, key, &got)
+	if err != nil || !signed {
+		t.Fatalf("signed %v, error %v", signed, err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestEncodeUnsigned(t *testing.T) {
+	t.Parallel()
+	data, err := sign.EncodeSigned(document{Name: "n"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"count":0,"name":"n"}`; string(data) != want {
+		t.Errorf("got %s, want %s", data, want)
+	}
+	var got document
+	if signed, err := sign.DecodeSigned(data, testKey(t), &got); err != nil || signed {
+		t.Errorf("signed %v, error %v", signed, err)
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{
+		"array":           []int{1},
+		"null":            nil,
+		"text":            "x",
+		"large integer":   document{Count: 1 << 53},
+		"small integer":   document{Count: -1 << 53},
+		"own signature":   map[string]any{"_signature": "x"},
+		"not JSON at all": map[string]any{"f": func() {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if data, err := sign.EncodeSigned(v, testKey(t)); err == nil {
+				t.Errorf("encoded as %s", data)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	data, err := sign.EncodeSigned(document{Name: "n", Count: 7}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := string(data)
+	other, err := sign.Generate(t.TempDir(), false, seed(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, text string
+		key        *sign.Key
+		bad        bool // ErrBadSignature, rather than an error of the document
+	}{
+		{"altered value", strings.Replace(valid, `:7`, `:8`, 1), key, true},
+		{"added member", strings.Replace(valid, `{`, `{"z":1,`, 1), key, true},
+		{"other key", valid, other, true},
+		{"signature not a string", `{"_signature":1}`, key, true},
+		{"signature without a colon", `{"_signature":"x"}`, key, true},
+		{"empty signature", `{"_signature":"` + key.Fingerprint() + `:"}`, key, true},
+		{"duplicate member", strings.Replace(valid, `{`, `{"count":8,`, 1), key, false},
+		{"integer that would be rounded", `{"count":9007199254740993}`, key, false},
+		{"array", `[]`, key, false},
+		{"null", `null`, nil, false},
+		{"nothing", ``, nil, false},
+		{"two documents", valid + valid, nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := document{Name: "untouched"}
+			_, err := sign.DecodeSigned([]byte(tt.text), tt.key, &got)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if errors.Is(err, sign.ErrBadSignature) != tt.bad {
+				t.Errorf("error %v; bad signature: want %v", err, tt.bad)
+			}
+			if got.Name != "untouched" {
+				t.Error("the value was changed")
+			}
+		})
+	}
+}
+
+func TestDecodeWithoutKeyDoesNotVerify(t *testing.T) {
+	t.Parallel()
+	var got document
+	signed, err := sign.DecodeSigned([]byte(`{"_signature":"x","name":"n","later":true}`), nil, &got)
+	if err != nil || !signed || got.Name != "n" {
+		t.Errorf("signed %v, error %v, got %+v", signed, err, got)
+	}
+}
+
+func TestReorderedDocumentVerifies(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.MapOf(rapid.String().Filter(func(s string) bool { return s != "_signature" }), rapid.String()).Draw(t, "members")
+		data, err := sign.EncodeSigned(want, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members map[string]any
+		if err := json.Unmarshal(data, &members); err != nil {
+			t.Fatal(err)
+		}
+		spaced, err := json.MarshalIndent(members, "", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		if signed, err := sign.DecodeSigned(spaced, key, &got); err != nil || !signed {
+			t.Fatalf("signed %v, error %v", signed, err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d members, want %d", len(got), len(want))
+		}
+	})
+}
+
+func FuzzDecodeSigned(f *testing.F) {
+	key := testKey(f)
+	valid, err := sign.EncodeSigned(document{Name: "n"}, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(valid)
+	f.Add([]byte(`{"_signature":{}}`))
+	f.Add([]byte(`{"a":1e400}`))
+	f.Add([]byte(`{"a":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var members map[string]any
+		signed, err := sign.DecodeSigned(data, key, &members)
+		if err != nil || signed {
+			return
+		}
+		encoded, err := sign.EncodeSigned(members, key)
+		if err != nil {
+			t.Skip("larger than canonical JSON holds")
+		}
+		if signed, err := sign.DecodeSigned(encoded, key, &members); err != nil || !signed {
+			t.Errorf("signed %v, error %v", signed, err)
+		}
+	})
+}

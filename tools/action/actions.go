@@ -1,0 +1,58 @@
+package action
+
+import (
+	"context"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Deps is what the actions work with; all of it belongs to one project.
+type Deps struct {
+	Resolver *resolve.Resolver
+	Search   func(context.Context, search.Query) (search.Page, error)
+	Tools    *tool.Registry // the built-in tools
+	Threads  Threads
+	Key      func() (*sign.Key, error) // the user's signing key, or sign.ErrNoKey
+	Now      func() time.Time
+	Env      map[string]string // values of the {env:…} placeholders
+}
+
+// Actions are the primary actions of one project. They are safe for concurrent
+// use. Every error they return is a *tool.Fault.
+type Actions struct{ Deps }
+
+// New returns the actions over d, all of whose fields must be set.
+func New(d Deps) *Actions { return &Actions{Deps: d} }
+
+// Tools returns the four actions as tools called by c, named rye_execute,
+// rye_fetch, rye_search and rye_sign. The environment of a call replaces that
+// of c.
+func (a *Actions) Tools(c Caller) []tool.Tool {
+	return []tool.Tool{
+		bind(c, tool.Definition{ID: "rye_execute", Description: executeDescription}, a.Execute),
+		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, ReadOnly: true}, a.Fetch),
+		bind(c, tool.Definition{ID: "rye_search", Description: searchDescription, ReadOnly: true}, a.Search),
+		bind(c, tool.Definition{ID: "rye_sign", Description: signDescription}, a.Sign),
+	}
+}
+
+const (
+	executeDescription = "Execute an item by id. A directive is a task: inline, its text comes back for you to carry out; " +
+		"forked, it runs in a thread of its own with its own budget. A tool runs and its result comes back. Knowledge is " +
+		"returned as text. Find ids with rye_search, read about an item with rye_fetch."
+	fetchDescription  = "Read one item by id: its content, metadata and where it stands. With query instead of item_id, search."
+	searchDescription = "Find directives, tools and knowledge by words in their name, description and text."
+	signDescription   = "Check an item of the project or user space and sign it with the user's key; a pattern signs several."
+)
+
+func bind[In any](c Caller, d tool.Definition, do func(context.Context, Caller, In) (any, error)) tool.Tool {
+	return tool.New(d, func(ctx context.Context, env tool.Env, in In) (any, error) {
+		caller := c
+		caller.Env = env
+		return do(ctx, caller, in)
+	})
+}

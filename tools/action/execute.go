@@ -1,0 +1,102 @@
+package action
+
+import (
+	"context"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Execute executes an item. The result depends on what was asked for:
+// *InlineDirective, *ToolResult, *KnowledgeResult, *DryRun, or what Threads
+// returned.
+func (a *Actions) Execute(ctx context.Context, c Caller, r ExecuteRequest) (any, error) {
+	result, err := a.execute(ctx, c, r)
+	if err != nil {
+		return nil, Fault(err)
+	}
+	return result, nil
+}
+
+func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any, error) {
+	if err := checkProject(c, r.ProjectPath); err != nil {
+		return nil, err
+	}
+	if r.ItemType == "" || r.ItemType == string(item.Tool) {
+		switch r.ItemID {
+		case ThreadDirectiveID:
+			return a.threadDirective(ctx, c, r)
+		case OrchestratorID:
+			return a.orchestrator(ctx, c, r)
+		case DirectiveReturnID:
+			return nil, tool.Faultf(tool.CodeUnsupported, "directive_return ends a thread whose directive declares outputs; there is none here").
+				WithHint("Answer with your result as text.")
+		}
+	}
+	return a.executeItem(ctx, c, r, "")
+}
+
+// executeItem executes a found item. Parent is the parent of a fork, where a
+// caller outside threads names one.
+func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, parent thread.ID) (any, error) {
+	found, err := a.find(c, "execute", r.ItemType, r.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	m := modeOf(found.Kind, c, r)
+	if err := checkMode(found.Kind, m, r); err != nil {
+		return nil, err
+	}
+	switch {
+	case found.Kind == item.Tool:
+		return a.executeTool(ctx, c, r, found, m)
+	case found.Kind == item.Knowledge:
+		return executeKnowledge(r, found)
+	case m.fork:
+		return a.fork(ctx, c, r, found, parent)
+	default:
+		return a.inlineDirective(r, found)
+	}
+}
+
+// DryRun is the answer to dry_run, except for forks.
+type DryRun struct {
+	Success bool     `json:"success"`
+	Plan    PlanBody `json:"plan"`
+}
+
+// PlanBody says what would be executed. It has passed every check.
+type PlanBody struct {
+	Type       item.Kind      `json:"type"`
+	ItemID     string         `json:"item_id"`
+	Space      item.Space     `json:"space"`
+	Path       string         `json:"path"`
+	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
+	Inputs     map[string]any `json:"inputs,omitempty" jsonschema:"inputs of a directive, defaults filled in"`
+	Executor   string         `json:"executor,omitempty" jsonschema:"what would run a tool"`
+	Chain      []Link         `json:"chain,omitempty" jsonschema:"from the tool to what runs it"`
+	Parameters tool.Object    `json:"parameters,omitempty" jsonschema:"parameters of a tool"`
+	Metadata   map[string]any `json:"metadata,omitempty" jsonschema:"of a knowledge entry"`
+}
+
+func dryRun(found *resolve.Found) *DryRun {
+	return &DryRun{Success: true, Plan: PlanBody{
+		Type: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path, Shadows: shadows(found),
+	}}
+}
+
+// Shadow is an item that another one hides.
+type Shadow struct {
+	Space item.Space `json:"space"`
+	Path  string     `json:"path"`
+}
+
+func shadows(found *resolve.Found) []Shadow {
+	var list []Shadow
+	for _, s := range found.Shadows {
+		list = append(list, Shadow{Space: s.Space, Path: s.Path})
+	}
+	return list
+}

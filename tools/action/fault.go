@@ -1,0 +1,91 @@
+package action
+
+import (
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Fault turns any error into a fault: one that is a fault already stays as it
+// is, an error of the spaces gets its code, details and what to do next, and
+// the rest is left to [tool.AsFault]. It returns nil for nil.
+func Fault(err error) *tool.Fault {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f != nil {
+		return f
+	}
+	if f := findFault(err); f != nil {
+		return f
+	}
+	if f := contentFault(err); f != nil {
+		return f
+	}
+	return tool.AsFault(err)
+}
+
+// findFault is for errors of finding items.
+func findFault(err error) *tool.Fault {
+	if errors.Is(err, item.ErrBadID) {
+		return tool.Faultf(tool.CodeBadID, "%w", err).
+			WithHint("An id is a path below the folder of its kind, without extension, such as rye/file-system/read.")
+	}
+	if e, ok := errors.AsType[*resolve.NotFoundError](err); ok {
+		nearest := e.Nearest
+		if nearest == nil {
+			nearest = []string{}
+		}
+		return tool.Faultf(tool.CodeNotFound, "%w", err).With("nearest_ids", nearest).
+			WithHint("Find the right id with rye_search.")
+	}
+	if e, ok := errors.AsType[*resolve.AmbiguousError](err); ok {
+		return tool.Faultf(tool.CodeAmbiguous, "%w", err).With("item_types", e.Kinds).WithHint("Give item_type.")
+	}
+	if e, ok := errors.AsType[*resolve.UnreadableError](err); ok {
+		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path)
+	}
+	if e, ok := errors.AsType[*search.QueryError](err); ok {
+		return tool.Faultf(tool.CodeInvalidQuery, "%w", err).With("query", e.Query).With("position", e.Pos).
+			WithHint(`Valid are words, "phrases" and beginnings of words with *; * alone lists everything.`)
+	}
+	return nil
+}
+
+// contentFault is for errors of what items and settings contain.
+func contentFault(err error) *tool.Fault {
+	if e, ok := errors.AsType[*parse.Error](err); ok {
+		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path).With("line", e.Line).
+			WithHint("The item itself must be mended; rye_fetch shows its text.")
+	}
+	if e, ok := errors.AsType[*inputs.Error](err); ok {
+		declared := e.Declared
+		if declared == nil {
+			declared = []inputs.Declared{}
+		}
+		return tool.Faultf(tool.CodeInvalidInputs, "%w", err).With("declared_inputs", declared).
+			WithHint("Correct parameters and call again.")
+	}
+	if e, ok := errors.AsType[*config.Error](err); ok {
+		return tool.Faultf(tool.CodeInvalidConfig, "%w", err).With("path", e.Path).With("line", e.Line)
+	}
+	if e, ok := errors.AsType[*config.NotFoundError](err); ok {
+		return tool.Faultf(tool.CodeNoProvider, "%w", err).With("known_providers", e.Known)
+	}
+	if errors.Is(err, sign.ErrNoKey) {
+		return tool.Faultf(tool.CodeNoKey, "%w", err).WithHint("Run rye-mcp init once to make a signing key.")
+	}
+	return nil
+}
+
+// badArgument is for a value that passed the schema and is refused later.
+func badArgument(name string, err error) *tool.Fault {
+	return tool.Faultf(tool.CodeBadArguments, "%s: %w", name, err)
+}

@@ -1,0 +1,135 @@
+package action
+
+import (
+	"context"
+	"maps"
+
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// FetchResult is one item as it stands in its file.
+type FetchResult struct {
+	Success  bool           `json:"success"`
+	ItemType item.Kind      `json:"item_type"`
+	ItemID   string         `json:"item_id"`
+	Space    item.Space     `json:"space"`
+	Path     string         `json:"path"`
+	Content  string         `json:"content" jsonschema:"the file without its signature line"`
+	Metadata map[string]any `json:"metadata"`
+	Shadows  []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
+	Warnings []string       `json:"warnings,omitempty"`
+}
+
+// Fetch reads one item as a *FetchResult, or searches and returns what Search
+// does. An item that does not parse is returned with a warning: fetching it is
+// how it gets mended.
+func (a *Actions) Fetch(ctx context.Context, c Caller, r FetchRequest) (any, error) {
+	result, err := a.fetch(ctx, c, r)
+	if err != nil {
+		return nil, Fault(err)
+	}
+	return result, nil
+}
+
+func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, error) {
+	if err := checkProject(c, r.ProjectPath); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.ItemID != "" && r.Query != "":
+		return nil, tool.Faultf(tool.CodeBadArguments, "item_id and query are both given").
+			WithHint("Give item_id to read one item, or query to search.")
+	case r.Query != "":
+		return a.search(ctx, c, SearchRequest{Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset})
+	case r.ItemID == "":
+		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" or "query"`)
+	}
+	found, err := a.find(c, "fetch", r.ItemType, r.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	result := &FetchResult{
+		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
+		Content: string(parse.StripSignature(found.Content)), Shadows: shadows(found),
+	}
+	if result.Metadata, err = metadata(found); err != nil {
+		result.Metadata = map[string]any{}
+		result.Warnings = []string{"this item cannot be executed: " + err.Error()}
+	}
+	return result, nil
+}
+
+// scopeOf lets item_type narrow a query.
+func scopeOf(r FetchRequest) string {
+	if r.Scope == "" {
+		return r.ItemType
+	}
+	return r.Scope
+}
+
+func metadata(found *resolve.Found) (map[string]any, error) {
+	switch found.Kind {
+	case item.Directive:
+		doc, err := found.Directive()
+		if err != nil {
+			return nil, err
+		}
+		return directiveMetadata(doc), nil
+	case item.Knowledge:
+		doc, err := found.Knowledge()
+		if err != nil {
+			return nil, err
+		}
+		return knowledgeMetadata(doc), nil
+	default:
+		doc, err := found.Tool()
+		if err != nil {
+			return nil, err
+		}
+		m := map[string]any{"description": doc.Description}
+		maps.Copy(m, doc.Metadata)
+		return m, nil
+	}
+}
+
+// directiveMetadata shows what somebody needs to know to execute a directive.
+func directiveMetadata(doc *item.DirectiveDoc) map[string]any {
+	m := map[string]any{
+		"name":         doc.Name,
+		"version":      doc.Version,
+		"description":  doc.Description,
+		"category":     doc.Category,
+		"author":       doc.Author,
+		"inputs":       inputs.Schema(doc),
+		"outputs":      outputs(doc),
+		"limits":       doc.Limits,
+		"capabilities": doc.Permissions.Capabilities,
+	}
+	for key, value := range map[string]string{
+		"extends": doc.Extends, "model_tier": doc.Model.Tier, "model": doc.Model.ID,
+	} {
+		if value != "" {
+			m[key] = value
+		}
+	}
+	return m
+}
+
+type output struct {
+	Name        string `json:"name"`
+	Type        string `json:"type,omitempty"`
+	Required    bool   `json:"required"`
+	Description string `json:"description,omitempty"`
+}
+
+func outputs(doc *item.DirectiveDoc) []output {
+	list := make([]output, len(doc.Outputs))
+	for i, o := range doc.Outputs {
+		list[i] = output{Name: o.Name, Type: o.Type, Required: o.Required, Description: o.Description}
+	}
+	return list
+}

@@ -1,0 +1,62 @@
+package action
+
+import (
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// find resolves an item that c may use for action. What c may not use is
+// refused before it is looked for, so that a refusal tells nothing about it.
+func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, error) {
+	if err := item.CheckID(id); err != nil {
+		return nil, err
+	}
+	if itemType != "" {
+		kind, err := item.ParseKind(itemType)
+		if err != nil {
+			return nil, badArgument("item_type", err)
+		}
+		if err := permit(c, capabilitiesFor(action, kind, id)...); err != nil {
+			return nil, err
+		}
+		found, err := a.Resolver.Find(kind, id)
+		return found, discreet(c, err)
+	}
+	if err := permitSomeKind(c, action, id); err != nil {
+		return nil, err
+	}
+	found, err := a.Resolver.FindAny(id)
+	if err != nil {
+		return nil, discreet(c, err)
+	}
+	return found, permit(c, capabilitiesFor(action, found.Kind, id)...)
+}
+
+// permitSomeKind is for bare ids: one of the kinds must be permitted.
+func permitSomeKind(c Caller, action, id string) error {
+	var all []string
+	for _, kind := range item.Kinds() {
+		all = append(all, capabilitiesFor(action, kind, id)...)
+	}
+	return permit(c, all...)
+}
+
+// discreet leaves out the ids near a missing one where c may not search.
+func discreet(c Caller, err error) error {
+	missing, ok := errors.AsType[*resolve.NotFoundError](err)
+	if !ok {
+		return err
+	}
+	kinds := []item.Kind{missing.Kind}
+	if missing.Kind == "" {
+		kinds = item.Kinds()
+	}
+	for _, kind := range kinds {
+		if permit(c, "rye.search."+string(kind)) != nil {
+			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID}
+		}
+	}
+	return err
+}

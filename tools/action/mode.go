@@ -1,0 +1,95 @@
+package action
+
+import (
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// mode is how an item is to be executed. Any mode may be tried with dry_run.
+type mode struct {
+	fork  bool // in a thread of its own
+	async bool // without waiting
+}
+
+// modeOf reads the mode of a request. Without thread, a directive is forked
+// from within threads and when something is asked for that only a fork can do;
+// everything else is inline.
+func modeOf(kind item.Kind, c Caller, r ExecuteRequest) mode {
+	m := mode{fork: r.Thread == ThreadFork, async: r.Async}
+	if r.Thread == "" && kind == item.Directive {
+		m.fork = c.InThread || r.Async || len(forkOnly(r)) > 0
+	}
+	return m
+}
+
+// forkOnly names the given arguments that mean something for forked directives.
+func forkOnly(r ExecuteRequest) []string {
+	var names []string
+	if r.Model != "" {
+		names = append(names, "model")
+	}
+	if len(r.LimitOverrides) > 0 {
+		names = append(names, "limit_overrides")
+	}
+	if r.WaitSeconds != nil {
+		names = append(names, "wait_seconds")
+	}
+	if r.RequestKey != "" {
+		names = append(names, "request_key")
+	}
+	return names
+}
+
+// checkMode refuses what an item of that kind cannot do, and arguments that
+// would have no effect.
+func checkMode(kind item.Kind, m mode, r ExecuteRequest) error {
+	if reason, instead := impossible(kind, m); reason != "" {
+		return tool.Faultf(tool.CodeUnsupported, "%s", reason).WithHint("%s", instead)
+	}
+	if m.fork {
+		if m.async && r.WaitSeconds != nil {
+			return tool.Faultf(tool.CodeUnsupported, "wait_seconds has no effect with async: nothing is waited for").
+				WithHint("Leave one of them out; wait_threads waits for a thread later.")
+		}
+		return nil
+	}
+	names := forkOnly(r)
+	if m.async && kind == item.Tool && r.RequestKey != "" {
+		names = names[:len(names)-1] // request_key, the last, also names a background run
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	f := tool.Faultf(tool.CodeUnsupported, "%s: only for directives in a thread of their own", strings.Join(names, ", "))
+	if kind == item.Directive {
+		return f.WithHint(`Use thread "fork", or leave them out.`)
+	}
+	return f.WithHint("Leave them out.")
+}
+
+// impossible is the table of what cannot be combined, with the reason and what
+// to do instead; both are empty for what can.
+func impossible(kind item.Kind, m mode) (reason, instead string) {
+	switch kind {
+	case item.Directive:
+		if m.async && !m.fork {
+			return "an inline directive comes back as text for you to carry out: there is nothing to detach",
+				`Use thread "fork" with async to run it in the background, or leave async out.`
+		}
+	case item.Tool:
+		if m.fork {
+			return "a tool cannot be forked: it has no conversation that could run in a thread",
+				"Leave thread out to get its result, or use async to run it in the background."
+		}
+	case item.Knowledge:
+		switch {
+		case m.fork:
+			return "knowledge cannot be forked: it is text, and there is nothing to run", "Leave thread and async out to read it."
+		case m.async:
+			return "knowledge comes back at once: there is nothing to detach", "Leave async out."
+		}
+	}
+	return "", ""
+}

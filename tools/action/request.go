@@ -1,0 +1,54 @@
+package action
+
+import (
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Values of ExecuteRequest.Thread.
+const (
+	ThreadInline = "inline"
+	ThreadFork   = "fork"
+)
+
+// ExecuteRequest is the input of rye_execute.
+type ExecuteRequest struct {
+	ItemType       string        `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
+	ItemID         string        `json:"item_id" jsonschema:"id of the item, for example rye/file-system/read"`
+	ProjectPath    string        `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
+	Parameters     tool.Object   `json:"parameters,omitempty" jsonschema:"inputs of the directive or parameters of the tool; undeclared ones are refused"`
+	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"check everything and say what would happen, without doing it"`
+	Thread         string        `json:"thread,omitempty" enum:"inline,fork" jsonschema:"inline: a directive's text comes back for you to carry out yourself, a tool runs and its result comes back; fork: a directive runs in a thread of its own. Left out: inline, except that a directive is forked when you are in a thread yourself or give async, model, limit_overrides, wait_seconds or request_key"`
+	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with a thread id at once; for forked directives and for tools"`
+	Model          string        `json:"model,omitempty" jsonschema:"model or tier for a forked directive, instead of its own choice"`
+	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" jsonschema:"limits for a forked directive: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
+	WaitSeconds    *float64      `json:"wait_seconds,omitempty" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on and the answer says how to wait further"`
+	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the thread it started the first time instead of starting another"`
+}
+
+// FetchRequest is the input of rye_fetch: by id, or by query.
+type FetchRequest struct {
+	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
+	ItemID      string `json:"item_id,omitempty" jsonschema:"id of the item to read; give this or query"`
+	Query       string `json:"query,omitempty" jsonschema:"search instead of reading one item: words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
+	Scope       string `json:"scope,omitempty" jsonschema:"where a query looks: directive, tool, knowledge, or a pattern such as tool.rye.core.*"`
+	Limit       int    `json:"limit,omitempty" minimum:"1" default:"20" jsonschema:"most results of a query, up to 100"`
+	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results of a query to skip"`
+	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
+}
+
+// SearchRequest is the input of rye_search.
+type SearchRequest struct {
+	Query       string `json:"query" jsonschema:"words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
+	Scope       string `json:"scope,omitempty" jsonschema:"directive, tool, knowledge, or a pattern such as tool.rye.core.*; left out, everything"`
+	Limit       int    `json:"limit,omitempty" minimum:"1" default:"20" jsonschema:"most results, up to 100"`
+	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results to skip"`
+	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
+}
+
+// SignRequest is the input of rye_sign.
+type SignRequest struct {
+	ItemType    string `json:"item_type" enum:"directive,tool,knowledge" jsonschema:"kind of item"`
+	ItemID      string `json:"item_id" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders"`
+	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
+}

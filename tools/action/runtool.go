@@ -1,0 +1,98 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// BuiltinExecutor is the executor id of tools that are Go functions of this
+// binary.
+const BuiltinExecutor = "rye/core/builtin"
+
+// ToolResult is what a tool returned.
+type ToolResult struct {
+	Success    bool       `json:"success"`
+	Type       item.Kind  `json:"type"`
+	ItemID     string     `json:"item_id"`
+	Space      item.Space `json:"space"`
+	Data       any        `json:"data" jsonschema:"the tool's own result"`
+	Chain      []Link     `json:"chain" jsonschema:"from the tool to what ran it"`
+	DurationMS int64      `json:"duration_ms" jsonschema:"milliseconds the tool ran"`
+}
+
+// Link is one element of an executor chain.
+type Link struct {
+	ItemID string     `json:"item_id"`
+	Space  item.Space `json:"space"`
+	Path   string     `json:"path,omitempty"`
+}
+
+func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, found *resolve.Found, m mode) (any, error) {
+	builtin, err := a.builtin(found)
+	if err != nil {
+		return nil, err
+	}
+	if r.DryRun || m.async {
+		// Otherwise the tool itself does this.
+		if err := tool.Validate(builtin.Definition().Schema, r.Parameters.Raw()); err != nil {
+			return nil, err
+		}
+	}
+	chain := []Link{
+		{ItemID: found.ID, Space: found.Space, Path: found.Path},
+		{ItemID: BuiltinExecutor, Space: item.System},
+	}
+	switch {
+	case r.DryRun:
+		plan := dryRun(found)
+		plan.Plan.Executor, plan.Plan.Chain, plan.Plan.Parameters = BuiltinExecutor, chain, r.Parameters
+		return plan, nil
+	case m.async:
+		return a.Threads.StartTool(ctx, c, ToolRequest{ToolID: found.ID, Parameters: r.Parameters, RequestKey: r.RequestKey})
+	}
+	begin := a.Now()
+	data, err := builtin.Call(ctx, c.Env, r.Parameters.Raw())
+	if err != nil {
+		return nil, toolFault(found.ID, err)
+	}
+	return &ToolResult{
+		Success: true, Type: item.Tool, ItemID: found.ID, Space: found.Space, Data: data, Chain: chain,
+		DurationMS: a.Now().Sub(begin).Milliseconds(),
+	}, nil
+}
+
+// builtin is the Go function of a tool item.
+func (a *Actions) builtin(found *resolve.Found) (tool.Tool, error) {
+	doc, err := found.Tool()
+	if err != nil {
+		return nil, err
+	}
+	if doc.ExecutorID != BuiltinExecutor {
+		executor := cmp.Or(doc.ExecutorID, fmt.Sprintf("an interpreter for %s files", found.Ext))
+		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s needs the executor %s; this version runs built-in tools only", found.ID, executor).
+			With("executor_id", doc.ExecutorID).With("path", found.Path).
+			WithHint("Run it through rye/bash if that is allowed, or use a built-in tool.")
+	}
+	builtin, ok := a.Deps.Tools.Get(found.ID)
+	if !ok {
+		return nil, tool.Faultf(tool.CodeUnsupported, "%s says it is built in, but this version has no such tool", found.ID).
+			With("path", found.Path)
+	}
+	return builtin, nil
+}
+
+// toolFault tells a tool's own failure from one of rye-mcp.
+func toolFault(id string, err error) *tool.Fault {
+	f := Fault(err)
+	_, panicked := errors.AsType[*tool.PanicError](err)
+	if f.Code != tool.CodeInternal || panicked {
+		return f
+	}
+	return tool.Faultf(tool.CodeToolFailed, "%s failed: %w", id, err)
+}

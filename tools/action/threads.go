@@ -1,0 +1,62 @@
+package action
+
+import (
+	"context"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Threads is what the actions need from the orchestrator. Results marshal to
+// the JSON shapes of the MCP surface.
+type Threads interface {
+	// Start starts a thread for a directive and, unless Async is set, waits for
+	// it.
+	Start(ctx context.Context, c Caller, r StartRequest) (any, error)
+	// Plan says what Start would do, and does nothing.
+	Plan(ctx context.Context, c Caller, r StartRequest) (any, error)
+	// StartTool runs a tool in a process of its own and does not wait.
+	StartTool(ctx context.Context, c Caller, r ToolRequest) (any, error)
+	// Operate runs one of Operations with parameters of that operation.
+	Operate(ctx context.Context, c Caller, operation string, params tool.Object) (any, error)
+	// Operations lists the names Operate knows.
+	Operations() []string
+}
+
+// Caller is who asks.
+type Caller struct {
+	Env      tool.Env
+	InThread bool
+	// Progress is told about a long wait; nil when nobody listens.
+	Progress func(any)
+	// Started is told which thread the call started, before it is waited for;
+	// nil when nobody listens.
+	Started func(id thread.ID, item string)
+	// Allow checks a required capability such as
+	// rye.execute.tool.rye.file-system.write. It returns a *tool.Fault with
+	// CodePermissionDenied that names the missing one. Nil outside threads,
+	// where everything is allowed; a nil Allow inside a thread denies.
+	Allow func(capability string) error
+}
+
+// StartRequest asks for a thread.
+type StartRequest struct {
+	Directive      string         // item id
+	Inputs         map[string]any // as given, not yet validated
+	Async          bool           // answer as soon as the thread is started
+	Model          string         // "provider/model", a model or a tier; empty: the directive's choice
+	LimitOverrides item.LimitSet  // as given, not yet validated
+	WaitSeconds    *float64       // longest wait of a synchronous start; nil: the caller's default
+	RequestKey     string         // a repeated key returns the same thread
+	// Parent is a parent named by an MCP client. Empty inside threads, whose
+	// parent is the caller's own Env.ThreadID.
+	Parent thread.ID
+}
+
+// ToolRequest asks for a tool run in the background.
+type ToolRequest struct {
+	ToolID     string      // item id
+	Parameters tool.Object // validated against the tool's schema
+	RequestKey string      // a repeated key returns the same run
+}

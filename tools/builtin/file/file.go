@@ -1,0 +1,29 @@
+// Package file is the file-system tools: read, write, edit_lines, glob, grep
+// and ls. All of them work inside the project only. Paths are opened through
+// [os.Root], so that neither ".." nor a symbolic link leads outside, however
+// it changes while a tool runs.
+//
+// Lines are shown as "<number>:<line id>|<text>". The id, six hexadecimal
+// digits, is what edit_lines addresses: it follows from the text of the line
+// (see lineIDs), so edits elsewhere leave it valid, and an id that names no
+// line any more is refused rather than guessed.
+package file
+
+import "github.com/rye-mcp/rye-mcp/tools/tool"
+
+// Bounds of one result. Clients cut results between 12 000 and 50 000
+// characters, so everything stays well below 40 KB of JSON.
+const (
+	maxResultBytes = 32 << 10 // JSON of the part that grows: lines, paths, matches
+	maxFileBytes   = 16 << 20 // a file that read and edit_lines load whole
+	maxLines       = 1 << 20  // in such a file; line ids have 24 bits
+)
+
+// Tools returns the tools of the package. Those that change files take turns,
+// so that calls of one process made at once do not undo each other.
+func Tools() []tool.Tool {
+	w := &writer{}
+	return []tool.Tool{
+		readTool(), writeTool(w), editTool(w), globTool(), grepTool(), lsTool(),
+	}
+}

@@ -1,0 +1,194 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const (
+	maxMatches   = 200
+	maxGrepBytes = 1 << 20 // larger files are seldom source text
+)
+
+type grepInput struct {
+	Pattern string `json:"pattern" jsonschema:"regular expression (RE2), matched line by line; (?i) in front ignores case"`
+	Path    string `json:"path,omitempty" default:"." jsonschema:"file or directory to search"`
+	Include string `json:"include,omitempty" jsonschema:"glob for the files to search, for example *.go or src/**/*.ts"`
+}
+
+type grepResult struct {
+	Matches       []grepMatch `json:"matches"`
+	Count         int         `json:"count"`
+	FilesSearched int         `json:"files_searched"`
+	SkippedBinary int         `json:"skipped_binary,omitempty"`
+	SkippedLarge  int         `json:"skipped_large,omitempty"`
+	Unreadable    int         `json:"unreadable,omitempty"`
+	Truncated     bool        `json:"truncated,omitempty"`
+	Note          string      `json:"note,omitempty"`
+}
+
+type grepMatch struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line"`
+	LineID string `json:"line_id"`
+	Text   string `json:"text"`
+}
+
+func grepTool() tool.Tool {
+	return tool.New(tool.Definition{
+		ID: "rye/file-system/grep",
+		Description: "Search the contents of the project's text files with a regular expression. Returns at most 200 " +
+			"lines with path, number and line id (for rye/file-system/edit_lines). Skips binary files, files over " +
+			"1 MiB, .git and the state of threads.",
+		ReadOnly: true,
+	}, grep)
+}
+
+func grep(ctx context.Context, env tool.Env, in grepInput) (any, error) {
+	re, err := regexp.Compile(in.Pattern)
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeBadArguments, "pattern is not a valid regular expression: %w", err).
+			WithHint("The syntax is RE2: no look-around and no back-references. Escape . ( ) [ ] { } * + ? | ^ $ to mean themselves.")
+	}
+	p, err := open(env)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Close() }()
+	base, err := p.locate(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	include := ""
+	if in.Include != "" {
+		if include, err = p.cleanPattern(in.Include); err != nil {
+			return nil, err
+		}
+	}
+	s := &grepper{project: p, re: re, base: filepath.ToSlash(base), include: include}
+	return s.run(ctx)
+}
+
+type grepper struct {
+	*project
+	re      *regexp.Regexp
+	base    string
+	include string
+	result  grepResult
+	size    int
+}
+
+func (s *grepper) run(ctx context.Context) (*grepResult, error) {
+	s.result.Matches = []grepMatch{}
+	unreadable, err := s.walk(ctx, s.base, func(rel string, d fs.DirEntry) error {
+		if !d.Type().IsRegular() || !s.included(rel) {
+			return nil
+		}
+		return s.file(rel, d)
+	})
+	s.result.Unreadable += unreadable
+	if errors.Is(err, errFull) {
+		s.result.Truncated, err = true, nil
+		s.result.Note = "more lines match; use a narrower pattern, path or include"
+	}
+	s.result.Count = len(s.result.Matches)
+	return &s.result, err
+}
+
+// included applies the include glob: to the name alone when it has no slash.
+func (s *grepper) included(rel string) bool {
+	if s.include == "" {
+		return true
+	}
+	subject := below(s.base, rel)
+	if !strings.Contains(s.include, "/") {
+		subject = path.Base(rel)
+	}
+	matched, err := doublestar.Match(s.include, subject)
+	return err == nil && matched
+}
+
+func (s *grepper) file(rel string, d fs.DirEntry) error {
+	if info, err := d.Info(); err == nil && info.Size() > maxGrepBytes {
+		s.result.SkippedLarge++
+		return nil
+	}
+	data, err := s.content(rel)
+	switch {
+	case err != nil:
+		// It may have gone or be closed to us; that is no reason to stop.
+		s.result.Unreadable++
+		return nil //nolint:nilerr // counted, see above
+	case len(data) > maxGrepBytes:
+		s.result.SkippedLarge++
+		return nil
+	case isBinary(data):
+		s.result.SkippedBinary++
+		return nil
+	}
+	s.result.FilesSearched++
+	return s.lines(rel, splitLines(data))
+}
+
+// content reads a file up to one byte more than is searched.
+func (s *grepper) content(rel string) ([]byte, error) {
+	f, _, err := s.openRegular(filepath.FromSlash(rel))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, maxGrepBytes+1))
+}
+
+func (s *grepper) lines(rel string, lines []line) error {
+	var ids []string // made when the first line matches
+	for i, l := range lines {
+		at := s.re.FindIndex(l.text)
+		if at == nil {
+			continue
+		}
+		if ids == nil {
+			ids = lineIDs(lines)
+		}
+		m := grepMatch{Path: rel, Line: i + 1, LineID: ids[i], Text: excerpt(l.text, at[0])}
+		const fields = 60 // what the names and numbers of a match take in JSON
+		s.size += jsonSize(m.Path) + jsonSize(m.Text) + fields
+		if len(s.result.Matches) == maxMatches || s.size > maxResultBytes {
+			return errFull
+		}
+		s.result.Matches = append(s.result.Matches, m)
+	}
+	return nil
+}
+
+// excerpt shows a long line around where it matches.
+func excerpt(text []byte, at int) string {
+	const most, before = 300, 80
+	if len(text) <= most {
+		return strings.ToValidUTF8(string(text), "\uFFFD")
+	}
+	from := max(0, at-before)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	to := min(len(text), from+most)
+	shown := strings.ToValidUTF8(string(text[from:to]), "\uFFFD")
+	if from > 0 {
+		shown = "…" + shown
+	}
+	if to < len(text) {
+		shown += "…"
+	}
+	return shown
+}

@@ -1,0 +1,143 @@
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// project is an opened project directory.
+type project struct {
+	*os.Root
+	dir string // absolute
+}
+
+// open opens the project of env. The caller closes it.
+func open(env tool.Env) (*project, error) {
+	if !filepath.IsAbs(env.Project) {
+		return nil, tool.Faultf(tool.CodeNoProject, "no project is known for this call").
+			WithHint("Name the project with project_path.")
+	}
+	root, err := os.OpenRoot(env.Project)
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeNoProject, "the project cannot be opened: %w", err).With("path", env.Project)
+	}
+	return &project{Root: root, dir: filepath.Clean(env.Project)}, nil
+}
+
+// locate turns a path as a model gives it into one relative to the project.
+// Absolute paths must name something in the project, by its own path or, where
+// that contains symbolic links, by its real one.
+func (p *project) locate(path string) (string, error) {
+	if strings.ContainsRune(path, 0) {
+		return "", tool.Faultf(tool.CodeBadArguments, "path %q contains a NUL character", path)
+	}
+	path = filepath.FromSlash(path)
+	if !filepath.IsAbs(path) {
+		return p.inside(path, filepath.Clean(path))
+	}
+	rel, err := filepath.Rel(p.dir, path)
+	if err == nil && filepath.IsLocal(rel) {
+		return rel, nil
+	}
+	if realDir, evalErr := filepath.EvalSymlinks(p.dir); evalErr == nil {
+		rel, err = filepath.Rel(realDir, path)
+	}
+	if err != nil {
+		return "", outside(path)
+	}
+	return p.inside(path, rel)
+}
+
+func (p *project) inside(asked, rel string) (string, error) {
+	if !filepath.IsLocal(rel) {
+		return "", outside(asked)
+	}
+	return rel, nil
+}
+
+func outside(path string) *tool.Fault {
+	return tool.Faultf(tool.CodeOutsideProject, "%q is outside the project", filepath.ToSlash(path)).
+		With("path", filepath.ToSlash(path)).
+		WithHint("File tools reach the project only. Give a path relative to it.")
+}
+
+// explain turns a failed file operation on path into a fault where a model can
+// do something about it.
+func explain(path string, err error) error {
+	path = filepath.ToSlash(path)
+	switch {
+	case err == nil:
+		return nil
+	case escapes(err):
+		return tool.Faultf(tool.CodeOutsideProject, "%q leads outside the project or through an absolute symbolic link", path).
+			With("path", path).WithHint("File tools reach the project only. Give the path of the file itself.")
+	case errors.Is(err, fs.ErrNotExist):
+		return tool.Faultf(tool.CodeNotFound, "%q does not exist", path).With("path", path).
+			WithHint("Find the right path with rye/file-system/ls or rye/file-system/glob.")
+	case errors.Is(err, fs.ErrPermission):
+		return tool.Faultf(tool.CodeToolFailed, "the operating system denies access to %q", path).With("path", path)
+	default:
+		return tool.Faultf(tool.CodeToolFailed, "%q: %w", path, err).With("path", path)
+	}
+}
+
+// escapes recognises the refusal of os.Root, whose error value package os
+// keeps to itself. Were its text to change, the access would still be refused.
+func escapes(err error) bool {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error() == "path escapes from parent"
+}
+
+// openRegular opens a regular file for reading. Anything else is refused
+// before it is opened: opening a named pipe would block.
+func (p *project) openRegular(rel string) (*os.File, fs.FileInfo, error) {
+	info, err := p.Stat(rel)
+	if err != nil {
+		return nil, nil, explain(rel, err)
+	}
+	if err := checkRegular(rel, info); err != nil {
+		return nil, nil, err
+	}
+	f, err := p.Open(rel)
+	if err != nil {
+		return nil, nil, explain(rel, err)
+	}
+	return f, info, nil
+}
+
+func checkRegular(rel string, info fs.FileInfo) error {
+	path := filepath.ToSlash(rel)
+	switch {
+	case info.IsDir():
+		return tool.Faultf(tool.CodeBadArguments, "%q is a directory", path).With("path", path).
+			WithHint("List it with rye/file-system/ls.")
+	case !info.Mode().IsRegular():
+		return tool.Faultf(tool.CodeBadArguments, "%q is not a regular file but a %s", path, kind(info.Mode())).With("path", path)
+	default:
+		return nil
+	}
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	case m&fs.ModeSymlink != 0:
+		return "symlink"
+	case m.IsDir():
+		return "directory"
+	default:
+		return "file"
+	}
+}

@@ -1,0 +1,142 @@
+// Package shell is the built-in tool rye/bash: a shell command in the project.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const (
+	toolID = "rye/bash"
+
+	// maxTimeout is the longest time a call may ask for, in seconds: a day.
+	maxTimeout = 24 * 60 * 60
+)
+
+const description = `Runs a shell command (bash, or sh where there is no bash) in the project and waits for it.
+A command that ends with a non-zero exit code is a normal result: look at exit_code and stderr.
+Each output stream is cut to 64 KiB, keeping its beginning and its end; write larger output to a file and read the file.
+Standard input is empty and there is no terminal. Processes left in the background are killed when the command ends.`
+
+type input struct {
+	Command    string  `json:"command" jsonschema:"the command line, as for bash -c"`
+	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds after which the command is stopped, at most 86400" default:"120"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"folder to run in: inside the project, relative to it or absolute" default:"."`
+}
+
+// output is the result of a call, and what is known of a command that was
+// stopped.
+type output struct {
+	ExitCode   int    `json:"exit_code"`        // -1 when a signal ended the shell
+	Signal     string `json:"signal,omitempty"` // that signal
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	Truncated  bool   `json:"truncated"` // the middle of stdout or stderr was left out
+	TimedOut   bool   `json:"timed_out"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// New returns the tool rye/bash.
+func New() tool.Tool {
+	return tool.New(tool.Definition{ID: toolID, Description: description}, run)
+}
+
+func run(ctx context.Context, env tool.Env, in input) (any, error) {
+	command, err := build(env, in)
+	if err != nil {
+		return nil, err
+	}
+	var stdout, stderr excerpt
+	command.Stdout, command.Stderr = &stdout, &stderr
+	result, err := process.Run(ctx, command)
+	if errors.Is(err, syscall.E2BIG) {
+		return nil, tool.Faultf(tool.CodeBadArguments, "command is too long for this system (%d bytes)", len(in.Command)).
+			WithHint("Write it to a script with rye/file-system/write and run the script.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := output{
+		ExitCode:   result.ExitCode,
+		Signal:     result.Signal,
+		Stdout:     stdout.String(),
+		Stderr:     stderr.String(),
+		Truncated:  stdout.Cut() || stderr.Cut(),
+		TimedOut:   result.TimedOut,
+		DurationMS: result.Duration.Milliseconds(),
+	}
+	switch {
+	case result.TimedOut:
+		return nil, out.attach(tool.Faultf(tool.CodeTimeout, "the command did not end within %v seconds and was stopped", in.Timeout).
+			WithHint("Call %s again with a larger timeout (in seconds), or split the command.", toolID))
+	case result.Cancelled:
+		return nil, out.attach(tool.Faultf(tool.CodeCancelled, "the command was stopped because the call was cancelled"))
+	}
+	return out, nil
+}
+
+// attach adds the output so far to the details of a fault.
+func (o output) attach(f *tool.Fault) *tool.Fault {
+	f = f.With("exit_code", o.ExitCode).With("stdout", o.Stdout).With("stderr", o.Stderr).
+		With("truncated", o.Truncated).With("timed_out", o.TimedOut).With("duration_ms", o.DurationMS)
+	if o.Signal != "" {
+		f = f.With("signal", o.Signal)
+	}
+	return f
+}
+
+// build checks the input and makes the command of it.
+func build(env tool.Env, in input) (process.Command, error) {
+	switch {
+	case strings.TrimSpace(in.Command) == "":
+		return process.Command{}, tool.Faultf(tool.CodeBadArguments, "command is empty")
+	case strings.ContainsRune(in.Command, 0):
+		return process.Command{}, tool.Faultf(tool.CodeBadArguments, "command contains a NUL byte")
+	case in.Timeout <= 0 || in.Timeout > maxTimeout:
+		return process.Command{}, tool.Faultf(tool.CodeBadArguments,
+			"timeout is %v; it must be more than 0 and at most %d seconds", in.Timeout, maxTimeout)
+	}
+	dir, err := workingDir(env.Project, in.WorkingDir)
+	if err != nil {
+		return process.Command{}, err
+	}
+	shell, err := findShell()
+	if err != nil {
+		return process.Command{}, err
+	}
+	return process.Command{
+		Path:    shell,
+		Args:    []string{"-c", in.Command},
+		Env:     environment(env),
+		Dir:     dir,
+		Timeout: time.Duration(math.Ceil(in.Timeout * float64(time.Second))),
+	}, nil
+}
+
+// environment names the thread to what the command starts, so that a thread
+// started from there is this thread's child.
+func environment(env tool.Env) []string {
+	if env.ThreadID == "" {
+		return process.ToolEnv(os.Environ())
+	}
+	return process.ToolEnv(os.Environ(), fmt.Sprintf("RYE_PARENT_THREAD_ID=%s", env.ThreadID))
+}
+
+func findShell() (string, error) {
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", tool.Faultf(tool.CodeUnsupported, "neither bash nor sh is in the PATH of rye-mcp")
+}

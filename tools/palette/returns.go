@@ -1,0 +1,78 @@
+package palette
+
+import (
+	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// ReturnName and ReturnID name the tool that ends a directive with outputs.
+const (
+	ReturnName = "rye_directive_return"
+	ReturnID   = "rye/agent/threads/directive_return"
+)
+
+// returnDefinition describes directive_return for a directive's outputs.
+// Required outputs are marked in words only: an error is returned without them.
+func returnDefinition(outputs []item.Output) tool.Definition {
+	s := &jsonschema.Schema{
+		Type:                 "object",
+		Properties:           map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+	set := func(name string, prop *jsonschema.Schema) {
+		if _, declared := s.Properties[name]; declared {
+			return
+		}
+		s.Properties[name] = prop
+		s.PropertyOrder = append(s.PropertyOrder, name)
+	}
+	for _, o := range outputs {
+		set(o.Name, outputSchema(o))
+	}
+	set("status", &jsonschema.Schema{
+		Type: "string", Enum: []any{"success", "completed", "error"},
+		Description: "success (or completed, which means the same) when the work is done; error when it cannot be done",
+	})
+	set("error_detail", &jsonschema.Schema{
+		Type: "string", Description: "with status error: what is missing or went wrong",
+	})
+	return tool.Definition{
+		ID: ReturnID,
+		Description: "Return the outputs of the directive and end this thread. Call it once, alone, when the work is " +
+			"done, or with status error and error_detail as soon as it is clear that it cannot be done.",
+		Schema: mustMarshal(s),
+	}
+}
+
+func outputSchema(o item.Output) *jsonschema.Schema {
+	description := o.Description
+	if o.Required {
+		if description != "" {
+			description += " "
+		}
+		description += "(required, except with status error)"
+	}
+	if description == "" {
+		description = "output of the directive" // a schema with nothing in it would be the bare word true
+	}
+	s := &jsonschema.Schema{Type: o.Type, Description: description}
+	if o.Type == "array" {
+		// Some providers refuse an array that says nothing about its elements.
+		s.Items = &jsonschema.Schema{Description: "one element"}
+	}
+	return s
+}
+
+// mustMarshal panics where a schema built here does not marshal, which is a
+// mistake in this file: names and descriptions always do.
+func mustMarshal(s *jsonschema.Schema) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic("bug; schema of directive_return: " + err.Error())
+	}
+	return raw
+}

@@ -1,0 +1,32 @@
+package tool
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// AsFault turns any error into a fault: one that is a fault already stays as
+// it is, what the context and the thread vocabulary know gets its code, and
+// everything else is [CodeInternal] with its text. It returns nil for nil.
+func AsFault(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*Fault](err); ok && f != nil {
+		return f
+	}
+	f := Faultf(CodeInternal, "%w", err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Code = CodeTimeout
+	case errors.Is(err, context.Canceled), errors.Is(err, thread.ErrCancelled), errors.Is(err, thread.ErrShutdown):
+		f.Code = CodeCancelled
+	case errors.Is(err, thread.ErrNotFound):
+		f.Code = CodeNotFound
+	case errors.Is(err, thread.ErrBadID):
+		f.Code = CodeBadID
+	}
+	return f
+}

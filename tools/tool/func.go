@@ -1,0 +1,107 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// New makes a tool from a Go function. Where def.Schema is empty it is derived
+// from In with [SchemaFor]. A call validates its arguments, fills in the
+// defaults of the schema's own properties, decodes strictly and turns a panic
+// of fn into a [*PanicError]. New panics when no schema can be made, which is a
+// mistake in the program.
+func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (any, error)) Tool {
+	if len(def.Schema) == 0 {
+		schema, err := SchemaFor[In]()
+		if err != nil {
+			panic(fmt.Sprintf("tool %s: %v", def.ID, err))
+		}
+		def.Schema = schema
+	}
+	defaults, err := topDefaults(def.Schema)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", def.ID, err))
+	}
+	return &function[In]{
+		def:      def,
+		fn:       fn,
+		defaults: defaults,
+		// Most processes call few of their tools, and compiling a schema costs
+		// more than decoding arguments with it.
+		compile: sync.OnceValues(func() (*compiled, error) { return compile(def.Schema) }),
+	}
+}
+
+type function[In any] struct {
+	def      Definition
+	fn       func(context.Context, Env, In) (any, error)
+	defaults json.RawMessage
+	compile  func() (*compiled, error)
+}
+
+func (t *function[In]) Definition() Definition { return t.def }
+
+func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) (result any, err error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	c, err := t.compile()
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: %w", t.def.ID, err)
+	}
+	if err := c.check(args); err != nil {
+		return nil, err
+	}
+	var in In
+	if err := json.Unmarshal(t.defaults, &in); err != nil {
+		return nil, fmt.Errorf("tool %s: defaults: %w", t.def.ID, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return nil, c.fault(fmt.Sprintf("arguments cannot be read: %v", err))
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			result, err = nil, &PanicError{ToolID: t.def.ID, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return t.fn(ctx, env, in)
+}
+
+// PanicError says that the Go function of a tool panicked. The stack is for
+// logs; the message, which a model may see, leaves it out.
+type PanicError struct {
+	ToolID string
+	Value  any
+	Stack  []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("tool %s panicked: %v", e.ToolID, e.Value)
+}
+
+// topDefaults collects the defaults of a schema's own properties as an object.
+func topDefaults(schema json.RawMessage) (json.RawMessage, error) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	defaults := make(map[string]json.RawMessage)
+	for name, raw := range s.Properties {
+		var prop struct {
+			Default json.RawMessage `json:"default"`
+		}
+		// A property may also be the schema true, which has no default.
+		if json.Unmarshal(raw, &prop) == nil && prop.Default != nil {
+			defaults[name] = prop.Default
+		}
+	}
+	return json.Marshal(defaults)
+}

@@ -1,0 +1,118 @@
+package tool
+
+import (
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// segments splits a JSON pointer (RFC 6901) as the validator writes it: with
+// percent-encoding on top, for use in a URL fragment.
+func segments(pointer string) []string {
+	pointer = strings.TrimPrefix(pointer, "/")
+	if pointer == "" {
+		return nil
+	}
+	segs := strings.Split(pointer, "/")
+	for i, s := range segs {
+		if plain, err := url.PathUnescape(s); err == nil {
+			s = plain
+		}
+		segs[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
+	}
+	return segs
+}
+
+// lookup follows pointer into a decoded document; nil where it leads nowhere.
+func lookup(doc any, pointer string) any {
+	for _, seg := range segments(pointer) {
+		switch d := doc.(type) {
+		case map[string]any:
+			doc = d[seg]
+		case []any:
+			i, err := strconv.Atoi(seg)
+			if err != nil || i < 0 || i >= len(d) {
+				return nil
+			}
+			doc = d[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}
+
+func splitPointer(pointer string) (parent, last string) {
+	i := strings.LastIndexByte(pointer, '/')
+	if i < 0 {
+		return "", pointer
+	}
+	return pointer[:i], pointer[i+1:]
+}
+
+func lastSegment(pointer string) string {
+	_, last := splitPointer(pointer)
+	return last
+}
+
+func matchesAny(patterns map[string]any, name string) bool {
+	for p := range patterns {
+		if re, err := regexp.Compile(p); err == nil && re.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the name of names that name is most likely a slip of, or "".
+// About a third of the letters may differ, and at least one; of five it is two,
+// which is what it takes to swap two letters.
+func nearest(name string, names []string) string {
+	best, least := "", max(1, (len(name)+1)/3)+1
+	for _, n := range names {
+		if d := distance(name, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the single-byte edits between a and b (Levenshtein). Hostile
+// lengths are cut off, as they are near nothing.
+func distance(a, b string) int {
+	const most = 64
+	if len(a) > most || len(b) > most {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
+
+// clip shortens outside text for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,137 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Validate checks args, a JSON object, against schema. What does not fit comes
+// back as a *Fault with [CodeBadArguments] that names every problem, what is
+// valid instead, and carries the schema; a schema that does not compile is a
+// plain error.
+func Validate(schema, args json.RawMessage) error {
+	c, err := compile(schema)
+	if err != nil {
+		return err
+	}
+	return c.check(args)
+}
+
+// compiled is a schema ready for use, with its decoded text to explain from.
+type compiled struct {
+	raw    json.RawMessage
+	doc    any
+	schema *jsonschema.Schema
+}
+
+// schemaURL names the schema inside the compiler; nothing is fetched from it.
+const schemaURL = "tool:schema"
+
+func compile(raw json.RawMessage) (*compiled, error) {
+	doc, err := decodeJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("schema is not JSON: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	// A schema comes from an item: it must not make us read files or URLs.
+	c.LoadURL = func(url string) (io.ReadCloser, error) {
+		return nil, fmt.Errorf("reference to %s: a schema may refer to itself only", url)
+	}
+	if err := c.AddResource(schemaURL, bytes.NewReader(raw)); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	s, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return &compiled{raw: raw, doc: doc, schema: s}, nil
+}
+
+func (c *compiled) check(args json.RawMessage) error {
+	value, err := decodeJSON(args)
+	if err != nil {
+		return c.fault(fmt.Sprintf("arguments are not valid JSON: %v", err))
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return c.fault(fmt.Sprintf("arguments must be a JSON object, got %s", typeName(value)))
+	}
+	err = c.schema.Validate(value)
+	if err == nil {
+		return nil
+	}
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return c.fault(explain(c.doc, value, invalid)...)
+}
+
+func (c *compiled) fault(problems ...string) *Fault {
+	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).
+		With("schema", c.raw).
+		WithHint("Correct the arguments and call again.")
+}
+
+// decodeJSON decodes exactly one JSON value, keeping numbers as written.
+func decodeJSON(raw []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("empty")
+		}
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one value")
+	}
+	if err := checkNumbers(v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// maxNumberBytes is more than any float64 or 64-bit integer needs in full.
+const maxNumberBytes = 1100
+
+// checkNumbers refuses numbers beyond float64. The validator computes with
+// exact fractions and cannot hold those: it would panic on 1e9999999.
+func checkNumbers(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil || len(v) > maxNumberBytes {
+			return fmt.Errorf("number %s is out of range", clip(v.String()))
+		}
+		if f == 0 && strings.Trim(mantissa(v.String()), "-0.") != "" {
+			return fmt.Errorf("number %s is too close to zero", clip(v.String()))
+		}
+	case []any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func mantissa(number string) string {
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		return number[:i]
+	}
+	return number
+}

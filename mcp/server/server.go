@@ -3,12 +3,14 @@ package server
 import (
 	_ "embed" // instructions.md
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -17,7 +19,7 @@ var (
 	// ErrRequestCancelled means that the client cancelled this one request.
 	ErrRequestCancelled = errors.New("request cancelled by the client")
 	// ErrClientGone means that the client closed its end, or no longer reads.
-	ErrClientGone = errors.New("client disconnected")
+	ErrClientGone = fmt.Errorf("client disconnected: %w", thread.ErrShutdown)
 )
 
 // instructions tell a model how to use the server. Clients cut at 4 096 bytes.

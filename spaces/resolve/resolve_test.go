@@ -1,7 +1,9 @@
 package resolve_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,8 +71,8 @@ func TestFirstMatchWins(t *testing.T) {
 	if string(found.Content) != "project" || found.Space != item.Project || found.Path != path || found.Ext != ".md" || found.Size != 7 {
 		t.Errorf("found %+v", found.Entry)
 	}
-	if want := "ea0b4ca1bb2aa8be5a5c5d8bc2cb6ea4fd6bf1c8b1f8a2b0f0f6d6ca5d3dfb7b"; len(found.Hash) != len(want) {
-		t.Errorf("hash %q", found.Hash)
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte("project"))); found.Hash != want {
+		t.Errorf("hash %q, want %q", found.Hash, want)
 	}
 	if len(found.Shadows) != 2 || found.Shadows[0].Space != item.User || found.Shadows[1].Space != item.System ||
 		found.Shadows[1].Path != "system:knowledge/a/b.yaml" {
@@ -410,18 +412,43 @@ func TestRegularFilesOnly(t *testing.T) {
 	}
 }
 
-// brokenFS fails to open anything.
-type brokenFS struct{ fs.FS }
-
-func (brokenFS) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+// brokenFS fails to open what lies at or below a path.
+type brokenFS struct {
+	fstest.MapFS
+	broken string
 }
 
-func TestUnreadableSystem(t *testing.T) {
+func (b brokenFS) Open(name string) (fs.File, error) {
+	if strings.HasPrefix(name, b.broken) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return b.MapFS.Open(name)
+}
+
+func (b brokenFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if strings.HasPrefix(name, b.broken) {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrPermission}
+	}
+	return b.MapFS.ReadDir(name)
+}
+
+func (b brokenFS) Stat(name string) (fs.FileInfo, error) {
+	if strings.HasPrefix(name, b.broken+"/") {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrPermission}
+	}
+	return b.MapFS.Stat(name)
+}
+
+func TestUnreadableFolder(t *testing.T) {
 	t.Parallel()
-	r := resolve.New(resolve.Roots{System: brokenFS{}})
+	system := fstest.MapFS{"tools/a/x.sh": {}, "tools/b/x.sh": {}, "tools/c/x.sh": {}}
+	r := resolve.New(resolve.Roots{System: brokenFS{system, "tools/b"}})
+	entries, err := r.All(item.Tool)
+	if err != nil || len(entries) != 2 || entries[0].ID != "a/x" || entries[1].ID != "c/x" {
+		t.Errorf("listed %+v, %v", entries, err)
+	}
 	var unreadable *resolve.UnreadableError
-	if _, err := r.Find(item.Tool, "t"); !errors.As(err, &unreadable) || !errors.Is(err, fs.ErrPermission) {
+	if _, err := r.Find(item.Tool, "b/x"); !errors.As(err, &unreadable) || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,6 +28,8 @@ func probe(path string, n int) (string, error) {
 }
 
 // contend takes the lock n times, against others, and checks that it is alone.
+// Every other time it removes the file before it lets go, so that the others
+// may hold a lock on a file that has lost its name.
 func contend(path string, n int) error {
 	for taken := 0; taken < n; {
 		lock, err := Acquire(path)
@@ -39,19 +41,29 @@ func contend(path string, n int) error {
 			return err
 		}
 		taken++
-		inside, err := os.OpenFile(path+".inside", os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return fmt.Errorf("not alone: %w", err)
-		}
-		held, err := Held(path)
-		if err == nil && !held {
-			err = errors.New("a held lock looks free")
-		}
-		if err := errors.Join(err, inside.Close(), os.Remove(inside.Name()), lock.Release()); err != nil {
+		if err := errors.Join(alone(lock, taken%2 == 0), lock.Release()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// alone checks that nobody else holds the lock, and that it looks held.
+func alone(lock *Lock, remove bool) error {
+	marker := lock.Path() + ".inside"
+	inside, err := os.OpenFile(marker, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("not alone: %w", err)
+	}
+	held, err := Held(lock.Path())
+	if err == nil && !held {
+		err = errors.New("a held lock looks free")
+	}
+	err = errors.Join(err, inside.Close(), os.Remove(marker))
+	if remove {
+		err = errors.Join(err, os.Remove(lock.Path()))
+	}
+	return err
 }
 
 // helpers starts detached helpers and waits for them to report.

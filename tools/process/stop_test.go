@@ -108,6 +108,29 @@ func TestStopGroupLeavesNothingOfTheSession(t *testing.T) {
 	}
 }
 
+// SIGTERM goes to the whole group, while its leader takes its time.
+func TestStopGroupTerminatesTheGroup(t *testing.T) {
+	t.Parallel()
+	hub := newHub(t)
+	p, started, alive := thread(t, hub)
+	p.want("start tool", "ok")
+	tool := hub.peer("tool")
+	p.want("ignore", "ok")
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		how, err := StopGroup(t.Context(), p.pid, alive, Ladder{Term: patience})
+		if how != Terminated || err != nil {
+			t.Errorf("%s, %v", how, err)
+		}
+	}()
+	tool.dies()
+	p.want("ping", "pong")
+	p.send("exit 0")
+	arrives(t, "end", started.Done())
+	arrives(t, "end of the stop", stopped)
+}
+
 func TestStopGroupSparesAStranger(t *testing.T) {
 	t.Parallel()
 	hub := newHub(t)

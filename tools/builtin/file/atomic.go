@@ -21,14 +21,15 @@ const newFileMode fs.FileMode = 0o666
 type writer struct{ mu sync.Mutex }
 
 // replace writes data to rel so that a reader, or a crash, finds the old
-// content or the new one and nothing between. mode 0 means a new file.
-func (p *project) replace(rel string, data []byte, mode fs.FileMode) (err error) {
+// content or the new one and nothing between. Old is the file that stands
+// there, whose permissions stay; nil for a new one.
+func (p *project) replace(rel string, data []byte, old fs.FileInfo) (err error) {
 	temp := inDir(rel, ".rye-"+rand.Text()+".tmp")
-	create := mode
-	if create == 0 {
-		create = newFileMode
+	mode := newFileMode
+	if old != nil {
+		mode = old.Mode().Perm()
 	}
-	f, err := p.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, create)
+	f, err := p.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return explain(rel, err)
 	}
@@ -37,7 +38,7 @@ func (p *project) replace(rel string, data []byte, mode fs.FileMode) (err error)
 			err = explain(rel, errors.Join(err, p.Remove(temp)))
 		}
 	}()
-	err = fill(f, data, mode)
+	err = fill(f, data, old)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -49,12 +50,12 @@ func (p *project) replace(rel string, data []byte, mode fs.FileMode) (err error)
 
 // fill writes data down to the disk. An old file's mode is set again, because
 // creating applies the umask to it.
-func fill(f *os.File, data []byte, mode fs.FileMode) error {
+func fill(f *os.File, data []byte, old fs.FileInfo) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	if mode != 0 {
-		if err := f.Chmod(mode); err != nil {
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (w *writer) edit(_ context.Context, env tool.Env, in editInput) (any, error
 	if err := p.unchanged(target, doc); err != nil {
 		return nil, err
 	}
-	if err := p.replace(target, join(after), doc.mode); err != nil {
+	if err := p.replace(target, join(after), doc.info); err != nil {
 		return nil, err
 	}
 	return describe(&document{rel: rel, lines: after, ids: lineIDs(after)}, parts), nil

@@ -282,6 +282,16 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(b.dir, "new/deep/f.txt")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
+	// A file closed to everybody stays so.
+	if err := os.Chmod(filepath.Join(b.dir, "g"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if r := do[writeResult](b, "write", in{"path": "g", "content": "h"}); r.Files[0].Created {
+		t.Errorf("got %+v", r.Files)
+	}
+	if info, err := os.Stat(filepath.Join(b.dir, "g")); err != nil || info.Mode().Perm() != 0 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
 	b.refuse("write", in{"path": "other/f", "content": "", "create_dirs": false}, tool.CodeNotFound, "create_dirs")
 	b.refuse("write", in{"path": "g/f", "content": ""}, tool.CodeToolFailed, "not a directory")
 	b.refuse("write", in{"path": "new", "content": ""}, tool.CodeBadArguments, "is a directory")
@@ -311,7 +321,7 @@ func TestFailedReplaceLeavesNothingBehind(t *testing.T) {
 	}
 	defer func() { _ = p.Close() }()
 	// The new content is on disk already when it cannot take the folder's place.
-	if f := tool.AsFault(p.replace("dir", []byte("new"), 0)); f == nil || f.Code != tool.CodeToolFailed {
+	if f := tool.AsFault(p.replace("dir", []byte("new"), nil)); f == nil || f.Code != tool.CodeToolFailed {
 		t.Errorf("got %v", f)
 	}
 	entries, err := os.ReadDir(b.dir)

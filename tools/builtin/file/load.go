@@ -14,7 +14,7 @@ import (
 type document struct {
 	rel   string
 	data  []byte
-	mode  fs.FileMode
+	info  fs.FileInfo
 	lines []line
 	ids   []string // of lines
 }
@@ -46,7 +46,7 @@ func (p *project) load(rel string) (*document, error) {
 	if len(lines) > maxLines {
 		return nil, tooLarge(rel, fmt.Sprintf("%d lines", len(lines)), fmt.Sprintf("%d lines", maxLines))
 	}
-	return &document{rel: rel, data: data, mode: info.Mode().Perm(), lines: lines, ids: lineIDs(lines)}, nil
+	return &document{rel: rel, data: data, info: info, lines: lines, ids: lineIDs(lines)}, nil
 }
 
 func tooLarge(rel, has, most string) *tool.Fault {

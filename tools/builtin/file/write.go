@@ -64,7 +64,7 @@ func (w *writer) write(ctx context.Context, env tool.Env, in writeInput) (any, e
 		if err := p.carryOut(job); err != nil {
 			return nil, partly(result, tool.AsFault(err))
 		}
-		result.Files = append(result.Files, writtenFile{Path: job.shown, Bytes: len(job.content), Created: job.mode == 0})
+		result.Files = append(result.Files, writtenFile{Path: job.shown, Bytes: len(job.content), Created: job.old == nil})
 	}
 	return result, nil
 }
@@ -104,7 +104,7 @@ type writeJob struct {
 	shown   string // path for the result
 	rel     string // behind symbolic links
 	content string
-	mode    fs.FileMode // of the file that is replaced; 0 when there is none
+	old     fs.FileInfo // the file that is replaced; nil when there is none
 }
 
 // plan checks every file; nothing is written while one of them is refused.
@@ -135,19 +135,18 @@ func (p *project) check(f writeFile, createDirs bool) (writeJob, error) {
 	if err != nil {
 		return writeJob{}, err
 	}
-	job := writeJob{shown: shown, rel: rel, content: f.Content}
+	job := writeJob{shown: shown, rel: rel, content: f.Content, old: info}
 	if info != nil {
-		job.mode = info.Mode().Perm()
 		return job, nil
 	}
 	return job, p.checkParent(rel, createDirs)
 }
 
 func (p *project) carryOut(job writeJob) error {
-	if job.mode == 0 {
+	if job.old == nil {
 		if err := p.MkdirAll(dirOf(job.rel), 0o777); err != nil {
 			return explain(job.rel, fmt.Errorf("make its directory: %w", err))
 		}
 	}
-	return p.replace(job.rel, []byte(job.content), job.mode)
+	return p.replace(job.rel, []byte(job.content), job.old)
 }

@@ -60,7 +60,7 @@ func (f Folder) Capabilities() string { return filepath.Join(string(f), "capabil
 // Artifacts is the folder of large tool results.
 func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts") }
 
-// ErrNoMeta: the folder has no thread.json.
+// ErrNoMeta says that the folder has no thread.json.
 var ErrNoMeta = errors.New("thread has no thread.json")
 
 // ReadMeta reads thread.json. With a key the file must carry a signature of

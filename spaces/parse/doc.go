@@ -3,8 +3,9 @@
 // knowledge without metadata, the item.
 //
 // A directive is Markdown with one fenced xml block. The block is found by a
-// line scan ([findBlock]), read into a small tree ([block.tree]) with the line
-// of every element, and the tree is read element by element. Knowledge is
+// scan of the lines (fence.go) and read into a small tree that knows the line
+// of every element (xml.go); then each element is taken over by the file named
+// after it. Knowledge is
 // Markdown with YAML metadata on top, or YAML. Tools are described by YAML, or
 // by the leading comment of a script.
 //

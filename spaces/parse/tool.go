@@ -1,11 +1,10 @@
 package parse
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -59,8 +58,10 @@ func yamlTool(file *source) (*item.ToolDoc, error) {
 			return nil, err
 		}
 	}
-	doc.Schema, err = toolSchema(m)
-	return doc, err
+	if doc.Schema, err = toolSchema(m); err != nil {
+		return nil, err
+	}
+	return doc, nil
 }
 
 // toolSchema returns the JSON Schema of the parameters, or nil. The three keys
@@ -101,8 +102,16 @@ func isSchema(value map[string]any) bool {
 // parametersByName reads the form {name: {type, required, description, …}}.
 func parametersByName(m *mapping, params map[string]any) (map[string]any, error) {
 	s := newSchema(m)
-	for _, key := range keysInOrder(m.nodes["parameters"]) {
-		if err := s.add(key.Value, key.Line, params[key.Value]); err != nil {
+	lines := make(map[string]int)
+	for pair := range slices.Chunk(m.nodes["parameters"].Content, 2) {
+		lines[pair[0].Value] = pair[0].Line
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		line := lines[name]
+		if line == 0 { // it came through a merge key
+			line = m.nodes["parameters"].Line
+		}
+		if err := s.add(name, line, params[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -127,18 +136,6 @@ func parameterList(m *mapping, params []any) (map[string]any, error) {
 		}
 	}
 	return s.object(), nil
-}
-
-// keysInOrder lists the key nodes of a mapping; those of merge keys are left
-// out, as a declaration spread over anchors has no order.
-func keysInOrder(n *yaml.Node) []*yaml.Node {
-	var keys []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := resolved(n.Content[i]); key.ShortTag() != "!!merge" {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }
 
 // schemaBuilder makes a closed JSON Schema from declared parameters.

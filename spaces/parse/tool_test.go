@@ -32,6 +32,8 @@ func TestYAMLTool(t *testing.T) {
 			"- name: replicas\n  type: int\n  default: 1\n  minimum: 0\n  required: false", closed},
 		{"parameters by name", "parameters:\n  service: {required: true, description: Which}\n" +
 			"  replicas: {type: integer, default: 1, minimum: 0}", closed},
+		{"parameters through a merge key", "common: &c {replicas: {type: integer, default: 1, minimum: 0}}\n" +
+			"parameters:\n  <<: *c\n  service: {required: true, description: Which}", closed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,12 +101,16 @@ func TestToolErrors(t *testing.T) {
 		{"parameter type", "t.yaml", "parameters:\n  a:\n    type: date\n", 2, []string{`"a"`, "date"}},
 		{"parameter type is a list", "t.yaml", "parameters:\n- name: a\n  type: [x]\n", 2, []string{"type"}},
 		{"parameter required", "t.yaml", "parameters:\n- name: a\n  required: sure\n", 2, []string{"true or false"}},
+		{"merged parameter is text", "t.yaml", "common: &c {a: x}\nparameters:\n  <<: *c\n", 3, []string{`"a"`}},
 		{"parameter by name is text", "t.yaml", "parameters:\n  a: string\n", 2, []string{`"a"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse.Tool(tt.path, []byte(tt.src))
+			doc, err := parse.Tool(tt.path, []byte(tt.src))
+			if doc != nil {
+				t.Errorf("got %+v beside the error", doc)
+			}
 			wantError(t, err, tt.line, tt.words...)
 		})
 	}

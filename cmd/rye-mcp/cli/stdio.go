@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,11 +30,25 @@ func serveStdio(ctx context.Context, sys System, opts options) error {
 	handler.Register(s, projects)
 
 	log.Info().Str("version", version()).Int("pid", os.Getpid()).Msg("serving MCP on stdio")
-	err = s.ServeStdio(ctx, sys.Stdin, sys.Stdout)
-	if errors.Is(context.Cause(ctx), thread.ErrCancelled) {
+	serving, stop := untilSignalled(ctx)
+	defer stop()
+	err = s.ServeStdio(serving, sys.Stdin, sys.Stdout)
+	if ctx.Err() != nil {
 		return nil // a signal is how editors end a server
 	}
 	return err
+}
+
+// untilSignalled ends with ctx, but as a shutdown: a signal to the server must
+// not look like the cancel of the calls in flight, which would end the threads
+// they wait for.
+func untilSignalled(ctx context.Context) (context.Context, func()) {
+	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { cancel(thread.ErrShutdown) })
+	return serving, func() {
+		unhook()
+		cancel(nil)
+	}
 }
 
 func serverLog(sys System, opts options) (zerolog.Logger, func(), error) {

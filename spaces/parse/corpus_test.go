@@ -108,7 +108,6 @@ func corpusDirectives() map[string]directiveWant {
 			inputs: "content:string! file_path:string!", hasProse: true},
 		"test/tools/file_system/write_file": {model: "fast", limits: "turns=3 tokens=4096", perms: fs, hasBody: true,
 			inputs: "message:string! output_path:string!", outputs: "path: message:"},
-		//nolint:misspell // the name of a file
 		"test/tools/primary/load_and_summarize": {model: haiku, limits: "turns=5 tokens=2048", hasBody: true, hasProse: true,
 			inputs: "directive_id:string! output_path:string!",
 			perms:  "rye.fetch.directive.* rye.search.directive.* " + fs},

@@ -67,7 +67,7 @@ func Acquire(path string) (*Lock, error) {
 		<-time.After(wait)
 		wait = min(2*wait, acquireWaitMax)
 	}
-	return nil, fmt.Errorf("lock %s: %w after %d tries", path, errRetry, acquireTries)
+	return nil, fmt.Errorf("lock %s: %w (tried %d times)", path, errRetry, acquireTries)
 }
 
 func acquireOnce(path string) (*Lock, error) {
@@ -170,8 +170,8 @@ func Held(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("probe the life lock %s: %w", path, err)
 	}
-	// Unlocked by name and not only closed: a process that is being forked right
-	// now has a copy of the descriptor until its exec.
+	// Closing alone is not enough: a process that is being started right now has
+	// a copy of the descriptor, and with it of the lock, until its exec.
 	if err := flock(file.Fd(), unix.LOCK_UN); err != nil {
 		return false, fmt.Errorf("probe the life lock %s: %w", path, err)
 	}

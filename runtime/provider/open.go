@@ -40,15 +40,12 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 	if p.APIKeyEnv != "" {
 		cfg.APIKey = r.getenv(p.APIKeyEnv)
 	}
-	release := func() error {
-		transport.CloseIdleConnections()
-		return nil
-	}
+	release := transport.CloseIdleConnections
 	switch p.API {
 	case config.APIAnthropic:
-		return anthropic.New(cfg), release, nil
+		return anthropic.New(cfg), func() error { release(); return nil }, nil
 	case config.APIOpenAI:
-		return openai.New(cfg), release, nil
+		return openai.New(cfg), func() error { release(); return nil }, nil
 	case config.APIScripted:
 		server, err := r.script(ctx, p)
 		if err != nil {
@@ -57,7 +54,7 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 		cfg.BaseURL = server.BaseURL()
 		// The way leads to this machine only; a proxy has no place in it.
 		transport.Proxy = nil
-		return anthropic.New(cfg), func() error { _ = release(); return server.Close() }, nil
+		return anthropic.New(cfg), func() error { release(); return server.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
 		p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)

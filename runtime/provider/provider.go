@@ -113,7 +113,7 @@ func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
 		warnings[0] += fmt.Sprintf("; using %s/%s (tier %s) instead", base.Name, id, tier)
 	}
 	choice, err := r.choice(base, id)
-	choice.Warnings = append(warnings, choice.Warnings...)
+	choice.Warnings = warnings
 	return choice, err
 }
 

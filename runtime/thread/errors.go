@@ -7,22 +7,22 @@ import (
 
 // Causes of a stop, read with context.Cause.
 var (
-	// ErrCancelled: somebody asked for the thread to stop.
+	// ErrCancelled means that somebody asked for the thread to stop.
 	ErrCancelled = errors.New("cancelled")
-	// ErrShutdown: the process was asked to end without a cancel on record.
+	// ErrShutdown means that the process was asked to end without a cancel on record.
 	ErrShutdown = errors.New("process asked to shut down")
 )
 
 // Facts about threads.
 var (
-	// ErrNotFound: no thread has that id.
+	// ErrNotFound means that no thread has that id.
 	ErrNotFound = errors.New("no such thread")
-	// ErrSettled: the guarded change found the thread in another state, because
+	// ErrSettled means that the guarded change found the thread in another state, because
 	// somebody else settled it first.
 	ErrSettled = errors.New("thread is already settled")
-	// ErrDied: the thread's process is gone and the thread had not finished.
+	// ErrDied means that the thread's process is gone and the thread had not finished.
 	ErrDied = errors.New("thread process died")
-	// ErrRunnerExists: another process holds the lock of the thread's folder.
+	// ErrRunnerExists means that another process holds the lock of the thread's folder.
 	ErrRunnerExists = errors.New("thread already has a runner")
 )
 

@@ -6,20 +6,20 @@ import "slices"
 type State string
 
 const (
-	// Created: registered by the spawner; left when the thread's process
+	// Created is registered by the spawner; left when the thread's process
 	// claims it, or when it is cancelled or found dead before that.
 	Created State = "created"
-	// Running: claimed by its process; left through exactly one outcome.
+	// Running is claimed by its process; left through exactly one outcome.
 	Running State = "running"
-	// Completed: the loop ended with a result. Set by the thread itself.
+	// Completed means that the loop ended with a result. Set by the thread itself.
 	Completed State = "completed"
-	// Error: the loop failed, or the process died. Set by the thread, or by
+	// Error means that the loop failed, or the process died. Set by the thread, or by
 	// whoever finds its process gone.
 	Error State = "error"
-	// Cancelled: stopped on request, softly or by a signal. Set by the thread,
+	// Cancelled is stopped on request, softly or by a signal. Set by the thread,
 	// or by whoever stopped it when it could not do so itself.
 	Cancelled State = "cancelled"
-	// Continued: handed off to a successor in the same chain. Set by the thread.
+	// Continued is handed off to a successor in the same chain. Set by the thread.
 	Continued State = "continued"
 )
 

@@ -160,8 +160,7 @@ func (a *answer) response() llm.Response {
 	return out
 }
 
-// stopReason maps the vendor's reasons. "pause_turn" belongs to server tools,
-// which are never offered.
+// stopReason maps the vendor's reasons.
 func stopReason(reason sdk.StopReason) llm.StopReason {
 	switch reason {
 	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
@@ -172,6 +171,8 @@ func stopReason(reason sdk.StopReason) llm.StopReason {
 		return llm.StopMaxTokens
 	case sdk.StopReasonRefusal:
 		return llm.StopRefusal
+	case sdk.StopReasonPauseTurn: // belongs to server tools, which are never offered
+		return llm.StopOther
 	}
 	return llm.StopOther
 }

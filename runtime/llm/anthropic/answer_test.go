@@ -2,12 +2,17 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
 // collect feeds events, one JSON object a line.
@@ -85,4 +90,30 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("negative usage %+v", u)
 		}
 	})
+}
+
+// TestEndOfConnectionIsNoEnd: an answer is complete when the protocol says so.
+func TestEndOfConnectionIsNoEnd(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		events string
+		ok     bool
+	}{
+		{"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n", false},
+		{"", false},
+		{"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", true},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, test.events)
+		}))
+		transport := &http.Transport{}
+		client := New(Config{BaseURL: server.URL + "/v1/", HTTPClient: &http.Client{Transport: transport}})
+		_, err := client.Stream(t.Context(), llm.Request{Messages: []llm.Message{llm.Text(llm.User, "hi")}}, nil)
+		if (err == nil) != test.ok || err != nil && !errors.Is(err, wire.ErrCut) {
+			t.Errorf("%q: got %v", test.events, err)
+		}
+		transport.CloseIdleConnections()
+		server.Close()
+	}
 }

@@ -47,13 +47,13 @@ func New(cfg Config) llm.Client {
 
 // Stream implements [llm.Client].
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
-	call := c.cfg.Begin(ctx)
+	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
 	params, err := encode(req)
 	if err != nil {
-		return llm.Response{}, call.Fail(wire.Unsendable(err))
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	stream := c.messages.NewStreaming(call.Context(), params, option.WithHTTPClient(call))
+	stream := c.messages.NewStreaming(callCtx, params, option.WithHTTPClient(call))
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -63,14 +63,14 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	// some servers leave open.
 	for !answer.complete && stream.Next() {
 		if err := answer.add(stream.Current()); err != nil {
-			return answer.partial(), call.Fail(wire.Malformed(err))
+			return answer.partial(), call.Fail(ctx, wire.Malformed(err))
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return answer.partial(), call.Fail(inStream(call, err))
+		return answer.partial(), call.Fail(ctx, inStream(call, err))
 	}
 	if !answer.complete {
-		return answer.partial(), call.Fail(wire.ErrCut)
+		return answer.partial(), call.Fail(ctx, wire.ErrCut)
 	}
 	return answer.response(), nil
 }

@@ -15,7 +15,7 @@ import (
 // user messages. The last one makes this call's prefix cheap for the next
 // call, the one before finds what the call before has written.
 func encode(req llm.Request) (sdk.MessageNewParams, error) {
-	params := sdk.MessageNewParams{Model: sdk.Model(req.Model), MaxTokens: int64(req.MaxTokens)}
+	params := sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens)}
 	if strings.TrimSpace(req.System) != "" {
 		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
 	}

@@ -82,7 +82,7 @@ turns:
 }
 
 func (s suite) nobodyThere(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,8 @@ turns:
 			time.AfterFunc(10*time.Millisecond, func() { cancel(why) })
 		}
 		_, err := b.client.Stream(ctx, ask(text), func(llm.Delta) { cancel(why) })
-		if !errors.Is(err, why) {
+		var failure *llm.APIError
+		if !errors.Is(err, why) || errors.As(err, &failure) {
 			t.Errorf("%s: got %v, want the cause of the cancellation", text, err)
 		}
 		cancel(nil)

@@ -40,16 +40,16 @@ func New(cfg Config) llm.Client {
 
 // Stream implements [llm.Client].
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
-	call := c.cfg.Begin(ctx)
+	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
 	params, err := encode(req, c.base)
 	if err != nil {
-		return llm.Response{}, call.Fail(wire.Unsendable(err))
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
 	library := c.library(&exchange{call: call, signatures: signatures(req.Messages)})
-	stream, err := library.CreateChatCompletionStream(call.Context(), params)
+	stream, err := library.CreateChatCompletionStream(callCtx, params)
 	if err != nil {
-		return llm.Response{}, call.Fail(unsendable(err))
+		return llm.Response{}, call.Fail(ctx, unsendable(err))
 	}
 	// The error of closing what was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -64,11 +64,11 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 			err = answer.add(call, raw)
 		}
 		if err != nil {
-			return answer.partial(), call.Fail(inStream(call, err))
+			return answer.partial(), call.Fail(ctx, inStream(call, err))
 		}
 	}
 	if answer.stop == "" {
-		return answer.partial(), call.Fail(wire.ErrCut)
+		return answer.partial(), call.Fail(ctx, wire.ErrCut)
 	}
 	return answer.response(), nil
 }

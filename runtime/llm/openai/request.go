@@ -27,7 +27,7 @@ func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 	if wantsCompletionTokens(base, req.Model) {
 		out.MaxCompletionTokens = req.MaxTokens
 	} else {
-		out.MaxTokens = req.MaxTokens
+		out.MaxTokens = req.MaxTokens //nolint:staticcheck // deprecated by OpenAI only; the others know no other name
 	}
 	if strings.TrimSpace(req.System) != "" {
 		out.Messages = append(out.Messages, sdk.ChatCompletionMessage{

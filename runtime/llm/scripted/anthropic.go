@@ -140,10 +140,11 @@ func anthropicStop(reason llm.StopReason) string {
 	switch reason {
 	case llm.StopEnd:
 		return "end_turn"
+	case llm.StopToolUse, llm.StopMaxTokens, llm.StopRefusal: // the vendor's words too
+		return string(reason)
 	case llm.StopOther:
-		return "pause_turn"
 	}
-	return string(reason) // tool_use, max_tokens and refusal are the vendor's words too
+	return "pause_turn"
 }
 
 func (anthropicProtocol) failure(typ, _, message string) []byte {

@@ -50,7 +50,7 @@
 //	results "key"           every value of that key in all tool results, at any depth, each once
 //	first "re"              the first group of a match in the first user message
 //	last "re"               the same in the last message
-//	toJSON v                v as JSON
+//	toJSON value            the value as JSON
 //
 // input_json is rendered as a whole and sent as it is, valid or not.
 package scripted

@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -139,8 +138,9 @@ func openaiStop(reason llm.StopReason) string {
 		return "length"
 	case llm.StopRefusal:
 		return "content_filter"
+	case llm.StopOther:
 	}
-	return fmt.Sprint(reason)
+	return "other" // a word of no vendor, as a new one would be
 }
 
 func (openaiProtocol) failure(typ, code, message string) []byte {

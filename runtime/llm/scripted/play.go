@@ -8,7 +8,7 @@ import (
 )
 
 // play sends the answer of a turn.
-func (s *Server) play(w http.ResponseWriter, ctx context.Context, proto protocol, t *turn, req *request) {
+func (s *Server) play(ctx context.Context, w http.ResponseWriter, proto protocol, t *turn, req *request) {
 	if t.Hang && t.CutAfter == nil {
 		<-ctx.Done()
 		panic(http.ErrAbortHandler)
@@ -28,7 +28,7 @@ func (s *Server) play(w http.ResponseWriter, ctx context.Context, proto protocol
 	events := t.interrupted(proto, proto.events(answer))
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
-	if !send(w, ctx, events, time.Duration(t.Delay)) {
+	if !send(ctx, w, events, time.Duration(t.Delay)) {
 		return
 	}
 	if t.CutAfter != nil {
@@ -53,7 +53,7 @@ func (t *turn) interrupted(proto protocol, events [][]byte) [][]byte {
 
 // send writes the events one by one, in the time given for all of them. It
 // reports false when nobody listens any more.
-func send(w http.ResponseWriter, ctx context.Context, events [][]byte, total time.Duration) bool {
+func send(ctx context.Context, w http.ResponseWriter, events [][]byte, total time.Duration) bool {
 	out := http.NewResponseController(w)
 	if out.Flush() != nil { // the headers, even when no event follows
 		return false

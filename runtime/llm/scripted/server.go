@@ -144,7 +144,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 			"no turn of the script %s matches answer %d; the last message is: %.400s", s.script.path, req.turn(), req.last()))
 		return
 	}
-	s.play(w, r.Context(), proto, t, req)
+	s.play(r.Context(), w, proto, t, req)
 }
 
 // enter counts a handler in, unless the server is closed.

@@ -19,7 +19,7 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	
+	b.call.await(true)
 	n, err := b.rc.Read(p)
 	b.call.await(false)
 	b.read += int64(n)

@@ -11,8 +11,8 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,43 +34,39 @@ type Config struct {
 	StallTimeout time.Duration
 }
 
-// errStalled is the cause of a call broken off for its silence.
-var errStalled = errors.New("no byte from the model provider")
-
 // Call is one exchange with a provider. It belongs to one goroutine.
 type Call struct {
-	cfg    Config
-	client http.Client
-	parent context.Context
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	timer  *time.Timer // runs only while something is awaited; nil without a limit
-	begun  bool        // a byte of a good answer has arrived
+	cfg     Config
+	client  http.Client
+	cancel  context.CancelFunc
+	timer   *time.Timer // runs only while something is awaited; nil without a limit
+	stalled atomic.Bool // the timer has ended the call
+	begun   bool        // a byte of a good answer has arrived
 }
 
-// Begin prepares an exchange that ends with ctx. The caller must call
-// [Call.End].
-func (c Config) Begin(ctx context.Context) *Call {
-	call := &Call{cfg: c, parent: ctx}
+// Begin prepares an exchange that ends with ctx. The vendor's library must work
+// in the context that is returned, and the caller must call [Call.End].
+func (c Config) Begin(ctx context.Context) (context.Context, *Call) {
+	call := &Call{cfg: c}
 	if c.HTTPClient != nil {
 		call.client = *c.HTTPClient
 	}
 	call.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	call.ctx, call.cancel = context.WithCancelCause(ctx)
+	ctx, call.cancel = context.WithCancel(ctx)
 	if c.StallTimeout > 0 {
-		call.timer = time.AfterFunc(c.StallTimeout, func() { call.cancel(errStalled) })
+		call.timer = time.AfterFunc(c.StallTimeout, func() {
+			call.stalled.Store(true)
+			call.cancel()
+		})
 		call.timer.Stop()
 	}
-	return call
+	return ctx, call
 }
-
-// Context is the context the vendor's library must work in.
-func (c *Call) Context() context.Context { return c.ctx }
 
 // End releases what the call holds.
 func (c *Call) End() {
 	c.await(false)
-	c.cancel(nil)
+	c.cancel()
 }
 
 // Do sends the request. An answer that is not a success is returned as an

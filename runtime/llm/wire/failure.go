@@ -29,16 +29,16 @@ const maxErrorBody = 64 << 10
 
 // Fail turns the error of a vendor's library into what [llm.Client] promises:
 // an error wrapping the cause of the caller's cancellation, or an *llm.APIError.
-func (c *Call) Fail(err error) error {
-	if c.parent.Err() != nil {
-		return fmt.Errorf("model call: %w", context.Cause(c.parent))
+// ctx is the caller's own.
+func (c *Call) Fail(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("model call: %w", context.Cause(ctx))
 	}
-	if errors.Is(context.Cause(c.ctx), errStalled) {
+	if c.stalled.Load() {
 		return &llm.APIError{
 			Type:      TypeStalled,
 			Message:   fmt.Sprintf("timed out: no byte for %s", c.cfg.StallTimeout),
 			MidStream: c.begun,
-			Err:       errStalled,
 		}
 	}
 	var api *llm.APIError

@@ -68,7 +68,7 @@ func TestStreamErrorStatus(t *testing.T) {
 		"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "authentication_error": 401,
 		"invalid_request_error": 400, "never_heard_of": 500, "": 500,
 	} {
-		call := Config{}.Begin(context.Background())
+		_, call := Config{}.Begin(context.Background())
 		var got *llm.APIError
 		if !errors.As(call.StreamError(fmt.Appendf(nil, `{"error":{"type":%q}}`, typ)), &got) || got.Status != want {
 			t.Errorf("%s: got %+v, want %d", typ, got, want)
@@ -137,9 +137,9 @@ func exchange(t *testing.T, cfg Config, handler http.HandlerFunc) *llm.APIError 
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	cfg.HTTPClient = &http.Client{Transport: transport}
-	call := cfg.Begin(context.Background())
+	ctx, call := cfg.Begin(context.Background())
 	defer call.End()
-	req, err := http.NewRequestWithContext(call.Context(), http.MethodPost, server.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func exchange(t *testing.T, cfg Config, handler http.HandlerFunc) *llm.APIError 
 		return nil
 	}
 	var failure *llm.APIError
-	if !errors.As(call.Fail(err), &failure) {
+	if !errors.As(call.Fail(context.Background(), err), &failure) {
 		t.Fatalf("got %v", err)
 	}
 	return failure
@@ -167,7 +167,7 @@ func TestRefusals(t *testing.T) {
 		status  int
 		says    string
 	}{
-		{"empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 503, "Service Unavailable"},
+		{"empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 503, "Service Unavailable"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/"+key, http.StatusFound)
 		}, 302, "set base_url"},
@@ -176,17 +176,17 @@ func TestRefusals(t *testing.T) {
 			_, _ = io.WriteString(w, "<html><title>Log in</title>")
 		}, 200, `titled "Log in"`},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 			for range 100 {
 				_, _ = io.WriteString(w, strings.Repeat("x", 10_000))
 			}
 		}, 500, "xxx…"},
 		{"key", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, strings.Repeat("x", maxMessage-5)+key)
 		}, 401, "xxx"},
 		{"header", func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, "bad "+r.Header.Get("X-Token"))
 		}, 401, "bad [redacted]"},
 	} {
@@ -208,17 +208,18 @@ func TestRefusals(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	fired := make(chan struct{})
-	call := Config{StallTimeout: time.Nanosecond}.Begin(context.Background())
+	ctx, call := Config{StallTimeout: time.Nanosecond}.Begin(context.Background())
 	defer call.End()
 	time.AfterFunc(20*time.Millisecond, func() { close(fired) })
 	<-fired
-	if err := call.Context().Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		t.Errorf("the call was broken off while nothing was awaited: %v", err)
 	}
 	call.await(true)
-	<-call.Context().Done()
-	if !errors.Is(context.Cause(call.Context()), errStalled) {
-		t.Errorf("cause = %v", context.Cause(call.Context()))
+	<-ctx.Done()
+	var failure *llm.APIError
+	if !errors.As(call.Fail(context.Background(), ctx.Err()), &failure) || failure.Type != TypeStalled {
+		t.Errorf("got %+v", failure)
 	}
 }
 

@@ -2,7 +2,7 @@ package handler
 
 import (
 	"context"
-	_ "embed"
+	_ "embed" // execute.md
 	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -17,31 +17,39 @@ type executeInput struct{ action.ExecuteRequest }
 
 func (in executeInput) projectPath() string { return in.ProjectPath }
 
-// executeOutput documents the shapes of a result; which fields are there
-// depends on the kind of item and on thread, async and dry_run.
+// executeOutput documents what a result can have; which members are there
+// depends on the kind of item and on thread, async and dry_run. It is sent as
+// the action returned it: an [action.InlineDirective], [action.ToolResult],
+// [action.KnowledgeResult] or [action.DryRun], a [control.Started] or
+// [control.Plan], or the result of the operation that
+// rye/agent/threads/orchestrator was asked for.
 type executeOutput struct {
-	Success bool `json:"success"`
-	// A forked directive, or a tool run in the background.
+	Success bool `json:"success" jsonschema:"of a thread: it has not failed and was not cancelled"`
+	// A forked directive, or a tool in the background.
 	ThreadID  thread.ID       `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
-	Directive string          `json:"directive,omitempty"`
-	Status    thread.State    `json:"status,omitempty" jsonschema:"state of the thread"`
+	Directive string          `json:"directive,omitempty" jsonschema:"what the thread runs"`
+	Status    thread.State    `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
 	Result    string          `json:"result,omitempty" jsonschema:"final text of the thread"`
-	Outputs   map[string]any  `json:"outputs,omitempty" jsonschema:"outputs of the thread"`
-	Error     string          `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Problem   *thread.Problem `json:"problem,omitempty"`
-	Cost      *thread.Cost    `json:"cost,omitempty"`
+	Outputs   map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Error     string          `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
+	Problem   *thread.Problem `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
+	Cost      *thread.Cost    `json:"cost,omitempty" jsonschema:"used by the thread so far"`
 	Warnings  []string        `json:"warnings,omitempty"`
-	PID       int             `json:"pid,omitempty"`
+	PID       int             `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
+	Existing  bool            `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
 	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
-	// An item carried out inline.
-	Type           string `json:"type,omitempty" jsonschema:"kind of the item"`
-	ItemID         string `json:"item_id,omitempty"`
-	Space          string `json:"space,omitempty" jsonschema:"project, user or system"`
-	YourDirections string `json:"your_directions,omitempty" jsonschema:"what to do with body"`
-	Body           string `json:"body,omitempty" jsonschema:"text of an inline directive"`
-	Data           any    `json:"data,omitempty" jsonschema:"result of a tool, or metadata and content of knowledge"`
+	// An item carried out at once.
+	Type           string        `json:"type,omitempty" jsonschema:"kind of the item"`
+	ItemID         string        `json:"item_id,omitempty"`
+	Space          string        `json:"space,omitempty" jsonschema:"project, user or system"`
+	YourDirections string        `json:"your_directions,omitempty" jsonschema:"what to do with body"`
+	Body           string        `json:"body,omitempty" jsonschema:"text of an inline directive, its inputs filled in"`
+	Instructions   string        `json:"instructions,omitempty" jsonschema:"what to do with the content of knowledge"`
+	Data           any           `json:"data,omitempty" jsonschema:"result of a tool, or metadata and content of knowledge"`
+	Chain          []action.Link `json:"chain,omitempty" jsonschema:"from the tool to what ran it"`
+	DurationMS     int64         `json:"duration_ms,omitempty" jsonschema:"milliseconds the tool ran"`
 	// A dry run.
-	Plan map[string]any `json:"plan,omitempty"`
+	Plan map[string]any `json:"plan,omitempty" jsonschema:"what would be done; of a fork: file, inputs, model, limits, capabilities, worst_case_cost"`
 
 	sent any
 }

@@ -1,12 +1,12 @@
-// Package handler holds the MCP tools, one file each: typed input, typed
-// output, a description for models beside it, and a handler that only
+// Package handler holds the MCP tools, one function each: typed input, typed
+// output, a description for models in a file beside it, and a handler that only
 // translates between the two and the rooms to the right.
 package handler
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -28,22 +28,6 @@ type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
 }
 
-// Register adds every tool to the server.
-func Register(s *server.Server, projects Projects) {
-	addExecute(s, projects)
-	addFetch(s, projects)
-	addSearch(s, projects)
-	addSign(s, projects)
-	addWaitThreads(s, projects)
-	addGetStatus(s, projects)
-	addListActive(s, projects)
-	addListThreads(s, projects)
-	addAggregateResults(s, projects)
-	addReadTranscript(s, projects)
-	addCancelThread(s, projects)
-	addKillThread(s, projects)
-}
-
 // inProject is part of every input.
 type inProject struct {
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project of the server or of the client"`
@@ -51,7 +35,7 @@ type inProject struct {
 
 func (p inProject) projectPath() string { return p.ProjectPath }
 
-// input is what every tool's input can tell.
+// input is what the input of every tool can tell.
 type input interface{ projectPath() string }
 
 // add registers a tool whose handler runs in a project.
@@ -60,7 +44,7 @@ func add[In input, Out any](
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
 	server.Add(s, server.Tool[In, Out]{
-		Name: name, Description: description, Annotations: a,
+		Name: name, Description: strings.TrimSpace(description), Annotations: a,
 		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
 			p, err := projects.Project(ctx, in.projectPath())
 			if err != nil {
@@ -91,7 +75,7 @@ func as[Out any](result any, err error) (Out, error) {
 	}
 	out, ok := result.(Out)
 	if !ok {
-		return none, fmt.Errorf("bug; got a %T, want a %T", result, none)
+		return none, fmt.Errorf("the result is a %T and not the %T it is documented to be", result, none)
 	}
 	return out, nil
 }

@@ -2,7 +2,7 @@ package handler
 
 import (
 	"context"
-	_ "embed"
+	_ "embed" // descriptions
 	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -29,20 +29,26 @@ func (in fetchInput) projectPath() string  { return in.ProjectPath }
 func (in searchInput) projectPath() string { return in.ProjectPath }
 func (in signInput) projectPath() string   { return in.ProjectPath }
 
-// fetchOutput documents both modes: one item by id, or a page of search
-// results.
+// fetchOutput documents both modes: an [action.FetchResult] by id, or an
+// [action.SearchResult] of a query.
 type fetchOutput struct {
-	Success  bool            `json:"success"`
-	ItemType string          `json:"item_type,omitempty"`
-	ItemID   string          `json:"item_id,omitempty"`
-	Space    string          `json:"space,omitempty" jsonschema:"project, user or system"`
-	Path     string          `json:"path,omitempty"`
-	Content  string          `json:"content,omitempty" jsonschema:"the file, without its signature line"`
-	Metadata map[string]any  `json:"metadata,omitempty"`
-	Shadows  []action.Shadow `json:"shadows,omitempty" jsonschema:"items of lower precedence with the same id"`
-	Warnings []string        `json:"warnings,omitempty"`
-	Results  []search.Hit    `json:"results,omitempty" jsonschema:"of a query"`
-	Total    int             `json:"total,omitempty" jsonschema:"hits of a query on all pages"`
+	Success    bool            `json:"success"`
+	ItemType   string          `json:"item_type,omitempty"`
+	ItemID     string          `json:"item_id,omitempty"`
+	Space      string          `json:"space,omitempty" jsonschema:"project, user or system"`
+	Path       string          `json:"path,omitempty"`
+	Content    string          `json:"content,omitempty" jsonschema:"the file without its signature line, from offset on"`
+	TotalBytes int             `json:"total_bytes,omitempty" jsonschema:"length of the whole content"`
+	NextOffset int             `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
+	Metadata   map[string]any  `json:"metadata,omitempty"`
+	Shadows    []action.Shadow `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
+	Warnings   []string        `json:"warnings,omitempty"`
+	Results    []search.Hit    `json:"results,omitempty" jsonschema:"of a query, best first"`
+	Total      int             `json:"total,omitempty" jsonschema:"results of a query on all pages"`
+	Query      string          `json:"query,omitempty"`
+	Scope      string          `json:"scope,omitempty"`
+	Limit      int             `json:"limit,omitempty"`
+	Offset     int             `json:"offset,omitempty"`
 
 	sent any
 }
@@ -69,11 +75,11 @@ func addSearch(s *server.Server, projects Projects) {
 }
 
 func addSign(s *server.Server, projects Projects) {
-	add(s, projects, "rye_sign", signText, server.Annotations{
-		Title: "Sign items", Idempotent: true,
-	}, func(ctx context.Context, p *Project, call server.Call, in signInput) (*action.SignResult, error) {
-		in.ProjectPath = ""
-		result, err := p.Actions.Sign(ctx, caller(p, call), in.SignRequest)
-		return as[*action.SignResult](result, err)
-	})
+	// Not idempotent: a signature carries its time.
+	add(s, projects, "rye_sign", signText, server.Annotations{Title: "Sign items"},
+		func(ctx context.Context, p *Project, call server.Call, in signInput) (*action.SignResult, error) {
+			in.ProjectPath = ""
+			result, err := p.Actions.Sign(ctx, caller(p, call), in.SignRequest)
+			return as[*action.SignResult](result, err)
+		})
 }

@@ -2,7 +2,7 @@ package handler
 
 import (
 	"context"
-	_ "embed"
+	_ "embed" // descriptions
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
@@ -57,11 +57,6 @@ type (
 // defaultWait is the longest wait_threads of an MCP client that names no
 // timeout, in seconds: below the time-outs of clients, which begin at 60.
 const defaultWait = 45.0
-
-// looks are the annotations of tools that only look.
-func looks(title string) server.Annotations {
-	return server.Annotations{Title: title, ReadOnly: true, Idempotent: true}
-}
 
 func addWaitThreads(s *server.Server, projects Projects) {
 	add(s, projects, "wait_threads", waitText, looks("Wait for threads"),

@@ -3,7 +3,6 @@ package server
 import (
 	_ "embed" // instructions.md
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 
@@ -19,8 +18,15 @@ var (
 	// ErrRequestCancelled means that the client cancelled this one request.
 	ErrRequestCancelled = errors.New("request cancelled by the client")
 	// ErrClientGone means that the client closed its end, or no longer reads.
-	ErrClientGone = fmt.Errorf("client disconnected: %w", thread.ErrShutdown)
+	// It is a [thread.ErrShutdown]: what was started for the client goes on.
+	ErrClientGone error = clientGone{}
 )
+
+type clientGone struct{}
+
+func (clientGone) Error() string { return "client disconnected" }
+
+func (clientGone) Is(target error) bool { return target == thread.ErrShutdown }
 
 // instructions tell a model how to use the server. Clients cut at 4 096 bytes.
 //

@@ -1,0 +1,144 @@
+package handler
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+)
+
+var update = flag.Bool("update", false, "write the golden files of the tools")
+
+// list returns the tools as a client sees them.
+func list(t *testing.T, groups []Group) []servertest.Tool {
+	t.Helper()
+	s := server.New(server.Options{Version: "test"})
+	Register(s, oneProject{}, groups)
+	return servertest.Start(t, s).Tools()
+}
+
+// What a client is told about each tool changes only on purpose.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, tool := range list(t, Groups()) {
+		path := filepath.Join("testdata", tool.Name+".json")
+		known[path] = true
+		var got bytes.Buffer
+		enc := json.NewEncoder(&got)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(tool); err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%s differs from what %s says; with -update it is written anew:\n%s", tool.Name, path, got.Bytes())
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if !known[path] {
+			t.Errorf("%s is of no tool", path)
+		}
+	}
+}
+
+// The rules that hold for every tool.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	portable := regexp.MustCompile(`^[A-Za-z0-9_]{1,46}$`)
+	for _, tool := range list(t, Groups()) {
+		if !portable.MatchString(tool.Name) {
+			t.Errorf("%s: not a name that every client leaves as it is", tool.Name)
+		}
+		if tool.Title == "" || len(tool.Description) < 80 || len(tool.Description) > 2048 {
+			t.Errorf("%s: title %q, description of %d bytes", tool.Name, tool.Title, len(tool.Description))
+		}
+		var hints map[string]any
+		if err := json.Unmarshal(tool.Annotations, &hints); err != nil {
+			t.Fatal(err)
+		}
+		for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+			if _, ok := hints[hint].(bool); !ok {
+				t.Errorf("%s: says nothing about %s", tool.Name, hint)
+			}
+		}
+		var input, output struct {
+			Type       string
+			Properties map[string]struct{ Type, Description string }
+			Required   []string
+			Additional *bool `json:"additionalProperties"`
+		}
+		if err := json.Unmarshal(tool.InputSchema, &input); err != nil {
+			t.Fatal(err)
+		}
+		if input.Type != "object" || input.Additional == nil || *input.Additional || input.Properties["project_path"].Type != "string" {
+			t.Errorf("%s: the input is not closed, or takes no project_path: %s", tool.Name, tool.InputSchema)
+		}
+		for name, property := range input.Properties {
+			if property.Description == "" {
+				t.Errorf("%s: nothing is said about the input %s", tool.Name, name)
+			}
+		}
+		if err := json.Unmarshal(tool.OutputSchema, &output); err != nil {
+			t.Fatal(err)
+		}
+		if output.Properties["success"].Type != "boolean" || len(output.Required) != 1 || output.Required[0] != "success" {
+			t.Errorf("%s: not every output has success: %s", tool.Name, tool.OutputSchema)
+		}
+	}
+}
+
+// The list of tools stands in the context of every conversation, used or not;
+// four bytes are about one token.
+func TestListIsShort(t *testing.T) {
+	t.Parallel()
+	shown := func(tools []servertest.Tool) int {
+		size := 0
+		for _, tool := range tools {
+			size += len(tool.Name) + len(tool.Description) + len(tool.InputSchema) // what clients give their models
+		}
+		return size
+	}
+	all, core := list(t, Groups()), list(t, []Group{Core})
+	t.Logf("%d tools, %d bytes for a model; core: %d tools, %d bytes", len(all), shown(all), len(core), shown(core))
+	if len(core) != 4 || len(all) != 12 {
+		t.Errorf("%d tools, %d of them core", len(all), len(core))
+	}
+	if shown(all) > 16_000 || shown(core) > 9_000 {
+		t.Errorf("the tools take %d bytes, the core %d", shown(all), shown(core))
+	}
+}
+
+func TestParseGroups(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]int{"": 2, "core": 1, "core,threads": 2, " threads ,core": 2} {
+		if groups, err := ParseGroups(list); err != nil || len(groups) != want {
+			t.Errorf("%q = %v, %v; want %d", list, groups, err, want)
+		}
+	}
+	for _, list := range []string{"core,", "admin", ",", "CORE"} {
+		if groups, err := ParseGroups(list); err == nil {
+			t.Errorf("%q = %v, want an error", list, groups)
+		}
+	}
+}

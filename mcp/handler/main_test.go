@@ -1,0 +1,100 @@
+package handler
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// TestMain makes the test binary the program that threads are started from: one
+// whose process is gone at once. What threads do is tested with the whole
+// program, in cmd/rye-mcp.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "thread" {
+		os.Exit(3)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// oneProject is a server's only project.
+type oneProject struct{ only *Project }
+
+func (p oneProject) Project(context.Context, string) (*Project, error) { return p.only, nil }
+
+// connect returns a client of a server with all tools over a project that has
+// the given files.
+func connect(t *testing.T, files map[string]string) *servertest.Client {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	Register(s, oneProject{newProject(t, dir)}, Groups())
+	return servertest.Start(t, s)
+}
+
+func newProject(t *testing.T, dir string) *Project {
+	t.Helper()
+	roots := resolve.Roots{Project: dir, User: t.TempDir(), System: system.FS()}
+	resolver, loader := resolve.New(roots), config.New(roots)
+	tools, err := tool.NewRegistry(file.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), folder.StateDir(dir), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := search.Open(context.WithoutCancel(t.Context()), "", resolver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller := control.New(control.Deps{
+		Project: dir, Store: store, Resolver: resolver, Config: loader,
+		Providers: provider.New(loader, func(string) string { return "" }), Tools: tools, Host: "here", Now: time.Now,
+		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
+	})
+	t.Cleanup(func() {
+		if err := index.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := controller.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Project{Path: dir, Control: controller, Actions: action.New(action.Deps{
+		Resolver: resolver, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
+		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Env: map[string]string{},
+	})}
+}

@@ -8,13 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	mcpclient "github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
@@ -46,12 +44,18 @@ func TestScript(t *testing.T) {
 			"killpid":     killPID,
 			"corpus":      copyCorpus,
 			"requests":    countRequests,
+			"requested":   waitForRequests,
+			"gone":        waitUntilGone,
 			"noleftovers": noLeftovers,
+			"nosecret":    noSecret,
 		},
 	})
 }
 
 type modelKey struct{}
+
+// testKey is the provider's key in scripts; nosecret looks for it.
+const testKey = "test-key-that-must-not-leak"
 
 func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
@@ -64,6 +68,16 @@ func setupScript(env *testscript.Env) error {
 	if os.Getenv("GOCOVERDIR") != "" {
 		env.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
 	}
+	corpus, err := corpusDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("CORPUS", corpus)
+	return serveModel(env)
+}
+
+// serveModel serves the script's model.yaml, if it has one.
+func serveModel(env *testscript.Env) error {
 	source, err := os.ReadFile(filepath.Join(env.WorkDir, "model.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -75,14 +89,14 @@ func setupScript(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	server, err := scripted.Serve(context.Background(), script, scripted.Options{})
+	server, err := scripted.Serve(context.Background(), script, scripted.Options{Record: true})
 	if err != nil {
 		return err
 	}
 	env.Defer(func() { _ = server.Close() })
 	env.Values[modelKey{}] = server
 	env.Setenv("ANTHROPIC_BASE_URL", server.BaseURL())
-	env.Setenv("ANTHROPIC_API_KEY", "test-key-that-must-not-leak")
+	env.Setenv("ANTHROPIC_API_KEY", testKey)
 	return nil
 }
 
@@ -123,123 +137,51 @@ func captureField(ts *testscript.TestScript, neg bool, args []string) {
 // waitPatience bounds waits in scripts; a script that needs it has failed.
 const waitPatience = 30 * time.Second
 
-// waitfile PATH [TEXT] waits until a file exists and contains the text. Nothing
-// tells when a file of another process changes, so it looks every 10 ms.
+// waitfile PATH [TEXT] waits until a file has content, and the text in it.
 func waitForFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: waitfile PATH [TEXT]")
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitPatience)
-	for {
+	text := append(args, "")[1]
+	poll(ts, func() (bool, string) {
 		content, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && (len(args) == 1 || strings.Contains(string(content), args[1])) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			ts.Fatalf("waitfile: %s did not come to contain %q; it has:\n%s", args[0], args[1:], content)
-		}
-	}
+		return err == nil && len(content) > 0 && strings.Contains(string(content), text),
+			fmt.Sprintf("%s did not come to contain %q (%v); it has:\n%s", args[0], text, err, content)
+	})
 }
 
 // requests N checks how many calls the model has received.
 func countRequests(ts *testscript.TestScript, neg bool, args []string) {
+	if got, want := received(ts), requestsArg(ts, args); (got == want) == neg {
+		ts.Fatalf("the model received %d requests, want %d (negated: %t)", got, want, neg)
+	}
+}
+
+// requested N waits until the model has received N calls.
+func waitForRequests(ts *testscript.TestScript, neg bool, args []string) {
+	want := requestsArg(ts, args)
+	if neg {
+		ts.Fatalf("requested waits, it cannot be negated")
+	}
+	poll(ts, func() (bool, string) {
+		got := received(ts)
+		return got >= want, fmt.Sprintf("the model received %d requests, want %d", got, want)
+	})
+}
+
+func requestsArg(ts *testscript.TestScript, args []string) int {
+	if len(args) != 1 {
+		ts.Fatalf("usage: requests N or requested N")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	return n
+}
+
+func received(ts *testscript.TestScript) int {
 	server, ok := ts.Value(modelKey{}).(*scripted.Server)
-	if !ok || len(args) != 1 {
-		ts.Fatalf("usage: requests N, in a script with model.yaml")
-	}
-	if got := fmt.Sprint(len(server.Requests())); (got == args[0]) == neg {
-		ts.Fatalf("the model received %s requests, want %s (negated: %t)", got, args[0], neg)
-	}
-}
-
-// callTool is the program mcp: mcp TOOL JSON. It starts rye-mcp --stdio in the
-// working directory, calls the tool, prints the structured result, and fails
-// when the result is an error. With -progress it prints progress messages to
-// standard error.
-func callTool(args []string) int {
-	progress := len(args) > 0 && args[0] == "-progress"
-	if progress {
-		args = args[1:]
-	}
-	if len(args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: mcp [-progress] TOOL JSON")
-		return 2
-	}
-	raw, isError, err := call(context.Background(), args[0], args[1], progress)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mcp:", err)
-		return 3
-	}
-	fmt.Println(raw)
-	if isError {
-		return 1
-	}
-	return 0
-}
-
-func call(ctx context.Context, tool, args string, progress bool) (string, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
-	defer cancel()
-	client := mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), []string{"--stdio"},
-		transport.WithCommandStderrWriter(os.Stderr)))
-	if progress {
-		client.OnNotification(func(n mcp.JSONRPCNotification) {
-			fmt.Fprintln(os.Stderr, n.Method, n.Params.AdditionalFields["message"])
-		})
-	}
-	if err := client.Start(ctx); err != nil {
-		return "", false, err
-	}
-	defer func() { _ = client.Close() }()
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "script", Version: "1"}
-	if _, err := client.Initialize(ctx, hello); err != nil {
-		return "", false, fmt.Errorf("initialize: %w", err)
-	}
-	var req mcp.CallToolRequest
-	req.Params.Name, req.Params.Arguments = tool, json.RawMessage(args)
-	if progress {
-		req.Params.Meta = &mcp.Meta{ProgressToken: "script"}
-	}
-	result, err := client.CallTool(ctx, req)
-	if err != nil {
-		return "", false, err
-	}
-	return sameInBoth(result)
-}
-
-// sameInBoth checks that structured content and text carry the same.
-func sameInBoth(result *mcp.CallToolResult) (string, bool, error) {
-	structured, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		return "", false, err
-	}
-	if len(result.Content) != 1 {
-		return "", false, fmt.Errorf("%d contents, want 1", len(result.Content))
-	}
-	text, ok := result.Content[0].(mcp.TextContent)
 	if !ok {
-		return "", false, fmt.Errorf("content is a %T, want text", result.Content[0])
+		ts.Fatalf("the script has no model.yaml")
 	}
-	var a, b any
-	if err := errors.Join(json.Unmarshal(structured, &a), json.Unmarshal([]byte(text.Text), &b)); err != nil {
-		return "", false, err
-	}
-	again, err := json.Marshal(b)
-	if err != nil {
-		return "", false, err
-	}
-	sorted, err := json.Marshal(a)
-	if err != nil {
-		return "", false, err
-	}
-	if string(again) != string(sorted) {
-		return "", false, fmt.Errorf("text and structured content differ:\n%s\n%s", again, sorted)
-	}
-	return string(sorted), result.IsError, nil
+	return len(server.Requests())
 }

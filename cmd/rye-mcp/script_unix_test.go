@@ -1,61 +1,73 @@
 package main_test
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// killpid PID SIGNAL sends a signal to a process the script did not start
+// killPID is killpid PID SIGNAL: it signals a process the script did not start
 // itself.
 func killPID(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 {
+	if neg || len(args) != 2 {
 		ts.Fatalf("usage: killpid PID KILL|TERM|INT|STOP|CONT")
 	}
-	pid, err := strconv.Atoi(args[0])
-	ts.Check(err)
+	pid := number(ts, args[0])
 	signal, known := map[string]syscall.Signal{
 		"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
-		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "0": 0,
+		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 	}[args[1]]
 	if !known {
 		ts.Fatalf("signal %s is not known", args[1])
 	}
-	if err := syscall.Kill(pid, signal); (err != nil) != neg {
-		ts.Fatalf("kill %s %s: %v (negated: %t)", args[1], args[0], err, neg)
-	}
+	ts.Check(syscall.Kill(pid, signal))
 }
 
-// corpus DIR copies the directives and knowledge of the corpus into a space,
-// or, where the corpus is not there, the look-alikes of testdata/corpus.
-func copyCorpus(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: corpus DIR")
+// waitUntilGone is gone PID: it waits until a process has ended. With ! it
+// checks that the process still lives.
+func waitUntilGone(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] gone PID")
 	}
-	ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(ts.Getenv("CORPUS"))))
+	pid := number(ts, args[0])
+	if neg {
+		if process.Gone(pid) {
+			ts.Fatalf("process %d has ended", pid)
+		}
+		return
+	}
+	poll(ts, func() (bool, string) { return process.Gone(pid), "process " + args[0] + " lives on" })
 }
 
-// noleftovers PROJECT checks that no lock of a thread is held any more.
-func noLeftovers(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: noleftovers PROJECT")
+// number is the id of a process; 0 and 1 are no process a script may touch.
+func number(ts *testscript.TestScript, s string) int {
+	pid, err := strconv.Atoi(s)
+	ts.Check(err)
+	if pid <= 1 {
+		ts.Fatalf("%d is no process of a script", pid)
 	}
-	state := filepath.Join(ts.MkAbs(args[0]), ".ai", "state", "threads")
-	ts.Check(filepath.WalkDir(state, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.Name() != "thread.lock" {
-			return err
+	return pid
+}
+
+// poll looks every 10 ms, for what makes no event, until done or waitPatience
+// is over.
+func poll(ts *testscript.TestScript, look func() (done bool, otherwise string)) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(waitPatience)
+	for {
+		done, otherwise := look()
+		if done {
+			return
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s", otherwise)
 		}
-		defer func() { _ = f.Close() }()
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
-			ts.Fatalf("%s is still held: %v", path, err)
-		}
-		return nil
-	}))
+	}
 }

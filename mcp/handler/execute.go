@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // execute.md
 	"encoding/json"
@@ -55,7 +56,17 @@ type executeOutput struct {
 }
 
 // MarshalJSON writes the result as it came.
-func (o executeOutput) MarshalJSON() ([]byte, error) { return json.Marshal(o.sent) }
+func (o executeOutput) MarshalJSON() ([]byte, error) { return asItIs(o.sent) }
+
+// asItIs is JSON without the escapes for HTML, which make code three times as
+// long for a model.
+func asItIs(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return buf.Bytes(), err
+}
 
 func addExecute(s *server.Server, projects Projects) {
 	add(s, projects, "rye_execute", executeText, server.Annotations{

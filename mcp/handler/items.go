@@ -3,7 +3,6 @@ package handler
 import (
 	"context"
 	_ "embed" // descriptions
-	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
@@ -54,7 +53,7 @@ type fetchOutput struct {
 }
 
 // MarshalJSON writes the result as it came.
-func (o fetchOutput) MarshalJSON() ([]byte, error) { return json.Marshal(o.sent) }
+func (o fetchOutput) MarshalJSON() ([]byte, error) { return asItIs(o.sent) }
 
 func addFetch(s *server.Server, projects Projects) {
 	add(s, projects, "rye_fetch", fetchText, looks("Read an item"),

@@ -59,8 +59,13 @@ func connect(t *testing.T, files map[string]string) *servertest.Client {
 			t.Fatal(err)
 		}
 	}
+	return connectTo(t, newProject(t, dir))
+}
+
+func connectTo(t *testing.T, p *Project) *servertest.Client {
+	t.Helper()
 	s := server.New(server.Options{Version: "test", MapError: action.Fault})
-	Register(s, oneProject{newProject(t, dir)}, Groups())
+	Register(s, oneProject{p}, Groups())
 	return servertest.Start(t, s)
 }
 

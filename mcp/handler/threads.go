@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	_ "embed" // descriptions
+	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
@@ -79,15 +80,38 @@ func addGetStatus(s *server.Server, projects Projects) {
 func addListActive(s *server.Server, projects Projects) {
 	add(s, projects, "list_active", listActiveText, looks("List working threads"),
 		func(ctx context.Context, p *Project, call server.Call, in listActiveInput) (control.List, error) {
-			return operate[control.List](ctx, p, call, "list_active", in.ListActiveInput)
+			return fittingPage(func() (control.List, error) {
+				return operate[control.List](ctx, p, call, "list_active", in.ListActiveInput)
+			}, &in.Limit)
 		})
 }
 
 func addListThreads(s *server.Server, projects Projects) {
 	add(s, projects, "list_threads", listThreadsText, looks("List threads"),
 		func(ctx context.Context, p *Project, call server.Call, in listInput) (control.List, error) {
-			return operate[control.List](ctx, p, call, "list_threads", in.ListInput)
+			return fittingPage(func() (control.List, error) {
+				return operate[control.List](ctx, p, call, "list_threads", in.ListInput)
+			}, &in.Limit)
 		})
+}
+
+// maxPage is how long a page of a list may be in bytes of JSON.
+const maxPage = 30_000
+
+// fittingPage lists again with a lower limit where a page is longer than clients
+// show; next_cursor then begins earlier.
+func fittingPage(list func() (control.List, error), limit *int) (control.List, error) {
+	for {
+		page, err := list()
+		if err != nil || len(page.Threads) < 2 {
+			return page, err
+		}
+		raw, err := json.Marshal(page)
+		if err != nil || len(raw) <= maxPage {
+			return page, err
+		}
+		*limit = len(page.Threads) / 2
+	}
 }
 
 func addAggregateResults(s *server.Server, projects Projects) {

@@ -19,14 +19,14 @@ var (
 	ErrRequestCancelled = errors.New("request cancelled by the client")
 	// ErrClientGone means that the client closed its end, or no longer reads.
 	// It is a [thread.ErrShutdown]: what was started for the client goes on.
-	ErrClientGone error = clientGone{}
+	ErrClientGone error = clientGoneError{}
 )
 
-type clientGone struct{}
+type clientGoneError struct{}
 
-func (clientGone) Error() string { return "client disconnected" }
+func (clientGoneError) Error() string { return "client disconnected" }
 
-func (clientGone) Is(target error) bool { return target == thread.ErrShutdown }
+func (clientGoneError) Is(target error) bool { return target == thread.ErrShutdown }
 
 // instructions tell a model how to use the server. Clients cut at 4 096 bytes.
 //

@@ -45,7 +45,7 @@ func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartR
 func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 	req := StartRequest{
 		Directive: r.Directive, Inputs: r.Inputs, Model: r.Model, LimitOverrides: map[string]any{},
-		Parent: r.Parent, RequestKey: r.RequestKey,
+		Parent: r.Parent, RequestKey: requestKey(caller, r.RequestKey),
 	}
 	for name, value := range r.LimitOverrides {
 		req.LimitOverrides[name] = value
@@ -54,6 +54,15 @@ func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 		req.Parent = caller.Env.ThreadID
 	}
 	return req
+}
+
+// requestKey makes a key that a thread's model has chosen the thread's own, for
+// two threads may well choose the same.
+func requestKey(caller action.Caller, key string) string {
+	if key == "" || !caller.InThread {
+		return key
+	}
+	return string(caller.Env.ThreadID) + " " + key
 }
 
 // follow waits for a thread that was started synchronously. When the call is
@@ -86,7 +95,12 @@ func (t Threads) follow(
 func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.ToolRequest) (any, error) {
 	n := store.NewThread{
 		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID,
-		RequestKey: r.RequestKey, Now: t.Now(),
+		RequestKey: requestKey(caller, r.RequestKey), Now: t.Now(),
+	}
+	if rec, err := t.startedBefore(ctx, n.Kind, n.Directive, n.RequestKey); err != nil {
+		return nil, fault(err)
+	} else if rec != nil {
+		return t.started(ctx, *rec, true)
 	}
 	params, err := r.Parameters.Map()
 	if err != nil {

@@ -8,7 +8,6 @@ package control
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,7 +22,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -52,16 +50,20 @@ type Controller struct {
 	stateDir string
 	finisher *finish.Finisher
 	sweeper  *recovery.Sweeper
-
-	mu        sync.Mutex
-	processes map[thread.ID]*process.Started // those started here that have not ended well
+	children *children
+	reached  func(step) // told after each step of a start; does nothing outside tests
 }
 
 // New returns the controller of a project.
 func New(d Deps) *Controller {
-	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project), processes: map[thread.ID]*process.Started{}}
-	c.finisher = &finish.Finisher{Store: d.Store, StateDir: c.stateDir, Key: d.Key, Now: d.Now}
-	c.sweeper = &recovery.Sweeper{Finisher: c.finisher, Log: d.Log, StopChildren: c.StopOrphans, ExitOf: c.exitOf}
+	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project), reached: func(step) {}}
+	c.children = newChildren(c.settleDead)
+	c.finisher = &finish.Finisher{
+		Store: d.Store, StateDir: c.stateDir, KnowledgeDir: folder.KnowledgeDir(d.Project), Key: d.Key, Now: d.Now,
+	}
+	c.sweeper = &recovery.Sweeper{
+		Finisher: c.finisher, Log: d.Log, StopChildren: c.StopOrphans, ExitOf: c.children.exitOf,
+	}
 	return c
 }
 
@@ -70,37 +72,10 @@ func (c *Controller) Sweep(ctx context.Context) (recovery.Report, error) {
 	return c.sweeper.RunOnce(ctx)
 }
 
-// Close releases what the controller holds. Threads go on.
-func (c *Controller) Close() error { return c.Store.Close() }
-
-// remember keeps hold of a process that was started here, so that how it ended
-// can be told when it dies without settling its thread.
-func (c *Controller) remember(id thread.ID, started *process.Started) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for known, s := range c.processes {
-		select {
-		case <-s.Done():
-			if s.Exit() == (process.Exit{}) {
-				delete(c.processes, known)
-			}
-		default:
-		}
-	}
-	c.processes[id] = started
-}
-
-// exitOf tells how a process ended that was started here.
-func (c *Controller) exitOf(id thread.ID) (process.Exit, bool) {
-	c.mu.Lock()
-	started, known := c.processes[id]
-	delete(c.processes, id)
-	c.mu.Unlock()
-	if !known {
-		return process.Exit{}, false
-	}
-	<-started.Done() // its lock is free, so it is over; only the reaping may be a moment behind
-	return started.Exit(), true
+// Close releases what the controller holds, its store included. Threads go on.
+func (c *Controller) Close() error {
+	c.children.close()
+	return c.Store.Close()
 }
 
 // folder is the folder of a thread.

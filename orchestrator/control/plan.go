@@ -141,6 +141,9 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrParentGone, err)
 	}
+	if meta.ThreadID != rec.ThreadID { // correctly signed, and somebody else's
+		return fmt.Errorf("%w: thread.json of %s is that of %s", store.ErrParentGone, rec.ThreadID, meta.ThreadID)
+	}
 	p.parent = &meta
 	above := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
 	p.grant = permission.ForChild(p.doc.Permissions, &above)

@@ -78,10 +78,10 @@ type Aggregate struct {
 
 // Totals sums threads.
 type Totals struct {
-	Threads   int                  `json:"threads"`
+	Threads   int                  `json:"threads" jsonschema:"threads named, those that carry on others counted once"`
 	ByStatus  map[thread.State]int `json:"by_status"`
 	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads"`
-	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads and everything below them"`
+	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads and everything below them, each thread counted once"`
 }
 
 // Status is the answer to get_status.
@@ -145,6 +145,7 @@ type Receipt struct {
 	Status   thread.State  `json:"status"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
 	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated or killed"`
+	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
 }
 
 // Stopped is the answer to cancel_thread and kill_thread.

@@ -12,12 +12,32 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
+// step names a point between two steps of a start, for tests that stop a
+// process there.
+type step string
+
+// The points of the sequence, in order.
+const (
+	stepClaimed    step = "start.claimed"    // the life lock is held; nothing is in the registry
+	stepRegistered step = "start.registered" // the row is visible
+	stepPrepared   step = "start.prepared"   // the budget is reserved
+	stepDescribed  step = "start.described"  // thread.json is written
+	stepLaunched   step = "start.launched"   // the process runs and has the lock
+	stepRecorded   step = "start.recorded"   // its pid is in the row
+)
+
 // Start registers a thread and starts its process. All or nothing: what a
 // caller can have got wrong is refused before anything is written, and what
 // fails later leaves the thread in state error with its reservation released.
 //
-// A RequestKey that names a thread already returns that thread.
+// A RequestKey that names a thread already returns that thread, however its
+// start went and whatever has become of its directive or parent since.
 func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, error) {
+	if rec, err := c.startedBefore(ctx, thread.KindDirective, req.Directive, req.RequestKey); err != nil {
+		return Started{}, fault(err)
+	} else if rec != nil {
+		return c.started(ctx, *rec, true)
+	}
 	p, err := c.plan(ctx, req)
 	if err != nil {
 		return Started{}, err
@@ -37,10 +57,29 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 	})
 }
 
+// startedBefore returns the thread that a request key names, or nil. A key of
+// another item is left to Register, which refuses it.
+func (c *Controller) startedBefore(ctx context.Context, kind thread.Kind, item, key string) (*thread.Record, error) {
+	if key == "" {
+		return nil, nil
+	}
+	rec, err := c.Store.ByRequestKey(ctx, key)
+	switch {
+	case errors.Is(err, thread.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case rec.Kind != kind || rec.Directive != item:
+		return nil, nil
+	}
+	return &rec, nil
+}
+
 // launch runs the sequence of a start, whatever the kind of thread: the
 // registry row with the life lock, then prepare (budget, and what thread.json
-// will say), thread.json, the process. The lock is held by this process until
-// the new one has inherited it.
+// will say), thread.json, the process. This process lets go of the lock as soon
+// as the new one has inherited it, so that a process that dies at once is
+// found dead, or when the start has failed and the thread is settled.
 func (c *Controller) launch(
 	ctx context.Context, n store.NewThread, prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (Started, error) {
@@ -58,16 +97,19 @@ func (c *Controller) launch(
 	if !created {
 		return c.started(ctx, rec, true)
 	}
+	c.reached(stepRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
 	meta, err := prepare(ctx, rec)
 	if err == nil {
+		c.reached(stepPrepared)
 		err = c.launchProcess(ctx, meta, lock)
 	}
 	if err != nil {
 		return Started{}, c.abandon(ctx, rec, err)
 	}
+	_ = lock.Release() // the process has it
 	return c.started(ctx, rec, false)
 }
 
@@ -75,10 +117,12 @@ func (c *Controller) launch(
 // folder, which must be unused, and the life lock in it.
 func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 	dir := c.folder(id)
-	if _, err := os.Lstat(dir.Meta()); err == nil {
-		return nil, store.ErrTaken
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	for _, file := range []string{dir.Meta(), dir.Transcript()} {
+		if _, err := os.Lstat(file); err == nil {
+			return nil, store.ErrTaken
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	if err := dir.Make(); err != nil {
 		return nil, err
@@ -86,6 +130,9 @@ func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 	lock, err := process.Acquire(dir.Lock())
 	if errors.Is(err, process.ErrLocked) {
 		return nil, store.ErrTaken
+	}
+	if err == nil {
+		c.reached(stepClaimed)
 	}
 	return lock, err
 }
@@ -107,21 +154,27 @@ func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
 	return err
 }
 
+// launchProcess writes thread.json and starts the process. Once that runs the
+// thread is the process's own: a pid that cannot be recorded is no failure of
+// the start, since the process records it too when it claims its row.
 func (c *Controller) launchProcess(ctx context.Context, meta thread.Meta, lock *process.Lock) error {
 	dir := c.folder(meta.ThreadID)
 	if err := dir.WriteMeta(meta, c.Key); err != nil {
 		return fmt.Errorf("write thread.json: %w", err)
 	}
+	c.reached(stepDescribed)
 	started, err := c.Launcher.Launch(meta.ThreadID, dir, lock)
 	if err != nil {
 		return err
 	}
-	c.remember(meta.ThreadID, started)
+	c.reached(stepLaunched)
+	c.children.watch(meta.ThreadID, started)
 	err = c.Store.SetProcess(ctx, meta.ThreadID, started.PID(), c.Host)
-	if errors.Is(err, thread.ErrSettled) {
-		return nil // it was quick: claimed, run and settled before we came to say its pid
+	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
+		c.Log.Warn().Err(err).Str("thread_id", string(meta.ThreadID)).Msg("could not record a thread's process")
 	}
-	return err
+	c.reached(stepRecorded)
+	return nil
 }
 
 // abandon ends a thread whose start failed and returns the failure as the
@@ -166,14 +219,18 @@ func (c *Controller) started(ctx context.Context, rec thread.Record, existing bo
 	}
 	s := Started{
 		ThreadID: now.ThreadID, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
-		PID: now.PID, Existing: existing,
+		Existing: existing,
 	}
 	if meta, err := c.folder(now.ThreadID).ReadMeta(c.Key); err == nil {
 		s.Warnings = meta.Warnings
 	}
 	s.apply(now.Outcome)
-	if !now.Status.Terminal() {
+	switch {
+	case !now.Status.Terminal():
+		s.PID = now.PID
 		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
+	case existing && !s.Success:
+		s.Next = "request_key names this thread for good: use another key to start anew"
 	}
 	return s, nil
 }

@@ -2,11 +2,9 @@ package control
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -38,12 +36,8 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	dir := c.folder(rec.ThreadID)
-	meta, err := dir.ReadMeta(c.Key)
-	switch {
-	case err == nil:
-		s.Limits = &meta.Limits
-	case !errors.Is(err, folder.ErrNoMeta):
-		return Status{}, fault(err)
+	if meta, err := dir.ReadMeta(c.Key); err == nil {
+		s.Limits = &meta.Limits // what cannot be trusted is not shown, and hides nothing else
 	}
 	if last, text, err := transcript.Last(dir.Transcript()); err == nil {
 		s.LastEvent, s.LastText = string(last), text
@@ -85,8 +79,10 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
 	for _, rec := range rows {
-		if rec, err = c.sweeper.Examine(ctx, rec); err != nil {
-			return List{}, fault(err)
+		if now, err := c.sweeper.Examine(ctx, rec); err == nil {
+			rec = now
+		} else {
+			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
 		}
 		if len(req.States) > 0 && !slices.Contains(req.States, rec.Status) {
 			continue
@@ -118,32 +114,4 @@ func stateNames() string {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
-}
-
-// Aggregate gathers the results of threads and sums what they used.
-func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error) {
-	if len(ids) == 0 {
-		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
-	}
-	rows, err := c.lookAll(ctx, ids)
-	if err != nil {
-		return Aggregate{}, fault(err)
-	}
-	a := Aggregate{
-		Success: true, Results: map[thread.ID]Result{},
-		Totals: Totals{Threads: len(rows), ByStatus: map[thread.State]int{}},
-	}
-	for id, rec := range rows {
-		a.Results[id] = result(id, rec)
-		a.Success = a.Success && rec.Status == thread.Completed
-		a.Totals.ByStatus[rec.Status]++
-		a.Totals.Cost = a.Totals.Cost.Add(rec.Cost)
-		tree, err := c.Store.Tree(ctx, rec.ThreadID)
-		if err != nil && !errors.Is(err, store.ErrNoBudget) {
-			return Aggregate{}, fault(err)
-		}
-		a.Totals.TreeSpend += tree.Actual
-	}
-	fitResults(a.Results)
-	return a, nil
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,10 +10,12 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// How a thread came to its end, in receipts.
+// How a thread came to its end, in receipts, beside what [process.StopGroup]
+// says.
 const (
 	howEnded      = "already_ended"
 	howNotStarted = "not_started"
@@ -21,9 +24,21 @@ const (
 // killGrace is the time between SIGTERM and SIGKILL of kill_thread.
 const killGrace = 3 * time.Second
 
-// launchGrace bounds the wait for the process of a thread that is just being
-// started; it ends by itself as soon as it finds the cancel on record.
-const launchGrace = 10 * time.Second
+// Patience of a cancel when the settings that name it cannot be read: a thread
+// can be stopped whatever its project's files look like.
+const (
+	defaultSoft = 5 * time.Second
+	defaultTerm = 3 * time.Second
+)
+
+// Bounds of the waits for others, who are about to do what is waited for: the
+// spawner of a thread that is just being started, and whoever is settling one
+// that is dead. Both end by themselves as soon as they find the cancel on
+// record, or leave the lock free when they die.
+const (
+	othersGrace = 10 * time.Second
+	othersPoll  = 50 * time.Millisecond // a lock that becomes free makes no event
+)
 
 // Cancel stops a thread and everything below it. The intent is recorded first,
 // so that it holds even when this process dies on the way; then every process
@@ -31,18 +46,26 @@ const launchGrace = 10 * time.Second
 // are terminated and killed, children before parents. It can be repeated and
 // run concurrently.
 func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
-	agent, _, err := c.Config.Agent()
-	if err != nil {
-		return Stopped{}, fault(err)
-	}
-	return c.stop(ctx, id, process.Ladder{
-		Soft: seconds(agent.Threads.SoftStopSeconds), Term: seconds(agent.Threads.TermSeconds),
-	})
+	ladder, _ := c.stopSettings()
+	return c.stop(ctx, id, ladder)
 }
 
 // Kill is Cancel without the soft stop: SIGTERM, three seconds, SIGKILL.
 func (c *Controller) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
 	return c.stop(ctx, id, process.Ladder{Term: killGrace})
+}
+
+// stopSettings reads how patiently a thread is stopped, and whether what a dead
+// one leaves running is stopped too.
+func (c *Controller) stopSettings() (l process.Ladder, keepOrphans bool) {
+	agent, _, err := c.Config.Agent()
+	if err != nil {
+		c.Log.Warn().Err(err).Msg("settings about stopping threads cannot be read; the defaults hold")
+		return process.Ladder{Soft: defaultSoft, Term: defaultTerm}, false
+	}
+	s := agent.Threads
+	return process.Ladder{Soft: seconds(s.SoftStopSeconds), Term: seconds(s.TermSeconds)},
+		s.Orphans == config.OrphansKeep
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -52,127 +75,141 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladd
 	if err != nil {
 		return Stopped{}, fault(err)
 	}
-	below, err := c.Store.Descendants(ctx, rec.ThreadID)
-	if err != nil {
-		return Stopped{}, fault(err)
-	}
-	stopped := Stopped{Success: true, ThreadID: rec.ThreadID}
-	for _, r := range append([]thread.Record{rec}, below...) {
-		if r.Status.Terminal() {
-			stopped.Receipts = append(stopped.Receipts, receipt(r, howEnded))
-		}
-	}
 	// The caller going away does not take back the intent.
-	receipts, err := c.stopTree(context.WithoutCancel(ctx), rec.ThreadID, ladder)
+	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{rec.ThreadID}, ladder)
 	if err != nil {
 		return Stopped{}, fault(err)
 	}
-	stopped.Receipts = append(stopped.Receipts, receipts...)
-	for _, r := range stopped.Receipts {
+	stopped := Stopped{Success: true, ThreadID: rec.ThreadID, Receipts: receipts}
+	for _, r := range receipts {
 		stopped.Success = stopped.Success && r.Status.Terminal()
 	}
 	return stopped, nil
 }
 
-// stopTree records the intent for a thread and its descendants and stops those
-// that had not ended.
-func (c *Controller) stopTree(ctx context.Context, id thread.ID, ladder process.Ladder) ([]Receipt, error) {
-	rows, err := c.Store.RequestCancel(ctx, id, c.Now())
-	if err != nil {
-		return nil, fmt.Errorf("record the cancel of %s: %w", id, err)
-	}
-	return c.stopRows(ctx, rows, ladder)
-}
-
 // StopOrphans stops what a thread that ends without having completed leaves
 // running below it, unless the project's policy is to keep that.
 func (c *Controller) StopOrphans(ctx context.Context, id thread.ID) error {
-	agent, _, err := c.Config.Agent()
-	if err != nil || agent.Threads.Orphans == "keep" {
-		return err
+	ladder, keep := c.stopSettings()
+	if keep {
+		return nil
 	}
 	below, err := c.Store.Descendants(ctx, id)
 	if err != nil {
 		return err
 	}
-	ladder := process.Ladder{
-		Soft: seconds(agent.Threads.SoftStopSeconds), Term: seconds(agent.Threads.TermSeconds),
-	}
-	for _, child := range below {
-		if child.ParentID != id || child.Status.Terminal() {
-			continue
-		}
-		if _, err := c.stopTree(ctx, child.ThreadID, ladder); err != nil {
-			return err
+	var children []thread.ID
+	for _, rec := range below {
+		if rec.ParentID == id {
+			children = append(children, rec.ThreadID)
 		}
 	}
-	return nil
+	receipts, err := c.stopTrees(ctx, children, ladder)
+	for _, r := range receipts {
+		if r.Error != "" {
+			err = errors.Join(err, fmt.Errorf("stop %s: %s", r.ThreadID, r.Error))
+		}
+	}
+	return err
 }
 
-func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder process.Ladder) ([]Receipt, error) {
+// stopTrees records the intent for threads and everything below them, stops
+// what had not ended, and returns a receipt for each thread, parents first.
+func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder process.Ladder) ([]Receipt, error) {
+	for _, id := range tops {
+		if _, err := c.Store.RequestCancel(ctx, id, c.Now()); err != nil {
+			return nil, fmt.Errorf("record the cancel of %s: %w", id, err)
+		}
+	}
+	// Nothing can be added below them any more: a thread with a cancel on record
+	// may not spawn, and neither may one that has ended.
+	var rows []thread.Record
+	for _, id := range tops {
+		top, err := c.Store.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		below, err := c.Store.Descendants(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(append(rows, top), below...)
+	}
+	return c.stopRows(ctx, rows, ladder), nil
+}
+
+// stopRows stops threads and returns their receipts in the order of rows. A
+// soft stop interrupts all of them first, so that none works on while another
+// takes its time; then each level has the ladder's patience, and the next one
+// its turn when that has ended. A process may so be interrupted twice.
+func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder process.Ladder) []Receipt {
 	levels := lineage.DeepestFirst(rows)
 	if ladder.Soft > 0 {
 		for _, rec := range slices.Concat(levels...) {
-			if rec.PID != 0 && c.alive(rec.ThreadID) {
-				_ = process.Interrupt(rec.PID) // the ladder below deals with one that is gone
+			if !rec.Status.Terminal() && rec.PID != 0 && c.alive(ctx, rec) {
+				_ = process.Interrupt(rec.PID) // one that is gone by now is dealt with below
 			}
 		}
 	}
-	var receipts []Receipt
+	receipts := make(map[thread.ID]*Receipt, len(rows))
 	for _, level := range levels {
-		stopped := make([]Receipt, len(level))
-		errs := make([]error, len(level))
 		var group sync.WaitGroup
-		for i, rec := range level {
-			group.Go(func() { stopped[i], errs[i] = c.stopOne(ctx, rec, ladder) })
+		for _, rec := range level {
+			receipt := new(Receipt)
+			receipts[rec.ThreadID] = receipt
+			group.Go(func() { *receipt = c.stopOne(ctx, rec, ladder) })
 		}
 		group.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return receipts, err
-			}
-		}
-		receipts = append(receipts, stopped...)
 	}
-	return receipts, nil
+	ordered := make([]Receipt, len(rows))
+	for i, rec := range rows {
+		ordered[i] = *receipts[rec.ThreadID]
+	}
+	return ordered
 }
 
 // stopOne ends the process of one thread whose cancel is on record, and
 // settles the thread when it cannot do so itself any more.
-func (c *Controller) stopOne(ctx context.Context, rec thread.Record, ladder process.Ladder) (Receipt, error) {
-	if rec.PID == 0 {
-		return c.stopUnstarted(ctx, rec, ladder)
+func (c *Controller) stopOne(ctx context.Context, rec thread.Record, ladder process.Ladder) Receipt {
+	if rec.Status.Terminal() {
+		return receipt(rec, howEnded, nil)
 	}
-	how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(rec.ThreadID) }, ladder)
-	if err != nil {
-		return Receipt{}, fmt.Errorf("stop the process of %s: %w", rec.ThreadID, err)
+	// One without a process is between its row and its start: the process finds
+	// the cancel when it claims the row.
+	rec, err := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || r.PID != 0 })
+	if err != nil || rec.Status.Terminal() || rec.PID == 0 {
+		return receipt(rec, howNotStarted, err)
 	}
-	after, err := c.examineAgain(ctx, rec.ThreadID)
-	return receipt(after, string(how)), err
+	how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(ctx, rec) }, ladder)
+	after, rowErr := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
+	if how == process.AlreadyGone {
+		how = howEnded
+	}
+	return receipt(after, string(how), errors.Join(err, rowErr))
 }
 
-// stopUnstarted waits for a thread that is between its row and its process:
-// the process finds the cancel when it claims the row, and a spawner that died
-// leaves the lock free.
-func (c *Controller) stopUnstarted(ctx context.Context, rec thread.Record, ladder process.Ladder) (Receipt, error) {
-	waiting, stop := context.WithTimeout(ctx, launchGrace)
+// awaitRow waits until the row of a thread is as wanted, or the others had
+// their time, and returns it as it is then.
+func (c *Controller) awaitRow(ctx context.Context, rec thread.Record, wanted func(thread.Record) bool) (thread.Record, error) {
+	ctx, stop := context.WithTimeout(ctx, othersGrace)
 	defer stop()
-	changes := c.Store.Changes(waiting)
-	poll := time.NewTicker(50 * time.Millisecond) // the lock of a dead spawner makes no event
+	changes := c.Store.Changes(ctx)
+	poll := time.NewTicker(othersPoll)
 	defer poll.Stop()
 	for {
 		now, err := c.examineAgain(ctx, rec.ThreadID)
-		if err != nil || now.Status.Terminal() {
-			return receipt(now, howNotStarted), err
+		if ctx.Err() != nil {
+			return rec, nil
 		}
-		if now.PID != 0 {
-			return c.stopOne(ctx, now, ladder)
+		if err != nil || wanted(now) {
+			return now, err
 		}
+		rec = now
 		select {
 		case <-changes:
 		case <-poll.C:
-		case <-waiting.Done():
-			return receipt(now, howNotStarted), nil
+		case <-ctx.Done():
+			return rec, nil
 		}
 	}
 }
@@ -185,13 +222,31 @@ func (c *Controller) examineAgain(ctx context.Context, id thread.ID) (thread.Rec
 	return c.sweeper.Examine(ctx, rec)
 }
 
-// alive reports whether the thread's process holds its life lock. What cannot
-// be decided counts as gone, so that no stranger is ever signalled.
-func (c *Controller) alive(id thread.ID) bool {
-	held, err := process.Held(c.folder(id).Lock())
-	return err == nil && held
+// settleDead sees to it that a thread whose process has ended is settled, by
+// itself or whoever else has noticed.
+func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
+	_, err := c.awaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
+	if err != nil && ctx.Err() == nil {
+		c.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
+	}
 }
 
-func receipt(rec thread.Record, how string) Receipt {
-	return Receipt{ThreadID: rec.ThreadID, Status: rec.Status, Spend: rec.Cost.Spend, How: how}
+// alive reports whether the thread's process holds its life lock. Who settles
+// a dead thread holds the lock too, and takes the process out of the row. What
+// cannot be decided counts as gone, so that no stranger is ever signalled.
+func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
+	held, err := process.Held(c.folder(rec.ThreadID).Lock())
+	if err != nil || !held {
+		return false
+	}
+	now, err := c.Store.Get(ctx, rec.ThreadID)
+	return err == nil && now.PID == rec.PID
+}
+
+func receipt(rec thread.Record, how string, err error) Receipt {
+	r := Receipt{ThreadID: rec.ThreadID, Status: rec.Status, Spend: rec.Cost.Spend, How: how}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r
 }

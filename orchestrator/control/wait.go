@@ -67,6 +67,9 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 	timeUp := req.Timeout <= 0
 	for {
 		rows, err := c.lookAll(ctx, req.ThreadIDs)
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +130,9 @@ func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.
 	}
 	completed := 0
 	for _, id := range req.ThreadIDs {
+		if _, twice := r.Results[id]; twice {
+			continue
+		}
 		rec := rows[id]
 		r.Results[id] = result(id, rec)
 		if !rec.Status.Terminal() {
@@ -176,6 +182,11 @@ func (c *Controller) progress(rows map[thread.ID]thread.Record) Progress {
 	return p
 }
 
+// nudges are when a wait looks after a process has died, counted from the look
+// before: its lock can be held a moment longer, by a process it was just
+// starting or by the spawner that is handing it over.
+var nudges = [...]time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
+
 // deaths reports the end of processes.
 type deaths struct {
 	ctx     context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
@@ -194,17 +205,27 @@ func (d *deaths) watch(rows map[thread.ID]thread.Record) {
 			continue
 		}
 		d.watched[rec.PID] = true
-		gone := process.Watch(d.ctx, rec.PID)
-		go func() {
-			select {
-			case <-gone:
-			case <-d.ctx.Done():
-				return
-			}
-			select {
-			case d.seen <- struct{}{}:
-			default: // somebody is about to look anyway
-			}
-		}()
+		go d.follow(process.Watch(d.ctx, rec.PID))
+	}
+}
+
+func (d *deaths) follow(gone <-chan struct{}) {
+	select {
+	case <-gone:
+	case <-d.ctx.Done():
+		return
+	}
+	for _, pause := range nudges {
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-d.ctx.Done():
+			timer.Stop()
+			return
+		}
+		select {
+		case d.seen <- struct{}{}:
+		default: // somebody is about to look anyway
+		}
 	}
 }

@@ -3,6 +3,8 @@
 package lineage
 
 import (
+	"slices"
+
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -30,14 +32,20 @@ func Resolve(id thread.ID, get Get) (thread.Record, error) {
 
 // IsBelow reports whether descendant is a child of ancestor at any depth.
 func IsBelow(descendant, ancestor thread.ID, get Get) (bool, error) {
+	return IsBelowAny(descendant, func(id thread.ID) bool { return id == ancestor }, get)
+}
+
+// IsBelowAny reports whether a thread is a child, at any depth, of one that is
+// asked for.
+func IsBelowAny(descendant thread.ID, asked func(thread.ID) bool, get Get) (bool, error) {
 	seen := map[thread.ID]bool{}
-	for id := descendant; id != "" && !seen[id]; {
+	for id := descendant; !seen[id]; {
 		seen[id] = true
 		rec, err := get(id)
-		if err != nil {
+		if err != nil || rec.ParentID == "" {
 			return false, err
 		}
-		if rec.ParentID == ancestor {
+		if asked(rec.ParentID) {
 			return true, nil
 		}
 		id = rec.ParentID
@@ -68,8 +76,6 @@ func DeepestFirst(rows []thread.Record) [][]thread.Record {
 		}
 		levels[d] = append(levels[d], r)
 	}
-	for i, j := 0, len(levels)-1; i < j; i, j = i+1, j-1 {
-		levels[i], levels[j] = levels[j], levels[i]
-	}
+	slices.Reverse(levels)
 	return levels
 }

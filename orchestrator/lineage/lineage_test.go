@@ -73,6 +73,25 @@ func TestIsBelow(t *testing.T) {
 	}
 }
 
+func TestIsBelowAny(t *testing.T) {
+	t.Parallel()
+	get := lookup(
+		thread.Record{ThreadID: "root"},
+		thread.Record{ThreadID: "child", ParentID: "root"},
+		thread.Record{ThreadID: "grandchild", ParentID: "child"},
+		thread.Record{ThreadID: "orphan", ParentID: "gone"},
+	)
+	asked := func(id thread.ID) bool { return id == "root" || id == "grandchild" }
+	for id, want := range map[thread.ID]bool{"grandchild": true, "child": true, "root": false} {
+		if got, err := lineage.IsBelowAny(id, asked, get); err != nil || got != want {
+			t.Errorf("IsBelowAny(%s) = %t, %v; want %t", id, got, err, want)
+		}
+	}
+	if _, err := lineage.IsBelowAny("orphan", asked, get); !errors.Is(err, thread.ErrNotFound) {
+		t.Errorf("a missing ancestor: %v", err)
+	}
+}
+
 func TestDeepestFirst(t *testing.T) {
 	t.Parallel()
 	levels := lineage.DeepestFirst([]thread.Record{

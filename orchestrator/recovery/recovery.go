@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -28,9 +26,9 @@ type Sweeper struct {
 	// StopChildren stops the live descendants of a thread that died, by the
 	// policy of the project; nil keeps them running.
 	StopChildren func(ctx context.Context, id thread.ID) error
-	// ExitOf tells how a process ended that this process had started; nil when
-	// nothing is known.
-	ExitOf func(thread.ID) (process.Exit, bool)
+	// ExitOf tells how a process ended that this process had started, waiting for
+	// the end until ctx ends; nil when nothing is known.
+	ExitOf func(ctx context.Context, id thread.ID) (process.Exit, bool)
 }
 
 // Report says what a sweep did.
@@ -39,27 +37,32 @@ type Report struct {
 	Settled []thread.ID
 }
 
-// RunOnce examines every thread that is not terminal.
+// RunOnce examines every thread that is not terminal. One that cannot be
+// settled does not keep it from the others; the error joins all of those.
 func (s *Sweeper) RunOnce(ctx context.Context) (Report, error) {
-	var report Report
+	var (
+		report Report
+		failed []error
+	)
 	filter := store.Filter{States: []thread.State{thread.Created, thread.Running}, Limit: store.MaxPage}
 	for {
 		rows, next, err := s.Finisher.Store.List(ctx, filter)
 		if err != nil {
-			return report, fmt.Errorf("list threads: %w", err)
+			return report, errors.Join(append(failed, fmt.Errorf("list threads: %w", err))...)
 		}
 		for _, rec := range rows {
 			report.Looked++
 			after, err := s.Examine(ctx, rec)
 			if err != nil {
-				return report, err
+				failed = append(failed, err)
+				continue
 			}
 			if after.Status.Terminal() {
 				report.Settled = append(report.Settled, rec.ThreadID)
 			}
 		}
 		if next == "" {
-			return report, nil
+			return report, errors.Join(failed...)
 		}
 		filter.Cursor = next
 	}
@@ -101,88 +104,72 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (
 	if err != nil || rec.Status.Terminal() {
 		return rec, err
 	}
-	outcome, cost, err := s.outcomeOf(rec, dir)
-	if err != nil {
+	// The number of the dead process may be a stranger's by now, and the lock is
+	// held again: whoever stops threads must not take the two for a process.
+	if err := s.Finisher.Store.SetProcess(ctx, id, 0, rec.Host); err != nil {
 		return rec, err
 	}
-	if s.StopChildren != nil {
-		if err := s.StopChildren(ctx, id); err != nil {
-			return rec, fmt.Errorf("stop the children of %s: %w", id, err)
-		}
-	}
-	s.Log.Info().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
-		Msg("settled a thread whose process is gone")
-
 	w, err := s.Finisher.OpenTranscript(id)
 	if err != nil {
 		return rec, err
 	}
 	defer func() { _ = w.Close() }()
-	return s.Finisher.Finish(ctx, id, w, outcome, cost)
+	outcome, cost, err := s.outcomeOf(ctx, rec, dir)
+	if err != nil {
+		return rec, err
+	}
+	// Children of a thread that had completed go on, as they do when it settles
+	// itself. What cannot be stopped must not keep this thread open for ever.
+	if s.StopChildren != nil && outcome.State != thread.Completed {
+		if err := s.StopChildren(ctx, id); err != nil {
+			s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the children of a dead thread")
+		}
+	}
+	s.Log.Info().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
+		Msg("settled a thread whose process is gone")
+	after, err := s.Finisher.Finish(ctx, id, w, outcome, cost)
+	if err != nil && after.Status.Terminal() {
+		// The thread has ended for everybody; a damaged thread.json changes nothing
+		// about that.
+		s.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not finish the files of a dead thread")
+		return after, nil
+	}
+	return after, err
 }
 
 // outcomeOf decides how a dead thread ended: as it had decided itself, when
 // that much had reached the transcript; else cancelled, when somebody had
 // asked for that; else in error.
-func (s *Sweeper) outcomeOf(rec thread.Record, dir folder.Folder) (thread.Outcome, thread.Cost, error) {
+func (s *Sweeper) outcomeOf(
+	ctx context.Context, rec thread.Record, dir folder.Folder,
+) (thread.Outcome, thread.Cost, error) {
 	decided, cost, err := transcript.LastOutcome(dir.Transcript())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		return thread.Outcome{}, rec.Cost, fmt.Errorf("read the transcript of %s: %w", rec.ThreadID, err)
 	}
-	if decided != nil && cost != nil {
+	if decided != nil {
 		return *decided, *cost, nil
 	}
-	problem := &thread.Problem{Code: "process_died", Message: thread.ErrDied.Error(), Doing: doing(rec)}
-	if why := lastWords(dir.Log()); why != "" {
-		problem.Message += ": " + why
+	spent, err := s.spent(ctx, rec)
+	if err != nil {
+		return thread.Outcome{}, rec.Cost, err
 	}
-	if s.ExitOf != nil {
-		if exit, known := s.ExitOf(rec.ThreadID); known {
-			problem.Signal = exit.Signal
-			problem.Message += describeExit(exit)
-		}
-	}
+	problem := s.autopsy(ctx, rec, dir)
 	if !rec.CancelRequestedAt.IsZero() {
 		problem.Code, problem.Message = "cancelled", "cancelled; the process had to be ended"
-		return thread.Outcome{State: thread.Cancelled, Error: problem}, rec.Cost, nil
+		return thread.Outcome{State: thread.Cancelled, Error: problem}, spent, nil
 	}
-	return thread.Outcome{State: thread.Error, Error: problem}, rec.Cost, nil
+	return thread.Outcome{State: thread.Error, Error: problem}, spent, nil
 }
 
-func describeExit(exit process.Exit) string {
-	if exit.Signal != "" {
-		return " (ended by " + exit.Signal + ")"
+// spent is what the thread had recorded. Each turn reaches the ledger first, so
+// a death in between leaves the row behind.
+func (s *Sweeper) spent(ctx context.Context, rec thread.Record) (thread.Cost, error) {
+	cost := rec.Cost
+	budget, err := s.Finisher.Store.Budget(ctx, rec.ThreadID)
+	if err != nil && !errors.Is(err, store.ErrNoBudget) {
+		return cost, err
 	}
-	return fmt.Sprintf(" (exit code %d)", exit.Code)
-}
-
-func doing(rec thread.Record) string {
-	if rec.Status == thread.Created {
-		return "starting; it had not claimed its row"
-	}
-	return fmt.Sprintf("turn %d", rec.Cost.Turns+1)
-}
-
-// lastWords is the last line of a dead process's log that says why it ended:
-// what the Go runtime prints for a panic or a fatal error.
-func lastWords(path string) string {
-	const tail = 16 << 10
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	buf := make([]byte, min(info.Size(), tail))
-	n, _ := f.ReadAt(buf, max(0, info.Size()-tail))
-	for line := range strings.Lines(string(buf[:n])) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return line
-		}
-	}
-	return ""
+	cost.Spend = max(cost.Spend, budget.Own)
+	return cost, nil
 }

@@ -15,7 +15,7 @@ import (
 // The spawner takes the lock before the thread's row becomes visible and hands
 // it over here, so that at no moment the lock of a live thread is free: a
 // thread whose lock is free is dead, without any grace period.
-const LockFD = 3
+const LockFD = process.LockFD
 
 // Launcher starts thread processes of one project.
 type Launcher struct {

@@ -30,14 +30,18 @@ const (
 	StepLedger     Step = "finish.ledger"     // spend is reported, cascaded and released
 	StepRegistry   Step = "finish.registry"   // the row is terminal; waiters wake
 	StepMeta       Step = "finish.meta"       // thread.json says so
+	StepKnowledge  Step = "finish.knowledge"  // the rendering can be found by search
 )
 
 // Finisher applies outcomes.
 type Finisher struct {
 	Store    store.Store
 	StateDir string
-	Key      *sign.Key // nil: files are not signed
-	Now      func() time.Time
+	// KnowledgeDir is the project's knowledge folder, which gets a rendering of
+	// every thread; empty: none is made.
+	KnowledgeDir string
+	Key          *sign.Key // nil: files are not signed
+	Now          func() time.Time
 	// Reached is told after each step; nil outside tests.
 	Reached func(Step)
 }
@@ -57,11 +61,15 @@ func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
 }
 
 // Finish applies an outcome to a thread whose life lock the caller holds and
-// returns the row after it. A thread that is already terminal keeps its
-// outcome; what a crash left undone after that is done now.
+// returns the row after it. An outcome that is in the transcript already goes
+// before o, and a thread that is already terminal keeps its outcome; what a
+// crash left undone after that is done now.
 func (f *Finisher) Finish(
 	ctx context.Context, id thread.ID, w *transcript.Writer, o thread.Outcome, cost thread.Cost,
 ) (thread.Record, error) {
+	if decided := w.Decided(); decided != nil {
+		o, cost = decided.Outcome, decided.Cost
+	}
 	head, err := w.Finish(o, cost)
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
@@ -83,6 +91,11 @@ func (f *Finisher) Finish(
 		return rec, fmt.Errorf("write thread.json of %s: %w", id, err)
 	}
 	f.reached(StepMeta)
+
+	if err := f.writeRendering(rec); err != nil {
+		return rec, fmt.Errorf("write the rendering of %s: %w", id, err)
+	}
+	f.reached(StepKnowledge)
 	return rec, nil
 }
 

@@ -30,6 +30,11 @@ func StateDir(project string) string {
 	return filepath.Join(project, ".ai", "state", "threads")
 }
 
+// KnowledgeDir is the folder of a project's knowledge items.
+func KnowledgeDir(project string) string {
+	return filepath.Join(project, ".ai", "knowledge")
+}
+
 // Folder is the path of one thread's folder.
 type Folder string
 

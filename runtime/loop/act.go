@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,17 +12,24 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// cutOff asks a model to go on whose answer hit the output limit, which is no
-// sign of being done.
-const cutOff = "Your answer was cut off by the output limit. Continue exactly where it stopped, or act with a tool call."
+// What a model is told whose answer cannot stand as it is.
+const (
+	// cutOff: reaching the output limit is no sign of being done.
+	cutOff = "Your answer was cut off by the output limit. Continue exactly where it stopped, or act with a tool call."
+	empty  = "Your answer was empty. Act with a tool call, or give the result as text."
+)
+
+// errRefused is the end of a thread whose model declines the task.
+var errRefused = errors.New("the model refused")
 
 // act does what an answer asks for. It returns how the thread ended, or nil
 // when there is another turn.
 func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopRefusal {
-		return &ended{err: fmt.Errorf("the model refused: %s", textOf(a)), doing: r.doing()}, nil
+		return nil, fmt.Errorf("%w: %s", errRefused, strings.TrimSpace(textOf(a)))
 	}
 	var calls []llm.Block
 	for _, b := range a.Blocks {
@@ -32,77 +40,122 @@ func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	if len(calls) == 0 {
 		return r.finishOrNudge(a)
 	}
-	results, done := r.runCalls(ctx, calls)
-	if ctx.Err() != nil {
+	r.partial = ""
+	results, done := r.runCalls(ctx, calls, lastCallCut(a))
+	switch {
+	case done != nil:
+		return done, nil
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	if done == nil {
-		r.talk.add(llm.Message{Role: llm.User, Blocks: results})
+	r.talk.add(llm.Message{Role: llm.User, Blocks: results})
+	return nil, nil
+}
+
+// finishOrNudge decides about an answer without tool calls. One that was cut
+// off is continued, as long as the limits allow. Else the thread is complete,
+// unless nothing was done yet although there are tools, or declared outputs or
+// any text are missing, and the model has not been reminded often enough.
+func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
+	if a.StopReason == llm.StopMaxTokens {
+		r.partial += textOf(a)
+		return nil, r.say(cutOff)
+	}
+	text := strings.TrimSpace(r.partial + textOf(a))
+	r.partial = ""
+	outputs := r.task.doc.Outputs
+	idle := r.cost.Turns == 1 && len(r.offer.tools) > 0
+	lacking := ""
+	switch {
+	case len(outputs) > 0:
+		lacking = "the model ended without returning the declared outputs"
+	case text == "":
+		lacking = "the model ended without an answer"
+	}
+	if r.nudges < prompt.MaxNudges && (lacking != "" || idle) {
+		r.nudges++
+		if text == "" && len(outputs) == 0 {
+			return nil, r.say(empty)
+		}
+		return nil, r.say(prompt.Nudge(r.nudges, outputs))
+	}
+	done := &ended{result: text}
+	if lacking != "" {
+		done.warnings = []string{lacking}
 	}
 	return done, nil
 }
 
-// finishOrNudge decides about an answer without tool calls: the thread is
-// complete, unless the answer was cut off, nothing was done yet although there
-// are tools, or declared outputs are missing.
-func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
-	text := textOf(a)
-	idle := r.cost.Turns == 1 && len(r.offer.tools) > 0
-	if r.nudges >= prompt.MaxNudges || a.StopReason != llm.StopMaxTokens && len(r.task.doc.Outputs) == 0 && !idle && text != "" {
-		return &ended{result: text}, nil
-	}
-	r.nudges++
-	if a.StopReason == llm.StopMaxTokens {
-		return nil, r.say(cutOff)
-	}
-	return nil, r.say(prompt.Nudge(r.nudges, r.task.doc.Outputs))
+// lastCallCut reports whether the output limit ended an answer within its last
+// tool call. Its arguments may look whole all the same: none yet is an empty
+// object.
+func lastCallCut(a llm.Response) bool {
+	return a.StopReason == llm.StopMaxTokens && len(a.Blocks) > 0 && a.Blocks[len(a.Blocks)-1].Type == llm.ToolUseBlock
 }
 
 // runCalls runs the tool calls of one turn at the same time, as many as the
 // project allows, and returns their results in the order of the calls. A
-// directive_return is looked at when the others have ended.
-func (r *run) runCalls(ctx context.Context, calls []llm.Block) ([]llm.Block, *ended) {
+// directive_return is looked at when the others have ended; a last call that
+// was cut off is not run. When ctx ends the results are of no use.
+func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]llm.Block, *ended) {
 	results := make([]llm.Block, len(calls))
 	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
 	var group sync.WaitGroup
 	var returns []int
-	for i, call := range calls {
-		if r.isReturn(call) {
+	for i, c := range calls {
+		switch {
+		case lastCut && i == len(calls)-1:
+			results[i] = r.onRecord(c, func() (string, bool) { return encode(cutCall(c).Body()), true })
+		case r.isReturn(c):
 			returns = append(returns, i)
-			continue
+		default:
+			group.Go(func() {
+				select {
+				case gate <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				defer func() { <-gate }()
+				results[i] = r.onRecord(c, func() (string, bool) { return r.dispatch(ctx, c) })
+			})
 		}
-		group.Go(func() {
-			gate <- struct{}{}
-			defer func() { <-gate }()
-			results[i] = r.runCall(ctx, call)
-		})
 	}
 	group.Wait()
+	if ctx.Err() != nil {
+		return nil, nil
+	}
 	var done *ended
 	for _, i := range returns {
-		result := r.directiveReturn(calls[i], done == nil)
-		results[i] = result.block
-		if result.ended != nil {
-			done = result.ended
-		}
+		results[i] = r.onRecord(calls[i], func() (string, bool) {
+			text, accepted := r.directiveReturn(calls[i], done != nil)
+			if accepted != nil {
+				done = accepted
+			}
+			return text, accepted == nil
+		})
 	}
 	return results, done
 }
 
-// runCall runs one call and puts it on record. A failing or denied call is an
-// error result for the model, never the end of the thread.
-func (r *run) runCall(ctx context.Context, call llm.Block) llm.Block {
+// onRecord makes a call, puts it on record and returns its result for the
+// model. A failing or denied call is an error result, never the end of the
+// thread.
+func (r *run) onRecord(c llm.Block, do func() (text string, failed bool)) llm.Block {
 	began := r.Now()
 	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
-		Turn: r.cost.Turns, CallID: call.ToolCallID, Tool: call.ToolName, Input: transcript.Input(call.Input),
+		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Input: transcript.Input(c.Input),
 	})
-	text, failed := r.dispatch(ctx, call)
-	text = r.keep(text)
+	text, failed := do()
 	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
-		Turn: r.cost.Turns, CallID: call.ToolCallID, Tool: call.ToolName, Text: text, IsError: failed,
+		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Text: text, IsError: failed,
 		DurationMS: r.Now().Sub(began).Milliseconds(),
 	})
-	return llm.Block{Type: llm.ToolResultBlock, ToolCallID: call.ToolCallID, Text: text, IsError: failed}
+	return llm.Block{Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: text, IsError: failed}
+}
+
+func cutCall(c llm.Block) *tool.Fault {
+	return tool.Faultf(tool.CodeBadArguments, "the call of %s was cut off by the output limit and has not been run", c.ToolName).
+		WithHint("call it again with shorter arguments, in several calls if need be")
 }
 
 // record appends an event. The writer remembers a failure, and the checkpoint
@@ -113,8 +166,8 @@ func (r *run) record(t thread.EventType, payload any) {
 	}
 }
 
-func (r *run) isReturn(call llm.Block) bool {
-	entry, known := r.offer.palette.Get(call.ToolName)
+func (r *run) isReturn(c llm.Block) bool {
+	entry, known := r.offer.palette.Get(c.ToolName)
 	return known && entry.Kind == palette.KindReturn
 }
 
@@ -126,5 +179,5 @@ func textOf(a llm.Response) string {
 			parts = append(parts, b.Text)
 		}
 	}
-	return strings.TrimSpace(strings.Join(parts, "\n"))
+	return strings.Join(parts, "\n")
 }

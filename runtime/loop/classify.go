@@ -30,10 +30,12 @@ type class struct {
 
 // classify sorts a failed call by status, type and words. Status codes are
 // those of the Anthropic and OpenAI references; 529 is Anthropic's "overloaded".
+// Without a status there was no answer, or it was cut; with 200 it made no
+// sense. Both may go better the next time.
 func classify(err *llm.APIError) class {
 	words := strings.ToLower(err.Type + " " + err.Code + " " + err.Message)
 	switch {
-	case containsAny(words, "insufficient_quota", "billing", "credit balance"):
+	case err.Status == http.StatusPaymentRequired, containsAny(words, "insufficient_quota", "billing", "credit balance"):
 		return class{category: categoryQuota}
 	case err.Status == http.StatusUnauthorized, err.Status == http.StatusForbidden:
 		return class{category: categoryAuth}
@@ -41,7 +43,7 @@ func classify(err *llm.APIError) class {
 		return class{category: categoryTooLong}
 	case err.Status == http.StatusTooManyRequests, containsAny(words, "rate_limit"):
 		return class{category: categoryRateLimited, retry: true}
-	case err.MidStream, err.Status == 0, err.Status >= http.StatusInternalServerError,
+	case err.Status/100 == 0, err.Status/100 == 2, err.Status >= http.StatusInternalServerError,
 		err.Status == http.StatusRequestTimeout, err.Status == http.StatusConflict:
 		return class{category: categoryTransient, retry: true}
 	default:

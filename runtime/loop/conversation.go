@@ -2,7 +2,12 @@ package loop
 
 import "github.com/rye-mcp/rye-mcp/runtime/llm"
 
-// conversation is the message list with what is known about its size.
+// blockMarks is more than the tokens that a provider, or [inText], puts around
+// a block for its role and kind.
+const blockMarks = 64
+
+// conversation is the message list with what is known about its size. The list
+// is always the one that transcript.Messages rebuilds.
 type conversation struct {
 	messages []llm.Message
 	// known is what the provider counted for the last call and its answer; it is
@@ -13,16 +18,31 @@ type conversation struct {
 
 func (c *conversation) add(m llm.Message) {
 	c.messages = append(c.messages, m)
-	for _, b := range m.Blocks {
-		c.newBytes += int64(len(b.Text) + len(b.Input) + len(b.ToolName) + len(b.Signature))
-	}
+	c.newBytes += sizeOf(m)
 }
 
 // reported takes over what the provider counted; everything said until now is
 // in it.
 func (c *conversation) reported(u llm.Usage) {
-	if !u.Reported {
-		return
+	if u.Reported {
+		c.known, c.newBytes = u.ContextTokens(), 0
 	}
-	c.known, c.newBytes = u.ContextTokens(), 0
+}
+
+// recount forgets what the provider counted, for another model counts in other
+// tokens.
+func (c *conversation) recount() {
+	c.known, c.newBytes = 0, 0
+	for _, m := range c.messages {
+		c.newBytes += sizeOf(m)
+	}
+}
+
+// sizeOf is the size of a message in bytes, which it does not exceed in tokens.
+func sizeOf(m llm.Message) int64 {
+	var n int64
+	for _, b := range m.Blocks {
+		n += int64(blockMarks + len(b.Text) + len(b.Input) + len(b.ToolName) + len(b.ToolCallID) + len(b.Signature))
+	}
+	return n
 }

@@ -7,60 +7,84 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // ended is how the work came to its end, before it is judged.
 type ended struct {
-	err     error          // nil: it ended well
-	doing   string         // what the thread was doing
-	result  string         // final text
-	outputs map[string]any // of directive_return
-	data    json.RawMessage
-	blocked string // error_detail of a directive_return with status error
+	err      error          // nil: it ended well
+	doing    string         // what the thread was doing
+	result   string         // final text
+	outputs  map[string]any // of directive_return
+	data     json.RawMessage
+	blocked  string // error_detail of a directive_return with status error
+	warnings []string
+}
+
+// outcome judges the end of the work. A limit that ended it is put on record
+// first, whether it was found between turns or interrupted one.
+func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
+	// An interrupted call reports its own failure; why it was interrupted is the
+	// cause.
+	if e.err != nil && ctx.Err() != nil {
+		e.err = context.Cause(ctx)
+	}
+	var over *thread.LimitError
+	if errors.As(e.err, &over) {
+		r.record(thread.EventLimitExceeded, transcript.LimitExceeded{Code: over.Code, Value: over.Value, Max: over.Max})
+	}
+	return decide(e)
 }
 
 // decide turns the end of the work into the thread's outcome. It is the only
 // place that does.
-func decide(ctx context.Context, e ended) thread.Outcome {
-	o := thread.Outcome{State: thread.Completed, Result: e.result, Outputs: e.outputs, Data: e.data}
+func decide(e ended) thread.Outcome {
+	o := thread.Outcome{
+		State: thread.Completed, Result: e.result, Outputs: e.outputs, Data: e.data, Warnings: e.warnings,
+	}
 	if e.blocked != "" {
 		o.State = thread.Error
-		o.Error = &thread.Problem{Code: "returned_error", Message: e.blocked}
+		o.Error = &thread.Problem{Code: "returned_error", Message: e.blocked, Doing: e.doing}
 	}
 	if e.err == nil {
 		return o
 	}
-	err := e.err
-	// An interrupted call reports its own failure; why it was interrupted is the
-	// cause.
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+	o.State, o.Error = thread.Error, &thread.Problem{Code: codeOf(e.err), Message: e.err.Error(), Doing: e.doing}
+	var signal *thread.SignalError
+	if errors.As(e.err, &signal) {
+		o.Error.Signal = signal.Signal
 	}
-	o.State, o.Error = thread.Error, &thread.Problem{Message: err.Error(), Doing: e.doing}
-	var (
-		over   *thread.LimitError
-		signal *thread.SignalError
-		api    *llm.APIError
-		full   *limit.ContextFullError
-		fault  *tool.Fault
-	)
-	switch {
-	case errors.As(err, &full):
-		o.Error.Code = "context_full"
-	case errors.As(err, &over):
-		o.Error.Code = over.Code
-	case errors.As(err, &signal):
-		o.State, o.Error.Code, o.Error.Signal = thread.Cancelled, "cancelled", signal.Signal
-	case errors.Is(err, thread.ErrCancelled):
-		o.State, o.Error.Code = thread.Cancelled, "cancelled"
-	case errors.As(err, &api):
-		o.Error.Code = "provider_" + string(classify(api).category)
-	case errors.As(err, &fault):
-		o.Error.Code = string(fault.Code)
-	default:
-		o.Error.Code = string(tool.CodeInternal)
+	if errors.Is(e.err, thread.ErrCancelled) || errors.Is(e.err, context.Canceled) {
+		o.State = thread.Cancelled
 	}
 	return o
+}
+
+// codeOf is the stable code of what ended a thread.
+func codeOf(err error) string {
+	var (
+		over       *thread.LimitError
+		api        *llm.APIError
+		full       *limit.ContextFullError
+		noProvider *provider.NoProviderError
+		noModel    *provider.UnknownModelError
+	)
+	switch {
+	case errors.As(err, &over):
+		return over.Code
+	case errors.As(err, &full):
+		return "context_full"
+	case errors.Is(err, errRefused):
+		return "model_refused"
+	case errors.As(err, &api):
+		return "provider_" + string(classify(api).category)
+	case errors.As(err, &noProvider), errors.As(err, &noModel):
+		return string(tool.CodeNoProvider)
+	default:
+		return string(action.Fault(err).Code)
+	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // model is the model that is asked, with the client that reaches it.
@@ -13,17 +15,14 @@ type model struct {
 	choice   provider.Choice
 	client   llm.Client
 	close    func() error
-	fallback bool // the directive's second choice has taken over
+	toolText string // instructions for a model that calls tools in text; empty: natively
+	fallback bool   // the directive's second choice has been turned to
 }
 
-// openModel chooses a model and opens its client in place of the one before.
-func (r *run) openModel(ctx context.Context, want provider.Want) error {
-	choice, err := r.Providers.Choose(ctx, want)
-	if err != nil {
-		return err
-	}
+// openModel opens the client of a choice in place of the one before.
+func (r *run) openModel(ctx context.Context, choice provider.Choice) error {
 	if !choice.Model.Priced && !choice.Local && !choice.AllowUnpriced {
-		return fmt.Errorf("model %s has no price, so no spend limit can be kept", choice.Ref())
+		return tool.Faultf(tool.CodeUnpriced, "model %s has no price, so no spend limit can be kept", choice.Ref())
 	}
 	client, closeClient, err := r.Providers.Open(ctx, choice)
 	if err != nil {
@@ -31,6 +30,9 @@ func (r *run) openModel(ctx context.Context, want provider.Want) error {
 	}
 	r.closeModel()
 	r.model = model{choice: choice, client: client, close: closeClient, fallback: r.model.fallback}
+	if choice.ToolUse == config.ToolUseText {
+		r.model.toolText = toolInstructions(r.offer.tools)
+	}
 	return nil
 }
 
@@ -47,15 +49,22 @@ func (r *run) closeModel() {
 // fallBack turns to the directive's second choice, once, when the first has
 // failed for good. It reports whether there is one that may be used.
 func (r *run) fallBack(ctx context.Context) bool {
-	second := r.task.doc.Model.Fallback
-	if second == "" || r.model.fallback {
+	if r.model.fallback {
 		return false
 	}
 	r.model.fallback = true
-	if err := r.openModel(ctx, provider.Want{Override: second}); err != nil {
-		r.Log.Warn().Err(err).Str("model", second).Msg("fall back to the second model")
+	choice, named, err := r.Providers.Fallback(ctx, provider.Want{Fallback: r.task.doc.Model.Fallback})
+	if err == nil && !named {
+		return false
+	}
+	if err == nil {
+		err = r.openModel(ctx, choice)
+	}
+	if err != nil {
+		r.Log.Warn().Err(err).Msg("fall back to the second model")
 		return false
 	}
 	r.failing = 0
+	r.talk.recount()
 	return true
 }

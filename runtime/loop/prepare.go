@@ -42,7 +42,11 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.openModel(ctx, provider.Want{Override: r.meta.Model})
+	choice, err := r.Providers.Choose(ctx, provider.Want{Override: r.meta.Model})
+	if err != nil {
+		return err
+	}
+	return r.openModel(ctx, choice)
 }
 
 // loadTask reads the directive and refuses one that is not what the spawner

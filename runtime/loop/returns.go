@@ -1,9 +1,12 @@
 package loop
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -20,67 +23,79 @@ const (
 	statusError  = "error"
 )
 
-type returned struct {
-	block llm.Block
-	ended *ended // set when the outputs were accepted
-}
-
 // directiveReturn judges a directive_return: outputs that are missing or
 // mistyped go back to the model, accepted ones end the thread. Of several in
 // one turn the first accepted one counts.
-func (r *run) directiveReturn(call llm.Block, open bool) returned {
-	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
-		Turn: r.cost.Turns, CallID: call.ToolCallID, Tool: call.ToolName, Input: transcript.Input(call.Input),
-	})
-	var result returned
-	var answer any
-	end, err := r.judgeReturn(call)
-	switch {
-	case err != nil:
-		answer = tool.AsFault(err).Body()
-	case !open:
-		answer = tool.Faultf(tool.CodeUnsupported, "the directive has returned already").Body()
-	default:
-		result.ended = end
-		answer = map[string]any{"success": true}
-		r.record(thread.EventDirectiveReturn, transcript.DirectiveReturn{Outputs: end.outputs})
+func (r *run) directiveReturn(c llm.Block, already bool) (text string, accepted *ended) {
+	end, err := r.judgeReturn(c)
+	if err == nil && already {
+		err = tool.Faultf(tool.CodeUnsupported, "the directive has returned already")
 	}
-	result.block = llm.Block{
-		Type: llm.ToolResultBlock, ToolCallID: call.ToolCallID, Text: encode(answer), IsError: result.ended == nil,
+	if err != nil {
+		return encode(tool.AsFault(err).Body()), nil
 	}
-	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
-		Turn: r.cost.Turns, CallID: call.ToolCallID, Tool: call.ToolName,
-		Text: result.block.Text, IsError: result.block.IsError,
-	})
-	return result
+	r.record(thread.EventDirectiveReturn, transcript.DirectiveReturn{Outputs: end.outputs})
+	return encode(map[string]any{"success": true}), end
 }
 
-func (r *run) judgeReturn(call llm.Block) (*ended, error) {
-	outputs := map[string]any{}
-	if err := json.Unmarshal(call.Input, &outputs); err != nil {
-		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not a JSON object: %w", call.ToolName, err)
+func (r *run) judgeReturn(c llm.Block) (*ended, error) {
+	var input tool.Object
+	if len(bytes.TrimSpace(c.Input)) > 0 {
+		if err := json.Unmarshal(c.Input, &input); err != nil {
+			return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not a JSON object: %w", c.ToolName, err)
+		}
 	}
+	outputs, err := input.Map()
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s: %w", c.ToolName, err)
+	}
+	// Models send null for what they leave out.
+	maps.DeleteFunc(outputs, func(_ string, v any) bool { return v == nil })
 	declared := map[string]item.Output{}
 	for _, o := range r.task.doc.Outputs {
 		declared[o.Name] = o
 	}
 	end := &ended{doing: r.doing(), outputs: outputs}
-	status, _ := takeUndeclared(outputs, declared, returnStatus).(string)
-	detail, _ := takeUndeclared(outputs, declared, returnDetail).(string)
-	if status == statusError {
-		end.blocked = detail
-		if end.blocked == "" {
-			end.blocked = "the directive returned an error without saying which"
-		}
-		return end, nil
+	failed, problems := takeStatus(outputs, declared)
+	if failed != "" {
+		end.blocked = failed
+		return end, unstorable(outputs)
 	}
-	if problems := outputProblems(outputs, r.task.doc.Outputs, declared); len(problems) > 0 {
+	problems = append(problems, outputProblems(outputs, r.task.doc.Outputs, declared)...)
+	if len(problems) > 0 {
 		return nil, tool.Faultf(tool.CodeInvalidInputs, "outputs not accepted: %s", strings.Join(problems, "; ")).
 			With("declared_outputs", r.task.doc.Outputs).
-			WithHint("call %s again with every required output", call.ToolName)
+			WithHint("call %s again with every required output", c.ToolName)
 	}
-	end.result = returnText(outputs)
-	return end, nil
+	end.result = encode(outputs)
+	return end, unstorable(outputs)
+}
+
+// unstorable refuses outputs that thread.json cannot hold.
+func unstorable(outputs map[string]any) error {
+	if err := storable(outputs); err != nil {
+		return tool.Faultf(tool.CodeInvalidInputs, "outputs not accepted: %w", err).
+			WithHint("give such a number as a string")
+	}
+	return nil
+}
+
+// takeStatus removes the fields of directive_return itself from the outputs.
+// Failed is set when the directive could not be carried out, and says why.
+func takeStatus(outputs map[string]any, declared map[string]item.Output) (failed string, problems []string) {
+	status := takeUndeclared(outputs, declared, returnStatus)
+	detail, _ := takeUndeclared(outputs, declared, returnDetail).(string)
+	switch status {
+	case nil, "success", "completed":
+		return "", nil
+	case statusError:
+		if detail == "" {
+			detail = "the directive returned an error without saying which"
+		}
+		return detail, nil
+	default:
+		return "", []string{fmt.Sprintf("%s must be success, completed or error", returnStatus)}
+	}
 }
 
 // takeUndeclared removes a field that belongs to directive_return itself,
@@ -107,7 +122,7 @@ func outputProblems(outputs map[string]any, order []item.Output, declared map[st
 			}
 		}
 	}
-	for name := range outputs {
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		if _, known := declared[name]; !known {
 			problems = append(problems, fmt.Sprintf("%s is not declared", name))
 		}
@@ -115,8 +130,8 @@ func outputProblems(outputs map[string]any, order []item.Output, declared map[st
 	return problems
 }
 
-// typeFits checks a value decoded from JSON against a declared type; without
-// one anything fits.
+// typeFits checks a value as [tool.Object] decodes it against a declared type;
+// without one anything fits.
 func typeFits(want string, value any) error {
 	var fits bool
 	switch want {
@@ -126,11 +141,13 @@ func typeFits(want string, value any) error {
 		_, fits = value.(string)
 	case "boolean":
 		_, fits = value.(bool)
-	case "number":
-		_, fits = value.(float64)
 	case "integer":
-		n, isNumber := value.(float64)
-		fits = isNumber && n == float64(int64(n))
+		_, fits = value.(int64)
+	case "number":
+		switch value.(type) {
+		case int64, float64:
+			fits = true
+		}
 	case "array":
 		_, fits = value.([]any)
 	case "object":
@@ -141,7 +158,3 @@ func typeFits(want string, value any) error {
 	}
 	return errors.New("must be of type " + want)
 }
-
-// returnText is the result text of a thread that returned outputs: the outputs
-// as JSON.
-func returnText(outputs map[string]any) string { return encode(outputs) }

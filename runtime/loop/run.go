@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -51,8 +53,8 @@ type Settings struct {
 	Retry           config.Retry
 }
 
-// run is one thread while it runs. Only the goroutine of Run touches it; tool
-// calls get copies of what they need.
+// run is one thread while it runs. Only the goroutine of Run changes it; the
+// tool calls of a turn, which run at the same time, read it.
 type run struct {
 	Deps
 	meta    thread.Meta
@@ -64,26 +66,30 @@ type run struct {
 	offer   offer
 	task    task
 	nudges  int
-	failing int // consecutive failed model calls
+	partial string // text of the answers that the output limit cut off
+	failing int    // consecutive failed model calls
 }
 
 // Run runs the thread of d and applies its outcome. The error is about
 // applying it; how the thread itself ended is in the returned row.
-func Run(ctx context.Context, d Deps) (thread.Record, error) {
-	r := &run{Deps: d, began: d.Now()}
+func Run(ctx context.Context, d Deps) (thread.Record, error) { return newRun(d).toEnd(ctx) }
+
+func newRun(d Deps) *run { return &run{Deps: d, began: d.Now()} }
+
+func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	outcome := r.toOutcome(ctx)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
 	if outcome.State != thread.Completed {
-		if err := d.StopChildren(ctx, d.ID); err != nil {
-			d.Log.Error().Err(err).Msg("stop the children")
+		if err := r.StopChildren(ctx, r.ID); err != nil {
+			r.Log.Error().Err(err).Msg("stop the children")
 		}
 	}
-	rec, err := d.Finisher.Finish(ctx, d.ID, d.Transcript, outcome, r.cost)
+	rec, err := r.Finisher.Finish(ctx, r.ID, r.Transcript, outcome, r.cost)
 	if err != nil {
-		return rec, fmt.Errorf("finish thread %s: %w", d.ID, err)
+		return rec, fmt.Errorf("finish thread %s: %w", r.ID, err)
 	}
-	d.Log.Info().Str("status", string(rec.Status)).Int("turns", rec.Cost.Turns).
+	r.Log.Info().Str("status", string(rec.Status)).Int("turns", rec.Cost.Turns).
 		Str("spend", rec.Cost.Spend.String()).Msg("thread ended")
 	return rec, nil
 }
@@ -94,22 +100,22 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.Log.Error().Interface("panic", v).Bytes("stack", debug.Stack()).Msg("the loop panicked")
-			outcome = decide(ctx, ended{err: fmt.Errorf("bug; the loop panicked: %v", v), doing: r.doing()})
+			outcome = decide(ended{err: fmt.Errorf("bug; the loop panicked: %v", v), doing: r.doing()})
 		}
 	}()
 	if err := r.claim(ctx); err != nil {
-		return decide(ctx, ended{err: err, doing: "claiming its row"})
+		return r.outcome(ctx, ended{err: err, doing: "claiming its row"})
 	}
 	ctx, stop := r.boundDuration(ctx)
 	defer stop()
 	if r.meta.Kind == thread.KindTool {
-		return decide(ctx, r.runTool(ctx))
+		return r.outcome(ctx, r.runTool(ctx))
 	}
 	defer r.closeModel()
 	if err := r.prepare(ctx); err != nil {
-		return decide(ctx, ended{err: err, doing: "preparing its first turn"})
+		return r.outcome(ctx, ended{err: err, doing: "preparing its first turn"})
 	}
-	return decide(ctx, r.turns(ctx))
+	return r.outcome(ctx, r.turns(ctx))
 }
 
 // claim makes this process the runner of the thread: created → running, which
@@ -118,6 +124,9 @@ func (r *run) claim(ctx context.Context) error {
 	meta, err := r.folder().ReadMeta(r.Finisher.Key)
 	if err != nil {
 		return err
+	}
+	if meta.ThreadID != r.ID {
+		return fmt.Errorf("thread.json in the folder of %s is that of %q", r.ID, meta.ThreadID)
 	}
 	r.meta = meta
 	rec, err := r.Store.Apply(ctx, store.Claimed(r.ID, r.PID, r.Host, r.Now()))
@@ -138,9 +147,8 @@ func (r *run) claim(ctx context.Context) error {
 // boundDuration interrupts whatever runs when the time of the thread is up.
 func (r *run) boundDuration(ctx context.Context) (context.Context, context.CancelFunc) {
 	most := r.meta.Limits.DurationSeconds
-	cause := &thread.LimitError{
-		Code: "duration_exceeded", Value: fmt.Sprintf("%.0f", most), Max: fmt.Sprintf("%.0f", most),
-	}
+	text := strconv.FormatFloat(most, 'f', -1, 64)
+	cause := &thread.LimitError{Code: limit.DurationExceeded, Value: text, Max: text}
 	return context.WithTimeoutCause(ctx, time.Duration(most*float64(time.Second)), cause)
 }
 
@@ -154,7 +162,7 @@ func (r *run) turns(ctx context.Context) ended {
 		if err != nil {
 			return ended{err: err, doing: r.doing()}
 		}
-		if err := r.take(ctx, answer); err != nil {
+		if err := r.take(answer); err != nil {
 			return ended{err: err, doing: r.doing()}
 		}
 		done, err := r.act(ctx, answer)

@@ -152,9 +152,13 @@ type Ledger interface {
 	// it makes the call, and what a provider billed beyond that is the truth.
 	Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error
 	// Settle ends a thread's budget: adds its actual to the parent's exactly once
-	// and frees its reservation. Children that are still active move up to its
-	// parent with their reservations; those of a root become roots. Repeating it changes nothing; an id without a row
-	// is not an error, since a thread may die before it had a budget.
+	// and frees its reservation. What its active children still hold stays
+	// reserved, at the thread and at its parent; when such a child settles later,
+	// its actual is added to, and its reservation freed at, the settled thread and
+	// every ancestor that counts on it. So when all have ended, the actual of a
+	// root is its whole tree's and nothing is reserved. Repeating it changes
+	// nothing; an id without a row is not an error, since a thread may die before
+	// it had a budget.
 	Settle(ctx context.Context, id thread.ID, at time.Time) error
 	// Budget returns a row, or an error wrapping ErrNoBudget.
 	Budget(ctx context.Context, id thread.ID) (Budget, error)
@@ -167,7 +171,7 @@ type Budget struct {
 	ThreadID  thread.ID
 	ParentID  thread.ID
 	MaxSpend  thread.Micros
-	Reserved  thread.Micros // sum of the reservations of active children
+	Reserved  thread.Micros // held by active children, and by those below settled ones
 	Actual    thread.Micros // own spend and what finished children cascaded
 	Own       thread.Micros
 	Active    bool
@@ -181,7 +185,7 @@ func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Res
 // TreeSpend sums a tree of budgets.
 type TreeSpend struct {
 	Actual   thread.Micros // spent in the whole tree
-	Reserved thread.Micros // held by active children; what they hand on comes out of theirs
+	Reserved thread.Micros // held below the thread; what a child hands on comes out of its own
 	Threads  int
 	Active   int
 }

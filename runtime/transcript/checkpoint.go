@@ -49,20 +49,29 @@ func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHe
 	if err := w.flush(); err != nil {
 		return thread.TranscriptHead{}, err
 	}
-	if !w.ended {
+	if w.end == nil {
 		t, ok := terminalEvent(o.State)
 		if !ok {
 			return thread.TranscriptHead{}, fmt.Errorf("a thread does not finish as %q", o.State)
 		}
-		if err := w.write(t, Ended{Outcome: o, Cost: cost}); err != nil {
+		end := Ended{Outcome: o, Cost: cost}
+		if err := w.write(t, end); err != nil {
 			return thread.TranscriptHead{}, err
 		}
-		w.ended = true
+		w.end = &end
 	}
 	if err := w.checkpoint(cost.Turns); err != nil {
 		return thread.TranscriptHead{}, err
 	}
 	return thread.TranscriptHead{Checkpoints: w.checkpoints, Bytes: w.offset, Hash: w.sum()}, nil
+}
+
+// Decided is how the thread has ended according to its terminal event; nil
+// before there is one.
+func (w *Writer) Decided() *Ended {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end
 }
 
 // terminalEvent is the event that ends a thread in state s.

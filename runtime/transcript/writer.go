@@ -53,9 +53,9 @@ type Writer struct {
 	offset      int64 // bytes written, all of them in hash
 	hash        hash.Hash
 	checkpoints int
-	turn        int  // of the last checkpoint
-	checked     bool // the last line is a checkpoint
-	ended       bool // the terminal event is there
+	turn        int    // of the last checkpoint
+	checked     bool   // the last line is a checkpoint
+	end         *Ended // the terminal event; nil until it is there
 
 	pending struct { // streamed text that is not written yet
 		turn int
@@ -136,8 +136,8 @@ func (w *Writer) replay(r io.Reader) error {
 				w.turn = max(w.turn, c.Turn)
 			}
 		}
-		if _, ok := endOf(e); ok {
-			w.ended = true
+		if end, ok := endOf(e); ok {
+			w.end = &end
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // InlineDirective is a directive for the caller's own model.
@@ -39,10 +40,14 @@ func (a *Actions) inlineDirective(r ExecuteRequest, found *resolve.Found) (any, 
 		plan.Plan.Inputs = values
 		return plan, nil
 	}
+	body := inputs.Interpolate(doc.Body, values, a.Env)
+	if fits(body, maxText) < len(body) {
+		return nil, tool.Faultf(tool.CodeUnsupported, "with its inputs filled in, the text of %s has %d bytes, more than one answer can carry", found.ID, len(body)).
+			WithHint(`Use thread "fork", which has no such bound, or read it a page at a time with rye_fetch.`)
+	}
 	return &InlineDirective{
 		Success: true, Type: item.Directive, ItemID: found.ID, Space: found.Space,
-		YourDirections: directions(doc),
-		Body:           inputs.Interpolate(doc.Body, values, a.Env),
+		YourDirections: directions(doc), Body: body,
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -11,17 +12,19 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// FetchResult is one item as it stands in its file.
+// FetchResult is one item as it stands in its file. A long one comes in pages.
 type FetchResult struct {
-	Success  bool           `json:"success"`
-	ItemType item.Kind      `json:"item_type"`
-	ItemID   string         `json:"item_id"`
-	Space    item.Space     `json:"space"`
-	Path     string         `json:"path"`
-	Content  string         `json:"content" jsonschema:"the file without its signature line"`
-	Metadata map[string]any `json:"metadata"`
-	Shadows  []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
-	Warnings []string       `json:"warnings,omitempty"`
+	Success    bool           `json:"success"`
+	ItemType   item.Kind      `json:"item_type"`
+	ItemID     string         `json:"item_id"`
+	Space      item.Space     `json:"space"`
+	Path       string         `json:"path"`
+	Content    string         `json:"content" jsonschema:"the file without its signature line, from offset on"`
+	TotalBytes int            `json:"total_bytes" jsonschema:"length of the whole content"`
+	NextOffset int            `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
+	Metadata   map[string]any `json:"metadata"`
+	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
+	Warnings   []string       `json:"warnings,omitempty"`
 }
 
 // Fetch reads one item as a *FetchResult, or searches and returns what Search
@@ -52,9 +55,14 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
+	text := string(parse.StripSignature(found.Content))
+	page, next, err := pageOf(text, r.Offset, min(cmp.Or(r.MaxBytes, defaultText), maxText))
+	if err != nil {
+		return nil, err
+	}
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
-		Content: string(parse.StripSignature(found.Content)), Shadows: shadows(found),
+		Content: page, TotalBytes: len(text), NextOffset: next, Shadows: shadows(found),
 	}
 	if result.Metadata, err = metadata(found); err != nil {
 		result.Metadata = map[string]any{}

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -18,7 +19,11 @@ type KnowledgeResult struct {
 	Instructions string         `json:"instructions" jsonschema:"what to do with it"`
 }
 
-const knowledgeInstructions = "This is reference text. Use it for the task at hand; it does not ask for anything itself."
+const (
+	knowledgeInstructions = "This is reference text. Use it for the task at hand; it does not ask for anything itself."
+	// knowledgeIsLong stands before them where the text has no room in an answer.
+	knowledgeIsLong = "This is the beginning of a text of %d bytes; rye_fetch reads all of it, a page at a time. "
+)
 
 func executeKnowledge(r ExecuteRequest, found *resolve.Found) (any, error) {
 	doc, err := found.Knowledge()
@@ -39,11 +44,19 @@ func executeKnowledge(r ExecuteRequest, found *resolve.Found) (any, error) {
 		plan.Plan.Metadata = metadata
 		return plan, nil
 	}
-	metadata["content"] = doc.Body
-	return &KnowledgeResult{
+	page, next, err := pageOf(doc.Body, 0, maxText)
+	if err != nil {
+		return nil, err
+	}
+	metadata["content"] = page
+	result := &KnowledgeResult{
 		Success: true, Type: item.Knowledge, ItemID: found.ID, Space: found.Space,
 		Data: metadata, Instructions: knowledgeInstructions,
-	}, nil
+	}
+	if next > 0 {
+		result.Instructions = fmt.Sprintf(knowledgeIsLong, len(doc.Body)) + knowledgeInstructions
+	}
+	return result, nil
 }
 
 // knowledgeMetadata is what the metadata block says, with name and title as

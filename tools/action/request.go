@@ -32,8 +32,9 @@ type FetchRequest struct {
 	ItemID      string `json:"item_id,omitempty" jsonschema:"id of the item to read; give this or query"`
 	Query       string `json:"query,omitempty" jsonschema:"search instead of reading one item: words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
 	Scope       string `json:"scope,omitempty" jsonschema:"where a query looks: directive, tool, knowledge, or a pattern such as tool.rye.core.*"`
-	Limit       int    `json:"limit,omitempty" minimum:"1" default:"20" jsonschema:"most results of a query, up to 100"`
-	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results of a query to skip"`
+	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results of a query"`
+	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"where to go on: next_offset of the answer before; counts results of a query, and bytes of an item's content"`
+	MaxBytes    int    `json:"max_bytes,omitempty" minimum:"500" maximum:"30000" default:"20000" jsonschema:"most bytes of an item's content in one answer"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }
 
@@ -41,8 +42,8 @@ type FetchRequest struct {
 type SearchRequest struct {
 	Query       string `json:"query" jsonschema:"words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
 	Scope       string `json:"scope,omitempty" jsonschema:"directive, tool, knowledge, or a pattern such as tool.rye.core.*; left out, everything"`
-	Limit       int    `json:"limit,omitempty" minimum:"1" default:"20" jsonschema:"most results, up to 100"`
-	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results to skip"`
+	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results"`
+	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results to skip: next_offset of the answer before"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }
 

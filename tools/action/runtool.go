@@ -59,7 +59,7 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 	begin := a.Now()
 	data, err := builtin.Call(ctx, c.Env, r.Parameters.Raw())
 	if err != nil {
-		return nil, toolFault(found.ID, err)
+		return nil, ToolFault(found.ID, err)
 	}
 	return &ToolResult{
 		Success: true, Type: item.Tool, ItemID: found.ID, Space: found.Space, Data: data, Chain: chain,
@@ -87,8 +87,9 @@ func (a *Actions) builtin(found *resolve.Found) (tool.Tool, error) {
 	return builtin, nil
 }
 
-// toolFault tells a tool's own failure from one of rye-mcp.
-func toolFault(id string, err error) *tool.Fault {
+// ToolFault is [Fault] for an error of a tool's call: what would be a failure of
+// rye-mcp is the tool's own, unless it panicked.
+func ToolFault(id string, err error) *tool.Fault {
 	f := Fault(err)
 	_, panicked := errors.AsType[*tool.PanicError](err)
 	if f.Code != tool.CodeInternal || panicked {

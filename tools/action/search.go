@@ -12,6 +12,7 @@ import (
 type SearchResult struct {
 	Success bool `json:"success"`
 	search.Page
+	NextOffset int `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 }
 
 // Search finds items as a *SearchResult.
@@ -37,7 +38,14 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (any, e
 	if page.Results == nil {
 		page.Results = []search.Hit{}
 	}
-	return &SearchResult{Success: true, Page: page}, nil
+	if page.Results, err = fitHits(page.Results); err != nil {
+		return nil, err
+	}
+	result := &SearchResult{Success: true, Page: page}
+	if end := page.Offset + len(page.Results); len(page.Results) > 0 && end < page.Total {
+		result.NextOffset = end
+	}
+	return result, nil
 }
 
 // permitSearch needs the capabilities that cover the scope: every item type

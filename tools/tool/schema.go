@@ -24,6 +24,7 @@ import (
 //	enum:"all,any"             the values a string, or each string of a list, may have
 //	default:"all"              the value that holds when it is left out: text for a string, JSON for the rest
 //	minimum:"1"                least value of a number
+//	maximum:"100"              greatest value of a number
 //
 // A default is filled in by tools made with [New] where the field belongs to
 // the tool's own input and not to a struct within it.
@@ -115,12 +116,12 @@ func applyTags(tag reflect.StructTag, s *jsonschema.Schema) error {
 			target.Enum = append(target.Enum, v)
 		}
 	}
-	if text, ok := tag.Lookup("minimum"); ok {
-		least, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return fmt.Errorf("minimum tag: %w", err)
-		}
-		s.Minimum = &least
+	var err error
+	if s.Minimum, err = bound(tag, "minimum"); err != nil {
+		return err
+	}
+	if s.Maximum, err = bound(tag, "maximum"); err != nil {
+		return err
 	}
 	if text, ok := tag.Lookup("default"); ok {
 		value, err := defaultValue(s.Type, text)
@@ -130,6 +131,19 @@ func applyTags(tag reflect.StructTag, s *jsonschema.Schema) error {
 		s.Default = value
 	}
 	return nil
+}
+
+// bound is the number in a tag; nil without the tag.
+func bound(tag reflect.StructTag, name string) (*float64, error) {
+	text, ok := tag.Lookup(name)
+	if !ok {
+		return nil, nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s tag: %w", name, err)
+	}
+	return &value, nil
 }
 
 func defaultValue(typ, text string) (json.RawMessage, error) {

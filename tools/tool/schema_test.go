@@ -11,7 +11,7 @@ import (
 
 type sampleChange struct {
 	LineID string `json:"line_id" jsonschema:"id of a line"`
-	Count  int    `json:"count,omitempty" minimum:"1"`
+	Count  int    `json:"count,omitempty" minimum:"1" maximum:"9.5"`
 }
 
 type sampleBase struct {
@@ -41,7 +41,7 @@ const sampleSchema = `{"type":"object","properties":{
 "make":{"type":"boolean","default":true},
 "changes":{"type":"array","items":{"type":"object","properties":{
 "line_id":{"type":"string","description":"id of a line"},
-"count":{"type":"integer","minimum":1}},"required":["line_id"],"additionalProperties":false}},
+"count":{"type":"integer","minimum":1,"maximum":9.5}},"required":["line_id"],"additionalProperties":false}},
 "limit":{"type":"integer","default":7},
 "spend":{"type":"number"},
 "since":{"type":"string","format":"date-time"},
@@ -74,6 +74,9 @@ func TestSchemaForRefuses(t *testing.T) {
 		}],
 		"minimum not a number": SchemaFor[struct {
 			N int `json:"n" minimum:"low"`
+		}],
+		"maximum not a number": SchemaFor[struct {
+			N int `json:"n" maximum:"high"`
 		}],
 	}
 	for name, make := range cases {

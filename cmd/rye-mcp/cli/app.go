@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -66,16 +67,20 @@ func Main(sys System, args []string) int {
 	return report(sys.Stderr, err)
 }
 
-// interruptible is cancelled by SIGINT and SIGTERM, with the signal as cause. A
-// second signal ends the program at once.
+// interruptible is cancelled by SIGINT, SIGTERM and the closing of the
+// terminal, with the signal as cause. A second signal ends the program at once.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means it
+		ends = append(ends, syscall.SIGHUP)
+	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, ends...)
 	go func() {
+		defer signal.Stop(signals)
 		select {
 		case s := <-signals:
-			signal.Stop(signals)
 			cancel(&thread.SignalError{Signal: signalName(s)})
 		case <-ctx.Done():
 		}
@@ -84,10 +89,10 @@ func interruptible() (context.Context, context.CancelFunc) {
 }
 
 func signalName(s os.Signal) string {
-	if s == os.Interrupt {
-		return "SIGINT"
+	if number, ok := s.(syscall.Signal); ok {
+		return unix.SignalName(number)
 	}
-	return "SIGTERM"
+	return s.String()
 }
 
 // exitError ends the program with a code; what there was to say has been said.

@@ -31,7 +31,8 @@ func newDemoCommand(sys System, opts *options) *cobra.Command {
 		Long: `Start the real server as a child over stdio, connect to it as an MCP client, and
 let it run a directive that starts three children, waits for them and gathers
 their results. The model is scripted: no key, no network. Everything is written
-below a temporary folder, which is left for you to look at.`,
+below a temporary folder, which is left for you to look at. Ctrl-C cancels the
+threads.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &demo{sys: sys, opts: *opts, real: real, screen: newScreen(sys.Stdout, !plain && onTerminal(sys.Stdout))}
@@ -57,7 +58,8 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.makeProject(); err != nil {
 		return err
 	}
-	client, err := d.connect(ctx)
+	// An interrupt cancels the threads through the server, so it must live on.
+	client, err := d.connect(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
@@ -66,13 +68,18 @@ func (d *demo) run(ctx context.Context) error {
 		client.tools, demoDirective)
 
 	var started control.Started
-	err = client.call(ctx, "rye_execute", map[string]any{
+	err = client.call(context.WithoutCancel(ctx), "rye_execute", map[string]any{
 		"item_type": "directive", "item_id": demoDirective, "thread": "fork", "async": true,
 	}, &started)
 	if err != nil {
 		return err
 	}
 	result, err := d.watch(ctx, client, started.ThreadID)
+	if ctx.Err() != nil {
+		d.screen.print("\ncancelling …\n")
+		stop := client.call(context.WithoutCancel(ctx), "cancel_thread", map[string]any{"thread_id": started.ThreadID}, &control.Stopped{})
+		return errors.Join(context.Cause(ctx), stop)
+	}
 	if err != nil {
 		return err
 	}

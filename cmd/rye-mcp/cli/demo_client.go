@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -30,6 +31,8 @@ func (d *demo) connect(ctx context.Context) (*demoClient, error) {
 		transport.WithCommandFunc(func(ctx context.Context, command string, _, args []string) (*exec.Cmd, error) {
 			cmd := exec.CommandContext(ctx, command, args...)
 			cmd.Env, cmd.Dir = d.environ(), d.project()
+			// Ctrl-C of the terminal is for the demo, which tells the server.
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			return cmd, nil
 		}), transport.WithCommandStderrWriter(log))
 	c := &demoClient{mcp: mcpclient.NewClient(stdio), log: log}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,32 +23,29 @@ const followChunk = 256 << 10
 const backstop = 500 * time.Millisecond
 
 // follow hands every event of a transcript to see, from the beginning, as they
-// are written. When over is closed it reads what is left and returns.
+// are written. When over is closed it reads what is left and returns. The folder
+// of the transcript exists.
 func follow(ctx context.Context, path string, over <-chan struct{}, see func(thread.Event) error) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = watcher.Close() }()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := watcher.Add(filepath.Dir(path)); err != nil {
-		return err
+	var written <-chan fsnotify.Event
+	// Systems that have no watch left to give leave the backstop.
+	if watcher, err := fsnotify.NewWatcher(); err == nil {
+		defer func() { _ = watcher.Close() }()
+		if watcher.Add(filepath.Dir(path)) == nil {
+			written = watcher.Events
+		}
 	}
 	tick := time.NewTicker(backstop)
 	defer tick.Stop()
 	cursor, last := "", false
 	for {
+		var err error
 		if cursor, err = drain(path, cursor, see); err != nil || last {
 			return err
 		}
 		select {
 		case <-over:
 			last = true
-		case <-watcher.Events:
-		case err := <-watcher.Errors:
-			return err
+		case <-written:
 		case <-tick.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -3,10 +3,8 @@ package cli
 import (
 	"crypto/rand"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,15 +32,11 @@ be run again.`,
 }
 
 func initProject(sys System, opts options) error {
-	dir := opts.project
-	if dir == "" {
-		var err error
-		if dir, err = sys.Getwd(); err != nil {
-			return err
-		}
-	}
-	dir, err := canonical(dir)
+	dir, err := projectDir(sys, opts)
 	if err != nil {
+		return err
+	}
+	if dir, err = canonical(dir); err != nil {
 		return err
 	}
 	user, err := userSpace(sys)
@@ -116,7 +110,10 @@ func writeNew(path string, content []byte) (bool, error) {
 		return false, err
 	}
 	_, err = f.Write(content)
-	return true, errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path) // half of it would be taken for the user's own next time
+	}
+	return err == nil, err
 }
 
 func tellInit(sys System, dir string, key *sign.Key, created bool, written []string) error {
@@ -133,7 +130,7 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 		what, key.Fingerprint()); err != nil {
 		return err
 	}
-	if err := writeEditorConfig(sys, sys.Stdout, dir); err != nil {
+	if err := writeEditorConfig(sys, dir); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
@@ -141,18 +138,14 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 	return err
 }
 
-// writeEditorConfig prints the entry that Claude Desktop, Claude Code, Cursor
-// and VS Code take.
-func writeEditorConfig(sys System, w io.Writer, project string) error {
+// writeEditorConfig prints the entry that Claude Desktop, Claude Code and Cursor
+// take; others spell it differently around the same command and arguments.
+func writeEditorConfig(sys System, project string) error {
 	executable, err := sys.Executable()
 	if err != nil {
 		return err
 	}
-	entry := map[string]any{"mcpServers": map[string]any{"rye": map[string]any{
+	return writeJSON(sys.Stdout, map[string]any{"mcpServers": map[string]any{"rye": map[string]any{
 		"command": executable, "args": []string{"--stdio", "--project", project},
-	}}}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(entry)
+	}}})
 }

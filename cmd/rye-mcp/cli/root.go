@@ -10,13 +10,20 @@ import (
 // options are the flags every command has.
 type options struct {
 	project string
+}
+
+// serveOptions are the flags of the server.
+type serveOptions struct {
+	stdio   bool
 	logFile string
+	tools   string   // list of groups
+	allowed []string // folders that projects must lie in; none: anywhere
 }
 
 func newRoot(sys System) *cobra.Command {
 	var (
 		opts  options
-		stdio bool
+		serve serveOptions
 	)
 	root := &cobra.Command{
 		Use:   "rye-mcp",
@@ -31,12 +38,12 @@ its standard input is not a terminal, and shows this help when it is.`,
   rye-mcp demo                       # see threads at work, without any key
   rye-mcp run hello --input name=Ada # run a directive and stream its answer
   rye-mcp threads list               # what ran here, and what it cost`,
-		Args:          cobra.NoArgs,
+		Args:          usageArgs(cobra.NoArgs),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if stdio || !onTerminal(sys.Stdin) {
-				return serveStdio(cmd.Context(), sys, opts)
+			if serve.stdio || !onTerminal(sys.Stdin) {
+				return serveStdio(cmd.Context(), sys, opts, serve)
 			}
 			return cmd.Help()
 		},
@@ -47,9 +54,11 @@ its standard input is not a terminal, and shows this help when it is.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
 	})
-	root.Flags().BoolVar(&stdio, "stdio", false, "serve MCP on standard input and output")
+	root.Flags().BoolVar(&serve.stdio, "stdio", false, "serve MCP on standard input and output")
+	root.Flags().StringVar(&serve.tools, "tools", "", "groups of tools to offer: core, threads (default: all)")
+	root.Flags().StringArrayVar(&serve.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: none is refused)")
+	root.Flags().StringVar(&serve.logFile, "log-file", "", "append the server's log to this file instead of standard error")
 	root.PersistentFlags().StringVar(&opts.project, "project", "", "project folder (default: the working directory)")
-	root.PersistentFlags().StringVar(&opts.logFile, "log-file", "", "append the server's log to this file instead of standard error")
 	root.AddCommand(
 		newRunCommand(sys, &opts),
 		newThreadsCommand(sys, &opts),
@@ -67,12 +76,21 @@ func onTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// usageArgs makes cobra's complaint about arguments a usage error.
+// usageArgs makes cobra's complaint about arguments a usage error. What looks
+// like a mistyped command is answered with the command.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
+		err := check(cmd, args)
+		if err == nil {
+			return nil
 		}
-		return nil
+		try := cmd.CommandPath() + " --help"
+		if len(args) > 0 {
+			cmd.SuggestionsMinimumDistance = 2
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				try = cmd.CommandPath() + " " + near[0]
+			}
+		}
+		return &usageError{message: err.Error(), try: try}
 	}
 }

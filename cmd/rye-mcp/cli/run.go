@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +67,8 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return action.Fault(err)
 	}
-	started, err := p.control.Start(ctx, req)
+	// An interrupt must not leave a thread behind of which nobody knows the id.
+	started, err := p.control.Start(context.WithoutCancel(ctx), req)
 	if err != nil {
 		return err
 	}
@@ -136,21 +140,40 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 // watchRun streams a thread until it ends. An interrupt cancels the thread and
-// waits for that; the result is then the cancelled one.
+// waits for that; the result is then the cancelled one. So does an output that
+// cannot be written any more: nobody reads what the thread is paid for.
 func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (control.Result, error) {
+	if quiet {
+		return waitOrCancel(ctx, sys, p, id)
+	}
+	defer surviveSIGPIPE()()
+	ctx, interrupt := context.WithCancelCause(ctx)
+	defer interrupt(nil)
 	over := make(chan struct{})
 	streamed := make(chan error, 1)
-	if quiet {
-		streamed <- nil
-	} else {
-		out := &streamer{out: sys.Stdout, err: sys.Stderr}
-		go func() { streamed <- follow(context.WithoutCancel(ctx), p.control.TranscriptPath(id), over, out.see) }()
-	}
+	out := &streamer{out: sys.Stdout, err: sys.Stderr}
+	go func() {
+		err := follow(context.WithoutCancel(ctx), p.control.TranscriptPath(id), over, out.see)
+		if err != nil {
+			interrupt(err)
+		}
+		streamed <- err
+	}()
 	result, err := waitOrCancel(ctx, sys, p, id)
 	close(over)
 	return result, errors.Join(err, <-streamed)
 }
 
+// surviveSIGPIPE makes a write to a closed pipe fail instead of ending the
+// program, which would leave the thread at work.
+func surviveSIGPIPE() (restore func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}
+
+// waitOrCancel waits for a thread, or cancels it when ctx ends and waits for
+// that.
 func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (control.Result, error) {
 	forever := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: 1<<63 - 1}
 	waited, err := p.control.Wait(ctx, forever)
@@ -178,13 +201,11 @@ type streamer struct {
 func (s *streamer) see(e thread.Event) error {
 	switch e.Type {
 	case thread.EventTokenDelta:
-		d, err := transcript.Decode[transcript.TokenDelta](e)
-		if err != nil || d.Type != llm.TextBlock || d.Text == "" {
-			return nil
+		if d, err := transcript.Decode[transcript.TokenDelta](e); err == nil && d.Type == llm.TextBlock && d.Text != "" {
+			s.open = !strings.HasSuffix(d.Text, "\n")
+			_, err = io.WriteString(s.out, d.Text)
+			return err
 		}
-		s.open = !strings.HasSuffix(d.Text, "\n")
-		_, err = io.WriteString(s.out, d.Text)
-		return err
 	case thread.EventCognitionOut:
 		return s.endLine()
 	case thread.EventToolCallStart:
@@ -223,10 +244,7 @@ func note[T any](s *streamer, e thread.Event, render func(T) string) error {
 // tellRun says how the thread ended.
 func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(sys.Stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(struct {
+		if err := writeJSON(sys.Stdout, struct {
 			ThreadID thread.ID `json:"thread_id"`
 			control.Result
 		}{id, r}); err != nil {
@@ -234,17 +252,13 @@ func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 		}
 	} else {
 		if len(r.Outputs) > 0 {
-			text, err := json.MarshalIndent(r.Outputs, "", "  ")
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(sys.Stdout, "%s\n", text); err != nil {
+			if err := writeJSON(sys.Stdout, r.Outputs); err != nil {
 				return err
 			}
 		}
 		_, _ = fmt.Fprintf(sys.Stderr, "%s after %d turns, %s\n", r.Status, r.Cost.Turns, r.Cost.Spend)
 		if r.Error != "" {
-			_, _ = fmt.Fprintf(sys.Stderr, "Error: %s\nTry:   rye-mcp threads show %s\n", r.Error, id)
+			say(sys.Stderr, r.Error, "rye-mcp threads show "+string(id))
 		}
 	}
 	switch r.Status {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -54,6 +56,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 	if err != nil {
 		return err
 	}
+	defer outliveSignals()()
 	lock, err := process.Inherit(spawn.LockFD, folder.Of(folder.StateDir(path), id).Lock())
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
@@ -64,7 +67,9 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	finisher := &finish.Finisher{Store: p.store, StateDir: folder.StateDir(path), Key: p.key, Now: sys.Now}
+	finisher := &finish.Finisher{
+		Store: p.store, StateDir: folder.StateDir(path), KnowledgeDir: folder.KnowledgeDir(path), Key: p.key, Now: sys.Now,
+	}
 	w, err := finisher.OpenTranscript(id)
 	if err != nil {
 		return err
@@ -86,6 +91,16 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// outliveSignals lets a second signal not end the process at once, as it ends
+// other commands: a cancelled thread is often asked to stop by whoever cancelled
+// it and by its parent, and must settle what it did whoever comes second. What
+// does not settle is killed.
+func outliveSignals() (undo func()) {
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	return func() { signal.Stop(unread) }
 }
 
 func loopSettings(p *project) (loop.Settings, error) {

@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +27,9 @@ func newThreadsCommand(sys System, opts *options) *cobra.Command {
 	return cmd
 }
 
+// maxListed is the longest page of a list.
+const maxListed = 100
+
 func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 	var (
 		active bool
@@ -41,13 +41,15 @@ func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 		Short: "List threads, newest first",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 || limit > maxListed {
+				return &usageError{message: fmt.Sprintf("--limit %d is not between 1 and %d", limit, maxListed), try: "--limit 50"}
+			}
 			return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
-				req := control.ListRequest{Limit: limit}
 				list := p.control.List
 				if active {
 					list = p.control.ListActive
 				}
-				threads, err := list(ctx, req)
+				threads, err := list(ctx, control.ListRequest{Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -92,21 +94,14 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 		Long:  "Show the end of a thread's transcript. The id may be shortened to any prefix that names one thread.",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if events < 1 {
+				return &usageError{message: fmt.Sprintf("--events %d is not above 0", events), try: "--events 20"}
+			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
 				if followOn {
 					return tailLive(ctx, sys, p, id)
 				}
-				page, err := transcript.Tail(p.control.TranscriptPath(id), transcript.TailOptions{
-					Last: events, MaxBytes: 1 << 20, Text: true,
-				})
-				if errors.Is(err, os.ErrNotExist) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				_, err = io.WriteString(sys.Stdout, page.Content)
-				return err
+				return tailOnce(sys, p, id, events)
 			})
 		},
 	}
@@ -150,111 +145,58 @@ func completeID(ctx context.Context, p *project, given string) (thread.ID, error
 	if _, err := p.store.Get(ctx, thread.ID(given)); err == nil {
 		return thread.ID(given), nil
 	}
-	list, err := p.control.List(ctx, control.ListRequest{Text: given, Limit: 100})
-	if err != nil {
+	found, err := idsWithPrefix(ctx, p, given)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	var found []string
-	for _, t := range list.Threads {
-		if strings.HasPrefix(string(t.ThreadID), given) {
-			found = append(found, string(t.ThreadID))
-		}
-	}
-	switch len(found) {
-	case 0:
+	case len(found) == 0:
 		return "", tool.Faultf(tool.CodeNotFound, "no thread %q in this project", given).WithHint("rye-mcp threads list")
-	case 1:
+	case len(found) == 1:
 		return thread.ID(found[0]), nil
 	default:
-		return "", tool.Faultf(tool.CodeAmbiguous, "%q begins the id of %d threads", given, len(found)).
+		return "", tool.Faultf(tool.CodeAmbiguous, "%q begins the id of several threads", given).
 			WithHint("one of %s", strings.Join(found, ", "))
 	}
 }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-func writeTable(w io.Writer, list control.List, now time.Time) error {
-	if len(list.Threads) == 0 {
-		_, err := fmt.Fprintln(w, "no threads in this project yet")
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "THREAD\tSTATUS\tTURNS\tSPEND\tAGE\tNAME")
-	for _, t := range list.Threads {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n",
-			t.ThreadID, t.Status, t.Cost.Turns, t.Cost.Spend, age(now.Sub(t.CreatedAt)), t.Name)
-	}
-	return table.Flush()
-}
-
-// age rounds a duration to its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
+// idsWithPrefix finds the newest threads whose id begins so. It stops at a
+// handful, as none or one is what the caller hopes for.
+func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, error) {
+	const handful = 5
+	var found []string
+	req := control.ListRequest{Text: prefix, Limit: maxListed}
+	for {
+		list, err := p.control.List(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list.Threads {
+			if strings.HasPrefix(string(t.ThreadID), prefix) {
+				found = append(found, string(t.ThreadID))
+			}
+			if len(found) == handful {
+				return found, nil
+			}
+		}
+		if req.Cursor = list.NextCursor; req.Cursor == "" {
+			return found, nil
+		}
 	}
 }
 
-func showThread(ctx context.Context, sys System, p *project, id thread.ID, asJSON bool) error {
-	status, err := p.control.Status(ctx, id)
-	if err != nil {
-		return err
-	}
-	results, err := p.control.Aggregate(ctx, []thread.ID{id})
-	if err != nil {
-		return err
-	}
-	result := results.Results[id]
-	if asJSON {
-		return writeJSON(sys.Stdout, struct {
-			control.Status
-			Result  string         `json:"result,omitempty"`
-			Outputs map[string]any `json:"outputs,omitempty"`
-		}{status, result.Result, result.Outputs})
-	}
-	table := tabwriter.NewWriter(sys.Stdout, 0, 4, 2, ' ', 0)
-	row := func(name string, value any) { _, _ = fmt.Fprintf(table, "%s\t%v\n", name, value) }
-	row("thread", status.ThreadID)
-	if status.ResolvedThreadID != "" {
-		row("continued as", status.ResolvedThreadID)
-	}
-	row("name", status.Name)
-	row("status", status.Status)
-	if status.Error != "" {
-		row("error", status.Error)
-	}
-	row("directive", status.Directive)
-	row("model", status.Model)
-	row("started", status.CreatedAt.Format(time.RFC3339))
-	row("took", fmt.Sprintf("%.1f s", status.ElapsedSeconds))
-	row("turns", status.Cost.Turns)
-	row("tokens", status.Cost.Tokens())
-	row("spend", fmt.Sprintf("%s (with everything below it %s)", status.Cost.Spend, results.Totals.TreeSpend))
-	if status.ParentID != "" {
-		row("parent", status.ParentID)
-	}
-	for _, child := range status.Children {
-		row("child", child)
-	}
-	row("transcript", p.control.TranscriptPath(id))
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if result.Result == "" {
+// tailOnce writes the last events of a transcript. A thread that has written
+// nothing yet has none.
+func tailOnce(sys System, p *project, id thread.ID, events int) error {
+	page, err := transcript.Tail(p.control.TranscriptPath(id), transcript.TailOptions{
+		Last: events, MaxBytes: 1 << 20, Text: true,
+	})
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "\n%s\n", result.Result)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(sys.Stdout, page.Content)
 	return err
 }
 

@@ -133,6 +133,10 @@ func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
 	return nil
 }
 
+// settle ends one budget. What the thread holds at its parent shrinks from its
+// whole reservation to what its active children still hold. What it has spent
+// goes to the parent and, past ancestors that are settled already and so cannot
+// hand it on themselves, up to the first active one.
 func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 	row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && !row.Active) {
@@ -141,19 +145,14 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE budgets SET status = 'settled', reserved_spend = 0, updated_at = ?
-		WHERE thread_id = ?`, at, id)
+	_, err = tx.ExecContext(ctx, "UPDATE budgets SET status = 'settled', updated_at = ? WHERE thread_id = ?", at, id)
 	if err != nil {
 		return err
 	}
-	// The active children keep what they hold; from now on it is held by the
-	// parent, or by nobody when there is none and they become roots.
-	_, err = tx.ExecContext(ctx, `UPDATE budgets SET parent_id = ?, updated_at = ?
-		WHERE parent_id = ? AND status = 'active'`, orNull(row.ParentID), at, id)
-	if err != nil || row.ParentID == "" {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `UPDATE budgets SET actual_spend = actual_spend + ?, reserved_spend = reserved_spend - ? + ?, updated_at = ?
-		WHERE thread_id = ?`, int64(row.Actual), int64(row.MaxSpend), int64(row.Reserved), at, row.ParentID)
+	_, err = tx.ExecContext(ctx, `WITH RECURSIVE above (thread_id) AS (
+			VALUES (?1) UNION ALL
+			SELECT b.parent_id FROM budgets b JOIN above USING (thread_id) WHERE b.status = 'settled' AND b.parent_id IS NOT NULL)
+		UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4
+		WHERE thread_id IN above`, row.ParentID, int64(row.Actual), int64(row.MaxSpend-row.Reserved), at)
 	return err
 }

@@ -174,14 +174,15 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 		if b.Active || b.Reserved != 0 || b.Actual > b.MaxSpend {
 			t.Errorf("after the end: %+v", b)
 		}
-		if b.ParentID == "" {
-			tree, err := s.Tree(t.Context(), b.ThreadID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tree.Actual != b.Actual || tree.Reserved != 0 || tree.Active != 0 {
-				t.Errorf("tree %+v of root %+v", tree, b)
-			}
+		if b.ParentID == "" && b.ThreadID != "root" {
+			t.Errorf("%s lost its parent", b.ThreadID)
+		}
+		tree, err := s.Tree(t.Context(), b.ThreadID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Actual != b.Actual || tree.Reserved != 0 || tree.Active != 0 {
+			t.Errorf("tree %+v below %+v", tree, b)
 		}
 	}
 	for id, total := range said {

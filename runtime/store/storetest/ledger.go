@@ -14,7 +14,8 @@ var ledgerTests = []test{
 	{"at once no more is reserved than there is", ledgerOverCommit},
 	{"reports are totals", ledgerReport},
 	{"settling cascades once", ledgerSettle},
-	{"active children move up", ledgerOrphans},
+	{"what outlives its parent is counted above it", ledgerOrphans},
+	{"spend climbs past settled ancestors", ledgerLateSpend},
 	{"a bill above the budget is recorded", ledgerOverBilled},
 	{"any sequence of operations", ledgerModel},
 }
@@ -179,17 +180,53 @@ func ledgerOrphans(h *harness) {
 	h.report("a", 5)
 	h.report("a2", 3)
 	h.settle("a2")
-	h.settle("a") // a1 goes on, on root's money
-	h.want("a", "root", 60, 0, 8, 5, false)
-	h.want("a1", "root", 40, 0, 0, 0, true)
+	h.settle("a") // a1 goes on, and root still keeps its 40
+	h.want("a", "root", 60, 40, 8, 5, false)
+	h.want("a1", "a", 40, 0, 0, 0, true)
 	h.want("root", "", 100, 40, 8, 0, true)
-	h.settle("root") // and now on its own
-	h.want("root", "", 100, 0, 8, 0, false)
-	h.want("a1", "", 40, 0, 0, 0, true)
+	h.reserve("b", "root", 52) // all that is left, and no more
+	var short *store.InsufficientError
+	if err := h.Reserve(h.ctx, "c", "root", 1, h.now); !errors.As(err, &short) || short.Remaining != 0 {
+		h.Errorf("reserved what a grandchild holds: %v", err)
+	}
+	h.settle("b")
+
+	h.settle("root")
+	h.want("root", "", 100, 40, 8, 0, false)
 	h.report("a1", 9)
+	for range 2 {
+		h.settle("a1")
+		h.want("a1", "a", 40, 0, 9, 9, false)
+		h.want("a", "root", 60, 0, 17, 5, false)
+		h.want("root", "", 100, 0, 17, 0, false)
+	}
+}
+
+// ledgerLateSpend ends a chain of threads from the top, with spend only at its
+// end; the first ancestor that is active gets it and hands it on when it ends.
+func ledgerLateSpend(h *harness) {
+	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
+	h.reserve("a", "root", 80)
+	h.reserve("a1", "a", 60)
+	h.reserve("a11", "a1", 40)
+	h.reserve("a111", "a11", 20)
+	h.report("a111", 7)
 	h.settle("a1")
-	h.want("a1", "", 40, 0, 9, 9, false)
-	h.want("root", "", 100, 0, 8, 0, false)
+	h.settle("a11")
+	h.want("a11", "a1", 40, 20, 0, 0, false)
+	h.want("a1", "a", 60, 20, 0, 0, false)
+	h.want("a", "root", 80, 20, 0, 0, true)
+	h.want("root", "", 100, 80, 0, 0, true)
+	h.settle("a111")
+	for id, parent := range map[thread.ID]thread.ID{"a11": "a1", "a1": "a"} {
+		if b, err := h.Budget(h.ctx, id); err != nil || b.Actual != 7 || b.Reserved != 0 || b.ParentID != parent {
+			h.Errorf("budget %+v, %v", b, err)
+		}
+	}
+	h.want("a", "root", 80, 0, 7, 0, true)
+	h.want("root", "", 100, 80, 0, 0, true)
+	h.settle("a")
+	h.want("root", "", 100, 0, 7, 0, true)
 }
 
 func ledgerOverBilled(h *harness) {

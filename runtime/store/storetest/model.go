@@ -47,11 +47,18 @@ func (m *model) actual(id thread.ID) thread.Micros {
 
 func (m *model) reserved(id thread.ID) (sum thread.Micros) {
 	for _, c := range m.children(id) {
-		if m.nodes[c].active {
-			sum += m.nodes[c].max
-		}
+		sum += m.held(c)
 	}
 	return sum
+}
+
+// held is what id keeps from its parent: all it was given until it has ended,
+// then what is still held below it.
+func (m *model) held(id thread.ID) thread.Micros {
+	if n := m.nodes[id]; n.active {
+		return n.max
+	}
+	return m.reserved(id)
 }
 
 func (m *model) remaining(id thread.ID) thread.Micros {
@@ -68,15 +75,8 @@ func (m *model) spent(id thread.ID) thread.Micros {
 }
 
 func (m *model) settle(id thread.ID) {
-	n, ok := m.nodes[id]
-	if !ok || !n.active {
-		return
-	}
-	n.active = false
-	for _, c := range m.children(id) {
-		if m.nodes[c].active {
-			m.nodes[c].parent = n.parent
-		}
+	if n, ok := m.nodes[id]; ok {
+		n.active = false
 	}
 }
 

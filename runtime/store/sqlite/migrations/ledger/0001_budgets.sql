@@ -6,7 +6,8 @@ CREATE TABLE budgets (
     -- whose budget this one was taken from; null for a root
     parent_id      TEXT    REFERENCES budgets (thread_id) CHECK (parent_id <> thread_id),
     max_spend      INTEGER NOT NULL CHECK (max_spend >= 0),
-    -- running total: sum of max_spend over the active rows with this parent
+    -- running total over the rows with this parent: max_spend of an active one,
+    -- reserved_spend of a settled one, whose own children still hold that much
     reserved_spend INTEGER NOT NULL DEFAULT 0 CHECK (reserved_spend >= 0),
     -- own_spend and the actual_spend of every settled row with this parent.
     -- It may exceed max_spend: what a provider billed is recorded as it is.
@@ -14,8 +15,7 @@ CREATE TABLE budgets (
     own_spend      INTEGER NOT NULL DEFAULT 0 CHECK (own_spend >= 0),
     status         TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'settled')),
     created_at     INTEGER NOT NULL CHECK (created_at > 0),
-    updated_at     INTEGER NOT NULL CHECK (updated_at > 0),
-    CHECK (status = 'active' OR reserved_spend = 0)
+    updated_at     INTEGER NOT NULL CHECK (updated_at > 0)
 ) STRICT;
 
-CREATE INDEX budgets_parent ON budgets (parent_id, status) WHERE parent_id IS NOT NULL;
+CREATE INDEX budgets_parent ON budgets (parent_id) WHERE parent_id IS NOT NULL;

@@ -1,0 +1,125 @@
+// Drives rye-mcp over stdio with the client of the TypeScript SDK, which most
+// MCP clients are built on. Usage: node mcp-clients.mjs BINARY PROJECT
+//
+// The SDK validates every structured result against the tool's output schema.
+// The project's model is scripted: "Be slow" takes 3.5 seconds, "Hang" never
+// answers.
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+
+const [binary, project] = process.argv.slice(2);
+
+async function connect(args, roots) {
+  const client = new Client({ name: "ci", version: "1" }, { capabilities: roots ? { roots: {} } : {} });
+  if (roots) {
+    client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: roots.map((dir) => ({ uri: pathToFileURL(dir).href })) }));
+  }
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+  await client.connect(new StdioClientTransport({ command: binary, args, env, cwd: "/", stderr: "ignore" }));
+  return client;
+}
+
+async function call(client, name, args, options) {
+  const result = await client.callTool({ name, arguments: args }, undefined, options);
+  assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent, `${name}: text and structured content`);
+  return { isError: false, ...result, out: result.structuredContent };
+}
+
+const fork = (directive, more) => ({ item_type: "directive", item_id: directive, thread: "fork", ...more });
+
+const checks = {
+  async "lists tools with schemas and annotations"(client) {
+    const { tools } = await client.listTools();
+    assert.equal(tools.length, 12);
+    for (const tool of tools) {
+      assert.ok(tool.title && tool.description && tool.outputSchema && tool.annotations, tool.name);
+    }
+    assert.equal(client.getServerVersion().name, "rye");
+    assert.match(client.getInstructions(), /wait_threads/);
+  },
+
+  async "forks, waits with progress that resets the time-out, reads the result"(client) {
+    const { out } = await call(client, "rye_execute", fork("slow", { async: true, request_key: "once" }));
+    assert.match(out.status, /^(created|running)$/);
+    const again = await call(client, "rye_execute", fork("slow", { async: true, request_key: "once" }));
+    assert.deepEqual([again.out.thread_id, again.out.existing], [out.thread_id, true]);
+
+    const messages = [];
+    const waited = await call(client, "wait_threads", { thread_ids: [out.thread_id] }, {
+      timeout: 2500, // shorter than the thread takes
+      resetTimeoutOnProgress: true,
+      onprogress: (p) => messages.push(p),
+    });
+    assert.equal(waited.out.results[out.thread_id].result, "It took a while.");
+    assert.ok(messages.length >= 2, `${messages.length} progress messages`);
+    assert.match(messages[0].message, /0 of 1 ended/);
+    assert.ok(messages.every((p, i) => i === 0 || p.progress > messages[i - 1].progress), "progress grows");
+
+    const page = await call(client, "read_transcript", { thread_id: out.thread_id, format: "jsonl" });
+    assert.match(page.out.content, /"event_type":"thread_completed"/);
+  },
+
+  async "tells failures as results, and protocol errors as errors"(client) {
+    const missing = await call(client, "rye_execute", { item_type: "directive", item_id: "slwo" });
+    assert.deepEqual([missing.isError, missing.out.success, missing.out.code], [true, false, "not_found"]);
+    assert.deepEqual(missing.out.nearest_ids, ["slow"]);
+    const wrong = await call(client, "wait_threads", { thread_id: "x" });
+    assert.deepEqual([wrong.isError, wrong.out.code], [true, "bad_arguments"]);
+    await assert.rejects(client.callTool({ name: "no_such_tool", arguments: {} }), { code: -32602 });
+  },
+
+  async "an aborted wait leaves the thread at work"(client) {
+    const { out } = await call(client, "rye_execute", fork("hang", { async: true }));
+    await abortAtProgress(client, "wait_threads", { thread_ids: [out.thread_id] });
+    const status = await call(client, "get_status", { thread_id: out.thread_id });
+    assert.equal(status.out.status, "running");
+    const stopped = await call(client, "cancel_thread", { thread_id: out.thread_id });
+    assert.equal(stopped.out.receipts[0].status, "cancelled");
+  },
+
+  async "an aborted synchronous fork cancels its thread"(client) {
+    await abortAtProgress(client, "rye_execute", fork("hang"));
+    const { out } = await call(client, "list_threads", { limit: 1 });
+    const id = out.threads[0].thread_id;
+    const waited = await call(client, "wait_threads", { thread_ids: [id], timeout: 30 });
+    assert.equal(waited.out.results[id].status, "cancelled");
+  },
+
+  async "five calls at once"(client) {
+    const ids = await Promise.all([1, 2, 3, 4, 5].map(async () =>
+      (await call(client, "rye_execute", fork("quick", { async: true }))).out.thread_id));
+    assert.equal(new Set(ids).size, 5);
+    const { out } = await call(client, "wait_threads", { thread_ids: ids, timeout: 30 });
+    assert.deepEqual([out.success, out.pending], [true, []]);
+    const sum = await call(client, "aggregate_results", { thread_ids: ids });
+    assert.equal(sum.out.totals.by_status.completed, 5);
+  },
+};
+
+// abortAtProgress cancels a call when the first progress of it comes.
+async function abortAtProgress(client, name, args) {
+  const abort = new AbortController();
+  await assert.rejects(client.callTool({ name, arguments: args }, undefined, {
+    signal: abort.signal, timeout: 30_000, onprogress: () => abort.abort("not wanted any more"),
+  }), /not wanted any more/);
+}
+
+const client = await connect(["--stdio", "--project", project]);
+for (const [name, check] of Object.entries(checks)) {
+  await check(client);
+  console.log(`ok  ${name}`);
+}
+
+// The server's end is not the threads': another server finds the result. It
+// learns the project from the client's only root.
+const left = (await call(client, "rye_execute", fork("slow", { async: true }))).out.thread_id;
+await client.close();
+const other = await connect(["--stdio"], [project]);
+await other.listTools();
+const { out } = await call(other, "wait_threads", { thread_ids: [left], timeout: 30 });
+assert.equal(out.results[left].status, "completed");
+await other.close();
+console.log("ok  threads outlive the server; the client's root is the project");

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+const (
+	lineOne   = `{"timestamp":"2026-01-02T03:04:05Z","thread_id":"x-1","seq":1,"event_type":"token_delta","payload":{"type":"text","text":"one"}}` + "\n"
+	lineTwo   = `{"timestamp":"2026-01-02T03:04:05Z","thread_id":"x-1","seq":2,"event_type":"token_delta","payload":{"type":"text","text":" two"}}` + "\n"
+	lineThree = `{"timestamp":"2026-01-02T03:04:05Z","thread_id":"x-1","seq":3,"event_type":"cognition_out","payload":{}}` + "\n"
+)
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A transcript is followed from before it exists to its end; a half-written
+// line is waited for, a damaged one passed over.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	seen, over, done := make(chan int64), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- follow(t.Context(), path, over, func(e thread.Event) error {
+			seen <- e.Seq
+			return nil
+		})
+	}()
+	want := func(seq int64) {
+		t.Helper()
+		if got := <-seen; got != seq {
+			t.Errorf("event %d, want %d", got, seq)
+		}
+	}
+	appendTo(t, path, lineOne+lineTwo[:20])
+	want(1)
+	appendTo(t, path, lineTwo[20:]+"{damaged\n")
+	want(2)
+	appendTo(t, path, lineThree) // may be read before or after over
+	close(over)
+	want(3)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gone := errors.New("nobody reads")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if err := follow(ctx, filepath.Join(dir, "none.jsonl"), nil, nil); !errors.Is(err, gone) {
+		t.Errorf("with its context: %v", err)
+	}
+	path := filepath.Join(dir, "transcript.jsonl")
+	appendTo(t, path, lineOne)
+	err := follow(t.Context(), path, nil, func(thread.Event) error { return gone })
+	if !errors.Is(err, gone) {
+		t.Errorf("with an error: %v", err)
+	}
+	over := make(chan struct{})
+	close(over)
+	if err := follow(t.Context(), filepath.Join(dir, "gone", "x.jsonl"), over, nil); err != nil {
+		t.Errorf("a thread that wrote nothing: %v", err)
+	}
+}
+
+// The words go to one stream, whole lines about what is done to the other.
+func TestStreamer(t *testing.T) {
+	t.Parallel()
+	var out, aside strings.Builder
+	s := &streamer{out: &out, err: &aside}
+	for _, e := range []struct {
+		kind    thread.EventType
+		payload string
+	}{
+		{thread.EventTokenDelta, `{"type":"text","text":"one"}`},
+		{thread.EventTokenDelta, `{"type":"thinking","text":"hidden"}`},
+		{thread.EventTokenDelta, `not JSON`},
+		{thread.EventToolCallStart, `{"tool":"rye/bash"}`},
+		{thread.EventTokenDelta, `{"type":"text","text":"two\n"}`},
+		{thread.EventChildThreadStarted, `{"thread_id":"a-1"}`},
+		{thread.EventRetry, `{"reason":"busy","delay_ms":1500}`},
+		{thread.EventTokenDelta, `{"type":"text","text":"three"}`},
+		{thread.EventCognitionOut, `{}`},
+		{thread.EventCognitionOut, `{}`},
+	} {
+		if err := s.see(thread.Event{Type: e.kind, Payload: []byte(e.payload)}); err != nil {
+			t.Errorf("%s %s: %v", e.kind, e.payload, err)
+		}
+	}
+	if got := out.String(); got != "one\ntwo\nthree\n" {
+		t.Errorf("out: %q", got)
+	}
+	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\n" {
+		t.Errorf("aside: %q", got)
+	}
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// projects opens each project a client names once and keeps it for the life of
+// the server.
+type projects struct {
+	sys     System
+	chosen  string   // --project, as canonical names it; empty without
+	allowed []string // folders that projects must lie in; none: anywhere
+	log     zerolog.Logger
+
+	roots     func(context.Context) ([]string, error) // asks the client
+	rootsMute atomic.Bool                             // the client declares roots and does not answer
+
+	ctx        context.Context //nolint:containedctx // lives as long as the server; ends the sweeps with it
+	stop       context.CancelFunc
+	background sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[string]*project
+}
+
+// newProjects refuses folders that the command line names and that do not
+// exist.
+func newProjects(
+	sys System, chosen string, allowed []string, log zerolog.Logger,
+	roots func(context.Context) ([]string, error),
+) (*projects, error) {
+	ps := &projects{sys: sys, log: log, roots: roots, open: map[string]*project{}}
+	for _, dir := range allowed {
+		real, err := canonical(dir)
+		if err != nil {
+			return nil, &usageError{message: "--allow-root: " + err.Error(), try: "--allow-root with an existing folder"}
+		}
+		ps.allowed = append(ps.allowed, real)
+	}
+	if chosen != "" {
+		real, err := canonical(chosen)
+		if err != nil {
+			return nil, err
+		}
+		if !ps.allows(real) {
+			return nil, &usageError{message: fmt.Sprintf("--project %s is outside --allow-root", chosen), try: "--allow-root " + real}
+		}
+		ps.chosen = real
+	}
+	ps.ctx, ps.stop = context.WithCancel(context.Background())
+	return ps, nil
+}
+
+// openFirst opens the project that can be known before a client comes, so that
+// what died while no server ran is settled without anybody asking.
+func (ps *projects) openFirst() {
+	dir := ps.chosen
+	if dir == "" {
+		var err error
+		if dir, err = ps.workingDir(); err != nil {
+			return // the first call will name one
+		}
+	}
+	ps.background.Go(func() {
+		if _, err := ps.get(dir); err != nil {
+			ps.log.Warn().Err(err).Str("project", dir).Msg("open project")
+		}
+	})
+}
+
+// Project implements [handler.Projects].
+func (ps *projects) Project(ctx context.Context, path string) (*handler.Project, error) {
+	dir, err := ps.find(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := ps.get(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &handler.Project{Path: p.path, Actions: p.actions, Control: p.control}, nil
+}
+
+// find names the project of a call: the argument, else --project, else the
+// client's single root, else the working directory when it has a .ai folder.
+func (ps *projects) find(ctx context.Context, path string) (string, error) {
+	switch {
+	case path != "" && !filepath.IsAbs(path):
+		return "", tool.Faultf(tool.CodeNoProject, "project_path %q is not an absolute path", path)
+	case path != "":
+		return path, nil
+	case ps.chosen != "":
+		return ps.chosen, nil
+	}
+	roots := ps.clientRoots(ctx)
+	if len(roots) == 1 {
+		return roots[0], nil
+	}
+	dir, err := ps.workingDir()
+	if err == nil {
+		return dir, nil
+	}
+	return "", tool.Faultf(tool.CodeNoProject,
+		"no project: the server was started without --project, the client has %d roots, and %v", len(roots), err).
+		WithHint("Give project_path, the absolute path of the folder you work in.")
+}
+
+// clientRoots asks the client of a call for its roots. One that declares them
+// and does not answer is not asked again, as every question costs seconds.
+func (ps *projects) clientRoots(ctx context.Context) []string {
+	if ps.rootsMute.Load() {
+		return nil
+	}
+	roots, err := ps.roots(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		ps.rootsMute.Store(true)
+	}
+	return roots
+}
+
+// workingDir is the working directory if it is a project already: a client may
+// start its servers anywhere.
+func (ps *projects) workingDir() (string, error) {
+	dir, err := ps.sys.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("the working directory is not known: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".ai")); err != nil {
+		return "", fmt.Errorf("the working directory %s has no .ai folder", dir)
+	}
+	return dir, nil
+}
+
+// allows reports whether a project may be opened. The path is canonical.
+func (ps *projects) allows(path string) bool {
+	if len(ps.allowed) == 0 {
+		return true
+	}
+	for _, root := range ps.allowed {
+		rel, err := filepath.Rel(root, path)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// get opens a project, or returns the one that is open. The project outlives
+// the call that happened to need it first.
+func (ps *projects) get(dir string) (*project, error) {
+	real, err := canonical(dir)
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeNoProject, "%w", err).
+			WithHint("Give project_path, the absolute path of an existing folder.")
+	}
+	if !ps.allows(real) {
+		return nil, tool.Faultf(tool.CodeNoProject, "project %s lies outside the folders this server may work in", real).
+			With("allowed_roots", ps.allowed).WithHint("Give project_path, a folder in one of allowed_roots.")
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p, ok := ps.open[real]; ok {
+		return p, nil
+	}
+	p, err := openProject(ps.ctx, ps.sys, real, ps.log)
+	if err != nil {
+		return nil, err
+	}
+	ps.open[real] = p
+	ps.background.Go(func() { ps.sweep(p) })
+	return p, nil
+}
+
+// sweep settles what died while no server ran. It can take seconds when the
+// children of a dead thread have to be stopped, so no call waits for it; each
+// looks for itself at the threads it is about.
+func (ps *projects) sweep(p *project) {
+	report, err := p.control.Sweep(ps.ctx)
+	if ps.ctx.Err() != nil {
+		return // the next server goes on with it
+	}
+	if err != nil {
+		ps.log.Error().Err(err).Str("project", p.path).Msg("sweep for dead threads")
+		return
+	}
+	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", len(report.Settled)).
+		Msg("opened project")
+}
+
+// close ends the sweeps and closes the projects. No call is in flight any more.
+func (ps *projects) close() {
+	ps.stop()
+	ps.background.Wait()
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.open {
+		if err := p.Close(); err != nil {
+			ps.log.Warn().Err(err).Str("project", p.path).Msg("close project")
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// testSystem is a machine whose home and working directory are dir.
+func testSystem(dir string, env map[string]string) System {
+	sys := OS()
+	sys.Getenv = func(name string) string { return env[name] }
+	sys.Getwd = func() (string, error) { return dir, nil }
+	sys.HomeDir = func() (string, error) { return dir, nil }
+	return sys
+}
+
+func rootsOf(dirs ...string) func(context.Context) ([]string, error) {
+	return func(context.Context) ([]string, error) { return dirs, nil }
+}
+
+func noRoots(context.Context) ([]string, error) { return nil, server.ErrNoRoots }
+
+func makeDir(t *testing.T, parts ...string) string {
+	t.Helper()
+	dir := filepath.Join(parts...)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The project of a call: its argument, --project, the client's only root, the
+// working directory with a .ai folder, in this order.
+func TestWhichProject(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	argument, chosen, root, empty := makeDir(t, base, "argument"), makeDir(t, base, "chosen"), makeDir(t, base, "root"), makeDir(t, base, "empty")
+	working := makeDir(t, base, "working")
+	makeDir(t, working, ".ai")
+	tests := []struct {
+		name, argument, chosen, wd string
+		roots                      func(context.Context) ([]string, error)
+		want, refusal              string
+	}{
+		{name: "argument", argument: argument, chosen: chosen, wd: working, roots: rootsOf(root), want: argument},
+		{name: "chosen", chosen: chosen, wd: working, roots: rootsOf(root), want: chosen},
+		{name: "root", wd: working, roots: rootsOf(root), want: root},
+		{name: "several roots", wd: working, roots: rootsOf(root, chosen), want: working},
+		{name: "no roots", wd: working, roots: noRoots, want: working},
+		{name: "nothing", wd: empty, roots: rootsOf(root, chosen), refusal: "the client has 2 roots"},
+		{name: "relative", argument: "argument", wd: base, roots: noRoots, refusal: "not an absolute path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ps, err := newProjects(testSystem(tt.wd, nil), tt.chosen, nil, zerolog.Nop(), tt.roots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ps.close()
+			got, err := ps.find(t.Context(), tt.argument)
+			var fault *tool.Fault
+			switch {
+			case tt.refusal != "":
+				if !errors.As(err, &fault) || fault.Code != tool.CodeNoProject || !strings.Contains(fault.Message, tt.refusal) {
+					t.Errorf("got %q, %v; want it refused: %s", got, err, tt.refusal)
+				}
+			case err != nil || got != tt.want:
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// A client that declares roots and does not answer is asked once.
+func TestMuteClient(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	ps, err := newProjects(testSystem(t.TempDir(), nil), "", nil, zerolog.Nop(), func(context.Context) ([]string, error) {
+		asked++
+		return nil, context.DeadlineExceeded
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ps.close()
+	for range 3 {
+		if dir, err := ps.find(t.Context(), ""); err == nil {
+			t.Errorf("found %q", dir)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestAllowedRoots(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	inside, beside := makeDir(t, base, "work", "a"), makeDir(t, base, "workshop")
+	dotted := makeDir(t, base, "work", "..b")
+	link := filepath.Join(base, "work", "link")
+	if err := os.Symlink(beside, link); err != nil {
+		t.Fatal(err)
+	}
+	sys := testSystem(base, map[string]string{"USER_SPACE": base, "RYE_CACHE_DIR": base})
+	ps, err := newProjects(sys, inside, []string{filepath.Join(base, "work")}, zerolog.Nop(), noRoots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ps.close()
+	for _, dir := range []string{inside, dotted, filepath.Join(base, "work")} {
+		if p, err := ps.Project(t.Context(), dir); err != nil || p.Path != dir {
+			t.Errorf("%s is refused: %v", dir, err)
+		}
+	}
+	for _, dir := range []string{beside, base, link, "/"} {
+		p, err := ps.Project(t.Context(), dir)
+		var fault *tool.Fault
+		if !errors.As(err, &fault) || fault.Details["allowed_roots"] == nil {
+			t.Errorf("%s: %v, %v; want it refused", dir, p, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(beside, ".ai")); err == nil {
+		t.Error("a refused project was written to")
+	}
+	if _, err := newProjects(sys, beside, []string{inside}, zerolog.Nop(), noRoots); err == nil {
+		t.Error("--project outside --allow-root is accepted")
+	}
+	if _, err := newProjects(sys, "", []string{filepath.Join(base, "none")}, zerolog.Nop(), noRoots); err == nil {
+		t.Error("an allowed root that does not exist is accepted")
+	}
+}
+
+// Every name of a folder is the same project, opened once.
+func TestOneProject(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	dir := makeDir(t, base, "project")
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	sys := testSystem(base, map[string]string{"USER_SPACE": base, "RYE_CACHE_DIR": base})
+	sys.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
+	ps, err := newProjects(sys, dir, nil, zerolog.Nop(), noRoots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps.openFirst()
+	for _, name := range []string{dir, link, dir + "/../project/"} {
+		p, err := ps.Project(t.Context(), name)
+		if err != nil || p.Path != dir {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if len(ps.open) != 1 {
+		t.Errorf("%d projects are open", len(ps.open))
+	}
+	ps.close()
+}

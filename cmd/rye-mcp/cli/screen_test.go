@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+func summaryOf(id, parent thread.ID, status thread.State, turns int) control.Summary {
+	return control.Summary{ThreadID: id, ParentID: parent, Status: status, Cost: thread.Cost{Turns: turns}}
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	newestFirst := []control.Summary{
+		summaryOf("c-1", "root-1", thread.Error, 1),
+		summaryOf("b1-1", "b-1", thread.Created, 0),
+		summaryOf("b-1", "root-1", thread.Running, 2),
+		summaryOf("a-1", "root-1", thread.Completed, 3),
+		summaryOf("root-1", "", thread.Running, 4),
+		summaryOf("stray-1", "not-listed-1", thread.Cancelled, 0),
+	}
+	var got []string
+	for _, line := range treeLines(newestFirst) {
+		got = append(got, line.indent+string(line.id))
+	}
+	want := "stray-1\nroot-1\n├─ a-1\n├─ b-1\n│  └─ b1-1\n└─ c-1"
+	if text := strings.Join(got, "\n"); text != want {
+		t.Errorf("tree:\n%s\nwant:\n%s", text, want)
+	}
+	for i, mark := range []string{"✗", "●", "✓", "●", "○", "✗"} {
+		if line := treeLines(newestFirst)[i].String(); !strings.HasPrefix(line, mark) {
+			t.Errorf("line %d is %q, want it to begin with %s", i, line, mark)
+		}
+	}
+	if lines := treeLines(nil); len(lines) != 0 {
+		t.Errorf("no threads: %v", lines)
+	}
+}
+
+// Without a terminal a line is written for every change and for nothing else;
+// on one the tree is drawn over itself.
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	before := []control.Summary{summaryOf("a-1", "root-1", thread.Running, 0), summaryOf("root-1", "", thread.Running, 1)}
+	after := []control.Summary{summaryOf("a-1", "root-1", thread.Completed, 1), summaryOf("root-1", "", thread.Running, 1)}
+	var plain, live strings.Builder
+	for out, s := range map[*strings.Builder]*screen{&plain: newScreen(&plain, false), &live: newScreen(&live, true)} {
+		s.tree(before)
+		s.tree(before)
+		s.tree(after)
+		s.print("end\n")
+		s.tree(after)
+		if out.Len() == 0 {
+			t.Fatal("nothing is drawn")
+		}
+	}
+	if lines := strings.Count(plain.String(), "\n"); lines != 4 || strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("%d lines, want two threads, one change and the end:\n%s", lines, plain.String())
+	}
+	if up := strings.Count(live.String(), "\x1b[2A"); up != 2 {
+		t.Errorf("the tree is drawn over itself %d times, want 2: %q", up, live.String())
+	}
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m",
+		time.Hour: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d",
+	} {
+		if got := age(d); got != want {
+			t.Errorf("age of %v is %q, want %q", d, got, want)
+		}
+	}
+}

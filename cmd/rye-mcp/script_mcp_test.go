@@ -1,0 +1,107 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// callTool is the program mcp: mcp [-progress] [-log FILE] TOOL JSON. It starts
+// rye-mcp --stdio in the working directory, calls the tool, prints the
+// structured result, and fails when the result is an error. With -progress it
+// prints progress messages to standard error; with -log the server writes its
+// log, whose first line names its process, to a file.
+func callTool(args []string) int {
+	flags := flag.NewFlagSet("mcp", flag.ExitOnError)
+	progress := flags.Bool("progress", false, "print progress messages")
+	log := flags.String("log", "", "log file of the server")
+	_ = flags.Parse(args) // it exits on errors
+	if flags.NArg() != 2 {
+		fmt.Fprintln(os.Stderr, "usage: mcp [-progress] [-log FILE] TOOL JSON")
+		return 2
+	}
+	server := []string{"--stdio"}
+	if *log != "" {
+		server = append(server, "--log-file", *log)
+	}
+	raw, isError, err := call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mcp:", err)
+		return 3
+	}
+	fmt.Print(raw)
+	if isError {
+		return 1
+	}
+	return 0
+}
+
+func call(ctx context.Context, server []string, tool, args string, progress bool) (string, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
+	defer cancel()
+	client := mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
+		transport.WithCommandStderrWriter(os.Stderr)))
+	if progress {
+		client.OnNotification(func(n mcp.JSONRPCNotification) {
+			fmt.Fprintln(os.Stderr, n.Method, n.Params.AdditionalFields["message"])
+		})
+	}
+	if err := client.Start(ctx); err != nil {
+		return "", false, err
+	}
+	defer func() { _ = client.Close() }()
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "script", Version: "1"}
+	if _, err := client.Initialize(ctx, hello); err != nil {
+		return "", false, fmt.Errorf("initialize: %w", err)
+	}
+	var req mcp.CallToolRequest
+	req.Params.Name, req.Params.Arguments = tool, json.RawMessage(args)
+	if progress {
+		req.Params.Meta = &mcp.Meta{ProgressToken: "script"}
+	}
+	result, err := client.CallTool(ctx, req)
+	if err != nil {
+		return "", false, err
+	}
+	return sameInBoth(result)
+}
+
+// sameInBoth checks that structured content and text carry the same.
+func sameInBoth(result *mcp.CallToolResult) (string, bool, error) {
+	structured, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return "", false, err
+	}
+	if len(result.Content) != 1 {
+		return "", false, fmt.Errorf("%d contents, want 1", len(result.Content))
+	}
+	text, ok := result.Content[0].(mcp.TextContent)
+	if !ok {
+		return "", false, fmt.Errorf("content is a %T, want text", result.Content[0])
+	}
+	var a, b any
+	if err := errors.Join(json.Unmarshal(structured, &a), json.Unmarshal([]byte(text.Text), &b)); err != nil {
+		return "", false, err
+	}
+	if !reflect.DeepEqual(a, b) {
+		return "", false, fmt.Errorf("text and structured content differ:\n%s\n%s", text.Text, structured)
+	}
+	var sorted strings.Builder
+	enc := json.NewEncoder(&sorted)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(a); err != nil {
+		return "", false, err
+	}
+	return sorted.String(), result.IsError, nil
+}

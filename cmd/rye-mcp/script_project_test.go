@@ -1,0 +1,125 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// corpusDir is the .ai folder of the corpus of existing directives: that of
+// $RYE_CORPUS, or of ../shared/corpus beside the checkout, else the look-alikes
+// in testdata/corpus.
+func corpusDir() (string, error) {
+	candidates := []string{filepath.Join("..", "..", "..", "shared", "corpus")}
+	if dir := os.Getenv("RYE_CORPUS"); dir != "" {
+		candidates = []string{dir}
+	}
+	for _, dir := range candidates {
+		workspace := filepath.Join(dir, "rye-workspace", ".ai")
+		if _, err := os.Stat(workspace); err == nil {
+			return filepath.Abs(workspace)
+		}
+	}
+	return filepath.Abs(filepath.Join("testdata", "corpus"))
+}
+
+// copyCorpus is corpus DIR: it copies the directives of the corpus into a space.
+func copyCorpus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: corpus DIR")
+	}
+	from := filepath.Join(ts.Getenv("CORPUS"), "directives")
+	ts.Check(os.CopyFS(filepath.Join(ts.MkAbs(args[0]), "directives"), os.DirFS(from)))
+}
+
+// noLeftovers is noleftovers PROJECT: it checks that every thread has ended,
+// that no money is reserved any more and that every life lock is free.
+func noLeftovers(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: noleftovers PROJECT")
+	}
+	state := folder.StateDir(ts.MkAbs(args[0]))
+	ts.Check(settled(context.Background(), state))
+	ts.Check(filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "thread.lock" {
+			return err
+		}
+		// A thread tells its outcome before its process ends and lets go.
+		poll(ts, func() (bool, string) {
+			held, err := process.Held(path)
+			return err == nil && !held, fmt.Sprintf("%s is held (%v)", path, err)
+		})
+		return nil
+	}))
+}
+
+// settled checks rows and budgets of all threads.
+func settled(ctx context.Context, state string) (err error) {
+	st, err := sqlite.Open(ctx, state, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	rows, next, err := st.List(ctx, store.Filter{Limit: store.MaxPage})
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		return fmt.Errorf("more than %d threads", store.MaxPage)
+	}
+	for _, rec := range rows {
+		if !rec.Status.Terminal() {
+			return fmt.Errorf("%s is %s", rec.ThreadID, rec.Status)
+		}
+		budget, err := st.Budget(ctx, rec.ThreadID)
+		if errors.Is(err, store.ErrNoBudget) {
+			continue // it failed before it had one
+		}
+		if err != nil {
+			return err
+		}
+		if budget.Active || budget.Reserved != 0 {
+			return fmt.Errorf("budget of %s is not settled: %+v", rec.ThreadID, budget)
+		}
+		if budget.Own != rec.Cost.Spend {
+			return fmt.Errorf("%s: the ledger has %s of its own, the registry %s", rec.ThreadID, budget.Own, rec.Cost.Spend)
+		}
+	}
+	return nil
+}
+
+// noSecret is nosecret DIR: it checks that the provider's key is in no file.
+func noSecret(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: nosecret DIR")
+	}
+	looked := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // SQLite removes its journal when the last process closes it
+		}
+		looked++
+		if bytes.Contains(content, []byte(testKey)) {
+			return fmt.Errorf("%s contains the provider's key", path)
+		}
+		return err
+	}))
+	if looked == 0 {
+		ts.Fatalf("there are no files in %s", args[0])
+	}
+}

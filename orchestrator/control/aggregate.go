@@ -1,0 +1,58 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Aggregate gathers the results of threads and sums what they used.
+func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error) {
+	if len(ids) == 0 {
+		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
+	}
+	rows, err := c.lookAll(ctx, ids)
+	if err != nil {
+		return Aggregate{}, fault(err)
+	}
+	a := Aggregate{Success: true, Results: make(map[thread.ID]Result, len(rows))}
+	named := make(map[thread.ID]thread.Record, len(rows)) // by the id that carries the asked one on
+	for id, rec := range rows {
+		a.Results[id] = result(id, rec)
+		a.Success = a.Success && rec.Status == thread.Completed
+		named[rec.ThreadID] = rec
+	}
+	if a.Totals, err = c.totals(ctx, named); err != nil {
+		return Aggregate{}, fault(err)
+	}
+	fitResults(a.Results)
+	return a, nil
+}
+
+// totals sums threads. The tree of one that lies below another is part of that
+// one's.
+func (c *Controller) totals(ctx context.Context, named map[thread.ID]thread.Record) (Totals, error) {
+	t := Totals{Threads: len(named), ByStatus: map[thread.State]int{}}
+	isNamed := func(id thread.ID) bool { _, yes := named[id]; return yes }
+	for id, rec := range named {
+		t.ByStatus[rec.Status]++
+		t.Cost = t.Cost.Add(rec.Cost)
+		counted, err := lineage.IsBelowAny(id, isNamed, c.getter(ctx))
+		if err != nil {
+			return Totals{}, err
+		}
+		if counted {
+			continue
+		}
+		tree, err := c.Store.Tree(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNoBudget) {
+			return Totals{}, err
+		}
+		t.TreeSpend += tree.Actual
+	}
+	return t, nil
+}

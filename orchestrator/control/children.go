@@ -1,0 +1,71 @@
+package control
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// children are the processes this one has started and that are not over. They
+// are watched so that one that dies is settled although nobody waits for it,
+// and with how it ended, which only its parent can ask the system. Whoever else
+// looks at the thread comes to the same without them.
+type children struct {
+	died    func(ctx context.Context, id thread.ID) // sees a thread settled whose process ended badly
+	ctx     context.Context                         //nolint:containedctx // ends with close
+	cancel  context.CancelFunc
+	watches sync.WaitGroup
+
+	mu        sync.Mutex
+	processes map[thread.ID]*process.Started
+}
+
+func newChildren(died func(context.Context, thread.ID)) *children {
+	cs := &children{died: died, processes: map[thread.ID]*process.Started{}}
+	cs.ctx, cs.cancel = context.WithCancel(context.Background())
+	return cs
+}
+
+// watch looks after a process until it has ended or the children are closed.
+func (cs *children) watch(id thread.ID, started *process.Started) {
+	cs.mu.Lock()
+	cs.processes[id] = started
+	cs.mu.Unlock()
+	cs.watches.Go(func() {
+		select {
+		case <-started.Done():
+		case <-cs.ctx.Done():
+			return
+		}
+		if started.Exit() != (process.Exit{}) {
+			cs.died(cs.ctx, id)
+		}
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		delete(cs.processes, id)
+	})
+}
+
+// exitOf tells how a process ended that was started here. It waits for the end
+// until ctx ends.
+func (cs *children) exitOf(ctx context.Context, id thread.ID) (process.Exit, bool) {
+	cs.mu.Lock()
+	started, known := cs.processes[id]
+	cs.mu.Unlock()
+	if !known {
+		return process.Exit{}, false
+	}
+	select {
+	case <-started.Done():
+		return started.Exit(), true
+	case <-ctx.Done():
+		return process.Exit{}, false
+	}
+}
+
+func (cs *children) close() {
+	cs.cancel()
+	cs.watches.Wait()
+}

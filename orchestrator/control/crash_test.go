@@ -1,0 +1,280 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// playSpawner starts a child of a thread and is killed after a step of that.
+func playSpawner(args []string) error {
+	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}
+	c, err := openController(context.Background(), args[0], env)
+	if err != nil {
+		return err
+	}
+	c.reached = func(s step) {
+		if s == step(os.Getenv(pointVar)) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until it is delivered
+		}
+	}
+	_, err = c.Start(context.Background(), StartRequest{Directive: "work", Parent: thread.ID(os.Getenv(parentVar))})
+	return errors.Join(err, errors.New("bug; still alive"))
+}
+
+// dieAfter runs a spawner that is killed after a step.
+func (s *scene) dieAfter(at step, parent thread.ID) {
+	s.Helper()
+	executable, err := os.Executable()
+	s.noError(err)
+	cmd := exec.CommandContext(s.ctx, executable, "spawner", s.project)
+	cmd.Env = append(append(os.Environ(), s.env...), pointVar+"="+string(at), parentVar+"="+string(parent))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		s.Fatalf("the spawner ended with %v: %s", err, out)
+	}
+}
+
+// The first child of a parent in these tests.
+var firstChild = thread.NewID("work", testTime, 1)
+
+// TestKilledSpawner kills a spawner after each step before the process runs.
+// Whoever looks next finds the thread dead and nothing reserved, and the id, or
+// the next one, can be used.
+func TestKilledSpawner(t *testing.T) {
+	t.Parallel()
+	for _, at := range []step{stepClaimed, stepRegistered, stepPrepared, stepDescribed} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			s.dieAfter(at, root)
+
+			list, err := s.c.ListActive(s.ctx, ListRequest{})
+			s.noError(err)
+			if list.Count != 1 || list.Threads[0].ThreadID != root {
+				s.Errorf("active: %+v", list.Threads)
+			}
+			if at != stepClaimed {
+				s.wantState(thread.Error, firstChild)
+				if p := s.row(firstChild).Outcome.Error; p.Code != "process_died" {
+					s.Errorf("problem %+v", p)
+				}
+			}
+			b, err := s.c.Store.Budget(s.ctx, root)
+			s.noError(err)
+			if b.Reserved != 0 || b.Actual != 0 {
+				s.Errorf("budget of the parent: %+v", b)
+			}
+			next := s.start("work", root)
+			if (next == firstChild) != (at == stepClaimed) {
+				s.Errorf("the next child is %s", next)
+			}
+		})
+	}
+}
+
+// TestKilledServer kills a spawner once the process of its thread runs. The
+// thread goes on, and another server sees it.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	for _, at := range []step{stepLaunched, stepRecorded} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			s.dieAfter(at, root)
+			s.puppet(firstChild)
+			if status, err := s.c.Status(s.ctx, firstChild); err != nil || status.Status != thread.Created {
+				s.Errorf("status %+v, %v", status, err)
+			}
+			s.order(firstChild, "claim", "spend 7", "complete")
+			r := s.wait(s.controller(), WaitAll, firstChild)
+			if !r.Success || r.Results[firstChild].Result != "result of "+string(firstChild) {
+				s.Errorf("waited for %+v", r)
+			}
+			s.wantTree(root, store.TreeSpend{Actual: 7, Threads: 2, Active: 1})
+		})
+	}
+}
+
+// TestDeadThread lets threads die in ways that leave different traces.
+func TestDeadThread(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		orders  []string
+		signal  syscall.Signal
+		state   thread.State
+		message string
+		spend   thread.Micros
+	}{
+		{"killed", []string{"spend 5"}, syscall.SIGKILL, thread.Error, "thread process died (killed by SIGKILL)", 5},
+		{"killed between ledger and row", []string{"spend 5", "ledger 8"}, syscall.SIGKILL, thread.Error, "thread process died (killed by SIGKILL)", 8},
+		{"panic", []string{"panic"}, 0, thread.Error, "thread process died: panic: told to (exit code 2)", 0},
+		{"gave up", []string{"give-up"}, 0, thread.Error, "thread process died: told to give up (exit code 1)", 0},
+		{"had decided", []string{"spend 5", "decide"}, syscall.SIGKILL, thread.Completed, "", 5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			id := s.start("work", root)
+			s.order(id, tt.orders...)
+			if tt.signal != 0 {
+				s.noError(syscall.Kill(s.puppet(id).pid, tt.signal))
+			}
+			r := s.wait(s.c, WaitAll, id).Results[id]
+			if r.Status != tt.state || r.Error != tt.message || r.Cost.Spend != tt.spend {
+				s.Errorf("ended as %+v", r)
+			}
+			s.wantTree(root, store.TreeSpend{Actual: tt.spend, Threads: 2, Active: 1})
+		})
+	}
+}
+
+// TestOrphans kills a parent; what becomes of its children is the project's
+// choice.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]thread.State{"cancel": thread.Cancelled, "keep": thread.Running} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.write("config/agent/agent.yaml", fmt.Sprintf(settings, policy))
+			root := s.start("idle", "")
+			parent := s.start("idle", root)
+			child := s.start("work", parent)
+			s.order(child, "spend 3")
+			s.noError(syscall.Kill(s.puppet(parent).pid, syscall.SIGKILL))
+			s.wait(s.c, WaitAll, parent)
+			s.wantState(thread.Error, parent)
+			s.wantState(want, child)
+			if policy == "keep" { // what it holds and spends still counts
+				b, err := s.c.Store.Budget(s.ctx, root)
+				s.noError(err)
+				if b.Reserved != 10_000 {
+					s.Errorf("budget of the root: %+v", b)
+				}
+				s.order(child, "complete")
+				s.wait(s.c, WaitAll, child)
+			}
+			s.order(root, "complete")
+			s.wait(s.c, WaitAll, root)
+			s.wantTree(root, store.TreeSpend{Actual: 3, Threads: 3})
+			if b, err := s.c.Store.Budget(s.ctx, root); err != nil || b.Actual != 3 {
+				s.Errorf("the root's actual is not its tree's: %+v, %v", b, err)
+			}
+		})
+	}
+}
+
+// TestSweepsAtOnce has several servers sweep many dead threads. One of them
+// cannot be settled, which keeps nobody from the others.
+func TestSweepsAtOnce(t *testing.T) {
+	t.Parallel()
+	const threads, servers = 6, 3
+	s := newScene(t)
+	root := s.start("idle", "")
+	for range threads {
+		s.dieAfter(stepPrepared, root)
+	}
+	stuck := thread.NewID("work", testTime, 2)
+	s.noError(os.Mkdir(s.c.folder(stuck).Transcript(), 0o700))
+
+	var group sync.WaitGroup
+	errs := make([]error, servers)
+	for i := range servers {
+		c := s.controller()
+		group.Go(func() { _, errs[i] = c.Sweep(s.ctx) })
+	}
+	group.Wait()
+	if errors.Join(errs...) == nil {
+		s.Error("no sweep has met the thread that cannot be settled")
+	}
+	for n := 1; n <= threads; n++ {
+		if id := thread.NewID("work", testTime, n); id != stuck {
+			s.wantState(thread.Error, id)
+		}
+	}
+	if _, err := s.c.List(s.ctx, ListRequest{}); err != nil {
+		s.Errorf("list: %v", err)
+	}
+	s.noError(os.Remove(s.c.folder(stuck).Transcript()))
+	report, err := s.c.Sweep(s.ctx)
+	if err != nil || report.Looked != 2 || len(report.Settled) != 1 || report.Settled[0] != stuck {
+		s.Errorf("swept %+v, %v", report, err)
+	}
+	s.wantTree(root, store.TreeSpend{Threads: threads + 1, Active: 1})
+}
+
+// TestSettlerIsNoProcess: while somebody settles a dead thread, and so holds
+// its lock, the number in its row must not be signalled. It is the number of
+// another process here, which must live.
+func TestSettlerIsNoProcess(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	stranger := s.start("idle", "")
+	dead := s.start("idle", "")
+	changes := s.c.Store.Changes(s.ctx)
+	s.noError(s.c.Store.SetProcess(s.ctx, dead, s.puppet(stranger).pid, "host"))
+
+	settling, goOn := make(chan struct{}), make(chan struct{})
+	other := s.controller()
+	other.sweeper.StopChildren = func(context.Context, thread.ID) error {
+		close(settling)
+		<-goOn
+		return nil
+	}
+	s.c.children.close() // it would settle the thread itself
+	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
+	settled := make(chan error, 1)
+	go func() {
+		_, err := other.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{dead}, Timeout: giveUp})
+		settled <- err
+	}()
+	<-settling
+	stopped := make(chan Stopped, 1)
+	go func() {
+		got, err := s.c.Kill(s.ctx, dead)
+		if err != nil {
+			s.Error(err)
+		}
+		stopped <- got
+	}()
+	for s.row(dead).CancelRequestedAt.IsZero() {
+		<-changes
+	}
+	close(goOn)
+	s.wantReceipts(<-stopped, true, string(dead)+" error not_started")
+	s.noError(<-settled)
+	s.order(stranger, "ping") // it is there
+	s.wantState(thread.Running, stranger)
+}
+
+// TestDamagedFiles settles dead threads whose files cannot be trusted or read.
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	s.noError(os.WriteFile(s.c.folder(id).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.c.folder(id).Transcript(), []byte("\xff\xfe\n{\"seq\":"), 0o600))
+	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+	if r := s.wait(s.c, WaitAll, id); r.Results[id].Status != thread.Error {
+		s.Errorf("waited for %+v", r)
+	}
+	if status, err := s.c.Status(s.ctx, id); err != nil || status.Limits != nil {
+		s.Errorf("status %+v, %v", status, err)
+	}
+}

@@ -1,0 +1,237 @@
+package control
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// TestTwentyChildren starts children of one parent in one second, from two
+// servers at once.
+func TestTwentyChildren(t *testing.T) {
+	t.Parallel()
+	const children = 20
+	s := newScene(t)
+	root := s.start("idle", "")
+	servers := []*Controller{s.c, s.controller()}
+	ids := make([]thread.ID, children)
+	var group sync.WaitGroup
+	for i := range ids {
+		group.Go(func() {
+			started, err := servers[i%2].Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+			if err != nil {
+				s.Error(err)
+			}
+			ids[i] = started.ThreadID
+		})
+	}
+	group.Wait()
+	seen := map[thread.ID]bool{}
+	for _, id := range ids {
+		seen[id] = true
+		if held, err := process.Held(s.c.folder(id).Lock()); err != nil || !held {
+			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
+		}
+	}
+	for n := 1; n <= children; n++ {
+		if id := thread.NewID("work", testTime, n); !seen[id] {
+			s.Errorf("nobody has got %s", id)
+		}
+	}
+	s.wantTree(root, store.TreeSpend{Reserved: children * 10_000, Threads: children + 1, Active: children + 1})
+	stopped, err := s.c.Cancel(s.ctx, root)
+	if err != nil || !stopped.Success || len(stopped.Receipts) != children+1 {
+		s.Errorf("stopped %+v, %v", stopped, err)
+	}
+	s.wantTree(root, store.TreeSpend{Threads: children + 1})
+}
+
+// TestRequestKey repeats starts: at the same moment, after what they need is
+// gone, and after a start that failed.
+func TestRequestKey(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	req := StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
+	var group sync.WaitGroup
+	answers := make([]Started, 6)
+	servers := []*Controller{s.c, s.controller()}
+	for i := range answers {
+		group.Go(func() {
+			var err error
+			if answers[i], err = servers[i%2].Start(s.ctx, req); err != nil {
+				s.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	made := 0
+	for _, a := range answers {
+		if a.ThreadID != firstChild {
+			s.Errorf("answer %+v", a)
+		}
+		if !a.Existing {
+			made++
+		}
+	}
+	if made != 1 || s.row(root).SpawnCount != 1 {
+		s.Errorf("%d starts, %d counted", made, s.row(root).SpawnCount)
+	}
+	s.order(firstChild, "claim", "complete")
+	s.order(root, "complete")
+	s.noError(os.Remove(filepath.Join(s.project, ".ai", "directives", "work.md")))
+	again, err := s.c.Start(s.ctx, req)
+	if err != nil || !again.Existing || !again.Success || again.Result != "result of "+string(firstChild) {
+		s.Errorf("started again: %+v, %v", again, err)
+	}
+	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "idle", RequestKey: "k"}); code(err) != tool.CodeRequestKeyReused {
+		s.Errorf("the key for other work: %v", err)
+	}
+}
+
+func TestFailedStart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	s.c.Launcher.Executable = filepath.Join(s.project, "missing")
+	req := StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
+	if _, err := s.c.Start(s.ctx, req); err == nil {
+		s.Fatal("started a program that does not exist")
+	}
+	s.wantState(thread.Error, firstChild)
+	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
+	if held, err := process.Held(s.c.folder(firstChild).Lock()); err != nil || held {
+		s.Errorf("the lock is held: %t, %v", held, err)
+	}
+	again, err := s.c.Start(s.ctx, req)
+	if err != nil || again.Success || again.Problem == nil || again.Next == "" {
+		s.Errorf("repeated: %+v, %v", again, err)
+	}
+}
+
+// TestRefusals lets nothing be registered that a caller has got wrong.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	ended := s.start("idle", root)
+	s.order(ended, "complete")
+	for name, tt := range map[string]struct {
+		req  StartRequest
+		code tool.Code
+	}{
+		"directive": {StartRequest{Directive: "missing"}, tool.CodeNotFound},
+		"input":     {StartRequest{Directive: "work", Inputs: map[string]any{"x": 1}}, tool.CodeInvalidInputs},
+		"limit":     {StartRequest{Directive: "work", LimitOverrides: map[string]any{"luck": 1}}, tool.CodeInvalidLimits},
+		"amount":    {StartRequest{Directive: "work", LimitOverrides: map[string]any{"turns": -1}}, tool.CodeInvalidLimits},
+		"no parent": {StartRequest{Directive: "work", Parent: "no/such"}, tool.CodeParentGone},
+		"ended":     {StartRequest{Directive: "work", Parent: ended}, tool.CodeParentGone},
+		"hostile":   {StartRequest{Directive: "work", Parent: "../../x"}, tool.CodeParentGone},
+	} {
+		if _, err := s.c.Start(s.ctx, tt.req); code(err) != tt.code {
+			s.Errorf("%s: %v", name, err)
+		}
+	}
+	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+		s.Errorf("registered %+v, %v", list, err)
+	}
+	asked := StartRequest{Directive: "work", Parent: root, LimitOverrides: map[string]any{"spend": 1.0}}
+	asked.LimitOverrides["spend"] = 1.0
+	s.order(root, "spend 995000")
+	if _, err := s.c.Start(s.ctx, asked); code(err) != tool.CodeBudgetExhausted {
+		s.Errorf("more than is left: %v", err)
+	}
+	// A limit that nobody has asked for shrinks to what is left.
+	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle", Parent: root})
+	s.noError(err)
+	if b, err := s.c.Store.Budget(s.ctx, started.ThreadID); err != nil || b.MaxSpend != 5000 {
+		s.Errorf("budget %+v, %v", b, err)
+	}
+}
+
+// TestParentIsVerified: with a key, a child takes nothing from a thread.json
+// that is unsigned, changed, or another thread's.
+func TestParentIsVerified(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	key, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
+	s.noError(err)
+	unsigned := s.start("idle", "")
+	s.c.Key, s.c.finisher.Key = key, key
+	mighty, meek := s.start("idle", ""), s.start("idle", "")
+	read := func(id thread.ID) []byte {
+		data, err := os.ReadFile(s.c.folder(id).Meta())
+		s.noError(err)
+		return data
+	}
+	own := read(meek)
+	start := func(parent thread.ID, meta []byte) error {
+		s.noError(os.WriteFile(s.c.folder(parent).Meta(), meta, 0o600))
+		_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: parent})
+		return err
+	}
+	for name, err := range map[string]error{
+		"unsigned":       start(unsigned, read(unsigned)),
+		"changed":        start(meek, []byte(strings.Replace(string(own), `"spawns":`, `"spawns":9`, 1))),
+		"another's":      start(meek, read(mighty)),
+		"cut":            start(meek, own[:len(own)/2]),
+		"no JSON at all": start(meek, nil),
+	} {
+		if code(err) != tool.CodeParentGone {
+			s.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := start(meek, own); err != nil {
+		s.Errorf("its own: %v", err)
+	}
+}
+
+// TestKeysOfThreads: two threads may choose the same key, and a thread cannot
+// choose another parent than itself.
+func TestKeysOfThreads(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var children []thread.ID
+	for range 2 {
+		parent := s.start("idle", "")
+		caller := action.Caller{InThread: true, Env: tool.Env{ThreadID: parent}}
+		for range 2 {
+			got, err := Threads{s.c}.Start(s.ctx, caller, action.StartRequest{
+				Directive: "work", Async: true, RequestKey: "step-1", Parent: "no/such",
+			})
+			s.noError(err)
+			children = append(children, got.(Started).ThreadID)
+		}
+		if got := s.row(children[len(children)-1]).ParentID; got != parent {
+			s.Errorf("the parent is %s", got)
+		}
+	}
+	if children[0] != children[1] || children[2] != children[3] || children[0] == children[2] {
+		s.Errorf("started %v", children)
+	}
+}
+
+func TestFirstWords(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 2*maxNameRunes)
+	for text, want := range map[string]string{
+		"":                                "",
+		"  two \n words\t":                "two words",
+		strings.Repeat("word ", 12) + "x": strings.TrimSpace(strings.Repeat("word ", 12)) + "…",
+		long:                              long[:2*maxNameRunes] + "…",
+	} {
+		if got := firstWords(text); got != want {
+			t.Errorf("firstWords(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// endGrace bounds the wait for a process to end that has let go of its lock: a
+// thread's process does so just before it says what went wrong and exits. The
+// wait is in vain, and ends with the grace, when the number of a process that
+// is long gone has been given to another.
+const endGrace = 500 * time.Millisecond
+
+// autopsy says what is known of why a thread's process ended.
+func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Folder) *thread.Problem {
+	ctx, stop := context.WithTimeout(ctx, endGrace)
+	defer stop()
+	if rec.PID != 0 {
+		select {
+		case <-process.Watch(ctx, rec.PID):
+		case <-ctx.Done():
+		}
+	}
+	problem := &thread.Problem{Code: "process_died", Message: thread.ErrDied.Error(), Doing: doing(rec)}
+	if why := lastWords(dir.Log()); why != "" {
+		problem.Message += ": " + why
+	}
+	if s.ExitOf != nil {
+		if exit, known := s.ExitOf(ctx, rec.ThreadID); known {
+			problem.Signal = exit.Signal
+			problem.Message += " (" + exit.String() + ")"
+		}
+	}
+	return problem
+}
+
+func doing(rec thread.Record) string {
+	if rec.Status == thread.Created {
+		return "starting; it had not claimed its row"
+	}
+	return fmt.Sprintf("turn %d", rec.Cost.Turns+1)
+}
+
+// maxLogTail is how much of the end of a log is read: the stacks that the Go
+// runtime prints below its last words can be long.
+const maxLogTail = 64 << 10
+
+// lastWords is the line of a dead process's log that says why it ended: what
+// the Go runtime prints first for a panic or a fatal error, else the last error
+// that the program itself reported before it exited.
+func lastWords(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	tail := make([]byte, min(info.Size(), maxLogTail))
+	n, _ := f.ReadAt(tail, info.Size()-int64(len(tail))) // cut short, it says less
+	return lastWordsIn(string(tail[:n]))
+}
+
+func lastWordsIn(log string) string {
+	var reported string
+	for line := range strings.Lines(log) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return printable(line)
+		}
+		if said, ok := strings.CutPrefix(line, "Error: "); ok {
+			reported = said
+		}
+	}
+	return printable(reported)
+}
+
+// printable keeps a line of a log, which can be anything, fit for a row.
+func printable(line string) string {
+	const most = 500
+	if len(line) > most {
+		line = line[:most] + "…"
+	}
+	return strings.ToValidUTF8(line, "\uFFFD")
+}

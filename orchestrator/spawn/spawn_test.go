@@ -1,0 +1,66 @@
+package spawn_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program says what it was started with.
+const program = `#!/bin/sh
+echo "$@"
+env | grep RYE_ | sort
+pwd
+[ -e "$LOCK" ] && [ -e /dev/fd/3 ] && echo "has the lock"
+`
+
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	project, id := t.TempDir(), thread.ID("a/b-1")
+	executable := filepath.Join(project, "program")
+	if err := os.WriteFile(executable, []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := folder.Of(folder.StateDir(project), id)
+	if err := dir.Make(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := process.Acquire(dir.Lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := spawn.Launcher{Executable: executable, Project: project, Env: append(make([]string, 0, 9),
+		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn")}
+	started, err := l.Launch(id, dir, lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+	<-started.Done()
+	log, err := os.ReadFile(dir.Log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
+		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n"
+	if string(log) != want {
+		t.Errorf("the process said\n%swant\n%s", log, want)
+	}
+	if l.Env[:cap(l.Env)][len(l.Env)] != "" {
+		t.Error("the launcher's environment was written to")
+	}
+	if _, err := l.Launch(id, dir, lock); err == nil {
+		t.Error("launched with a lock that was released")
+	}
+}

@@ -1,0 +1,227 @@
+package finish
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// now is a clock that stands still, so that two runs can be compared.
+func now() time.Time { return time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC) }
+
+// family is a running parent and its running child, with budgets.
+type family struct {
+	t      *testing.T
+	store  *sqlite.Store
+	dir    string
+	key    *sign.Key
+	parent thread.ID
+	child  thread.ID
+}
+
+const reserved thread.Micros = 400_000
+
+func newFamily(t *testing.T) *family {
+	t.Helper()
+	f := &family{t: t, dir: t.TempDir()}
+	var err error
+	// The same key each time, for its signatures stand in what is compared.
+	if f.key, err = sign.Generate(t.TempDir(), false, bytes.NewReader(make([]byte, 32))); err != nil {
+		t.Fatal(err)
+	}
+	if f.store, err = sqlite.Open(t.Context(), f.dir, sqlite.Options{Now: now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.store.Close() })
+	f.parent = f.start("test/parent", "")
+	f.child = f.start("test/child", f.parent)
+	f.must(f.store.OpenRoot(t.Context(), f.parent, 1_000_000, now()))
+	f.must(f.store.Reserve(t.Context(), f.child, f.parent, reserved, now()))
+	return f
+}
+
+func (f *family) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// start registers and claims a thread and writes its thread.json.
+func (f *family) start(directive string, parent thread.ID) thread.ID {
+	f.t.Helper()
+	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1, Now: now()}
+	rec, _, err := f.store.Register(f.t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+	f.must(err)
+	_, err = f.store.Apply(f.t.Context(), store.Claimed(rec.ThreadID, 1, "here", now()))
+	f.must(err)
+	meta := thread.Meta{ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now()}
+	f.must(folder.Of(f.dir, rec.ThreadID).WriteMeta(meta, f.key))
+	return rec.ThreadID
+}
+
+// finish opens the transcript as a process does and ends the child. Stop names
+// the step after which the process is gone.
+func (f *family) finish(o thread.Outcome, cost thread.Cost, stop Step) (rec thread.Record, err error) {
+	f.t.Helper()
+	finisher := &Finisher{Store: f.store, StateDir: f.dir, Key: f.key, Now: now}
+	if stop != "" {
+		finisher.Reached = func(s Step) {
+			if s == stop {
+				panic(errStopped)
+			}
+		}
+	}
+	w, err := finisher.OpenTranscript(f.child)
+	f.must(err)
+	defer func() {
+		f.must(w.Close())
+		if v := recover(); v != nil {
+			err, _ = v.(error)
+		}
+	}()
+	return finisher.Finish(f.t.Context(), f.child, w, o, cost)
+}
+
+var errStopped = errors.New("the process is gone")
+
+// end is everything that says how the child ended.
+type end struct {
+	row    thread.Record
+	meta   thread.Meta
+	budget store.Budget
+	parent store.Budget
+	lines  string
+}
+
+func (f *family) look() end {
+	f.t.Helper()
+	var e end
+	var err error
+	e.row, err = f.store.Get(f.t.Context(), f.child)
+	f.must(err)
+	e.meta, err = folder.Of(f.dir, f.child).ReadMeta(f.key)
+	f.must(err)
+	e.budget, err = f.store.Budget(f.t.Context(), f.child)
+	f.must(err)
+	e.parent, err = f.store.Budget(f.t.Context(), f.parent)
+	f.must(err)
+	path := folder.Of(f.dir, f.child).Transcript()
+	_, err = transcript.Verify(path, f.key, e.meta.Transcript)
+	f.must(err)
+	for event, err := range transcript.Events(path) {
+		f.must(err)
+		e.lines += string(event.Type) + "\n"
+	}
+	return e
+}
+
+var (
+	done     = thread.Outcome{State: thread.Completed, Result: "done", Outputs: map[string]any{"n": "1"}}
+	doneCost = thread.Cost{Turns: 3, InputTokens: 10, OutputTokens: 5, Spend: 1_234}
+	died     = thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died", Message: "died"}}
+)
+
+// A crash after any step is mended by running the sequence again: the end is
+// the one that was decided first, whatever whoever repeats it believes.
+func TestCrashAfterEachStep(t *testing.T) {
+	t.Parallel()
+	whole := newFamily(t)
+	if _, err := whole.finish(done, doneCost, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := whole.look()
+	if want.row.Status != thread.Completed || want.row.Outcome.Result != "done" || want.row.Cost != doneCost ||
+		want.meta.Status != thread.Completed || want.budget.Active || want.parent.Actual != 1_234 || want.parent.Reserved != 0 {
+		t.Fatalf("got %+v", want)
+	}
+	for _, step := range []Step{StepTranscript, StepLedger, StepRegistry, StepMeta} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			f := newFamily(t)
+			if _, err := f.finish(done, doneCost, step); !errors.Is(err, errStopped) {
+				t.Fatalf("it was not stopped: %v", err)
+			}
+			for range 2 {
+				rec, err := f.finish(died, thread.Cost{}, "")
+				if err != nil || rec.Status != thread.Completed {
+					t.Fatalf("%s, %v", rec.Status, err)
+				}
+			}
+			if got := f.look(); !reflect.DeepEqual(got, want) {
+				t.Errorf("got\n%+v\nwant\n%+v", got, want)
+			}
+		})
+	}
+}
+
+// A process that died before it had decided is settled at what it had reported.
+func TestDiedUndecided(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	f.must(f.store.Report(t.Context(), f.child, 777, now()))
+	rec, err := f.finish(died, thread.Cost{Turns: 1, Spend: 500}, "")
+	if err != nil || rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	if got := f.look(); got.parent.Actual != 777 || got.parent.Reserved != 0 {
+		t.Errorf("parent's budget %+v", got.parent)
+	}
+}
+
+// A thread that never had a budget, a thread.json or a claim ends all the same.
+func TestHalfMade(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	n := store.NewThread{Kind: thread.KindDirective, Directive: "test/half", Now: now()}
+	rec, _, err := f.store.Register(t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+	f.must(err)
+	f.child = rec.ThreadID
+	rec, err = f.finish(died, thread.Cost{}, "")
+	if err != nil || rec.Status != thread.Error {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	if _, err := os.Stat(folder.Of(f.dir, f.child).Meta()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a thread.json was made: %v", err)
+	}
+}
+
+// A thread.json that cannot be trusted is left as it is and reported; the row,
+// which is the truth, is terminal by then.
+func TestTamperedMeta(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	path := filepath.Join(f.dir, string(f.child), "thread.json")
+	f.must(os.WriteFile(path, []byte(`{"version":1,"status":"running"}`), 0o600))
+	rec, err := f.finish(done, doneCost, "")
+	if !errors.Is(err, sign.ErrBadSignature) || rec.Status != thread.Completed {
+		t.Errorf("%s, %v", rec.Status, err)
+	}
+}
+
+// An outcome that is none changes nothing.
+func TestNotTerminal(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	if _, err := f.finish(thread.Outcome{State: thread.Running}, thread.Cost{}, ""); err == nil {
+		t.Error("a thread finished as running")
+	}
+	if rec, err := f.store.Get(t.Context(), f.child); err != nil || rec.Status != thread.Running {
+		t.Errorf("%s, %v", rec.Status, err)
+	}
+}

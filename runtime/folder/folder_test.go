@@ -1,0 +1,194 @@
+package folder
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+func newKey(t testing.TB) *sign.Key {
+	t.Helper()
+	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newFolder(t testing.TB) Folder {
+	t.Helper()
+	f := Of(StateDir(t.TempDir()), "test/task-1772357400")
+	if err := f.Make(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func sample() thread.Meta {
+	at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	return thread.Meta{
+		Version: thread.MetaVersion, ThreadID: "test/task-1772357400", Kind: thread.KindDirective, Directive: "test/task",
+		DirectiveHash: "ab", Status: thread.Running, CreatedAt: at, UpdatedAt: at, Model: "fake/small",
+		Inputs:       map[string]any{"who": "Zoë <z@example.org>", "list": []any{"a", true}},
+		Limits:       thread.Limits{Turns: 3, Tokens: 4, Spend: 250_000, DurationSeconds: 1.5, Spawns: 6, Depth: 7},
+		Capabilities: []string{"rye.execute.tool.*"}, Ceiling: [][]string{{"rye.*"}, {}},
+		Cost: thread.Cost{Turns: 1, Spend: 1}, Outcome: &thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "x"}},
+		Transcript: &thread.TranscriptHead{Checkpoints: 1, Bytes: 2, Hash: "cd"},
+	}
+}
+
+func TestMetaRoundTrip(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]*sign.Key{"signed": newKey(t), "unsigned": nil} {
+		f, want := newFolder(t), sample()
+		for range 2 { // the second replaces the first
+			if err := f.WriteMeta(want, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := f.ReadMeta(key)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got\n%+v\nwant\n%+v\n%v", name, got, want, err)
+		}
+		if info, err := os.Stat(f.Meta()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// Everything but the bytes that the user's key has signed is refused.
+func TestMetaRefused(t *testing.T) {
+	t.Parallel()
+	key, other := newKey(t), newKey(t)
+	edit := func(old, new string) func(string) string {
+		return func(s string) string { return strings.Replace(s, old, new, 1) }
+	}
+	for name, c := range map[string]struct {
+		change func(string) string
+		reader *sign.Key
+		want   error // nil: any
+	}{
+		"more rights":       {edit(`"rye.execute.tool.*"`, `"rye.*"`), key, sign.ErrBadSignature},
+		"higher limit":      {edit(`"turns":3`, `"turns":30`), key, sign.ErrBadSignature},
+		"another key":       {edit("", ""), other, sign.ErrBadSignature},
+		"signature is gone": {edit(`"_signature"`, `"signature"`), key, sign.ErrBadSignature},
+		"member twice":      {edit(`{`, `{"status":"completed",`), key, nil},
+		"torn":              {func(s string) string { return s[:len(s)/2] }, key, nil},
+		"empty":             {func(string) string { return "" }, key, nil},
+		"another document":  {func(string) string { return `[1]` }, key, nil},
+	} {
+		f := newFolder(t)
+		if err := f.WriteMeta(sample(), key); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(f.Meta())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.Meta(), []byte(c.change(string(data))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ReadMeta(c.reader); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestMetaOfOthers(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+
+	f := newFolder(t)
+	if _, err := f.ReadMeta(key); !errors.Is(err, ErrNoMeta) {
+		t.Errorf("missing: %v", err)
+	}
+
+	newer := sample()
+	newer.Version = thread.MetaVersion + 1
+	data, err := sign.EncodeSigned(newer, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.Meta(), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.ReadMeta(key); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("newer version: %v", err)
+	}
+
+	if err := os.Truncate(f.Meta(), maxMetaBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.ReadMeta(key); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("huge file: %v", err)
+	}
+}
+
+// A number that canonical JSON would round is refused, and what was there
+// stays.
+func TestMetaThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	f, m := newFolder(t), sample()
+	if err := f.WriteMeta(m, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.Inputs = map[string]any{"n": int64(1)<<60 + 1}
+	if err := f.WriteMeta(m, nil); err == nil {
+		t.Error("written")
+	}
+	if got, err := f.ReadMeta(nil); err != nil || got.Inputs["who"] == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	first, err := f.WriteArtifact("abc", []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.WriteArtifact("abc", []byte("content"))
+	if err != nil || again != first || filepath.Dir(first) != f.Artifacts() {
+		t.Errorf("%s, then %s, %v", first, again, err)
+	}
+	if got, err := os.ReadFile(first); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// FuzzReadMeta: no bytes in the place of thread.json are taken for a signed one
+// but those that were signed.
+func FuzzReadMeta(f *testing.F) {
+	key := newKey(f)
+	dir := newFolder(f)
+	if err := dir.WriteMeta(sample(), key); err != nil {
+		f.Fatal(err)
+	}
+	signed, err := os.ReadFile(dir.Meta())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(signed)
+	f.Add([]byte(`{"version":1,"_signature":"x:y"}`))
+	f.Add([]byte("{\"limits\":{\"spend\":1e999}}\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(dir.Meta(), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := dir.ReadMeta(key)
+		if want := sample(); err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("accepted %+v", got)
+		}
+		_, _ = dir.ReadMeta(nil) // must not panic
+	})
+}

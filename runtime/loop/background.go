@@ -1,0 +1,51 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// maxDataBytes is the longest result of a tool run that is stored in its row.
+const maxDataBytes = 64 << 10
+
+// runTool runs a tool in the background, as its own thread without a model.
+func (r *run) runTool(ctx context.Context) ended {
+	doing := "running the tool " + r.meta.Directive
+	grant := permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}
+	if denied := grant.Missing(permission.Required(permission.Execute, item.Tool, r.meta.Directive)); denied != nil {
+		return ended{err: tool.Faultf(tool.CodePermissionDenied, "%w", denied), doing: doing}
+	}
+	t, known := r.Tools.Get(r.meta.Directive)
+	if !known {
+		return ended{err: tool.Faultf(tool.CodeUnsupported, "tool %s is not built in", r.meta.Directive), doing: doing}
+	}
+	args := json.RawMessage("{}")
+	if r.meta.Inputs != nil {
+		var err error
+		if args, err = json.Marshal(r.meta.Inputs); err != nil {
+			return ended{err: err, doing: doing}
+		}
+	}
+	result, err := guarded(ctx, t, r.env(), args)
+	if err != nil {
+		return ended{err: action.ToolFault(r.meta.Directive, err), doing: doing}
+	}
+	text := encode(result)
+	if len(text) > maxDataBytes || storable(json.RawMessage(text)) != nil {
+		return ended{result: r.keep(text)}
+	}
+	return ended{data: json.RawMessage(text)}
+}
+
+// storable says why a value cannot stand in thread.json, whose canonical form
+// holds no integer that a double would round.
+func storable(v any) error {
+	_, err := sign.EncodeSigned(map[string]any{"value": v}, nil)
+	return err
+}

@@ -1,0 +1,421 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// house is a project with everything a thread needs, and a scripted provider.
+type house struct {
+	t        testing.TB
+	project  string
+	store    *sqlite.Store
+	key      *sign.Key
+	finisher *finish.Finisher
+	tools    *testTools
+	threads  *fakeThreads
+	server   *scripted.Server
+	settings Settings
+	provider string // the YAML of the provider, without api and base_url
+	stopped  []thread.ID
+}
+
+// prices are dollars per million tokens: input 1, output 2.
+const plainProvider = `
+models:
+  small: {context_window: 200000, max_output_tokens: 4000, input: 1, output: 2, cache_read: 0.1, cache_write: 1.25}
+  second: {context_window: 200000, max_output_tokens: 4000, input: 1, output: 2}
+  unpriced: {context_window: 200000}
+`
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	h := &house{
+		t: t, project: t.TempDir(), threads: &fakeThreads{}, provider: plainProvider,
+		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6}},
+	}
+	h.tools = newTestTools()
+	var err error
+	if h.store, err = sqlite.Open(t.Context(), folder.StateDir(h.project), sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.store.Close() })
+	if h.key, err = sign.Generate(t.TempDir(), false, rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	h.finisher = &finish.Finisher{Store: h.store, StateDir: folder.StateDir(h.project), Key: h.key, Now: time.Now}
+	return h
+}
+
+// script serves a script as the provider "fake".
+func (h *house) script(text string) {
+	h.t.Helper()
+	parsed, err := scripted.Parse("test.yaml", []byte(text))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	server, err := scripted.Serve(context.Background(), parsed, scripted.Options{Record: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = server.Close() })
+	h.server = server
+	h.serveAt(server.BaseURL())
+}
+
+func (h *house) serveAt(url string) {
+	h.write(".ai/config/agent/providers/fake.yaml", "api: anthropic\nbase_url: "+url+h.provider)
+}
+
+func (h *house) write(name, content string) {
+	h.t.Helper()
+	path := filepath.Join(h.project, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// job is a thread to be run.
+type job struct {
+	outputs      string // XML
+	fallback     string
+	model        string // "fake/small" when empty
+	limits       func(*thread.Limits)
+	capabilities []string // all test tools when nil
+	kind         thread.Kind
+	inputs       map[string]any
+	tool         string // of a tool run
+	unbudgeted   bool
+}
+
+const directive = "# Task\n\n```xml\n<directive name=\"task\" version=\"1.0.0\">\n<metadata>\n<description>A task</description>\n" +
+	"<category>test</category>\n<author>us</author>\n<model tier=\"general\" FALLBACK/>\n</metadata>\n" +
+	"<inputs><input name=\"who\" type=\"string\" default=\"nobody\">whom</input></inputs>\n" +
+	"<outputs>OUTPUTS</outputs>\n</directive>\n```\n\nDo the task for {input:who}.\n"
+
+// register does what the spawner does: row, budget, folder, thread.json.
+func (h *house) register(j job) thread.ID {
+	h.t.Helper()
+	text := strings.NewReplacer("FALLBACK", fallbackAttr(j.fallback), "OUTPUTS", j.outputs).Replace(directive)
+	h.write(".ai/directives/test/task.md", text)
+	found, err := h.resolver().Find(item.Directive, "test/task")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	kind, id := cmp.Or(j.kind, thread.KindDirective), cmp.Or(j.tool, "test/task")
+	inputs := j.inputs
+	if inputs == nil {
+		inputs = map[string]any{"who": "nobody"}
+	}
+	n := store.NewThread{Kind: kind, Directive: id, Model: cmp.Or(j.model, "fake/small"), Now: time.Now()}
+	rec, _, err := h.store.Register(h.t.Context(), n, func(id thread.ID) error {
+		return folder.Of(h.finisher.StateDir, id).Make()
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	m := thread.Meta{
+		ThreadID: rec.ThreadID, Kind: kind, Directive: id, DirectiveHash: found.Hash, Status: rec.Status,
+		CreatedAt: rec.CreatedAt, Model: rec.Model, Inputs: inputs, Capabilities: j.capabilities,
+		Limits: thread.Limits{Turns: 10, Tokens: 1_000_000, Spend: 1_000_000, DurationSeconds: 600, Spawns: 5, Depth: 2},
+	}
+	if m.Capabilities == nil {
+		m.Capabilities = []string{"rye.execute.tool.test.*"}
+	}
+	if j.limits != nil {
+		j.limits(&m.Limits)
+	}
+	if !j.unbudgeted {
+		if err := h.store.OpenRoot(h.t.Context(), rec.ThreadID, m.Limits.Spend, time.Now()); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if err := h.folder(rec.ThreadID).WriteMeta(m, h.key); err != nil {
+		h.t.Fatal(err)
+	}
+	return rec.ThreadID
+}
+
+func fallbackAttr(model string) string {
+	if model == "" {
+		return ""
+	}
+	return fmt.Sprintf("fallback=%q", model)
+}
+
+func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.finisher.StateDir, id) }
+
+func (h *house) roots() resolve.Roots {
+	return resolve.Roots{Project: h.project, System: system.FS()}
+}
+
+func (h *house) resolver() *resolve.Resolver { return resolve.New(h.roots()) }
+
+func (h *house) deps(id thread.ID) Deps {
+	h.t.Helper()
+	w, err := h.finisher.OpenTranscript(id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = w.Close() })
+	registry, err := tool.NewRegistry(h.tools.all()...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	resolver := h.resolver()
+	return Deps{
+		ID: id, Project: h.project, PID: os.Getpid(), Host: "here", Store: h.store, Finisher: h.finisher, Transcript: w,
+		Resolver: resolver, Tools: registry, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
+		Actions: action.New(action.Deps{
+			Resolver: resolver, Tools: registry, Threads: h.threads, Now: time.Now,
+			Search: func(context.Context, search.Query) (search.Page, error) { return search.Page{}, nil },
+			Key:    func() (*sign.Key, error) { return nil, sign.ErrNoKey },
+		}),
+		StopChildren: func(_ context.Context, id thread.ID) error {
+			h.stopped = append(h.stopped, id)
+			return nil
+		},
+		Settings: h.settings, Now: time.Now, Log: zerolog.Nop(),
+	}
+}
+
+// end runs a registered thread and checks what must hold however it ended.
+func (h *house) end(ctx context.Context, id thread.ID) thread.Record {
+	h.t.Helper()
+	r := newRun(h.deps(id))
+	rec, err := r.toEnd(ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := r.Transcript.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.checkConversation(r)
+	h.checkAgreement(rec)
+	if stopped := len(h.stopped) > 0; stopped != (rec.Status != thread.Completed) {
+		h.t.Errorf("%s, children stopped: %v", rec.Status, stopped)
+	}
+	return rec
+}
+
+func (h *house) run(j job) thread.Record {
+	h.t.Helper()
+	return h.end(h.t.Context(), h.register(j))
+}
+
+// checkConversation: the messages that were sent are those the transcript
+// gives, but for results that ended the thread.
+func (h *house) checkConversation(r *run) {
+	h.t.Helper()
+	rebuilt, err := transcript.Messages(h.folder(r.ID).Transcript())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if extra := len(rebuilt) - len(r.talk.messages); extra < 0 || extra > 1 {
+		h.t.Fatalf("%d messages in memory, %d in the transcript", len(r.talk.messages), len(rebuilt))
+	}
+	for i, m := range r.talk.messages {
+		inMemory, errA := json.Marshal(transcript.Blocks(m.Blocks))
+		onDisk, errB := json.Marshal(transcript.Blocks(rebuilt[i].Blocks))
+		if err := errors.Join(errA, errB); err != nil {
+			h.t.Fatal(err)
+		}
+		if m.Role != rebuilt[i].Role || string(inMemory) != string(onDisk) {
+			h.t.Errorf("message %d:\n in memory  %s %s\n transcript %s %s", i, m.Role, inMemory, rebuilt[i].Role, onDisk)
+		}
+	}
+}
+
+// checkAgreement: row, ledger, thread.json and transcript tell the same, and
+// the transcript verifies to its last byte.
+func (h *house) checkAgreement(rec thread.Record) {
+	h.t.Helper()
+	meta, err := h.folder(rec.ThreadID).ReadMeta(h.key)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	path := h.folder(rec.ThreadID).Transcript()
+	outcome, cost, err := transcript.LastOutcome(path)
+	if err != nil || outcome == nil {
+		h.t.Fatalf("no outcome in the transcript: %v", err)
+	}
+	if meta.Status != rec.Status || outcome.State != rec.Status || meta.Cost != rec.Cost || *cost != rec.Cost {
+		h.t.Errorf("row %s %+v, thread.json %s %+v, transcript %s %+v",
+			rec.Status, rec.Cost, meta.Status, meta.Cost, outcome.State, *cost)
+	}
+	if _, err := transcript.Verify(path, h.key, meta.Transcript); err != nil {
+		h.t.Error(err)
+	}
+	budget, err := h.store.Budget(h.t.Context(), rec.ThreadID)
+	if errors.Is(err, store.ErrNoBudget) {
+		return
+	}
+	if err != nil || budget.Active || budget.Own != rec.Cost.Spend || budget.Actual > budget.MaxSpend {
+		h.t.Errorf("budget %+v, row %+v, %v", budget, rec.Cost, err)
+	}
+}
+
+// events are the payloads of one type.
+func events[T any](h *house, id thread.ID, typ thread.EventType) []T {
+	h.t.Helper()
+	var all []T
+	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if e.Type != typ {
+			continue
+		}
+		payload, err := transcript.Decode[T](e)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, payload)
+	}
+	return all
+}
+
+// results are the results of tools in the order they came in.
+func (h *house) results(id thread.ID) []transcript.ToolCallResult {
+	h.t.Helper()
+	return events[transcript.ToolCallResult](h, id, thread.EventToolCallResult)
+}
+
+// asked are the last messages of all requests, in order.
+func (h *house) asked() []string {
+	var all []string
+	for _, r := range h.server.Requests() {
+		all = append(all, r.Last)
+	}
+	return all
+}
+
+// testTools are tools that misbehave in known ways.
+type testTools struct {
+	began   chan string   // a tool that waits says that it has begun
+	release chan struct{} // closed to let it go on
+	big     string
+
+	mu      sync.Mutex
+	running int
+	most    int
+}
+
+func newTestTools() *testTools {
+	return &testTools{began: make(chan string, 100), release: make(chan struct{}), big: strings.Repeat("é<line>\n", 10_000)}
+}
+
+type word struct {
+	Word string `json:"word,omitempty"`
+}
+
+func (tt *testTools) all() []tool.Tool {
+	def := func(name string) tool.Definition { return tool.Definition{ID: "test/" + name, Description: name} }
+	return []tool.Tool{
+		tool.New(def("echo"), func(_ context.Context, _ tool.Env, in word) (any, error) { return in, nil }),
+		tool.New(def("fail"), func(context.Context, tool.Env, struct{}) (any, error) { return nil, errors.New("disk full") }),
+		tool.New(def("panic"), func(context.Context, tool.Env, struct{}) (any, error) { panic("lost") }),
+		tool.New(def("big"), func(context.Context, tool.Env, struct{}) (any, error) { return tt.big, nil }),
+		tool.New(def("number"), func(context.Context, tool.Env, struct{}) (any, error) {
+			return map[string]int64{"n": 1<<60 + 1}, nil
+		}),
+		tool.New(def("wait"), tt.wait),
+		rawPanic{},
+	}
+}
+
+// wait ends with its context, or when it is released.
+func (tt *testTools) wait(ctx context.Context, _ tool.Env, in word) (any, error) {
+	tt.mu.Lock()
+	tt.running++
+	tt.most = max(tt.most, tt.running)
+	tt.mu.Unlock()
+	defer func() {
+		tt.mu.Lock()
+		tt.running--
+		tt.mu.Unlock()
+	}()
+	tt.began <- in.Word
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-tt.release:
+		return in, nil
+	}
+}
+
+// rawPanic is a tool that was not made by tool.New.
+type rawPanic struct{}
+
+func (rawPanic) Definition() tool.Definition {
+	return tool.Definition{ID: "test/raw", Description: "raw", Schema: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (rawPanic) Call(context.Context, tool.Env, json.RawMessage) (any, error) { panic("raw") }
+
+// fakeThreads stands for the orchestrator.
+type fakeThreads struct {
+	mu      sync.Mutex
+	callers []action.Caller
+	starts  []action.StartRequest
+}
+
+func (f *fakeThreads) Start(_ context.Context, c action.Caller, r action.StartRequest) (any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.callers, f.starts = append(f.callers, c), append(f.starts, r)
+	c.Started("test/child-1", r.Directive)
+	return map[string]any{"thread_id": "test/child-1"}, nil
+}
+
+func (f *fakeThreads) Plan(context.Context, action.Caller, action.StartRequest) (any, error) {
+	return nil, errors.New("not asked for")
+}
+
+func (f *fakeThreads) StartTool(context.Context, action.Caller, action.ToolRequest) (any, error) {
+	return nil, errors.New("not asked for")
+}
+
+func (f *fakeThreads) Operate(context.Context, action.Caller, string, tool.Object) (any, error) {
+	return nil, errors.New("not asked for")
+}
+
+func (f *fakeThreads) Operations() []string { return nil }
+
+// contains reports whether any of the texts contains part.
+func contains(texts []string, part string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, part) })
+}

@@ -68,6 +68,8 @@ func setupScript(env *testscript.Env) error {
 	if os.Getenv("GOCOVERDIR") != "" {
 		env.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
 	}
+	// Under the race detector every program would sleep for a second at its end.
+	env.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	corpus, err := corpusDir()
 	if err != nil {
 		return err

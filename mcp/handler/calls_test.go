@@ -158,8 +158,8 @@ func TestSearchManyItems(t *testing.T) {
 	t.Parallel()
 	files := newFiles()
 	for i := range 120 {
-		files[fmt.Sprintf(".ai/knowledge/many/entry-%03d.md", i)] = fmt.Sprintf("```yaml\nname: entry-%03d\ntitle: %s\n```\n\n%s\n",
-			i, strings.Repeat("Title ", 20), strings.Repeat("needle and thread ", 30))
+		files[fmt.Sprintf(".ai/knowledge/many/entry-%03d.md", i)] = fmt.Sprintf("```yaml\nname: entry-%03d\ntitle: Long\ndescription: %s\n```\n\n%s\n",
+			i, strings.Repeat("Words ", 60), strings.Repeat("needle and thread ", 30))
 	}
 	c := connect(t, files)
 	seen := 0

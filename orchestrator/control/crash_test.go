@@ -257,7 +257,7 @@ func TestSettlerIsNoProcess(t *testing.T) {
 		<-changes
 	}
 	close(goOn)
-	s.wantReceipts(<-stopped, true, string(dead)+" error not_started")
+	s.wantReceipts(<-stopped, true, string(dead)+" error already_ended")
 	s.noError(<-settled)
 	s.order(stranger, "ping") // it is there
 	s.wantState(thread.Running, stranger)

@@ -144,10 +144,11 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 // its turn when that has ended. A process may so be interrupted twice.
 func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder process.Ladder) []Receipt {
 	levels := lineage.DeepestFirst(rows)
+	interrupted := map[thread.ID]bool{}
 	if ladder.Soft > 0 {
 		for _, rec := range slices.Concat(levels...) {
 			if !rec.Status.Terminal() && rec.PID != 0 && c.alive(ctx, rec) {
-				_ = process.Interrupt(rec.PID) // one that is gone by now is dealt with below
+				interrupted[rec.ThreadID] = process.Interrupt(rec.PID) == nil
 			}
 		}
 	}
@@ -157,7 +158,7 @@ func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder 
 		for _, rec := range level {
 			receipt := new(Receipt)
 			receipts[rec.ThreadID] = receipt
-			group.Go(func() { *receipt = c.stopOne(ctx, rec, ladder) })
+			group.Go(func() { *receipt = c.stopOne(ctx, rec, interrupted[rec.ThreadID], ladder) })
 		}
 		group.Wait()
 	}
@@ -170,20 +171,28 @@ func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder 
 
 // stopOne ends the process of one thread whose cancel is on record, and
 // settles the thread when it cannot do so itself any more.
-func (c *Controller) stopOne(ctx context.Context, rec thread.Record, ladder process.Ladder) Receipt {
+func (c *Controller) stopOne(ctx context.Context, rec thread.Record, interrupted bool, ladder process.Ladder) Receipt {
 	if rec.Status.Terminal() {
 		return receipt(rec, howEnded, nil)
+	}
+	// How it ended, should it do so without what follows.
+	byItself := howEnded
+	switch {
+	case interrupted:
+		byItself = string(process.Interrupted)
+	case rec.Status == thread.Created:
+		byItself = howNotStarted
 	}
 	// One without a process is between its row and its start: the process finds
 	// the cancel when it claims the row.
 	rec, err := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || r.PID != 0 })
 	if err != nil || rec.Status.Terminal() || rec.PID == 0 {
-		return receipt(rec, howNotStarted, err)
+		return receipt(rec, byItself, err)
 	}
 	how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(ctx, rec) }, ladder)
 	after, rowErr := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	if how == process.AlreadyGone {
-		how = howEnded
+		return receipt(after, byItself, errors.Join(err, rowErr))
 	}
 	return receipt(after, string(how), errors.Join(err, rowErr))
 }

@@ -224,7 +224,7 @@ func (h *house) end(ctx context.Context, id thread.ID) thread.Record {
 		h.t.Fatal(err)
 	}
 	h.checkConversation(r)
-	h.checkAgreement(rec)
+	h.checkAgreement(context.WithoutCancel(ctx), rec)
 	if stopped := len(h.stopped) > 0; stopped != (rec.Status != thread.Completed) {
 		h.t.Errorf("%s, children stopped: %v", rec.Status, stopped)
 	}
@@ -261,7 +261,7 @@ func (h *house) checkConversation(r *run) {
 
 // checkAgreement: row, ledger, thread.json and transcript tell the same, and
 // the transcript verifies to its last byte.
-func (h *house) checkAgreement(rec thread.Record) {
+func (h *house) checkAgreement(ctx context.Context, rec thread.Record) {
 	h.t.Helper()
 	meta, err := h.folder(rec.ThreadID).ReadMeta(h.key)
 	if err != nil {
@@ -279,7 +279,7 @@ func (h *house) checkAgreement(rec thread.Record) {
 	if _, err := transcript.Verify(path, h.key, meta.Transcript); err != nil {
 		h.t.Error(err)
 	}
-	budget, err := h.store.Budget(h.t.Context(), rec.ThreadID)
+	budget, err := h.store.Budget(ctx, rec.ThreadID)
 	if errors.Is(err, store.ErrNoBudget) {
 		return
 	}

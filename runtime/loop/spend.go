@@ -31,7 +31,7 @@ func (r *run) allowance(ctx context.Context) (int, error) {
 // newBytes is what the provider has not counted yet: before its first report
 // that includes the system prompt and the tools.
 func (r *run) newBytes() int64 {
-	n := r.talk.newBytes * 0
+	n := r.talk.newBytes
 	if r.talk.known > 0 {
 		return n
 	}

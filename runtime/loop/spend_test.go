@@ -3,23 +3,21 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// biller is a provider with a tokeniser of its own: it bills what was drawn for
-// it, within what a request of that size can come to. What the conversation
+// biller is a provider with a tokeniser of its own: it bills at random, within what a request of that size can come to. What the conversation
 // contained in one call it still contains in the next.
 type biller struct {
 	mu      sync.Mutex
-	rt      *rapid.T
+	draw    *rand.Rand
 	perByte float64 // tokens a byte of content, at most 1
 	fixed   int64   // tokens around every request
 	spent   thread.Micros
@@ -64,18 +62,18 @@ func (b *biller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	input := int64(b.perByte*float64(size)) + b.fixed
-	words := rapid.IntRange(0, int(min(req.MaxTokens, 600))-40).Draw(b.rt, "answer bytes")
-	u := llm.Usage{OutputTokens: rapid.Int64Range(int64(words)+40, req.MaxTokens).Draw(b.rt, "output")}
-	u.CacheReadTokens = rapid.Int64Range(0, input).Draw(b.rt, "cached")
-	u.CacheWriteTokens = rapid.Int64Range(0, input-u.CacheReadTokens).Draw(b.rt, "written")
+	upTo := func(n int64) int64 { return b.draw.Int64N(n + 1) }
+	words := int(upTo(min(req.MaxTokens, 600) - 40))
+	u := llm.Usage{OutputTokens: int64(words) + 40 + upTo(req.MaxTokens-int64(words)-40)}
+	u.CacheReadTokens = upTo(input)
+	u.CacheWriteTokens = upTo(input - u.CacheReadTokens)
 	u.InputTokens = input - u.CacheReadTokens - u.CacheWriteTokens
-	cut := rapid.IntRange(0, 4).Draw(b.rt, "cut") == 0
+	cut := upTo(4) == 0
 	if cut {
 		u.OutputTokens = int64(words) // no more than what is sent is produced
 	}
 	b.spent += b.price.Cost(u)
-	tool := rapid.SampledFrom([]string{"test_echo", "test_big"}).Draw(b.rt, "tool")
-	answer(w, u, words, tool, cut)
+	answer(w, u, words, []string{"test_echo", "test_big"}[upTo(1)], cut)
 }
 
 // answer streams text of so many bytes and a tool call, or breaks off after the
@@ -91,7 +89,7 @@ func answer(w http.ResponseWriter, u llm.Usage, words int, tool string, cut bool
 			u.InputTokens, u.CacheReadTokens, u.CacheWriteTokens),
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text),
-		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"call","name":"`+tool+`","input":{}}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"call","name":"` + tool + `","input":{}}}`,
 		fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":%d}}`, u.OutputTokens),
 		`{"type":"message_stop"}`,
 	}
@@ -113,24 +111,24 @@ func TestSpendStaysWithinBudget(t *testing.T) {
 	server := httptest.NewServer(provider)
 	t.Cleanup(server.Close)
 	h.serveAt(server.URL)
-	rapid.Check(t, func(rt *rapid.T) {
+	for seed := range uint64(15) {
+		draw := rand.New(rand.NewPCG(seed, 0))
 		provider.mu.Lock()
-		provider.rt, provider.spent = rt, 0
-		provider.perByte = rapid.Float64Range(0, 1).Draw(rt, "tokens a byte")
-		provider.fixed = rapid.Int64Range(0, 600).Draw(rt, "fixed")
+		provider.draw, provider.spent = draw, 0
+		provider.perByte, provider.fixed = draw.Float64(), draw.Int64N(600)
+		budget := thread.Micros(draw.Int64N(150_000))
 		provider.mu.Unlock()
-		budget := thread.Micros(rapid.Int64Range(0, 150_000).Draw(rt, "budget"))
 		h.stopped = nil
 		rec := h.run(job{limits: func(l *thread.Limits) { l.Spend, l.Turns = budget, 8 }})
 		// A call that broke off is charged a byte a token, which may be more than
 		// was billed.
 		if rec.Cost.Spend > budget || rec.Cost.Spend < provider.spent {
-			rt.Fatalf("spent %s of %s, billed %s", rec.Cost.Spend, budget, provider.spent)
+			t.Fatalf("seed %d: spent %s of %s, billed %s", seed, rec.Cost.Spend, budget, provider.spent)
 		}
 		switch p := rec.Outcome.Error; {
 		case p == nil, p.Code == "spend_exceeded", p.Code == "turns_exceeded", p.Code == "provider_transient":
 		default:
-			rt.Fatalf("%+v", p)
+			t.Fatalf("seed %d: %+v", seed, p)
 		}
-	})
+	}
 }

@@ -185,14 +185,8 @@ func (d *demo) command() string {
 // environ is the environment of the server: the demo's own spaces unless real
 // providers are asked for, and no parent thread.
 func (d *demo) environ() []string {
-	drop := []string{"RYE_PARENT_THREAD_ID=", "RYE_CACHE_DIR="}
-	if !d.real {
-		drop = append(drop, "USER_SPACE=")
-	}
-	env := slices.DeleteFunc(slices.Clone(d.sys.Environ), func(entry string) bool {
-		return slices.ContainsFunc(drop, func(name string) bool { return strings.HasPrefix(entry, name) })
-	})
-	env = append(env, "RYE_CACHE_DIR="+filepath.Join(d.dir, "cache"))
+	env := append(slices.Clone(d.sys.Environ), // the last of several entries holds
+		"RYE_PARENT_THREAD_ID=", "RYE_CACHE_DIR="+filepath.Join(d.dir, "cache"))
 	if !d.real {
 		env = append(env, "USER_SPACE="+filepath.Join(d.dir, "user"))
 	}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// A prefix finds its thread however many newer ones merely contain it.
+func TestCompleteID(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	p, err := openProject(t.Context(), testSystem(dir, map[string]string{"USER_SPACE": dir}), dir, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	register := func(directive string, at int64) {
+		t.Helper()
+		_, _, err := p.store.Register(t.Context(), store.NewThread{
+			Kind: thread.KindDirective, Directive: directive, Name: directive, Now: time.Unix(at, 0),
+		}, func(thread.ID) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	register("old", 1)
+	register("twin/a", 2)
+	register("twin/b", 2)
+	for i := range int64(maxListed + 5) {
+		register(fmt.Sprintf("hold%d", i), 1000)
+	}
+	for given, want := range map[string]thread.ID{"old": "old-1", "old-1": "old-1", "twin/a": "twin/a-2", "hold104": "hold104-1000"} {
+		if got, err := completeID(t.Context(), p, given); err != nil || got != want {
+			t.Errorf("%s = %q, %v; want %s", given, got, err, want)
+		}
+	}
+	for given, want := range map[string]tool.Code{"wold": tool.CodeNotFound, "twin": tool.CodeAmbiguous, "hold": tool.CodeAmbiguous} {
+		var fault *tool.Fault
+		if got, err := completeID(t.Context(), p, given); !errors.As(err, &fault) || fault.Code != want {
+			t.Errorf("%s = %q, %v; want %s", given, got, err, want)
+		} else if named := strings.Count(fault.Hint, "-"); want == tool.CodeAmbiguous && named < 2 {
+			t.Errorf("%s: %s", given, fault.Hint)
+		}
+	}
+	var usage *usageError
+	if _, err := completeID(t.Context(), p, "../x"); !errors.As(err, &usage) {
+		t.Errorf("../x: %v", err)
+	}
+}

@@ -152,6 +152,20 @@ func TestFetchLongItem(t *testing.T) {
 	}
 }
 
+// What a tool can return at most is passed on whole.
+func TestLongToolResults(t *testing.T) {
+	t.Parallel()
+	c := connect(t, newFiles("long.txt", strings.Repeat("a \"quoted\" <line> of code && more\n", 5000)))
+	for tool, params := range map[string]map[string]any{
+		"rye/file-system/read": {"path": "long.txt"}, "rye/file-system/grep": {"pattern": "quoted"},
+		"rye/bash": {"command": "cat long.txt; cat long.txt >&2"},
+	} {
+		if r := c.Call("rye_execute", map[string]any{"item_id": tool, "parameters": params}); r.Err != nil || r.IsError {
+			t.Errorf("%s: %.300s, %v", tool, r.JSON, r.Err)
+		}
+	}
+}
+
 // A hundred results are more than one answer can carry; the rest comes with
 // next_offset.
 func TestSearchManyItems(t *testing.T) {

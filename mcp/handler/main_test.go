@@ -24,6 +24,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -73,7 +74,7 @@ func newProject(t *testing.T, dir string) *Project {
 	t.Helper()
 	roots := resolve.Roots{Project: dir, User: t.TempDir(), System: system.FS()}
 	resolver, loader := resolve.New(roots), config.New(roots)
-	tools, err := tool.NewRegistry(file.Tools()...)
+	tools, err := tool.NewRegistry(append(file.Tools(), shell.New())...)
 	if err != nil {
 		t.Fatal(err)
 	}

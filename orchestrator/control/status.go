@@ -70,6 +70,12 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 			return List{}, tool.Faultf(tool.CodeBadArguments, "status %q is not known; valid are %s", s, stateNames())
 		}
 	}
+	if slices.ContainsFunc(req.States, thread.State.Terminal) {
+		// A thread that has just died belongs to those that ended.
+		if _, err := c.Sweep(ctx); err != nil {
+			c.Log.Error().Err(err).Msg("could not settle every thread whose process is gone")
+		}
+	}
 	rows, next, err := c.Store.List(ctx, store.Filter{
 		States: req.States, Directive: req.Directive, ParentID: req.Parent, Text: req.Text,
 		Limit: req.Limit, Cursor: req.Cursor,

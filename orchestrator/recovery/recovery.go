@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -79,10 +80,53 @@ func (s *Sweeper) Examine(ctx context.Context, rec thread.Record) (thread.Record
 	if err != nil {
 		return rec, fmt.Errorf("look at the lock of %s: %w", rec.ThreadID, err)
 	}
-	if held {
+	switch {
+	case !held:
+		return s.settle(ctx, rec.ThreadID, dir)
+	case beingSettled(rec):
+		return s.awaitSettler(ctx, rec.ThreadID)
+	default:
 		return rec, nil
 	}
-	return s.settle(ctx, rec.ThreadID, dir)
+}
+
+// beingSettled tells that the lock is held by somebody who settles the thread
+// and not by its process, which is gone or has been taken out of the row.
+func beingSettled(rec thread.Record) bool {
+	if rec.PID == 0 {
+		return rec.Status == thread.Running
+	}
+	return process.Gone(rec.PID)
+}
+
+// Another process settles a thread within milliseconds, unless it has to stop
+// children first; nobody who only looks waits for that. There is no event for
+// a settler that dies itself, so the row is looked at in between.
+const (
+	settlerGrace = time.Second
+	settlerPoll  = 10 * time.Millisecond
+)
+
+// awaitSettler returns the row as whoever settles the thread leaves it, or as
+// it is when that takes longer than a moment.
+func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record, error) {
+	over := time.NewTimer(settlerGrace)
+	defer over.Stop()
+	poll := time.NewTicker(settlerPoll)
+	defer poll.Stop()
+	for {
+		rec, err := s.Finisher.Store.Get(ctx, id)
+		if err != nil || rec.Status.Terminal() {
+			return rec, err
+		}
+		select {
+		case <-poll.C:
+		case <-over.C:
+			return rec, nil
+		case <-ctx.Done():
+			return rec, context.Cause(ctx)
+		}
+	}
 }
 
 // settle takes the free lock and ends the thread. Whoever comes second finds
@@ -93,7 +137,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (
 	}
 	lock, err := process.Acquire(dir.Lock())
 	if errors.Is(err, process.ErrLocked) {
-		return s.Finisher.Store.Get(ctx, id)
+		return s.awaitSettler(ctx, id)
 	}
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("lock %s: %w", id, err)

@@ -69,8 +69,10 @@ func (e *ContextFullError) Error() string {
 // [SpendExceeded], before anything is paid.
 //
 // The answer is also kept within the model's longest answer, the context window
-// (a *[ContextFullError]) and the tokens limit ([TokensExceeded]). For these two
-// the input is estimated, because a token too many does no harm there.
+// (a *[ContextFullError]) and, as far as there is room, the tokens limit. For
+// these two the input is estimated, because a token too many does no harm
+// there. The tokens limit only shortens an answer: [Check] is what ends a thread
+// that has passed it, so that a directive with a tight limit gets a first turn.
 func Allowance(in AllowanceInput) (int, error) {
 	wanted := int64(math.MaxInt32)
 	for _, bound := range []int{in.Wanted, in.Model.MaxOutputTokens} {
@@ -89,10 +91,7 @@ func Allowance(in AllowanceInput) (int, error) {
 	if inWindow < least {
 		return 0, &ContextFullError{Tokens: estimate, Window: window}
 	}
-	inTokens := in.Limits.Tokens - in.Used.Tokens() - estimate
-	if inTokens < least {
-		return 0, tokensExceeded(sum(in.Used.Tokens(), estimate, least), in.Limits.Tokens)
-	}
+	inTokens := max(least, in.Limits.Tokens-in.Used.Tokens()-estimate)
 	inMoney := affordable(in)
 	if inMoney < least {
 		worst := worstCost(in, least)

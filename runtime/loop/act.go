@@ -72,7 +72,9 @@ func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	case text == "":
 		lacking = "the model ended without an answer"
 	}
-	if r.nudges < prompt.MaxNudges && (lacking != "" || idle) {
+	// Without a turn left a reminder would only turn an answer into a limit error.
+	turnsLeft := r.cost.Turns < r.meta.Limits.Turns
+	if turnsLeft && r.nudges < prompt.MaxNudges && (lacking != "" || idle) {
 		r.nudges++
 		if text == "" && len(outputs) == 0 {
 			return nil, r.say(empty)

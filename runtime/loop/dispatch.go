@@ -11,13 +11,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// dispatch runs a call and returns the text for the model. The panic of a tool
-// is that call's failure.
+// dispatch runs a call and returns the text for the model.
 func (r *run) dispatch(ctx context.Context, c llm.Block) (text string, failed bool) {
 	result, err := r.invoke(ctx, c)
 	if err != nil {
@@ -46,10 +46,18 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if entry.Kind == palette.KindPrimary {
 		for _, t := range r.Actions.Tools(caller) {
 			if t.Definition().ID == entry.ID {
-				return guarded(ctx, t, caller.Env, args)
+				return guarded(entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 			}
 		}
 		return nil, fmt.Errorf("bug; the palette offers %s, which is no primary action", entry.ID)
+	}
+	if entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
+		// Not in the registry: they act on threads, and the primary action knows how.
+		return guarded(entry.ID, func() (any, error) {
+			return r.Actions.Execute(ctx, caller, action.ExecuteRequest{
+				ItemType: string(item.Tool), ItemID: entry.ID, Parameters: tool.Object(args),
+			})
+		})
 	}
 	if err := caller.Allow(palette.Required(entry.ID)); err != nil {
 		return nil, err
@@ -58,19 +66,20 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("bug; the palette offers %s, which is not registered", entry.ID)
 	}
-	return guarded(ctx, t, caller.Env, args)
+	return guarded(entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 }
 
-// guarded calls a tool and turns a panic into an error. Tools made by tool.New
-// do that themselves; here it holds for all, because the calls of a turn run in
-// goroutines of their own, where a panic would end the process.
-func guarded(ctx context.Context, t tool.Tool, env tool.Env, args json.RawMessage) (result any, err error) {
+// guarded runs what stands behind a tool and turns a panic into its error.
+// Tools made by tool.New do that themselves; here it holds for all, because the
+// calls of a turn run in goroutines of their own, where a panic would end the
+// process.
+func guarded(id string, call func() (any, error)) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			result, err = nil, &tool.PanicError{ToolID: t.Definition().ID, Value: v, Stack: debug.Stack()}
+			result, err = nil, &tool.PanicError{ToolID: id, Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return t.Call(ctx, env, args)
+	return call()
 }
 
 // env is where the tools of this thread run.

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -70,8 +71,15 @@ func (r *run) loadTask() error {
 
 // buildOffer decides which tools the model sees and leaves a record of it.
 func (r *run) buildOffer() error {
+	threads, err := action.ThreadItems()
+	if err != nil {
+		return err
+	}
+	// directive_return is offered by the palette itself, with the outputs of this
+	// directive.
+	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
 	r.offer.palette = palette.Build(palette.Input{
-		Primaries: definitions(r.Actions.Tools(action.Caller{})), Tools: definitions(r.Tools.All()),
+		Primaries: definitions(r.Actions.Tools(action.Caller{})), Tools: append(threads, definitions(r.Tools.All())...),
 		Capabilities: r.task.grant.Own,
 		Allow:        r.task.grant.Allows, Outputs: r.task.doc.Outputs, MaxTokens: r.Settings.PaletteTokens,
 	})

@@ -160,7 +160,7 @@ func (r *run) turns(ctx context.Context) ended {
 		}
 		answer, err := r.ask(ctx)
 		if err != nil {
-			return ended{err: err, doing: r.doing()}
+			return ended{err: err, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
 		}
 		if err := r.take(answer); err != nil {
 			return ended{err: err, doing: r.doing()}

@@ -149,10 +149,15 @@ func ThreadItems() ([]tool.Definition, error) {
 }
 
 // The parameters of these two depend on the operation and on the directive, so
-// their schemas are open.
+// their schemas are open. The orchestrator's names what its operations take
+// most, so that a model need not look it up; each operation checks its own.
 const (
-	orchestratorSchema = `{"type":"object","properties":{"operation":{"type":"string",` +
-		`"description":"for example wait_threads, get_status or cancel_thread; its parameters stand beside it"}},` +
+	orchestratorSchema = `{"type":"object","properties":{` +
+		`"operation":{"type":"string","description":"wait_threads, get_status, list_active, list_threads, aggregate_results, read_transcript, cancel_thread or kill_thread; its parameters stand beside it"},` +
+		`"thread_ids":{"type":"array","items":{"type":"string"},"description":"of wait_threads and aggregate_results"},` +
+		`"thread_id":{"type":"string","description":"of get_status, read_transcript, cancel_thread and kill_thread"},` +
+		`"mode":{"type":"string","enum":["all","any"],"description":"of wait_threads: until all have ended (default) or any one"},` +
+		`"timeout":{"type":"number","minimum":0,"description":"of wait_threads: longest wait in seconds"}},` +
 		`"required":["operation"],"additionalProperties":true}`
 	directiveReturnSchema = `{"type":"object","properties":{"status":{"type":"string","enum":["success","completed","error"],` +
 		`"description":"error when the work cannot be done; success and completed mean the same"},` +

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -126,7 +127,7 @@ func report(w io.Writer, err error) int {
 		return exitCancelled
 	}
 	f := tool.AsFault(err)
-	say(w, f.Message, strings.Join(append(nearest(f), hints(f)...), "; "))
+	say(w, f.Message, advice(f))
 	return exitFailure
 }
 
@@ -137,20 +138,20 @@ func say(w io.Writer, message, try string) {
 	}
 }
 
-func hints(f *tool.Fault) []string {
-	if f.Hint == "" {
-		return nil
+// advice is what a person can do about a fault: the ids a mistyped one may have
+// meant, the inputs there are, else the fault's own hint.
+func advice(f *tool.Fault) string {
+	if ids, ok := f.Details["nearest_ids"].([]string); ok && len(ids) > 0 {
+		return "did you mean " + strings.Join(ids, ", ") + "?"
 	}
-	return []string{f.Hint}
-}
-
-// nearest names the ids a mistyped one may have meant.
-func nearest(f *tool.Fault) []string {
-	ids, _ := f.Details["nearest_ids"].([]string)
-	if len(ids) == 0 {
-		return nil
+	if declared, ok := f.Details["declared_inputs"].([]inputs.Declared); ok && len(declared) > 0 {
+		names := make([]string, len(declared))
+		for i, d := range declared {
+			names[i] = "--input " + d.Name + "=" + strings.ToUpper(d.Type)
+		}
+		return strings.Join(names, " ")
 	}
-	return []string{"did you mean " + strings.Join(ids, ", ") + "?"}
+	return f.Hint
 }
 
 // newLog returns the log of a process: JSON lines to w, with the level named by

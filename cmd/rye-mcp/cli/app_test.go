@@ -11,12 +11,15 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 func TestReport(t *testing.T) {
 	t.Parallel()
 	notFound := tool.Faultf(tool.CodeNotFound, "no such thing").With("nearest_ids", []string{"a", "b"}).WithHint("look")
+	wrongInput := tool.Faultf(tool.CodeInvalidInputs, "bad").WithHint("call again").
+		With("declared_inputs", []inputs.Declared{{Name: "to", Type: "integer"}, {Name: "by", Type: "string"}})
 	tests := []struct {
 		name string
 		err  error
@@ -27,7 +30,9 @@ func TestReport(t *testing.T) {
 		{"usage", fmt.Errorf("x: %w", &usageError{message: "no", try: "yes"}), 2, "Error: no\nTry:   yes\n"},
 		{"signal", fmt.Errorf("wait: %w", &thread.SignalError{Signal: "SIGINT"}), 130, "Error: interrupted\n"},
 		{"cancelled", context.Canceled, 130, "Error: interrupted\n"},
-		{"fault", notFound, 1, "Error: no such thing\nTry:   did you mean a, b?; look\n"},
+		{"nearest", notFound, 1, "Error: no such thing\nTry:   did you mean a, b?\n"},
+		{"inputs", wrongInput, 1, "Error: bad\nTry:   --input to=INTEGER --input by=STRING\n"},
+		{"hint", tool.Faultf(tool.CodeNoKey, "no key").WithHint("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"other", errors.New("disk full"), 1, "Error: disk full\n"},
 		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\n"},
 	}

@@ -77,8 +77,11 @@ func (d *demo) run(ctx context.Context) error {
 	result, err := d.watch(ctx, client, started.ThreadID)
 	if ctx.Err() != nil {
 		d.screen.print("\ncancelling …\n")
-		stop := client.call(context.WithoutCancel(ctx), "cancel_thread", map[string]any{"thread_id": started.ThreadID}, &control.Stopped{})
-		return errors.Join(context.Cause(ctx), stop)
+		id := map[string]any{"thread_id": started.ThreadID}
+		if err := client.call(context.WithoutCancel(ctx), "cancel_thread", id, &control.Stopped{}); err != nil {
+			return err
+		}
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		return err

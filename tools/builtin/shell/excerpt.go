@@ -7,8 +7,9 @@ import (
 )
 
 // halfBytes is how much is kept of the beginning and of the end of a stream:
-// together 64 KiB of text.
-const halfBytes = 32 << 10
+// together 14 KiB of text. Two streams as JSON stay within the 40 000 bytes that
+// every MCP client shows its model.
+const halfBytes = 7 << 10
 
 // excerpt is a writer that keeps the beginning and the end of what is written
 // to it, as valid UTF-8: every byte that is none becomes U+FFFD. It needs a

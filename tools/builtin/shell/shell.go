@@ -25,7 +25,7 @@ const (
 
 const description = `Runs a shell command (bash, or sh where there is no bash) in the project and waits for it.
 A command that ends with a non-zero exit code is a normal result: look at exit_code and stderr.
-Each output stream is cut to 64 KiB, keeping its beginning and its end; write larger output to a file and read the file.
+Each output stream is cut to 14 KiB, keeping its beginning and its end; write larger output to a file and read the file.
 Standard input is empty and there is no terminal. Processes left in the background are killed when the command ends.`
 
 type input struct {

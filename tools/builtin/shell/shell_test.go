@@ -67,7 +67,7 @@ func TestResults(t *testing.T) {
 		{"kill -9 $$", output{ExitCode: -1, Signal: "SIGKILL"}},
 		{"cat", output{}}, // standard input is empty
 		{"printf 'a\\377b'", output{Stdout: "a\uFFFDb"}},
-		{"head -c 65536 /dev/zero | tr '\\0' x", output{Stdout: strings.Repeat("x", 64<<10)}},
+		{"head -c 14336 /dev/zero | tr '\\0' x", output{Stdout: strings.Repeat("x", 14<<10)}},
 	}
 	for _, tt := range tests {
 		got := bash(t, project(t), tt.command)
@@ -117,7 +117,7 @@ func TestLongOutputKeepsBothEnds(t *testing.T) {
 		!strings.Contains(got.Stdout, " bytes left out ") || !got.Truncated || got.ExitCode != 0 {
 		t.Errorf("%d bytes, truncated %v, exit code %d", len(got.Stdout), got.Truncated, got.ExitCode)
 	}
-	if len(got.Stdout) > 64<<10+100 || got.Stderr != "short\n" {
+	if len(got.Stdout) > 14<<10+100 || got.Stderr != "short\n" {
 		t.Errorf("%d bytes, stderr %q", len(got.Stdout), got.Stderr)
 	}
 }

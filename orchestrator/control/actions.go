@@ -113,7 +113,10 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	if err := t.boundToolRun(ctx, caller, &n, &meta); err != nil {
 		return nil, fault(err)
 	}
-	s, err := t.launch(ctx, n, func(_ context.Context, rec thread.Record) (thread.Meta, error) {
+	s, err := t.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+		if err := t.openToolBudget(ctx, rec, meta.Limits.Spend); err != nil {
+			return thread.Meta{}, err
+		}
 		meta.ThreadID, meta.ParentID, meta.Status, meta.ChainRootID = rec.ThreadID, rec.ParentID, rec.Status, rec.ThreadID
 		meta.CreatedAt, meta.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
 		return meta, nil
@@ -135,6 +138,9 @@ func (t Threads) boundToolRun(
 	if err := t.loadParent(ctx, p); err != nil {
 		return err
 	}
+	if p.parent != nil {
+		p.parent.Limits.Depth++ // a tool run is no level of its own: a thread that may start no children may run tools
+	}
 	if err := t.resolveLimits(p); err != nil {
 		return err
 	}
@@ -145,4 +151,14 @@ func (t Threads) boundToolRun(
 		meta.Ceiling = append([][]string{p.parent.Capabilities}, p.parent.Ceiling...)
 	}
 	return nil
+}
+
+// openToolBudget gives a tool run a budget, out of which directives that its
+// process starts reserve theirs. Below a thread it holds nothing: the tool asks
+// no model, and money set aside for it would be missing elsewhere.
+func (t Threads) openToolBudget(ctx context.Context, rec thread.Record, spend thread.Micros) error {
+	if rec.ParentID == "" {
+		return t.Store.OpenRoot(ctx, rec.ThreadID, spend, t.Now())
+	}
+	return t.Store.Reserve(ctx, rec.ThreadID, rec.ParentID, 0, t.Now())
 }

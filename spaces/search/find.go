@@ -65,7 +65,7 @@ type statement struct {
 // ranking function works only where the words table is read, so its result is
 // kept in a table of its own.
 func ranking(terms []term, within scope) statement {
-	const hits = "WITH hits AS MATERIALIZED (" //nolint:misspell // SQL spells it so
+	const hits = "WITH hits AS MATERIALIZED ("
 	s := statement{sql: hits + "SELECT items.doc AS doc, 0.0 AS rank FROM items WHERE true"}
 	if len(terms) > 0 {
 		// bm25 is lower for better matches.

@@ -220,7 +220,7 @@ func TestAllowance(t *testing.T) {
 		"window full": {func(in *AllowanceInput) { in.Model.ContextWindow = 1_985 }, 0,
 			"context window is full: about 1730 of 1985 tokens are used"},
 		"tokens nearly used": {func(in *AllowanceInput) { in.Limits.Tokens, in.Used.InputTokens = 10_000, 7_270 }, 1_000, ""},
-		"tokens used": {func(in *AllowanceInput) { in.Limits.Tokens, in.Used.InputTokens = 10_000, 8_015 }, MinOutput, ""},
+		"tokens used":        {func(in *AllowanceInput) { in.Limits.Tokens, in.Used.InputTokens = 10_000, 8_015 }, MinOutput, ""},
 		// Input: 2 000 tokens at 3.75 a million are 7 500 micro-dollars; the rest buys
 		// output at 15 each.
 		"money for 1000":  {func(in *AllowanceInput) { in.Left = 7_500 + 15_000 }, 1_000, ""},

@@ -118,6 +118,9 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 					return
 				}
 				defer func() { <-gate }()
+				if ctx.Err() != nil {
+					return // the place came free because the call before was interrupted
+				}
 				results[i] = r.onRecord(c, func() (string, bool) { return r.dispatch(ctx, c) })
 			})
 		}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -44,20 +46,22 @@ func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 			if limit < 1 || limit > maxListed {
 				return &usageError{message: fmt.Sprintf("--limit %d is not between 1 and %d", limit, maxListed), try: "--limit 50"}
 			}
-			return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
+			threads := control.List{Success: true, Threads: []control.Summary{}}
+			err := withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) (err error) {
 				list := p.control.List
 				if active {
 					list = p.control.ListActive
 				}
-				threads, err := list(ctx, control.ListRequest{Limit: limit})
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return writeJSON(sys.Stdout, threads)
-				}
-				return writeTable(sys.Stdout, threads, sys.Now())
+				threads, err = list(ctx, control.ListRequest{Limit: limit})
+				return err
 			})
+			if err != nil && !errors.Is(err, errNoThreads) {
+				return err
+			}
+			if asJSON {
+				return writeJSON(sys.Stdout, threads)
+			}
+			return writeTable(sys.Stdout, threads, sys.Now())
 		},
 	}
 	cmd.Flags().BoolVar(&active, "active", false, "only threads that have not ended")
@@ -110,10 +114,22 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 	return cmd
 }
 
+// errNoThreads means that no thread has ever run in the project.
+var errNoThreads = tool.Faultf(tool.CodeNotFound, "no thread has run in this project yet").
+	WithHint("rye-mcp run DIRECTIVE")
+
+// withProject opens the project to look at it. A folder without threads is left
+// as it is: looking makes no state.
 func withProject(ctx context.Context, sys System, opts options, do func(context.Context, *project) error) error {
 	dir, err := projectDir(sys, opts)
 	if err != nil {
 		return err
+	}
+	if dir, err = canonical(dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(folder.StateDir(dir)); errors.Is(err, fs.ErrNotExist) {
+		return errNoThreads
 	}
 	p, err := openProject(ctx, sys, dir, newLog(sys, io.Discard))
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Deps is what a Controller works with; all of it belongs to one project.
@@ -32,7 +31,6 @@ type Deps struct {
 	Resolver  *resolve.Resolver
 	Config    *config.Loader
 	Providers *provider.Registry
-	Tools     *tool.Registry
 	Launcher  *spawn.Launcher
 	Key       *sign.Key // nil: thread.json and checkpoints carry no signature
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // playSpawner starts a child of a thread and is killed after a step of that.
@@ -142,6 +145,30 @@ func TestDeadThread(t *testing.T) {
 			s.wantTree(root, store.TreeSpend{Actual: tt.spend, Threads: 2, Active: 1})
 		})
 	}
+}
+
+// TestLeftovers kills a thread while its tools run. They end with it, and
+// nobody else's process does.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere a process's environment cannot be read")
+	}
+	s := newScene(t)
+	id := s.start("idle", "")
+	tool := func(variable string) int {
+		s.order(id, "tool "+variable)
+		pid, err := strconv.Atoi(s.puppet(id).lines.Text())
+		s.noError(err)
+		return pid
+	}
+	own, stranger := tool("RYE_PARENT_THREAD_ID="+string(id)), tool("RYE_PARENT_THREAD_ID=another-1")
+	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+	s.wait(s.c, WaitAll, id)
+	if !process.Gone(own) || process.Gone(stranger) {
+		s.Errorf("gone: its own %t, a stranger %t", process.Gone(own), process.Gone(stranger))
+	}
+	s.noError(syscall.Kill(stranger, syscall.SIGKILL))
 }
 
 // TestOrphans kills a parent; what becomes of its children is the project's

@@ -19,7 +19,9 @@ const (
 // when it is started as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		role, play := os.Args[1], map[string]func([]string) error{"thread": playThread, "spawner": playSpawner}
+		role, play := os.Args[1], map[string]func([]string) error{
+			"thread": playThread, "spawner": playSpawner, "tool": playTool,
+		}
 		if run, ok := play[role]; ok {
 			if err := run(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, "Error:", err)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -146,10 +147,28 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	}
 	p.parent = &meta
 	above := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	if err := mayStart(rec.ThreadID, above, p.found); err != nil {
+		return err
+	}
 	p.grant = permission.ForChild(p.doc.Permissions, &above)
 	p.dropped = p.grant.Dropped()
 	if len(p.dropped) > 0 {
 		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(p.dropped, ", "))
+	}
+	return nil
+}
+
+// mayStart refuses a directive that the parent has no capability to start, also
+// where the parent was named by hand or by the environment of one of its tools.
+// Tools (found is nil) were checked by whoever calls them.
+func mayStart(parent thread.ID, grant permission.Grant, found *resolve.Found) error {
+	if found == nil {
+		return nil
+	}
+	var denied *permission.DeniedError
+	if errors.As(permission.CanSpawn(grant, found.ID), &denied) {
+		return tool.Faultf(tool.CodePermissionDenied, "thread %s may not start directive %s: %w", parent, found.ID, denied).
+			With("missing_capability", denied.Capability)
 	}
 	return nil
 }

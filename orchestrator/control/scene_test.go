@@ -33,16 +33,19 @@ const settings = `provider: {default: scripted}
 threads: {soft_stop_seconds: 1, term_seconds: 0.2, orphans: %s}
 `
 
-// directive has a name and limits.
+// directive has a name, limits and what it may execute beside files.
 const directive = "# Work\n\n```xml\n" + `<directive name="%s" version="1.0.0">
   <metadata>
     <description>Do some work</description>
     <model tier="fast" />
     %s
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
+    <permissions><execute><tool>rye.file-system.*</tool>%s</execute></permissions>
   </metadata>
 </directive>
 ` + "```\n\nWork.\n"
+
+// startsAny lets a directive start every other.
+const startsAny = "<directive>*</directive>"
 
 // giveUp ends a test that waits for something which never comes.
 const giveUp = time.Minute
@@ -82,8 +85,8 @@ func newScene(t testing.TB) *scene {
 		env: []string{socketVar + "=" + filepath.Join(dir, "s"), "GORACE=atexit_sleep_ms=0"},
 	}
 	s.write("config/agent/agent.yaml", fmt.Sprintf(settings, "cancel"))
-	s.write("directives/work.md", fmt.Sprintf(directive, "work", `<limits spend="0.01" spawns="50" />`))
-	s.write("directives/idle.md", fmt.Sprintf(directive, "idle", ""))
+	s.write("directives/work.md", fmt.Sprintf(directive, "work", `<limits spend="0.01" spawns="50" />`, startsAny))
+	s.write("directives/idle.md", fmt.Sprintf(directive, "idle", "", startsAny))
 	s.listen(filepath.Join(dir, "s"))
 	s.c = s.controller()
 	return s

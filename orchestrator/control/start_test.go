@@ -2,6 +2,7 @@ package control
 
 import (
 	"crypto/rand"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,6 +157,32 @@ func TestRefusals(t *testing.T) {
 	s.noError(err)
 	if b, err := s.c.Store.Budget(s.ctx, started.ThreadID); err != nil || b.MaxSpend != 5000 {
 		s.Errorf("budget %+v, %v", b, err)
+	}
+}
+
+// TestParentMustBeAllowed refuses a child that its parent may not start, however
+// the parent was named, and lets the older capability serve.
+func TestParentMustBeAllowed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", "<directive>idle</directive>"))
+	s.write("directives/older.md", fmt.Sprintf(directive, "older", "", "<tool>rye.agent.threads.thread_directive</tool>"))
+	meek, older := s.start("meek", ""), s.start("older", "")
+	_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: meek})
+	if code(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "rye.execute.directive.work") {
+		s.Errorf("not allowed: %v", err)
+	}
+	s.c.Parent = meek // as RYE_PARENT_THREAD_ID sets it for what a tool of the thread runs
+	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work"}); code(err) != tool.CodePermissionDenied {
+		s.Errorf("not allowed, by the environment: %v", err)
+	}
+	if n := s.row(meek).SpawnCount; n != 0 {
+		s.Errorf("%d spawns counted", n)
+	}
+	for parent, directive := range map[thread.ID]string{meek: "idle", older: "work"} {
+		if _, err := s.c.Start(s.ctx, StartRequest{Directive: directive, Parent: parent}); err != nil {
+			s.Errorf("%s below %s: %v", directive, parent, err)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -86,6 +87,16 @@ func playThread(args []string) error {
 	}
 }
 
+// playTool is what a thread's tool has started. It does nothing, until a test
+// has surely ended.
+func playTool([]string) error {
+	time.AfterFunc(giveUp, func() { os.Exit(1) })
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	<-signals
+	return nil
+}
+
 func (p *puppet) open(project string) (err error) {
 	state := folder.StateDir(project)
 	if p.lock, err = process.Inherit(spawn.LockFD, folder.Of(state, p.id).Lock()); err != nil {
@@ -160,6 +171,13 @@ func (p *puppet) obey(order string) error {
 		o, cost, outcomeErr := p.outcome(thread.Completed)
 		_, finishErr := p.words.Finish(o, cost)
 		err = errors.Join(outcomeErr, finishErr)
+	case "tool": // in its session, in a group of its own, and not waited for
+		cmd := exec.CommandContext(p.ctx, os.Args[0], "tool")
+		cmd.Env, cmd.SysProcAttr = []string{argument}, &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		return p.say(cmd.Process.Pid)
 	case "panic":
 		panic("told to")
 	case "give-up": // as a process that fails before its loop

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -161,6 +162,10 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (
 	outcome, cost, err := s.outcomeOf(ctx, rec, dir)
 	if err != nil {
 		return rec, err
+	}
+	// A process that was killed could not stop what its tools had started.
+	if err := process.KillLeftovers(ctx, rec.PID, spawn.ParentVariable+"="+string(id)); err != nil {
+		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
 	}
 	// Children of a thread that had completed go on, as they do when it settles
 	// itself. What cannot be stopped must not keep this thread open for ever.

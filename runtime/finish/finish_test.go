@@ -6,16 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -29,6 +32,7 @@ type family struct {
 	t      *testing.T
 	store  *sqlite.Store
 	dir    string
+	items  string // the folder of knowledge
 	key    *sign.Key
 	parent thread.ID
 	child  thread.ID
@@ -38,7 +42,7 @@ const reserved thread.Micros = 400_000
 
 func newFamily(t *testing.T) *family {
 	t.Helper()
-	f := &family{t: t, dir: t.TempDir()}
+	f := &family{t: t, dir: t.TempDir(), items: t.TempDir()}
 	var err error
 	// The same key each time, for its signatures stand in what is compared.
 	if f.key, err = sign.Generate(t.TempDir(), false, bytes.NewReader(make([]byte, 32))); err != nil {
@@ -79,7 +83,7 @@ func (f *family) start(directive string, parent thread.ID) thread.ID {
 // the step after which the process is gone.
 func (f *family) finish(o thread.Outcome, cost thread.Cost, stop Step) (rec thread.Record, err error) {
 	f.t.Helper()
-	finisher := &Finisher{Store: f.store, StateDir: f.dir, Key: f.key, Now: now}
+	finisher := &Finisher{Store: f.store, StateDir: f.dir, KnowledgeDir: f.items, Key: f.key, Now: now}
 	if stop != "" {
 		finisher.Reached = func(s Step) {
 			if s == stop {
@@ -107,6 +111,8 @@ type end struct {
 	budget store.Budget
 	parent store.Budget
 	lines  string
+	// rendering is the knowledge entry; empty without one.
+	rendering string
 }
 
 func (f *family) look() end {
@@ -128,6 +134,9 @@ func (f *family) look() end {
 		f.must(err)
 		e.lines += string(event.Type) + "\n"
 	}
+	text, err := os.ReadFile(filepath.Join(f.items, "agent", "threads", "test", "child", filepath.Base(string(f.child))+".md"))
+	f.must(err)
+	e.rendering = string(text)
 	return e
 }
 
@@ -150,7 +159,7 @@ func TestCrashAfterEachStep(t *testing.T) {
 		want.meta.Status != thread.Completed || want.budget.Active || want.parent.Actual != 1_234 || want.parent.Reserved != 0 {
 		t.Fatalf("got %+v", want)
 	}
-	for _, step := range []Step{StepTranscript, StepLedger, StepRegistry, StepMeta} {
+	for _, step := range []Step{StepTranscript, StepLedger, StepRegistry, StepMeta, StepKnowledge} {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t)
@@ -167,6 +176,34 @@ func TestCrashAfterEachStep(t *testing.T) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, want)
 			}
 		})
+	}
+}
+
+// What a thread did can be found as a signed knowledge entry, however long it
+// was and whatever its model wrote.
+func TestRendering(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	w, err := (&Finisher{StateDir: f.dir, Key: f.key, Now: now}).OpenTranscript(f.child)
+	f.must(err)
+	for _, said := range []string{strings.Repeat("é", maxRendering), "```yaml\nname: another\n```", "<!-- rye:signed:x -->", "the last words"} {
+		f.must(w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: llm.Text(llm.User, said).Blocks}))
+	}
+	f.must(w.Close())
+	if _, err := f.finish(done, doneCost, ""); err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(f.look().rendering)
+	if err := sign.Check(text, ".md", f.key); err != nil {
+		t.Error(err)
+	}
+	doc, err := parse.Knowledge("x.md", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Name != filepath.Base(string(f.child)) || doc.EntryType != "thread_transcript" ||
+		!strings.Contains(doc.Body, "bytes left out") || !strings.Contains(doc.Body, "the last words") {
+		t.Errorf("%s, %s, %d bytes", doc.Name, doc.EntryType, len(doc.Body))
 	}
 }
 

@@ -103,7 +103,7 @@ func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
 	return renameio.WriteFile(f.Meta(), data, fileMode)
 }
 
-// WriteCapabilities replaces capabilities.md.
+// WriteCapabilities replaces capabilities.md. Whoever calls has signed the text.
 func (f Folder) WriteCapabilities(text []byte) error {
 	return renameio.WriteFile(f.Capabilities(), text, fileMode)
 }

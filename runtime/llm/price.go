@@ -21,9 +21,6 @@ func (p Price) Cost(u Usage) thread.Micros {
 	return thread.Micros((sum + tokensPerPrice - 1) / tokensPerPrice)
 }
 
-// Free reports whether every price is zero.
-func (p Price) Free() bool { return p == Price{} }
-
 // MaxInput is the highest price a token of input can have.
 func (p Price) MaxInput() int64 { return max(p.Input, p.CacheRead, p.CacheWrite) }
 

@@ -15,7 +15,8 @@ import (
 // maxFailures ends a thread: so many model calls in a row have failed.
 const maxFailures = 3
 
-// check is made before each turn: limits, then a cancel on record.
+// check is made before each turn: limits, then whether the thread may go on at
+// all.
 func (r *run) check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -33,7 +34,12 @@ func (r *run) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !rec.CancelRequestedAt.IsZero() {
+	switch {
+	case rec.Status.Terminal():
+		// Somebody took this process for dead, as when its folder was deleted: what
+		// it still spent would be on nobody's account.
+		return fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled)
+	case !rec.CancelRequestedAt.IsZero():
 		return thread.ErrCancelled
 	}
 	return nil

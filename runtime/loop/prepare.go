@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -88,7 +89,11 @@ func (r *run) buildOffer() error {
 			Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema,
 		})
 	}
-	return r.folder().WriteCapabilities(r.capabilitiesText())
+	text := r.capabilitiesText()
+	if key := r.Finisher.Key; key != nil {
+		text = sign.Attach(text, ".md", key, r.Now())
+	}
+	return r.folder().WriteCapabilities(text)
 }
 
 func definitions(tools []tool.Tool) []tool.Definition {

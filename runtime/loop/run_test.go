@@ -336,6 +336,35 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// A thread that somebody has settled while its process lives, as when its folder
+// was deleted, makes no further call.
+func TestSettledByAnother(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.script("turns:\n  - {tool_calls: [{name: test_wait}]}\n")
+	id := h.register(job{})
+	r := newRun(h.deps(id))
+	go func() {
+		<-h.tools.began
+		died := thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died", Message: "died"}}
+		change, err := store.Finished(id, died, nil, time.Now())
+		if err == nil {
+			_, err = h.store.Apply(context.Background(), change)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		close(h.tools.release)
+	}()
+	rec, err := r.toEnd(t.Context())
+	if err != nil || rec.Outcome.Error.Code != "process_died" {
+		t.Errorf("%s %+v, %v", rec.Status, rec.Outcome, err)
+	}
+	if n := len(h.server.Requests()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // A thread.json that was tampered with ends the thread in error, and the caller
 // hears that it could not be mended.
 func TestTamperedMeta(t *testing.T) {

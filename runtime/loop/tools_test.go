@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // once is a script that makes some calls and ends.
@@ -205,5 +206,8 @@ func TestCapabilitiesFile(t *testing.T) {
 	text, err := os.ReadFile(h.folder(rec.ThreadID).Capabilities())
 	if err != nil || !strings.Contains(string(text), "`test_echo` (test/echo)") || strings.Contains(string(text), "test_fail") {
 		t.Errorf("%s, %v", text, err)
+	}
+	if err := sign.Check(text, ".md", h.key); err != nil {
+		t.Errorf("its signature: %v", err)
 	}
 }

@@ -5,11 +5,8 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 )
-
-// ReturnTool is the name under which a model gives the declared outputs of its
-// directive. The runtime takes such a call itself.
-const ReturnTool = "rye_directive_return"
 
 // Input is what a first message is made from.
 type Input struct {
@@ -65,7 +62,7 @@ func returns(d *item.DirectiveDoc) string {
 	if len(d.Outputs) > 0 {
 		fmt.Fprintf(&b, "When the task is done, call the tool `%s` with these fields:\n%s"+
 			"When something keeps you from finishing, call it with `status` set to `error` and the reason in `error_detail`.\n",
-			ReturnTool, text(fields(d.Outputs)))
+			palette.ReturnName, text(fields(d.Outputs)))
 	}
 	if d.Success != "" {
 		fmt.Fprintf(&b, "<success>%s</success>\n", d.Success)
@@ -110,7 +107,7 @@ func Nudge(n int, outputs []item.Output) string {
 	}
 	reminder := fmt.Sprintf("The outputs are still missing. Call the tool `%s` now with these fields:\n%s"+
 		"When something keeps you from finishing, call it with `status` set to `error` and the reason in `error_detail`.",
-		ReturnTool, fields(outputs))
+		palette.ReturnName, fields(outputs))
 	if n >= MaxNudges {
 		reminder += "\nThis is the last reminder: after another answer without that call the thread ends without outputs."
 	}

@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -94,30 +93,4 @@ func TestBodyIsVerbatim(t *testing.T) {
 			rt.Fatalf("body %q is not in %q", body, user)
 		}
 	})
-}
-
-func TestEstimateTokens(t *testing.T) {
-	t.Parallel()
-	messages := []llm.Message{
-		llm.Text(llm.User, "éééé"), // 4 characters, 8 bytes
-		{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.ToolUseBlock, ToolCallID: "ignored", ToolName: "bash", Input: []byte(`{"a":1}`)}}},
-	}
-	tools := []llm.Tool{{Name: "bash", Description: "runs", Schema: []byte(`{}`)}}
-	for _, c := range []struct {
-		messages []llm.Message
-		tools    []llm.Tool
-		system   string
-		want     int64
-	}{
-		{nil, nil, "", 0},
-		{nil, nil, "a", 1},
-		{nil, nil, "abcd", 1},
-		{messages, nil, "", 4},       // 4 + 4 + 7 = 15
-		{nil, tools, "", 3},          // 4 + 4 + 2 = 10
-		{messages, tools, "abcd", 8}, // 15 + 10 + 4 = 29
-	} {
-		if got := EstimateTokens(c.messages, c.tools, c.system); got != c.want {
-			t.Errorf("got %d, want %d", got, c.want)
-		}
-	}
 }

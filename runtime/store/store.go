@@ -33,8 +33,6 @@ type Registry interface {
 	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
 	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
 	Get(ctx context.Context, id thread.ID) (thread.Record, error)
-	// GetMany returns the rows that exist, keyed by id.
-	GetMany(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error)
 	// ByRequestKey returns the thread a key names, or thread.ErrNotFound.
 	ByRequestKey(ctx context.Context, key string) (thread.Record, error)
 	// List returns a page of rows, newest first, and the cursor of the next page

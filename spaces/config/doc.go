@@ -10,4 +10,7 @@
 // error names the file and line it stands in. An unknown key is a warning, as
 // older and newer versions share these files; a value of the wrong type or out
 // of range is an [*Error].
+//
+// A project's files may be somebody else's work: they change what threads do,
+// but not where the user's keys are sent.
 package config

@@ -24,24 +24,31 @@ type place interface {
 	read(rel string) (data []byte, path string, err error)
 	// list returns the names in a folder below config/, none when it is absent.
 	list(rel string) ([]string, error)
+	// ofProject reports whether it is the project space's, whose files may be
+	// somebody else's work.
+	ofProject() bool
 }
 
 // places returns the folders of the spaces, lowest precedence first.
 func places(roots resolve.Roots) []place {
 	all := []place{embedded{roots.System}}
-	if roots.User != "" && filepath.Clean(roots.User) != filepath.Clean(roots.Project) {
-		all = append(all, folder{roots.User})
+	if roots.User != "" {
+		all = append(all, folder{dir: roots.User})
 	}
-	if roots.Project != "" {
-		all = append(all, folder{roots.Project})
+	// A user space that is the project too is the user's.
+	if roots.Project != "" && (roots.User == "" || filepath.Clean(roots.User) != filepath.Clean(roots.Project)) {
+		all = append(all, folder{dir: roots.Project, project: true})
 	}
 	return all
 }
 
 // folder is the place of a user or project space.
 type folder struct {
-	dir string // holds .ai
+	dir     string // holds .ai
+	project bool   // the project's, not the user's
 }
+
+func (f folder) ofProject() bool { return f.project }
 
 func (f folder) open() (*os.Root, error) {
 	// A Root follows no symlink out of the folder, whatever is done to the folder
@@ -76,6 +83,8 @@ func (f folder) list(rel string) ([]string, error) {
 type embedded struct {
 	files fs.FS // may be nil
 }
+
+func (embedded) ofProject() bool { return false }
 
 func (e embedded) read(rel string) ([]byte, string, error) {
 	name := path.Join("config", rel)

@@ -21,6 +21,8 @@ type layer struct {
 	path   string
 	root   *yaml.Node     // the top-level mapping; nil when the file says nothing
 	values map[string]any // JSON types, without keys that have no value
+	// project marks the file of the project space.
+	project bool
 }
 
 // parseLayer reads a settings file: one YAML document, a mapping at its top.

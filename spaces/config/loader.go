@@ -37,6 +37,7 @@ func (l *Loader) Agent() (Agent, []string, error) {
 	if err != nil {
 		return agent, s.warnings, err
 	}
+	s.dropProjectTrust()
 	return agent, s.warnings, s.decode(&agent)
 }
 
@@ -132,6 +133,7 @@ func (l *Loader) loadAny(schema string, files ...string) (settings, error) {
 			if err := s.add(name, data, compiled); err != nil {
 				return s, err
 			}
+			s.layers[len(s.layers)-1].project = place.ofProject()
 		}
 	}
 	return s, nil

@@ -27,7 +27,7 @@ func TestLayersMerge(t *testing.T) {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
 	want := config.Agent{
-		Provider:        config.ProviderDefaults{Default: "openai", Order: []string{"gemini", "openai"}},
+		Provider:        config.ProviderDefaults{Default: "openai", Order: []string{"gemini", "openai"}, TrustedHosts: []string{}},
 		MaxOutputTokens: 8192,
 		Threads: config.ThreadSettings{
 			Orphans: config.OrphansCancel, ToolConcurrency: 8, SoftStopSeconds: 5, TermSeconds: 9,
@@ -68,9 +68,6 @@ func TestCoordinationPlaces(t *testing.T) {
 			}
 			if got.WaitThreads.DefaultTimeout != tt.want {
 				t.Errorf("default_timeout %v, want %v", got.WaitThreads.DefaultTimeout, tt.want)
-			}
-			if got.Continuation.TriggerThreshold != 0.9 {
-				t.Errorf("trigger_threshold %v, want the default", got.Continuation.TriggerThreshold)
 			}
 		})
 	}
@@ -195,11 +192,10 @@ func TestOriginalCoordination(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.WaitThreads.DefaultTimeout != 300 || got.Continuation.TriggerThreshold != 0.8 ||
-		got.TranscriptIntegrity != config.IntegrityLenient || got.WaitThreads.MaxTimeout != 3600 {
+	if got.WaitThreads.DefaultTimeout != 300 || got.WaitThreads.MaxTimeout != 3600 {
 		t.Errorf("got %+v", got)
 	}
-	assertNotUsedYet(t, warnings, 5)
+	assertNotUsedYet(t, warnings, 3)
 }
 
 func TestCorpusCoordination(t *testing.T) {
@@ -216,7 +212,7 @@ func TestCorpusCoordination(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertNotUsedYet(t, warnings, 5)
+	assertNotUsedYet(t, warnings, 3)
 }
 
 func assertNotUsedYet(t *testing.T, warnings []string, want int) {

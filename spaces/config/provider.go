@@ -31,7 +31,10 @@ func (l *Loader) Provider(name string) (Provider, []string, error) {
 	if p.ToolUse == "" {
 		p.ToolUse = ToolUseNative
 	}
-	return p, s.warnings, p.validate(&s)
+	if err := p.validate(&s); err != nil {
+		return p, s.warnings, err
+	}
+	return p, s.warnings, l.guardSecrets(&p, &s)
 }
 
 // validate checks what only the merged settings can tell.

@@ -13,6 +13,9 @@ type Agent struct {
 type ProviderDefaults struct {
 	Default string   `yaml:"default"` // empty: the first of Order that is usable
 	Order   []string `yaml:"order"`
+	// TrustedHosts are those to which a provider file of the project may send
+	// keys, as host or host:port; read from the user space only.
+	TrustedHosts []string `yaml:"trusted_hosts"`
 }
 
 // Values of [ThreadSettings.Orphans].
@@ -29,30 +32,15 @@ type ThreadSettings struct {
 	TermSeconds     float64 `yaml:"term_seconds"`      // from SIGTERM to SIGKILL
 }
 
-// Coordination is config/agent/coordination.yaml: how threads wait and go on.
+// Coordination is config/agent/coordination.yaml: how threads wait.
 type Coordination struct {
-	WaitThreads         WaitSettings         `yaml:"wait_threads"`
-	Continuation        ContinuationSettings `yaml:"continuation"`
-	TranscriptIntegrity string               `yaml:"transcript_integrity"` // IntegrityStrict or IntegrityLenient
+	WaitThreads WaitSettings `yaml:"wait_threads"`
 }
-
-// Values of [Coordination.TranscriptIntegrity].
-const (
-	IntegrityStrict  = "strict"
-	IntegrityLenient = "lenient"
-)
 
 // WaitSettings bound how long a thread waits for others, in seconds.
 type WaitSettings struct {
 	DefaultTimeout float64 `yaml:"default_timeout"` // never above MaxTimeout
 	MaxTimeout     float64 `yaml:"max_timeout"`
-}
-
-// ContinuationSettings say when and with what a thread goes on in a new context
-// window.
-type ContinuationSettings struct {
-	TriggerThreshold    float64 `yaml:"trigger_threshold"`     // share of the window in use, above 0 and at most 1
-	ResumeCeilingTokens int     `yaml:"resume_ceiling_tokens"` // of the old conversation
 }
 
 // Resilience is config/agent/resilience.yaml: limits and failures.

@@ -52,9 +52,7 @@ func TestShippedCoordination(t *testing.T) {
 	got, warnings, err := loaderOfShipped().Coordination()
 	noWarnings(t, warnings, err)
 	want := config.Coordination{
-		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
-		Continuation:        config.ContinuationSettings{TriggerThreshold: 0.9, ResumeCeilingTokens: 16000},
-		TranscriptIntegrity: config.IntegrityStrict,
+		WaitThreads: config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
 	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -29,8 +29,9 @@ type term struct {
 }
 
 // parseText splits the text of a query into terms that all have to match. A lone
-// "*" gives none: it matches everything. Whatever else stands in the text is
-// looked for, none of it is syntax of the database.
+// "*" gives none: it matches everything. AND says what holds anyway; OR and NOT
+// are refused, for looking them up as words would find nothing. Whatever else
+// stands in the text is looked for, none of it is syntax of the database.
 func parseText(text string) ([]term, error) {
 	if len(text) > maxQueryBytes {
 		return nil, &QueryError{Query: text[:64] + "…", Pos: maxQueryBytes,
@@ -49,6 +50,14 @@ func parseText(text string) ([]term, error) {
 		t, length, err := nextTerm(text, pos)
 		if err != nil {
 			return nil, err
+		}
+		switch word := text[pos : pos+length]; word {
+		case "AND":
+			pos += length
+			continue
+		case "OR", "NOT":
+			return nil, &QueryError{Query: text, Pos: pos,
+				Reason: "words must all occur, " + word + ` is not known; make it two searches, or put "` + word + `" in quotes to look for the word`}
 		}
 		pos += length
 		if strings.ContainsFunc(t.text, isWordRune) {

@@ -91,7 +91,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	}
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Tools: p.tools, Key: p.key, Parent: thread.ID(sys.Getenv("RYE_PARENT_THREAD_ID")), Env: p.env,
+		Key: p.key, Parent: thread.ID(sys.Getenv("RYE_PARENT_THREAD_ID")), Env: p.env,
 		Host: p.host, Now: sys.Now, Log: log,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,

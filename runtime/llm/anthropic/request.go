@@ -58,7 +58,8 @@ func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {
 }
 
 // encodeBlocks leaves out what the API refuses: text without a visible
-// character, and reasoning without a signature (another vendor's).
+// character, reasoning without a signature (another vendor's), and reasoning
+// that nothing follows, with which an answer that was cut off ends.
 func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	for _, block := range blocks {
@@ -79,7 +80,14 @@ func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 			out = append(out, encodeResult(block))
 		}
 	}
+	for len(out) > 0 && isReasoning(out[len(out)-1]) {
+		out = out[:len(out)-1]
+	}
 	return out
+}
+
+func isReasoning(block sdk.ContentBlockParamUnion) bool {
+	return block.OfThinking != nil || block.OfRedactedThinking != nil
 }
 
 func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {

@@ -56,6 +56,24 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestEncodeCutReasoning sends on what is left of answers that were cut off
+// while the model reasoned.
+func TestEncodeCutReasoning(t *testing.T) {
+	t.Parallel()
+	thinking := llm.Block{Type: llm.ReasoningBlock, Text: "hm", Signature: "sig"}
+	redacted := llm.Block{Type: llm.ReasoningBlock, Signature: redactedPrefix + "xyz"}
+	got := encoded(t, llm.Request{Model: "m", MaxTokens: 5, Messages: []llm.Message{
+		{Role: llm.Assistant, Blocks: []llm.Block{thinking}},
+		{Role: llm.Assistant, Blocks: []llm.Block{redacted, thinking, {Type: llm.TextBlock, Text: "\n"}}},
+		{Role: llm.Assistant, Blocks: []llm.Block{thinking, {Type: llm.TextBlock, Text: "said"}, redacted}},
+	}})
+	want := `{"max_tokens":5,"messages":[{"content":[{"signature":"sig","thinking":"hm","type":"thinking"},` +
+		`{"text":"said","type":"text"}],"role":"assistant"}],"model":"m"}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestEncodeRefusesBadSchema(t *testing.T) {
 	t.Parallel()
 	if _, err := encode(llm.Request{Tools: []llm.Tool{{Name: "a", Schema: []byte("{")}}}); err == nil {
@@ -91,7 +109,7 @@ func TestEncodeProperties(t *testing.T) {
 		if n := strings.Count(got, "cache_control"); n > 4 {
 			t.Errorf("%d marks in %s", n, got)
 		}
-		for _, refused := range []string{`"content":[]`, `"text":""`, `"text":" "`, `"input":[`, `"input":null`} {
+		for _, refused := range []string{`"content":[]`, `"text":""`, `"text":" "`, `"input":[`, `"input":null`, `"type":"thinking"}],"role"`, `"type":"redacted_thinking"}],"role"`} {
 			if strings.Contains(got, refused) {
 				t.Errorf("%s in %s", refused, got)
 			}

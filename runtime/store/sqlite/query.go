@@ -28,24 +28,6 @@ func (s *Store) Get(ctx context.Context, id thread.ID) (rec thread.Record, err e
 	return rec, err
 }
 
-// GetMany implements [store.Registry].
-func (s *Store) GetMany(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error) {
-	var recs []thread.Record
-	err := s.registry.read(ctx, func(db *sql.DB) (err error) {
-		recs, err = scanAll(db.QueryContext(ctx, "SELECT "+columns+` FROM threads
-			WHERE thread_id IN (SELECT value FROM json_each(?))`, jsonList(ids)))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("get threads: %w", err)
-	}
-	found := make(map[thread.ID]thread.Record, len(recs))
-	for _, rec := range recs {
-		found[rec.ThreadID] = rec
-	}
-	return found, nil
-}
-
 // ByRequestKey implements [store.Registry].
 func (s *Store) ByRequestKey(ctx context.Context, key string) (rec thread.Record, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) (err error) {

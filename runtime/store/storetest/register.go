@@ -42,14 +42,6 @@ func registerStores(h *harness) {
 	if got := h.get(rec.ThreadID); !reflect.DeepEqual(got, want) {
 		h.Errorf("row\n%+v, want\n%+v", got, want)
 	}
-	many, err := h.GetMany(h.ctx, []thread.ID{parent, rec.ThreadID, "no/such"})
-	h.noError(err)
-	if len(many) != 2 || !reflect.DeepEqual(many[rec.ThreadID], want) || many[parent].SpawnCount != 1 {
-		h.Errorf("GetMany: %+v", many)
-	}
-	if none, err := h.GetMany(h.ctx, nil); err != nil || len(none) != 0 {
-		h.Errorf("GetMany of nothing: %v, %v", none, err)
-	}
 	if _, err := h.Get(h.ctx, "no/such"); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("Get of an unknown id: %v", err)
 	}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guardSecrets refuses settings in which the project's file decides where a
+// secret of the user's is sent: a key from the environment, or the headers of
+// the user's own file. A project may be somebody else's work, and threads may
+// write its files.
+//
+// The project may choose another path on the same host, a host of this machine,
+// and one that the user trusts.
+func (l *Loader) guardSecrets(p *Provider, s *settings) error {
+	top := len(s.layers) - 1
+	if !s.layers[top].project || p.API == APIScripted { // a script is answered from on this machine
+		return nil
+	}
+	var own Provider // without the project's file
+	lower := settings{layers: s.layers[:top]}
+	if err := lower.decode(&own); err != nil {
+		return err
+	}
+	secret := fmt.Sprintf("the key in %s", p.APIKeyEnv)
+	if p.APIKeyEnv == "" {
+		if len(own.Headers) == 0 {
+			return nil
+		}
+		secret = "your headers"
+	}
+	if p.BaseURLEnv != own.BaseURLEnv {
+		return s.errorAt([]string{"base_url_env"},
+			"a project may not decide where %s goes by a variable; put this into your user space (~/.ai or $USER_SPACE/.ai)", secret)
+	}
+	trusted, err := l.trusts(p.BaseURL, own.BaseURL)
+	if err != nil || trusted {
+		return err
+	}
+	return s.errorAt([]string{"base_url"}, "a project may not decide that %s goes to %s; if you trust that host, "+
+		"list it under provider.trusted_hosts in config/agent/agent.yaml of your user space (~/.ai or $USER_SPACE/.ai), and use https",
+		secret, hostOf(p.BaseURL))
+}
+
+// trusts reports whether an address of the project's may be given what belongs
+// to the user; own is the provider's address without the project.
+func (l *Loader) trusts(address, own string) (bool, error) {
+	if address == own {
+		return true, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return false, nil // what cannot be read is not trusted
+	}
+	if o, err := url.Parse(own); err == nil && o.Host != "" && u.Scheme == o.Scheme && strings.EqualFold(u.Host, o.Host) {
+		return true, nil
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return true, nil
+	}
+	agent, _, err := l.Agent()
+	if err != nil {
+		return false, err
+	}
+	return u.Scheme == "https" && slices.ContainsFunc(agent.Provider.TrustedHosts, func(host string) bool {
+		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
+	}), nil
+}
+
+// hostOf is the host of an address for a message, without what else an address
+// may hold, such as a password.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "an address that cannot be read"
+	}
+	return u.Host
+}
+
+// dropProjectTrust leaves out the hosts that a project would trust on behalf of
+// the user.
+func (s *settings) dropProjectTrust() {
+	for _, l := range s.layers {
+		provider, ok := l.values["provider"].(map[string]any)
+		if _, given := provider["trusted_hosts"]; !ok || !given || !l.project {
+			continue
+		}
+		delete(provider, "trusted_hosts")
+		s.warnings = append(s.warnings, l.warning([]string{"provider", "trusted_hosts"}, "read from the user space only"))
+	}
+}

@@ -36,6 +36,11 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	dir := c.folder(rec.ThreadID)
+	if rec.Status.Terminal() {
+		if err := c.sweeper.Complete(ctx, rec); err != nil {
+			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not complete the end of a thread")
+		}
+	}
 	if meta, err := dir.ReadMeta(c.Key); err == nil {
 		s.Limits = &meta.Limits // what cannot be trusted is not shown, and hides nothing else
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -64,10 +65,53 @@ func (s *Sweeper) RunOnce(ctx context.Context) (Report, error) {
 			}
 		}
 		if next == "" {
-			return report, errors.Join(failed...)
+			return report, errors.Join(append(failed, s.completeRecent(ctx))...)
 		}
 		filter.Cursor = next
 	}
+}
+
+// Complete repeats the last steps of a thread that has ended by its row while
+// its thread.json says otherwise, because a crash came between the two. It does
+// nothing while somebody holds the lock, who is about to do it.
+func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
+	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
+	meta, err := dir.ReadMeta(s.Finisher.Key)
+	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
+		return nil //nolint:nilerr // what has no readable thread.json has nothing to complete
+	}
+	lock, err := process.Acquire(dir.Lock())
+	if errors.Is(err, process.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", rec.ThreadID, err)
+	}
+	defer func() { _ = lock.Release() }()
+	w, err := s.Finisher.OpenTranscript(rec.ThreadID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	_, err = s.Finisher.Finish(ctx, rec.ThreadID, w, *rec.Outcome, rec.Cost)
+	return err
+}
+
+// completeRecent completes the threads that ended last: those whose process a
+// crash of the machine can have stopped between two steps.
+func (s *Sweeper) completeRecent(ctx context.Context) error {
+	ended := slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
+	rows, _, err := s.Finisher.Store.List(ctx, store.Filter{States: ended, Limit: store.DefaultPage})
+	if err != nil {
+		return fmt.Errorf("list ended threads: %w", err)
+	}
+	var failed []error
+	for _, rec := range rows {
+		if err := s.Complete(ctx, rec); err != nil {
+			failed = append(failed, fmt.Errorf("complete %s: %w", rec.ThreadID, err))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // Examine returns the row of a thread as it truly is: when its process is gone

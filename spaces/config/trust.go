@@ -51,11 +51,11 @@ func (l *Loader) trusts(address, own string) (bool, error) {
 	if address == own {
 		return true, nil
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return false, nil // what cannot be read is not trusted
+	u, o := parsed(address), parsed(own)
+	if u.Host == "" {
+		return false, nil
 	}
-	if o, err := url.Parse(own); err == nil && o.Host != "" && u.Scheme == o.Scheme && strings.EqualFold(u.Host, o.Host) {
+	if u.Scheme == o.Scheme && strings.EqualFold(u.Host, o.Host) {
 		return true, nil
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
@@ -73,11 +73,19 @@ func (l *Loader) trusts(address, own string) (bool, error) {
 // hostOf is the host of an address for a message, without what else an address
 // may hold, such as a password.
 func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return "an address that cannot be read"
+	if host := parsed(address).Host; host != "" {
+		return host
 	}
-	return u.Host
+	return "an address that cannot be read"
+}
+
+// parsed takes an address apart; one that cannot be read has no host.
+func parsed(address string) *url.URL {
+	u, err := url.Parse(address)
+	if err != nil {
+		return &url.URL{}
+	}
+	return u
 }
 
 // dropProjectTrust leaves out the hosts that a project would trust on behalf of

@@ -173,6 +173,31 @@ func TestErrorCodesAreExplained(t *testing.T) {
 	}
 }
 
+// What the knowledge tells people to run, and models to call, must be there.
+func TestKnowledgeNamesWhatExists(t *testing.T) {
+	t.Parallel()
+	entries, err := newResolver().All(item.Knowledge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		found, err := newResolver().Find(item.Knowledge, e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range submatches(regexp.MustCompile("`rye-mcp ([a-z]+)"), found.Content) {
+			if _, err := os.Stat("../../cmd/rye-mcp/cli/" + command + ".go"); err != nil {
+				t.Errorf("%s: no command %s: %v", e.ID, command, err)
+			}
+		}
+		for _, id := range submatches(regexp.MustCompile(`rye/([a-z-]+(?:/[a-z_-]+)*)`), []byte(found.Content)) {
+			if _, err := newResolver().FindAny("rye/" + id); err != nil && id != "core" { // rye/core is a category
+				t.Errorf("%s: %v", e.ID, err)
+			}
+		}
+	}
+}
+
 func submatches(re *regexp.Regexp, src []byte) []string {
 	var all []string
 	for _, m := range re.FindAllSubmatch(src, -1) {

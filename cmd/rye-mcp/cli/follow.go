@@ -57,8 +57,8 @@ func follow(ctx context.Context, path string, over <-chan struct{}, see func(thr
 func drain(path, cursor string, see func(thread.Event) error) (string, error) {
 	for {
 		page, err := transcript.Tail(path, transcript.TailOptions{Cursor: cursor, MaxBytes: followChunk})
-		if errors.Is(err, fs.ErrNotExist) {
-			return cursor, nil
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrBadCursor) {
+			return cursor, nil // not there yet, or somebody has deleted it
 		}
 		if err != nil {
 			return cursor, err

@@ -88,7 +88,7 @@ func newProject(t *testing.T, dir string) *Project {
 	}
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader,
-		Providers: provider.New(loader, func(string) string { return "" }), Tools: tools, Host: "here", Now: time.Now,
+		Providers: provider.New(loader, func(string) string { return "" }), Host: "here", Now: time.Now,
 		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
 	})
 	t.Cleanup(func() {

@@ -78,7 +78,7 @@ func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
 	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
 	meta, err := dir.ReadMeta(s.Finisher.Key)
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
-		return nil //nolint:nilerr // what has no readable thread.json has nothing to complete
+		return nil // without a readable thread.json there is nothing to complete
 	}
 	lock, err := process.Acquire(dir.Lock())
 	if errors.Is(err, process.ErrLocked) {

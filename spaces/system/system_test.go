@@ -190,7 +190,7 @@ func TestKnowledgeNamesWhatExists(t *testing.T) {
 				t.Errorf("%s: no command %s: %v", e.ID, command, err)
 			}
 		}
-		for _, id := range submatches(regexp.MustCompile(`rye/([a-z-]+(?:/[a-z_-]+)*)`), []byte(found.Content)) {
+		for _, id := range submatches(regexp.MustCompile(`rye/([a-z-]+(?:/[a-z_-]+)*)`), found.Content) {
 			if _, err := newResolver().FindAny("rye/" + id); err != nil && id != "core" { // rye/core is a category
 				t.Errorf("%s: %v", e.ID, err)
 			}

@@ -114,7 +114,7 @@ func Load(userSpace string) (*Key, error) {
 func readPrivate(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s does not exist; rye-mcp keys generate makes one", ErrNoKey, path)
+		return nil, fmt.Errorf("%w: %s does not exist; rye-mcp init makes one", ErrNoKey, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read signing key: %w", err)

@@ -127,7 +127,7 @@ func TestLoadWithoutKey(t *testing.T) {
 	if !errors.Is(err, sign.ErrNoKey) {
 		t.Fatalf("error %v, want ErrNoKey", err)
 	}
-	if !strings.Contains(err.Error(), "rye-mcp keys generate") {
+	if !strings.Contains(err.Error(), "rye-mcp init") {
 		t.Errorf("error %q does not say how to get a key", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // demoClient is an MCP client of a server it has started.
@@ -73,9 +75,23 @@ func (c *demoClient) call(ctx context.Context, name string, args map[string]any,
 		return demoError(name, err)
 	}
 	if result.IsError {
-		return demoError(name, errors.New(string(raw)))
+		return demoError(name, toolError(raw))
 	}
 	return json.Unmarshal(raw, out)
+}
+
+// toolError is the failure object of a tool as the fault it was made from, so
+// that a person reads it like any other.
+func toolError(raw []byte) error {
+	var body struct {
+		Code  tool.Code `json:"code"`
+		Error string    `json:"error"`
+		Hint  string    `json:"hint"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil || body.Error == "" {
+		return errors.New(string(raw))
+	}
+	return &tool.Fault{Code: body.Code, Message: body.Error, Hint: body.Hint}
 }
 
 // Close ends the server by closing its input.

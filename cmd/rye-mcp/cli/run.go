@@ -256,7 +256,7 @@ func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 				return err
 			}
 		}
-		_, _ = fmt.Fprintf(sys.Stderr, "%s after %d turns, %s\n", r.Status, r.Cost.Turns, r.Cost.Spend)
+		_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s\n", r.Status, turns(r.Cost.Turns), r.Cost.Spend)
 		if r.Error != "" {
 			say(sys.Stderr, r.Error, "rye-mcp threads show "+string(id))
 		}
@@ -269,4 +269,11 @@ func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 	default:
 		return exitError{code: exitFailure}
 	}
+}
+
+func turns(n int) string {
+	if n == 1 {
+		return "1 turn"
+	}
+	return fmt.Sprintf("%d turns", n)
 }

@@ -108,7 +108,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	}
 	meta := thread.Meta{
 		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params,
-		Capabilities: []string{permission.Required("execute", item.Tool, r.ToolID)},
+		Capabilities: []string{permission.Required(permission.Execute, item.Tool, r.ToolID)},
 	}
 	if err := t.boundToolRun(ctx, caller, &n, &meta); err != nil {
 		return nil, fault(err)

@@ -21,7 +21,7 @@ type model struct {
 
 // openModel opens the client of a choice in place of the one before.
 func (r *run) openModel(ctx context.Context, choice provider.Choice) error {
-	if !choice.Model.Priced && !choice.Local && !choice.AllowUnpriced {
+	if choice.Unpriced() {
 		return tool.Faultf(tool.CodeUnpriced, "model %s has no price, so no spend limit can be kept", choice.Ref())
 	}
 	client, closeClient, err := r.Providers.Open(ctx, choice)

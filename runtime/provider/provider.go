@@ -78,6 +78,10 @@ type Choice struct {
 // choice again.
 func (c Choice) Ref() string { return c.Provider + "/" + c.Model.ID }
 
+// Unpriced reports that what the model costs is not known and nobody has said
+// that it may run all the same, so that no spend limit can be kept.
+func (c Choice) Unpriced() bool { return !c.Model.Priced && !c.Local && !c.AllowUnpriced }
+
 // Choose finds the model for what is wanted. An override that cannot be
 // followed is an error; a directive's model id that cannot gives way to the
 // directive's tier, with a warning. The errors are [*NoProviderError],

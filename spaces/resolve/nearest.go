@@ -47,7 +47,7 @@ func nearest(id string, ids []string) []string {
 	var candidates []candidate
 	for _, other := range ids {
 		lower := strings.ToLower(other)
-		distance := editDistance(wanted, lower, most)
+		distance := item.EditDistance(wanted, lower, most)
 		if distance > most {
 			if path.Base(lower) != path.Base(wanted) {
 				continue
@@ -62,33 +62,4 @@ func nearest(id string, ids []string) []string {
 		best = append(best, c.id)
 	}
 	return best
-}
-
-// editDistance counts the bytes to insert, delete or replace to make b of a
-// (Levenshtein). It gives up with most+1 as soon as there are more than most.
-func editDistance(a, b string, most int) int {
-	if max(len(a)-len(b), len(b)-len(a)) > most {
-		return most + 1
-	}
-	row := make([]int, len(b)+1) // distances of the prefix of a to each prefix of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal, smallest := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-			smallest = min(smallest, row[j+1])
-		}
-		if smallest > most {
-			return most + 1
-		}
-	}
-	return row[len(b)]
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // segments splits a JSON pointer (RFC 6901) as the validator writes it: with
@@ -66,42 +68,24 @@ func matchesAny(patterns map[string]any, name string) bool {
 	return false
 }
 
+// mostCompared is the longest name in bytes that is compared: hostile lengths
+// are near nothing.
+const mostCompared = 64
+
 // nearest returns the name of names that name is most likely a slip of, or "".
 // About a third of the letters may differ, and at least one; of five it is two,
 // which is what it takes to swap two letters.
 func nearest(name string, names []string) string {
 	best, least := "", max(1, (len(name)+1)/3)+1
 	for _, n := range names {
-		if d := distance(name, n); d < least {
+		if max(len(name), len(n)) > mostCompared {
+			continue
+		}
+		if d := item.EditDistance(name, n, least-1); d < least {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance counts the single-byte edits between a and b (Levenshtein). Hostile
-// lengths are cut off, as they are near nothing.
-func distance(a, b string) int {
-	const most = 64
-	if len(a) > most || len(b) > most {
-		return most
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // clip shortens outside text for a message.

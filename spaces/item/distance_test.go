@@ -1,0 +1,32 @@
+package item_test
+
+import (
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+func TestEditDistance(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		a, b       string
+		most, want int
+	}{
+		{"", "", 3, 0},
+		{"read", "read", 0, 0},
+		{"raed", "read", 3, 2},
+		{"pth", "path", 3, 1},
+		{"kitten", "sitting", 3, 3},
+		{"kitten", "sitting", 2, 3}, // gives up with one more
+		{"a", "abcdef", 2, 3},
+		{"", "ab", 5, 2},
+	}
+	for _, tt := range tests {
+		if got := item.EditDistance(tt.a, tt.b, tt.most); got != tt.want {
+			t.Errorf("EditDistance(%q, %q, %d) = %d, want %d", tt.a, tt.b, tt.most, got, tt.want)
+		}
+		if got := item.EditDistance(tt.b, tt.a, tt.most); got != tt.want {
+			t.Errorf("EditDistance(%q, %q, %d) = %d, want %d", tt.b, tt.a, tt.most, got, tt.want)
+		}
+	}
+}

@@ -36,13 +36,11 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	dir := c.folder(rec.ThreadID)
-	if rec.Status.Terminal() {
-		if err := c.sweeper.Complete(ctx, rec); err != nil {
-			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not complete the end of a thread")
-		}
-	}
 	if meta, err := dir.ReadMeta(c.Key); err == nil {
 		s.Limits = &meta.Limits // what cannot be trusted is not shown, and hides nothing else
+		if rec.Status.Terminal() && !meta.Status.Terminal() {
+			c.completeEnd(ctx, rec)
+		}
 	}
 	if last, text, err := transcript.Last(dir.Transcript()); err == nil {
 		s.LastEvent, s.LastText = string(last), text
@@ -55,6 +53,13 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 		s.Children = append(s.Children, child.ThreadID)
 	}
 	return s, nil
+}
+
+// completeEnd repeats the last steps of an ended thread that a crash cut short.
+func (c *Controller) completeEnd(ctx context.Context, rec thread.Record) {
+	if err := c.sweeper.Complete(ctx, rec); err != nil {
+		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not complete the end of a thread")
+	}
 }
 
 // ListRequest selects threads.

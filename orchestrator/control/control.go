@@ -40,6 +40,9 @@ type Deps struct {
 	Host   string
 	Now    func() time.Time
 	Log    zerolog.Logger
+	// Reached is told after each step of a start, of a stop, and of the end that
+	// this process gives a dead thread.
+	Reached thread.Reached
 }
 
 // Controller starts, watches and stops threads.
@@ -49,18 +52,19 @@ type Controller struct {
 	finisher *finish.Finisher
 	sweeper  *recovery.Sweeper
 	children *children
-	reached  func(step) // told after each step of a start; does nothing outside tests
 }
 
 // New returns the controller of a project.
 func New(d Deps) *Controller {
-	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project), reached: func(step) {}}
+	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project)}
 	c.children = newChildren(c.settleDead)
 	c.finisher = &finish.Finisher{
 		Store: d.Store, StateDir: c.stateDir, KnowledgeDir: folder.KnowledgeDir(d.Project), Key: d.Key, Now: d.Now,
+		Reached: d.Reached,
 	}
 	c.sweeper = &recovery.Sweeper{
 		Finisher: c.finisher, Log: d.Log, StopChildren: c.StopOrphans, ExitOf: c.children.exitOf,
+		Reached: d.Reached,
 	}
 	return c
 }

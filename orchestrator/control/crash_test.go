@@ -24,8 +24,8 @@ func playSpawner(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.reached = func(s step) {
-		if s == step(os.Getenv(pointVar)) {
+	c.Reached = func(s thread.Step) {
+		if s == thread.Step(os.Getenv(pointVar)) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until it is delivered
 		}
@@ -35,7 +35,7 @@ func playSpawner(args []string) error {
 }
 
 // dieAfter runs a spawner that is killed after a step.
-func (s *scene) dieAfter(at step, parent thread.ID) {
+func (s *scene) dieAfter(at thread.Step, parent thread.ID) {
 	s.Helper()
 	executable, err := os.Executable()
 	s.noError(err)
@@ -56,7 +56,7 @@ var firstChild = thread.NewID("work", testTime, 1)
 // the next one, can be used.
 func TestKilledSpawner(t *testing.T) {
 	t.Parallel()
-	for _, at := range []step{stepClaimed, stepRegistered, stepPrepared, stepDescribed} {
+	for _, at := range []thread.Step{stepClaimed, stepRegistered, stepPrepared, stepDescribed} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -91,7 +91,7 @@ func TestKilledSpawner(t *testing.T) {
 // thread goes on, and another server sees it.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	for _, at := range []step{stepLaunched, stepRecorded} {
+	for _, at := range []thread.Step{stepLaunched, stepRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)

@@ -12,18 +12,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// step names a point between two steps of a start, for tests that stop a
-// process there.
-type step string
-
-// The points of the sequence, in order.
+// The points of a start, in order.
 const (
-	stepClaimed    step = "start.claimed"    // the life lock is held; nothing is in the registry
-	stepRegistered step = "start.registered" // the row is visible
-	stepPrepared   step = "start.prepared"   // the budget is reserved
-	stepDescribed  step = "start.described"  // thread.json is written
-	stepLaunched   step = "start.launched"   // the process runs and has the lock
-	stepRecorded   step = "start.recorded"   // its pid is in the row
+	stepClaimed    thread.Step = "start.claimed"    // the life lock is held; nothing is in the registry
+	stepRegistered thread.Step = "start.registered" // the row is visible
+	stepPrepared   thread.Step = "start.prepared"   // the budget is reserved
+	stepDescribed  thread.Step = "start.described"  // thread.json is written
+	stepLaunched   thread.Step = "start.launched"   // the process runs and has the lock
+	stepRecorded   thread.Step = "start.recorded"   // its pid is in the row
 )
 
 // Start registers a thread and starts its process. All or nothing: what a
@@ -97,13 +93,13 @@ func (c *Controller) launch(
 	if !created {
 		return c.started(ctx, rec, true)
 	}
-	c.reached(stepRegistered)
+	c.Reached.At(stepRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
 	meta, err := prepare(ctx, rec)
 	if err == nil {
-		c.reached(stepPrepared)
+		c.Reached.At(stepPrepared)
 		err = c.launchProcess(ctx, meta, lock)
 	}
 	if err != nil {
@@ -132,7 +128,7 @@ func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 		return nil, store.ErrTaken
 	}
 	if err == nil {
-		c.reached(stepClaimed)
+		c.Reached.At(stepClaimed)
 	}
 	return lock, err
 }
@@ -162,18 +158,18 @@ func (c *Controller) launchProcess(ctx context.Context, meta thread.Meta, lock *
 	if err := dir.WriteMeta(meta, c.Key); err != nil {
 		return fmt.Errorf("write thread.json: %w", err)
 	}
-	c.reached(stepDescribed)
+	c.Reached.At(stepDescribed)
 	started, err := c.Launcher.Launch(meta.ThreadID, dir, lock)
 	if err != nil {
 		return err
 	}
-	c.reached(stepLaunched)
+	c.Reached.At(stepLaunched)
 	c.children.watch(meta.ThreadID, started)
 	err = c.Store.SetProcess(ctx, meta.ThreadID, started.PID(), c.Host)
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(meta.ThreadID)).Msg("could not record a thread's process")
 	}
-	c.reached(stepRecorded)
+	c.Reached.At(stepRecorded)
 	return nil
 }
 

@@ -122,7 +122,7 @@ func TestCancelDuringStart(t *testing.T) {
 		root := s.start("idle", "")
 		other := s.controller()
 		answered := make(chan Stopped, 1)
-		s.c.reached = func(at step) {
+		s.c.Reached = func(at thread.Step) {
 			if at != stepPrepared {
 				return
 			}
@@ -187,7 +187,7 @@ func TestChildrenFirst(t *testing.T) {
 			s := newScene(t)
 			var line []thread.ID
 			var settled atomic.Int32
-			s.c.finisher.Reached = func(at finish.Step) {
+			s.c.finisher.Reached = func(at thread.Step) {
 				if at != finish.StepRegistry {
 					return
 				}

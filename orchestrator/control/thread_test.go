@@ -131,7 +131,7 @@ func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error
 
 // end settles the thread. It says when the row was terminal.
 func (p *puppet) end(state thread.State) error {
-	p.finisher.Reached = func(s finish.Step) {
+	p.finisher.Reached = func(s thread.Step) {
 		if s == finish.StepRegistry && p.conn != nil {
 			_ = p.say(time.Now().UnixNano())
 		}

@@ -32,6 +32,8 @@ type Sweeper struct {
 	// ExitOf tells how a process ended that this process had started, waiting for
 	// the end until ctx ends; nil when nothing is known.
 	ExitOf func(ctx context.Context, id thread.ID) (process.Exit, bool)
+	// Reached is told after each step of settling a dead thread.
+	Reached thread.Reached
 }
 
 // Report says what a sweep did.

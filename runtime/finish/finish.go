@@ -21,17 +21,19 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// Step names a point between two steps, for tests that stop a process there.
-type Step string
-
 // The points of the sequence, in order.
 const (
-	StepTranscript Step = "finish.transcript" // outcome and final checkpoint are in the transcript
-	StepLedger     Step = "finish.ledger"     // spend is reported, cascaded and released
-	StepRegistry   Step = "finish.registry"   // the row is terminal; waiters wake
-	StepMeta       Step = "finish.meta"       // thread.json says so
-	StepKnowledge  Step = "finish.knowledge"  // the rendering can be found by search
+	StepTranscript thread.Step = "finish.transcript" // outcome and final checkpoint are in the transcript
+	StepLedger     thread.Step = "finish.ledger"     // spend is reported, cascaded and released
+	StepRegistry   thread.Step = "finish.registry"   // the row is terminal; waiters wake
+	StepMeta       thread.Step = "finish.meta"       // thread.json says so
+	StepKnowledge  thread.Step = "finish.knowledge"  // the rendering can be found by search
 )
+
+// Steps lists the points of the sequence, in order.
+func Steps() []thread.Step {
+	return []thread.Step{StepTranscript, StepLedger, StepRegistry, StepMeta, StepKnowledge}
+}
 
 // Finisher applies outcomes.
 type Finisher struct {
@@ -42,8 +44,7 @@ type Finisher struct {
 	KnowledgeDir string
 	Key          *sign.Key // nil: files are not signed
 	Now          func() time.Time
-	// Reached is told after each step; nil outside tests.
-	Reached func(Step)
+	Reached      thread.Reached
 }
 
 // OpenTranscript opens the transcript of a thread for appending, signed when
@@ -74,28 +75,28 @@ func (f *Finisher) Finish(
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
 	}
-	f.reached(StepTranscript)
+	f.Reached.At(StepTranscript)
 
 	if err := f.settleBudget(ctx, id, cost); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
 	}
-	f.reached(StepLedger)
+	f.Reached.At(StepLedger)
 
 	rec, err := f.applyOutcome(ctx, id, o, cost)
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("record outcome of %s: %w", id, err)
 	}
-	f.reached(StepRegistry)
+	f.Reached.At(StepRegistry)
 
 	if err := f.writeMeta(rec, head); err != nil {
 		return rec, fmt.Errorf("write thread.json of %s: %w", id, err)
 	}
-	f.reached(StepMeta)
+	f.Reached.At(StepMeta)
 
 	if err := f.writeRendering(rec); err != nil {
 		return rec, fmt.Errorf("write the rendering of %s: %w", id, err)
 	}
-	f.reached(StepKnowledge)
+	f.Reached.At(StepKnowledge)
 	return rec, nil
 }
 
@@ -141,10 +142,4 @@ func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) erro
 	meta.UpdatedAt = rec.UpdatedAt
 	meta.Transcript = &head
 	return dir.WriteMeta(meta, f.Key)
-}
-
-func (f *Finisher) reached(s Step) {
-	if f.Reached != nil {
-		f.Reached(s)
-	}
 }

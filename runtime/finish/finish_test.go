@@ -81,11 +81,11 @@ func (f *family) start(directive string, parent thread.ID) thread.ID {
 
 // finish opens the transcript as a process does and ends the child. Stop names
 // the step after which the process is gone.
-func (f *family) finish(o thread.Outcome, cost thread.Cost, stop Step) (rec thread.Record, err error) {
+func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Step) (rec thread.Record, err error) {
 	f.t.Helper()
 	finisher := &Finisher{Store: f.store, StateDir: f.dir, KnowledgeDir: f.items, Key: f.key, Now: now}
 	if stop != "" {
-		finisher.Reached = func(s Step) {
+		finisher.Reached = func(s thread.Step) {
 			if s == stop {
 				panic(errStopped)
 			}
@@ -159,7 +159,7 @@ func TestCrashAfterEachStep(t *testing.T) {
 		want.meta.Status != thread.Completed || want.budget.Active || want.parent.Actual != 1_234 || want.parent.Reserved != 0 {
 		t.Fatalf("got %+v", want)
 	}
-	for _, step := range []Step{StepTranscript, StepLedger, StepRegistry, StepMeta, StepKnowledge} {
+	for _, step := range Steps() {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t)

@@ -44,6 +44,7 @@ type Deps struct {
 	Env          map[string]string // values of the {env:…} placeholders
 	Now          func() time.Time
 	Log          zerolog.Logger
+	Reached      thread.Reached // told after each step of a turn
 }
 
 // Settings come from the project's configuration.

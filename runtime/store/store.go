@@ -53,6 +53,22 @@ type Registry interface {
 	// RequestCancel marks the thread and every descendant that is not terminal,
 	// in one transaction, and returns those rows. The first request's time stays.
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
+	// Enqueue puts a created thread, which everything is prepared for, in line for
+	// one of the slots that threads run in. It is admitted at once when fewer than
+	// slots are occupied, nobody is in line and it has not been asked to stop; the
+	// row says so. Repeating it changes nothing.
+	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
+	// Admit admits the first thread in line when fewer than slots are occupied.
+	// Claim takes what a runner needs outside the registry: with ErrTaken the next
+	// in line is tried, any other error aborts. It runs under the write lock, so
+	// it must be quick and not write to the store; a caller who gets an error
+	// after it succeeded lets go of what it took.
+	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
+	// Yield says whether a running thread only waits for others: it then occupies
+	// no slot, so that those it waits for can have one.
+	Yield(ctx context.Context, id thread.ID, yielded bool) error
+	// Line counts the slots in use and the threads that wait for one.
+	Line(ctx context.Context) (Line, error)
 	// Changes sends a value soon after any process committed a change. Values are
 	// coalesced: a receiver must look at the rows again, and must also look
 	// before its first wait. The channel is closed when ctx ends.
@@ -71,6 +87,12 @@ type NewThread struct {
 	Model      string
 	RequestKey string
 	Now        time.Time
+}
+
+// Line is how many threads occupy a slot, and how many stand in line for one.
+type Line struct {
+	Occupied int
+	Queued   int
 }
 
 // Filter selects rows for List.

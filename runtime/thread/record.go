@@ -26,11 +26,20 @@ type Record struct {
 	TokenCount           int64 // tokens in the context at the last report
 	RequestKey           string
 	Metadata             json.RawMessage // free-form JSON object
+	QueuedAt             time.Time       // when it was put in line for a slot
+	AdmittedAt           time.Time       // when it was given one
+	Yielded              bool            // it only waits for others, and occupies no slot
 	CancelRequestedAt    time.Time
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	CompletedAt          time.Time
 	LastUsed             time.Time
+}
+
+// InLine reports whether the thread is ready to run and stands in line for a
+// slot. It has no process then, and nobody holds its life lock.
+func (r Record) InLine() bool {
+	return r.Status == Created && !r.QueuedAt.IsZero() && r.AdmittedAt.IsZero()
 }
 
 // Kind tells what a registered run executes.

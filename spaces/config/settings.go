@@ -27,6 +27,7 @@ const (
 // ThreadSettings are about thread processes.
 type ThreadSettings struct {
 	Orphans         string  `yaml:"orphans"`           // children of a dead thread: OrphansCancel or OrphansKeep
+	MaxRunning      int     `yaml:"max_running"`       // threads that run at the same time; 0: chosen by the machine
 	ToolConcurrency int     `yaml:"tool_concurrency"`  // tool calls of one turn at the same time
 	SoftStopSeconds float64 `yaml:"soft_stop_seconds"` // from the request to stop to SIGTERM
 	TermSeconds     float64 `yaml:"term_seconds"`      // from SIGTERM to SIGKILL

@@ -69,6 +69,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 	defer func() { _ = p.Close() }()
 	finisher := &finish.Finisher{
 		Store: p.store, StateDir: folder.StateDir(path), KnowledgeDir: folder.KnowledgeDir(path), Key: p.key, Now: sys.Now,
+		Reached: sys.Reached,
 	}
 	w, err := finisher.OpenTranscript(id)
 	if err != nil {
@@ -83,6 +84,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers, StopChildren: p.control.StopOrphans, Now: sys.Now, Log: log,
+		Reached: sys.Reached,
 	})
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Key: p.key, Parent: thread.ID(sys.Getenv("RYE_PARENT_THREAD_ID")), Env: p.env,
-		Host: p.host, Now: sys.Now, Log: log,
+		Host: p.host, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
 			Env: process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...),

@@ -15,6 +15,7 @@ const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), stat
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, coalesce(request_key, ''), metadata,
+	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
 
 // row is a *sql.Row or *sql.Rows.
@@ -24,12 +25,14 @@ func scanRecord(r row) (thread.Record, error) {
 	var (
 		rec                                          thread.Record
 		result                                       []byte
+		queued, admitted                             int64
 		cancelled, created, updated, completed, used int64
 	)
 	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.PID, &rec.Host, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &result,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, (*[]byte)(&rec.Metadata),
+		&queued, &admitted, &rec.Yielded,
 		&cancelled, &created, &updated, &completed, &used)
 	if err != nil {
 		return thread.Record{}, err
@@ -40,6 +43,8 @@ func scanRecord(r row) (thread.Record, error) {
 			return thread.Record{}, fmt.Errorf("result of %s: %w", rec.ThreadID, err)
 		}
 	}
+	rec.QueuedAt = fromMillis(queued)
+	rec.AdmittedAt = fromMillis(admitted)
 	rec.CancelRequestedAt = fromMillis(cancelled)
 	rec.CreatedAt = fromMillis(created)
 	rec.UpdatedAt = fromMillis(updated)

@@ -6,15 +6,16 @@
 //
 //	# rye:signed:2026-03-29T05:38:21Z:<sha256>:<signature>:<fingerprint>
 //
-// The hash is SHA-256 over the file without that line and, in every language
-// but Markdown, without the shebang line. What is signed is the hash in hex, as
-// ASCII. See [Split], [Attach] and [Check].
+// The hash is SHA-256 over the file without that line and, in scripts, without a
+// plain shebang line: so whoever runs a script must not let that line choose the
+// program. What is signed is the hash in hex, as ASCII. Time, provenance, name
+// and place of the file are not. See [Split], [Attach] and [Signature.Covers].
 //
 // A signed JSON document carries its signature in the member "_signature". See
 // [EncodeSigned].
 //
-// The package knows one key, the user's own. Whom to trust besides, and what to
-// do with an unsigned item, is not decided here.
+// Whom to trust, and what to do with a file whose signature is not good, is
+// decided in package trust.
 package sign
 
 import "errors"

@@ -31,7 +31,7 @@ func Generate(userSpace string, force bool, rand io.Reader) (*Key, error) {
 		return nil, fmt.Errorf("encode signing key: %w", err)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: privateLabel, Bytes: der})
-	if err := store(filesOf(userSpace), text, key.publicPEM, force); err != nil {
+	if err := store(filesOf(userSpace), text, key.public.pem, force); err != nil {
 		return nil, err
 	}
 	return key, nil

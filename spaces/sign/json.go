@@ -2,8 +2,6 @@ package sign
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,9 +142,4 @@ func checkNumbers(data []byte) error {
 			return fmt.Errorf("the integer %.40s is beyond ±(2^53 − 1)", number)
 		}
 	}
-}
-
-func hashOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }

@@ -163,6 +163,26 @@ func TestReorderedDocumentVerifies(t *testing.T) {
 	})
 }
 
+// TestEveryChangeOfADocumentIsCaught changes one byte anywhere in a signed
+// document. At best that makes it an unsigned one.
+func TestEveryChangeOfADocumentIsCaught(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	rapid.Check(t, func(t *rapid.T) {
+		content := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,4}`), rapid.Int32(), 1, 4).Draw(t, "content")
+		data, err := sign.EncodeSigned(content, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := rapid.IntRange(0, len(data)-1).Draw(t, "at")
+		data[at] ^= rapid.Byte().Filter(func(b byte) bool { return b != 0 }).Draw(t, "flip")
+		var got map[string]any
+		if signed, err := sign.DecodeSigned(data, key, &got); err == nil && signed {
+			t.Fatalf("byte %d changed, and %s verifies", at, data)
+		}
+	})
+}
+
 func FuzzDecodeSigned(f *testing.F) {
 	key := testKey(f)
 	valid, err := sign.EncodeSigned(document{Name: "n"}, key)

@@ -2,10 +2,8 @@ package sign
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Labels of the PEM blocks: PKCS #8 (RFC 5958) and SubjectPublicKeyInfo
@@ -23,37 +20,26 @@ const (
 	publicLabel  = "PUBLIC KEY"
 )
 
-// fingerprintDigits is how many hex digits of the public key's hash name a key.
-const fingerprintDigits = 16
-
 // Key is an Ed25519 signing key. It is safe for concurrent use.
 type Key struct {
-	private     ed25519.PrivateKey
-	public      ed25519.PublicKey
-	publicPEM   []byte
-	fingerprint string
+	private ed25519.PrivateKey
+	public  *PublicKey
 }
 
-// newKey derives everything else from the private key.
+// newKey derives the public half.
 func newKey(private ed25519.PrivateKey) (*Key, error) {
-	public := private.Public().(ed25519.PublicKey)
-	der, err := x509.MarshalPKIXPublicKey(public)
+	public, err := newPublicKey(private.Public().(ed25519.PublicKey))
 	if err != nil {
-		return nil, fmt.Errorf("encode public key: %w", err)
+		return nil, err
 	}
-	text := pem.EncodeToMemory(&pem.Block{Type: publicLabel, Bytes: der})
-	sum := sha256.Sum256(text)
-	return &Key{
-		private:     private,
-		public:      public,
-		publicPEM:   text,
-		fingerprint: hex.EncodeToString(sum[:])[:fingerprintDigits],
-	}, nil
+	return &Key{private: private, public: public}, nil
 }
 
-// Fingerprint names the key: the first 16 hex digits of SHA-256 over the public
-// key's PEM text.
-func (k *Key) Fingerprint() string { return k.fingerprint }
+// Public is the half that verifies.
+func (k *Key) Public() *PublicKey { return k.public }
+
+// Fingerprint is that of the public key.
+func (k *Key) Fingerprint() string { return k.public.Fingerprint() }
 
 // Sign signs a hash given in hex; the message is that text. The signature is
 // base64url with padding.
@@ -61,29 +47,18 @@ func (k *Key) Sign(hexHash string) string {
 	return base64.URLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(hexHash)))
 }
 
-// Verify checks a signature made by [Key.Sign], with or without its padding. Any
-// failure is an ErrBadSignature.
-func (k *Key) Verify(hexHash, sig string) error {
-	raw := strings.TrimSuffix(strings.TrimSuffix(sig, "="), "=")
-	// The decoder skips line breaks, which would give one signature many forms.
-	if strings.ContainsAny(raw, "\r\n") {
-		return fmt.Errorf("%w: line break in base64url", ErrBadSignature)
-	}
-	decoded, err := base64.RawURLEncoding.Strict().DecodeString(raw)
-	if err != nil {
-		return fmt.Errorf("%w: not base64url", ErrBadSignature)
-	}
-	if !ed25519.Verify(k.public, []byte(hexHash), decoded) {
-		return fmt.Errorf("%w: it was not made by key %s for this content", ErrBadSignature, k.fingerprint)
-	}
-	return nil
-}
+// Verify checks a signature of this key, see [PublicKey.Verify].
+func (k *Key) Verify(hexHash, sig string) error { return k.public.Verify(hexHash, sig) }
 
 // Load reads the signing key of a user space, the directory that holds .ai.
-// Without a key the error is ErrNoKey. A private key that others can read, and
-// a public key that is not its counterpart, are refused with the way to mend it.
+// Without a key the error is ErrNoKey. A private key that others can read, a
+// folder that they can change, and a public key that is not its counterpart are
+// refused with the way to mend it.
 func Load(userSpace string) (*Key, error) {
 	files := filesOf(userSpace)
+	if err := checkFolder(files.dir); err != nil {
+		return nil, err
+	}
 	text, err := readPrivate(files.private)
 	if err != nil {
 		return nil, err
@@ -108,6 +83,22 @@ func Load(userSpace string) (*Key, error) {
 		}
 	}
 	return key, nil
+}
+
+// checkFolder refuses a folder in which other accounts could put their own pair
+// in the place of the user's.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // said by readPrivate
+	}
+	if err != nil {
+		return fmt.Errorf("read signing key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("the folder of the signing key, %s, can be changed by others (mode %04o); run: chmod 700 %q", dir, mode, dir)
+	}
+	return nil
 }
 
 // readPrivate refuses to use a key that other accounts of the machine can read.
@@ -151,15 +142,11 @@ func parsePrivate(text []byte) (ed25519.PrivateKey, error) {
 
 // matches reports whether text holds this key's public half.
 func (k *Key) matches(text []byte) error {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != publicLabel {
-		return fmt.Errorf("no PEM block %q", publicLabel)
-	}
-	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	stored, err := ParsePublic(text)
 	if err != nil {
-		return fmt.Errorf("not a public key: %w", err)
+		return err
 	}
-	if !k.public.Equal(parsed) {
+	if !k.public.Equal(stored) {
 		return errors.New("the public key does not belong to the private key")
 	}
 	return nil
@@ -169,6 +156,9 @@ func (k *Key) matches(text []byte) error {
 type keyFiles struct {
 	dir, private, public string
 }
+
+// PublicFile is where a user space keeps the public half of its signing key.
+func PublicFile(userSpace string) string { return filesOf(userSpace).public }
 
 func filesOf(userSpace string) keyFiles {
 	dir := filepath.Join(userSpace, ".ai", "config", "keys", "signing")

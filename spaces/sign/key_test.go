@@ -132,6 +132,24 @@ func TestLoadWithoutKey(t *testing.T) {
 	}
 }
 
+func TestLoadRefusesAFolderThatOthersCanChange(t *testing.T) {
+	t.Parallel()
+	for mode, ok := range map[fs.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o702: false} {
+		space := t.TempDir()
+		writePair(t, space, opensslPrivate, opensslPublic, 0o600)
+		if err := os.Chmod(keyDir(space), mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sign.Load(space)
+		if ok && err != nil {
+			t.Errorf("mode %04o: %v", mode, err)
+		}
+		if !ok && (err == nil || !strings.Contains(err.Error(), "chmod 700")) {
+			t.Errorf("mode %04o: error %v, want one with chmod 700", mode, err)
+		}
+	}
+}
+
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	space := t.TempDir()

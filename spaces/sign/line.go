@@ -2,31 +2,36 @@ package sign
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Signature is a parsed signature line.
 type Signature struct {
-	Time        time.Time // UTC, whole seconds
+	Time        time.Time // as the line says: not signed; UTC, whole seconds
 	Hash        string    // SHA-256 of what was signed, hex
 	Sig         string    // base64url
 	Fingerprint string    // of the key
-	Provenance  string    // "provider@user" of the registry it came through; empty for most
+	Provenance  string    // "provider@user" of the registry it came through, as the line says; empty for most
 }
 
 // signatureText is what stands in the comment. It is anchored, so that prose
-// which mentions a signature is not taken for one.
+// which mentions a signature is not taken for one. Time and provenance are not
+// signed, so their alphabet leaves no room for what a language would read out of
+// a comment on its first lines, such as Python's "coding=".
 var signatureText = regexp.MustCompile(`^rye:signed:` +
 	`(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):` +
 	`([0-9a-f]{64}):` +
 	`([A-Za-z0-9_-]+={0,2}):` +
 	`([0-9a-f]{16})` +
-	`(?:\|([^\s|@]+@[^\s|@]+))?$`)
+	`(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
+
+// maxLine bounds a signature line: the longest of the format has about 300
+// bytes, and a minified file may be one line.
+const maxLine = 1 << 10
 
 // comment is how a language writes a comment of one line.
 type comment struct {
@@ -62,9 +67,10 @@ func (c comment) format(text string) string {
 
 // text takes a line's text out of the comment.
 func (c comment) text(line string) (string, bool) {
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	line, opened := strings.CutPrefix(line, c.open)
-	line, closed := strings.CutSuffix(strings.TrimSpace(line), c.close)
-	return strings.TrimSpace(line), opened && closed
+	line, closed := strings.CutSuffix(strings.Trim(line, " \t"), c.close)
+	return strings.Trim(line, " \t"), opened && closed
 }
 
 // Parse reads a signature line in any comment style, with or without its line
@@ -79,6 +85,9 @@ func Parse(line string) (Signature, bool) {
 }
 
 func (c comment) parse(line string) (Signature, bool) {
+	if len(line) > maxLine {
+		return Signature{}, false
+	}
 	text, ok := c.text(line)
 	if !ok {
 		return Signature{}, false
@@ -115,10 +124,14 @@ func Split(src []byte, ext string) (sig *Signature, rest []byte) {
 	if !ok {
 		return nil, src
 	}
-	rest = make([]byte, 0, len(src)-len(line))
-	rest = append(rest, src[:head]...)
-	rest = append(rest, src[head+len(line):]...)
-	return &parsed, rest
+	return &parsed, slices.Concat(src[:head], src[head+len(line):])
+}
+
+// Resembles reports whether the line where [Split] expects a signature mentions
+// one: a file for which Split finds none has then a damaged one.
+func Resembles(src []byte, ext string) bool {
+	line := firstLine(src[headLength(src, ext):])
+	return bytes.Contains(line[:min(len(line), maxLine)], []byte("rye:signed:"))
 }
 
 // Attach signs a file and returns it with the signature line in place, instead
@@ -126,26 +139,23 @@ func Split(src []byte, ext string) (sig *Signature, rest []byte) {
 // does. It is placed after a byte order mark or a shebang.
 func Attach(src []byte, ext string, k *Key, at time.Time) []byte {
 	_, rest := Split(src, ext)
-	hash := contentHash(rest, ext)
+	lineBreak := "\n"
+	if bytes.HasSuffix(firstLine(rest), []byte("\r\n")) {
+		lineBreak = "\r\n"
+	}
+	head := rest[:headLength(rest, ext)]
+	rest = rest[len(head):]
+	if bytes.HasPrefix(head, []byte("#!")) && !bytes.HasSuffix(head, []byte("\n")) {
+		head = slices.Concat(head, []byte(lineBreak))
+	}
+	hash := contentHash(slices.Concat(head, rest), ext)
 	sig := Signature{
 		Time:        at.UTC().Truncate(time.Second),
 		Hash:        hash,
 		Sig:         k.Sign(hash),
 		Fingerprint: k.Fingerprint(),
 	}
-	lineBreak := "\n"
-	if bytes.HasSuffix(firstLine(rest), []byte("\r\n")) {
-		lineBreak = "\r\n"
-	}
-	head := headLength(rest, ext)
-	line := commentOf(ext).format(sig.String()) + lineBreak
-	signed := make([]byte, 0, len(rest)+len(line)+len(lineBreak))
-	signed = append(signed, rest[:head]...)
-	if shebang := rest[:head]; bytes.HasPrefix(shebang, []byte("#!")) && !bytes.HasSuffix(shebang, []byte("\n")) {
-		signed = append(signed, lineBreak...)
-	}
-	signed = append(signed, line...)
-	return append(signed, rest[head:]...)
+	return slices.Concat(head, []byte(commentOf(ext).format(sig.String())+lineBreak), rest)
 }
 
 // Check verifies the signature of a file against k. The error is ErrUnsigned
@@ -159,16 +169,10 @@ func Check(src []byte, ext string, k *Key) error {
 	if sig.Fingerprint != k.Fingerprint() {
 		return fmt.Errorf("%w: made by key %s, not by %s", ErrBadSignature, sig.Fingerprint, k.Fingerprint())
 	}
-	if contentHash(rest, ext) != sig.Hash {
+	if !sig.Covers(rest, ext) {
 		return fmt.Errorf("%w: the content was changed after signing", ErrBadSignature)
 	}
 	return k.Verify(sig.Hash, sig.Sig)
-}
-
-// contentHash hashes a file whose signature line has been taken out.
-func contentHash(rest []byte, ext string) string {
-	sum := sha256.Sum256(rest[len(shebang(rest, ext)):])
-	return hex.EncodeToString(sum[:])
 }
 
 // headLength is the length of what stands before a signature line: a byte order
@@ -178,15 +182,6 @@ func headLength(src []byte, ext string) int {
 		return len(byteOrderMark)
 	}
 	return len(shebang(src, ext))
-}
-
-// shebang is the shebang line of a script with its line break. Markdown is no
-// script; "#!" is text there.
-func shebang(src []byte, ext string) []byte {
-	if ext == ".md" || !bytes.HasPrefix(src, []byte("#!")) {
-		return nil
-	}
-	return firstLine(src)
 }
 
 // firstLine is the first line with its line break, if it has one.

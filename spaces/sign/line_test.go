@@ -3,8 +3,6 @@ package sign_test
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +114,7 @@ func TestParse(t *testing.T) {
 		{"comment not closed", "<!-- " + text, false},
 		{"text after it", "# " + text + " and more", false},
 		{"text before it", "# see " + text, false},
+		{"provenance that says more", "# " + text + "|coding:utf_7@x", false},
 		{"half a provenance", "# " + text + "|github", false},
 		{"no such day", "# " + strings.Replace(text, "2026-03-29", "2026-02-30", 1), false},
 		{"upper case hash", "# " + strings.Replace(text, "5b8f", "5B8F", 1), false},
@@ -200,38 +199,6 @@ func TestEveryByteIsCovered(t *testing.T) {
 			t.Fatalf("byte %d changed: error %v, want ErrBadSignature", at, err)
 		}
 	})
-}
-
-// TestCorpus checks the hash rule against files signed by the original system,
-// where they are at hand.
-func TestCorpus(t *testing.T) {
-	t.Parallel()
-	root := os.Getenv("RYE_CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	files, err := filepath.Glob(filepath.Join(root, "*", ".ai", "config", "agent", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("no corpus")
-	}
-	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sig, rest := sign.Split(src, ".yaml")
-		if sig == nil {
-			t.Errorf("%s: no signature found", file)
-			continue
-		}
-		resigned, _ := sign.Split(sign.Attach(rest, ".yaml", testKey(t), noon), ".yaml")
-		if resigned.Hash != sig.Hash {
-			t.Errorf("%s: hash %s, the file says %s", file, resigned.Hash, sig.Hash)
-		}
-	}
 }
 
 func FuzzSplit(f *testing.F) {

@@ -1,0 +1,60 @@
+// Package trust decides whose signatures count and what follows from it.
+//
+// It stands apart from package sign, which knows formats and arithmetic: a
+// decision needs the three spaces, the kinds of items and the user's settings.
+//
+// # Keys
+//
+// The user's own key is trusted. Another key is when a document in
+// config/keys/trusted/<fingerprint>.toml of a space vouches for it:
+//
+//	# rye:signed:…
+//	fingerprint = "c6fcdd042a139020"
+//	owner = "ada"
+//	[public_key]
+//	pem = """
+//	-----BEGIN PUBLIC KEY-----
+//	…
+//	"""
+//
+// A document of the user's space counts when a trusted key signed it: the own
+// key, then those that such documents add, and so on. Keys that only vouch for
+// each other add nothing. A document of the project's space counts when a key
+// signed it that is trusted without the project, so that a cloned repository
+// cannot trust itself. A document of the system space is part of the program.
+// See [Load].
+//
+// # Items
+//
+// [Ring.Verify] says what the signature of a file is worth, [Checker.Check] what
+// follows in the user's mode: go on, go on with a warning, or refuse.
+//
+// A signature says who wrote these bytes, not when, nor under which id: a signed
+// file keeps its signature when it is moved, and time and provenance of the line
+// are not signed.
+//
+// Files of the system space are checked against the list of hashes that is
+// embedded beside them. Who can change the one in the binary can change the
+// other; what it catches is content that is passed off as the system's, and it
+// costs one hash when an item is used and nothing at start.
+package trust
+
+import "errors"
+
+// What a [RefusedError] is, besides sign.ErrUnsigned and sign.ErrBadSignature.
+var (
+	// ErrUntrustedKey says that a signature was made with a key nobody vouches for.
+	ErrUntrustedKey = errors.New("signed by a key that is not trusted")
+	// ErrBodyNotCovered says that a signature is over a directive's XML only.
+	ErrBodyNotCovered = errors.New("body not covered by the signature")
+	// ErrNotShipped says that content stands in the system space that the program
+	// was not built with.
+	ErrNotShipped = errors.New("not the content the program was built with")
+)
+
+var (
+	// ErrUnknownKey says that no key has the fingerprint.
+	ErrUnknownKey = errors.New("no such key")
+	// ErrAmbiguousKey says that several keys begin with these digits.
+	ErrAmbiguousKey = errors.New("several keys match")
+)

@@ -1,0 +1,105 @@
+package trust
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Grant makes a key trusted.
+type Grant struct {
+	Document *Document // see [ParseKey]; its owner must be set
+	By       *sign.Key // the own key, which vouches
+	At       time.Time
+}
+
+// Store writes the signed document into a space, whose folder is dir, in place of
+// an earlier one about the same key, and returns its path. In the user's space
+// only the user can read it; a project's is for everybody who has the project. A
+// crash leaves the earlier document or the new one.
+func (g Grant) Store(dir string, space item.Space) (string, error) {
+	if space == item.System {
+		return "", errors.New("trust key: the system space is part of the program")
+	}
+	data, err := g.encode()
+	if err != nil {
+		return "", fmt.Errorf("trust key: %w", err)
+	}
+	name := g.Document.Fingerprint + ".toml"
+	if err := storeDocument(dir, name, data, space == item.User); err != nil {
+		return "", fmt.Errorf("trust key: %w", err)
+	}
+	return filepath.Join(dir, ".ai", filepath.FromSlash(trustedDir), name), nil
+}
+
+// encode gives the signed text, and makes sure that it will be read again.
+func (g Grant) encode() ([]byte, error) {
+	text, err := g.Document.encode()
+	if err != nil {
+		return nil, err
+	}
+	data := sign.Attach(text, ".toml", g.By, g.At)
+	if _, _, err := ParseDocument(data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func storeDocument(dir, name string, data []byte, private bool) error {
+	var folderMode, fileMode fs.FileMode = 0o755, 0o644
+	if private {
+		folderMode, fileMode = 0o700, 0o600
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
+		return err
+	}
+	// No link below .ai leads the writing out of it.
+	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // what was written is synced by then
+	if err := root.MkdirAll(path.Dir(trustedDir), 0o755); err != nil {
+		return err
+	}
+	if err := root.Mkdir(trustedDir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := root.Stat(trustedDir)
+	if err == nil {
+		err = checkMode(filepath.Join(root.Name(), filepath.FromSlash(trustedDir)), info)
+	}
+	if err != nil {
+		return err
+	}
+	return replaceFile(root, path.Join(trustedDir, name), data, fileMode)
+}
+
+// replaceFile makes the new content durable before it gets its name.
+func replaceFile(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	draft := path.Join(path.Dir(name), "."+rand.Text())
+	file, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err == nil {
+		err = root.Rename(draft, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(draft))
+	}
+	folder, err := root.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

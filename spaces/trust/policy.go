@@ -1,0 +1,151 @@
+package trust
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Mode says what follows from a signature that is not good.
+type Mode string
+
+// The modes. Anything else is taken for Strict.
+const (
+	Strict Mode = "strict" // it is not used
+	Warn   Mode = "warn"   // it is used, and the user is told
+	Off    Mode = "off"    // nothing is looked at
+)
+
+// Settings are "integrity" in config/agent/agent.yaml. They belong to the user:
+// a project that set them would decide whether it is to be trusted.
+type Settings struct {
+	Mode Mode `yaml:"mode"`
+	// AcceptLegacyDirectives lets directives through whose genuine signature is
+	// over the XML block only, with a warning.
+	AcceptLegacyDirectives bool `yaml:"accept_legacy_directives"`
+}
+
+// ForDevelopment is what RYE_DEV_MODE=1 makes of the settings: what would be
+// refused is used with a warning.
+func (s Settings) ForDevelopment() Settings {
+	if s.Mode != Off {
+		s.Mode = Warn
+	}
+	return s
+}
+
+// Checker decides whether files may be used.
+type Checker struct {
+	Settings Settings
+	Ring     *Ring
+}
+
+// Ruling says that a file may be used.
+type Ruling struct {
+	Verdict Verdict // Unchecked in mode off
+	Warning string  // for people and logs; empty when all is well
+}
+
+// Check is the one place where it is decided whether a file may be executed,
+// loaded as context, or followed. The error is a [*RefusedError].
+func (c *Checker) Check(s Subject) (Ruling, error) {
+	if c.Settings.Mode == Off {
+		return Ruling{}, nil
+	}
+	v := c.Ring.Verify(s)
+	if v.Status.Good() {
+		return Ruling{Verdict: v}, nil
+	}
+	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v)}
+	refused.Subject.Content = nil // an error may live long
+	accepted := v.Status == BodyNotCovered && c.Settings.AcceptLegacyDirectives
+	if c.Settings.Mode != Warn && !accepted {
+		return Ruling{}, refused
+	}
+	return Ruling{Verdict: v, Warning: refused.warning()}, nil
+}
+
+// RefusedError says that a file may not be used. It is one of
+// sign.ErrUnsigned, sign.ErrBadSignature, [ErrUntrustedKey], [ErrBodyNotCovered]
+// and [ErrNotShipped].
+type RefusedError struct {
+	Subject Subject // without its content
+	Verdict Verdict
+	Mend    []string // commands, the likeliest first; each with what it is for
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s is refused: %s", e.Subject, e.Verdict.Detail)
+}
+
+// Try is what a person can do, in one line.
+func (e *RefusedError) Try() string { return strings.Join(e.Mend, "; or ") }
+
+func (e *RefusedError) warning() string {
+	return fmt.Sprintf("%s is used although %s; try: %s", e.Subject, e.Verdict.Detail, e.Try())
+}
+
+func (e *RefusedError) Unwrap() error {
+	switch e.Verdict.Status {
+	case Unsigned:
+		return sign.ErrUnsigned
+	case UntrustedKey:
+		return ErrUntrustedKey
+	case BodyNotCovered:
+		return ErrBodyNotCovered
+	case NotShipped:
+		return ErrNotShipped
+	default:
+		return sign.ErrBadSignature
+	}
+}
+
+// mend lists the commands that make a file usable.
+func (r *Ring) mend(s Subject, v Verdict) []string {
+	if v.Status == NotShipped {
+		return []string{"install rye-mcp again"}
+	}
+	signing := "rye-mcp sign " + signArgument(s) + ", after reading the file"
+	if r.own == nil {
+		signing = "rye-mcp keys generate, then " + signing
+	}
+	switch v.Status {
+	case UntrustedKey:
+		return []string{"rye-mcp keys trust " + r.keyFile(v.Fingerprint) + ", if you know whose key it is", signing}
+	case BodyNotCovered:
+		return []string{signing, "set integrity.accept_legacy_directives in config/agent/agent.yaml of your user space"}
+	case Altered:
+		return []string{signing, "put back the file as it was signed"}
+	default:
+		return []string{signing}
+	}
+}
+
+// keyFile is the document of a key that does not count, or a word for the file
+// that the user has to get.
+func (r *Ring) keyFile(fingerprint string) string {
+	if e := r.untrusted(fingerprint); e != nil {
+		return shellWord(e.Path)
+	}
+	return fingerprint + ".pem"
+}
+
+// signArgument is how the command is told what to sign.
+func signArgument(s Subject) string {
+	if s.Kind == "" {
+		return shellWord(s.Path)
+	}
+	return shellWord(s.ID)
+}
+
+// shellWord quotes what a shell would not take for one plain word. Ids and paths
+// come from other people's projects, and people paste commands.
+func shellWord(word string) string {
+	if word != "" && strings.Trim(word, plainRunes) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"

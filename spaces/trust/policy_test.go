@@ -1,0 +1,103 @@
+package trust_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+)
+
+// TestCheck is the table of modes and verdicts.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	mallory, known := newKey(t, 9), newKey(t, 8)
+	path := h.vouch(item.Project, known, known)
+	subject := func(content []byte) trust.Subject {
+		return trust.Subject{Kind: item.Directive, ID: "team/review", Space: item.Project, Path: "/p/review.md", Ext: ".md", Content: content}
+	}
+	signed := sign.Attach([]byte(directiveText), ".md", h.own, noon)
+	block := directiveText[strings.Index(directiveText, "<directive"):strings.Index(directiveText, "\n```\n\nRead")]
+	files := map[string]trust.Subject{
+		"genuine":  subject(signed),
+		"unsigned": subject([]byte(directiveText)),
+		"altered":  subject(append(signed[:len(signed):len(signed)], 'x')),
+		"stranger": subject(sign.Attach([]byte(directiveText), ".md", mallory, noon)),
+		"known":    subject(sign.Attach([]byte(directiveText), ".md", known, noon)),
+		"legacy":   subject(legacy(directiveText, block, ".md", h.own)),
+		"system":   {Kind: item.Tool, ID: "rye/x", Space: item.System, Path: "system:tools/rye/x.yaml", Ext: ".yaml", Content: []byte("x")},
+		"hooks":    {Space: item.Project, Path: "/p q/$(id)/hooks.yaml", Ext: ".yaml", Content: []byte("x")},
+	}
+	refusals := map[string]struct {
+		is        error
+		says, try string
+	}{
+		"unsigned": {sign.ErrUnsigned, `directive "team/review" in the project space is refused: it is not signed`, "rye-mcp sign team/review"},
+		"altered":  {sign.ErrBadSignature, "it was changed after it was signed", "rye-mcp sign team/review"},
+		"stranger": {trust.ErrUntrustedKey, mallory.Fingerprint(), "rye-mcp keys trust " + mallory.Fingerprint() + ".pem"},
+		"known":    {trust.ErrUntrustedKey, path, "rye-mcp keys trust " + path},
+		"legacy":   {trust.ErrBodyNotCovered, "body not covered", "integrity.accept_legacy_directives"},
+		"system":   {trust.ErrNotShipped, `tool "rye/x" in the system space`, "install rye-mcp again"},
+		"hooks":    {sign.ErrUnsigned, "file /p q/$(id)/hooks.yaml", `rye-mcp sign '/p q/$(id)/hooks.yaml'`},
+	}
+	for _, settings := range []trust.Settings{
+		{}, {Mode: "nonsense"}, {Mode: trust.Strict}, {Mode: trust.Strict, AcceptLegacyDirectives: true},
+		{Mode: trust.Warn}, {Mode: trust.Warn, AcceptLegacyDirectives: true}, {Mode: trust.Off}, trust.Settings{}.ForDevelopment(),
+	} {
+		checker := trust.Checker{Settings: settings, Ring: h.load()}
+		for name, file := range files {
+			ruling, err := checker.Check(file)
+			want, bad := refusals[name]
+			allowed := settings.Mode == trust.Warn || name == "legacy" && settings.AcceptLegacyDirectives
+			switch {
+			case settings.Mode == trust.Off:
+				if err != nil || ruling != (trust.Ruling{}) {
+					t.Errorf("off, %s: %+v, %v", name, ruling, err)
+				}
+			case !bad:
+				if err != nil || ruling.Warning != "" || !ruling.Verdict.Status.Good() {
+					t.Errorf("%+v, %s: %+v, %v", settings, name, ruling, err)
+				}
+			case allowed:
+				if err != nil || !strings.Contains(ruling.Warning, file.String()+" is used although ") || !strings.Contains(ruling.Warning, want.try) {
+					t.Errorf("%+v, %s: %+v, %v", settings, name, ruling, err)
+				}
+			default:
+				refused, ok := errors.AsType[*trust.RefusedError](err)
+				if !ok || !errors.Is(err, want.is) || !strings.Contains(err.Error(), want.says) || !strings.Contains(refused.Try(), want.try) {
+					t.Errorf("%+v, %s: error %v, want %v with %q, mended by %q", settings, name, err, want.is, want.says, want.try)
+				} else if refused.Subject.Content != nil {
+					t.Errorf("%s: the error holds the content", name)
+				}
+			}
+		}
+	}
+}
+
+func TestForDevelopment(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[trust.Mode]trust.Mode{"": trust.Warn, trust.Strict: trust.Warn, trust.Warn: trust.Warn, trust.Off: trust.Off} {
+		got := trust.Settings{Mode: mode, AcceptLegacyDirectives: true}.ForDevelopment()
+		if got.Mode != want || !got.AcceptLegacyDirectives {
+			t.Errorf("%q becomes %+v, want %q", mode, got, want)
+		}
+	}
+}
+
+// Without a key the user is told how to get one first.
+func TestMendWithoutKey(t *testing.T) {
+	t.Parallel()
+	checker := trust.Checker{Ring: trust.Load(trust.Sources{})}
+	_, err := checker.Check(trust.SubjectOf(&resolve.Found{
+		Entry:   resolve.Entry{Kind: item.Tool, ID: "it's", Space: item.User, Ext: ".py"},
+		Content: []byte("x"),
+	}))
+	refused, ok := errors.AsType[*trust.RefusedError](err)
+	if !ok || !strings.Contains(refused.Try(), `rye-mcp keys generate, then rye-mcp sign 'it'\''s'`) {
+		t.Errorf("error %v, mended by %q", err, refused.Try())
+	}
+}

@@ -1,0 +1,140 @@
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Subject is a file whose signature is asked for.
+type Subject struct {
+	Kind    item.Kind // empty for a settings file
+	ID      string    // of an item
+	Space   item.Space
+	Path    string // absolute, or "system:" and the path below .ai
+	Ext     string // with the dot
+	Content []byte
+}
+
+// SubjectOf is the subject that an item is.
+func SubjectOf(f *resolve.Found) Subject {
+	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content}
+}
+
+// String names the subject for people.
+func (s Subject) String() string {
+	if s.Kind == "" {
+		return fmt.Sprintf("file %s", s.Path)
+	}
+	return fmt.Sprintf("%s %q in the %s space", s.Kind, s.ID, s.Space)
+}
+
+// Status is what a signature is worth.
+type Status string
+
+// The statuses. Genuine and Shipped are good.
+const (
+	Unchecked      Status = ""
+	Genuine        Status = "ok"
+	Shipped        Status = "system"
+	Unsigned       Status = "unsigned"
+	Altered        Status = "altered"
+	UntrustedKey   Status = "untrusted_key"
+	BodyNotCovered Status = "body_not_covered" // otherwise genuine
+	NotShipped     Status = "not_shipped"
+)
+
+// Good reports whether the content is what a trusted key signed, or what the
+// program was built with.
+func (s Status) Good() bool { return s == Genuine || s == Shipped }
+
+// Verdict is what is known about the signature of a subject.
+type Verdict struct {
+	Status      Status
+	Detail      string // a sentence without its subject: "it …"; empty when all is well
+	Fingerprint string // of the key that the line names
+	Owner       string // of that key, when it is trusted
+	Time        time.Time
+	Provenance  string // like Time as the line says it, and not signed
+}
+
+// Verify says what the signature of a subject is worth.
+func (r *Ring) Verify(s Subject) Verdict {
+	if s.Space == item.System {
+		return r.verifyShipped(s)
+	}
+	sig, rest := sign.Split(s.Content, s.Ext)
+	if sig == nil {
+		return Verdict{Status: Unsigned, Detail: whyUnsigned(s)}
+	}
+	v := Verdict{Fingerprint: sig.Fingerprint, Time: sig.Time, Provenance: sig.Provenance}
+	v.Status, v.Detail = coverage(s, sig, rest)
+	if v.Status == Altered {
+		return v
+	}
+	key := r.keys[sig.Fingerprint]
+	if key == nil {
+		why := r.whyUntrusted(sig.Fingerprint)
+		if v.Detail != "" {
+			why += "; " + v.Detail
+		}
+		v.Status, v.Detail = UntrustedKey, why
+		return v
+	}
+	if key.Verify(sig.Hash, sig.Sig) != nil {
+		v.Status, v.Detail = Altered, fmt.Sprintf("its signature is not genuine: key %s did not make it for this content", sig.Fingerprint)
+		return v
+	}
+	v.Owner = r.owners[sig.Fingerprint]
+	return v
+}
+
+func (r *Ring) verifyShipped(s Subject) Verdict {
+	if r.shipped(systemPath(s.Path), s.Content) {
+		return Verdict{Status: Shipped}
+	}
+	return Verdict{Status: NotShipped, Detail: "it is not the file that this program was built with"}
+}
+
+func whyUnsigned(s Subject) string {
+	if sign.Resembles(s.Content, s.Ext) {
+		return "it begins with a damaged signature line, or one in the comment style of another language"
+	}
+	return "it is not signed"
+}
+
+// coverage compares the hash of the signature with the content. The result is
+// Genuine as far as that goes.
+func coverage(s Subject, sig *sign.Signature, rest []byte) (Status, string) {
+	switch {
+	case sig.Covers(rest, s.Ext):
+		return Genuine, ""
+	case s.Kind == item.Directive && sig.CoversDirectiveBlock(rest):
+		return BodyNotCovered, "body not covered: its signature is over the XML block only, so its instructions can have been changed"
+	case s.Kind == item.Knowledge && sig.CoversBelowFrontMatter(rest):
+		return Altered, "its signature is over the text below the front matter only, so its metadata can have been changed"
+	default:
+		return Altered, "it was changed after it was signed"
+	}
+}
+
+func (r *Ring) whyUntrusted(fingerprint string) string {
+	why := fmt.Sprintf("it was signed by key %s, which is not trusted", fingerprint)
+	if e := r.untrusted(fingerprint); e != nil {
+		why += fmt.Sprintf(" (%s: %s)", e.Path, e.Reason)
+	}
+	return why
+}
+
+// untrusted finds a document about a key that does not count.
+func (r *Ring) untrusted(fingerprint string) *Entry {
+	for i := range r.entries {
+		if e := &r.entries[i]; e.Fingerprint == fingerprint && e.State == Untrusted {
+			return e
+		}
+	}
+	return nil
+}

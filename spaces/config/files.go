@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -24,31 +25,31 @@ type place interface {
 	read(rel string) (data []byte, path string, err error)
 	// list returns the names in a folder below config/, none when it is absent.
 	list(rel string) ([]string, error)
-	// ofProject reports whether it is the project space's, whose files may be
+	// space is the one it belongs to. The files of the project space may be
 	// somebody else's work.
-	ofProject() bool
+	space() item.Space
 }
 
 // places returns the folders of the spaces, lowest precedence first.
 func places(roots resolve.Roots) []place {
 	all := []place{embedded{roots.System}}
 	if roots.User != "" {
-		all = append(all, folder{dir: roots.User})
+		all = append(all, folder{dir: roots.User, of: item.User})
 	}
 	// A user space that is the project too is the user's.
 	if roots.Project != "" && (roots.User == "" || filepath.Clean(roots.User) != filepath.Clean(roots.Project)) {
-		all = append(all, folder{dir: roots.Project, project: true})
+		all = append(all, folder{dir: roots.Project, of: item.Project})
 	}
 	return all
 }
 
 // folder is the place of a user or project space.
 type folder struct {
-	dir     string // holds .ai
-	project bool   // the project's, not the user's
+	dir string // holds .ai
+	of  item.Space
 }
 
-func (f folder) ofProject() bool { return f.project }
+func (f folder) space() item.Space { return f.of }
 
 func (f folder) open() (*os.Root, error) {
 	// A Root follows no symlink out of the folder, whatever is done to the folder
@@ -84,7 +85,7 @@ type embedded struct {
 	files fs.FS // may be nil
 }
 
-func (embedded) ofProject() bool { return false }
+func (embedded) space() item.Space { return item.System }
 
 func (e embedded) read(rel string) ([]byte, string, error) {
 	name := path.Join("config", rel)

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // layer is one settings file of one space.
@@ -21,8 +23,10 @@ type layer struct {
 	path   string
 	root   *yaml.Node     // the top-level mapping; nil when the file says nothing
 	values map[string]any // JSON types, without keys that have no value
-	// project marks the file of the project space.
-	project bool
+	space  item.Space
+	// spellings are the other places in the file where the value at a path of
+	// keys in values may stand; nil when there are none.
+	spellings func(at []string) [][]string
 }
 
 // parseLayer reads a settings file: one YAML document, a mapping at its top.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -33,12 +34,19 @@ func New(roots resolve.Roots) *Loader {
 // Agent reads agent.yaml.
 func (l *Loader) Agent() (Agent, []string, error) {
 	var agent Agent
-	s, err := l.load("agent.schema.json", "agent/agent.yaml")
+	s, err := l.agentSettings()
 	if err != nil {
 		return agent, s.warnings, err
 	}
-	s.dropProjectTrust()
 	return agent, s.warnings, s.decode(&agent)
+}
+
+func (l *Loader) agentSettings() (settings, error) {
+	s, err := l.load("agent.schema.json", "agent/agent.yaml")
+	if err == nil {
+		s.dropProjectTrust()
+	}
+	return s, err
 }
 
 // Coordination reads coordination.yaml. In each space config/coordination.yaml,
@@ -47,36 +55,72 @@ func (l *Loader) Agent() (Agent, []string, error) {
 // "coordination".
 func (l *Loader) Coordination() (Coordination, []string, error) {
 	var c Coordination
-	s, err := l.load("coordination.schema.json", "coordination.yaml", "agent/coordination.yaml")
+	s, err := l.coordinationSettings()
 	if err != nil {
 		return c, s.warnings, err
-	}
-	for _, layer := range s.layers {
-		inner, ok := layer.values["coordination"].(map[string]any)
-		if ok {
-			delete(layer.values, "coordination")
-			merge(layer.values, inner)
-		}
 	}
 	err = s.decode(&c)
 	c.WaitThreads.DefaultTimeout = min(c.WaitThreads.DefaultTimeout, c.WaitThreads.MaxTimeout)
 	return c, s.warnings, err
 }
 
+// coordinationKey is the key that the content of coordination.yaml may stand
+// below.
+const coordinationKey = "coordination"
+
+func (l *Loader) coordinationSettings() (settings, error) {
+	s, err := l.load("coordination.schema.json", "coordination.yaml", "agent/coordination.yaml")
+	if err != nil {
+		return s, err
+	}
+	for i, layer := range s.layers {
+		inner, ok := layer.values[coordinationKey].(map[string]any)
+		if !ok {
+			continue
+		}
+		delete(layer.values, coordinationKey)
+		merge(layer.values, inner)
+		s.layers[i].spellings = func(at []string) [][]string {
+			return [][]string{slices.Concat([]string{coordinationKey}, at)}
+		}
+	}
+	return s, nil
+}
+
 // Resilience reads resilience.yaml. A limit may be spelled with max_ in front.
 func (l *Loader) Resilience() (Resilience, []string, error) {
 	var r Resilience
-	s, err := l.load("resilience.schema.json", "agent/resilience.yaml")
+	s, err := l.resilienceSettings()
 	if err != nil {
 		return r, s.warnings, err
 	}
-	for _, layer := range s.layers {
-		if err := layer.canonicalLimits(); err != nil {
-			return r, s.warnings, err
-		}
-	}
 	return r, s.warnings, s.decode(&r)
 }
+
+func (l *Loader) resilienceSettings() (settings, error) {
+	s, err := l.load("resilience.schema.json", "agent/resilience.yaml")
+	if err != nil {
+		return s, err
+	}
+	for i, layer := range s.layers {
+		if err := layer.canonicalLimits(); err != nil {
+			return s.broken(), err
+		}
+		s.layers[i].spellings = longLimit
+	}
+	return s, nil
+}
+
+// longLimit is the other spelling of a limit.
+func longLimit(at []string) [][]string {
+	if len(at) != 2 || at[0] != "limits" {
+		return nil
+	}
+	return [][]string{{at[0], maxPrefix + at[1]}}
+}
+
+// maxPrefix may stand in front of the name of a limit.
+const maxPrefix = "max_"
 
 // canonicalLimits drops max_ from the names of limits, so that both spellings
 // merge.
@@ -86,14 +130,14 @@ func (l layer) canonicalLimits() error {
 		return nil
 	}
 	for _, name := range item.LimitNames() {
-		value, long := limits["max_"+name]
+		value, long := limits[maxPrefix+name]
 		if !long {
 			continue
 		}
 		if _, short := limits[name]; short {
-			return l.errorAt([]string{"limits", "max_" + name}, "the limit is given twice, as %s too", name)
+			return l.errorAt([]string{"limits", maxPrefix + name}, "the limit is given twice, as %s too", name)
 		}
-		delete(limits, "max_"+name)
+		delete(limits, maxPrefix+name)
 		limits[name] = value
 	}
 	return nil
@@ -104,6 +148,10 @@ type settings struct {
 	layers   []layer
 	warnings []string
 }
+
+// broken is what remains when one of the files cannot be used: nothing holds
+// then, not even what the others say.
+func (s *settings) broken() settings { return settings{warnings: s.warnings} }
 
 // load reads and checks the given files in every space. The last of them must
 // exist in the system space, for it holds the defaults.
@@ -128,12 +176,12 @@ func (l *Loader) loadAny(schema string, files ...string) (settings, error) {
 				continue
 			}
 			if err != nil {
-				return s, fmt.Errorf("settings %s: %w", name, err)
+				return s.broken(), fmt.Errorf("settings %s: %w", name, err)
 			}
 			if err := s.add(name, data, compiled); err != nil {
-				return s, err
+				return s.broken(), err
 			}
-			s.layers[len(s.layers)-1].project = place.ofProject()
+			s.layers[len(s.layers)-1].space = place.space()
 		}
 	}
 	return s, nil
@@ -153,13 +201,18 @@ func (s *settings) add(name string, data []byte, schema *jsonschema.Schema) erro
 	return nil
 }
 
-// decode merges the layers into v.
-func (s *settings) decode(v any) error {
+// merged is what the layers say together.
+func (s *settings) merged() map[string]any {
 	merged := map[string]any{}
 	for _, layer := range s.layers {
 		merge(merged, layer.values)
 	}
-	data, err := yaml.Marshal(merged)
+	return merged
+}
+
+// decode merges the layers into v.
+func (s *settings) decode(v any) error {
+	data, err := yaml.Marshal(s.merged())
 	if err != nil {
 		return fmt.Errorf("merge settings: %w", err)
 	}

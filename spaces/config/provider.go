@@ -14,27 +14,32 @@ var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 // Provider reads the settings of a model provider. Without such a provider the
 // error is a [*NotFoundError].
 func (l *Loader) Provider(name string) (Provider, []string, error) {
+	p, s, err := l.provider(name)
+	return p, s.warnings, err
+}
+
+func (l *Loader) provider(name string) (Provider, settings, error) {
 	p := Provider{Name: name}
 	if !providerName.MatchString(name) {
-		return p, nil, l.noProvider(name)
+		return p, settings{}, l.noProvider(name)
 	}
 	s, err := l.loadAny("provider.schema.json", "agent/providers/"+name+".yaml")
 	if err != nil {
-		return p, s.warnings, err
+		return p, s, err
 	}
 	if len(s.layers) == 0 {
-		return p, nil, l.noProvider(name)
+		return p, s, l.noProvider(name)
 	}
 	if err := s.decode(&p); err != nil {
-		return p, s.warnings, err
+		return p, s, err
 	}
 	if p.ToolUse == "" {
 		p.ToolUse = ToolUseNative
 	}
 	if err := p.validate(&s); err != nil {
-		return p, s.warnings, err
+		return p, s, err
 	}
-	return p, s.warnings, l.guardSecrets(&p, &s)
+	return p, s, l.guardSecrets(&p, &s)
 }
 
 // validate checks what only the merged settings can tell.

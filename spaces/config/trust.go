@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // guardSecrets refuses settings in which the project's file decides where a
@@ -17,7 +19,7 @@ import (
 // and one that the user trusts.
 func (l *Loader) guardSecrets(p *Provider, s *settings) error {
 	top := len(s.layers) - 1
-	if !s.layers[top].project || p.API == APIScripted { // a script is answered from on this machine
+	if s.layers[top].space != item.Project || p.API == APIScripted { // a script is answered from on this machine
 		return nil
 	}
 	var own Provider // without the project's file
@@ -93,7 +95,7 @@ func parsed(address string) *url.URL {
 func (s *settings) dropProjectTrust() {
 	for _, l := range s.layers {
 		provider, ok := l.values["provider"].(map[string]any)
-		if _, given := provider["trusted_hosts"]; !ok || !given || !l.project {
+		if _, given := provider["trusted_hosts"]; !ok || !given || l.space != item.Project {
 			continue
 		}
 		delete(provider, "trusted_hosts")

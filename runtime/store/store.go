@@ -56,7 +56,8 @@ type Registry interface {
 	// Enqueue puts a created thread, which everything is prepared for, in line for
 	// one of the slots that threads run in. It is admitted at once when fewer than
 	// slots are occupied, nobody is in line and it has not been asked to stop; the
-	// row says so. Repeating it changes nothing.
+	// row says so. Repeating it changes nothing; a thread that is past created is
+	// refused with thread.ErrSettled.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
 	// Admit admits the first thread in line when fewer than slots are occupied.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
@@ -64,9 +65,19 @@ type Registry interface {
 	// it must be quick and not write to the store; a caller who gets an error
 	// after it succeeded lets go of what it took.
 	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
+	// Return puts an admitted thread back to its place in line whose process was
+	// never started, because whoever was to start it is gone. The caller holds its
+	// life lock. With a process or a cancel on record it is thread.ErrSettled.
+	Return(ctx context.Context, id thread.ID) (thread.Record, error)
+	// Occupants returns the threads that occupy a slot, in no particular order.
+	Occupants(ctx context.Context) ([]thread.Record, error)
 	// Yield says whether a running thread only waits for others: it then occupies
-	// no slot, so that those it waits for can have one.
+	// no slot, so that those it waits for can have one. It has its slot back at
+	// once when it goes on, even if all are occupied then; Admit waits until fewer
+	// are.
 	Yield(ctx context.Context, id thread.ID, yielded bool) error
+	// Stats sums up all rows.
+	Stats(ctx context.Context, since StatsSince) (Stats, error)
 	// Line counts the slots in use and the threads that wait for one.
 	Line(ctx context.Context) (Line, error)
 	// Changes sends a value soon after any process committed a change. Values are
@@ -182,6 +193,8 @@ type Ledger interface {
 	Settle(ctx context.Context, id thread.ID, at time.Time) error
 	// Budget returns a row, or an error wrapping ErrNoBudget.
 	Budget(ctx context.Context, id thread.ID) (Budget, error)
+	// Active returns the budgets that are not settled, in no particular order.
+	Active(ctx context.Context) ([]Budget, error)
 	// Tree sums the budgets of a thread and all below it.
 	Tree(ctx context.Context, id thread.ID) (TreeSpend, error)
 }
@@ -247,8 +260,9 @@ func (e *SpawnsError) Error() string {
 	return fmt.Sprintf("thread %s may start %d children and has started them", e.Parent, e.Max)
 }
 
-// Store is both halves; one value serves one project's state folder.
+// Store is all of it; one value serves one project's state folder.
 type Store interface {
 	Registry
 	Ledger
+	Keeper
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-const budgetSQL = `SELECT thread_id, coalesce(parent_id, ''), max_spend, reserved_spend, actual_spend, own_spend,
-	status = 'active', created_at, updated_at FROM budgets WHERE thread_id = ?`
+// selectBudget reads what scanBudget scans, in its order.
+const selectBudget = `SELECT thread_id, coalesce(parent_id, ''), max_spend, reserved_spend, actual_spend, own_spend,
+	status = 'active', created_at, updated_at FROM budgets`
+
+const budgetSQL = selectBudget + " WHERE thread_id = ?"
 
 // Budget implements [store.Ledger].
 func (s *Store) Budget(ctx context.Context, id thread.ID) (b store.Budget, err error) {

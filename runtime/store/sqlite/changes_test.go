@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,31 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestWritersPoke: the lock of the queue alone tells of a commit, which is visible
+// by then.
+func TestWritersPoke(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, reader := open(t, dir, Options{}), open(t, dir, Options{})
+	id := running(t, s, "d", "")
+	files, err := watchFiles(lockPath(dir, names[registryFile]))
+	if err != nil {
+		t.Skipf("nothing can be watched here: %v", err)
+	}
+	defer files.Close() //nolint:errcheck // it only read
+	for turn := 1; turn <= 20; turn++ {
+		done := make(chan error, 1)
+		go func() { done <- s.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0) }()
+		<-files.Events
+		if rec, err := reader.Get(t.Context(), id); err != nil || rec.Cost.Turns != turn {
+			t.Errorf("turn %d after the report of %d, %v", rec.Cost.Turns, turn, err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestChangesWithoutTheLog: when the log cannot be watched the poll goes on.
 func TestChangesWithoutTheLog(t *testing.T) {
 	t.Parallel()
@@ -81,7 +107,7 @@ func TestChangesWithoutTheLog(t *testing.T) {
 	if err := w.files.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.files, w.poll = nil, blindPoll
+	w.files = nil
 	told, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -101,6 +127,12 @@ func TestChangesWithoutTheLog(t *testing.T) {
 // after the report. A watch without a database tells at every look.
 func TestLooksFollowAReport(t *testing.T) {
 	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	writeFile(t, path, "")
+	identity, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -109,8 +141,8 @@ func TestLooksFollowAReport(t *testing.T) {
 		begin := time.Now()
 		events := make(chan fsnotify.Event)
 		time.AfterFunc(reported, func() { events <- fsnotify.Event{Op: fsnotify.Write} })
-		w := &watch{poll: 25 * time.Second}
-		w.look(ctx, events, nil, func() { looks = append(looks, time.Since(begin)) })
+		w := &watch{path: path, identity: identity}
+		w.look(ctx, 25*time.Second, events, nil, func() { looks = append(looks, time.Since(begin)) })
 
 		var want []time.Duration
 		series := func(from, after time.Duration) {

@@ -5,12 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
+	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"sync"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
 // durability is a value of PRAGMA synchronous.
@@ -24,80 +23,40 @@ const (
 	relaxed durability = "NORMAL"
 )
 
-// maxReaders bounds the connections a process reads with.
-const maxReaders = 4
-
-// database is one SQLite file with its queue of writers, the one connection
-// this process writes with, and those it reads with.
+// database is one SQLite file with its queue of writers and this process's
+// connections to it.
 type database struct {
-	path   string
-	queue  *queue
-	writer *sql.DB
-	reader *sql.DB
+	path  string
+	name  string // of its queue, and of its folder of migrations
+	queue *queue
+
+	// mu is held for reading by whoever uses the connections, and for writing,
+	// with the queue's lock, to exchange them.
+	mu sync.RWMutex
+	connections
 }
 
-// openDatabase opens dir/file, creating and migrating it by the migrations of
-// the folder that is named like the queue.
-func openDatabase(ctx context.Context, dir, file, name string) (_ *database, err error) {
-	d := &database{path: filepath.Join(dir, file)}
-	// SQLite would create the file by the umask; its -wal and -shm files get the
-	// same mode.
-	f, err := openPrivate(d.path)
+// openDatabase opens dir/file, creating and migrating it where needed.
+func openDatabase(ctx context.Context, dir, file string) (*database, error) {
+	d := &database{path: filepath.Join(dir, file), name: names[file]}
+	var err error
+	if d.queue, err = openQueue(lockPath(dir, d.name)); err != nil {
+		return nil, err
+	}
+	release, err := d.queue.acquire(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
-	if d.queue, err = openQueue(filepath.Join(dir, name+".lock")); err != nil {
-		return nil, err
-	}
-	if d.writer, err = openPool(d.path, 1); err != nil {
 		return nil, errors.Join(err, d.queue.close())
 	}
-	if d.reader, err = openPool(d.path, maxReaders, "query_only(1)"); err != nil {
-		return nil, errors.Join(err, d.writer.Close(), d.queue.close())
-	}
-	if err := d.migrate(ctx, name); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", d.path, err), d.close())
+	d.connections, err = connect(ctx, d.path, d.name)
+	release()
+	if err != nil {
+		return nil, errors.Join(explain(d.path, err), d.queue.close())
 	}
 	return d, nil
 }
 
-func (d *database) migrate(ctx context.Context, folder string) error {
-	release, err := d.queue.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return retryBusy(ctx, func() error { return migrate(ctx, d.writer, folder) })
-}
-
-// openPool prepares connections to path; none is made yet.
-func openPool(path string, most int, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"_txlock": {"immediate"}}
-	pragmas = append(pragmas, "foreign_keys(1)", "busy_timeout("+strconv.Itoa(busyTimeout)+")")
-	for _, p := range pragmas {
-		query.Add("_pragma", p)
-	}
-	db, err := sql.Open("sqlite", fileURI(path)+"?"+query.Encode())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(most)
-	db.SetMaxIdleConns(most)
-	return db, nil
-}
-
-// fileURI escapes what SQLite would take for the end of the path ("?", "#") or
-// for an escape ("%"), see https://www.sqlite.org/uri.html.
-func fileURI(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a Windows drive
-	}
-	return (&url.URL{Scheme: "file", Path: path}).String()
-}
+// lockPath is the file whose lock is the queue of a database.
+func lockPath(dir, name string) string { return filepath.Join(dir, name+".lock") }
 
 // write runs f in an immediate transaction, which f's error takes back. Waiting
 // for the turn ends with ctx; a transaction that has begun does not, so that
@@ -108,16 +67,29 @@ func (d *database) write(ctx context.Context, level durability, f func(context.C
 		return err
 	}
 	defer release()
+	if err := d.follow(ctx); err != nil {
+		return err
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if err := d.transact(ctx, level, f); err != nil {
+		return explain(d.path, err)
+	}
+	d.queue.poke()
+	return nil
+}
+
+func (d *database) transact(ctx context.Context, level durability, f func(context.Context, *sql.Tx) error) error {
 	conn, err := d.writer.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.path, err)
+		return err
 	}
 	defer conn.Close() //nolint:errcheck // returns the connection to its pool
 	inside := context.WithoutCancel(ctx)
 	// It cannot be set inside a transaction, and setting it costs nothing
 	// beside the transaction.
 	if _, err := conn.ExecContext(inside, "PRAGMA synchronous = "+string(level)); err != nil {
-		return fmt.Errorf("%s: %w", d.path, err)
+		return err
 	}
 	var tx *sql.Tx
 	err = retryBusy(ctx, func() (err error) {
@@ -125,24 +97,85 @@ func (d *database) write(ctx context.Context, level durability, f func(context.C
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: begin: %w", d.path, err)
+		return fmt.Errorf("begin: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
 	if err := f(inside, tx); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: commit: %w", d.path, err)
+		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
 }
 
-// read runs f, which reads with d.reader, again while the file is locked.
+// read runs f, which reads with the *sql.DB it is given, again while the file is
+// locked or when it was replaced meanwhile.
 func (d *database) read(ctx context.Context, f func(*sql.DB) error) error {
+	for {
+		if err := d.followInTurn(ctx); err != nil {
+			return err
+		}
+		err := d.readOnce(ctx, f)
+		if err == nil || ctx.Err() != nil || !d.replaced() {
+			return explain(d.path, err)
+		}
+	}
+}
+
+func (d *database) readOnce(ctx context.Context, f func(*sql.DB) error) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	return retryBusy(ctx, func() error { return f(d.reader) })
+}
+
+// replaced reports whether another file, or none, is in the place of the one
+// that is open: somebody has set that aside. What is written to it would be
+// seen by nobody.
+func (d *database) replaced() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return !sameFile(d.path, d.identity)
+}
+
+// followInTurn is follow for a caller who has not the queue's lock.
+func (d *database) followInTurn(ctx context.Context) error {
+	if !d.replaced() {
+		return nil
+	}
+	release, err := d.queue.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return d.follow(ctx)
+}
+
+// follow opens the file that has replaced the one that was open, if one has. The
+// caller has the queue's lock.
+func (d *database) follow(ctx context.Context) error {
+	if !d.replaced() {
+		return nil
+	}
+	next, err := connect(ctx, d.path, d.name)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrReplaced, explain(d.path, err))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// What its end reports is about a file that nobody reads any more.
+	_ = d.connections.close()
+	d.connections = next
+	return nil
 }
 
 // close waits for the write in progress and closes everything.
 func (d *database) close() error {
-	return errors.Join(d.queue.close(), d.reader.Close(), d.writer.Close())
+	return errors.Join(d.queue.close(), d.connections.close())
+}
+
+// sameFile reports whether path names the file that is known by info.
+func sameFile(path string, info os.FileInfo) bool {
+	now, err := os.Stat(path)
+	return err == nil && info != nil && os.SameFile(now, info)
 }

@@ -6,11 +6,15 @@
 //
 // A process has one connection to write with and a few to read with. Writers
 // of all processes stand in a queue (registry.lock, ledger.lock) before BEGIN
-// IMMEDIATE: SQLite alone lets one writer starve others for seconds. A wait
-// ends with the caller's context; a transaction that has begun is finished
-// whatever becomes of the context, so that its outcome is always known. A
-// process that dies in a transaction leaves the queue, and its changes are
-// rolled back by whoever comes next.
+// IMMEDIATE: SQLite alone lets one writer starve others for seconds. Turns are
+// given in the order of asking. A wait ends with the caller's context; a
+// transaction that has begun is finished whatever becomes of the context, so
+// that its outcome is always known. A process that dies in a transaction leaves
+// the queue, and its changes are rolled back by whoever comes next.
+//
+// An error of the disk names the file and what is wrong with it: ENOSPC for a
+// full one, what the operating system says of rights. Nothing of a transaction
+// that met one is kept, and the store goes on when the reason is gone.
 //
 // # Durability
 //
@@ -30,12 +34,27 @@
 // takes 0.6 ms for both databases. They run under the queue's lock and go
 // forward only. A schema of a newer binary is refused.
 //
+// # Damage
+//
+// What SQLite finds to be damaged is a [store.CorruptError]. [SetAside] moves
+// such a file out of the way, Open makes a new one, and Restore fills it from
+// the threads' folders. A database that is made where threads have folders, be
+// it after SetAside or because somebody removed the file, is marked as lossy
+// (PRAGMA user_version) until then.
+//
+// Every call compares the file at the path with the one that is open, and opens
+// the new one when they differ, so that no process goes on in a file that was
+// moved. SQLite removes a write-ahead log by its name when the last connection
+// is closed, but not when the database is not at its path any more, where the
+// name is that of the new one's log.
+//
 // # Waking up
 //
-// Changes watches the write-ahead log of the registry through the operating
-// system and confirms each report with PRAGMA data_version. A report may come
-// before its commit is visible, so each is followed by looks over the next
-// 64 ms. A poll every [DefaultPoll] stands behind the reports; without them,
-// where the log cannot be watched, it runs every 20 ms. Nothing is watched or
-// polled while nobody listens.
+// Changes watches two files of the registry through the operating system and
+// confirms each report with PRAGMA data_version. Writers touch the lock of the
+// queue when their commit is visible. The write-ahead log also tells of those
+// who do not stand in the queue, but before their commit is visible, so each
+// report is followed by looks over the next 64 ms. A poll every [DefaultPoll]
+// stands behind the reports; without them, where the files cannot be watched,
+// it runs every 20 ms. Nothing is watched or polled while nobody listens.
 package sqlite

@@ -13,9 +13,12 @@ import (
 
 // The conditions of the partial indexes, word for word, so that they are used.
 const (
-	inLine = `status = 'created' AND queued_at IS NOT NULL AND admitted_at IS NULL`
+	inLine = `status = 'created' AND queued_at IS NOT NULL AND admitted_at IS NULL AND cancel_requested_at IS NULL`
 	inSlot = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
 )
+
+// nextPosition is the end of the line.
+const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
 // Enqueue implements [store.Registry].
 func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (rec thread.Record, err error) {
@@ -26,7 +29,7 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		}
 		admit := line.Queued == 0 && line.Occupied < slots
 		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
-			queue_position = (SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL),
+			queue_position = `+nextPosition+`,
 			admitted_at = iif(?2 AND cancel_requested_at IS NULL, ?1, NULL)
 			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL RETURNING `+columns, millis(at), admit, id))
 		if errors.Is(err, sql.ErrNoRows) {
@@ -88,12 +91,12 @@ func (s *Store) Admit(
 	return rec, admitted, nil
 }
 
-// nextInLine is the first thread behind a position that has not been asked to
-// stop.
+const nextInLineSQL = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + inLine + ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
+
+// nextInLine is the first thread behind a position.
 func nextInLine(ctx context.Context, tx *sql.Tx, behind int64) (thread.Record, int64, error) {
 	var position int64
-	err := tx.QueryRowContext(ctx, `SELECT queue_position FROM threads
-		WHERE `+inLine+` AND queue_position > ? AND cancel_requested_at IS NULL ORDER BY queue_position LIMIT 1`, behind).Scan(&position)
+	err := tx.QueryRowContext(ctx, nextInLineSQL, behind).Scan(&position)
 	if err != nil {
 		return thread.Record{}, 0, err
 	}
@@ -121,10 +124,14 @@ func (s *Store) Line(ctx context.Context) (line store.Line, err error) {
 	return line, nil
 }
 
+// lineSQL names its indexes, since SQLite would rather look at the row of every
+// thread that is created or running.
+const lineSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + inLine + `),
+	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
+
 func countLine(ctx context.Context, q interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) (line store.Line, err error) {
-	err = q.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM threads WHERE `+inLine+` AND cancel_requested_at IS NULL),
-		(SELECT count(*) FROM threads WHERE `+inSlot+`)`).Scan(&line.Queued, &line.Occupied)
+	err = q.QueryRowContext(ctx, lineSQL).Scan(&line.Queued, &line.Occupied)
 	return line, err
 }

@@ -27,7 +27,7 @@ func TestListReadsAnIndex(t *testing.T) {
 			if page == "next" {
 				f.Cursor = encodeCursor(f, thread.Record{ThreadID: "t", CreatedAt: testTime})
 			}
-			plan := explain(t, s, f)
+			plan := listPlan(t, s, f)
 			for _, step := range plan {
 				if strings.Contains(step, "TEMP B-TREE") || (strings.HasPrefix(step, "SCAN threads") && !strings.Contains(step, "USING INDEX")) {
 					t.Errorf("%s page by %s: %q in %q", page, name, step, plan)
@@ -40,13 +40,19 @@ func TestListReadsAnIndex(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, s *Store, f store.Filter) (plan []string) {
+func listPlan(t *testing.T, s *Store, f store.Filter) []string {
 	t.Helper()
 	query, args, err := listSQL(f, 51)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.registry.reader.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	return queryPlan(t, s.registry, query, args...)
+}
+
+// queryPlan is how SQLite would run a statement, step by step.
+func queryPlan(t *testing.T, d *database, query string, args ...any) (plan []string) {
+	t.Helper()
+	rows, err := d.reader.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
+	"strconv"
 
 	"github.com/pressly/goose/v3"
 
@@ -20,7 +23,7 @@ var migrations embed.FS
 // migrate puts a database into WAL mode and brings its schema up to this
 // binary's. The caller stands first in the database's queue, so of several
 // processes that open a new folder at once one creates and the others find.
-func migrate(ctx context.Context, db *sql.DB, folder string) error {
+func migrate(ctx context.Context, db *sql.DB, dir, folder string) error {
 	// WAL is a property of the file, so it is set here and not on every open.
 	var mode string
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
@@ -29,11 +32,7 @@ func migrate(ctx context.Context, db *sql.DB, folder string) error {
 	if mode != "wal" {
 		return fmt.Errorf("cannot use a write-ahead log (journal mode stays %q); is the folder on a network file system?", mode)
 	}
-	files, err := fs.Sub(migrations, "migrations/"+folder)
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := newProvider(db, folder)
 	if err != nil {
 		return err
 	}
@@ -44,9 +43,48 @@ func migrate(ctx context.Context, db *sql.DB, folder string) error {
 	if current > known {
 		return fmt.Errorf("schema version %d, this binary knows %d: %w", current, known, store.ErrTooNew)
 	}
-	if current == known {
+	switch current {
+	case known:
 		return nil
+	case 0:
+		if err := noteLoss(ctx, db, dir); err != nil {
+			return err
+		}
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+func newProvider(db *sql.DB, folder string) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations/"+folder)
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+}
+
+// The values of PRAGMA user_version.
+const (
+	whole = 0
+	lossy = 1 // the rows of threads that had been there are missing
+)
+
+// noteLoss marks a database that is made anew in a folder of threads. They have
+// their folders there, and nothing else has one.
+func noteLoss(ctx context.Context, db *sql.DB, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil || !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return err
+	}
+	return setLoss(ctx, db, lossy)
+}
+
+func setLoss(ctx context.Context, on executor, value int) error {
+	_, err := on.ExecContext(ctx, "PRAGMA user_version = "+strconv.Itoa(value))
+	return err
+}
+
+// executor is a *sql.DB or *sql.Tx.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }

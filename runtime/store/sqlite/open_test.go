@@ -40,7 +40,7 @@ func TestOpenCreatesPrivateFiles(t *testing.T) {
 			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
 		}
 	}
-	want := "budget_ledger.db budget_ledger.db-shm budget_ledger.db-wal ledger.lock registry.db registry.db-shm registry.db-wal registry.lock"
+	want := "budget_ledger.db budget_ledger.db-shm budget_ledger.db-wal ledger.lock ledger.lock.gate registry.db registry.db-shm registry.db-wal registry.lock registry.lock.gate"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("files %q, want %q", got, want)
 	}

@@ -17,15 +17,31 @@ import (
 func play(role string, args []string) error {
 	ctx := context.Background()
 	switch role {
+	case "admit":
+		return playAdmit(ctx, args[0], os.Stdout)
 	case "register":
 		return playRegister(ctx, args[0], os.Stdin, os.Stdout)
 	case "hold":
 		return playHold(ctx, args[0], os.Stdin, os.Stdout)
+	case "contend":
+		return playContend(ctx, args[0], args[1], args[2], os.Stdin, os.Stdout)
+	case "finish":
+		return playFinish(ctx, args[0], os.Stdin, os.Stdout)
+	case "rescue":
+		return playRescue(ctx, args[0], os.Stdin, os.Stdout)
+	case "storm":
+		return playStorm(ctx, args[0], os.Stdin)
 	case "spend":
 		return playSpend(ctx, args[0], args[1], args[2], args[3], os.Stdout)
 	}
+	if only, ok := systemRoles[role]; ok {
+		return only(ctx, args[0])
+	}
 	return fmt.Errorf("bug; no role %q", role)
 }
+
+// systemRoles are those of one operating system; they get a folder.
+var systemRoles = map[string]func(ctx context.Context, dir string) error{}
 
 // player is a process of the test binary in a role.
 type player struct {
@@ -34,15 +50,10 @@ type player struct {
 	lines *bufio.Scanner
 }
 
-func start(t *testing.T, role string, args ...string) *player {
+func start(t testing.TB, role string, args ...string) *player {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &player{cmd: exec.CommandContext(t.Context(), exe, args...)}
-	p.cmd.Env = append(os.Environ(), roleVar+"="+role)
-	p.cmd.Stderr = os.Stderr
+	p := &player{cmd: command(t, role, args...)}
+	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +68,19 @@ func start(t *testing.T, role string, args ...string) *player {
 	return p
 }
 
+// command is a process of the test binary in a role, not yet started.
+func command(t testing.TB, role string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), roleVar+"="+role)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
 // line returns the next line the process prints, or "" when it has ended.
 func (p *player) line() string {
 	if !p.lines.Scan() {
@@ -66,7 +90,7 @@ func (p *player) line() string {
 }
 
 // goAhead ends what the process reads, which it waits for.
-func (p *player) goAhead(t *testing.T) {
+func (p *player) goAhead(t testing.TB) {
 	t.Helper()
 	if err := p.stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -74,7 +98,7 @@ func (p *player) goAhead(t *testing.T) {
 }
 
 // kill ends the process with SIGKILL. What it printed before can still be read.
-func (p *player) kill(t *testing.T) {
+func (p *player) kill(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
@@ -82,7 +106,7 @@ func (p *player) kill(t *testing.T) {
 }
 
 // awaitEnd waits for a process that must succeed, or was killed.
-func (p *player) awaitEnd(t *testing.T, killed bool) {
+func (p *player) awaitEnd(t testing.TB, killed bool) {
 	t.Helper()
 	for p.lines.Scan() { // Wait closes the pipe
 	}

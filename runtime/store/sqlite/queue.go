@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 )
 
@@ -23,7 +22,7 @@ type queue struct {
 	slot chan struct{} // holds a token while a caller waits for or has the lock
 
 	mu     sync.Mutex
-	file   *os.File
+	lock   turnstile
 	helper *helper // the wait in progress, if any
 	closed bool
 }
@@ -37,11 +36,11 @@ type helper struct {
 var errClosed = errors.New("store is closed")
 
 func openQueue(path string) (*queue, error) {
-	f, err := openPrivate(path)
+	lock, err := openTurnstile(path)
 	if err != nil {
 		return nil, err
 	}
-	return &queue{path: path, slot: make(chan struct{}, 1), file: f}, nil
+	return &queue{path: path, slot: make(chan struct{}, 1), lock: lock}, nil
 }
 
 // acquire waits for its turn. The function it returns gives the turn back and
@@ -52,7 +51,7 @@ func (q *queue) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, context.Cause(ctx))
 	}
-	if err := q.lock(ctx); err != nil {
+	if err := q.enter(ctx); err != nil {
 		<-q.slot
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
 	}
@@ -60,14 +59,17 @@ func (q *queue) acquire(ctx context.Context) (release func(), err error) {
 }
 
 func (q *queue) release() {
-	// Unlocking an open file that is locked cannot fail; if it did, closing the
-	// file in close would still free the lock.
-	_ = unlock(q.file)
+	q.lock.release()
 	<-q.slot
 }
 
-// lock gets the kernel's lock for the caller, who has the slot.
-func (q *queue) lock(ctx context.Context) error {
+// poke tells whoever watches the file of the lock that the holder, who calls
+// this, has changed something. It is a report of something that can be found
+// out without it, so a failure is none.
+func (q *queue) poke() { _, _ = q.lock.turn.WriteAt([]byte{0}, 0) }
+
+// enter gets the lock for the caller, who has the slot.
+func (q *queue) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -95,7 +97,7 @@ func (q *queue) join() (*helper, error) {
 		q.helper.wanted = true
 		return q.helper, nil
 	}
-	if got, err := tryLock(q.file); got || err != nil {
+	if got, err := q.lock.try(); got || err != nil {
 		return nil, err
 	}
 	q.helper = &helper{done: make(chan error, 1), wanted: true}
@@ -116,7 +118,7 @@ func (q *queue) abandon(ctx context.Context, h *helper) error {
 
 // wait is the helper's goroutine.
 func (q *queue) wait(h *helper) {
-	err := waitLock(q.file)
+	err := q.lock.wait()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.helper = nil
@@ -124,9 +126,9 @@ func (q *queue) wait(h *helper) {
 	case h.wanted:
 		h.done <- err
 	case q.closed:
-		_ = q.file.Close() // releases the lock
+		_ = q.lock.close() // releases it
 	case err == nil:
-		_ = unlock(q.file)
+		q.lock.release()
 	}
 }
 
@@ -144,5 +146,5 @@ func (q *queue) close() error {
 	if q.helper != nil {
 		return nil
 	}
-	return q.file.Close()
+	return q.lock.close()
 }

@@ -3,12 +3,14 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -117,6 +119,35 @@ func TestQueueWaitCanBeGivenUp(t *testing.T) {
 	acquire(t, mine)()
 }
 
+// TestTurnstileKeepsOrder: who gives the turn back and asks for it again does not
+// overtake one who waits.
+func TestTurnstileKeepsOrder(t *testing.T) {
+	t.Parallel()
+	mine, other := twoQueues(t)
+	for range 50 {
+		release := acquire(t, mine)
+		got := make(chan error)
+		go func() { got <- other.lock.wait() }()
+		for waits := false; !waits; {
+			free, err := tryLock(mine.lock.gate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waits = !free; free {
+				mine.lock.leave(mine.lock.gate)
+			}
+		}
+		release()
+		if overtook, err := mine.lock.try(); overtook || err != nil {
+			t.Fatalf("overtook the one who waits: %v, %v", overtook, err)
+		}
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+		other.lock.release()
+	}
+}
+
 // TestQueueLetsGo: a lock that comes after everybody gave up is not kept.
 func TestQueueLetsGo(t *testing.T) {
 	t.Parallel()
@@ -173,6 +204,101 @@ func TestKilledHolderFreesTheTurn(t *testing.T) {
 	if _, err := s.Get(t.Context(), thread.NewID("held", testTime, 1)); !errors.Is(err, thread.ErrNotFound) {
 		t.Errorf("the killed process's row: %v", err)
 	}
+}
+
+// TestOpenWaits: a store is opened while another process writes for a long time,
+// as on a slow disk.
+func TestOpenWaits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open(t, dir, Options{})
+	holder := start(t, "hold", dir)
+	if got := holder.line(); got != "held" {
+		t.Fatalf("holder said %q", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if s, err := Open(ctx, dir, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("opened %v, %v", s, err)
+	}
+	if _, err := SetAside(ctx, filepath.Join(dir, registryFile), testTime); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("set aside while another process writes: %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		s, err := Open(t.Context(), dir, Options{})
+		if err == nil {
+			_, err = s.Get(t.Context(), thread.NewID("held", testTime, 1))
+			err = errors.Join(err, s.Close())
+		}
+		done <- err
+	}()
+	holder.goAhead(t)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	holder.awaitEnd(t, false)
+}
+
+// TestStorm has 32 processes write to both databases at once, of which none is
+// shown that they are busy.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	const processes = 32
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	if err := s.OpenRoot(t.Context(), "root", 1<<30, testTime); err != nil {
+		t.Fatal(err)
+	}
+	players := make([]*player, processes)
+	for i := range players {
+		players[i] = start(t, "storm", dir)
+	}
+	for _, p := range players {
+		p.goAhead(t)
+	}
+	for _, p := range players {
+		p.awaitEnd(t, false)
+	}
+	rows, _, err := s.List(t.Context(), store.Filter{States: []thread.State{thread.Error}, Limit: store.MaxPage})
+	if err != nil || len(rows) != processes*stormThreads {
+		t.Errorf("%d threads have ended, %v", len(rows), err)
+	}
+	if b, err := s.Budget(t.Context(), "root"); err != nil || b.Actual != processes*stormThreads || b.Reserved != 0 {
+		t.Errorf("budget %+v, %v", b, err)
+	}
+}
+
+const stormThreads = 2
+
+// playStorm takes threads through their lives as fast as it can.
+func playStorm(ctx context.Context, dir string, in io.Reader) error {
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err
+	}
+	for range stormThreads {
+		rec, _, err := s.Register(ctx, newThread("d", ""), claimNothing)
+		if err != nil {
+			return err
+		}
+		id := rec.ThreadID
+		_, enqueued := s.Enqueue(ctx, id, 1000, testTime)
+		_, claimed := s.Apply(ctx, store.Claimed(id, 1, "h", testTime))
+		err = errors.Join(enqueued, claimed,
+			s.Reserve(ctx, id, "root", 10, testTime),
+			s.RecordCost(ctx, id, thread.Cost{Turns: 1}, 1),
+			s.Report(ctx, id, 1, testTime),
+			s.Settle(ctx, id, testTime),
+			endThread(ctx, s, id))
+		if err != nil {
+			return err
+		}
+	}
+	return s.Close()
 }
 
 // TestStrangerInTheDatabase: a transaction of somebody who does not queue is

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -39,9 +38,8 @@ func retryBusy(ctx context.Context, f func() error) error {
 	}
 }
 
-// isBusy reports whether err is SQLITE_BUSY or one of its extended codes, which
-// keep the primary code in the low byte.
+// isBusy reports whether err is SQLITE_BUSY or one of its extended codes.
 func isBusy(err error) bool {
-	var e *driver.Error
-	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
+	code, ok := primaryCode(err)
+	return ok && code == lib.SQLITE_BUSY
 }

@@ -156,7 +156,7 @@ func hear(t *testing.T, said map[thread.ID]thread.Micros, line string) {
 func endAll(t *testing.T, s *Store, rng *rand.Rand) {
 	t.Helper()
 	for range 2 {
-		budgets := allBudgets(t, s)
+		budgets := everyBudget(t, s)
 		rng.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
 		for _, b := range budgets {
 			if err := s.Settle(t.Context(), b.ThreadID, testTime); err != nil {
@@ -169,7 +169,7 @@ func endAll(t *testing.T, s *Store, rng *rand.Rand) {
 func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 	t.Helper()
 	rows := make(map[thread.ID]store.Budget)
-	for _, b := range allBudgets(t, s) {
+	for _, b := range everyBudget(t, s) {
 		rows[b.ThreadID] = b
 		if b.Active || b.Reserved != 0 || b.Actual > b.MaxSpend {
 			t.Errorf("after the end: %+v", b)
@@ -195,7 +195,7 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 	}
 }
 
-func allBudgets(t *testing.T, s *Store) (all []store.Budget) {
+func everyBudget(t *testing.T, s *Store) (all []store.Budget) {
 	t.Helper()
 	rows, err := s.ledger.reader.QueryContext(t.Context(), "SELECT thread_id FROM budgets ORDER BY thread_id")
 	if err != nil {

@@ -26,6 +26,15 @@ type Options struct {
 // does not report it. A look costs about 5 µs.
 const DefaultPoll = 500 * time.Millisecond
 
+// The database files of a store.
+const (
+	registryFile = "registry.db"
+	ledgerFile   = "budget_ledger.db"
+)
+
+// names are what each database's queue and folder of migrations are called.
+var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
+
 // Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
 type Store struct {
 	registry *database
@@ -54,11 +63,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	registry, err := openDatabase(ctx, dir, "registry.db", "registry")
+	registry, err := openDatabase(ctx, dir, registryFile)
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	ledger, err := openDatabase(ctx, dir, "budget_ledger.db", "ledger")
+	ledger, err := openDatabase(ctx, dir, ledgerFile)
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, registry.close()))
 	}
@@ -90,15 +99,6 @@ func prepareDir(dir string) (string, error) {
 		return "", fmt.Errorf("%s is not a folder", dir)
 	}
 	return dir, nil
-}
-
-// openPrivate opens a file of the store for reading and writing, creating it
-// for its owner only.
-func openPrivate(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file; refusing to open a database through it", path)
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // Close ends every channel of Changes, waits for writes in progress and closes

@@ -24,8 +24,11 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"State", stateTests},
 		{"List", listTests},
 		{"Cancel", cancelTests},
+		{"Line", lineTests},
+		{"Slots", slotTests},
 		{"Changes", changesTests},
 		{"Ledger", ledgerTests},
+		{"Keep", keepTests},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

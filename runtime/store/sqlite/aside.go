@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+)
+
+// SetAside moves a damaged database of a store out of the way, with its log, to
+// a name that ends in ".corrupt-" and the time in UTC, so that the next Open
+// makes a new one. Path is that of a [store.CorruptError]. Of several processes
+// one moves it: the file is looked at again under the lock that writers queue
+// for, and when it is sound by then, or gone, aside is empty. It reads the whole
+// file, and waits for its turn until ctx ends.
+//
+// Processes that have the file open turn to the new one by themselves.
+func SetAside(ctx context.Context, path string, now time.Time) (aside string, err error) {
+	aside, err = setAside(ctx, path, now)
+	if err != nil {
+		return "", fmt.Errorf("set aside %s: %w", path, err)
+	}
+	return aside, nil
+}
+
+func setAside(ctx context.Context, path string, now time.Time) (aside string, err error) {
+	dir, file := filepath.Split(path)
+	name, ok := names[file]
+	if !ok {
+		return "", errors.New("it is no database of a thread store")
+	}
+	q, err := openQueue(lockPath(dir, name))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, q.close()) }()
+	release, err := q.acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	damage := new(store.CorruptError)
+	if err := inspectFile(ctx, path); !errors.As(err, &damage) {
+		return "", err
+	}
+	return move(path, now)
+}
+
+// inspectFile reads everything in the file, indexes against tables as well.
+func inspectFile(ctx context.Context, path string) (err error) {
+	db, err := openPool(path, 1, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return explain(path, retryBusy(ctx, func() error { return inspect(ctx, db, path, "integrity_check") }))
+}
+
+// Check implements [store.Keeper]. It does not compare indexes with their
+// tables, which would take several times as long.
+func (s *Store) Check(ctx context.Context) error {
+	var errs []error
+	for _, d := range []*database{s.registry, s.ledger} {
+		errs = append(errs, d.read(ctx, func(db *sql.DB) error { return inspect(ctx, db, d.path, "quick_check") }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("check thread store: %w", err)
+	}
+	return nil
+}
+
+// inspect runs a pragma that answers with "ok" or with what is damaged.
+func inspect(ctx context.Context, db *sql.DB, path, pragma string) error {
+	var answer string
+	if err := db.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&answer); err != nil {
+		return err
+	}
+	if answer == "ok" {
+		return nil
+	}
+	return &store.CorruptError{Path: path, Err: errors.New(strings.Join(strings.Fields(answer), " "))}
+}
+
+// move renames a database and its log to a name that is free, and returns that.
+// The database goes first: without it nobody opens the log.
+func move(path string, now time.Time) (aside string, err error) {
+	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	aside = stem
+	for n := 2; exists(aside); n++ {
+		aside = fmt.Sprintf("%s-%d", stem, n)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	for _, ending := range sidecars {
+		if err := os.Rename(path+ending, aside+ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, syncDir(filepath.Dir(path))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+)
+
+// explain says of which file an error of SQLite is, and what it means: damage as
+// a [store.CorruptError], a full disk as ENOSPC, what may not be written as the
+// error of the operating system. Other errors it leaves alone.
+func explain(path string, err error) error {
+	code, ok := primaryCode(err)
+	if !ok {
+		return err
+	}
+	switch code {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return &store.CorruptError{Path: path, Err: err}
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%s: %w: %w", path, syscall.ENOSPC, err)
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_IOERR:
+		for _, name := range []string{path, path + "-wal", path + "-shm", filepath.Dir(path)} {
+			if cause := mayWrite(name); cause != nil {
+				return fmt.Errorf("%s: %w: %w", name, cause, err)
+			}
+		}
+		if code == lib.SQLITE_IOERR {
+			return fmt.Errorf("%s: the disk is full or fails: %w", path, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// primaryCode is the code of an error of SQLite without its extension.
+func primaryCode(err error) (code int, ok bool) {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	return e.Code() & 0xff, true
+}

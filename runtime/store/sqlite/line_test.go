@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestLineReadsItsIndexes: the cost of a look at the line must not grow with the
+// threads that have ended.
+func TestLineReadsItsIndexes(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	for query, want := range map[string][]string{
+		lineSQL: {"threads_queued", "threads_slots"},
+		strings.Replace(nextInLineSQL, "?", "7", 1):                    {"threads_queued"},
+		"SELECT " + nextPosition:                                       {"threads_position"},
+		"SELECT " + columns + " FROM threads WHERE queue_position = 7": {"threads_position"},
+	} {
+		plan := strings.Join(queryPlan(t, s.registry, query), "; ")
+		for _, index := range want {
+			if !strings.Contains(plan, index) {
+				t.Errorf("%s\ndoes not use %s: %s", query, index, plan)
+			}
+		}
+		if strings.Contains(plan, "TEMP B-TREE") || strings.Count(plan, "INDEX") < strings.Count(plan, "threads ") {
+			t.Errorf("%s\nsorts or scans: %s", query, plan)
+		}
+	}
+}
+
+// TestMigrateToLine opens a registry of the version before the line, with rows.
+func TestMigrateToLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, registryFile)
+	first(t, path, func(db *sql.DB) error {
+		_, err := db.ExecContext(t.Context(), `INSERT INTO threads
+			(thread_id, completed_at, kind, result, directive, parent_id, status, created_at, updated_at, last_used) VALUES
+			('waits', NULL, 'directive', NULL, 'd', NULL, 'created', 1000, 2000, 3000),
+			('runs', NULL, 'directive', NULL, 'd', 'waits', 'running', 1000, 2000, 3000),
+			('tool', NULL, 'tool', NULL, 'd', 'waits', 'running', 1000, 2000, 3000),
+			('ended', 2500, 'directive', '{"status":"error"}', 'd', 'waits', 'error', 1000, 2000, 3000)`)
+		return err
+	})
+	s := open(t, dir, Options{})
+	for _, want := range []thread.Record{
+		{ThreadID: "waits", Status: thread.Created, QueuedAt: time.UnixMilli(1000), AdmittedAt: time.UnixMilli(1000)},
+		{ThreadID: "runs", Status: thread.Running, QueuedAt: time.UnixMilli(1000), AdmittedAt: time.UnixMilli(1000), ParentID: "waits"},
+		{ThreadID: "tool", Status: thread.Running, ParentID: "waits"},
+		{ThreadID: "ended", Status: thread.Error, ParentID: "waits"},
+	} {
+		got, err := s.Get(t.Context(), want.ThreadID)
+		if err != nil || got.Status != want.Status || got.ParentID != want.ParentID || got.Yielded || got.InLine() ||
+			!got.QueuedAt.Equal(want.QueuedAt) || !got.AdmittedAt.Equal(want.AdmittedAt) {
+			t.Errorf("migrated %+v, %v", got, err)
+		}
+	}
+	id := mustRegister(t, s, newThread("d", ""))
+	if rec, err := s.Enqueue(t.Context(), id, 2, testTime); err != nil || !rec.InLine() {
+		t.Errorf("beside two that run: %+v, %v", rec, err)
+	}
+	if line, err := s.Line(t.Context()); err != nil || line != (store.Line{Occupied: 2, Queued: 1}) {
+		t.Errorf("line %+v, %v", line, err)
+	}
+	if lost, err := s.Lost(t.Context()); lost || err != nil {
+		t.Errorf("lost %v, %v", lost, err)
+	}
+}
+
+// first makes a registry of schema version 1 and lets fill write to it.
+func first(t *testing.T, path string, fill func(*sql.DB) error) {
+	t.Helper()
+	if err := ensureFile(path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := openPool(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := newProvider(db, names[registryFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = provider.UpTo(t.Context(), 1)
+	if err := errors.Join(err, fill(db), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProcessesShareTheLine has several servers admit from one line, each of
+// which ends what it admitted. Some are killed meanwhile.
+func TestProcessesShareTheLine(t *testing.T) {
+	t.Parallel()
+	for _, kills := range []int{0, 2} {
+		t.Run(fmt.Sprintf("%d killed", kills), func(t *testing.T) {
+			t.Parallel()
+			shareLine(t, 5, kills)
+		})
+	}
+}
+
+func shareLine(t *testing.T, processes, kills int) {
+	const threads = 30
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	var queue []string
+	for range threads {
+		id := mustRegister(t, s, newThread("d", ""))
+		if _, err := s.Enqueue(t.Context(), id, 0, testTime); err != nil {
+			t.Fatal(err)
+		}
+		queue = append(queue, string(id))
+	}
+	players := make([]*player, processes)
+	for i := range players {
+		players[i] = start(t, "admit", dir)
+	}
+	for i, p := range players[:kills] {
+		for range 2 + i {
+			p.line()
+		}
+		p.kill(t)
+	}
+	// Whoever looks after threads ends those whose process is gone.
+	for ended := 0; ended < threads; {
+		var err error
+		if ended, err = endDead(t.Context(), s, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range players {
+		for line := p.line(); line != ""; line = p.line() {
+			if strings.HasPrefix(line, "wrong") {
+				t.Error(line)
+			}
+		}
+		p.awaitEnd(t, i < kills)
+	}
+	claimed, err := os.ReadFile(filepath.Join(dir, "claims"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if order := strings.Fields(string(claimed)); kills == 0 && !slices.Equal(order, queue) {
+		t.Errorf("admitted %v\nwant %v", order, queue)
+	}
+	if line, err := s.Line(t.Context()); err != nil || line != (store.Line{}) {
+		t.Errorf("in the end %+v, %v", line, err)
+	}
+}
+
+// lockThread takes the lock of a thread's life, or reports that it is taken.
+func lockThread(dir string, id thread.ID) (*os.File, error) {
+	f, err := openPrivate(filepath.Join(dir, string(id)+".life"))
+	if err != nil {
+		return nil, err
+	}
+	got, err := tryLock(f)
+	if err == nil && !got {
+		err = store.ErrTaken
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// endDead ends every admitted thread whose lock is free, and counts all that
+// have ended.
+func endDead(ctx context.Context, s *Store, dir string) (ended int, err error) {
+	rows, _, err := s.List(ctx, store.Filter{Limit: store.MaxPage})
+	if err != nil {
+		return 0, err
+	}
+	for _, rec := range rows {
+		if rec.Status.Terminal() {
+			ended++
+			continue
+		}
+		if rec.AdmittedAt.IsZero() {
+			continue
+		}
+		f, err := lockThread(dir, rec.ThreadID)
+		if errors.Is(err, store.ErrTaken) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := errors.Join(endThread(ctx, s, rec.ThreadID), f.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return ended, nil
+}
+
+// endThread ends a thread, which another may have done first.
+func endThread(ctx context.Context, s *Store, id thread.ID) error {
+	c, err := store.Finished(id, thread.Outcome{State: thread.Error}, nil, testTime)
+	if err != nil {
+		return err
+	}
+	_, err = s.Apply(ctx, c)
+	if errors.Is(err, thread.ErrSettled) {
+		return nil
+	}
+	return err
+}
+
+// playAdmit admits and ends threads until all have ended.
+func playAdmit(ctx context.Context, dir string, out io.Writer) error {
+	const slots = 3
+	s, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	claims, err := os.OpenFile(filepath.Join(dir, "claims"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	wake := s.Changes(ctx)
+	for {
+		var life *os.File
+		rec, admitted, err := s.Admit(ctx, slots, testTime, func(rec thread.Record) (err error) {
+			if life, err = lockThread(dir, rec.ThreadID); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(claims, rec.ThreadID)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		line, err := s.Line(ctx)
+		if err != nil {
+			return err
+		}
+		said := "admitted " + string(rec.ThreadID)
+		if line.Occupied > slots {
+			said = fmt.Sprintf("wrong: %d threads in %d slots", line.Occupied, slots)
+		}
+		switch {
+		case admitted:
+			if _, err := fmt.Fprintln(out, said); err != nil {
+				return err
+			}
+			if err := errors.Join(endThread(ctx, s, rec.ThreadID), life.Close()); err != nil {
+				return err
+			}
+		case line == store.Line{}:
+			return errors.Join(claims.Close(), s.Close())
+		default:
+			<-wake
+		}
+	}
+}

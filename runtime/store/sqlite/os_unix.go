@@ -1,0 +1,28 @@
+//go:build !windows
+
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mayWrite returns why this process may not read and write a file that exists.
+func mayWrite(path string) error {
+	if err := unix.Access(path, unix.R_OK|unix.W_OK); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncDir puts the names in a folder on disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

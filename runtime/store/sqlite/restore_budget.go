@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// maxAmount bounds a restored amount, so that sums of them stay integers; it is
+// some billions of dollars.
+const maxAmount thread.Micros = 1 << 52
+
+// budgets adds the rows and computes the running totals anew.
+func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (added int, err error) {
+	if err := deferReferences(ctx, r.tx); err != nil {
+		return 0, err
+	}
+	for _, t := range threads {
+		if t.Budget == nil {
+			continue
+		}
+		id := t.Record.ThreadID
+		n, err := r.insert(id, func() (sql.Result, error) { return insertBudget(ctx, r.tx, id, *t.Budget) })
+		if err != nil {
+			return 0, err
+		}
+		added += n
+	}
+	if err := dropDangling(ctx, r.tx, "budgets", "parent_id"); err != nil {
+		return 0, err
+	}
+	if added > 0 {
+		if err := sumBudgets(ctx, r.tx); err != nil {
+			return 0, err
+		}
+	}
+	return added, setLoss(ctx, r.tx, whole)
+}
+
+// insertBudget adds a row whose totals are its own alone.
+func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget) (sql.Result, error) {
+	if b.MaxSpend > maxAmount || b.Own > maxAmount {
+		return nil, fmt.Errorf("budget of %s, %s of it spent, %w", b.MaxSpend, b.Own, errUnfit)
+	}
+	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, actual_spend, own_spend, status, created_at, updated_at)
+		VALUES (?, ?, ?, ?4, ?4, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
+		id, orNull(b.ParentID), int64(b.MaxSpend), int64(b.Own), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
+}
+
+// sumBudgets brings the running totals of every row to what the rows below it
+// say, by the rules that stand at their columns. Where nothing was added below
+// a row that changes nothing.
+func sumBudgets(ctx context.Context, tx *sql.Tx) error {
+	rows, err := allBudgets(ctx, tx)
+	if err != nil {
+		return err
+	}
+	order, circular := parentsFirst(rows)
+	for _, id := range circular {
+		rows[id].ParentID = ""
+		if _, err := tx.ExecContext(ctx, "UPDATE budgets SET parent_id = NULL WHERE thread_id = ?", id); err != nil {
+			return err
+		}
+	}
+	totals := make(map[thread.ID]store.Budget, len(rows))
+	for id, b := range rows {
+		totals[id] = store.Budget{Actual: b.Own}
+	}
+	for i := len(order) - 1; i >= 0; i-- {
+		id := order[i]
+		b, sum := rows[id], totals[id]
+		if parent, ok := totals[b.ParentID]; ok {
+			if b.Active {
+				parent.Reserved += b.MaxSpend
+			} else {
+				parent.Reserved += sum.Reserved
+				parent.Actual += sum.Actual
+			}
+			totals[b.ParentID] = parent
+		}
+		if sum.Actual == b.Actual && sum.Reserved == b.Reserved {
+			continue
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE budgets SET actual_spend = ?, reserved_spend = ? WHERE thread_id = ?",
+			int64(sum.Actual), int64(sum.Reserved), id)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allBudgets(ctx context.Context, tx *sql.Tx) (map[thread.ID]*store.Budget, error) {
+	rows, err := tx.QueryContext(ctx, selectBudget)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
+	all := make(map[thread.ID]*store.Budget)
+	for rows.Next() {
+		b, err := scanBudget(rows)
+		if err != nil {
+			return nil, err
+		}
+		all[b.ThreadID] = &b
+	}
+	return all, rows.Err()
+}
+
+// parentsFirst orders budgets so that each comes behind its parent. A parent
+// that is below its own child is none: circular lists one of each circle.
+func parentsFirst(rows map[thread.ID]*store.Budget) (order, circular []thread.ID) {
+	const (
+		onPath = 1
+		placed = 2
+	)
+	state := make(map[thread.ID]int, len(rows))
+	for start := range rows {
+		var path []thread.ID
+		for id := start; id != "" && state[id] != placed; id = rows[id].ParentID {
+			if state[id] == onPath {
+				circular = append(circular, path[len(path)-1])
+				break
+			}
+			state[id] = onPath
+			path = append(path, id)
+		}
+		for i := len(path) - 1; i >= 0; i-- {
+			state[path[i]] = placed
+			order = append(order, path[i])
+		}
+	}
+	return order, circular
+}

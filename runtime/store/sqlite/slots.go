@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Return implements [store.Registry]. It is not waited to disk: after a loss of
+// power the thread is found without a process again.
+func (s *Store) Return(ctx context.Context, id thread.ID) (rec thread.Record, err error) {
+	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) (err error) {
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = NULL, updated_at = ?
+			WHERE thread_id = ? AND status = 'created' AND admitted_at IS NOT NULL AND pid = 0 AND cancel_requested_at IS NULL
+			RETURNING `+columns, millis(s.now()), id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return notReturned(ctx, tx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("return to the line: %w", err)
+	}
+	return rec, nil
+}
+
+func notReturned(ctx context.Context, tx *sql.Tx, id thread.ID) error {
+	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
+	if err != nil {
+		return notFound(err, id)
+	}
+	return fmt.Errorf("thread %s is %s, with process %d: %w", id, rec.Status, rec.PID, thread.ErrSettled)
+}
+
+// Occupants implements [store.Registry].
+func (s *Store) Occupants(ctx context.Context) (rows []thread.Record, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
+		rows, err = scanAll(db.QueryContext(ctx, "SELECT "+columns+" FROM threads WHERE "+inSlot))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("occupants of slots: %w", err)
+	}
+	return rows, nil
+}

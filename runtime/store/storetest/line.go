@@ -1,0 +1,283 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+var lineTests = []test{
+	{"who comes first is admitted first", lineOrder},
+	{"a free slot is had at once", lineAtOnce},
+	{"a repeat changes nothing", lineRepeat},
+	{"only created threads stand in line", lineGuard},
+	{"who was asked to stop is passed over", lineCancelled},
+	{"claim decides about the next", lineClaim},
+	{"what gives a slot back", lineFreed},
+	{"who takes its slot back keeps others out", lineUnyield},
+	{"many at once stay in order and in the slots", lineAtTheSameTime},
+	{"random lines agree with the model", lineModel},
+}
+
+func claimRecord(thread.Record) error { return nil }
+
+// inLine registers a thread and puts it in line for one of slots.
+func (h *harness) inLine(slots int) thread.Record {
+	h.Helper()
+	rec, err := h.Enqueue(h.ctx, h.register("d", ""), slots, h.now.Add(time.Second))
+	h.noError(err)
+	return rec
+}
+
+// admit returns who was admitted, or nobody.
+func (h *harness) admit(slots int) thread.ID {
+	h.Helper()
+	rec, admitted, err := h.Admit(h.ctx, slots, h.now.Add(2*time.Second), claimRecord)
+	h.noError(err)
+	if admitted != (rec.ThreadID != "") {
+		h.Errorf("admitted %v, row %+v", admitted, rec)
+	}
+	return rec.ThreadID
+}
+
+// wantLine compares the counts.
+func (h *harness) wantLine(occupied, queued int) {
+	h.Helper()
+	got, err := h.Line(h.ctx)
+	h.noError(err)
+	if want := (store.Line{Occupied: occupied, Queued: queued}); got != want {
+		h.Errorf("line %+v, want %+v", got, want)
+	}
+}
+
+func lineOrder(h *harness) {
+	var want, got []thread.ID
+	for range 5 {
+		want = append(want, h.inLine(0).ThreadID)
+	}
+	h.wantLine(0, 5)
+	for range 5 {
+		got = append(got, h.admit(5))
+	}
+	if !slices.Equal(got, want) {
+		h.Errorf("admitted %v, want %v", got, want)
+	}
+	h.wantLine(5, 0)
+	if id := h.admit(6); id != "" {
+		h.Errorf("admitted %s, who was not in line", id)
+	}
+}
+
+func lineAtOnce(h *harness) {
+	first, second := h.inLine(1), h.inLine(1)
+	if first.InLine() || !first.AdmittedAt.Equal(h.now.Add(time.Second)) || !first.QueuedAt.Equal(first.AdmittedAt) {
+		h.Errorf("with a free slot: %+v", first)
+	}
+	if !second.InLine() || second.QueuedAt.IsZero() {
+		h.Errorf("without a free slot: %+v", second)
+	}
+	if third := h.inLine(5); !third.InLine() {
+		h.Errorf("went past %s: %+v", second.ThreadID, third)
+	}
+	h.wantLine(1, 2)
+	if id := h.admit(1); id != "" {
+		h.Errorf("admitted %s to a slot that is occupied", id)
+	}
+	if id := h.admit(2); id != second.ThreadID {
+		h.Errorf("admitted %q, want %s", id, second.ThreadID)
+	}
+	if rec := h.get(second.ThreadID); rec.InLine() || !rec.AdmittedAt.Equal(h.now.Add(2*time.Second)) {
+		h.Errorf("admitted row %+v", rec)
+	}
+}
+
+func lineRepeat(h *harness) {
+	waiting := h.inLine(0)
+	h.inLine(0)
+	again, err := h.Enqueue(h.ctx, waiting.ThreadID, 10, h.now.Add(time.Hour))
+	h.noError(err)
+	if !reflect.DeepEqual(again, waiting) {
+		h.Errorf("again %+v\nwant  %+v", again, waiting)
+	}
+	if id := h.admit(1); id != waiting.ThreadID {
+		h.Errorf("admitted %s, want %s, who came first", id, waiting.ThreadID)
+	}
+	admitted := h.get(waiting.ThreadID)
+	again, err = h.Enqueue(h.ctx, waiting.ThreadID, 10, h.now.Add(time.Hour))
+	h.noError(err)
+	if !reflect.DeepEqual(again, admitted) {
+		h.Errorf("again %+v\nwant  %+v", again, admitted)
+	}
+	h.wantLine(1, 1)
+}
+
+func lineGuard(h *harness) {
+	for _, s := range thread.States() {
+		id := h.inState(s)
+		_, err := h.Enqueue(h.ctx, id, 10, h.now)
+		if (s == thread.Created) != (err == nil) || (err != nil && !errors.Is(err, thread.ErrSettled)) {
+			h.Errorf("a %s thread in line: %v", s, err)
+		}
+		err = h.Yield(h.ctx, id, true)
+		if (s == thread.Running) != (err == nil) || (err != nil && !errors.Is(err, thread.ErrSettled)) {
+			h.Errorf("a %s thread yields: %v", s, err)
+		}
+	}
+	if _, err := h.Enqueue(h.ctx, "no/such", 10, h.now); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("nobody in line: %v", err)
+	}
+	if err := h.Yield(h.ctx, "no/such", true); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("nobody yields: %v", err)
+	}
+}
+
+func lineCancelled(h *harness) {
+	first, second := h.inLine(0), h.inLine(0)
+	_, err := h.RequestCancel(h.ctx, first.ThreadID, h.now)
+	h.noError(err)
+	h.wantLine(0, 1)
+	id := h.register("d", "")
+	_, err = h.RequestCancel(h.ctx, id, h.now)
+	h.noError(err)
+	late, err := h.Enqueue(h.ctx, id, 10, h.now)
+	h.noError(err)
+	if !late.AdmittedAt.IsZero() {
+		h.Errorf("admitted after a cancel: %+v", late)
+	}
+	if id := h.admit(10); id != second.ThreadID {
+		h.Errorf("admitted %s, want %s", id, second.ThreadID)
+	}
+	if id := h.admit(10); id != "" {
+		h.Errorf("admitted %s after a cancel", id)
+	}
+	h.apply(h.finished(first.ThreadID, thread.Cancelled))
+	h.wantLine(1, 0)
+}
+
+func lineClaim(h *harness) {
+	first, second, third := h.inLine(0).ThreadID, h.inLine(0).ThreadID, h.inLine(0).ThreadID
+	var offered []thread.ID
+	rec, admitted, err := h.Admit(h.ctx, 1, h.now, func(rec thread.Record) error {
+		offered = append(offered, rec.ThreadID)
+		if !rec.InLine() {
+			h.Errorf("offered %+v", rec)
+		}
+		if len(offered) < 2 {
+			return store.ErrTaken
+		}
+		return nil
+	})
+	h.noError(err)
+	if !admitted || rec.ThreadID != second || !slices.Equal(offered, []thread.ID{first, second}) {
+		h.Errorf("offered %v, admitted %s", offered, rec.ThreadID)
+	}
+	errLock := errors.New("no lock")
+	if _, admitted, err := h.Admit(h.ctx, 2, h.now, func(thread.Record) error { return errLock }); admitted || !errors.Is(err, errLock) {
+		h.Errorf("claim failed: admitted %v, %v", admitted, err)
+	}
+	if _, admitted, err := h.Admit(h.ctx, 3, h.now, func(thread.Record) error { return store.ErrTaken }); admitted || err != nil {
+		h.Errorf("everyone taken: admitted %v, %v", admitted, err)
+	}
+	h.wantLine(1, 2)
+	if got := []thread.ID{h.admit(3), h.admit(3)}; !slices.Equal(got, []thread.ID{first, third}) {
+		h.Errorf("then admitted %v", got)
+	}
+}
+
+func lineFreed(h *harness) {
+	for name, free := range map[string]func(id thread.ID){
+		"yielded": func(id thread.ID) {
+			h.apply(store.Claimed(id, 1, "h", h.now))
+			h.noError(h.Yield(h.ctx, id, true))
+			h.noError(h.Yield(h.ctx, id, true))
+		},
+		"ended": func(id thread.ID) {
+			h.apply(store.Claimed(id, 1, "h", h.now))
+			h.apply(h.finished(id, thread.Completed))
+		},
+		"died before it ran": func(id thread.ID) { h.apply(h.finished(id, thread.Error)) },
+	} {
+		holder := h.inLine(1)
+		next := h.inLine(1)
+		h.wantLine(1, 1)
+		free(holder.ThreadID)
+		h.wantLine(0, 1)
+		if id := h.admit(1); id != next.ThreadID {
+			h.Errorf("%s: admitted %q, want %s", name, id, next.ThreadID)
+		}
+		h.apply(h.finished(next.ThreadID, thread.Error))
+	}
+}
+
+func lineUnyield(h *harness) {
+	holder := h.inLine(1).ThreadID
+	h.apply(store.Claimed(holder, 1, "h", h.now))
+	child, last := h.inLine(1).ThreadID, h.inLine(1).ThreadID
+	h.noError(h.Yield(h.ctx, holder, true))
+	if rec := h.get(holder); !rec.Yielded {
+		h.Errorf("row %+v", rec)
+	}
+	h.admit(1)
+	h.noError(h.Yield(h.ctx, holder, false))
+	h.wantLine(2, 1)
+	if id := h.admit(2); id != "" {
+		h.Errorf("admitted %s", id)
+	}
+	h.apply(h.finished(child, thread.Error))
+	h.apply(h.finished(holder, thread.Completed))
+	if id := h.admit(1); id != last {
+		h.Errorf("admitted %q, want %s", id, last)
+	}
+}
+
+// lineAtTheSameTime has many servers put threads in line, admit and end them.
+func lineAtTheSameTime(h *harness) {
+	const servers, each, slots = 4, 8, 3
+	var mu sync.Mutex
+	var order []thread.ID // of claims, which run one at a time
+	claim := func(rec thread.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, rec.ThreadID)
+		return nil
+	}
+	queue := make([]thread.ID, servers*each)
+	for i := range queue {
+		queue[i] = h.inLine(0).ThreadID
+	}
+	ended := make(chan struct{}, len(queue))
+	for _, err := range atOnce(servers, func(int) error {
+		for len(ended) < cap(ended) {
+			rec, admitted, err := h.Admit(h.ctx, slots, h.now, claim)
+			if err != nil {
+				return err
+			}
+			line, err := h.Line(h.ctx)
+			if err != nil {
+				return err
+			}
+			if line.Occupied > slots {
+				return errors.New("more threads than slots")
+			}
+			if !admitted {
+				continue
+			}
+			if _, err := h.Apply(h.ctx, h.finished(rec.ThreadID, thread.Error)); err != nil {
+				return err
+			}
+			ended <- struct{}{}
+		}
+		return nil
+	}) {
+		h.noError(err)
+	}
+	if !slices.Equal(order, queue) {
+		h.Errorf("admitted %v\nwant %v", order, queue)
+	}
+	h.wantLine(0, 0)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
@@ -31,12 +32,7 @@ func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopRefusal {
 		return nil, fmt.Errorf("%w: %s", errRefused, strings.TrimSpace(textOf(a)))
 	}
-	var calls []llm.Block
-	for _, b := range a.Blocks {
-		if b.Type == llm.ToolUseBlock {
-			calls = append(calls, b)
-		}
-	}
+	calls := toolCalls(a)
 	if len(calls) == 0 {
 		return r.finishOrNudge(a)
 	}
@@ -50,6 +46,17 @@ func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	}
 	r.talk.add(llm.Message{Role: llm.User, Blocks: results})
 	return nil, nil
+}
+
+// toolCalls are the calls that an answer asks for.
+func toolCalls(a llm.Response) []llm.Block {
+	var calls []llm.Block
+	for _, b := range a.Blocks {
+		if b.Type == llm.ToolUseBlock {
+			calls = append(calls, b)
+		}
+	}
+	return calls
 }
 
 // finishOrNudge decides about an answer without tool calls. One that was cut
@@ -146,15 +153,19 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 // model. A failing or denied call is an error result, never the end of the
 // thread.
 func (r *run) onRecord(c llm.Block, do func() (text string, failed bool)) llm.Block {
-	began := r.Now()
+	began := time.Now()
 	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Input: transcript.Input(c.Input),
 	})
+	r.Reached.At(StepCall)
 	text, failed := do()
+	took := time.Since(began)
 	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Text: text, IsError: failed,
-		DurationMS: r.Now().Sub(began).Milliseconds(),
+		DurationMS: took.Milliseconds(),
 	})
+	r.Log.Debug().Int("turn", r.cost.Turns).Str("tool", c.ToolName).Dur("ms", took).Bool("ok", !failed).Msg("tool called")
+	r.Reached.At(StepResult)
 	return llm.Block{Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: text, IsError: failed}
 }
 

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -16,45 +19,52 @@ import (
 const maxFailures = 3
 
 // check is made before each turn: limits, then whether the thread may go on at
-// all.
-func (r *run) check(ctx context.Context) error {
+// all. It returns the budget as it is now.
+func (r *run) check(ctx context.Context) (store.Budget, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return store.Budget{}, context.Cause(ctx)
+	}
+	if err := r.Transcript.InPlace(); err != nil {
+		return store.Budget{}, err
 	}
 	budget, err := r.Store.Budget(ctx, r.ID)
 	if err != nil {
-		return err
+		return store.Budget{}, err
 	}
 	used := r.cost
 	used.Spend = budget.Actual // what finished children spent counts too
-	if over := limit.Check(r.meta.Limits, used, r.Now().Sub(r.began)); over != nil {
-		return over
+	if over := limit.Check(r.meta.Limits, used, time.Since(r.began)); over != nil {
+		return store.Budget{}, over
 	}
 	rec, err := r.Store.Get(ctx, r.ID)
 	if err != nil {
-		return err
+		return store.Budget{}, err
 	}
 	switch {
 	case rec.Status.Terminal():
 		// Somebody took this process for dead, as when its folder was deleted: what
 		// it still spent would be on nobody's account.
-		return fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled)
+		return store.Budget{}, fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled)
 	case !rec.CancelRequestedAt.IsZero():
-		return thread.ErrCancelled
+		return store.Budget{}, thread.ErrCancelled
 	}
-	return nil
+	return budget, nil
 }
 
 // ask calls the model until it answers, a failure is final, or three calls in
 // a row have failed. Every call is bounded first, and what it cost is recorded
 // whether it succeeded or not. The usage of the answer is the one charged.
-func (r *run) ask(ctx context.Context) (llm.Response, error) {
+func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error) {
 	for {
-		allowance, err := r.allowance(ctx)
+		allowance, err := r.allowance(budget)
 		if err != nil {
 			return llm.Response{}, err
 		}
+		r.Reached.At(StepAsk)
+		began := time.Now()
 		c := r.call(ctx, allowance)
+		r.Log.Debug().Int("turn", r.cost.Turns+1).Dur("model_ms", time.Since(began)).
+			Int("tool_calls", len(toolCalls(c.answer))).Bool("ok", c.err == nil).Msg("model called")
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return llm.Response{}, err
 		}
@@ -63,6 +73,9 @@ func (r *run) ask(ctx context.Context) (llm.Response, error) {
 			return c.answer, nil
 		}
 		if err := r.retryAfter(ctx, c.err); err != nil {
+			return llm.Response{}, err
+		}
+		if budget, err = r.Store.Budget(ctx, r.ID); err != nil {
 			return llm.Response{}, err
 		}
 	}
@@ -82,6 +95,7 @@ type call struct {
 func (r *run) call(ctx context.Context, allowance int) call {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer r.whileAnswering(ctx, stop)()
 	c := call{allowance: allowance}
 	turn := r.cost.Turns + 1
 	c.answer, c.err = r.model.client.Stream(ctx, r.request(allowance), func(d llm.Delta) {
@@ -95,6 +109,42 @@ func (r *run) call(ctx context.Context, allowance int) call {
 		c.answer = readCalls(c.answer, turn)
 	}
 	return c
+}
+
+// lookEvery is how often it is looked, during a call of the model, whether the
+// transcript is still there. To be told would take an inotify instance for
+// every thread, of which a user has 128.
+const lookEvery = 2 * time.Second
+
+// whileAnswering breaks off a call whose answer nobody could find, as when the
+// thread's folder was deleted, which may be long before the model says a word.
+// And it gives memory back to the system that a process only waiting does not
+// need: most threads of a busy machine wait for a model. The caller calls done
+// when the call is over.
+func (r *run) whileAnswering(ctx context.Context, stop context.CancelCauseFunc) (done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(r.lookEvery)
+		defer ticker.Stop()
+		release := sync.OnceFunc(debug.FreeOSMemory)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if err := r.Transcript.InPlace(); err != nil {
+				stop(err)
+				return
+			}
+			release()
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
 }
 
 func (r *run) request(allowance int) llm.Request {
@@ -124,6 +174,7 @@ func (r *run) retryAfter(ctx context.Context, failure error) error {
 		return err
 	}
 	if !kind.retry && kind.category != categoryTooLong && r.fallBack(ctx) {
+		r.Log.Warn().Err(failure).Int("turn", turn).Str("model", r.model.choice.Ref()).Msg("another model is asked")
 		return r.Transcript.Append(thread.EventRetry, transcript.Retry{
 			Turn: turn, Attempt: r.failing + 1, Reason: "falling back to " + r.model.choice.Ref(),
 		})
@@ -132,6 +183,8 @@ func (r *run) retryAfter(ctx context.Context, failure error) error {
 		return fmt.Errorf("%w (attempt %d)", failure, r.failing)
 	}
 	wait := backoff(r.failing, api.RetryAfter, r.Settings.Retry)
+	r.Log.Warn().Err(failure).Int("turn", turn).Str("category", string(kind.category)).Dur("wait_ms", wait).
+		Msg("the model is asked again")
 	err = r.Transcript.Append(thread.EventRetry, transcript.Retry{
 		Turn: turn, Attempt: r.failing + 1, DelayMS: wait.Milliseconds(), Reason: string(kind.category),
 	})
@@ -164,8 +217,13 @@ func (r *run) take(a llm.Response) error {
 	}
 	r.talk.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
 	r.talk.reported(a.Usage)
-	return r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{
+	err := r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{
 		Turn: r.cost.Turns, Model: a.Model, Blocks: a.Blocks, StopReason: a.StopReason, Usage: a.Usage,
 		Spend: r.model.choice.Model.Price.Cost(a.Usage),
 	})
+	if err != nil {
+		return err
+	}
+	r.Reached.At(StepAnswer)
+	return nil
 }

@@ -32,7 +32,7 @@ func (r *run) runTool(ctx context.Context) ended {
 			return ended{err: err, doing: doing}
 		}
 	}
-	result, err := guarded(r.meta.Directive, func() (any, error) { return t.Call(ctx, r.env(), args) })
+	result, err := r.await(ctx, r.meta.Directive, func() (any, error) { return t.Call(ctx, r.env(), args) })
 	if err != nil {
 		return ended{err: action.ToolFault(r.meta.Directive, err), doing: doing}
 	}

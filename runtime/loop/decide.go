@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -80,6 +81,10 @@ func codeOf(err error) string {
 		return "context_full"
 	case errors.Is(err, errRefused):
 		return "model_refused"
+	case errors.Is(err, transcript.ErrLost):
+		return "transcript_lost"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "disk_full"
 	case errors.As(err, &api):
 		return "provider_" + string(classify(api).category)
 	case errors.As(err, &noProvider), errors.As(err, &noModel):

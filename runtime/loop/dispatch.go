@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -14,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -46,14 +48,14 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if entry.Kind == palette.KindPrimary {
 		for _, t := range r.Actions.Tools(caller) {
 			if t.Definition().ID == entry.ID {
-				return guarded(entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
+				return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 			}
 		}
 		return nil, fmt.Errorf("bug; the palette offers %s, which is no primary action", entry.ID)
 	}
 	if entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
 		// Not in the registry: they act on threads, and the primary action knows how.
-		return guarded(entry.ID, func() (any, error) {
+		return r.await(ctx, entry.ID, func() (any, error) {
 			return r.Actions.Execute(ctx, caller, action.ExecuteRequest{
 				ItemType: string(item.Tool), ItemID: entry.ID, Parameters: tool.Object(args),
 			})
@@ -66,7 +68,41 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("bug; the palette offers %s, which is not registered", entry.ID)
 	}
-	return guarded(entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
+	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
+}
+
+// patience is how long a tool may take to end when it is told to. It is more
+// than a command is given that ignores SIGTERM and leaves its output open.
+const patience = 2*process.DefaultGrace + time.Second
+
+// await waits for what stands behind a tool, and when ctx has ended no longer
+// than the run's patience. What then goes on is left behind: it ends with this
+// process, which does not live long after its thread, its commands are found by
+// their mark, and the transcript takes nothing from it below the end.
+func (r *run) await(ctx context.Context, id string, call func() (any, error)) (any, error) {
+	type answer struct {
+		result any
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		result, err := guarded(id, call)
+		answered <- answer{result, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.result, a.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(r.patience)
+	defer timer.Stop()
+	select {
+	case a := <-answered:
+		return a.result, a.err
+	case <-timer.C:
+		r.Log.Warn().Str("tool", id).Dur("waited_ms", r.patience).Msg("a tool did not end when it was stopped and is left behind")
+		return nil, tool.Faultf(tool.CodeCancelled, "%s was told to stop, did not within %s, and is left behind", id, r.patience)
+	}
 }
 
 // guarded runs what stands behind a tool and turns a panic into its error.
@@ -84,7 +120,7 @@ func guarded(id string, call func() (any, error)) (result any, err error) {
 
 // env is where the tools of this thread run.
 func (r *run) env() tool.Env {
-	return tool.Env{Project: r.Project, ThreadID: r.ID, TempDir: r.folder().Artifacts()}
+	return tool.Env{Project: r.Project, ThreadID: r.ID, TraceID: r.meta.TraceID, TempDir: r.folder().Artifacts()}
 }
 
 // caller is this thread as the primary actions see it. Parent and capabilities
@@ -103,6 +139,7 @@ func (r *run) caller(c llm.Block) action.Caller {
 			r.record(thread.EventChildThreadStarted, transcript.ChildStarted{
 				ThreadID: child, Directive: directive, CallID: c.ToolCallID,
 			})
+			r.Reached.At(StepChild)
 		},
 	}
 }

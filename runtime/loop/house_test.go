@@ -60,8 +60,18 @@ models:
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
+	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openHouse(t, t.TempDir(), key)
+}
+
+// openHouse is the house of a project that may be there already.
+func openHouse(t testing.TB, project string, key *sign.Key) *house {
+	t.Helper()
 	h := &house{
-		t: t, project: t.TempDir(), threads: &fakeThreads{}, provider: plainProvider,
+		t: t, project: project, key: key, threads: &fakeThreads{}, provider: plainProvider,
 		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6}},
 	}
 	h.tools = newTestTools()
@@ -70,9 +80,6 @@ func newHouse(t testing.TB) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
-	if h.key, err = sign.Generate(t.TempDir(), false, rand.Reader); err != nil {
-		t.Fatal(err)
-	}
 	h.finisher = &finish.Finisher{Store: h.store, StateDir: folder.StateDir(h.project), Key: h.key, Now: time.Now}
 	return h
 }
@@ -99,7 +106,12 @@ func (h *house) serveAt(url string) {
 
 func (h *house) write(name, content string) {
 	h.t.Helper()
-	path := filepath.Join(h.project, filepath.FromSlash(name))
+	h.writeAt(h.project, name, content)
+}
+
+func (h *house) writeAt(dir, name, content string) {
+	h.t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		h.t.Fatal(err)
 	}
@@ -119,6 +131,7 @@ type job struct {
 	inputs       map[string]any
 	tool         string // of a tool run
 	unbudgeted   bool
+	meta         func(*thread.Meta)
 }
 
 const directive = "# Task\n\n```xml\n<directive name=\"task\" version=\"1.0.0\">\n<metadata>\n<description>A task</description>\n" +
@@ -157,6 +170,9 @@ func (h *house) register(j job) thread.ID {
 	}
 	if j.limits != nil {
 		j.limits(&m.Limits)
+	}
+	if j.meta != nil {
+		j.meta(&m)
 	}
 	if !j.unbudgeted {
 		if err := h.store.OpenRoot(h.t.Context(), rec.ThreadID, m.Limits.Spend, time.Now()); err != nil {
@@ -328,6 +344,8 @@ type testTools struct {
 	began   chan string   // a tool that waits says that it has begun
 	release chan struct{} // closed to let it go on
 	big     string
+	act     func() error // what test/act does before its big answer
+	more    []tool.Tool
 
 	mu      sync.Mutex
 	running int
@@ -344,7 +362,7 @@ type word struct {
 
 func (tt *testTools) all() []tool.Tool {
 	def := func(name string) tool.Definition { return tool.Definition{ID: "test/" + name, Description: name} }
-	return []tool.Tool{
+	return append([]tool.Tool{
 		tool.New(def("echo"), func(_ context.Context, _ tool.Env, in word) (any, error) { return in, nil }),
 		tool.New(def("fail"), func(context.Context, tool.Env, struct{}) (any, error) { return nil, errors.New("disk full") }),
 		tool.New(def("panic"), func(context.Context, tool.Env, struct{}) (any, error) { panic("lost") }),
@@ -353,8 +371,12 @@ func (tt *testTools) all() []tool.Tool {
 			return map[string]int64{"n": 1<<60 + 1}, nil
 		}),
 		tool.New(def("wait"), tt.wait),
+		tool.New(def("stubborn"), func(ctx context.Context, env tool.Env, in word) (any, error) {
+			return tt.wait(context.WithoutCancel(ctx), env, in)
+		}),
+		tool.New(def("act"), func(context.Context, tool.Env, struct{}) (any, error) { return tt.big, tt.act() }),
 		rawPanic{},
-	}
+	}, tt.more...)
 }
 
 // wait ends with its context, or when it is released.

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,18 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.buildOffer(); err != nil {
 		return err
 	}
+	// This waits for the disk, what comes next for the processor.
+	text, saved := r.capabilitiesText(), make(chan error, 1)
+	go func() { saved <- r.saveOffer(text) }()
+	err := r.beginWithModel(ctx)
+	if err := errors.Join(err, <-saved); err != nil {
+		return err
+	}
+	r.Reached.At(StepPrepared)
+	return nil
+}
+
+func (r *run) beginWithModel(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
@@ -70,7 +83,7 @@ func (r *run) loadTask() error {
 	return nil
 }
 
-// buildOffer decides which tools the model sees and leaves a record of it.
+// buildOffer decides which tools the model sees.
 func (r *run) buildOffer() error {
 	threads, err := action.ThreadItems()
 	if err != nil {
@@ -89,11 +102,16 @@ func (r *run) buildOffer() error {
 			Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema,
 		})
 	}
-	text := r.capabilitiesText()
-	if key := r.Finisher.Key; key != nil {
-		text = sign.Attach(text, ".md", key, r.Now())
+	return nil
+}
+
+// saveOffer leaves a record of what the thread may do and its model is offered.
+func (r *run) saveOffer(text []byte) error {
+	if err := r.folder().WriteCapabilities(text); err != nil {
+		return err
 	}
-	return r.folder().WriteCapabilities(text)
+	r.Reached.At(StepOffer)
+	return nil
 }
 
 func definitions(tools []tool.Tool) []tool.Definition {
@@ -105,7 +123,7 @@ func definitions(tools []tool.Tool) []tool.Definition {
 }
 
 // capabilitiesText is capabilities.md: what the thread may do and what its
-// model is offered.
+// model is offered, signed when there is a key.
 func (r *run) capabilitiesText() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Capabilities of %s\n\n", r.ID)
@@ -119,6 +137,9 @@ func (r *run) capabilitiesText() []byte {
 	}
 	for _, id := range r.offer.palette.Omitted {
 		fmt.Fprintf(&b, "- not offered for lack of room, reachable through rye_execute: `%s`\n", id)
+	}
+	if key := r.Finisher.Key; key != nil {
+		return sign.Attach([]byte(b.String()), ".md", key, r.Now())
 	}
 	return []byte(b.String())
 }

@@ -42,9 +42,11 @@ type Deps struct {
 	StopChildren func(ctx context.Context, id thread.ID) error
 	Settings     Settings
 	Env          map[string]string // values of the {env:…} placeholders
-	Now          func() time.Time
-	Log          zerolog.Logger
-	Reached      thread.Reached // told after each step of a turn
+	// Now is the wall clock, for what is stamped. It may be set while the thread
+	// runs; durations are measured without it.
+	Now     func() time.Time
+	Log     zerolog.Logger
+	Reached thread.Reached // told of [Steps], by several goroutines at the same time
 }
 
 // Settings come from the project's configuration.
@@ -69,22 +71,29 @@ type run struct {
 	nudges  int
 	partial string // text of the answers that the output limit cut off
 	failing int    // consecutive failed model calls
+
+	patience  time.Duration // with a tool that was told to stop
+	lookEvery time.Duration // for the transcript, during a call of the model
 }
 
 // Run runs the thread of d and applies its outcome. The error is about
 // applying it; how the thread itself ended is in the returned row.
 func Run(ctx context.Context, d Deps) (thread.Record, error) { return newRun(d).toEnd(ctx) }
 
-func newRun(d Deps) *run { return &run{Deps: d, began: d.Now()} }
+func newRun(d Deps) *run {
+	return &run{Deps: d, began: time.Now(), patience: patience, lookEvery: lookEvery}
+}
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	outcome := r.toOutcome(ctx)
+	r.Reached.At(StepDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
 	if outcome.State != thread.Completed {
 		if err := r.StopChildren(ctx, r.ID); err != nil {
 			r.Log.Error().Err(err).Msg("stop the children")
 		}
+		r.Reached.At(StepChildren)
 	}
 	rec, err := r.Finisher.Finish(ctx, r.ID, r.Transcript, outcome, r.cost)
 	if err != nil {
@@ -141,8 +150,15 @@ func (r *run) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.Reached.At(StepClaimed)
 	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
-	return r.folder().WriteMeta(r.meta, r.Finisher.Key)
+	if err := r.folder().WriteMeta(r.meta, r.Finisher.Key); err != nil {
+		return err
+	}
+	r.Reached.At(StepMeta)
+	r.Log.Info().Str("item", r.meta.Directive).Str("model", r.meta.Model).Interface("limits", r.meta.Limits).
+		Msg("thread started")
+	return nil
 }
 
 // boundDuration interrupts whatever runs when the time of the thread is up.
@@ -155,28 +171,62 @@ func (r *run) boundDuration(ctx context.Context) (context.Context, context.Cance
 
 // turns is the loop.
 func (r *run) turns(ctx context.Context) ended {
+	budget, err := r.check(ctx)
 	for {
-		if err := r.check(ctx); err != nil {
-			return ended{err: err, doing: r.doing()}
-		}
-		answer, err := r.ask(ctx)
-		if err != nil {
-			return ended{err: err, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
-		}
-		if err := r.take(answer); err != nil {
-			return ended{err: err, doing: r.doing()}
-		}
-		done, err := r.act(ctx, answer)
 		if err != nil {
 			return ended{err: err, doing: r.doing()}
 		}
-		if err := r.Transcript.Checkpoint(r.cost.Turns); err != nil {
-			return ended{err: fmt.Errorf("checkpoint: %w", err), doing: r.doing()}
-		}
-		if done != nil {
+		done := r.turn(ctx, budget)
+		switch {
+		case done == nil:
+			budget, err = r.betweenTurns(ctx)
+		case done.err != nil:
+			return *done
+		default:
+			if err := r.checkpoint(); err != nil {
+				return ended{err: err, doing: r.doing()}
+			}
 			return *done
 		}
 	}
+}
+
+// turn asks the model once and does what it answers. It returns how the thread
+// ended, or nil when there is another turn.
+func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
+	answer, err := r.ask(ctx, budget)
+	if err != nil {
+		return &ended{err: err, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
+	}
+	if err := r.take(answer); err != nil {
+		return &ended{err: err, doing: r.doing()}
+	}
+	done, err := r.act(ctx, answer)
+	if err != nil {
+		return &ended{err: err, doing: r.doing()}
+	}
+	return done
+}
+
+// betweenTurns puts the turn on disk and, while the disk is awaited, checks
+// whether there may be another.
+func (r *run) betweenTurns(ctx context.Context) (store.Budget, error) {
+	saved := make(chan error, 1)
+	go func() { saved <- r.checkpoint() }()
+	budget, err := r.check(ctx)
+	if failed := <-saved; failed != nil {
+		return store.Budget{}, failed
+	}
+	return budget, err
+}
+
+func (r *run) checkpoint() error {
+	if err := r.Transcript.Checkpoint(r.cost.Turns); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	r.Reached.At(StepCheckpoint)
+	r.Log.Debug().Int("turn", r.cost.Turns).Str("spend", r.cost.Spend.String()).Msg("turn ended")
+	return nil
 }
 
 // doing says where in its work the thread is, for the error its parent sees.

@@ -12,11 +12,7 @@ import (
 
 // allowance is the most output the next call may produce, so that the largest
 // possible cost of the call fits what is left.
-func (r *run) allowance(ctx context.Context) (int, error) {
-	budget, err := r.Store.Budget(ctx, r.ID)
-	if err != nil {
-		return 0, err
-	}
+func (r *run) allowance(budget store.Budget) (int, error) {
 	return limit.Allowance(limit.AllowanceInput{
 		Limits:        r.meta.Limits,
 		Used:          r.cost,
@@ -64,9 +60,11 @@ func (r *run) charge(ctx context.Context, c call) (llm.Usage, error) {
 	if err := r.Store.Report(ctx, r.ID, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return u, fmt.Errorf("report spend: %w", err)
 	}
+	r.Reached.At(StepLedger)
 	if err := r.Store.RecordCost(ctx, r.ID, r.cost, inContext); err != nil {
 		return u, fmt.Errorf("record cost: %w", err)
 	}
+	r.Reached.At(StepRegistry)
 	return u, nil
 }
 

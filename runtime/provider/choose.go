@@ -161,6 +161,14 @@ func (r *Registry) usable(p config.Provider) bool {
 	return p.APIKeyEnv == "" || r.getenv(p.APIKeyEnv) != ""
 }
 
+// LacksKey reports that the provider of a reference, "provider/model", needs a
+// key that this process does not have. It looks at settings and environment
+// only and so never waits.
+func (r *Registry) LacksKey(ref string) bool {
+	p, _, err := r.split(ref)
+	return err == nil && p != nil && !r.usable(*p)
+}
+
 // defaultProvider is the provider of whoever names none.
 func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error) {
 	agent, _, err := r.config.Agent()

@@ -250,3 +250,16 @@ func TestKeyVariables(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestLacksKey(t *testing.T) {
+	t.Parallel()
+	r := registry(usual(), false, "OPENAI_API_KEY")
+	for ref, want := range map[string]bool{
+		"anthropic/claude-sonnet-5": true, "openai/gpt-5": false, "ollama/qwen3:4b": false,
+		"nobody/x": false, "gpt-5": false, "": false, // the thread finds out
+	} {
+		if got := r.LacksKey(ref); got != want {
+			t.Errorf("LacksKey(%q) = %t", ref, got)
+		}
+	}
+}

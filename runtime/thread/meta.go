@@ -7,21 +7,24 @@ import "time"
 // without the registry. The file is canonical JSON with an Ed25519 signature
 // in "_signature" when the user has a signing key.
 type Meta struct {
-	Version       int            `json:"version"`
-	ThreadID      ID             `json:"thread_id"`
-	Kind          Kind           `json:"kind"`
-	Directive     string         `json:"directive"`
-	DirectivePath string         `json:"directive_path"` // where it was found
-	DirectiveHash string         `json:"directive_hash"` // SHA-256 of the file, hex
-	Space         string         `json:"space"`
-	ParentID      ID             `json:"parent_id,omitempty"`
-	Status        State          `json:"status"`
-	CreatedAt     time.Time      `json:"created_at"`
-	UpdatedAt     time.Time      `json:"updated_at"`
-	Model         string         `json:"model"` // "provider/model"
-	Inputs        map[string]any `json:"inputs"`
-	Limits        Limits         `json:"limits"`
-	Capabilities  []string       `json:"capabilities"`
+	Version       int    `json:"version"`
+	ThreadID      ID     `json:"thread_id"`
+	Kind          Kind   `json:"kind"`
+	Directive     string `json:"directive"`
+	DirectivePath string `json:"directive_path"` // where it was found
+	DirectiveHash string `json:"directive_hash"` // SHA-256 of the file, hex
+	Space         string `json:"space"`
+	ParentID      ID     `json:"parent_id,omitempty"`
+	// TraceID is the one of the request that started the thread; its log, its
+	// tools and its children carry it on.
+	TraceID      string         `json:"trace_id,omitempty"`
+	Status       State          `json:"status"`
+	CreatedAt    time.Time      `json:"created_at"`
+	UpdatedAt    time.Time      `json:"updated_at"`
+	Model        string         `json:"model"` // "provider/model"
+	Inputs       map[string]any `json:"inputs"`
+	Limits       Limits         `json:"limits"`
+	Capabilities []string       `json:"capabilities"`
 	// Ceiling holds the capability sets of every ancestor, nearest first: a call
 	// passes when Capabilities and each of them allow it.
 	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`

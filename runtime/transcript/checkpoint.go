@@ -2,7 +2,9 @@ package transcript
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -46,6 +48,9 @@ func (w *Writer) sum() string { return hex.EncodeToString(w.hash.Sum(nil)) }
 func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHead, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.mend(); err != nil {
+		return thread.TranscriptHead{}, err
+	}
 	if err := w.flush(); err != nil {
 		return thread.TranscriptHead{}, err
 	}
@@ -63,7 +68,21 @@ func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHe
 	if err := w.checkpoint(cost.Turns); err != nil {
 		return thread.TranscriptHead{}, err
 	}
+	w.finished = true
 	return thread.TranscriptHead{Checkpoints: w.checkpoints, Bytes: w.offset, Hash: w.sum()}, nil
+}
+
+// mend cuts off what a failed write left of its line and forgets the failure,
+// which is why the thread ends.
+func (w *Writer) mend() error {
+	if w.err == nil || errors.Is(w.err, os.ErrClosed) {
+		return w.err
+	}
+	if err := w.f.Truncate(w.offset); err != nil {
+		return errors.Join(w.err, err)
+	}
+	w.err = nil
+	return nil
 }
 
 // Decided is how the thread has ended according to its terminal event; nil

@@ -6,7 +6,8 @@
 //
 // A line counts from the moment its newline is written. What a crash leaves
 // after the last newline is torn: readers report it, and the next writer cuts
-// it off. The payload of every event type is a struct in payload.go.
+// it off. The order of events is that of seq; timestamps are those of the wall
+// clock and go back when it is set back. The payload of every event type is a struct in payload.go.
 //
 // # Checkpoints
 //

@@ -237,6 +237,8 @@ func TestRender(t *testing.T) {
 		Error: &thread.Problem{Code: "limit", Message: "Limit exceeded"},
 	}, thread.Cost{Turns: 1, InputTokens: 10, Spend: 1200})
 	must(t, err)
+	must(t, w.Close())
+	w = open(t, path, nil)
 	must(t, w.Append(thread.EventThreadResumed, ThreadResumed{NewThreadID: "r-1"}))
 	must(t, w.Delta(3, llm.Delta{Type: llm.TextBlock, Text: "Still writing"}))
 	must(t, w.Close())

@@ -40,7 +40,8 @@ type Options struct {
 // Writer appends to a transcript. Whoever opens one must hold the thread's life
 // lock. Its methods may be called from several goroutines; the order of calls
 // is the order of lines. Once a write has failed every later call returns that
-// error, because what follows an unfinished line could not be read.
+// error, because what follows an unfinished line could not be read; only Finish
+// cuts that line off and tries again, for the space may have come back.
 type Writer struct {
 	id     thread.ID
 	signer Signer
@@ -56,6 +57,7 @@ type Writer struct {
 	turn        int    // of the last checkpoint
 	checked     bool   // the last line is a checkpoint
 	end         *Ended // the terminal event; nil until it is there
+	finished    bool   // by this writer, which takes nothing more
 
 	pending struct { // streamed text that is not written yet
 		turn int
@@ -63,6 +65,27 @@ type Writer struct {
 		text strings.Builder
 		due  *time.Timer // nil while nothing is pending
 	}
+}
+
+// ErrEnded is returned for what comes after the end that the same writer has
+// recorded, such as the word of a tool that was left behind.
+var ErrEnded = errors.New("the thread has ended")
+
+// ErrLost says that what is written to the transcript will be found by nobody.
+var ErrLost = errors.New("the transcript was moved, replaced or deleted")
+
+// InPlace returns an error wrapping [ErrLost] when the open file is no longer
+// the one at its path.
+func (w *Writer) InPlace() error {
+	opened, err := w.f.Stat()
+	if err != nil {
+		return fmt.Errorf("transcript: %w", err)
+	}
+	named, err := os.Lstat(w.f.Name())
+	if err != nil || !os.SameFile(opened, named) {
+		return fmt.Errorf("%w: %s", ErrLost, w.f.Name())
+	}
+	return nil
 }
 
 // Open creates the transcript of a thread, or continues the one that is there.
@@ -151,6 +174,9 @@ func (w *Writer) Append(t thread.EventType, payload any) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.finished {
+		return fmt.Errorf("event %s: %w", t, ErrEnded)
+	}
 	if err := w.flush(); err != nil {
 		return err
 	}
@@ -163,6 +189,9 @@ func (w *Writer) Append(t thread.EventType, payload any) error {
 func (w *Writer) Delta(turn int, d llm.Delta) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.finished {
+		return fmt.Errorf("streamed text: %w", ErrEnded)
+	}
 	p := &w.pending
 	// The name of a tool stands for itself and is never joined to another.
 	if p.due != nil && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock) {

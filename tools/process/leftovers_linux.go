@@ -8,35 +8,36 @@ import (
 	"strings"
 )
 
-// KillLeftovers kills what a session leader that is gone, such as a thread's
-// process that was killed, left running in its session: the commands it ran and
-// what those started. Only processes that were started with the given variable
-// ("NAME=value") in their environment are meant. That tells them from strangers
-// when the leader has been gone for long, for its number may have led another
-// session since. Of a leader that is still there nothing is killed.
-func KillLeftovers(ctx context.Context, leader int, variable string) error {
-	if leader <= 1 { // never started, or the first process of the system
-		return nil
-	}
+// KillLeftovers kills every process that was started with all entries of mark
+// ("NAME=value") in its environment, whatever session and group it has made
+// itself since: the commands that a thread ran and what those left running. The
+// caller is spared, and what cleared its environment is not found.
+func KillLeftovers(ctx context.Context, mark []string) error {
 	for range sweepPasses {
-		members, err := sessionMembers(leader)
+		left, err := pids()
 		if err != nil {
-			return fmt.Errorf("list what is left of session %d: %w", leader, err)
+			return fmt.Errorf("list what was started with %q: %w", mark, err)
 		}
-		members = slices.DeleteFunc(members, func(pid int) bool { return !startedWith(pid, variable) })
-		if len(members) == 0 {
+		left = slices.DeleteFunc(left, func(pid int) bool {
+			return pid == os.Getpid() || !startedWith(pid, mark) || Gone(pid)
+		})
+		if len(left) == 0 {
 			return nil
 		}
-		if err := killAll(ctx, members); err != nil {
-			return fmt.Errorf("kill what is left of session %d: %w", leader, err)
+		if err := killAll(ctx, left); err != nil {
+			return fmt.Errorf("kill what was started with %q: %w", mark, err)
 		}
 	}
-	return fmt.Errorf("session %d keeps starting processes", leader)
+	return fmt.Errorf("what was started with %q keeps starting processes", mark)
 }
 
-// startedWith tells whether a process was started with the variable in its
+// startedWith tells whether a process was started with the entries of mark in its
 // environment (proc_pid_environ(5)). When that cannot be known the answer is no.
-func startedWith(pid int, variable string) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && slices.Contains(strings.Split(string(environ), "\x00"), variable)
+func startedWith(pid int, mark []string) bool {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	environ := strings.Split(string(content), "\x00")
+	return !slices.ContainsFunc(mark, func(entry string) bool { return !slices.Contains(environ, entry) })
 }

@@ -31,5 +31,6 @@ type Definition struct {
 type Env struct {
 	Project  string    // absolute path of the project
 	ThreadID thread.ID // empty outside threads
+	TraceID  string    // of the request that all this goes back to; may be empty
 	TempDir  string    // for files the tool leaves to the reader; empty: os.TempDir
 }

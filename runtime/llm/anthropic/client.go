@@ -5,6 +5,7 @@ package anthropic
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -24,6 +25,7 @@ const defaultBaseURL = "https://api.anthropic.com"
 type client struct {
 	cfg      Config
 	messages sdk.MessageService
+	history  wire.History
 }
 
 // New returns a client. Nothing is read from the environment and nothing is
@@ -49,11 +51,17 @@ func New(cfg Config) llm.Client {
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
+	settled := settledMessages(req.Messages)
+	history, err := c.history.Encode(req.Messages[:settled], encodeMessage)
+	if err != nil {
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
+	}
+	req.Messages = req.Messages[settled:]
 	params, err := encode(req)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	stream := c.messages.NewStreaming(callCtx, params, option.WithHTTPClient(call))
+	stream := c.messages.NewStreaming(callCtx, params, option.WithHTTPClient(&exchange{call: call, history: history}))
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -83,4 +91,19 @@ func inStream(call *wire.Call, err error) error {
 		return call.StreamError([]byte(event.RawJSON()))
 	}
 	return err
+}
+
+// exchange is what the library sends with. It adds the part of the conversation
+// that the library did not encode.
+type exchange struct {
+	call    *wire.Call
+	history []byte
+}
+
+// Do implements the library's HTTP client.
+func (e *exchange) Do(req *http.Request) (*http.Response, error) {
+	if err := wire.Prepend(req, e.history); err != nil {
+		return nil, wire.Unsendable(err)
+	}
+	return e.call.Do(req)
 }

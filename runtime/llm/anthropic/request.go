@@ -15,7 +15,7 @@ import (
 // user messages. The last one makes this call's prefix cheap for the next
 // call, the one before finds what the call before has written.
 func encode(req llm.Request) (sdk.MessageNewParams, error) {
-	params := sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens)}
+	params := sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{}}
 	if strings.TrimSpace(req.System) != "" {
 		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
 	}
@@ -32,13 +32,42 @@ func encode(req llm.Request) (sdk.MessageNewParams, error) {
 	for _, message := range req.Messages {
 		// The API refuses a message without content.
 		if blocks := encodeBlocks(message.Blocks); len(blocks) > 0 {
-			params.Messages = append(params.Messages, sdk.MessageParam{
-				Role: sdk.MessageParamRole(message.Role), Content: blocks,
-			})
+			params.Messages = append(params.Messages, messageParam(message.Role, blocks))
 		}
 	}
-	markLastUserMessages(params.Messages, 2)
+	markLastUserMessages(params.Messages, markedMessages)
 	return params, nil
+}
+
+// markedMessages is how many user messages are marked for caching.
+const markedMessages = 2
+
+func messageParam(role llm.Role, blocks []sdk.ContentBlockParamUnion) sdk.MessageParam {
+	return sdk.MessageParam{Role: sdk.MessageParamRole(role), Content: blocks}
+}
+
+// settledMessages is how many messages, from the first, stay as they are however
+// the conversation goes on: those before the ones that are marked.
+func settledMessages(messages []llm.Message) int {
+	marked := 0
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == llm.User && len(encodeBlocks(messages[i].Blocks)) > 0 {
+			marked++
+		}
+		if marked == markedMessages {
+			return i
+		}
+	}
+	return 0
+}
+
+// encodeMessage is a settled message as it is sent.
+func encodeMessage(message llm.Message) ([]byte, error) {
+	blocks := encodeBlocks(message.Blocks)
+	if len(blocks) == 0 {
+		return nil, nil
+	}
+	return messageParam(message.Role, blocks).MarshalJSON()
 }
 
 func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {

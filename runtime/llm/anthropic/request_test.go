@@ -2,6 +2,10 @@ package anthropic
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,4 +119,38 @@ func TestEncodeProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGrowingConversation: what is kept of earlier calls and what is encoded for
+// this one make the same request as encoding it all, also when the conversation
+// goes another way.
+func TestGrowingConversation(t *testing.T) {
+	t.Parallel()
+	var sent []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sent, _ = io.ReadAll(r.Body)
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := New(Config{BaseURL: server.URL, HTTPClient: &http.Client{Transport: transport}})
+
+	call := llm.Block{Type: llm.ToolUseBlock, ToolCallID: "1", ToolName: "a", Input: json.RawMessage(`{"x":"<&>"}`)}
+	talk := []llm.Message{
+		llm.Text(llm.User, "first"),
+		{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.ReasoningBlock, Text: "hm", Signature: "sig"}, call}},
+		{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "1", Text: "<r>"}}},
+		{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.ReasoningBlock, Text: "cut off", Signature: "sig"}}},
+		llm.Text(llm.User, ""), llm.Text(llm.User, "go on"), llm.Text(llm.Assistant, "said"), llm.Text(llm.User, "last"),
+	}
+	other := append(slices.Clone(talk[:2]), llm.Text(llm.User, "another way"), llm.Text(llm.Assistant, "x"), llm.Text(llm.User, "y"))
+	for _, messages := range [][]llm.Message{
+		talk[:1], talk[:3], talk[:5], talk[:6], talk, talk, other, talk[:3], talk,
+	} {
+		req := llm.Request{Model: "m", System: "sys", MaxTokens: 5, Tools: []llm.Tool{{Name: "a"}}, Messages: messages}
+		_, _ = client.Stream(t.Context(), req, nil) // the server says nothing
+		if want := strings.TrimSuffix(encoded(t, req), "}") + `,"stream":true}`; string(sent) != want {
+			t.Errorf("%d messages:\ngot  %s\nwant %s", len(messages), sent, want)
+		}
+	}
 }

@@ -25,8 +25,9 @@ type Config = wire.Config
 const defaultBaseURL = "https://api.openai.com/v1"
 
 type client struct {
-	cfg  Config
-	base string
+	cfg     Config
+	base    string
+	history wire.History
 }
 
 // New returns a client. Nothing is sent yet.
@@ -46,7 +47,15 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	library := c.library(&exchange{call: call, signatures: signatures(req.Messages)})
+	system, err := encodeSystem(req.System)
+	if err != nil {
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
+	}
+	history, err := c.history.Encode(req.Messages, encodeMessage)
+	if err != nil {
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
+	}
+	library := c.library(&exchange{call: call, said: [][]byte{system, history}, signatures: signatures(req.Messages)})
 	stream, err := library.CreateChatCompletionStream(callCtx, params)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, unsendable(err))
@@ -115,11 +124,15 @@ func inStream(call *wire.Call, err error) error {
 // the event stream that the library takes for a part of an error.
 type exchange struct {
 	call       *wire.Call
+	said       [][]byte          // elements of the messages
 	signatures map[string]string // by tool call id
 }
 
 // Do implements the library's HTTPDoer.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
+	if err := wire.Prepend(req, e.said...); err != nil {
+		return nil, wire.Unsendable(err)
+	}
 	if err := addSignatures(req, e.signatures); err != nil {
 		return nil, wire.Unsendable(err)
 	}

@@ -157,6 +157,42 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
+// TestGrowingConversation: a client that has sent a part of a conversation
+// before sends the same as one that has not.
+func TestGrowingConversation(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	open := func() llm.Client {
+		return New(Config{BaseURL: server.URL, HTTPClient: &http.Client{Transport: transport}})
+	}
+	call := llm.Block{Type: llm.ToolUseBlock, ToolCallID: "1", ToolName: "a", Signature: "thought"}
+	talk := []llm.Message{
+		llm.Text(llm.User, "first"), {Role: llm.Assistant, Blocks: []llm.Block{call}},
+		{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "1", Text: "<r>"}, {Type: llm.TextBlock, Text: "and"}}},
+		{Role: llm.Assistant}, llm.Text(llm.User, "last"),
+	}
+	client := open()
+	for _, n := range []int{1, 3, 4, 5, 2, 5} {
+		req := llm.Request{Model: "m", System: "sys", MaxTokens: 5, Messages: talk[:n]}
+		_, _ = client.Stream(t.Context(), req, nil) // the server says nothing
+		got := <-bodies
+		_, _ = open().Stream(t.Context(), req, nil)
+		if want := <-bodies; got != want || strings.Index(got, `"sys"`) > strings.Index(got, `"first"`) {
+			t.Errorf("%d messages:\ngot  %s\nwant %s", n, got, want)
+		}
+		if signed := strings.Contains(got, `"thought_signature":"thought"`); signed != (n > 1) {
+			t.Errorf("%d messages, signed: %t: %s", n, signed, got)
+		}
+	}
+}
+
 // TestModelsWithoutTools: what the library refuses is a permanent failure.
 func TestModelsWithoutTools(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 
@@ -17,29 +18,19 @@ const errorMark = "Error: "
 // noOutput stands for an empty tool result, which the protocol does not allow.
 const noOutput = "(no output)"
 
-// encode translates a request to the provider at base. Caching needs no marks:
-// where this protocol is spoken, providers recognise a prefix by themselves.
+// encode translates a request to the provider at base, but for what is said in
+// it, which [encodeSystem] and [encodeMessage] do. Caching needs no marks: where
+// this protocol is spoken, providers recognise a prefix by themselves.
 func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 	out := sdk.ChatCompletionRequest{
 		Model:         req.Model,
+		Messages:      []sdk.ChatCompletionMessage{},
 		StreamOptions: &sdk.StreamOptions{IncludeUsage: true},
 	}
 	if wantsCompletionTokens(base, req.Model) {
 		out.MaxCompletionTokens = req.MaxTokens
 	} else {
 		out.MaxTokens = req.MaxTokens //nolint:staticcheck // deprecated by OpenAI only; the others know no other name
-	}
-	if strings.TrimSpace(req.System) != "" {
-		out.Messages = append(out.Messages, sdk.ChatCompletionMessage{
-			Role: sdk.ChatMessageRoleSystem, Content: req.System,
-		})
-	}
-	for _, message := range req.Messages {
-		if message.Role == llm.Assistant {
-			out.Messages = append(out.Messages, encodeAssistant(message.Blocks)...)
-		} else {
-			out.Messages = append(out.Messages, encodeUser(message.Blocks)...)
-		}
 	}
 	for _, tool := range req.Tools {
 		schema, err := wire.Schema(tool)
@@ -71,6 +62,33 @@ func wantsCompletionTokens(base, model string) bool {
 		}
 	}
 	return false
+}
+
+// encodeSystem is the message that carries the system prompt, or none.
+func encodeSystem(text string) ([]byte, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	return json.Marshal(sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleSystem, Content: text})
+}
+
+// encodeMessage is a message as it is sent: none, one or several of the
+// vendor's, with commas between.
+func encodeMessage(message llm.Message) ([]byte, error) {
+	var parts []sdk.ChatCompletionMessage
+	if message.Role == llm.Assistant {
+		parts = encodeAssistant(message.Blocks)
+	} else {
+		parts = encodeUser(message.Blocks)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(parts)
+	if err != nil {
+		return nil, err
+	}
+	return list[1 : len(list)-1], nil // without the brackets
 }
 
 // encodeUser puts tool results first, each as a message of its own: they must

@@ -1,13 +1,13 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
 // extraContent is where Google's endpoint puts the signature of the thoughts
@@ -46,9 +46,7 @@ func addSignatures(req *http.Request, signatures map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("add thought signatures: %w", err)
 	}
-	req.ContentLength = int64(len(signed))
-	req.Body = io.NopCloser(bytes.NewReader(signed))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(signed)), nil }
+	wire.SetBody(req, signed)
 	return nil
 }
 

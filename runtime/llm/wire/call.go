@@ -11,6 +11,7 @@ package wire
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,8 @@ func (c Config) Begin(ctx context.Context) (context.Context, *Call) {
 	call.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ctx, call.cancel = context.WithCancel(ctx)
 	if c.StallTimeout > 0 {
-		call.timer = time.AfterFunc(c.StallTimeout, func() {
+		// It must not run out before it is stopped.
+		call.timer = time.AfterFunc(math.MaxInt64, func() {
 			call.stalled.Store(true)
 			call.cancel()
 		})

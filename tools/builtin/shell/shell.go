@@ -4,7 +4,6 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -129,7 +128,11 @@ func environment(env tool.Env) []string {
 	if env.ThreadID == "" {
 		return process.ToolEnv(os.Environ())
 	}
-	return process.ToolEnv(os.Environ(), fmt.Sprintf("RYE_PARENT_THREAD_ID=%s", env.ThreadID))
+	extra := process.Mark(env.Project, string(env.ThreadID))
+	if env.TraceID != "" {
+		extra = append(extra, process.TraceVariable+"="+env.TraceID)
+	}
+	return process.ToolEnv(os.Environ(), extra...)
 }
 
 func findShell() (string, error) {

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -211,6 +214,42 @@ func TestBackgroundProcessesEndWithTheCommand(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the background process is still there")
+	}
+}
+
+// TestEscapes: a command that leaves something behind, with its output open, does
+// not hold up the call; what left the group is known by its thread's mark.
+func TestEscapes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux the environment of another process can be read")
+	}
+	for name, leave := range map[string]string{
+		"nohup":         "nohup sleep 1000 & echo $! > pid",
+		"double fork":   "(sleep 1000 & echo $! > pid)",
+		"session":       "setsid sh -c 'echo $$ > pid; exec sleep 1000' & while ! [ -s pid ]; do :; done",
+		"closes output": "exec 3>&1; setsid sh -c 'echo $$ > pid; exec sleep 1000' >&- 2>&- & while ! [ -s pid ]; do :; done; exec 3>&-",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := project(t)
+			env.ThreadID = "test/escape-1"
+			got := bash(t, env, leave+"; echo said")
+			if got.ExitCode != 0 || got.Stdout != "said\n" || got.TimedOut {
+				t.Errorf("%+v", got)
+			}
+			if err := process.KillLeftovers(t.Context(), process.Mark(env.Project, string(env.ThreadID))); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(filepath.Join(env.Project, "pid"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil || !process.Gone(pid) {
+				t.Errorf("process %d is still there, %v", pid, err)
+			}
+		})
 	}
 }
 

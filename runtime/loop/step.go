@@ -1,0 +1,36 @@
+package loop
+
+import "github.com/rye-mcp/rye-mcp/runtime/thread"
+
+// The points of a thread between its claim and its end. Those of a turn come
+// again with each one, those of a call with each call, and the calls of a turn
+// run at the same time.
+const (
+	StepClaimed  thread.Step = "loop.claimed"  // the row says running
+	StepMeta     thread.Step = "loop.meta"     // and so does thread.json
+	StepOffer    thread.Step = "loop.offer"    // capabilities.md is written
+	StepPrepared thread.Step = "loop.prepared" // the first message is on record, the model can be asked
+
+	StepAsk      thread.Step = "loop.ask"      // the call of the model is bounded, and about to be made
+	StepLedger   thread.Step = "loop.ledger"   // what it cost is in the ledger
+	StepRegistry thread.Step = "loop.registry" // and in the registry
+	StepAnswer   thread.Step = "loop.answer"   // the answer is on record
+
+	StepCall   thread.Step = "loop.call"   // the start of a tool call is on record
+	StepChild  thread.Step = "loop.child"  // a child that it started is on record
+	StepResult thread.Step = "loop.result" // its result is on record
+
+	StepCheckpoint thread.Step = "loop.checkpoint" // the turn is signed and on disk
+	StepDecided    thread.Step = "loop.decided"    // how the thread ends is decided, and known to nobody else
+	StepChildren   thread.Step = "loop.children"   // the children of one that did not complete are stopped
+)
+
+// Steps lists the points, in the order in which a thread comes to them first.
+func Steps() []thread.Step {
+	return []thread.Step{
+		StepClaimed, StepMeta, StepOffer, StepPrepared,
+		StepAsk, StepLedger, StepRegistry, StepAnswer,
+		StepCall, StepChild, StepResult,
+		StepCheckpoint, StepDecided, StepChildren,
+	}
+}

@@ -1,0 +1,180 @@
+package loop
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// everyStep is a thread that comes to every step: it calls tools, starts a child
+// and does not complete. Its first call costs 120, its second 240.
+const everyStep = `
+turns:
+  - match: {turn: 1}
+    tool_calls:
+      - {name: test_echo, input: {word: a}}
+      - {name: rye_execute, input: {item_type: directive, item_id: test/task, async: true}}
+    usage: {input_tokens: 100, output_tokens: 10}
+  - {text: I will not., stop_reason: refusal, usage: {input_tokens: 200, output_tokens: 20}}
+`
+
+var everyStepJob = job{capabilities: []string{"rye.execute.directive.test.task", "rye.execute.tool.test.*"}}
+
+// TestSteps: a thread comes to the steps that are listed, in their order.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.script(everyStep)
+	d := h.deps(h.register(everyStepJob))
+	var mu sync.Mutex
+	var came []thread.Step
+	d.Reached = func(s thread.Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(came, s) {
+			came = append(came, s)
+		}
+	}
+	if _, err := Run(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	// The calls of a turn run at the same time: one may have its result before
+	// another has started a child.
+	want := Steps()
+	for _, list := range [][]thread.Step{came, want} {
+		from := slices.Index(list, StepCall)
+		slices.Sort(list[from : from+3])
+	}
+	if !slices.Equal(came, want) {
+		t.Errorf("came to %q\nwant    %q", came, want)
+	}
+}
+
+// The test binary is also the process that dies: it finds in these variables
+// where.
+const (
+	dieAtVariable   = "LOOP_TEST_DIE_AT"
+	projectVariable = "LOOP_TEST_PROJECT"
+	userVariable    = "LOOP_TEST_USER"
+	threadVariable  = "LOOP_TEST_THREAD"
+)
+
+// TestDeath kills a thread's process at each step. What it leaves is settled as
+// recovery does it: in error, with what was spent on record, nothing reserved
+// and a transcript that verifies.
+func TestDeath(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(dieAtVariable) != "" {
+		die(t)
+		return
+	}
+	spent := map[thread.Step]thread.Micros{ // 0 before the first call
+		StepLedger: 120, StepRegistry: 120, StepAnswer: 120, StepCall: 120, StepChild: 120, StepResult: 120, StepCheckpoint: 120,
+		StepDecided: 360, StepChildren: 360,
+	}
+	for _, step := range Steps() {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			user := t.TempDir()
+			key, err := sign.Generate(user, false, rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := openHouse(t, t.TempDir(), key)
+			h.script(everyStep)
+			id := h.register(everyStepJob)
+			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
+			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(step), projectVariable+"="+h.project,
+				userVariable+"="+user, threadVariable+"="+string(id))
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("the process ended with %v\n%s", err, out)
+			}
+			rec := h.settleDead(id)
+			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != spent[step] {
+				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, spent[step])
+			}
+			h.checkAgreement(t.Context(), rec)
+		})
+	}
+}
+
+// die runs a thread of another process's house up to a step.
+func die(t *testing.T) {
+	key, err := sign.Load(os.Getenv(userVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := openHouse(t, os.Getenv(projectVariable), key).deps(thread.ID(os.Getenv(threadVariable)))
+	d.Reached = func(s thread.Step) {
+		if string(s) == os.Getenv(dieAtVariable) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal need not have come when Kill returns
+		}
+	}
+	_, err = Run(t.Context(), d)
+	t.Fatalf("it did not come to the step: %v", err)
+}
+
+// settleDead settles a thread that died before it had decided how to end.
+func (h *house) settleDead(id thread.ID) thread.Record {
+	h.t.Helper()
+	path := h.folder(id).Transcript()
+	if decided, _, err := transcript.LastOutcome(path); err != nil || decided != nil {
+		h.t.Fatalf("the transcript has an outcome: %+v, %v", decided, err)
+	}
+	rec := h.settle(id)
+	all := strings.Join(h.eventTypes(id), " ")
+	if strings.Contains(all, string(thread.EventErrorClassified)) || !strings.HasSuffix(all, "thread_error checkpoint") {
+		h.t.Errorf("events %s", all)
+	}
+	return rec
+}
+
+// settle ends a thread whose process is gone, as recovery does.
+func (h *house) settle(id thread.ID) thread.Record {
+	h.t.Helper()
+	rec, err := h.store.Get(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	budget, err := h.store.Budget(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	rec.Cost.Spend = max(rec.Cost.Spend, budget.Own) // the ledger is told first
+	w, err := h.finisher.OpenTranscript(id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	died := thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died", Message: "died"}}
+	if rec, err = h.finisher.Finish(h.t.Context(), id, w, died, rec.Cost); err != nil {
+		h.t.Fatal(err)
+	}
+	return rec
+}
+
+// eventTypes are those of a transcript, in order.
+func (h *house) eventTypes(id thread.ID) []string {
+	h.t.Helper()
+	var types []string
+	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		types = append(types, string(e.Type))
+	}
+	return types
+}

@@ -1,0 +1,11 @@
+package threadlog
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// replace makes the descriptor of f another one of next. Children inherit it, as
+// they inherit standard streams.
+func replace(f, next *os.File) error { return unix.Dup3(int(next.Fd()), int(f.Fd()), 0) }

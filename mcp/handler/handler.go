@@ -84,7 +84,7 @@ func as[Out any](result any, err error) (Out, error) {
 func caller(p *Project, call server.Call) action.Caller {
 	var ticks atomic.Int64
 	return action.Caller{
-		Env: tool.Env{Project: p.Path},
+		Env: tool.Env{Project: p.Path, TraceID: call.TraceID},
 		Progress: func(v any) {
 			// The protocol wants the number to rise with every notification; what
 			// has happened is in the message.

@@ -16,10 +16,11 @@ type Group string
 const (
 	Core    Group = "core"    // the primary actions, which reach everything
 	Threads Group = "threads" // a tool for each operation on threads
+	Admin   Group = "admin"   // how the threads of a project are, for whoever looks after it
 )
 
 // Groups lists the groups.
-func Groups() []Group { return []Group{Core, Threads} }
+func Groups() []Group { return []Group{Core, Threads, Admin} }
 
 // ParseGroups reads a list such as "core,threads". Empty stands for all.
 func ParseGroups(list string) ([]Group, error) {
@@ -54,6 +55,10 @@ func Register(s *server.Server, projects Projects, groups []Group) {
 		addReadTranscript(s, projects)
 		addCancelThread(s, projects)
 		addKillThread(s, projects)
+	}
+	if slices.Contains(groups, Admin) {
+		addThreadHealth(s, projects)
+		addReconcileThreads(s, projects)
 	}
 }
 

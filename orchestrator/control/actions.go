@@ -45,7 +45,7 @@ func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartR
 func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 	req := StartRequest{
 		Directive: r.Directive, Inputs: r.Inputs, Model: r.Model, LimitOverrides: map[string]any{},
-		Parent: r.Parent, RequestKey: requestKey(caller, r.RequestKey),
+		Parent: r.Parent, RequestKey: requestKey(caller, r.RequestKey), TraceID: caller.Env.TraceID,
 	}
 	for name, value := range r.LimitOverrides {
 		req.LimitOverrides[name] = value
@@ -107,7 +107,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		return nil, tool.Faultf(tool.CodeBadArguments, "parameters: %w", err)
 	}
 	meta := thread.Meta{
-		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params,
+		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params, TraceID: caller.Env.TraceID,
 		Capabilities: []string{permission.Required(permission.Execute, item.Tool, r.ToolID)},
 	}
 	if err := t.boundToolRun(ctx, caller, &n, &meta); err != nil {

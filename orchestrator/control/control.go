@@ -52,6 +52,8 @@ type Controller struct {
 	finisher *finish.Finisher
 	sweeper  *recovery.Sweeper
 	children *children
+	yielding yielding
+	gists    gists
 }
 
 // New returns the controller of a project.
@@ -63,14 +65,14 @@ func New(d Deps) *Controller {
 		Reached: d.Reached,
 	}
 	c.sweeper = &recovery.Sweeper{
-		Finisher: c.finisher, Log: d.Log, StopChildren: c.StopOrphans, ExitOf: c.children.exitOf,
+		Project: d.Project, Finisher: c.finisher, Log: d.Log, StopChildren: c.stopOrphans, ExitOf: c.children.exitOf,
 		Reached: d.Reached,
 	}
 	return c
 }
 
 // Sweep settles every thread whose process is gone.
-func (c *Controller) Sweep(ctx context.Context) (recovery.Report, error) {
+func (c *Controller) Sweep(ctx context.Context) (*recovery.Report, error) {
 	return c.sweeper.RunOnce(ctx)
 }
 

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,34 +19,49 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// playSpawner starts a child of a thread and is killed after a step of that.
-func playSpawner(args []string) error {
+// playActor is a server that does one thing to a thread and is killed after a
+// step of that.
+func playActor(args []string) error {
+	action, project, id := args[0], args[1], thread.ID(args[2])
+	ctx := context.Background()
 	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}
-	c, err := openController(context.Background(), args[0], env)
+	c, err := openController(ctx, project, env)
 	if err != nil {
 		return err
 	}
-	c.Reached = func(s thread.Step) {
-		if s == thread.Step(os.Getenv(pointVar)) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until it is delivered
-		}
+	c.Reached, c.finisher.Reached, c.sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
+	switch action {
+	case "start":
+		_, err = c.Start(ctx, StartRequest{Directive: "work", Parent: id})
+	case "dispatch":
+		err = c.Dispatch(ctx)
+	case "sweep":
+		_, err = c.Sweep(ctx)
+	case "cancel":
+		_, err = c.Cancel(ctx, id)
 	}
-	_, err = c.Start(context.Background(), StartRequest{Directive: "work", Parent: thread.ID(os.Getenv(parentVar))})
 	return errors.Join(err, errors.New("bug; still alive"))
 }
 
-// dieAfter runs a spawner that is killed after a step.
-func (s *scene) dieAfter(at thread.Step, parent thread.ID) {
+// dieAtPoint kills the process at the step that its environment names.
+func dieAtPoint(s thread.Step) {
+	if s == thread.Step(os.Getenv(pointVar)) {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // until it is delivered
+	}
+}
+
+// dieAfter has another server do something, in the middle of which it is killed.
+func (s *scene) dieAfter(at thread.Step, action string, id thread.ID) {
 	s.Helper()
 	executable, err := os.Executable()
 	s.noError(err)
-	cmd := exec.CommandContext(s.ctx, executable, "spawner", s.project)
-	cmd.Env = append(append(os.Environ(), s.env...), pointVar+"="+string(at), parentVar+"="+string(parent))
+	cmd := exec.CommandContext(s.ctx, executable, "actor", action, s.project, string(id))
+	cmd.Env = append(append(os.Environ(), s.env...), pointVar+"="+string(at))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		s.Fatalf("the spawner ended with %v: %s", err, out)
+		s.Fatalf("the server that was to die after %s ended with %v: %s", at, err, out)
 	}
 }
 
@@ -61,7 +78,7 @@ func TestKilledSpawner(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			root := s.start("idle", "")
-			s.dieAfter(at, root)
+			s.dieAfter(at, "start", root)
 
 			list, err := s.c.ListActive(s.ctx, ListRequest{})
 			s.noError(err)
@@ -96,7 +113,7 @@ func TestKilledServer(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			root := s.start("idle", "")
-			s.dieAfter(at, root)
+			s.dieAfter(at, "start", root)
 			s.puppet(firstChild)
 			if status, err := s.c.Status(s.ctx, firstChild); err != nil || status.Status != thread.Created {
 				s.Errorf("status %+v, %v", status, err)
@@ -147,28 +164,68 @@ func TestDeadThread(t *testing.T) {
 	}
 }
 
-// TestLeftovers kills a thread while its tools run. They end with it, and
-// nobody else's process does.
+// TestLeftovers ends a thread while its tools run, one of them in a session of its
+// own; none of them acts on a signal. They end with the thread, and nobody else's
+// process does. What a thread that completes has left running on purpose goes on.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere a process's environment cannot be read")
 	}
-	s := newScene(t)
-	id := s.start("idle", "")
-	tool := func(variable string) int {
-		s.order(id, "tool "+variable)
-		pid, err := strconv.Atoi(s.puppet(id).lines.Text())
-		s.noError(err)
-		return pid
+	for name, tt := range map[string]struct {
+		end   func(s *scene, id thread.ID)
+		spare bool
+	}{
+		"dies": {end: func(s *scene, id thread.ID) {
+			s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+		}},
+		"is cancelled": {end: func(s *scene, id thread.ID) {
+			_, err := s.c.Cancel(s.ctx, id)
+			s.noError(err)
+		}},
+		"is killed": {end: func(s *scene, id thread.ID) {
+			s.order(id, "stubborn")
+			_, err := s.c.stopTrees(s.ctx, []thread.ID{id}, process.Ladder{Term: 1})
+			s.noError(err)
+		}},
+		"completes": {end: func(s *scene, id thread.ID) { s.order(id, "complete") }, spare: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			id := s.start("idle", "")
+			own := s.tool(id, "group", process.Mark(s.project, string(id))...)
+			away := s.tool(id, "session", process.Mark(s.project, string(id))...)
+			strangers := []int{
+				s.tool(id, "session", process.Mark(s.project, "another-1")...),
+				s.tool(id, "session", process.Mark("/elsewhere", string(id))...),
+			}
+			tt.end(s, id)
+			s.wait(s.c, WaitAll, id)
+			for _, pid := range []int{own, away} {
+				if process.Gone(pid) == tt.spare {
+					s.Errorf("a process of a tool is gone: %t", !tt.spare)
+				}
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			for _, pid := range strangers {
+				if process.Gone(pid) {
+					s.Error("a stranger is gone")
+				}
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		})
 	}
-	own, stranger := tool("RYE_PARENT_THREAD_ID="+string(id)), tool("RYE_PARENT_THREAD_ID=another-1")
-	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
-	s.wait(s.c, WaitAll, id)
-	if !process.Gone(own) || process.Gone(stranger) {
-		s.Errorf("gone: its own %t, a stranger %t", process.Gone(own), process.Gone(stranger))
-	}
-	s.noError(syscall.Kill(stranger, syscall.SIGKILL))
+}
+
+// tool lets a thread start a process in a group or session of its own, with the
+// environment given.
+func (s *scene) tool(id thread.ID, how string, env ...string) int {
+	s.Helper()
+	s.order(id, "tool "+how+" "+strings.Join(env, " "))
+	pid, err := strconv.Atoi(s.puppet(id).lines.Text())
+	s.noError(err)
+	return pid
 }
 
 // TestOrphans kills a parent; what becomes of its children is the project's
@@ -215,7 +272,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	for range threads {
-		s.dieAfter(stepPrepared, root)
+		s.dieAfter(stepPrepared, "start", root)
 	}
 	stuck := thread.NewID("work", testTime, 2)
 	s.noError(os.Mkdir(s.c.folder(stuck).Transcript(), 0o700))
@@ -240,7 +297,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	}
 	s.noError(os.Remove(s.c.folder(stuck).Transcript()))
 	report, err := s.c.Sweep(s.ctx)
-	if err != nil || report.Looked != 2 || len(report.Settled) != 1 || report.Settled[0] != stuck {
+	if err != nil || report.Looked != 2 || !slices.Equal(report.HalfMade, []thread.ID{stuck}) || report.Settled() != 1 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
 	s.wantTree(root, store.TreeSpend{Threads: threads + 1, Active: 1})
@@ -259,10 +316,10 @@ func TestSettlerIsNoProcess(t *testing.T) {
 
 	settling, goOn := make(chan struct{}), make(chan struct{})
 	other := s.controller()
-	other.sweeper.StopChildren = func(context.Context, thread.ID) error {
+	other.sweeper.StopChildren = func(context.Context, thread.ID) ([]thread.ID, error) {
 		close(settling)
 		<-goOn
-		return nil
+		return nil, nil
 	}
 	s.c.children.close() // it would settle the thread itself
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -36,6 +37,9 @@ func fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err)
 	case errors.Is(err, thread.ErrNotFound):
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
+	case errors.Is(err, folder.ErrUnfit), errors.Is(err, thread.ErrBadID):
+		return tool.Faultf(tool.CodeBadArguments, "%w", err).
+			WithHint("give the directive a shorter id, or put right what lies in the state folder of the threads")
 	case errors.Is(err, store.ErrKeyReused):
 		return tool.Faultf(tool.CodeRequestKeyReused, "%w", err).WithHint("use a request_key of its own for this work")
 	case errors.Is(err, store.ErrBadCursor):

@@ -11,16 +11,15 @@ import (
 // Variables that tell a process of the test binary what to be.
 const (
 	socketVar = "RYE_TEST_SOCKET" // where a thread's process takes its orders
-	pointVar  = "RYE_TEST_POINT"  // the step after which a spawner is to die
-	parentVar = "RYE_TEST_PARENT" // what it is to start a child of
+	pointVar  = "RYE_TEST_POINT"  // the step after which a server is to die
 )
 
-// TestMain makes the test binary a thread's process, or a spawner that dies,
+// TestMain makes the test binary a thread's process, or a server that dies,
 // when it is started as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		role, play := os.Args[1], map[string]func([]string) error{
-			"thread": playThread, "spawner": playSpawner, "tool": playTool,
+			"thread": playThread, "actor": playActor, "tool": playTool,
 		}
 		if run, ok := play[role]; ok {
 			if err := run(os.Args[2:]); err != nil {

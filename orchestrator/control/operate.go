@@ -55,6 +55,12 @@ func operations() []operation {
 			}
 			return c.Kill(ctx, in.ThreadID)
 		}),
+		op("thread_health", func(c *Controller, ctx context.Context, _ action.Caller, in HealthRequest) (any, error) {
+			return c.Health(ctx, in)
+		}),
+		op("reconcile_threads", func(c *Controller, ctx context.Context, _ action.Caller, _ ReconcileInput) (any, error) {
+			return c.Reconcile(ctx)
+		}),
 	}
 }
 

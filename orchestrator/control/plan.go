@@ -26,6 +26,7 @@ type StartRequest struct {
 	Parent         thread.ID // given by the runtime, never by a model
 	RequestKey     string
 	Name           string
+	TraceID        string // of the request this goes back to; may be empty
 }
 
 // plan is a start that has been checked and has changed nothing yet.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,7 +159,7 @@ func (s *scene) listen(path string) {
 		accepting.Wait()
 		for _, p := range s.puppets {
 			_ = p.conn.Close()
-			_ = process.Interrupt(p.pid) // most have ended
+			_ = syscall.Kill(p.pid, syscall.SIGKILL) // most have ended
 			<-process.Watch(context.Background(), p.pid)
 		}
 	})

@@ -21,6 +21,7 @@ type Started struct {
 	Cost      thread.Cost     `json:"cost" jsonschema:"used so far"`
 	Warnings  []string        `json:"warnings,omitempty"`
 	PID       int             `json:"pid,omitempty" jsonschema:"process id while it works"`
+	Queued    bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 	Existing  bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
 	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
 }
@@ -105,6 +106,7 @@ type Status struct {
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 }
 
 // Summary is one thread of a list.
@@ -117,6 +119,7 @@ type Summary struct {
 	ParentID  thread.ID    `json:"parent_id,omitempty"`
 	Model     string       `json:"model,omitempty"`
 	Cost      thread.Cost  `json:"cost"`
+	Queued    bool         `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 	Error     string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`

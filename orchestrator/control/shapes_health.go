@@ -4,8 +4,11 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 
 // HealthRequest asks how the threads of a project are.
 type HealthRequest struct {
-	ActiveDays int `json:"active_days,omitempty" jsonschema:"a thread used within so many days counts as active; default 7"`
+	ActiveDays int `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"a thread used within so many days counts as active"`
 }
+
+// ReconcileInput is the input of reconcile_threads.
+type ReconcileInput struct{}
 
 // Health is the answer to thread_health.
 type Health struct {
@@ -23,6 +26,7 @@ type Health struct {
 	MaxRunning      int           `json:"max_running" jsonschema:"slots"`
 	Stuck           []thread.ID   `json:"stuck" jsonschema:"threads whose process lives and that have recorded nothing for far longer than a model call may take"`
 	SpendToday      thread.Micros `json:"spend_today" jsonschema:"US dollars spent by threads created since midnight UTC"`
+	SetAside        []string      `json:"set_aside,omitempty" jsonschema:"damaged databases that were replaced and kept"`
 	OrphanedFolders int           `json:"orphaned_folders" jsonschema:"thread folders without a row"`
 	Next            string        `json:"next,omitempty" jsonschema:"what to call next"`
 }

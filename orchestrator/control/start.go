@@ -6,25 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// The points of a start, in order.
-const (
-	stepClaimed    thread.Step = "start.claimed"    // the life lock is held; nothing is in the registry
-	stepRegistered thread.Step = "start.registered" // the row is visible
-	stepPrepared   thread.Step = "start.prepared"   // the budget is reserved
-	stepDescribed  thread.Step = "start.described"  // thread.json is written
-	stepLaunched   thread.Step = "start.launched"   // the process runs and has the lock
-	stepRecorded   thread.Step = "start.recorded"   // its pid is in the row
-)
-
-// Start registers a thread and starts its process. All or nothing: what a
-// caller can have got wrong is refused before anything is written, and what
-// fails later leaves the thread in state error with its reservation released.
+// Start registers a thread and starts its process, or puts it in line when as
+// many run as may. All or nothing: what a caller can have got wrong is refused
+// before anything is written, and what fails later leaves the thread in state
+// error with its reservation released.
 //
 // A RequestKey that names a thread already returns that thread, however its
 // start went and whatever has become of its directive or parent since.
@@ -73,9 +66,10 @@ func (c *Controller) startedBefore(ctx context.Context, kind thread.Kind, item, 
 
 // launch runs the sequence of a start, whatever the kind of thread: the
 // registry row with the life lock, then prepare (budget, and what thread.json
-// will say), thread.json, the process. This process lets go of the lock as soon
-// as the new one has inherited it, so that a process that dies at once is
-// found dead, or when the start has failed and the thread is settled.
+// will say), thread.json, the place in line, the process. This process lets go
+// of the lock as soon as the new one has inherited it, so that a process that
+// dies at once is found dead; or when the thread stands in line, or the start has
+// failed and the thread is settled.
 func (c *Controller) launch(
 	ctx context.Context, n store.NewThread, prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (Started, error) {
@@ -97,22 +91,49 @@ func (c *Controller) launch(
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
-	meta, err := prepare(ctx, rec)
-	if err == nil {
-		c.Reached.At(stepPrepared)
-		err = c.launchProcess(ctx, meta, lock)
-	}
-	if err != nil {
+	if rec, err = c.makeReady(ctx, rec, prepare); err != nil {
 		return Started{}, c.abandon(ctx, rec, err)
+	}
+	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
+		_ = lock.Release()
+		c.moveLine(ctx, false, nil)
+		return c.started(ctx, rec, false)
+	}
+	if err := c.launchProcess(ctx, rec.ThreadID, lock); err != nil {
+		told := c.abandon(ctx, rec, err)
+		c.moveLine(ctx, false, nil) // its slot is free again
+		return Started{}, told
 	}
 	_ = lock.Release() // the process has it
 	return c.started(ctx, rec, false)
+}
+
+// makeReady prepares a registered thread and puts it in line. The row is
+// returned with an error too.
+func (c *Controller) makeReady(
+	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
+) (thread.Record, error) {
+	meta, err := prepare(ctx, rec)
+	if err != nil {
+		return rec, err
+	}
+	c.Reached.At(stepPrepared)
+	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
+		Msg("thread registered")
+	ready, err := c.enqueue(ctx, meta)
+	if err != nil {
+		return rec, err
+	}
+	return ready, nil
 }
 
 // claimFolder takes what belongs to a candidate id outside the registry: its
 // folder, which must be unused, and the life lock in it.
 func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 	dir := c.folder(id)
+	if err := folder.Check(c.stateDir, id); err != nil {
+		return nil, err
+	}
 	for _, file := range []string{dir.Meta(), dir.Transcript()} {
 		if _, err := os.Lstat(file); err == nil {
 			return nil, store.ErrTaken
@@ -150,24 +171,19 @@ func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
 	return err
 }
 
-// launchProcess writes thread.json and starts the process. Once that runs the
-// thread is the process's own: a pid that cannot be recorded is no failure of
+// launchProcess starts the process of a thread that has a slot. Once that runs
+// the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row.
-func (c *Controller) launchProcess(ctx context.Context, meta thread.Meta, lock *process.Lock) error {
-	dir := c.folder(meta.ThreadID)
-	if err := dir.WriteMeta(meta, c.Key); err != nil {
-		return fmt.Errorf("write thread.json: %w", err)
-	}
-	c.Reached.At(stepDescribed)
-	started, err := c.Launcher.Launch(meta.ThreadID, dir, lock)
+func (c *Controller) launchProcess(ctx context.Context, id thread.ID, lock *process.Lock) error {
+	started, err := c.Launcher.Launch(id, c.folder(id), lock)
 	if err != nil {
 		return err
 	}
 	c.Reached.At(stepLaunched)
-	c.children.watch(meta.ThreadID, started)
-	err = c.Store.SetProcess(ctx, meta.ThreadID, started.PID(), c.Host)
+	c.children.watch(id, started)
+	err = c.Store.SetProcess(ctx, id, started.PID(), c.Host)
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
-		c.Log.Warn().Err(err).Str("thread_id", string(meta.ThreadID)).Msg("could not record a thread's process")
+		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}
 	c.Reached.At(stepRecorded)
 	return nil
@@ -199,7 +215,7 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
 		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Own, Ceiling: p.grant.Ceiling,
-		ChainRootID: rec.ThreadID, Warnings: p.warnings,
+		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.request.TraceID,
 	}
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}
@@ -217,11 +233,14 @@ func (c *Controller) started(ctx context.Context, rec thread.Record, existing bo
 		ThreadID: now.ThreadID, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
 		Existing: existing,
 	}
-	if meta, err := c.folder(now.ThreadID).ReadMeta(c.Key); err == nil {
-		s.Warnings = meta.Warnings
+	if meta, err := c.gistOf(now.ThreadID); err == nil {
+		s.Warnings = slices.Clip(meta.warnings) // more may be added
 	}
 	s.apply(now.Outcome)
 	switch {
+	case now.InLine():
+		s.Queued = true
+		s.Next = c.queuedNext(ctx)
 	case !now.Status.Terminal():
 		s.PID = now.PID
 		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
@@ -229,6 +248,17 @@ func (c *Controller) started(ctx context.Context, rec thread.Record, existing bo
 		s.Next = "request_key names this thread for good: use another key to start anew"
 	}
 	return s, nil
+}
+
+// queuedNext tells the caller of a thread in line what it waits for.
+func (c *Controller) queuedNext(ctx context.Context) string {
+	const next = "wait_threads with this thread_id; cancel_thread to take it out of the line"
+	line, err := c.Store.Line(ctx)
+	if err != nil {
+		return next
+	}
+	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d stand in line: "+next,
+		line.Occupied, line.Queued)
 }
 
 // apply copies an outcome into the answer.

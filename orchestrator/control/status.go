@@ -23,7 +23,7 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s := Status{
 		Success: true, ThreadID: id, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt,
-		UpdatedAt: rec.UpdatedAt, CancelRequested: !rec.CancelRequestedAt.IsZero(),
+		UpdatedAt: rec.UpdatedAt, CancelRequested: !rec.CancelRequestedAt.IsZero(), Queued: rec.InLine(),
 	}
 	if rec.ThreadID != id {
 		s.ResolvedThreadID = rec.ThreadID
@@ -35,24 +35,32 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	}
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
-	dir := c.folder(rec.ThreadID)
-	if meta, err := dir.ReadMeta(c.Key); err == nil {
-		s.Limits = &meta.Limits // what cannot be trusted is not shown, and hides nothing else
-		if rec.Status.Terminal() && !meta.Status.Terminal() {
+	if meta, err := c.gistOf(rec.ThreadID); err == nil {
+		s.Limits = &meta.limits // what cannot be trusted is not shown, and hides nothing else
+		if rec.Status.Terminal() && !meta.status.Terminal() {
 			c.completeEnd(ctx, rec)
 		}
 	}
-	if last, text, err := transcript.Last(dir.Transcript()); err == nil {
+	if last, text, err := transcript.Last(c.TranscriptPath(rec.ThreadID)); err == nil {
 		s.LastEvent, s.LastText = string(last), text
 	}
-	children, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: maxChildrenShown})
-	if err != nil {
+	if s.Children, err = c.childrenOf(ctx, rec); err != nil {
 		return Status{}, fault(err)
 	}
-	for _, child := range children {
-		s.Children = append(s.Children, child.ThreadID)
-	}
 	return s, nil
+}
+
+// childrenOf names the newest children of a thread.
+func (c *Controller) childrenOf(ctx context.Context, rec thread.Record) ([]thread.ID, error) {
+	if rec.SpawnCount == 0 {
+		return nil, nil
+	}
+	rows, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: maxChildrenShown})
+	var children []thread.ID
+	for _, child := range rows {
+		children = append(children, child.ThreadID)
+	}
+	return children, err
 }
 
 // completeEnd repeats the last steps of an ended thread that a crash cut short.
@@ -119,6 +127,7 @@ func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+		Queued: rec.InLine(),
 	}
 	s.Error, _ = problemOf(rec.Outcome)
 	return s

@@ -87,16 +87,25 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladd
 	return stopped, nil
 }
 
-// StopOrphans stops what a thread that ends without having completed leaves
-// running below it, unless the project's policy is to keep that.
-func (c *Controller) StopOrphans(ctx context.Context, id thread.ID) error {
+// StopRemains stops what a thread that ends without having completed leaves
+// running: the processes its tools have started, and the threads below it, unless
+// the project's policy is to keep those.
+func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
+	leftovers := process.KillLeftovers(ctx, process.Mark(c.Project, string(id)))
+	_, err := c.stopOrphans(ctx, id)
+	return errors.Join(leftovers, err)
+}
+
+// stopOrphans stops what runs below a thread, by the project's policy, and
+// returns the threads that it stopped.
+func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
 	ladder, keep := c.stopSettings()
 	if keep {
-		return nil
+		return nil, nil
 	}
 	below, err := c.Store.Descendants(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var children []thread.ID
 	for _, rec := range below {
@@ -105,12 +114,16 @@ func (c *Controller) StopOrphans(ctx context.Context, id thread.ID) error {
 		}
 	}
 	receipts, err := c.stopTrees(ctx, children, ladder)
+	var stopped []thread.ID
 	for _, r := range receipts {
-		if r.Error != "" {
+		switch {
+		case r.Error != "":
 			err = errors.Join(err, fmt.Errorf("stop %s: %s", r.ThreadID, r.Error))
+		case r.How != howEnded:
+			stopped = append(stopped, r.ThreadID)
 		}
 	}
-	return err
+	return stopped, err
 }
 
 // stopTrees records the intent for threads and everything below them, stops
@@ -121,6 +134,7 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 			return nil, fmt.Errorf("record the cancel of %s: %w", id, err)
 		}
 	}
+	c.Reached.At(stepIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
 	// may not spawn, and neither may one that has ended.
 	var rows []thread.Record
@@ -143,54 +157,103 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 // takes its time; then each level has the ladder's patience, and the next one
 // its turn when that has ended. A process may so be interrupted twice.
 func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder process.Ladder) []Receipt {
+	s := stopping{Controller: c, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
 	levels := lineage.DeepestFirst(rows)
-	interrupted := map[thread.ID]bool{}
-	if ladder.Soft > 0 {
-		for _, rec := range slices.Concat(levels...) {
-			if !rec.Status.Terminal() && rec.PID != 0 && c.alive(ctx, rec) {
-				interrupted[rec.ThreadID] = process.Interrupt(rec.PID) == nil
-			}
-		}
-	}
-	receipts := make(map[thread.ID]*Receipt, len(rows))
+	s.interruptAll(ctx, slices.Concat(levels...))
+	c.Reached.At(stepInterrupted)
+	s.settleQueued(ctx, rows)
+	c.Reached.At(stepUnqueued)
 	for _, level := range levels {
-		var group sync.WaitGroup
-		for _, rec := range level {
-			receipt := new(Receipt)
-			receipts[rec.ThreadID] = receipt
-			group.Go(func() { *receipt = c.stopOne(ctx, rec, interrupted[rec.ThreadID], ladder) })
-		}
-		group.Wait()
+		s.stopLevel(ctx, level)
+		c.Reached.At(stepLevel)
 	}
 	ordered := make([]Receipt, len(rows))
 	for i, rec := range rows {
-		ordered[i] = *receipts[rec.ThreadID]
+		ordered[i] = *s.receipts[rec.ThreadID]
 	}
 	return ordered
 }
 
-// stopOne ends the process of one thread whose cancel is on record, and
-// settles the thread when it cannot do so itself any more.
-func (c *Controller) stopOne(ctx context.Context, rec thread.Record, interrupted bool, ladder process.Ladder) Receipt {
+// stopping is one stop of a tree whose cancel is on record.
+type stopping struct {
+	*Controller
+	ladder      process.Ladder
+	interrupted map[thread.ID]bool
+	receipts    map[thread.ID]*Receipt
+}
+
+// interruptAll sends the soft stop, where the ladder has one.
+func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
+	s.interrupted = map[thread.ID]bool{}
+	if s.ladder.Soft <= 0 {
+		return
+	}
+	for _, rec := range rows {
+		if !rec.Status.Terminal() && rec.PID != 0 && s.alive(ctx, rec) {
+			s.interrupted[rec.ThreadID] = process.Interrupt(rec.PID) == nil
+		}
+	}
+}
+
+// settleQueued ends those that stand in line. They have no process and nothing
+// below them, so nobody has to be waited for; there can be thousands.
+func (s *stopping) settleQueued(ctx context.Context, rows []thread.Record) {
+	for _, rec := range rows {
+		if !rec.InLine() {
+			continue
+		}
+		now, err := s.examineAgain(ctx, rec.ThreadID)
+		if err != nil {
+			now = rec
+		}
+		if err != nil || now.Status.Terminal() {
+			r := receipt(now, howNotStarted, err)
+			s.receipts[rec.ThreadID] = &r
+		}
+	}
+}
+
+// stopLevel stops threads at the same time, and returns when each has ended or
+// could not be stopped.
+func (s *stopping) stopLevel(ctx context.Context, level []thread.Record) {
+	var group sync.WaitGroup
+	for _, rec := range level {
+		if s.receipts[rec.ThreadID] != nil {
+			continue
+		}
+		receipt := new(Receipt)
+		s.receipts[rec.ThreadID] = receipt
+		group.Go(func() { *receipt = s.stopOne(ctx, rec) })
+	}
+	group.Wait()
+}
+
+// stopOne ends the process of one thread and what that has started, and settles
+// the thread when it cannot do so itself any more.
+func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	if rec.Status.Terminal() {
 		return receipt(rec, howEnded, nil)
 	}
 	// How it ended, should it do so without what follows.
 	byItself := howEnded
 	switch {
-	case interrupted:
+	case s.interrupted[rec.ThreadID]:
 		byItself = string(process.Interrupted)
 	case rec.Status == thread.Created:
 		byItself = howNotStarted
 	}
 	// One without a process is between its row and its start: the process finds
 	// the cancel when it claims the row.
-	rec, err := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || r.PID != 0 })
+	rec, err := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || r.PID != 0 })
 	if err != nil || rec.Status.Terminal() || rec.PID == 0 {
 		return receipt(rec, byItself, err)
 	}
-	how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(ctx, rec) }, ladder)
-	after, rowErr := c.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
+	how, err := process.StopGroup(ctx, rec.PID, func() bool { return s.alive(ctx, rec) }, s.ladder)
+	if err == nil {
+		// What a tool of it has moved out of its session.
+		err = process.KillLeftovers(ctx, process.Mark(s.Project, string(rec.ThreadID)))
+	}
+	after, rowErr := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	if how == process.AlreadyGone {
 		return receipt(after, byItself, errors.Join(err, rowErr))
 	}
@@ -232,12 +295,13 @@ func (c *Controller) examineAgain(ctx context.Context, id thread.ID) (thread.Rec
 }
 
 // settleDead sees to it that a thread whose process has ended is settled, by
-// itself or whoever else has noticed.
+// itself or whoever else has noticed, and that its slot is used.
 func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
 	_, err := c.awaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
 	if err != nil && ctx.Err() == nil {
 		c.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
 	}
+	c.moveLine(ctx, false, nil)
 }
 
 // alive reports whether the thread's process holds its life lock. Who settles

@@ -116,44 +116,21 @@ func TestKill(t *testing.T) {
 // process, once with a spawner that goes on and once with one that is dead.
 func TestCancelDuringStart(t *testing.T) {
 	t.Parallel()
-	t.Run("the spawner goes on", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		root := s.start("idle", "")
-		other := s.controller()
-		answered := make(chan Stopped, 1)
-		s.c.Reached = func(at thread.Step) {
-			if at != stepPrepared {
-				return
-			}
-			changes := s.c.Store.Changes(s.ctx)
-			go func() {
-				stopped, err := other.Cancel(s.ctx, root)
-				if err != nil {
-					s.Error(err)
-				}
-				answered <- stopped
-			}()
-			for s.row(firstChild).CancelRequestedAt.IsZero() {
-				<-changes
-			}
-		}
-		_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
-		s.noError(err)
-		stopped := <-answered
-		if !stopped.Success || len(stopped.Receipts) != 2 {
-			s.Errorf("stopped %+v", stopped)
-		}
-		s.wantState(thread.Cancelled, root, firstChild)
-		if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
-			s.Errorf("a cancelled parent has started a child: %v", err)
-		}
-	})
+	for _, during := range []thread.Step{
+		stepRegistered, stepPrepared, stepDescribed, stepQueued, stepLaunched, stepRecorded,
+	} {
+		t.Run("the spawner goes on after "+string(during), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			s.cancelDuringStart(during, root)
+		})
+	}
 	t.Run("the spawner is dead", func(t *testing.T) {
 		t.Parallel()
 		s := newScene(t)
 		root := s.start("idle", "")
-		s.dieAfter(stepPrepared, root)
+		s.dieAfter(stepPrepared, "start", root)
 		stopped, err := s.c.Cancel(s.ctx, root)
 		s.noError(err)
 		s.wantReceipts(stopped, true, string(root)+" cancelled interrupted", string(firstChild)+" cancelled not_started")
@@ -212,5 +189,39 @@ func TestChildrenFirst(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// cancelDuringStart has another server cancel a thread while a child of it is
+// started, and the start go on when the cancel is on record.
+func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
+	s.Helper()
+	other := s.controller()
+	answered := make(chan Stopped, 1)
+	s.c.Reached = func(at thread.Step) {
+		if at != during {
+			return
+		}
+		changes := s.c.Store.Changes(s.ctx)
+		go func() {
+			stopped, err := other.Cancel(s.ctx, root)
+			if err != nil {
+				s.Error(err)
+			}
+			answered <- stopped
+		}()
+		for s.row(firstChild).CancelRequestedAt.IsZero() {
+			<-changes
+		}
+	}
+	_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+	s.noError(err)
+	stopped := <-answered
+	if !stopped.Success || len(stopped.Receipts) != 2 {
+		s.Errorf("stopped %+v", stopped)
+	}
+	s.wantState(thread.Cancelled, root, firstChild)
+	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
+		s.Errorf("a cancelled parent has started a child: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,23 +20,24 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // puppet is a thread's process that does what a test orders, one order a line,
 // each answered with a line. What it does to row, ledger and files is what the
 // real one does.
 type puppet struct {
-	ctx      context.Context //nolint:containedctx // lives as long as the process
-	id       thread.ID
-	lock     *process.Lock
-	store    *sqlite.Store
-	finisher *finish.Finisher
-	words    *transcript.Writer
-	conn     net.Conn // nil: nobody gives orders
+	ctx   context.Context //nolint:containedctx // lives as long as the process
+	id    thread.ID
+	lock  *process.Lock
+	c     *Controller
+	words *transcript.Writer
+	conn  net.Conn // nil: nobody gives orders
 }
 
 // playThread is the process behind "thread run …" in these tests. Without a
@@ -87,14 +89,24 @@ func playThread(args []string) error {
 	}
 }
 
-// playTool is what a thread's tool has started. It does nothing, until a test
-// has surely ended.
+// playTool is what a thread's tool has started. It does nothing, whatever
+// signals come, until a test has surely ended.
 func playTool([]string) error {
-	time.AfterFunc(giveUp, func() { os.Exit(1) })
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt)
-	<-signals
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	<-time.After(giveUp)
 	return nil
+}
+
+// startTool starts a process in a group or session of its own, with an
+// environment, and says its number.
+func (p *puppet) startTool(how []string) error {
+	cmd := exec.CommandContext(p.ctx, os.Args[0], "tool")
+	cmd.Env = how[1:]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: how[0] == "group", Setsid: how[0] == "session"}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return p.say(cmd.Process.Pid)
 }
 
 func (p *puppet) open(project string) (err error) {
@@ -102,11 +114,12 @@ func (p *puppet) open(project string) (err error) {
 	if p.lock, err = process.Inherit(spawn.LockFD, folder.Of(state, p.id).Lock()); err != nil {
 		return err
 	}
-	if p.store, err = sqlite.Open(p.ctx, state, sqlite.Options{}); err != nil {
+	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}
+	if p.c, err = openController(p.ctx, project, env); err != nil {
 		return err
 	}
-	p.finisher = &finish.Finisher{Store: p.store, StateDir: state, Now: time.Now}
-	p.words, err = p.finisher.OpenTranscript(p.id)
+	p.c.Parent, p.c.Reached = p.id, dieAtPoint
+	p.words, err = p.c.finisher.OpenTranscript(p.id)
 	return err
 }
 
@@ -116,12 +129,29 @@ func (p *puppet) say(words ...any) error {
 }
 
 func (p *puppet) claim() error {
-	_, err := p.store.Apply(p.ctx, store.Claimed(p.id, os.Getpid(), "host", time.Now()))
-	return err
+	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, os.Getpid(), "host", time.Now()))
+	if err != nil {
+		return err
+	}
+	key, err := sign.Load(filepath.Join(filepath.Dir(p.c.Project), "user"))
+	if err != nil && !errors.Is(err, sign.ErrNoKey) {
+		return err
+	}
+	dir := p.c.folder(p.id)
+	meta, err := dir.ReadMeta(key)
+	if errors.Is(err, sign.ErrBadSignature) { // its starter has no key
+		key = nil
+		meta, err = dir.ReadMeta(nil)
+	}
+	if err != nil {
+		return err
+	}
+	meta.Status = rec.Status
+	return dir.WriteMeta(meta, key)
 }
 
 func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error) {
-	rec, err := p.store.Get(p.ctx, p.id)
+	rec, err := p.c.Store.Get(p.ctx, p.id)
 	o := thread.Outcome{State: state, Result: "result of " + string(p.id)}
 	if state != thread.Completed {
 		o = thread.Outcome{State: state, Error: &thread.Problem{Code: "test", Message: "ended as told"}}
@@ -129,16 +159,24 @@ func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error
 	return o, rec.Cost, err
 }
 
-// end settles the thread. It says when the row was terminal.
+// end settles the thread, says when the row was terminal, and starts the next in
+// line. It leaves its children to the test.
 func (p *puppet) end(state thread.State) error {
-	p.finisher.Reached = func(s thread.Step) {
+	p.c.finisher.Reached = func(s thread.Step) {
 		if s == finish.StepRegistry && p.conn != nil {
 			_ = p.say(time.Now().UnixNano())
 		}
 	}
-	o, cost, err := p.outcome(state)
+	var err error
+	if state != thread.Completed {
+		err = process.KillLeftovers(p.ctx, process.Mark(p.c.Project, string(p.id)))
+	}
+	o, cost, outcomeErr := p.outcome(state)
+	if err = errors.Join(err, outcomeErr); err == nil {
+		_, err = p.c.finisher.Finish(p.ctx, p.id, p.words, o, cost)
+	}
 	if err == nil {
-		_, err = p.finisher.Finish(p.ctx, p.id, p.words, o, cost)
+		err = errors.Join(p.lock.Release(), p.c.Dispatch(p.ctx))
 	}
 	if err == nil && state != thread.Completed {
 		os.Exit(1)
@@ -164,20 +202,25 @@ func (p *puppet) obey(order string) error {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	case "spend":
 		cost := thread.Cost{Turns: 1, Spend: thread.Micros(n)}
-		err = errors.Join(p.store.Report(p.ctx, p.id, cost.Spend, time.Now()), p.store.RecordCost(p.ctx, p.id, cost, 0))
+		err = errors.Join(p.c.Store.Report(p.ctx, p.id, cost.Spend, time.Now()), p.c.Store.RecordCost(p.ctx, p.id, cost, 0))
 	case "ledger": // the row is left behind
-		err = p.store.Report(p.ctx, p.id, thread.Micros(n), time.Now())
+		err = p.c.Store.Report(p.ctx, p.id, thread.Micros(n), time.Now())
 	case "decide": // the outcome reaches the transcript and nothing else
 		o, cost, outcomeErr := p.outcome(thread.Completed)
 		_, finishErr := p.words.Finish(o, cost)
 		err = errors.Join(outcomeErr, finishErr)
-	case "tool": // in its session, in a group of its own, and not waited for
-		cmd := exec.CommandContext(p.ctx, os.Args[0], "tool")
-		cmd.Env, cmd.SysProcAttr = []string{argument}, &syscall.SysProcAttr{Setpgid: true}
-		if err := cmd.Start(); err != nil {
+	case "tool": // not waited for, and its output closed
+		return p.startTool(strings.Fields(argument))
+	case "fork": // waits for the child, and says how it came out
+		got, err := Threads{p.c}.Start(p.ctx, action.Caller{InThread: true, Env: tool.Env{ThreadID: p.id}},
+			action.StartRequest{Directive: argument})
+		if err != nil {
 			return err
 		}
-		return p.say(cmd.Process.Pid)
+		return p.say(got.(Started).Status)
+	case "wait": // for a thread that is not below it
+		_, err := p.c.Wait(p.ctx, WaitRequest{ThreadIDs: []thread.ID{thread.ID(argument)}, Timeout: giveUp})
+		return errors.Join(err, p.say("done"))
 	case "panic":
 		panic("told to")
 	case "give-up": // as a process that fails before its loop

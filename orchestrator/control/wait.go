@@ -3,6 +3,9 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
@@ -53,8 +56,21 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 }
 
 // await looks at the threads until the wait is over and returns their rows by
-// asked id.
+// asked id. The thread that this process belongs to, if any, gives its slot away
+// meanwhile.
 func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
+	rows, over, err := c.lookOver(ctx, req)
+	if over || err != nil || req.Timeout <= 0 {
+		return rows, err
+	}
+	defer c.yieldSlot(ctx)()
+	c.moveLine(ctx, false, nil)
+	return c.awaitLooking(ctx, req)
+}
+
+// awaitLooking looks again at every commit and death, and keeps the line moving
+// while one of the threads stands in it: nobody else need be there to do so.
+func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes := c.Store.Changes(watching)
@@ -64,23 +80,23 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 
-	timeUp := req.Timeout <= 0
+	timeUp, mayBeDead := false, true
 	for {
-		rows, err := c.lookAll(ctx, req.ThreadIDs)
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		if err != nil {
-			return nil, err
-		}
-		if timeUp || waitIsOver(req.Mode, rows) {
-			return rows, nil
+		rows, over, err := c.lookOver(ctx, req)
+		if over || err != nil || timeUp {
+			return rows, err
 		}
 		deaths.watch(rows)
+		if slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine) {
+			c.moveLine(ctx, mayBeDead, deaths)
+		}
+		mayBeDead = true
 		select {
 		case <-changes:
+			mayBeDead = false
 		case <-deaths.seen:
 		case <-tick.C:
+			c.yieldAgain(ctx)
 			if req.Progress != nil {
 				req.Progress(c.progress(rows))
 			}
@@ -90,6 +106,19 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// lookOver looks at the threads once, and tells whether the wait for them is
+// over.
+func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, bool, error) {
+	rows, err := c.lookAll(ctx, req.ThreadIDs)
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, false, cause
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return rows, waitIsOver(req.Mode, rows), nil
 }
 
 // look returns the row of a thread as it truly is: resolved to the end of its
@@ -126,7 +155,7 @@ func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
 func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.Duration) WaitResult {
 	r := WaitResult{
 		Mode: req.Mode, Results: map[thread.ID]Result{}, Pending: []thread.ID{},
-		ElapsedSeconds: elapsed.Seconds(),
+		ElapsedSeconds: max(0, elapsed.Seconds()),
 	}
 	completed := 0
 	for _, id := range req.ThreadIDs {
@@ -189,9 +218,11 @@ var nudges = [...]time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond, 
 
 // deaths reports the end of processes.
 type deaths struct {
-	ctx     context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
+	ctx  context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
+	seen chan struct{}
+
+	mu      sync.Mutex
 	watched map[int]bool
-	seen    chan struct{}
 }
 
 func newDeaths(ctx context.Context) *deaths {
@@ -200,21 +231,24 @@ func newDeaths(ctx context.Context) *deaths {
 
 // watch adds the processes of threads that still work.
 func (d *deaths) watch(rows map[thread.ID]thread.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, rec := range rows {
 		if rec.PID == 0 || rec.Status.Terminal() || d.watched[rec.PID] {
 			continue
 		}
 		d.watched[rec.PID] = true
-		go d.follow(process.Watch(d.ctx, rec.PID))
+		go d.follow(rec.PID, process.Watch(d.ctx, rec.PID))
 	}
 }
 
-func (d *deaths) follow(gone <-chan struct{}) {
+func (d *deaths) follow(pid int, gone <-chan struct{}) {
 	select {
 	case <-gone:
 	case <-d.ctx.Done():
 		return
 	}
+	defer d.forget(pid) // not before, or it would be found dead again at once
 	for _, pause := range nudges {
 		timer := time.NewTimer(pause)
 		select {
@@ -228,4 +262,11 @@ func (d *deaths) follow(gone <-chan struct{}) {
 		default: // somebody is about to look anyway
 		}
 	}
+}
+
+// forget lets the number be watched again, as that of another process.
+func (d *deaths) forget(pid int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.watched, pid)
 }

@@ -1,7 +1,8 @@
 // Package recovery settles threads whose process is gone. A thread is dead when
-// its row is not terminal and nobody holds its life lock; that is true from
-// the moment the process ends, however it ended, and cannot be confused by a
-// reused process id.
+// its row is not terminal, nobody holds its life lock, and it does not stand in
+// line; that is true from the moment the process ends, however it ended, and
+// cannot be confused by a reused process id. One that stands in line and has been
+// asked to stop is dead too: nothing will ever start it.
 package recovery
 
 import (
@@ -13,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -24,11 +24,12 @@ import (
 
 // Sweeper finds and settles dead threads of one project.
 type Sweeper struct {
+	Project  string // absolute path, as thread processes are given it
 	Finisher *finish.Finisher
 	Log      zerolog.Logger
 	// StopChildren stops the live descendants of a thread that died, by the
-	// policy of the project; nil keeps them running.
-	StopChildren func(ctx context.Context, id thread.ID) error
+	// policy of the project, and returns those it stopped; nil keeps them running.
+	StopChildren func(ctx context.Context, id thread.ID) ([]thread.ID, error)
 	// ExitOf tells how a process ended that this process had started, waiting for
 	// the end until ctx ends; nil when nothing is known.
 	ExitOf func(ctx context.Context, id thread.ID) (process.Exit, bool)
@@ -36,19 +37,12 @@ type Sweeper struct {
 	Reached thread.Reached
 }
 
-// Report says what a sweep did.
-type Report struct {
-	Looked  int
-	Settled []thread.ID
-}
-
 // RunOnce examines every thread that is not terminal. One that cannot be
 // settled does not keep it from the others; the error joins all of those.
-func (s *Sweeper) RunOnce(ctx context.Context) (Report, error) {
-	var (
-		report Report
-		failed []error
-	)
+func (s *Sweeper) RunOnce(ctx context.Context) (*Report, error) {
+	report := &Report{}
+	defer s.log(report)
+	var failed []error
 	filter := store.Filter{States: []thread.State{thread.Created, thread.Running}, Limit: store.MaxPage}
 	for {
 		rows, next, err := s.Finisher.Store.List(ctx, filter)
@@ -57,19 +51,21 @@ func (s *Sweeper) RunOnce(ctx context.Context) (Report, error) {
 		}
 		for _, rec := range rows {
 			report.Looked++
-			after, err := s.Examine(ctx, rec)
-			if err != nil {
+			if _, err := s.examine(ctx, rec, report); err != nil {
 				failed = append(failed, err)
-				continue
-			}
-			if after.Status.Terminal() {
-				report.Settled = append(report.Settled, rec.ThreadID)
 			}
 		}
 		if next == "" {
-			return report, errors.Join(append(failed, s.completeRecent(ctx))...)
+			return report, errors.Join(append(failed, s.completeRecent(ctx, report))...)
 		}
 		filter.Cursor = next
+	}
+}
+
+// log says in one line what was done, if anything was.
+func (s *Sweeper) log(report *Report) {
+	if !report.empty() {
+		s.Log.Info().EmbedObject(report).Msg("settled what was dead")
 	}
 }
 
@@ -77,6 +73,12 @@ func (s *Sweeper) RunOnce(ctx context.Context) (Report, error) {
 // its thread.json says otherwise, because a crash came between the two. It does
 // nothing while somebody holds the lock, who is about to do it.
 func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
+	report := &Report{}
+	defer s.log(report)
+	return s.complete(ctx, rec, report)
+}
+
+func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Report) error {
 	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
 	meta, err := dir.ReadMeta(s.Finisher.Key)
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
@@ -96,12 +98,15 @@ func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
 	}
 	defer func() { _ = w.Close() }()
 	_, err = s.Finisher.Finish(ctx, rec.ThreadID, w, *rec.Outcome, rec.Cost)
+	if err == nil {
+		report.Completed = append(report.Completed, rec.ThreadID)
+	}
 	return err
 }
 
 // completeRecent completes the threads that ended last: those whose process a
 // crash of the machine can have stopped between two steps.
-func (s *Sweeper) completeRecent(ctx context.Context) error {
+func (s *Sweeper) completeRecent(ctx context.Context, report *Report) error {
 	ended := slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
 	rows, _, err := s.Finisher.Store.List(ctx, store.Filter{States: ended, Limit: store.DefaultPage})
 	if err != nil {
@@ -109,7 +114,7 @@ func (s *Sweeper) completeRecent(ctx context.Context) error {
 	}
 	var failed []error
 	for _, rec := range rows {
-		if err := s.Complete(ctx, rec); err != nil {
+		if err := s.complete(ctx, rec, report); err != nil {
 			failed = append(failed, fmt.Errorf("complete %s: %w", rec.ThreadID, err))
 		}
 	}
@@ -119,7 +124,13 @@ func (s *Sweeper) completeRecent(ctx context.Context) error {
 // Examine returns the row of a thread as it truly is: when its process is gone
 // the thread is settled first.
 func (s *Sweeper) Examine(ctx context.Context, rec thread.Record) (thread.Record, error) {
-	if rec.Status.Terminal() {
+	report := &Report{}
+	defer s.log(report)
+	return s.examine(ctx, rec, report)
+}
+
+func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report) (thread.Record, error) {
+	if rec.Status.Terminal() || waits(rec) {
 		return rec, nil
 	}
 	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
@@ -129,13 +140,16 @@ func (s *Sweeper) Examine(ctx context.Context, rec thread.Record) (thread.Record
 	}
 	switch {
 	case !held:
-		return s.settle(ctx, rec.ThreadID, dir)
+		return s.settle(ctx, rec.ThreadID, dir, report)
 	case beingSettled(rec):
 		return s.awaitSettler(ctx, rec.ThreadID)
 	default:
 		return rec, nil
 	}
 }
+
+// waits tells that a thread stands in line and will be started.
+func waits(rec thread.Record) bool { return rec.InLine() && rec.CancelRequestedAt.IsZero() }
 
 // beingSettled tells that the lock is held by somebody who settles the thread
 // and not by its process, which is gone or has been taken out of the row.
@@ -178,8 +192,8 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 
 // settle takes the free lock and ends the thread. Whoever comes second finds
 // the lock taken, or the thread settled.
-func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (thread.Record, error) {
-	if err := dir.Make(); err != nil {
+func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, report *Report) (thread.Record, error) {
+	if err := folder.Prepare(s.Finisher.StateDir, id); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}
 	lock, err := process.Acquire(dir.Lock())
@@ -190,38 +204,69 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (
 		return thread.Record{}, fmt.Errorf("lock %s: %w", id, err)
 	}
 	defer func() { _ = lock.Release() }()
+	s.Reached.At(stepLocked)
 
 	rec, err := s.Finisher.Store.Get(ctx, id)
-	if err != nil || rec.Status.Terminal() {
-		return rec, err
-	}
-	// The number of the dead process may be a stranger's by now, and the lock is
-	// held again: whoever stops threads must not take the two for a process.
-	if err := s.Finisher.Store.SetProcess(ctx, id, 0, rec.Host); err != nil {
-		return rec, err
+	if err != nil || rec.Status.Terminal() || waits(rec) {
+		return rec, err // it was put in line since
 	}
 	w, err := s.Finisher.OpenTranscript(id)
 	if err != nil {
 		return rec, err
 	}
 	defer func() { _ = w.Close() }()
+	if neverRan(rec) && w.Decided() == nil {
+		return s.giveBack(ctx, id, report)
+	}
+	after, err := s.bury(ctx, rec, dir, w, report)
+	if err == nil {
+		report.ended(rec)
+	}
+	return after, err
+}
+
+// neverRan tells that a thread has a slot and that its process was not started,
+// as far as is recorded, because who was to do that is gone. That may have been
+// any process of the project, so the thread must not suffer for it.
+func neverRan(rec thread.Record) bool {
+	return rec.Status == thread.Created && !rec.AdmittedAt.IsZero() && rec.PID == 0 && rec.CancelRequestedAt.IsZero()
+}
+
+// giveBack lets a thread that never ran stand in line again, in its old place.
+func (s *Sweeper) giveBack(ctx context.Context, id thread.ID, report *Report) (thread.Record, error) {
+	rec, err := s.Finisher.Store.Return(ctx, id)
+	if errors.Is(err, thread.ErrSettled) { // asked to stop just now: the next look settles it
+		return s.Finisher.Store.Get(ctx, id)
+	}
+	if err != nil {
+		return rec, err
+	}
+	report.Returned = append(report.Returned, id)
+	s.Reached.At(stepReturned)
+	return rec, nil
+}
+
+// bury ends a dead thread whose lock the caller holds. It can be run again after
+// a crash at any step.
+func (s *Sweeper) bury(
+	ctx context.Context, rec thread.Record, dir folder.Folder, w *transcript.Writer, report *Report,
+) (thread.Record, error) {
+	id := rec.ThreadID
+	// The number of the dead process may be a stranger's by now, and the lock is
+	// held again: whoever stops threads must not take the two for a process.
+	if err := s.Finisher.Store.SetProcess(ctx, id, 0, rec.Host); err != nil {
+		return rec, err
+	}
+	s.Reached.At(stepDetached)
 	outcome, cost, err := s.outcomeOf(ctx, rec, dir)
 	if err != nil {
 		return rec, err
 	}
-	// A process that was killed could not stop what its tools had started.
-	if err := process.KillLeftovers(ctx, rec.PID, spawn.ParentVariable+"="+string(id)); err != nil {
-		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
+	if rec.Status == thread.Running { // before that nothing can have been started
+		s.stopRemains(ctx, id, outcome, report)
 	}
-	// Children of a thread that had completed go on, as they do when it settles
-	// itself. What cannot be stopped must not keep this thread open for ever.
-	if s.StopChildren != nil && outcome.State != thread.Completed {
-		if err := s.StopChildren(ctx, id); err != nil {
-			s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the children of a dead thread")
-		}
-	}
-	s.Log.Info().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
-		Msg("settled a thread whose process is gone")
+	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
+		Msg("settling a thread whose process is gone")
 	after, err := s.Finisher.Finish(ctx, id, w, outcome, cost)
 	if err != nil && after.Status.Terminal() {
 		// The thread has ended for everybody; a damaged thread.json changes nothing
@@ -230,6 +275,26 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder) (
 		return after, nil
 	}
 	return after, err
+}
+
+// stopRemains stops what a dead thread has left running. What cannot be stopped
+// must not keep the thread open for ever.
+func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.Outcome, report *Report) {
+	// A process that was killed could not stop what its tools had started.
+	if err := process.KillLeftovers(ctx, process.Mark(s.Project, string(id))); err != nil {
+		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
+	}
+	s.Reached.At(stepLeftovers)
+	// Children of a thread that had completed go on, as they do when it settles
+	// itself.
+	if s.StopChildren != nil && outcome.State != thread.Completed {
+		stopped, err := s.StopChildren(ctx, id)
+		if err != nil {
+			s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the children of a dead thread")
+		}
+		report.Stopped = append(report.Stopped, stopped...)
+	}
+	s.Reached.At(stepChildren)
 }
 
 // outcomeOf decides how a dead thread ended: as it had decided itself, when
@@ -252,6 +317,9 @@ func (s *Sweeper) outcomeOf(
 	problem := s.autopsy(ctx, rec, dir)
 	if !rec.CancelRequestedAt.IsZero() {
 		problem.Code, problem.Message = "cancelled", "cancelled; the process had to be ended"
+		if rec.Status == thread.Created {
+			problem.Message = "cancelled before it started"
+		}
 		return thread.Outcome{State: thread.Cancelled, Error: problem}, spent, nil
 	}
 	return thread.Outcome{State: thread.Error, Error: problem}, spent, nil

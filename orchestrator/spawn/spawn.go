@@ -17,10 +17,6 @@ import (
 // thread whose lock is free is dead, without any grace period.
 const LockFD = process.LockFD
 
-// ParentVariable names, in the environment of a thread's process and of what its
-// tools start, the thread that a thread started from there is a child of.
-const ParentVariable = "RYE_PARENT_THREAD_ID"
-
 // Launcher starts thread processes of one project.
 type Launcher struct {
 	Executable string   // path of this binary
@@ -34,7 +30,7 @@ func (l *Launcher) Launch(id thread.ID, dir folder.Folder, lock *process.Lock) (
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
 		Args:    []string{"thread", "run", "--pre-registered", "--thread-id", string(id), "--project", l.Project},
-		Env:     append(l.Env[:len(l.Env):len(l.Env)], ParentVariable+"="+string(id)),
+		Env:     append(l.Env[:len(l.Env):len(l.Env)], process.Mark(l.Project, string(id))...),
 		Dir:     l.Project,
 		LogPath: dir.Log(),
 		Lock:    lock,

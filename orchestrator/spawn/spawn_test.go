@@ -53,7 +53,7 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
-		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n"
+		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}

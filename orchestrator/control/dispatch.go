@@ -1,0 +1,89 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// dispatchEvery is how often a dispatcher looks at the line without having been
+// woken. Commits and deaths wake it, but a thread whose lock a stranger holds for
+// a moment, a raised max_running and a process that dies where nothing watches
+// make no event.
+const dispatchEvery = 2 * time.Second
+
+// RunDispatcher keeps the line of the project moving until ctx ends. Servers run
+// one for each project they have open.
+func (c *Controller) RunDispatcher(ctx context.Context) {
+	changes := c.Store.Changes(ctx)
+	deaths := newDeaths(ctx)
+	tick := time.NewTicker(dispatchEvery)
+	defer tick.Stop()
+	mayBeDead := true
+	for {
+		c.moveLine(ctx, mayBeDead, deaths)
+		mayBeDead = true
+		select {
+		case _, open := <-changes:
+			if !open {
+				return
+			}
+			mayBeDead = false // every turn of every thread is a commit
+		case <-deaths.seen:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// moveLine is [Controller.Dispatch] for callers who have nobody to tell of its
+// failure, and who come again. When threads that have a slot may be dead, they
+// are looked at first: all of them when their slots are needed, else those whose
+// process was never started, which must be again. Deaths, where given, then
+// reports the end of the others.
+func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *deaths) {
+	err := func() error {
+		line, err := c.Store.Line(ctx)
+		if err != nil {
+			return err
+		}
+		if mayBeDead && line.Occupied > 0 {
+			full := line.Queued > 0 && line.Occupied >= c.slots()
+			if err := c.examineOccupants(ctx, full, deaths); err != nil {
+				return err
+			}
+		}
+		return c.Dispatch(ctx)
+	}()
+	if err != nil && ctx.Err() == nil {
+		c.Log.Error().Err(err).Msg("could not start threads that stand in line")
+	}
+}
+
+// examineOccupants settles the threads that have a slot and no process: all of
+// them, or those only that never had one.
+func (c *Controller) examineOccupants(ctx context.Context, all bool, deaths *deaths) error {
+	rows, err := c.Store.Occupants(ctx)
+	if err != nil {
+		return err
+	}
+	alive := make(map[thread.ID]thread.Record, len(rows))
+	for _, rec := range rows {
+		if !all && (rec.Status != thread.Created || rec.PID != 0) {
+			continue
+		}
+		now, err := c.sweeper.Examine(ctx, rec)
+		if err != nil {
+			// It keeps its slot, and the others must not suffer for it.
+			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
+			continue
+		}
+		alive[rec.ThreadID] = now
+	}
+	if deaths != nil {
+		deaths.watch(alive)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// defaultActiveDays is the window of thread_health when none is asked for.
+const defaultActiveDays = 7
+
+// stuckAfter is how long a thread at work may record nothing. A turn is recorded
+// when its model call and its tools are over; the longest of those take minutes,
+// and a clock that jumps an hour forward must not look like a thread that hangs.
+const stuckAfter = 2 * time.Hour
+
+// Health tells how the threads of the project are. Dead ones are settled, as by
+// every look; beside that nothing is changed.
+func (c *Controller) Health(ctx context.Context, req HealthRequest) (Health, error) {
+	if req.ActiveDays <= 0 {
+		req.ActiveDays = defaultActiveDays
+	}
+	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.slots(), Stuck: []thread.ID{}}
+	for _, part := range []func(context.Context, *Health) error{c.countRows, c.countAlive, c.countFolders} {
+		if err := part(ctx, &h); err != nil {
+			return Health{}, fault(err)
+		}
+	}
+	switch {
+	case len(h.Stuck) > 0:
+		h.Next = "read_transcript of a stuck thread shows what it does; cancel_thread stops it"
+	case h.OrphanedFolders > 0:
+		h.Next = "reconcile_threads names the folders without a row"
+	}
+	return h, nil
+}
+
+func (c *Controller) countRows(ctx context.Context, h *Health) error {
+	now := c.Now().UTC()
+	st, err := c.Store.Stats(ctx, store.StatsSince{
+		Used: now.AddDate(0, 0, -h.ActiveDays), Created: now.Truncate(24 * time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
+	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
+	if h.DBSizeMB, err = databaseSize(c.stateDir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(c.stateDir)
+	for _, e := range entries {
+		if strings.Contains(e.Name(), ".db.corrupt-") && !strings.HasSuffix(e.Name(), "-wal") {
+			h.SetAside = append(h.SetAside, e.Name())
+		}
+	}
+	return err
+}
+
+// databaseSize adds up the files of registry and ledger, in MiB. What was set
+// aside as damaged does not count.
+func databaseSize(stateDir string) (float64, error) {
+	var size int64
+	for _, name := range []string{"registry.db", "budget_ledger.db"} {
+		for _, file := range []string{name, name + "-wal", name + "-shm"} {
+			info, err := os.Stat(filepath.Join(stateDir, file))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return 0, err
+			}
+			size += info.Size()
+		}
+	}
+	return float64(size) / (1 << 20), nil
+}
+
+// countAlive looks at every thread that has not ended.
+func (c *Controller) countAlive(ctx context.Context, h *Health) error {
+	active := []thread.State{thread.Created, thread.Running}
+	return c.eachRow(ctx, active, func(rec thread.Record) error {
+		now, err := c.sweeper.Examine(ctx, rec)
+		switch {
+		case err != nil:
+			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
+		case now.InLine():
+			h.Queued++
+		case !now.Status.Terminal():
+			h.Running++
+			if !now.Yielded && c.Now().Sub(now.UpdatedAt) > stuckAfter {
+				h.Stuck = append(h.Stuck, now.ThreadID)
+			}
+		}
+		return nil
+	})
+}
+
+// eachRow visits the threads in some states (none: all), newest first.
+func (c *Controller) eachRow(ctx context.Context, states []thread.State, visit func(thread.Record) error) error {
+	filter := store.Filter{States: states, Limit: store.MaxPage}
+	for {
+		rows, next, err := c.Store.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, rec := range rows {
+			if err := visit(rec); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		filter.Cursor = next
+	}
+}
+
+// countFolders counts what only the folders tell.
+func (c *Controller) countFolders(ctx context.Context, h *Health) error {
+	known := map[thread.ID]bool{}
+	err := c.eachRow(ctx, nil, func(rec thread.Record) error {
+		known[rec.ThreadID] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return folder.Walk(c.stateDir, func(f folder.Found) error {
+		if !known[f.ID] && !c.justMade(f.Folder) {
+			h.OrphanedFolders++
+		}
+		if f.HasMeta && !f.Linked {
+			// Whoever relies on a thread.json checks its signature; a count need not.
+			if meta, err := f.Folder.ReadMeta(nil); err == nil && meta.Transcript != nil {
+				h.CheckpointCount += meta.Transcript.Checkpoints
+			}
+		}
+		return context.Cause(ctx)
+	})
+}
+
+// grace protects what is being made: a folder exists before its row does.
+const grace = 5 * time.Minute
+
+// justMade reports whether somebody may be about to make a thread in a folder.
+func (c *Controller) justMade(dir folder.Folder) bool {
+	info, err := os.Lstat(string(dir))
+	return err == nil && c.recent(info.ModTime())
+}
+
+// recent reports whether something happened within the grace, or, by a clock
+// that has jumped, has yet to happen.
+func (c *Controller) recent(at time.Time) bool { return c.Now().Sub(at) < grace }

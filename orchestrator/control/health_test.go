@@ -1,0 +1,155 @@
+package control
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 2)
+	root, done := s.start("idle", ""), s.start("idle", "")
+	s.order(done, "spend 7", "complete")
+	s.wait(s.c, WaitAll, done)
+	dead := s.start("idle", "")
+	s.begin("work", root)
+	s.order(root, "spend 0") // it has just recorded something
+	s.c.children.close()
+	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
+	<-process.Watch(s.ctx, s.puppet(dead).pid)
+	s.noError(os.MkdirAll(string(s.c.folder("stray-1")), 0o700))
+	s.noError(os.WriteFile(s.c.folder("stray-1").Lock(), nil, 0o600))
+
+	now := testTime
+	server := s.controller()
+	server.Now = func() time.Time { return now }
+	now = time.Now().Add(stuckAfter / 2) // a clock that jumps
+	h, err := server.Health(s.ctx, HealthRequest{})
+	s.noError(err)
+	if h.ThreadCount != 4 || h.ActiveDays != 7 || h.Running != 1 || h.Queued != 1 || h.MaxRunning != 2 || len(h.Stuck) != 0 ||
+		h.CheckpointCount == 0 || h.DBSizeMB <= 0 || h.OrphanedFolders != 1 || !strings.Contains(h.Next, "reconcile_threads") {
+		s.Errorf("health %+v", h)
+	}
+	s.wantState(thread.Error, dead)
+
+	now = testTime
+	if h, err = server.Health(s.ctx, HealthRequest{ActiveDays: 1}); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {
+		s.Errorf("health %+v, %v", h, err) // the stray folder is in the future, and so just made
+	}
+	now = time.Now().Add(2 * stuckAfter)
+	if h, err = server.Health(s.ctx, HealthRequest{}); err != nil || !slices.Equal(h.Stuck, []thread.ID{root}) {
+		s.Errorf("stuck %v, %v", h.Stuck, err)
+	}
+}
+
+// TestReconcile finds each kind of disagreement that files and ledger can have
+// with the registry, and nothing else.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	gone, unreadable, swapped, sound := s.start("work", root), s.start("work", root), s.start("work", root), s.start("work", root)
+	for _, id := range []thread.ID{gone, unreadable, swapped, sound} {
+		s.order(id, "complete")
+		<-process.Watch(s.ctx, s.puppet(id).pid)
+	}
+	s.noError(os.RemoveAll(string(s.c.folder(gone))))
+	s.noError(os.WriteFile(s.c.folder(unreadable).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.c.folder(swapped).Meta(), []byte(s.read(s.c.folder(sound).Meta())), 0o600))
+	for _, id := range []thread.ID{"stray-1", "leftover-1"} {
+		s.noError(s.c.folder(id).Make())
+		s.noError(os.WriteFile(s.c.folder(id).Lock(), nil, 0o600))
+	}
+	s.noError(os.WriteFile(s.c.folder("stray-1").Transcript(), nil, 0o600))
+	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.c.folder("stray-1"))), "linked-1")))
+	s.noError(s.c.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
+
+	server := s.controller()
+	if r, err := server.Reconcile(s.ctx); err != nil || len(r.Findings) != 3 {
+		s.Errorf("what may be on its way: %+v, %v", r.Findings, err)
+	}
+	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	r, err := server.Reconcile(s.ctx)
+	s.noError(err)
+	var got []string
+	for _, f := range r.Findings {
+		got = append(got, fmt.Sprintf("%s %s", f.ThreadID, f.Kind))
+		if f.Detail == "" || f.Mend == "" {
+			s.Errorf("finding %+v", f)
+		}
+	}
+	want := []string{
+		"leftover-1 " + findLock, "linked-1 " + findUnreadable, "nobody-1 " + findReservation, "stray-1 " + findRowMissing,
+		string(gone) + " " + findFolderMissing, string(unreadable) + " " + findUnreadable, string(swapped) + " " + findDisagrees,
+	}
+	if !slices.Equal(got, want) || r.Success || r.Threads != 5 || r.Next == "" {
+		s.Errorf("found %q of %d threads, want %q", got, r.Threads, want)
+	}
+}
+
+// TestClockJumps starts, ends and lists threads while the clock jumps an hour
+// back and forth.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 2)
+	now := testTime
+	s.c.Now = func() time.Time { return now }
+	root := s.start("idle", "")
+	var ids []thread.ID
+	for i, jump := range []time.Duration{-time.Hour, time.Hour, -time.Hour, 0} {
+		now = testTime.Add(jump)
+		started, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+		s.noError(err)
+		if started.Queued != (i > 0) {
+			s.Errorf("started %+v", started)
+		}
+		ids = append(ids, started.ThreadID)
+	}
+	for _, id := range ids { // in the order they came
+		s.order(id, "claim")
+		now = testTime.Add(-time.Hour)
+		for _, id := range append(ids, root) {
+			status, err := s.c.Status(s.ctx, id)
+			if err != nil || status.ElapsedSeconds < 0 || status.Status == thread.Error {
+				s.Errorf("status %+v, %v", status, err)
+			}
+		}
+		s.order(id, "complete")
+		if r := s.wait(s.c, WaitAll, id); r.ElapsedSeconds < 0 || !r.Success {
+			s.Errorf("waited %+v", r)
+		}
+	}
+	stopped, err := s.c.Cancel(s.ctx, root)
+	if err != nil || !stopped.Success || len(stopped.Receipts) != 5 {
+		s.Errorf("stopped %+v, %v", stopped, err)
+	}
+}
+
+// TestUnfitFolder refuses a start whose folder could not be used, and leaves
+// nothing behind.
+func TestUnfitFolder(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/away/work.md", fmt.Sprintf(directive, "work", "", ""))
+	s.noError(os.Symlink(s.project, string(s.c.folder("away"))))
+	_, err := s.c.Start(s.ctx, StartRequest{Directive: "away/work"})
+	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), folder.ErrUnfit.Error()) {
+		s.Errorf("started below a link: %v", err)
+	}
+	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 0 {
+		s.Errorf("listed %+v, %v", list, err)
+	}
+	if found, err := filepath.Glob(filepath.Join(s.project, "work-*")); err != nil || len(found) != 0 {
+		s.Errorf("written through the link: %v, %v", found, err)
+	}
+}

@@ -1,0 +1,176 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// slotsPerProcessor is how many threads run at the same time for each processor
+// of the machine when the project does not say: most of the time a thread waits
+// for its model.
+const slotsPerProcessor = 32
+
+// slots is how many threads of the project run at the same time.
+func (c *Controller) slots() int {
+	agent, _, err := c.Config.Agent()
+	if err != nil {
+		c.Log.Warn().Err(err).Msg("threads.max_running cannot be read; the default holds")
+	}
+	if err != nil || agent.Threads.MaxRunning == 0 {
+		return slotsPerProcessor * runtime.NumCPU()
+	}
+	return agent.Threads.MaxRunning
+}
+
+// enqueue describes a thread on disk and puts it in line. When it is admitted
+// at once the row says so, and the caller starts its process.
+func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
+	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Key); err != nil {
+		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
+	}
+	c.Reached.At(stepDescribed)
+	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.slots(), c.Now())
+	if err == nil {
+		c.Reached.At(stepQueued)
+	}
+	return rec, err
+}
+
+// Dispatch starts the threads that stand in line, in order, for as long as
+// slots are free. Any process of the project may call it, at any time: who gets
+// which thread is decided in the registry.
+//
+// Whoever frees a slot calls it, so that no process has to be there only to move
+// the line: a thread's process when the thread has ended or begins to wait for
+// others, and who has settled a dead thread that it started. Beside those, a
+// start that had to stand in line, every wait for a thread in line, and
+// [Controller.RunDispatcher].
+func (c *Controller) Dispatch(ctx context.Context) error {
+	line, err := c.Store.Line(ctx)
+	if err != nil || line.Queued == 0 {
+		return err
+	}
+	d := &dispatch{Controller: c, slots: c.slots(), fits: map[string]bool{}}
+	if line.Occupied >= d.slots {
+		return nil
+	}
+	for {
+		more, err := d.startNext(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// dispatch is one pass over the line.
+type dispatch struct {
+	*Controller
+	slots int
+	fits  map[string]bool // models, and whether this process can run threads of them
+}
+
+// A thread in line whose life lock is held belongs, for a moment, to somebody
+// who only looks whether it is dead. As no event tells that this is over, it is
+// tried again so often, so far apart.
+const (
+	lookerTries = 5
+	lookerPause = 10 * time.Millisecond
+)
+
+// startNext gives a slot to the first thread in line that this process can run,
+// and starts it. More is false when there is no slot or no such thread.
+func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
+	for range lookerTries {
+		rec, lock, busy, err := d.admit(ctx)
+		if err != nil {
+			return false, err
+		}
+		if lock != nil {
+			// The thread has its slot: the caller going away must not leave it there.
+			d.launchAdmitted(context.WithoutCancel(ctx), rec, lock)
+			return true, nil
+		}
+		if !busy {
+			return false, nil
+		}
+		select {
+		case <-time.After(lookerPause):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	return false, nil
+}
+
+// admit takes the first thread in line that this process can run, with its life
+// lock; the lock is nil when there is none. Busy says that somebody held the lock
+// of one.
+func (d *dispatch) admit(ctx context.Context) (rec thread.Record, lock *process.Lock, busy bool, err error) {
+	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), func(r thread.Record) (err error) {
+		if !d.canRun(r) {
+			return store.ErrTaken
+		}
+		lock, err = d.takeLock(r.ThreadID)
+		busy = busy || errors.Is(err, process.ErrLocked)
+		if err != nil {
+			return store.ErrTaken
+		}
+		d.Reached.At(stepTaken)
+		return nil
+	})
+	if err == nil && admitted {
+		d.Reached.At(stepAdmitted)
+		return rec, lock, busy, nil
+	}
+	if lock != nil {
+		_ = lock.Release()
+	}
+	return rec, nil, busy, err
+}
+
+// canRun reports whether the process of a thread, which gets the environment of
+// this one, can talk to the thread's provider. A key that only the thread's
+// starter has leaves the thread to that one. What else may be wrong with the
+// model the thread finds out and says.
+func (d *dispatch) canRun(rec thread.Record) bool {
+	if rec.Kind == thread.KindTool {
+		return true
+	}
+	fits, known := d.fits[rec.Model]
+	if !known {
+		fits = !d.Providers.LacksKey(rec.Model)
+		d.fits[rec.Model] = fits
+	}
+	return fits
+}
+
+// takeLock takes the life lock of a thread in line. A folder that cannot be used
+// keeps nobody else from running: the thread is passed over.
+func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
+	if err := folder.Prepare(d.stateDir, id); err != nil {
+		d.Log.Error().Err(err).Str("thread_id", string(id)).Msg("a thread in line has no usable folder")
+		return nil, err
+	}
+	lock, err := process.Acquire(d.folder(id).Lock())
+	if err != nil && !errors.Is(err, process.ErrLocked) {
+		d.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not lock a thread in line")
+	}
+	return lock, err
+}
+
+// launchAdmitted starts the process of a thread that has a slot, and lets go of
+// the lock. One that cannot be started has failed, as if it had not stood in line.
+func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, lock *process.Lock) {
+	defer func() { _ = lock.Release() }()
+	if err := d.launchProcess(ctx, rec.ThreadID, lock); err != nil {
+		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome
+	}
+}

@@ -1,0 +1,107 @@
+package control
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// TestRebuild damages both databases below threads in every state. From their
+// folders come back: how they ended, who is whose child, what was spent. A live
+// thread goes on, a dead one is found dead, one in line runs.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 4)
+	root := s.start("idle", "")
+	done, dead, decided := s.start("work", root), s.start("work", root), s.start("work", root)
+	s.order(done, "spend 7", "complete")
+	s.order(decided, "spend 5", "decide")
+	<-process.Watch(s.ctx, s.puppet(done).pid) // it would start the next in line
+	s.setSlots(1)
+	queued := s.begin("work", root).ThreadID
+	s.setSlots(4)
+	s.c.children.close()
+	for _, id := range []thread.ID{dead, decided} {
+		s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+		<-process.Watch(s.ctx, s.puppet(id).pid)
+	}
+	foreign, torn := s.c.folder("foreign-1"), s.c.folder("torn-1")
+	for dir, content := range map[folder.Folder]string{foreign: s.read(s.c.folder(done).Meta()), torn: "{"} {
+		s.noError(dir.Make())
+		s.noError(os.WriteFile(dir.Meta(), []byte(content), 0o600))
+	}
+	s.noError(os.Symlink(string(s.c.folder(done)), string(s.c.folder("linked-1"))))
+
+	rebuilt := s.rebuild()
+	if rebuilt.Threads != 5 || rebuilt.Budgets != 5 || len(rebuilt.Skipped) != 3 {
+		s.Errorf("rebuilt %+v", rebuilt)
+	}
+	c := s.controller()
+	health, err := c.Health(s.ctx, HealthRequest{})
+	if err != nil || len(health.SetAside) == 0 || health.ThreadCount != 5 || health.Queued != 1 {
+		s.Errorf("health %+v, %v", health, err)
+	}
+	for id, want := range map[thread.ID]thread.State{
+		root: thread.Running, done: thread.Completed, dead: thread.Error, decided: thread.Completed, queued: thread.Created,
+	} {
+		status, err := c.Status(s.ctx, id)
+		if err != nil || status.Status != want || (id != root) != (status.ParentID == root) {
+			s.Errorf("%s: %+v, %v", id, status, err)
+		}
+	}
+	if rec, err := c.Store.Get(s.ctx, root); err != nil || rec.PID != s.puppet(root).pid || rec.SpawnCount != 4 {
+		s.Errorf("the live thread: %+v, %v", rec, err)
+	}
+	s.noError(c.Dispatch(s.ctx))
+	s.order(queued, "claim", "complete")
+	s.order(root, "spend 1", "complete")
+	if r := s.wait(c, WaitAll, root, queued); !r.Success {
+		s.Errorf("waited for %+v", r)
+	}
+	tree, err := c.Store.Tree(s.ctx, root)
+	if want := (store.TreeSpend{Actual: 13, Threads: 5}); err != nil || tree != want {
+		s.Errorf("tree %+v, %v, want %+v", tree, err, want)
+	}
+}
+
+func (s *scene) read(path string) string {
+	s.Helper()
+	content, err := os.ReadFile(path)
+	s.noError(err)
+	return string(content)
+}
+
+// rebuild damages the databases, sets them aside and makes their rows again.
+func (s *scene) rebuild() recovery.Rebuilt {
+	s.Helper()
+	state := folder.StateDir(s.project)
+	for _, name := range []string{"registry.db", "budget_ledger.db"} {
+		path := filepath.Join(state, name)
+		s.noError(os.WriteFile(path, []byte(strings.Repeat("no database ", 1000)), 0o600))
+		for _, ending := range []string{"-wal", "-shm"} { // it would mend the file
+			s.noError(os.RemoveAll(path + ending))
+		}
+		aside, err := sqlite.SetAside(s.ctx, path, testTime)
+		if err != nil || aside == "" {
+			s.Fatalf("set aside as %q, %v", aside, err)
+		}
+	}
+	db, err := sqlite.Open(s.ctx, state, sqlite.Options{})
+	s.noError(err)
+	defer func() { s.noError(db.Close()) }()
+	if lost, err := db.Lost(s.ctx); err != nil || !lost {
+		s.Errorf("lost %t, %v", lost, err)
+	}
+	rebuilt, err := (&recovery.Rebuilder{Project: s.project, StateDir: state, Store: db, Host: "host"}).Run(s.ctx)
+	s.noError(err)
+	return rebuilt
+}

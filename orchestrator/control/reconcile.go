@@ -1,0 +1,201 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// Kinds of finding.
+const (
+	findFolderMissing = "folder_missing"
+	findRowMissing    = "row_missing"
+	findReservation   = "reservation_without_thread"
+	findProcess       = "process_missing"
+	findChain         = "chain_broken"
+	findParent        = "parent_missing"
+	findUnreadable    = "meta_unreadable"
+	findDisagrees     = "meta_disagrees"
+	findLock          = "lock_stale"
+)
+
+// Reconcile compares registry, ledger and folders and says where they disagree.
+// Threads that are dead are settled, as by every look; beside that nothing is
+// changed. What is younger than five minutes may still be on its way and is
+// passed over.
+func (c *Controller) Reconcile(ctx context.Context) (Reconciliation, error) {
+	r := reconciling{Controller: c, rows: map[thread.ID]thread.Record{}}
+	r.Settled, r.Findings = []thread.ID{}, []Finding{}
+	for _, part := range []func(context.Context) error{r.readRows, r.compareFolders, r.compareRows, r.compareBudgets} {
+		if err := part(ctx); err != nil {
+			return Reconciliation{}, fault(err)
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.ThreadID, b.ThreadID) })
+	r.Success = len(r.Findings) == 0
+	if !r.Success {
+		r.Next = "each finding says in mend what puts it right"
+	}
+	return r.Reconciliation, nil
+}
+
+// reconciling is one comparison.
+type reconciling struct {
+	*Controller
+	Reconciliation
+	rows map[thread.ID]thread.Record // of the fields that are compared
+	seen map[thread.ID]bool          // folders
+}
+
+func (r *reconciling) find(kind string, id thread.ID, mend, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{Kind: kind, ThreadID: id, Detail: fmt.Sprintf(format, args...), Mend: mend})
+}
+
+// readRows reads the registry and settles who is dead.
+func (r *reconciling) readRows(ctx context.Context) error {
+	return r.eachRow(ctx, nil, func(rec thread.Record) error {
+		now, err := r.sweeper.Examine(ctx, rec)
+		switch {
+		case err != nil:
+			now = rec
+			r.find(findProcess, rec.ThreadID, "put right what the detail says, then get_status of the thread",
+				"its process is gone and it cannot be settled: %v", err)
+		case now.Status.Terminal() && !rec.Status.Terminal():
+			r.Settled = append(r.Settled, rec.ThreadID)
+		}
+		r.Threads++
+		r.rows[rec.ThreadID] = outline(now)
+		return nil
+	})
+}
+
+// outline keeps what is compared of a row: of 100 000 the results alone would
+// fill the memory.
+func outline(rec thread.Record) thread.Record {
+	return thread.Record{
+		ThreadID: rec.ThreadID, ParentID: rec.ParentID, Status: rec.Status, QueuedAt: rec.QueuedAt, CreatedAt: rec.CreatedAt,
+		ContinuationOf: rec.ContinuationOf, ContinuationThreadID: rec.ContinuationThreadID,
+	}
+}
+
+// compareFolders goes through the folders and looks for their rows.
+func (r *reconciling) compareFolders(ctx context.Context) error {
+	r.seen = map[thread.ID]bool{}
+	return folder.Walk(r.stateDir, func(f folder.Found) error {
+		r.Folders++
+		r.seen[f.ID] = true
+		rec, known := r.rows[f.ID]
+		switch {
+		case f.Linked:
+			r.find(findUnreadable, f.ID, "remove the link", "%s is a symbolic link, which is not followed", f.Folder)
+		case known:
+			r.compareMeta(f, rec)
+		case !r.justMade(f.Folder):
+			r.strayFolder(f)
+		}
+		return context.Cause(ctx)
+	})
+}
+
+// strayFolder tells of a folder that no row knows.
+func (r *reconciling) strayFolder(f folder.Found) {
+	held, err := process.Held(f.Folder.Lock())
+	switch {
+	case err != nil:
+		r.find(findLock, f.ID, "put right what the detail says", "its lock cannot be looked at: %v", err)
+	case held:
+		r.find(findRowMissing, f.ID, "the process that holds the lock is not known here: end it, or leave it be",
+			"somebody holds the life lock of a thread without a row")
+	case f.HasMeta || f.HasWords:
+		r.find(findRowMissing, f.ID, "remove the folder when nobody needs it",
+			"the folder of a thread without a row; it has thread.json: %t, transcript: %t", f.HasMeta, f.HasWords)
+	default:
+		r.find(findLock, f.ID, "remove the folder", "what is left of a start that was cut short before the thread was registered")
+	}
+}
+
+// compareMeta compares thread.json with the row.
+func (r *reconciling) compareMeta(f folder.Found, rec thread.Record) {
+	if !f.HasMeta && (rec.QueuedAt.IsZero() || r.recent(rec.CreatedAt)) {
+		return // it failed before it had one, or is about to get it
+	}
+	meta, err := f.Folder.ReadMeta(r.Key)
+	switch {
+	case err != nil:
+		r.find(findUnreadable, f.ID, "put back the file as it was; without it the thread can start no children", "%v", err)
+	case meta.ThreadID != rec.ThreadID:
+		r.find(findDisagrees, f.ID, "put back the file as it was", "thread.json is that of %s", meta.ThreadID)
+	case meta.Status.Terminal() && meta.Status != rec.Status:
+		r.find(findDisagrees, f.ID, "the row counts; get_status of the thread shows it",
+			"thread.json says %s and the row %s", meta.Status, rec.Status)
+	case rec.Status.Terminal() && !meta.Status.Terminal():
+		r.find(findDisagrees, f.ID, "get_status of the thread brings thread.json up to date",
+			"the row says %s and thread.json still %s", rec.Status, meta.Status)
+	}
+}
+
+// compareRows goes through the rows and looks for their folders and relatives.
+func (r *reconciling) compareRows(context.Context) error {
+	for id, rec := range r.rows {
+		if !r.seen[id] && !r.recent(rec.CreatedAt) {
+			r.find(findFolderMissing, id, "nothing brings back a removed folder; result and cost are in the row",
+				"the thread is %s and its folder is gone", rec.Status)
+		}
+		if _, known := r.rows[rec.ParentID]; rec.ParentID != "" && !known {
+			r.find(findParent, id, "nothing needs to be done: the thread counts as one without a parent",
+				"its parent %s has no row", rec.ParentID)
+		}
+		r.compareChain(rec)
+	}
+	return nil
+}
+
+// compareChain checks that both ends of a hand-over name each other.
+func (r *reconciling) compareChain(rec thread.Record) {
+	const mend = "read_transcript of both shows which carries on which; the thread named first stays readable"
+	if next := rec.ContinuationThreadID; next != "" {
+		if r.rows[next].ContinuationOf != rec.ThreadID {
+			r.find(findChain, rec.ThreadID, mend, "it says that %s carries it on, which does not say so", next)
+		}
+	}
+	if before := rec.ContinuationOf; before != "" {
+		if _, known := r.rows[before]; !known {
+			r.find(findChain, rec.ThreadID, mend, "it carries on %s, which has no row", before)
+		}
+	}
+}
+
+// compareBudgets looks for reservations that nobody will release.
+func (r *reconciling) compareBudgets(ctx context.Context) error {
+	active, err := r.Store.Active(ctx)
+	if err != nil {
+		return err
+	}
+	r.Budgets = len(active)
+	for _, b := range active {
+		rec, known := r.rows[b.ThreadID]
+		if r.recent(b.CreatedAt) || known && !rec.Status.Terminal() {
+			continue
+		}
+		// It may have started since the rows were read.
+		now, err := r.Store.Get(ctx, b.ThreadID)
+		switch {
+		case err == nil && !now.Status.Terminal():
+		case err != nil && !errors.Is(err, thread.ErrNotFound):
+			return err
+		case err == nil:
+			r.find(findReservation, b.ThreadID, "it holds the amount at its parent for as long as that works; afterwards it is of no consequence",
+				"the thread is %s and its budget of %s is not settled", now.Status, b.MaxSpend)
+		default:
+			r.find(findReservation, b.ThreadID, "it holds the amount at its parent for as long as that works; afterwards it is of no consequence",
+				"a budget of %s without a thread", b.MaxSpend)
+		}
+	}
+	return nil
+}

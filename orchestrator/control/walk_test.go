@@ -1,0 +1,207 @@
+package control
+
+import (
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// TestStepsAreReached comes to every point that is listed, so that tests which
+// kill at each of them miss none.
+func TestStepsAreReached(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 1)
+	var mu sync.Mutex
+	seen := map[thread.Step]bool{}
+	reached := func(at thread.Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[at] = true
+	}
+	s.c.Reached, s.c.finisher.Reached, s.c.sweeper.Reached = reached, reached, reached
+	root := s.start("idle", "")
+	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
+	s.setSlots(2)
+	s.dieAfter(stepAdmitted, "dispatch", "") // first has a slot and no process
+	s.c.moveLine(s.ctx, true, nil)
+	s.order(first, "claim")
+	s.setSlots(3)
+	s.noError(s.c.Dispatch(s.ctx))
+	s.order(second, "claim")
+	s.noError(syscall.Kill(s.puppet(second).pid, syscall.SIGKILL))
+	s.wait(s.c, WaitAll, second)
+	_, err := s.c.Cancel(s.ctx, root)
+	s.noError(err)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, at := range slices.Concat(Steps(), recovery.Steps(), finish.Steps()) {
+		if !seen[at] {
+			t.Errorf("nobody comes to %s", at)
+		}
+		delete(seen, at)
+	}
+	if len(seen) > 0 {
+		t.Errorf("not listed: %v", seen)
+	}
+}
+
+// TestKilledDispatcher kills servers while they start a thread in line, at each
+// step: it is started all the same, once, and before those behind it.
+func TestKilledDispatcher(t *testing.T) {
+	t.Parallel()
+	for _, at := range []thread.Step{stepTaken, stepAdmitted, stepLaunched, stepRecorded} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			s := narrow(t, 1)
+			running := s.start("idle", "")
+			first, second := s.begin("work", "").ThreadID, s.begin("work", "").ThreadID
+			s.setSlots(2)
+			s.dieAfter(at, "dispatch", "")
+			s.c.moveLine(s.ctx, true, nil)
+			s.order(first, "claim")
+			s.wantLine(2, 1)
+			if got := s.row(first); got.PID != s.puppet(first).pid {
+				s.Errorf("the row names process %d, %d has come", got.PID, s.puppet(first).pid)
+			}
+			s.order(first, "complete")
+			s.order(second, "claim", "complete")
+			s.order(running, "complete")
+			s.wantLine(0, 0)
+		})
+	}
+}
+
+// TestManyDispatchers has several servers fight for a long line, some of which
+// die at it: every thread runs, and completes.
+func TestManyDispatchers(t *testing.T) {
+	t.Parallel()
+	const threads, slots, servers = 12, 3, 3
+	s := narrow(t, slots)
+	s.c.Launcher.Env = nil // each completes at once
+	blocker := s.controller()
+	running := s.startIn(blocker, "idle")
+	s.setSlots(1)
+	var ids []thread.ID
+	for range threads {
+		ids = append(ids, s.begin("work", "").ThreadID)
+	}
+	s.setSlots(slots)
+	for _, at := range []thread.Step{stepTaken, stepAdmitted} {
+		s.dieAfter(at, "dispatch", "")
+	}
+	var group sync.WaitGroup
+	for range servers {
+		c := s.controller()
+		c.Launcher.Env = nil
+		group.Go(func() {
+			if r := s.wait(c, WaitAll, ids...); !r.Success {
+				s.Errorf("waited for %+v", r)
+			}
+		})
+	}
+	group.Wait()
+	s.order(running, "complete")
+	s.wantLine(0, 0)
+}
+
+// startIn starts a root in another server, and lets it claim its row.
+func (s *scene) startIn(c *Controller, directive string) thread.ID {
+	s.Helper()
+	started, err := c.Start(s.ctx, StartRequest{Directive: directive})
+	s.noError(err)
+	s.order(started.ThreadID, "claim")
+	return started.ThreadID
+}
+
+// TestKilledStarter kills a server whose thread has a slot already: nobody has
+// told the caller, and the thread runs when somebody moves the line.
+func TestKilledStarter(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	s.dieAfter(stepQueued, "start", root)
+	report, err := s.c.Sweep(s.ctx)
+	if err != nil || !slices.Equal(report.Returned, []thread.ID{firstChild}) || report.Settled() != 0 {
+		s.Errorf("swept %+v, %v", report, err)
+	}
+	s.wantLine(1, 1)
+	s.noError(s.c.Dispatch(s.ctx))
+	s.order(firstChild, "claim", "complete")
+	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
+}
+
+// TestKilledSettler kills servers while they settle a dead thread with a tool and
+// a child, at each step. The next one comes to the same end.
+func TestKilledSettler(t *testing.T) {
+	t.Parallel()
+	steps := slices.Concat(recovery.Steps(), finish.Steps(), Steps()[slices.Index(Steps(), stepIntended):])
+	for _, at := range steps {
+		if at == "settle.returned" { // see TestKilledStarter
+			continue
+		}
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			root := s.start("idle", "")
+			dead := s.start("idle", root)
+			child := s.start("work", dead)
+			s.order(dead, "spend 5")
+			tool := s.tool(dead, "session", process.Mark(s.project, string(dead))...)
+			s.c.children.close()
+			s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
+			<-process.Watch(s.ctx, s.puppet(dead).pid)
+			s.dieAfter(at, "sweep", "")
+			_, err := s.c.Sweep(s.ctx)
+			s.noError(err)
+			s.wait(s.c, WaitAll, dead, child)
+			s.wantState(thread.Error, dead)
+			s.wantState(thread.Cancelled, child)
+			s.wantTree(root, store.TreeSpend{Actual: 5, Threads: 3, Active: 1})
+			meta, err := s.c.folder(dead).ReadMeta(nil)
+			if err != nil || meta.Status != thread.Error {
+				s.Errorf("thread.json says %s, %v", meta.Status, err)
+			}
+			if !process.Gone(tool) {
+				s.Error("its tool goes on")
+				_ = syscall.Kill(tool, syscall.SIGKILL)
+			}
+			s.order(root, "complete")
+		})
+	}
+}
+
+// TestKilledCanceller kills servers while they cancel a tree, one thread of which
+// ignores signals and one of which stands in line. The intent holds: the next
+// cancel, or whoever looks, sees the tree ended.
+func TestKilledCanceller(t *testing.T) {
+	t.Parallel()
+	for _, at := range []thread.Step{stepIntended, stepInterrupted, stepUnqueued, stepLevel} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			s := narrow(t, 3)
+			root := s.start("idle", "")
+			middle := s.start("idle", root)
+			leaf := s.start("work", middle)
+			queued := s.begin("work", root).ThreadID
+			s.order(leaf, "stubborn")
+			s.dieAfter(at, "cancel", root)
+			if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
+				s.Errorf("a child was added to a cancelled tree: %v", err)
+			}
+			stopped, err := s.c.Cancel(s.ctx, root)
+			if err != nil || !stopped.Success || len(stopped.Receipts) != 4 {
+				s.Errorf("stopped %+v, %v", stopped, err)
+			}
+			s.wantState(thread.Cancelled, root, middle, leaf, queued)
+			s.wantTree(root, store.TreeSpend{Threads: 4})
+			s.wantLine(0, 0)
+		})
+	}
+}

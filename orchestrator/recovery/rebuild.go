@@ -1,0 +1,203 @@
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// Rebuilder makes the rows of threads again from their folders, after registry or
+// ledger were lost.
+//
+// What only the registry knew is lost: names, request keys, and cancels that
+// nobody had acted on.
+type Rebuilder struct {
+	Project  string // absolute path, as thread processes are given it
+	StateDir string
+	Store    store.Keeper
+	Key      *sign.Key // nil: thread.json is taken as it is
+	Host     string
+}
+
+// Rebuilt says what could be made again.
+type Rebuilt struct {
+	Threads int
+	Budgets int
+	Skipped []Skipped
+}
+
+// Skipped is a thread folder that could not be taken back.
+type Skipped struct {
+	ThreadID thread.ID
+	Why      error
+}
+
+// Run adds the rows that are missing. Those that are there stay as they are, so
+// it can be run again, and by several processes at once.
+func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
+	var done Rebuilt
+	var found []store.Restored
+	err := folder.Walk(b.StateDir, func(f folder.Found) error {
+		switch row, err := b.read(f); {
+		case err != nil:
+			done.Skipped = append(done.Skipped, Skipped{f.ID, err})
+		case row != nil:
+			found = append(found, *row)
+		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return done, fmt.Errorf("go through the thread folders: %w", err)
+	}
+	link(found)
+	restored, err := b.Store.Restore(ctx, found)
+	if err != nil {
+		return done, err
+	}
+	done.Threads, done.Budgets = restored.Threads, restored.Budgets
+	for _, refused := range restored.Refused {
+		done.Skipped = append(done.Skipped, Skipped{refused.ThreadID, refused.Err})
+	}
+	return done, nil
+}
+
+// read makes the row of one folder. A start that was cut short before it had a
+// thread.json has left nothing to take back.
+func (b *Rebuilder) read(f folder.Found) (*store.Restored, error) {
+	switch {
+	case f.Linked:
+		return nil, errors.New("the folder is a symbolic link")
+	case !f.HasMeta && f.HasWords:
+		return nil, folder.ErrNoMeta
+	case !f.HasMeta:
+		return nil, nil
+	}
+	meta, err := f.Folder.ReadMeta(b.Key)
+	if err != nil {
+		return nil, err
+	}
+	if meta.ThreadID != f.ID {
+		return nil, fmt.Errorf("thread.json is that of %q", meta.ThreadID)
+	}
+	if _, err := thread.ParseID(string(meta.ThreadID)); err != nil {
+		return nil, err
+	}
+	return b.row(meta, f.Folder)
+}
+
+// row is what thread.json and the transcript say of a thread. The transcript
+// hears of the end first, so it decides where thread.json is behind.
+func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*store.Restored, error) {
+	rec := thread.Record{
+		ThreadID: meta.ThreadID, Kind: meta.Kind, Directive: meta.Directive, Name: meta.Directive, ParentID: meta.ParentID,
+		Status: meta.Status, Host: b.Host, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
+		Outcome: meta.Outcome, Cost: meta.Cost, CreatedAt: meta.CreatedAt, UpdatedAt: meta.UpdatedAt, LastUsed: meta.UpdatedAt,
+		QueuedAt: meta.CreatedAt, AdmittedAt: meta.CreatedAt,
+	}
+	if rec.ChainRootID == rec.ThreadID {
+		rec.ChainRootID = "" // as in the row of a thread that carries on no other
+	}
+	if !meta.Status.Terminal() {
+		if err := b.complete(&rec, dir); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case rec.Status.Terminal() && rec.Outcome == nil:
+		return nil, fmt.Errorf("thread.json says %s and not how", rec.Status)
+	case rec.Status.Terminal():
+		rec.CompletedAt = cmp.Or(rec.UpdatedAt, rec.CreatedAt)
+	}
+	return &store.Restored{Record: rec, Budget: budget(rec, meta.Limits)}, nil
+}
+
+// complete finds out how a thread stands that had not ended by its thread.json.
+// One that has decided to end has ended. One whose lock is free is dead, which
+// the next look will find, unless it has never run: that stands in line again.
+func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
+	outcome, cost, err := transcript.LastOutcome(dir.Transcript())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if outcome != nil {
+		rec.Status, rec.Outcome, rec.Cost = outcome.State, outcome, *cost
+		return nil
+	}
+	if rec.Cost, err = costSoFar(dir.Transcript()); err != nil {
+		return err
+	}
+	held, err := process.Held(dir.Lock())
+	if err != nil {
+		return err
+	}
+	if held {
+		rec.PID, err = process.Leader(process.Mark(b.Project, string(rec.ThreadID)))
+		return err
+	}
+	if rec.Status == thread.Created {
+		rec.AdmittedAt = time.Time{}
+	}
+	return nil
+}
+
+// costSoFar adds up the answers in a transcript.
+func costSoFar(path string) (cost thread.Cost, err error) {
+	for e, err := range transcript.Events(path) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return thread.Cost{}, nil
+		case err != nil:
+			continue // what can be read counts
+		case e.Type != thread.EventCognitionOut:
+			continue
+		}
+		if out, err := transcript.Decode[transcript.CognitionOut](e); err == nil {
+			cost.Turns = max(cost.Turns, out.Turn)
+			cost.Spend += out.Spend
+			cost.InputTokens += out.Usage.InputTokens
+			cost.OutputTokens += out.Usage.OutputTokens
+			cost.CacheReadTokens += out.Usage.CacheReadTokens
+			cost.CacheWriteTokens += out.Usage.CacheWriteTokens
+		}
+	}
+	return cost, nil
+}
+
+// budget is the ledger row of a thread. A tool run below a thread holds nothing.
+func budget(rec thread.Record, limits thread.Limits) *store.Budget {
+	b := &store.Budget{
+		ThreadID: rec.ThreadID, ParentID: rec.ParentID, MaxSpend: limits.Spend, Own: rec.Cost.Spend,
+		Active: !rec.Status.Terminal(), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+	}
+	if rec.Kind == thread.KindTool && rec.ParentID != "" {
+		b.MaxSpend = 0
+	}
+	return b
+}
+
+// link adds what threads know only from each other: how many each has started,
+// and which carries it on.
+func link(found []store.Restored) {
+	at := make(map[thread.ID]*thread.Record, len(found))
+	for i := range found {
+		at[found[i].Record.ThreadID] = &found[i].Record
+	}
+	for _, rec := range at {
+		if parent := at[rec.ParentID]; parent != nil {
+			parent.SpawnCount++
+		}
+		if before := at[rec.ContinuationOf]; before != nil {
+			before.ContinuationThreadID = rec.ThreadID
+		}
+	}
+}

@@ -4,95 +4,138 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-const (
-	// maxInFlight is how many requests one client may have in flight. Clients
-	// send a handful at once; this keeps a broken one from taking all memory.
-	maxInFlight = 1024
-	// maxInFlightBytes is how long the messages of those requests may be together.
-	maxInFlightBytes = 64 << 20
-)
+// grace is how long the end of a connection waits for handlers to return, and
+// for the client to read their answers.
+const grace = 2 * time.Second
 
 // conn is one client.
 type conn struct {
 	server  *Server
-	out     *outbox
+	out     *outbox // for what is about no request that has an outbox of its own
 	session *session
+	load    *load
 
 	handlers sync.WaitGroup
 
 	mu       sync.Mutex
+	gone     bool                // no request is admitted any more
 	requests map[string]*request // not yet answered or cancelled, by the key of their id
-	running  int                 // handlers that have not returned, of cancelled requests too
-	bytes    int                 // length of the messages they work on
 }
 
-func newConn(s *Server, out *outbox) *conn {
-	c := &conn{server: s, out: out, requests: make(map[string]*request)}
-	c.session = newSession(fmt.Sprintf("stdio-%d", s.sessions.Add(1)), c)
+// newConn opens a connection. The transport is the first part of the name that
+// logs and handlers know the client by.
+func newConn(s *Server, transport string, out *outbox, load *load) *conn {
+	c := &conn{server: s, out: out, load: load, requests: make(map[string]*request)}
+	c.session = newSession(fmt.Sprintf("%s-%d", transport, s.sessions.Add(1)), c)
+	go c.session.forward()
 	return c
 }
 
-// receive acts on one line of the client. It never waits for a handler, except
-// for that of initialize, so that what follows sees its effect.
-func (c *conn) receive(ctx context.Context, l line) {
-	if l.tooLong {
-		c.refuse(l.id(), invalidRequest("the message is longer than %d bytes, the most that is read", maxLine))
-		return
+// register makes the client known to mcp-go, whose broadcasts then reach it.
+func (c *conn) register(ctx context.Context) error {
+	if err := c.server.mcp.RegisterSession(ctx, c.session); err != nil {
+		return fmt.Errorf("register session: %w", err)
 	}
-	msg, err := parseMessage(l.data)
-	if err != nil {
-		c.refuse(msg.id, err)
-		return
+	return nil
+}
+
+// end tells the calls in flight why they end and waits until they have
+// answered, at most until ctx ends. Nothing comes out of the connection after.
+func (c *conn) end(ctx context.Context, cause error) {
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
+	for _, r := range c.inFlight() {
+		r.stop(cause)
 	}
+	select {
+	case <-c.idle():
+	case <-ctx.Done():
+		c.server.log.Warn().Str("session", c.session.id).Msg("handlers still run after the client has gone")
+	}
+	for _, r := range c.inFlight() {
+		r.cancel(cause)
+	}
+	close(c.session.stop)
+	<-c.session.ended
+	c.out.close()
+	c.server.mcp.UnregisterSession(context.WithoutCancel(ctx), c.session.id)
+}
+
+// inFlight returns the requests that have no answer yet.
+func (c *conn) inFlight() []*request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.requests))
+}
+
+// idle returns a channel that closes when no handler runs.
+func (c *conn) idle() <-chan struct{} {
+	idle := make(chan struct{})
+	go func() {
+		c.handlers.Wait()
+		close(idle)
+	}()
+	return idle
+}
+
+// receive acts on one message of the client, and returns the request if it is
+// one. It never waits for a handler, except for that of initialize, so that
+// what follows sees its effect. The answer goes to out; with own, out is for
+// this request alone and ends with it.
+func (c *conn) receive(ctx context.Context, msg message, out *outbox, own bool) *request {
 	switch msg.kind {
 	case kindRequest:
-		c.begin(ctx, msg)
+		return c.begin(ctx, &request{conn: c, msg: msg, out: out, own: own})
 	case kindNotification:
 		c.notice(msg)
 	case kindResponse:
 		c.session.deliver(msg)
 	case kindBlank:
 	}
+	return nil
 }
 
 // begin admits a request and starts its handler.
-func (c *conn) begin(ctx context.Context, msg message) {
-	r := &request{conn: c, msg: msg}
+func (c *conn) begin(ctx context.Context, r *request) *request {
+	ctx = c.server.trace(c.server.mcp.WithContext(ctx, c.session))
 	ctx, r.stop = context.WithCancelCause(context.WithValue(ctx, requestKey{}, r))
 	if err := c.admit(r); err != nil {
 		r.stop(nil)
-		c.refuse(msg.id, err)
-		return
+		r.answer(nil, err)
+		return r
 	}
-	if msg.method == mcp.MethodInitialize {
+	if r.msg.method == mcp.MethodInitialize {
 		c.run(ctx, r)
-		return
+		return r
 	}
 	go c.run(ctx, r)
+	return r
 }
 
 // admit enters r among the requests in flight.
 func (c *conn) admit(r *request) *rpcError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.gone {
+		return busy("the session has ended")
+	}
 	if _, taken := c.requests[r.msg.id.key]; taken {
 		return invalidRequest("id %s is in use by a request in flight: every request needs an id of its own", r.msg.id)
 	}
-	if c.running >= maxInFlight {
-		return busy("%d requests are in flight, the most that are served at once: wait for answers and send this one again", maxInFlight)
-	}
-	if c.running > 0 && c.bytes+len(r.msg.raw) > maxInFlightBytes {
-		return busy("the requests in flight are %d bytes long, and at most %d are served at once: wait for answers and send this one again", c.bytes, maxInFlightBytes)
+	if err := c.load.add(len(r.msg.raw)); err != nil {
+		return err
 	}
 	c.requests[r.msg.id.key] = r
-	c.running++
-	c.bytes += len(r.msg.raw)
 	c.handlers.Add(1)
 	return nil
 }
@@ -101,24 +144,16 @@ func (c *conn) admit(r *request) *rpcError {
 func (c *conn) run(ctx context.Context, r *request) {
 	defer c.handlers.Done()
 	defer r.stop(nil)
+	began := time.Now()
 	result, err := c.handle(ctx, r)
+	c.server.logRequest(ctx, r, err, time.Since(began))
 
 	// Out of the books before the answer is out: the client may then use the
 	// place and even the id again.
-	c.release(r)
+	c.load.remove(len(r.msg.raw))
+	c.forget(r)
 	c.session.flush()
-	if !r.close(true) {
-		return
-	}
-	if err == nil {
-		answer, encodeErr := encodeResult(r.msg.id, result)
-		if encodeErr == nil {
-			c.out.put(answer)
-			return
-		}
-		err = internalError("the result of %s cannot be written as JSON", r.msg.method)
-	}
-	c.refuse(r.msg.id, err)
+	r.answer(result, err)
 }
 
 // handle asks the protocol server. A panic outside a tool, whose own become
@@ -126,22 +161,27 @@ func (c *conn) run(ctx context.Context, r *request) {
 func (c *conn) handle(ctx context.Context, r *request) (result any, err *rpcError) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.server.log.Error().Any("panic", v).Bytes("stack", debug.Stack()).Str("method", string(r.msg.method)).Msg("request panicked")
+			c.server.logOf(ctx).Error().Any("panic", v).Bytes("stack", debug.Stack()).Str("method", string(r.msg.method)).Msg("request panicked")
 			result, err = nil, internalError("%s failed inside rye-mcp; its log has the details", r.msg.method)
 		}
 	}()
 	return c.server.handle(ctx, r.msg)
 }
 
-// release takes a request whose handler has returned out of the books.
-func (c *conn) release(r *request) {
+// forget frees the id of a request that needs no answer any more, or will get
+// it now.
+func (c *conn) forget(r *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running--
-	c.bytes -= len(r.msg.raw)
 	if c.requests[r.msg.id.key] == r { // a cancelled request's id may be in use again
 		delete(c.requests, r.msg.id.key)
 	}
+}
+
+// drop cancels a request.
+func (c *conn) drop(r *request, cause error) {
+	c.forget(r)
+	r.cancel(cause)
 }
 
 // notice acts on a notification: a cancellation. The others a client sends ask
@@ -163,7 +203,6 @@ func (c *conn) notice(msg message) {
 	}
 	c.mu.Lock()
 	r := c.requests[id.key]
-	delete(c.requests, id.key)
 	c.mu.Unlock()
 	if r == nil {
 		return // answered already, or never sent: clients do both
@@ -172,20 +211,11 @@ func (c *conn) notice(msg message) {
 	if params.Reason != "" {
 		cause = fmt.Errorf("%w: %s", ErrRequestCancelled, params.Reason)
 	}
-	r.cancel(cause)
+	c.drop(r, cause)
 }
 
-// refuse answers with an error.
+// refuse answers what is not a request with an error.
 func (c *conn) refuse(id requestID, e *rpcError) {
-	c.server.log.Debug().Stringer("id", id).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
-	c.send(encodeError(id, e))
-}
-
-// send queues what an encoder made.
-func (c *conn) send(msg []byte, err error) {
-	if err != nil {
-		c.server.log.Error().Err(err).Msg("message to the client cannot be written as JSON")
-		return
-	}
-	c.out.put(msg)
+	c.server.logRefusal(id, e)
+	c.out.put(c.server.encoded(encodeError(id, e)))
 }

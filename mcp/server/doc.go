@@ -1,15 +1,22 @@
-// Package server is the MCP boundary: the SDK server, the stdio transport,
-// typed tools, progress, and the one mapping of errors to results.
+// Package server is the MCP boundary: the SDK server, the transports, typed
+// tools, progress, and the one mapping of errors to results.
 //
-//	in ──lineReader──> conn ──one goroutine a request──> MCPServer.HandleMessage ──> Tool.Handle
-//	out <──outbox────── answers, progress, notifications and our own requests, in the order they were queued
+//	stdio, /message ──────┐
+//	POST /mcp ──guard─────┴─> conn ──one goroutine a request──> MCPServer.HandleMessage ──> Tool.Handle
+//	stream or body <──outbox── answers, progress, notifications and our own requests, in the order they were queued
 //
 // A server is made with [New], gets its tools with [Add], and serves one client
-// a call of [Server.ServeStdio]. mcp-go does the protocol: revisions 2024-11-05
-// to 2025-11-25 through the initialize handshake, and 2026-07-28 for every
-// request that declares it. Its own stdio loop is not used: it serves tools
-// with five workers, lets progress arrive after the answer, and answers
-// cancelled requests.
+// a call of [Server.ServeStdio], or many with [Server.ServeHTTPOn]. mcp-go does
+// the protocol: revisions 2024-11-05 to 2025-11-25 through the initialize
+// handshake, and 2026-07-28 for every request that declares it. Its transports
+// are not used: they let progress arrive after the answer or not at all, answer
+// cancelled requests, let one client cancel another's, and let web pages in.
+//
+// A conn is one client: on stdio, behind a stream at /sse, in a session of /mcp,
+// or, in a revision without sessions, of one request. Messages about a request
+// go to its outbox, which is the client's only one or, for a POST to /mcp, one
+// of its own that ends with the answer. Batches, which revision 2025-03-26 alone
+// had, are refused.
 //
 // What a tool refuses or fails at is a result with isError that a model can
 // read and act on. JSON-RPC errors are left for what is wrong with a message.

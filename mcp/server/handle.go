@@ -34,18 +34,16 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 
 // checkToolName refuses a call of a tool that does not exist, and says which do.
 func (s *Server) checkToolName(params json.RawMessage) *rpcError {
-	var call struct {
-		Name string `json:"name"`
-	}
-	if isNull(params) || json.Unmarshal(params, &call) != nil || call.Name == "" {
+	name := calledTool(params)
+	if name == "" {
 		return invalidParams("tools/call needs params with the name of a tool")
 	}
 	tools := s.mcp.ListTools()
-	if _, ok := tools[call.Name]; ok {
+	if _, ok := tools[name]; ok {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(tools))
-	return invalidParams("there is no tool %q; the tools are: %s", clip(call.Name, 100), strings.Join(names, ", "))
+	return invalidParams("there is no tool %q; the tools are: %s", clip(name, 100), strings.Join(names, ", "))
 }
 
 // clip shortens text from outside to at most n bytes, not counting the mark

@@ -30,11 +30,15 @@ type message struct {
 	params json.RawMessage
 	token  json.RawMessage // progress token of a request: a JSON string or number, or nil
 
+	// protocol is the revision a request declares for itself, as revisions from
+	// 2026-07-28 on want; "" otherwise.
+	protocol string
+
 	result json.RawMessage // of responses
 	err    *rpcError       // of responses
 }
 
-// parseMessage reads one line. With an error the message has the id to answer
+// parseMessage reads one message. With an error the message has the id to answer
 // with, as far as it could be read.
 func parseMessage(data []byte) (message, *rpcError) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, utf8BOM))
@@ -44,7 +48,7 @@ func parseMessage(data []byte) (message, *rpcError) {
 	if data[0] == '[' {
 		// Revision 2025-03-26 had batches; the ones before and after do not, and
 		// no client is known to send them.
-		return message{}, invalidRequest("batches are not supported: send each message on a line of its own")
+		return message{}, invalidRequest("batches are not supported: send each message by itself")
 	}
 	var e struct {
 		JSONRPC json.RawMessage `json:"jsonrpc"`
@@ -59,7 +63,7 @@ func parseMessage(data []byte) (message, *rpcError) {
 		return message{}, invalidRequest("a message must be a JSON object")
 	}
 	if err != nil {
-		return message{}, parseError("the line is not valid JSON: %v", err)
+		return message{}, parseError("the message is not valid JSON: %v", err)
 	}
 
 	m := message{raw: data, params: e.Params, result: e.Result}
@@ -70,7 +74,7 @@ func parseMessage(data []byte) (message, *rpcError) {
 	case e.Method == nil && answers:
 		return parseResponse(m, e.Error), nil
 	case !utf8.Valid(data):
-		return m, parseError("the line is not valid UTF-8")
+		return m, parseError("the message is not valid UTF-8")
 	case idErr != nil && e.ID != nil:
 		return m, invalidRequest("id %v", idErr)
 	case string(e.JSONRPC) != `"2.0"`:
@@ -106,7 +110,8 @@ func parseCall(m message, method json.RawMessage) (message, *rpcError) {
 		return m, nil
 	}
 	var meta struct {
-		Token json.RawMessage `json:"progressToken"`
+		Token    json.RawMessage `json:"progressToken"`
+		Protocol json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
 	}
 	if err := json.Unmarshal(params.Meta, &meta); err != nil {
 		return m, invalidParams("params._meta must be an object")
@@ -115,6 +120,8 @@ func parseCall(m message, method json.RawMessage) (message, *rpcError) {
 	if token, err := parseID(meta.Token); err == nil {
 		m.token = token.raw
 	}
+	// A version of another type is none.
+	_ = json.Unmarshal(meta.Protocol, &m.protocol)
 	return m, nil
 }
 

@@ -9,29 +9,30 @@ import (
 // before its messages are no longer read either, and progress is held back.
 const maxUnwritten = 16 << 20
 
-// outbox is the one way to the client: messages leave in the order they were
-// put in, each whole. Putting never blocks.
+// outbox is the one way to the reader of a stream: messages leave in the order
+// they were put in, each whole. Putting never blocks.
 type outbox struct {
+	single bool // only the last message reaches the reader
+
 	mu      sync.Mutex
+	readers int
 	pending []byte // whole lines
 	closed  bool   // nothing is accepted any more
 	err     error  // of the write that failed; set before done closes
 
-	wake    chan struct{} // has a token when run has something to look at
+	wake    chan struct{} // has a token when there is something to take
 	drained chan struct{} // has a token when pending was taken
 	done    chan struct{} // closed when run ended
 }
 
-// newOutbox starts a goroutine that writes to w until the outbox is closed or
-// a write fails.
-func newOutbox(w io.Writer) *outbox {
-	o := &outbox{
+// newOutbox returns an empty outbox. What is put in is taken out by run, or by
+// whoever takes when wake has a token.
+func newOutbox() *outbox {
+	return &outbox{
 		wake:    make(chan struct{}, 1),
 		drained: make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	go o.run(w)
-	return o
 }
 
 // put queues one encoded message, which ends in a newline. After close or a
@@ -46,6 +47,23 @@ func (o *outbox) put(msg []byte) {
 	poke(o.wake)
 }
 
+// end queues a last message, which may be empty, and closes the outbox in one
+// step: whoever takes the message knows that it is the last.
+func (o *outbox) end(msg []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	o.pending = append(o.pending, msg...)
+	o.closed = true
+	poke(o.wake)
+}
+
+// close lets what is queued be written and accepts no more. It does not wait;
+// done says when run has written everything.
+func (o *outbox) close() { o.end(nil) }
+
 // full reports whether the client is far behind with reading.
 func (o *outbox) full() bool {
 	o.mu.Lock()
@@ -53,15 +71,28 @@ func (o *outbox) full() bool {
 	return len(o.pending) > maxUnwritten
 }
 
-// close lets what is queued be written and accepts no more. It does not wait;
-// done says when everything was written.
-func (o *outbox) close() {
+// attach counts a reader in, detach counts it out; read reports whether there
+// is one. Readers share the messages: each goes to one of them.
+func (o *outbox) attach() (readers int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.closed = true
-	poke(o.wake)
+	o.readers++
+	return o.readers
 }
 
+func (o *outbox) detach() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.readers--
+}
+
+func (o *outbox) read() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.readers > 0
+}
+
+// run writes to w until the outbox is closed or a write fails.
 func (o *outbox) run(w io.Writer) {
 	defer close(o.done)
 	var spare []byte
@@ -86,7 +117,8 @@ func (o *outbox) run(w io.Writer) {
 	}
 }
 
-// take swaps what is pending for an empty buffer.
+// take swaps what is pending for an empty buffer. Nothing comes after what it
+// returns with closed.
 func (o *outbox) take(empty []byte) (batch []byte, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,7 +13,8 @@ func TestOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	const senders, messages = 8, 2000
 	r, w := io.Pipe()
-	o := newOutbox(w)
+	o := newOutbox()
+	go o.run(w)
 	var sent sync.WaitGroup
 	for s := range senders {
 		sent.Go(func() {
@@ -55,7 +56,8 @@ func TestOutboxStopsAtFailedWrite(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	_ = r.Close()
-	o := newOutbox(w)
+	o := newOutbox()
+	go o.run(w)
 	o.put([]byte("x\n"))
 	<-o.done
 	if o.err == nil {

@@ -24,7 +24,7 @@ type Progress struct {
 // always goes out before the answer; once the answer is queued, reports are
 // dropped.
 func (r *request) report(p Progress) {
-	if r.msg.token == nil {
+	if r.msg.token == nil || r.out.single {
 		return
 	}
 	r.mu.Lock()
@@ -51,7 +51,7 @@ func (r *request) pauseOver() {
 // sendHeld queues the held report and starts the pause after it. While the
 // client does not read it only starts the pause. The caller holds r.mu.
 func (r *request) sendHeld() {
-	if !r.conn.out.full() {
+	if !r.out.full() {
 		r.flushHeld()
 	}
 	r.pause = time.AfterFunc(progressInterval, r.pauseOver)
@@ -65,12 +65,12 @@ func (r *request) flushHeld() {
 	p := *r.held
 	r.held = nil
 	r.last = growing(r.last, p.Progress)
-	r.conn.send(encodeMessage("", mcp.MethodNotificationProgress, progressParams{
+	r.out.put(r.conn.server.encoded(encodeMessage("", mcp.MethodNotificationProgress, progressParams{
 		Token:    r.msg.token,
 		Progress: *r.last,
 		Total:    finite(p.Total),
 		Message:  p.Message,
-	}))
+	})))
 }
 
 // progressParams are the parameters of notifications/progress.

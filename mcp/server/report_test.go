@@ -36,21 +36,3 @@ func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 		}
 	})
 }
-
-// The last of a burst of reports is never lost, however it falls.
-func TestBurstKeepsFirstAndLast(t *testing.T) {
-	t.Parallel()
-	c := servertest.Start(t, newServer())
-	for range 50 {
-		p := c.CallAsync("count", countIn{Steps: 1000})
-		first, _ := p.ReadProgress()
-		last := first
-		for more, ok := p.ReadProgress(); ok; more, ok = p.ReadProgress() {
-			last = more
-		}
-		if first.Progress != 1 || last.Progress != 1000 {
-			t.Fatalf("first %v, last %v", first.Progress, last.Progress)
-		}
-		p.Result()
-	}
-}

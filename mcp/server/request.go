@@ -6,27 +6,60 @@ import (
 	"time"
 )
 
-// request is one request of the client from the line it came in to its answer.
+// request is one request of the client from the message it came in to its
+// answer.
 type request struct {
 	conn *conn
 	msg  message
-	stop context.CancelCauseFunc // ends the handler's context
+	out  *outbox // for all messages about it
+	own  bool    // out is for this request alone and ends with it
+	stop context.CancelCauseFunc
 
-	mu     sync.Mutex
-	closed bool        // answered or cancelled: nothing about it goes out any more
-	held   *Progress   // reported, not yet sent
-	last   *float64    // number of the last notification sent
-	pause  *time.Timer // runs until the next notification may be sent
+	mu      sync.Mutex
+	closed  bool        // answered or cancelled: nothing about it goes out any more
+	held    *Progress   // reported, not yet sent
+	last    *float64    // number of the last notification sent
+	pause   *time.Timer // runs until the next notification may be sent
+	failure *rpcError   // the answer, when that is an error
+	outcome string      // for the log: what a tool call came to
 }
 
 // requestKey is the context key of the request a handler serves.
 type requestKey struct{}
 
-// requestFrom returns the request a handler serves, or nil where the transport
-// is not our own.
+// requestFrom returns the request a handler serves, or nil outside of handlers.
 func requestFrom(ctx context.Context) *request {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	return r
+}
+
+// answer ends the request with a result or, where failure is set, an error,
+// unless it was cancelled.
+func (r *request) answer(result any, failure *rpcError) {
+	if !r.close(true) {
+		return
+	}
+	if failure == nil {
+		msg, err := encodeResult(r.msg.id, result)
+		if err == nil {
+			r.leave(msg)
+			return
+		}
+		failure = internalError("the result of %s cannot be written as JSON", r.msg.method)
+	}
+	r.mu.Lock()
+	r.failure = failure
+	r.mu.Unlock()
+	r.conn.server.logRefusal(r.msg.id, failure)
+	r.leave(r.conn.server.encoded(encodeError(r.msg.id, failure)))
+}
+
+// cancel stops the handler; the request gets no answer any more.
+func (r *request) cancel(cause error) {
+	if r.close(false) {
+		r.stop(cause)
+		r.leave(nil)
+	}
 }
 
 // close ends the request for the client and reports whether this call did so.
@@ -47,9 +80,18 @@ func (r *request) close(flush bool) bool {
 	return true
 }
 
-// cancel stops the handler; the request gets no answer any more.
-func (r *request) cancel(cause error) {
-	if r.close(false) {
-		r.stop(cause)
+// leave sends the last message about the request, if there is one.
+func (r *request) leave(msg []byte) {
+	if r.own {
+		r.out.end(msg)
+		return
 	}
+	r.out.put(msg)
+}
+
+// refusal is the error the request was answered with, if it was.
+func (r *request) refusal() *rpcError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure
 }

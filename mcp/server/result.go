@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -26,25 +27,29 @@ const (
 
 // success is the result of a call that worked. Models see either the structured
 // content or the text, depending on the client, so both carry all of it.
-func (s *Server) success(name string, schema json.RawMessage, out any) *mcp.CallToolResult {
+func (s *Server) success(ctx context.Context, name string, schema json.RawMessage, out any) *mcp.CallToolResult {
 	data, err := encode(out)
 	if err != nil {
-		s.log.Error().Err(err).Str("tool", name).Msg("result cannot be written as JSON")
-		return s.failure(name, schema, tool.Faultf(tool.CodeInternal,
+		s.logOf(ctx).Error().Err(err).Str("tool", name).Msg("result cannot be written as JSON")
+		return s.failure(ctx, name, schema, tool.Faultf(tool.CodeInternal,
 			"%s was carried out, but its result cannot be written as JSON", name))
 	}
 	data = bytes.TrimSpace(data)
 	if len(data) > maxResult {
-		s.log.Error().Str("tool", name).Int("bytes", len(data)).Int("most", maxResult).Msg("result is too long: its handler must page or trim it")
-		return s.failure(name, schema, tooLong(name, data))
+		s.logOf(ctx).Error().Str("tool", name).Int("bytes", len(data)).Int("most", maxResult).Msg("result is too long: its handler must page or trim it")
+		return s.failure(ctx, name, schema, tooLong(name, data))
 	}
 	return toolResult(data, false)
 }
 
 // failure is the result of a call that did not work: the one place where
 // errors of handlers turn into what a model reads.
-func (s *Server) failure(name string, schema json.RawMessage, err error) *mcp.CallToolResult {
-	return toolResult(encodeFault(schema, s.faultOf(name, err)), true)
+func (s *Server) failure(ctx context.Context, name string, schema json.RawMessage, err error) *mcp.CallToolResult {
+	fault := s.faultOf(ctx, name, err)
+	if r := requestFrom(ctx); r != nil {
+		r.failed(string(fault.Code))
+	}
+	return toolResult(encodeFault(schema, fault), true)
 }
 
 func toolResult(data []byte, isError bool) *mcp.CallToolResult {
@@ -56,9 +61,9 @@ func toolResult(data []byte, isError bool) *mcp.CallToolResult {
 }
 
 // faultOf maps an error of a handler.
-func (s *Server) faultOf(name string, err error) *tool.Fault {
+func (s *Server) faultOf(ctx context.Context, name string, err error) *tool.Fault {
 	if panicked, ok := errors.AsType[*tool.PanicError](err); ok {
-		s.log.Error().Any("panic", panicked.Value).Bytes("stack", panicked.Stack).Str("tool", name).Msg("tool panicked")
+		s.logOf(ctx).Error().Any("panic", panicked.Value).Bytes("stack", panicked.Stack).Str("tool", name).Msg("tool panicked")
 		return tool.Faultf(tool.CodeInternal, "%s failed inside rye-mcp; its log has the details", name)
 	}
 	if fault, ok := errors.AsType[*tool.Fault](err); ok && fault != nil {
@@ -74,7 +79,7 @@ func (s *Server) faultOf(name string, err error) *tool.Fault {
 	}
 	fault := tool.AsFault(err)
 	if fault.Code == tool.CodeInternal {
-		s.log.Error().Err(err).Str("tool", name).Msg("tool failed with an error that has no code")
+		s.logOf(ctx).Error().Err(err).Str("tool", name).Msg("tool failed with an error that has no code")
 	}
 	return fault
 }

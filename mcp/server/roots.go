@@ -18,14 +18,16 @@ import (
 // never answer.
 const rootsTimeout = 2 * time.Second
 
-// ErrNoRoots means that the client of this call cannot be asked for roots.
-// Revision 2026-07-28 has no requests from server to client.
+// ErrNoRoots means that the client of this call cannot be asked for roots:
+// revision 2026-07-28 has no requests from server to client, a client over HTTP
+// may read no stream, and one that did not answer before is not asked again.
 var ErrNoRoots = errors.New("client has no roots to ask for")
 
 // Roots asks the client of the call that ctx belongs to for its roots, the
 // directories it works in, and returns those that are local files as absolute
-// paths. It fails with [ErrNoRoots] where the client did not say it has any,
-// and with context.DeadlineExceeded when it does not answer within two seconds.
+// paths. It fails with [ErrNoRoots] where the client did not say it has any or
+// cannot be asked, and with context.DeadlineExceeded when it does not answer
+// within two seconds.
 func (s *Server) Roots(ctx context.Context) ([]string, error) {
 	client, ok := mcpserver.ClientSessionFromContext(ctx).(mcpserver.SessionWithClientInfo)
 	if !ok || client.GetClientCapabilities().Roots == nil || mcpserver.IsModernRequest(ctx) {

@@ -38,6 +38,7 @@ func newRootsServer() *server.Server {
 
 func TestRoots(t *testing.T) {
 	t.Parallel()
+	const noRoots = `{"code":"no_project","error":"client has no roots to ask for","success":false}`
 	tests := []struct {
 		name string
 		opts []servertest.Option
@@ -45,15 +46,21 @@ func TestRoots(t *testing.T) {
 	}{
 		{"two", []servertest.Option{servertest.WithRoots("/a b/ü%", "/c/")}, `{"success":true,"roots":["/a b/ü%","/c"]}`},
 		{"none", []servertest.Option{servertest.WithRoots()}, `{"success":true,"roots":[]}`},
-		{"not declared", nil, `{"code":"no_project","error":"client has no roots to ask for","success":false}`},
+		{"not declared", nil, noRoots},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := servertest.Start(t, newRootsServer(), tt.opts...)
-			if r := c.Call("roots", struct{}{}); string(r.JSON) != tt.want {
-				t.Errorf("got %s, %v; want %s", r.JSON, r.Err, tt.want)
-			}
+			overEach(t, func(t *testing.T, transport servertest.Option) {
+				c := servertest.Start(t, newRootsServer(), append(tt.opts, transport)...)
+				want := tt.want
+				if c.Transport() == servertest.Stateless {
+					want = noRoots
+				}
+				if r := c.Call("roots", struct{}{}); string(r.JSON) != want {
+					t.Errorf("got %s, %v; want %s", r.JSON, r.Err, want)
+				}
+			})
 		})
 	}
 }
@@ -109,6 +116,11 @@ func TestRootsTimeOut(t *testing.T) {
 		w.send(declareRoots)
 		w.send(call(1, "roots", `{}`))
 		waitFor(w, `"code":"timeout"`)
+		w.send(call(2, "roots", `{}`))
+		synctest.Wait()
+		if got := w.output(); !strings.Contains(got, `"id":2,"result"`) || strings.Contains(got, "rye-2") {
+			t.Errorf("a client that is known not to answer is asked again: %s", got)
+		}
 		if got := w.output(); !strings.Contains(got, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"rye-1"}}`) {
 			t.Errorf("the request is not cancelled: %s", got)
 		}

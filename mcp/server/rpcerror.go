@@ -35,6 +35,10 @@ func internalError(format string, args ...any) *rpcError {
 	return &rpcError{Code: mcp.INTERNAL_ERROR, Message: fmt.Sprintf(format, args...)}
 }
 
+func tooLongMessage() *rpcError {
+	return invalidRequest("the message is longer than %d bytes, the most that is read", maxLine)
+}
+
 func busy(format string, args ...any) *rpcError {
 	return &rpcError{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
 }
@@ -66,6 +70,16 @@ func encodeMessage(id string, method mcp.MCPMethod, params any) ([]byte, error) 
 		Method  mcp.MCPMethod `json:"method"`
 		Params  any           `json:"params,omitempty"`
 	}{mcp.JSONRPC_VERSION, id, method, params})
+}
+
+// encoded is what an encoder made, or nothing where it could not. That goes to
+// the log: what the server itself made up has no error to answer with.
+func (s *Server) encoded(msg []byte, err error) []byte {
+	if err != nil {
+		s.log.Error().Err(err).Msg("message to the client cannot be written as JSON")
+		return nil
+	}
+	return msg
 }
 
 // encode writes v as one line of JSON, without the escapes that are for HTML:

@@ -41,9 +41,14 @@ type Options struct {
 	// Where it is nil or returns nil, [tool.AsFault] does.
 	MapError func(error) *tool.Fault
 
-	// Log gets panics of handlers and refused messages; the zero Logger drops
-	// them. It must not write to the stream that is served.
+	// Log gets a line for every call of a tool, panics of handlers and, at level
+	// debug, other requests and refused messages; the zero Logger drops them. It
+	// must not write to the stream that is served.
 	Log zerolog.Logger
+
+	// Trace makes an id for each request, which all its log lines carry and
+	// handlers read with [TraceFrom]. Nil means that requests have none.
+	Trace func() string
 }
 
 // Server is an MCP server named rye. Its methods are safe for concurrent use.
@@ -51,6 +56,7 @@ type Server struct {
 	mcp      *mcpserver.MCPServer
 	mapError func(error) *tool.Fault
 	log      zerolog.Logger
+	newTrace func() string
 	sessions atomic.Int64 // clients served so far, for session ids
 }
 
@@ -64,5 +70,6 @@ func New(opts Options) *Server {
 		),
 		mapError: opts.MapError,
 		log:      opts.Log,
+		newTrace: opts.Trace,
 	}
 }

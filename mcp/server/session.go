@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -19,13 +20,15 @@ type session struct {
 
 	notes   chan mcp.JSONRPCNotification
 	flushes chan chan struct{}
-	ended   chan struct{}
+	stop    chan struct{} // closed to end forward
+	ended   chan struct{} // closed when forward ended
 
 	mu          sync.Mutex
 	initialized bool
 	client      mcp.Implementation
 	can         mcp.ClientCapabilities
 	protocol    string
+	mute        bool                    // it declares roots and does not answer
 	sent        int                     // requests to the client so far
 	waiting     map[string]chan message // for the responses to them, by the key of their id
 }
@@ -45,22 +48,23 @@ func newSession(id string, c *conn) *session {
 		// ever moves them to the outbox, so a few places do.
 		notes:   make(chan mcp.JSONRPCNotification, 64),
 		flushes: make(chan chan struct{}),
+		stop:    make(chan struct{}),
 		ended:   make(chan struct{}),
 		waiting: make(map[string]chan message),
 	}
 }
 
 // forward moves mcp-go's notifications to the outbox until stop closes.
-func (s *session) forward(stop <-chan struct{}) {
+func (s *session) forward() {
 	defer close(s.ended)
 	for {
 		select {
 		case n := <-s.notes:
-			s.conn.send(encode(n))
+			s.send(encode(n))
 		case flushed := <-s.flushes:
 			s.forwardQueued()
 			close(flushed)
-		case <-stop:
+		case <-s.stop:
 			s.forwardQueued()
 			return
 		}
@@ -71,7 +75,7 @@ func (s *session) forwardQueued() {
 	for {
 		select {
 		case n := <-s.notes:
-			s.conn.send(encode(n))
+			s.send(encode(n))
 		default:
 			return
 		}
@@ -89,8 +93,15 @@ func (s *session) flush() {
 	}
 }
 
-// ask sends a request to the client and waits for its response.
+func (s *session) send(msg []byte, err error) { s.conn.out.put(s.conn.server.encoded(msg, err)) }
+
+// ask sends a request to the client and waits for its response. It goes with
+// the messages about the call that ctx belongs to.
 func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (json.RawMessage, error) {
+	out := s.reach(ctx)
+	if out == nil {
+		return nil, ErrNoRoots
+	}
 	s.mu.Lock()
 	s.sent++
 	id := "rye-" + strconv.Itoa(s.sent) // a string, as clients number their own requests
@@ -104,7 +115,7 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (js
 		delete(s.waiting, key)
 	}()
 
-	s.conn.send(encodeMessage(id, method, params))
+	out.put(s.conn.server.encoded(encodeMessage(id, method, params)))
 	select {
 	case msg := <-response:
 		if msg.err != nil {
@@ -112,7 +123,7 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (js
 		}
 		return msg.result, nil
 	case <-ctx.Done():
-		s.conn.send(encodeMessage("", mcp.MethodNotificationCancelled, cancelledParams{RequestID: id}))
+		out.put(s.conn.server.encoded(encodeMessage("", mcp.MethodNotificationCancelled, cancelledParams{RequestID: id})))
 		return nil, fmt.Errorf("%s: %w", method, context.Cause(ctx))
 	}
 }
@@ -120,6 +131,18 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (js
 // cancelledParams are the parameters of notifications/cancelled.
 type cancelledParams struct {
 	RequestID string `json:"requestId"`
+}
+
+// reach is the outbox whose reader gets a request to the client: that of the
+// call ctx belongs to, else a stream that is open for such; nil without either.
+func (s *session) reach(ctx context.Context) *outbox {
+	if r := requestFrom(ctx); r != nil && !r.out.single {
+		return r.out
+	}
+	if s.conn.out.read() {
+		return s.conn.out
+	}
+	return nil
 }
 
 // deliver hands a response to whoever waits for it. A response nobody waits for
@@ -133,10 +156,17 @@ func (s *session) deliver(msg message) {
 	}
 }
 
-// ListRoots asks the client for its roots.
+// ListRoots asks the client for its roots. One that declares them and does not
+// answer is not asked again, as every question costs seconds.
 func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	if s.isMute() {
+		return nil, ErrNoRoots
+	}
 	raw, err := s.ask(ctx, mcp.MethodListRoots, nil)
 	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.setMute()
+		}
 		return nil, err
 	}
 	var result mcp.ListRootsResult
@@ -144,6 +174,18 @@ func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.L
 		return nil, fmt.Errorf("%s: %w", mcp.MethodListRoots, err)
 	}
 	return &result, nil
+}
+
+func (s *session) isMute() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mute
+}
+
+func (s *session) setMute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mute = true
 }
 
 func (s *session) SessionID() string { return s.id }

@@ -8,12 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
-
-// grace is how long the end of a connection waits for handlers to return, and
-// for the client to read their answers.
-const grace = 2 * time.Second
 
 // ServeStdio serves one client that writes messages to in and reads them from
 // out, one a line. Nothing but messages is written to out.
@@ -25,32 +20,16 @@ const grace = 2 * time.Second
 // the other end of the stream closes.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer surviveSIGPIPE(out)()
-	box := newOutbox(out)
-	c := newConn(s, box)
-	if err := s.mcp.RegisterSession(ctx, c.session); err != nil {
-		box.close()
-		return fmt.Errorf("register session: %w", err)
+	box := newOutbox()
+	go box.run(out)
+	c := newConn(s, "stdio", box, new(load))
+	err := c.register(ctx)
+	if err == nil {
+		err = c.serve(ctx, startReading(in, c.session.stop))
 	}
-	defer s.mcp.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
-
-	stop := make(chan struct{})
-	go c.session.forward(stop)
-	calls, stopCalls := context.WithCancelCause(s.mcp.WithContext(ctx, c.session))
-	input := startReading(in, stop)
-
-	err := c.serve(calls, input)
-
-	stopCalls(ErrClientGone)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	select {
-	case <-c.idle():
-	case <-ending.Done():
-		s.log.Warn().Dur("after", grace).Msg("handlers still run after the client has gone")
-	}
-	close(stop)
-	<-c.session.ended
-	box.close()
+	c.end(ending, ErrClientGone)
 	select {
 	case <-box.done:
 	case <-ending.Done():
@@ -71,7 +50,7 @@ func (c *conn) serve(ctx context.Context, input *input) error {
 			if !ok {
 				return input.err
 			}
-			c.receive(ctx, l)
+			c.receiveLine(ctx, l)
 		}
 		// A client that writes but does not read has to wait: dropping answers
 		// would be worse, and so would keeping them all in memory.
@@ -87,14 +66,17 @@ func (c *conn) serve(ctx context.Context, input *input) error {
 	}
 }
 
-// idle returns a channel that closes when no handler runs.
-func (c *conn) idle() <-chan struct{} {
-	idle := make(chan struct{})
-	go func() {
-		c.handlers.Wait()
-		close(idle)
-	}()
-	return idle
+func (c *conn) receiveLine(ctx context.Context, l line) {
+	if l.tooLong {
+		c.refuse(l.id(), tooLongMessage())
+		return
+	}
+	msg, err := parseMessage(l.data)
+	if err != nil {
+		c.refuse(msg.id, err)
+		return
+	}
+	c.receive(ctx, msg, c.out, false)
 }
 
 // input is what a client writes, line by line.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
-	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 )
 
 // newBlocking returns a server whose tool block tells the test about itself.
@@ -22,30 +21,6 @@ func newBlocking(calls int) (*server.Server, *blocked) {
 	server.Add(s, block(seen))
 	server.Add(s, echo)
 	return s, seen
-}
-
-func TestSlowCallsDoNotBlockOthers(t *testing.T) {
-	t.Parallel()
-	s, seen := newBlocking(5)
-	c := servertest.Start(t, s)
-	var slow []*servertest.Pending
-	for range 5 {
-		slow = append(slow, c.CallAsync("block", struct{}{}))
-	}
-	for range 5 {
-		<-seen.started
-	}
-	if r := c.Call("echo", echoIn{Text: "quick", Repeat: 1}); r.IsError {
-		t.Errorf("quick call failed: %s", r.JSON)
-	}
-	for _, p := range slow {
-		p.Cancel()
-	}
-	for range 5 {
-		if err := <-seen.ended; !errors.Is(err, server.ErrRequestCancelled) || !strings.Contains(err.Error(), "test") {
-			t.Errorf("cause of a cancelled call = %v", err)
-		}
-	}
 }
 
 // Clients of one server share nothing, even where their ids are equal.

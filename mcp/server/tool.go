@@ -50,6 +50,7 @@ type Tool[In, Out any] struct {
 type Call struct {
 	Progress  func(Progress) // tells the client how far the call is; never nil, safe for concurrent use
 	RequestID string         // JSON text of the request's id; empty where the transport does not tell
+	TraceID   string // of the request, in every log line about it; may be empty
 	Session   Session
 }
 
@@ -104,7 +105,7 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 		// what it returned. mcp-go would make a protocol error of either.
 		defer func() {
 			if v := recover(); v != nil {
-				result = s.failure(name, output, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
+				result = s.failure(ctx, name, output, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
 			}
 		}()
 		args := req.Params.RawArguments
@@ -113,15 +114,15 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 		}
 		out, err := call.Call(ctx, tool.Env{}, args)
 		if err != nil {
-			return s.failure(name, output, err), nil
+			return s.failure(ctx, name, output, err), nil
 		}
-		return s.success(name, output, out), nil
+		return s.success(ctx, name, output, out), nil
 	})
 }
 
 // callFrom collects what ctx says about the call.
 func callFrom(ctx context.Context) Call {
-	call := Call{Progress: func(Progress) {}}
+	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx)}
 	if r := requestFrom(ctx); r != nil {
 		call.Progress = r.report
 		call.RequestID = r.msg.id.String()

@@ -1,14 +1,12 @@
-// Package servertest is an MCP client in memory, for tests of servers and of
-// the tools added to them. It fails the test when the server breaks a promise
+// Package servertest is an MCP client for tests of servers and of the tools
+// added to them, over every transport. It fails the test when the server breaks a promise
 // that holds for every tool: structured content and text are the same JSON, it
 // fits the output schema and the size clients pass on, progress comes before
 // the answer and grows.
 package servertest
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,8 +14,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 )
 
-// Protocol is the revision the client asks for.
+// Protocol is the revision the client speaks unless an option says otherwise.
 const Protocol = "2025-11-25"
+
+// stateless is the revision that has no handshake and no sessions.
+const stateless = "2026-07-28"
 
 // Option changes what the client is.
 type Option func(*Client)
@@ -27,17 +28,32 @@ func WithRoots(dirs ...string) Option {
 	return func(c *Client) { c.hasRoots, c.roots = true, dirs }
 }
 
+// Over makes the client use a transport other than [Stdio].
+func Over(transport Transport) Option {
+	return func(c *Client) {
+		c.transport = transport
+		if transport == Stateless {
+			c.protocol = stateless
+		}
+	}
+}
+
+// Speaking makes the client use a protocol revision other than [Protocol].
+func Speaking(revision string) Option {
+	return func(c *Client) { c.protocol = revision }
+}
+
 // Client is one connected and initialized client. Its methods are safe for
 // concurrent use; those that can fail the test at once are for the test's own
 // goroutine.
 type Client struct {
-	t        testing.TB
-	schemas  map[string]json.RawMessage // output schemas by tool
-	hasRoots bool
-	roots    []string
-
-	writing sync.Mutex
-	in      *io.PipeWriter // to the server
+	t         testing.TB
+	transport Transport
+	protocol  string
+	schemas   map[string]json.RawMessage // output schemas by tool
+	hasRoots  bool
+	roots     []string
+	link      link
 
 	mu      sync.Mutex
 	nextID  int
@@ -48,56 +64,74 @@ type Client struct {
 // serving ends with an error.
 func Start(t testing.TB, s *server.Server, opts ...Option) *Client {
 	t.Helper()
-	fromClient, toServer := io.Pipe()
-	fromServer, toClient := io.Pipe()
-	c := &Client{t: t, in: toServer, pending: make(map[string]*Pending)}
+	c := newClient(t, opts)
+	if c.transport == Stdio {
+		c.link = startPipes(t, s, c)
+	} else {
+		c.link = dial(t, Serve(t, s, server.HTTPOptions{}), c)
+	}
+	c.greet()
+	return c
+}
+
+// Connect returns a further client of a server that [Serve] serves at url. The
+// transport is [StreamableHTTP] unless an option says otherwise.
+func Connect(t testing.TB, url string, opts ...Option) *Client {
+	t.Helper()
+	c := newClient(t, append([]Option{Over(StreamableHTTP)}, opts...))
+	c.link = dial(t, url, c)
+	c.greet()
+	return c
+}
+
+func newClient(t testing.TB, opts []Option) *Client {
+	c := &Client{t: t, pending: make(map[string]*Pending), transport: Stdio, protocol: Protocol}
 	for _, opt := range opts {
 		opt(c)
-	}
-
-	served := make(chan error, 1)
-	go func() {
-		err := s.ServeStdio(context.Background(), fromClient, toClient)
-		_ = toClient.Close() // never fails
-		served <- err
-	}()
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		c.read(fromServer)
-	}()
-	t.Cleanup(func() {
-		_ = toServer.Close() // never fails
-		if err := <-served; err != nil {
-			t.Errorf("ServeStdio: %v", err)
-		}
-		<-read
-	})
-
-	c.initialize()
-	c.schemas = make(map[string]json.RawMessage)
-	for _, tool := range c.Tools() {
-		c.schemas[tool.Name] = tool.OutputSchema
 	}
 	return c
 }
 
+// greet does the handshake, where there is one, and learns the tools.
+func (c *Client) greet() {
+	c.t.Helper()
+	if c.protocol != stateless {
+		c.initialize()
+	}
+	c.schemas = make(map[string]json.RawMessage)
+	for _, tool := range c.Tools() {
+		c.schemas[tool.Name] = tool.OutputSchema
+	}
+}
+
 func (c *Client) initialize() {
 	c.t.Helper()
-	capabilities := map[string]any{}
-	if c.hasRoots {
-		capabilities["roots"] = map[string]any{}
-	}
-	_, err := c.Request("initialize", map[string]any{
-		"protocolVersion": Protocol,
-		"capabilities":    capabilities,
+	raw, err := c.Request("initialize", map[string]any{
+		"protocolVersion": c.protocol,
+		"capabilities":    c.capabilities(),
 		"clientInfo":      map[string]any{"name": "servertest", "version": "1"},
 	})
 	if err != nil {
 		c.t.Fatalf("initialize: %v", err)
 	}
+	var result struct {
+		Protocol string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil || result.Protocol != c.protocol {
+		c.t.Fatalf("initialize with revision %s: %s (%v)", c.protocol, raw, err)
+	}
 	c.send(wire{Method: "notifications/initialized"})
 }
+
+func (c *Client) capabilities() map[string]any {
+	if c.hasRoots {
+		return map[string]any{"roots": map[string]any{}}
+	}
+	return map[string]any{}
+}
+
+// Transport is the one the client uses.
+func (c *Client) Transport() Transport { return c.transport }
 
 // Tool is a tool as tools/list shows it.
 type Tool struct {
@@ -175,20 +209,38 @@ func (c *Client) ask(p *Pending, method string, params any) {
 	if err != nil {
 		c.t.Fatalf("params of %s: %v", method, err)
 	}
+	if c.protocol == stateless {
+		raw = c.declare(raw)
+	}
 	c.send(wire{ID: quote(p.id), Method: method, Params: raw})
+}
+
+// declare adds what every request of revision 2026-07-28 says about its client.
+func (c *Client) declare(params json.RawMessage) json.RawMessage {
+	var members map[string]any
+	if err := json.Unmarshal(params, &members); err != nil {
+		c.t.Errorf("params %s: %v", params, err)
+		return params
+	}
+	meta, ok := members["_meta"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		members["_meta"] = meta
+	}
+	meta["io.modelcontextprotocol/protocolVersion"] = c.protocol
+	meta["io.modelcontextprotocol/clientCapabilities"] = c.capabilities()
+	meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": "servertest", "version": "1"}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		c.t.Errorf("params: %v", err)
+	}
+	return raw
 }
 
 func (c *Client) send(w wire) {
 	c.t.Helper()
 	w.JSONRPC = "2.0"
-	line, err := json.Marshal(w)
-	if err != nil {
-		c.t.Errorf("message: %v", err)
-		return
-	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if _, err := c.in.Write(append(line, '\n')); err != nil {
-		c.t.Errorf("write to server: %v", err)
+	if err := c.link.send(w); err != nil {
+		c.t.Errorf("send to server: %v", err)
 	}
 }

@@ -70,17 +70,32 @@ func (p *Pending) ReadProgress() (server.Progress, bool) {
 
 // Cancel tells the server that the answer is not wanted any more. An answer
 // that still comes fails the test, so the call must be one that does not return
-// by itself.
+// by itself. Over HTTP nothing keeps a request and its cancellation in order:
+// wait until the handler runs.
 func (p *Pending) Cancel() {
 	p.client.t.Helper()
 	p.client.mu.Lock()
 	p.cancelled = true
 	p.client.mu.Unlock()
+	if p.client.protocol == stateless && p.client.transport != Stdio && p.client.transport != SSE {
+		p.Cut()
+		return
+	}
 	p.client.send(wire{
 		Method: "notifications/cancelled",
 		Params: json.RawMessage(fmt.Sprintf(`{"requestId":%q,"reason":"test"}`, p.id)),
 	})
 }
+
+// ID is the request's id, a string.
+func (p *Pending) ID() string { return p.id }
+
+// Protocol is the revision of the request.
+func (p *Pending) Protocol() string { return p.client.protocol }
+
+// Cut closes the connection that the answer would come on. It is for transports
+// that have one for each request.
+func (p *Pending) Cut() { p.client.link.cut(p.id) }
 
 // Result waits for the answer of a tool call and checks it.
 func (p *Pending) Result() Result {

@@ -1,9 +1,7 @@
 package servertest
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -23,31 +21,24 @@ type wire struct {
 
 func quote(id string) json.RawMessage { return json.RawMessage(strconv.Quote(id)) }
 
-// read hands the server's messages to whoever waits for them.
-func (c *Client) read(fromServer io.Reader) {
-	lines := bufio.NewReader(fromServer)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		var w wire
-		if err := json.Unmarshal(line, &w); err != nil || w.JSONRPC != "2.0" {
-			c.t.Errorf("not a message: %s", line)
-			continue
-		}
-		switch w.Method {
-		case "":
-			c.answered(w)
-		case "notifications/progress":
-			c.reported(w)
-		case "roots/list":
-			// Elsewhere, as this goroutine must go on reading.
-			go c.sendRoots(w.ID)
-		case "notifications/cancelled": // of roots/list
-		default:
-			c.t.Errorf("unexpected message: %s", line)
-		}
+// read hands a message of the server to whoever waits for it.
+func (c *Client) read(line []byte) {
+	var w wire
+	if err := json.Unmarshal(line, &w); err != nil || w.JSONRPC != "2.0" {
+		c.t.Errorf("not a message: %s", line)
+		return
+	}
+	switch w.Method {
+	case "":
+		c.answered(w)
+	case "notifications/progress":
+		c.reported(w)
+	case "roots/list":
+		// Elsewhere, as this goroutine must go on reading.
+		go c.sendRoots(w.ID)
+	case "notifications/cancelled": // of roots/list
+	default:
+		c.t.Errorf("unexpected message: %s", line)
 	}
 }
 

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// guard lets in who may use the server. Before all it keeps web pages out: a
+// browser on this machine sends what any page tells it to, and only Host and
+// Origin say which page that was.
+type guard struct {
+	server   *Server
+	loopback bool // only this machine can reach the server
+	token    *[sha256.Size]byte
+	origins  []string
+	hosts    []string
+	next     http.Handler
+}
+
+func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *guard {
+	g := &guard{server: s, loopback: loopback, next: next}
+	for _, origin := range opts.Origins {
+		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
+	}
+	for _, host := range opts.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	if opts.Token != "" {
+		sum := sha256.Sum256([]byte(opts.Token))
+		g.token = &sum
+	}
+	return g
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.knowsHost(r.Host) {
+		g.refuse(w, r, http.StatusForbidden, "this server is not called %q: start it with --allow-host to give it that name", clip(r.Host, 100))
+		return
+	}
+	if origins, present := r.Header["Origin"]; present {
+		if len(origins) != 1 || !g.knowsOrigin(origins[0]) {
+			g.refuse(w, r, http.StatusForbidden, "web pages of origin %q may not use this server: start it with --allow-origin to let them", clip(strings.Join(origins, ", "), 100))
+			return
+		}
+		if g.shareWith(w, r, origins[0]) {
+			return
+		}
+	}
+	if r.Method != http.MethodPost && r.ContentLength != 0 {
+		g.refuse(w, r, http.StatusBadRequest, "only POST has a body")
+		return
+	}
+	if r.URL.Path != "/healthz" && !g.hasToken(r) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="rye-mcp"`)
+		g.refuse(w, r, http.StatusUnauthorized, "the header Authorization must be: Bearer, a blank, and the token in the server's token file")
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
+	g.server.refuseHTTP(w, r, status, requestID{}, invalidRequest(format, args...))
+}
+
+// knowsHost reports whether a Host header names this server. A page that has
+// its own name resolve to this machine sends that name. It cannot do so with
+// an address, so those are fine where more than this machine gets in.
+func (g *guard) knowsHost(hostport string) bool {
+	host := hostOf(hostport)
+	if slices.Contains(g.hosts, host) || isLocalName(host) {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil && !g.loopback
+}
+
+// knowsOrigin reports whether a web page may use the server.
+func (g *guard) knowsOrigin(origin string) bool {
+	origin = strings.ToLower(origin)
+	if slices.Contains(g.origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || !g.loopback || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Scheme+"://"+u.Host == origin && isLocalName(hostOf(u.Host))
+}
+
+// shareWith tells the browser that a page of origin may read the answer, and
+// answers when that was all it asked.
+func (g *guard) shareWith(w http.ResponseWriter, r *http.Request, origin string) (answered bool) {
+	header := w.Header()
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", mcp.HeaderSessionID)
+	header.Add("Vary", "Origin")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	header.Set("Access-Control-Allow-Headers", strings.Join([]string{
+		"Accept", "Authorization", "Content-Type", mcp.HeaderLastEventID,
+		mcp.HeaderSessionID, mcp.HeaderProtocolVersion, mcp.HeaderMethod, mcp.HeaderName,
+	}, ", "))
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// hasToken compares digests, which takes the same time for every wrong token.
+func (g *guard) hasToken(r *http.Request) bool {
+	if g.token == nil {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// hostOf is the name in a host that may have a port.
+func hostOf(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// isLocalName reports whether a host can only mean this machine.
+func isLocalName(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}

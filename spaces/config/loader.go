@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 	"gopkg.in/yaml.v3"
@@ -23,6 +24,9 @@ import (
 // [*Error].
 type Loader struct {
 	places []place
+	// schemas holds compiled schemas by name: compiling one costs more than all
+	// the rest of a load.
+	schemas sync.Map
 }
 
 // New returns a loader of the settings in roots. The system space must hold the
@@ -162,10 +166,22 @@ func (l *Loader) load(schema string, files ...string) (settings, error) {
 	return l.loadAny(schema, files...)
 }
 
+// schema compiles a schema when it is first needed.
+func (l *Loader) schema(name string) (*jsonschema.Schema, error) {
+	if known, ok := l.schemas.Load(name); ok {
+		return known.(*jsonschema.Schema), nil //nolint:forcetypeassert // only schemas are stored
+	}
+	compiled, err := compileSchema(name)
+	if err == nil {
+		l.schemas.Store(name, compiled)
+	}
+	return compiled, err
+}
+
 // loadAny reads and checks the given files in every space that has them.
 func (l *Loader) loadAny(schema string, files ...string) (settings, error) {
 	var s settings
-	compiled, err := compileSchema(schema)
+	compiled, err := l.schema(schema)
 	if err != nil {
 		return s, fmt.Errorf("settings schema %s: %w", schema, err)
 	}

@@ -24,14 +24,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Exit codes.
-const (
-	exitOK        = 0
-	exitFailure   = 1   // the command failed, or the thread it ran did
-	exitUsage     = 2   // the command line makes no sense
-	exitCancelled = 130 // interrupted, as shells report SIGINT
-)
-
 // System is what a command sees of the machine.
 type System struct {
 	Stdin   io.Reader
@@ -134,10 +126,12 @@ func report(w io.Writer, err error) int {
 	return exitFailure
 }
 
+// say tells what is wrong and what to do about it. Messages can hold what a model
+// or a file said.
 func say(w io.Writer, message, try string) {
-	_, _ = fmt.Fprintf(w, "Error: %s\n", message)
+	_, _ = fmt.Fprintf(w, "Error: %s\n", manyLines(message))
 	if try != "" {
-		_, _ = fmt.Fprintf(w, "Try:   %s\n", try)
+		_, _ = fmt.Fprintf(w, "Try:   %s\n", manyLines(try))
 	}
 }
 

@@ -34,6 +34,7 @@ func TestReport(t *testing.T) {
 		{"inputs", wrongInput, 1, "Error: bad\nTry:   --input to=INTEGER --input by=STRING\n"},
 		{"hint", tool.Faultf(tool.CodeNoKey, "no key").WithHint("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"other", errors.New("disk full"), 1, "Error: disk full\n"},
+		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk  [31mfull\n"},
 		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\n"},
 	}
 	for _, tt := range tests {

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -24,8 +22,7 @@ type projects struct {
 	allowed []string // folders that projects must lie in; none: anywhere
 	log     zerolog.Logger
 
-	roots     func(context.Context) ([]string, error) // asks the client
-	rootsMute atomic.Bool                             // the client declares roots and does not answer
+	roots func(context.Context) ([]string, error) // asks the client
 
 	ctx        context.Context //nolint:containedctx // lives as long as the server; ends the sweeps with it
 	stop       context.CancelFunc
@@ -104,7 +101,7 @@ func (ps *projects) find(ctx context.Context, path string) (string, error) {
 	case ps.chosen != "":
 		return ps.chosen, nil
 	}
-	roots := ps.clientRoots(ctx)
+	roots, _ := ps.roots(ctx) // a client that cannot say has none
 	if len(roots) == 1 {
 		return roots[0], nil
 	}
@@ -115,19 +112,6 @@ func (ps *projects) find(ctx context.Context, path string) (string, error) {
 	return "", tool.Faultf(tool.CodeNoProject,
 		"no project: the server was started without --project, the client has %d roots, and %v", len(roots), err).
 		WithHint("Give project_path, the absolute path of the folder you work in.")
-}
-
-// clientRoots asks the client of a call for its roots. One that declares them
-// and does not answer is not asked again, as every question costs seconds.
-func (ps *projects) clientRoots(ctx context.Context) []string {
-	if ps.rootsMute.Load() {
-		return nil
-	}
-	roots, err := ps.roots(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		ps.rootsMute.Store(true)
-	}
-	return roots
 }
 
 // workingDir is the working directory if it is a project already: a client may
@@ -179,7 +163,10 @@ func (ps *projects) get(dir string) (*project, error) {
 		return nil, err
 	}
 	ps.open[real] = p
-	ps.background.Go(func() { ps.sweep(p) })
+	ps.background.Go(func() {
+		ps.sweep(p)
+		p.control.RunDispatcher(ps.ctx)
+	})
 	return p, nil
 }
 
@@ -195,7 +182,7 @@ func (ps *projects) sweep(p *project) {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("sweep for dead threads")
 		return
 	}
-	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", len(report.Settled)).
+	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", report.Settled()).
 		Msg("opened project")
 }
 

@@ -91,28 +91,6 @@ func TestWhichProject(t *testing.T) {
 	}
 }
 
-// A client that declares roots and does not answer is asked once.
-func TestMuteClient(t *testing.T) {
-	t.Parallel()
-	asked := 0
-	ps, err := newProjects(testSystem(t.TempDir(), nil), "", nil, zerolog.Nop(), func(context.Context) ([]string, error) {
-		asked++
-		return nil, context.DeadlineExceeded
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ps.close()
-	for range 3 {
-		if dir, err := ps.find(t.Context(), ""); err == nil {
-			t.Errorf("found %q", dir)
-		}
-	}
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
-	}
-}
-
 func TestAllowedRoots(t *testing.T) {
 	t.Parallel()
 	base := realDir(t)

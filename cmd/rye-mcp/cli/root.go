@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"os"
-
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 )
 
 // options are the flags every command has.
 type options struct {
 	project string
+	color   colorMode
 }
 
 // serveOptions are the flags of the server.
@@ -22,7 +20,7 @@ type serveOptions struct {
 
 func newRoot(sys System) *cobra.Command {
 	var (
-		opts  options
+		opts  = options{color: colorAuto}
 		serve serveOptions
 	)
 	root := &cobra.Command{
@@ -55,10 +53,13 @@ its standard input is not a terminal, and shows this help when it is.`,
 		return &usageError{message: err.Error(), try: cmd.CommandPath() + " --help"}
 	})
 	root.Flags().BoolVar(&serve.stdio, "stdio", false, "serve MCP on standard input and output")
-	root.Flags().StringVar(&serve.tools, "tools", "", "groups of tools to offer: core, threads (default: all)")
-	root.Flags().StringArrayVar(&serve.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: none is refused)")
-	root.Flags().StringVar(&serve.logFile, "log-file", "", "append the server's log to this file instead of standard error")
+	serve.addFlags(root, "none is refused")
 	root.PersistentFlags().StringVar(&opts.project, "project", "", "project folder (default: the working directory)")
+	root.PersistentFlags().Var(&opts.color, "color", "colours in what is shown: auto, always or never")
+	completeFlag(root, "color", colorModes)
+	completeWith(root, "project", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
 	root.AddCommand(
 		newRunCommand(sys, &opts),
 		newThreadsCommand(sys, &opts),
@@ -66,14 +67,12 @@ its standard input is not a terminal, and shows this help when it is.`,
 		newDemoCommand(sys, &opts),
 		newVersionCommand(sys),
 		newThreadCommand(sys, &opts),
+		newServeCommand(sys, &opts),
+		newDoctorCommand(sys, &opts),
+		newConfigCommand(sys, &opts),
+		newExitCodesTopic(),
 	)
 	return root
-}
-
-// onTerminal reports whether a stream is a terminal.
-func onTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // usageArgs makes cobra's complaint about arguments a usage error. What looks

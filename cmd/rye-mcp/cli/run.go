@@ -1,16 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
@@ -20,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 type runFlags struct {
@@ -31,6 +31,7 @@ type runFlags struct {
 
 func newRunCommand(sys System, opts *options) *cobra.Command {
 	var flags runFlags
+	complete := completer{sys: sys, opts: opts}
 	cmd := &cobra.Command{
 		Use:   "run DIRECTIVE",
 		Short: "Run a directive as a thread and stream its answer",
@@ -50,6 +51,10 @@ cancelled.`,
 	cmd.Flags().StringVar(&flags.model, "model", "", "provider/model, model or tier instead of the directive's")
 	cmd.Flags().StringArrayVar(&flags.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "write the result as one JSON object instead of streaming")
+	cmd.ValidArgsFunction = complete.directive
+	completeWith(cmd, "input", complete.inputs)
+	completeWith(cmd, "model", complete.models)
+	completeWith(cmd, "limit", complete.limits)
 	return cmd
 }
 
@@ -67,6 +72,7 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return action.Fault(err)
 	}
+	req.TraceID = traceID(sys)
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	started, err := p.control.Start(context.WithoutCancel(ctx), req)
 	if err != nil {
@@ -89,6 +95,12 @@ func projectDir(sys System, opts options) (string, error) {
 		return opts.project, nil
 	}
 	return sys.Getwd()
+}
+
+// traceID is the one of the thread that a tool runs this program in, else a new
+// one.
+func traceID(sys System) string {
+	return cmp.Or(sys.Getenv(process.TraceVariable), uuid.NewString())
 }
 
 // startRequest reads the command line's inputs and limits by what the
@@ -142,11 +154,21 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // watchRun streams a thread until it ends. An interrupt cancels the thread and
 // waits for that; the result is then the cancelled one. So does an output that
 // cannot be written any more: nobody reads what the thread is paid for.
-func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (control.Result, error) {
+func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result control.Result, err error) {
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
 	defer surviveSIGPIPE()()
+	err = stream(ctx, sys, p, id, func(ctx context.Context) (err error) {
+		result, err = waitOrCancel(ctx, sys, p, id)
+		return err
+	})
+	return result, err
+}
+
+// stream shows what a thread writes until wait has returned. The context of wait
+// ends too when the output cannot be written any more.
+func stream(ctx context.Context, sys System, p *project, id thread.ID, wait func(context.Context) error) error {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	over := make(chan struct{})
@@ -159,31 +181,23 @@ func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet b
 		}
 		streamed <- err
 	}()
-	result, err := waitOrCancel(ctx, sys, p, id)
+	err := wait(ctx)
 	close(over)
-	return result, errors.Join(err, <-streamed)
-}
-
-// surviveSIGPIPE makes a write to a closed pipe fail instead of ending the
-// program, which would leave the thread at work.
-func surviveSIGPIPE() (restore func()) {
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGPIPE)
-	return func() { signal.Stop(caught) }
+	return errors.Join(err, <-streamed)
 }
 
 // waitOrCancel waits for a thread, or cancels it when ctx ends and waits for
 // that.
 func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (control.Result, error) {
-	forever := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: 1<<63 - 1}
-	waited, err := p.control.Wait(ctx, forever)
+	untilEnd := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever}
+	waited, err := p.control.Wait(ctx, untilEnd)
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
 		if _, err := p.control.Cancel(after, id); err != nil {
 			return control.Result{}, err
 		}
-		waited, err = p.control.Wait(after, forever)
+		waited, err = p.control.Wait(after, untilEnd)
 	}
 	if err != nil {
 		return control.Result{}, err
@@ -203,7 +217,7 @@ func (s *streamer) see(e thread.Event) error {
 	case thread.EventTokenDelta:
 		if d, err := transcript.Decode[transcript.TokenDelta](e); err == nil && d.Type == llm.TextBlock && d.Text != "" {
 			s.open = !strings.HasSuffix(d.Text, "\n")
-			_, err = io.WriteString(s.out, d.Text)
+			_, err = io.WriteString(s.out, manyLines(d.Text))
 			return err
 		}
 	case thread.EventCognitionOut:
@@ -237,17 +251,20 @@ func note[T any](s *streamer, e thread.Event, render func(T) string) error {
 	if err := s.endLine(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.err, render(payload))
+	_, err = fmt.Fprintln(s.err, oneLine(render(payload)))
 	return err
+}
+
+// runJSON is what run writes with --json.
+type runJSON struct {
+	ThreadID thread.ID `json:"thread_id"`
+	control.Result
 }
 
 // tellRun says how the thread ended.
 func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 	if asJSON {
-		if err := writeJSON(sys.Stdout, struct {
-			ThreadID thread.ID `json:"thread_id"`
-			control.Result
-		}{id, r}); err != nil {
+		if err := writeJSON(sys.Stdout, runJSON{id, r}); err != nil {
 			return err
 		}
 	} else {
@@ -256,7 +273,7 @@ func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 				return err
 			}
 		}
-		_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s\n", r.Status, turns(r.Cost.Turns), r.Cost.Spend)
+		_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend)
 		if r.Error != "" {
 			say(sys.Stderr, r.Error, "rye-mcp threads show "+string(id))
 		}
@@ -269,11 +286,4 @@ func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
 	default:
 		return exitError{code: exitFailure}
 	}
-}
-
-func turns(n int) string {
-	if n == 1 {
-		return "1 turn"
-	}
-	return fmt.Sprintf("%d turns", n)
 }

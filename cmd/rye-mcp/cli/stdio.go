@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -13,28 +15,57 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
-// serveStdio serves MCP on standard input and output until the input ends. The
-// threads it started go on.
-func serveStdio(ctx context.Context, sys System, opts options, serve serveOptions) error {
+// addFlags adds the flags that both ways to serve have. outside says what
+// --allow-root lets in when it is not given.
+func (o *serveOptions) addFlags(cmd *cobra.Command, outside string) {
+	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads (default: all)")
+	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: "+outside+")")
+	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error")
+}
+
+// mcpServer is the server with its tools, for any transport.
+type mcpServer struct {
+	*server.Server
+	projects *projects
+	log      zerolog.Logger
+	closeLog func()
+}
+
+func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, error) {
 	groups, err := handler.ParseGroups(serve.tools)
 	if err != nil {
-		return &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads"}
+		return nil, &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads"}
 	}
 	log, closeLog, err := serverLog(sys, serve.logFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer closeLog()
-	s := server.New(server.Options{Version: version(), MapError: action.Fault, Log: log})
+	s := server.New(server.Options{Version: version(), MapError: action.Fault, Log: log, Trace: uuid.NewString})
 	projects, err := newProjects(sys, opts.project, serve.allowed, log, s.Roots)
+	if err != nil {
+		closeLog()
+		return nil, err
+	}
+	handler.Register(s, projects, groups)
+	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
+}
+
+func (m *mcpServer) close() {
+	m.projects.close()
+	m.closeLog()
+}
+
+// serveStdio serves MCP on standard input and output until the input ends. The
+// threads it started go on.
+func serveStdio(ctx context.Context, sys System, opts options, serve serveOptions) error {
+	s, err := newMCPServer(sys, opts, serve)
 	if err != nil {
 		return err
 	}
-	defer projects.close()
-	handler.Register(s, projects, groups)
-	projects.openFirst()
+	defer s.close()
+	s.projects.openFirst()
 
-	log.Info().Str("version", version()).Int("pid", os.Getpid()).Msg("serving MCP on stdio")
+	s.log.Info().Str("version", version()).Int("pid", os.Getpid()).Msg("serving MCP on stdio")
 	serving, stop := untilSignalled(ctx)
 	defer stop()
 	err = s.ServeStdio(serving, sys.Stdin, sys.Stdout)

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -39,8 +40,7 @@ threads with "rye-mcp run".`,
 			if err != nil {
 				return &usageError{message: err.Error(), try: "rye-mcp threads list"}
 			}
-			log := newLog(sys, sys.Stderr).With().Str("thread_id", id).Logger()
-			return runThread(cmd.Context(), sys, opts.project, threadID, log)
+			return runThread(cmd.Context(), sys, opts.project, threadID)
 		},
 	}
 	run.Flags().StringVar(&id, "thread-id", "", "id of the thread")
@@ -51,18 +51,19 @@ threads with "rye-mcp run".`,
 }
 
 // runThread is a thread's whole process: lock, wiring, loop.
-func runThread(ctx context.Context, sys System, dir string, id thread.ID, log zerolog.Logger) error {
+func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
 	path, err := canonical(dir)
 	if err != nil {
 		return err
 	}
+	log := threadLog(sys, folder.Of(folder.StateDir(path), id), id)
 	defer outliveSignals()()
 	lock, err := process.Inherit(spawn.LockFD, folder.Of(folder.StateDir(path), id).Lock())
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	defer func() { _ = lock.Release() }()
-	p, err := openProject(ctx, sys, path, log)
+	p, err := assemble(ctx, sys, path, log, plainStore)
 	if err != nil {
 		return err
 	}
@@ -83,16 +84,33 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID, log ze
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers, StopChildren: p.control.StopOrphans, Now: sys.Now, Log: log,
+		Providers: p.providers, StopChildren: p.control.StopRemains, Now: sys.Now, Log: log,
 		Reached: sys.Reached,
 	})
 	if err != nil {
 		return err
 	}
+	// Its slot is free. Who has asked it to stop must not take what follows for
+	// the thread.
+	_ = lock.Release()
+	if err := p.control.Dispatch(context.WithoutCancel(ctx)); err != nil {
+		log.Error().Err(err).Msg("start the next threads in line")
+	}
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// threadLog is the log of a thread's process. Every line names the thread and
+// the request it goes back to, which is in thread.json; for that the signature
+// of the file does not matter, and the loop checks it.
+func threadLog(sys System, dir folder.Folder, id thread.ID) zerolog.Logger {
+	with := newLog(sys, threadlog.Wrap(sys.Stderr, dir.Log())).With().Str("thread_id", string(id))
+	if meta, err := dir.ReadMeta(nil); err == nil && meta.TraceID != "" {
+		with = with.Str("trace_id", meta.TraceID)
+	}
+	return with.Logger()
 }
 
 // outliveSignals lets a second signal not end the process at once, as it ends

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,69 +20,34 @@ import (
 func newThreadsCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "threads",
-		Short: "Look at the threads of a project",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Short: "Look at the threads of a project, wait for them and stop them",
+		Long: `Look at the threads of a project, wait for them and stop them. An id may be
+shortened to any prefix that names one thread.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts))
-	return cmd
-}
-
-// maxListed is the longest page of a list.
-const maxListed = 100
-
-func newThreadsListCommand(sys System, opts *options) *cobra.Command {
-	var (
-		active bool
-		asJSON bool
-		limit  int
+	cmd.AddCommand(
+		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
+		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
+		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
 	)
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List threads, newest first",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > maxListed {
-				return &usageError{message: fmt.Sprintf("--limit %d is not between 1 and %d", limit, maxListed), try: "--limit 50"}
-			}
-			threads := control.List{Success: true, Threads: []control.Summary{}}
-			err := withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) (err error) {
-				list := p.control.List
-				if active {
-					list = p.control.ListActive
-				}
-				threads, err = list(ctx, control.ListRequest{Limit: limit})
-				return err
-			})
-			if err != nil && !errors.Is(err, errNoThreads) {
-				return err
-			}
-			if asJSON {
-				return writeJSON(sys.Stdout, threads)
-			}
-			return writeTable(sys.Stdout, threads, sys.Now())
-		},
-	}
-	cmd.Flags().BoolVar(&active, "active", false, "only threads that have not ended")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	cmd.Flags().IntVar(&limit, "limit", 50, "most threads to list")
 	return cmd
 }
 
 func newThreadsShowCommand(sys System, opts *options) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show how a thread stands and what it returned",
-		Long:  "Show how a thread stands and what it returned. The id may be shortened to any prefix that names one thread.",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Use:               "show ID",
+		Short:             "Show how a thread stands and what it returned",
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
+		RunE: shows(func(cmd *cobra.Command, args []string) error {
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
-				return showThread(ctx, sys, p, id, asJSON)
+				return showThread(ctx, sys, *opts, p, id, asJSON)
 			})
-		},
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -93,11 +57,11 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 		events   int
 	)
 	cmd := &cobra.Command{
-		Use:   "tail ID",
-		Short: "Show the end of a thread's transcript",
-		Long:  "Show the end of a thread's transcript. The id may be shortened to any prefix that names one thread.",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Use:               "tail ID",
+		Short:             "Show the end of a thread's transcript",
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
+		RunE: shows(func(cmd *cobra.Command, args []string) error {
 			if events < 1 {
 				return &usageError{message: fmt.Sprintf("--events %d is not above 0", events), try: "--events 20"}
 			}
@@ -107,7 +71,7 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 				}
 				return tailOnce(sys, p, id, events)
 			})
-		},
+		}),
 	}
 	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread ends")
 	cmd.Flags().IntVarP(&events, "events", "n", 20, "so many of the last events")
@@ -138,66 +102,30 @@ func withProject(ctx context.Context, sys System, opts options, do func(context.
 	return errors.Join(do(ctx, p), p.Close())
 }
 
-// withThread is withProject for a command about one thread, whose id may be
-// abbreviated.
-func withThread(
-	ctx context.Context, sys System, opts options, prefix string,
-	do func(context.Context, *project, thread.ID) error,
+// withThreads is withProject for a command about threads, whose ids may be
+// abbreviated. Nothing is done when one of them names none, or several; one that
+// is named twice counts once.
+func withThreads(
+	ctx context.Context, sys System, opts options, given []string,
+	do func(context.Context, *project, []thread.ID) error,
 ) error {
 	return withProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
-		id, err := completeID(ctx, p, prefix)
+		ids, err := completeIDs(ctx, p, given)
 		if err != nil {
 			return err
 		}
-		return do(ctx, p, id)
+		return do(ctx, p, ids)
 	})
 }
 
-// completeID finds the one thread whose id is or begins with what was given.
-func completeID(ctx context.Context, p *project, given string) (thread.ID, error) {
-	if _, err := thread.ParseID(given); err != nil {
-		return "", &usageError{message: err.Error(), try: "rye-mcp threads list"}
-	}
-	if _, err := p.store.Get(ctx, thread.ID(given)); err == nil {
-		return thread.ID(given), nil
-	}
-	found, err := idsWithPrefix(ctx, p, given)
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", tool.Faultf(tool.CodeNotFound, "no thread %q in this project", given).WithHint("rye-mcp threads list")
-	case len(found) == 1:
-		return thread.ID(found[0]), nil
-	default:
-		return "", tool.Faultf(tool.CodeAmbiguous, "%q begins the id of several threads", given).
-			WithHint("one of %s", strings.Join(found, ", "))
-	}
-}
-
-// idsWithPrefix finds the newest threads whose id begins so. It stops at a
-// handful, as none or one is what the caller hopes for.
-func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, error) {
-	const handful = 5
-	var found []string
-	req := control.ListRequest{Text: prefix, Limit: maxListed}
-	for {
-		list, err := p.control.List(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range list.Threads {
-			if strings.HasPrefix(string(t.ThreadID), prefix) {
-				found = append(found, string(t.ThreadID))
-			}
-			if len(found) == handful {
-				return found, nil
-			}
-		}
-		if req.Cursor = list.NextCursor; req.Cursor == "" {
-			return found, nil
-		}
-	}
+// withThread is withThreads for a command about one.
+func withThread(
+	ctx context.Context, sys System, opts options, given string,
+	do func(context.Context, *project, thread.ID) error,
+) error {
+	return withThreads(ctx, sys, opts, []string{given}, func(ctx context.Context, p *project, ids []thread.ID) error {
+		return do(ctx, p, ids[0])
+	})
 }
 
 // tailOnce writes the last events of a transcript. A thread that has written
@@ -212,18 +140,15 @@ func tailOnce(sys System, p *project, id thread.ID, events int) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(sys.Stdout, page.Content)
+	_, err = io.WriteString(sys.Stdout, manyLines(page.Content))
 	return err
 }
 
 // tailLive streams a transcript until its thread ends; an interrupt ends the
 // looking, not the thread.
 func tailLive(ctx context.Context, sys System, p *project, id thread.ID) error {
-	out := &streamer{out: sys.Stdout, err: sys.Stderr}
-	over := make(chan struct{})
-	streamed := make(chan error, 1)
-	go func() { streamed <- follow(context.WithoutCancel(ctx), p.control.TranscriptPath(id), over, out.see) }()
-	_, err := p.control.Wait(ctx, control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: 1<<63 - 1})
-	close(over)
-	return errors.Join(err, <-streamed)
+	return stream(ctx, sys, p, id, func(ctx context.Context) error {
+		_, err := p.control.Wait(ctx, control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever})
+		return err
+	})
 }

@@ -9,12 +9,14 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// A prefix finds its thread however many newer ones merely contain it.
+// A prefix finds its thread however many newer ones merely contain it, and pages
+// are put together to a whole.
 func TestCompleteID(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)
@@ -41,6 +43,14 @@ func TestCompleteID(t *testing.T) {
 	register("twin/b", 2)
 	for i := range int64(maxListed + 5) {
 		register(fmt.Sprintf("hold%d", i), 1000)
+	}
+	page, err := listPages(t.Context(), p, control.ListRequest{Limit: maxListed}, false)
+	if err != nil || page.Count != maxListed || page.NextCursor == "" {
+		t.Errorf("a page: %d threads, next %q, %v", page.Count, page.NextCursor, err)
+	}
+	all, err := listPages(t.Context(), p, control.ListRequest{Limit: maxListed}, true)
+	if err != nil || all.Count != maxListed+8 || len(all.Threads) != all.Count || all.NextCursor != "" {
+		t.Errorf("all pages: %d threads, next %q, %v", all.Count, all.NextCursor, err)
 	}
 	for given, want := range map[string]thread.ID{"old": "old-1", "old-1": "old-1", "twin/a": "twin/a-2", "hold104": "hold104-1000"} {
 		if got, err := completeID(t.Context(), p, given); err != nil || got != want {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -49,6 +48,11 @@ type project struct {
 // openProject puts a project together. Nothing is written but the state folder,
 // and that when the store is opened.
 func openProject(ctx context.Context, sys System, path string, log zerolog.Logger) (*project, error) {
+	return assemble(ctx, sys, path, log, mendedStore)
+}
+
+// assemble is openProject with the choice of how the store is opened.
+func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, open storeOpener) (*project, error) {
 	path, err := canonical(path)
 	if err != nil {
 		return nil, err
@@ -70,7 +74,10 @@ func openProject(ctx context.Context, sys System, path string, log zerolog.Logge
 	if p.tools, err = tool.NewRegistry(append(file.Tools(), shell.New())...); err != nil {
 		return nil, err
 	}
-	if p.store, err = sqlite.Open(ctx, folder.StateDir(path), sqlite.Options{}); err != nil {
+	if p.host, err = sys.Hostname(); err != nil {
+		return nil, fmt.Errorf("find the name of this host: %w", err)
+	}
+	if p.store, err = open(ctx, sys, p, log); err != nil {
 		return nil, fmt.Errorf("open the thread store of %s: %w", path, err)
 	}
 	if err := p.connect(ctx, sys, log); err != nil {
@@ -86,12 +93,9 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	if p.host, err = sys.Hostname(); err != nil {
-		return fmt.Errorf("find the name of this host: %w", err)
-	}
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Key: p.key, Parent: thread.ID(sys.Getenv("RYE_PARENT_THREAD_ID")), Env: p.env,
+		Key: p.key, Parent: thread.ID(sys.Getenv(process.ParentVariable)), Env: p.env,
 		Host: p.host, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,

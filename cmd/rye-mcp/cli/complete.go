@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+)
+
+// completionTime is how long a person who pressed the tab key is kept waiting
+// at most.
+const completionTime = time.Second
+
+// completer offers what an argument may be. It only looks: what it cannot read
+// offers nothing, as a shell has no place for an error.
+type completer struct {
+	sys  System
+	opts *options
+}
+
+const (
+	justThese  = cobra.ShellCompDirectiveNoFileComp
+	inOrder    = justThese | cobra.ShellCompDirectiveKeepOrder
+	withoutGap = justThese | cobra.ShellCompDirectiveNoSpace
+)
+
+// completeWith sets how the value of a flag is completed.
+func completeWith(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // the flag is not defined: a mistake that every start would show
+	}
+}
+
+// completeFlag offers fixed values for a flag.
+func completeFlag(cmd *cobra.Command, flag string, values func() []string) {
+	completeWith(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values(), justThese
+	})
+}
+
+// spaces are the project and the roots that can be found out.
+func (c completer) spaces() (string, resolve.Roots) {
+	dir, err := projectDir(c.sys, *c.opts)
+	if err == nil {
+		dir, err = canonical(dir)
+	}
+	if err != nil {
+		dir = ""
+	}
+	user, err := userSpace(c.sys)
+	if err != nil {
+		user = ""
+	}
+	return dir, resolve.Roots{Project: dir, User: user, System: system.FS()}
+}
+
+// anyThread offers the one thread of an argument.
+func (c completer) anyThread(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, justThese
+	}
+	return c.ids(cmd.Context(), args, store.Filter{Text: prefix})
+}
+
+// threads offers one more thread.
+func (c completer) threads(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return c.ids(cmd.Context(), args, store.Filter{Text: prefix})
+}
+
+// liveThreads offers one more thread of those that have not ended.
+func (c completer) liveThreads(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return c.ids(cmd.Context(), args, store.Filter{
+		Text: prefix, States: []thread.State{thread.Created, thread.Running},
+	})
+}
+
+// ids lists threads whose id begins with the filter's text, newest first.
+func (c completer) ids(ctx context.Context, given []string, f store.Filter) ([]string, cobra.ShellCompDirective) {
+	f.Limit = store.MaxPage
+	var ids []string
+	for _, rec := range c.records(ctx, f) {
+		id := string(rec.ThreadID)
+		if strings.HasPrefix(id, f.Text) && !slices.Contains(given, id) {
+			ids = append(ids, cobra.CompletionWithDesc(id, oneLine(stateOf(rec.Status, rec.InLine())+"  "+rec.Name)))
+		}
+	}
+	return ids, inOrder
+}
+
+// records reads rows as they are stored: settling what has died is not for a tab
+// key.
+func (c completer) records(ctx context.Context, f store.Filter) []thread.Record {
+	dir, _ := c.spaces()
+	if info, err := os.Stat(folder.StateDir(dir)); dir == "" || err != nil || !info.IsDir() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	st, err := sqlite.Open(ctx, folder.StateDir(dir), sqlite.Options{})
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = st.Close() }() // only read
+	rows, _, err := st.List(ctx, f)
+	if err != nil {
+		return nil
+	}
+	return rows
+}
+
+// directive offers the directives of all spaces.
+func (c completer) directive(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, justThese
+	}
+	_, roots := c.spaces()
+	entries, err := resolve.New(roots).All(item.Directive)
+	if err != nil {
+		return nil, justThese
+	}
+	var ids []string
+	for _, e := range entries { // the same id again is one that is shadowed
+		if strings.HasPrefix(e.ID, prefix) {
+			ids = append(ids, e.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), justThese
+}
+
+// inputs offers the inputs that the directive declares and that have not been
+// given.
+func (c completer) inputs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 || strings.Contains(prefix, "=") {
+		return nil, justThese
+	}
+	_, roots := c.spaces()
+	found, err := resolve.New(roots).Find(item.Directive, args[0])
+	if err != nil {
+		return nil, justThese
+	}
+	doc, err := found.Directive()
+	if err != nil {
+		return nil, justThese
+	}
+	var names []string
+	for _, in := range doc.Inputs {
+		names = append(names, cobra.CompletionWithDesc(in.Name+"=", oneLine(in.Description)))
+	}
+	return notGiven(cmd, "input", names), withoutGap
+}
+
+func (c completer) limits(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, name := range item.LimitNames() {
+		names = append(names, name+"=")
+	}
+	return notGiven(cmd, "limit", names), withoutGap
+}
+
+// notGiven leaves out the names= that a flag has been given already.
+func notGiven(cmd *cobra.Command, flag string, names []string) []string {
+	given, err := cmd.Flags().GetStringArray(flag)
+	if err != nil {
+		return names
+	}
+	return slices.DeleteFunc(names, func(offer string) bool {
+		name, _, _ := strings.Cut(offer, "=")
+		return slices.ContainsFunc(given, func(g string) bool { return strings.HasPrefix(g, name+"=") })
+	})
+}
+
+// models offers tiers, and the models that providers name.
+func (c completer) models(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_, roots := c.spaces()
+	loader := config.New(roots)
+	names, err := loader.ProviderNames()
+	if err != nil {
+		return nil, justThese
+	}
+	var tiers, models []string
+	for _, name := range names {
+		p, _, err := loader.Provider(name)
+		if err != nil {
+			continue
+		}
+		for _, tier := range slices.Sorted(maps.Keys(p.Tiers)) {
+			tiers = append(tiers, tier)
+			models = append(models, name+"/"+p.Tiers[tier])
+		}
+	}
+	slices.Sort(tiers)
+	slices.Sort(models)
+	return slices.Concat(slices.Compact(tiers), slices.Compact(models)), justThese
+}
+
+// settings offers the names of settings that config show knows.
+func (c completer) settings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	_, roots := c.spaces()
+	names, err := config.New(roots).SettingsNames()
+	if len(args) > 0 || err != nil {
+		return nil, justThese
+	}
+	return names, justThese
+}

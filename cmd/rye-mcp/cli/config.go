@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+func newConfigCommand(sys System, opts *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Look at the settings",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigShowCommand(sys, opts))
+	return cmd
+}
+
+func newConfigShowCommand(sys System, opts *options) *cobra.Command {
+	var asJSON bool
+	complete := completer{sys: sys, opts: opts}
+	cmd := &cobra.Command{
+		Use:   "show [SETTINGS]",
+		Short: "Show the settings as all spaces give them, and where each value comes from",
+		Long: `Show the settings as system, user and project space give them together, and the
+file and line that decided each value. Keys of providers are read from variables
+and never shown; what looks like a secret in an address or header is masked.`,
+		Example: `  rye-mcp config show agent
+  rye-mcp config show providers/anthropic`,
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: complete.settings,
+		RunE: shows(func(_ *cobra.Command, args []string) error {
+			return showConfig(sys, *opts, args, asJSON)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// configJSON is what config show writes with --json.
+type configJSON struct {
+	Success  bool           `json:"success"` // no file has an error
+	Settings []settingsJSON `json:"settings"`
+}
+
+type settingsJSON struct {
+	Name     string      `json:"name"`
+	Values   []valueJSON `json:"values"`
+	Warnings []string    `json:"warnings,omitempty"`
+	Error    string      `json:"error,omitempty"`
+}
+
+type valueJSON struct {
+	Key   string     `json:"key"` // dots between its parts
+	Value any        `json:"value"`
+	Space item.Space `json:"space,omitempty"` // empty: no file says it
+	Path  string     `json:"path,omitempty"`
+	Line  int        `json:"line,omitempty"`
+	Set   *bool      `json:"set,omitempty"` // of a variable: whether it has a value
+}
+
+func showConfig(sys System, opts options, names []string, asJSON bool) error {
+	loader, err := settingsLoader(sys, opts)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		if names, err = loader.SettingsNames(); err != nil {
+			return err
+		}
+	}
+	shown := configJSON{Success: true}
+	for _, name := range names {
+		s, err := explainSettings(sys, loader, name)
+		if err != nil {
+			return err
+		}
+		shown.Success = shown.Success && s.Error == ""
+		shown.Settings = append(shown.Settings, s)
+	}
+	if asJSON {
+		err = writeJSON(sys.Stdout, shown)
+	} else {
+		err = writeConfig(sys, newDisplay(sys, opts), shown)
+	}
+	if err == nil && !shown.Success {
+		return exitError{code: exitFailure}
+	}
+	return err
+}
+
+// settingsLoader reads the settings of a project, which need not have a .ai
+// folder.
+func settingsLoader(sys System, opts options) (*config.Loader, error) {
+	dir, err := projectDir(sys, opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := canonical(dir); err != nil {
+		return nil, err
+	}
+	if _, err := userSpace(sys); err != nil {
+		return nil, err
+	}
+	_, roots := completer{sys: sys, opts: &opts}.spaces()
+	return config.New(roots), nil
+}
+
+// explainSettings returns an error for a name that is not known; what is wrong
+// with the files is part of the answer.
+func explainSettings(sys System, loader *config.Loader, name string) (settingsJSON, error) {
+	s := settingsJSON{Name: name, Values: []valueJSON{}}
+	explained, err := loader.Explain(name)
+	var unknown *config.UnknownSettingsError
+	if errors.As(err, &unknown) {
+		return s, tool.Faultf(tool.CodeNotFound, "%w", err).
+			WithHint("%s", strings.TrimSpace("rye-mcp config show "+unknown.Nearest))
+	}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	s.Warnings = explained.Warnings
+	for _, v := range explained.Values {
+		s.Values = append(s.Values, shownValue(sys, v))
+	}
+	return s, nil
+}
+
+// shownValue masks what must not be seen, and looks whether a variable is set.
+func shownValue(sys System, v config.Value) valueJSON {
+	shown := valueJSON{Key: strings.Join(v.Key, "."), Value: mask(v.Key, v.Value), Space: v.Space, Path: v.Path, Line: v.Line}
+	if name, ok := v.Value.(string); ok && strings.HasSuffix(shown.Key, "_env") {
+		set := sys.Getenv(name) != ""
+		shown.Set = &set
+	}
+	return shown
+}
+
+func writeConfig(sys System, d display, shown configJSON) error {
+	for i, s := range shown.Settings {
+		if i > 0 {
+			if _, err := fmt.Fprintln(d.out); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintln(d.out, d.paint(cyan, s.Name)); err != nil {
+			return err
+		}
+		var t table
+		for _, v := range s.Values {
+			t.add(text(v.Key), text(v.text()), cell{v.origin(), dim})
+		}
+		if err := t.write(d); err != nil {
+			return err
+		}
+		for _, w := range s.Warnings {
+			_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+		}
+		if s.Error != "" {
+			say(sys.Stderr, oneLine(s.Error), "mend the file, then rye-mcp config show "+s.Name)
+		}
+	}
+	return nil
+}
+
+// text is the value on one line.
+func (v valueJSON) text() string {
+	said, ok := v.Value.(string)
+	if raw, err := json.Marshal(v.Value); err == nil && (!ok || said == "") {
+		said = string(raw)
+	}
+	switch {
+	case v.Set == nil || v.Value == "":
+		return said
+	case *v.Set:
+		return said + " (is set)"
+	default:
+		return said + " (is not set)"
+	}
+}
+
+func (v valueJSON) origin() string {
+	switch {
+	case v.Path == "":
+		return "built in"
+	case v.Space == item.System: // the path says it
+		return fmt.Sprintf("%s:%d", v.Path, v.Line)
+	default:
+		return fmt.Sprintf("%s: %s:%d", v.Space, v.Path, v.Line)
+	}
+}

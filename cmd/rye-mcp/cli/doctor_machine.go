@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+)
+
+// stateFolder looks whether the threads' folder can be written, and by nobody
+// else.
+func (d *doctor) stateFolder(context.Context) []finding {
+	dir := folder.StateDir(d.project)
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return []finding{d.canBeMade(dir)}
+	case err != nil:
+		return []finding{failf("make the folders above it readable", "%v", err)}
+	case info.Mode()&fs.ModeSymlink != 0:
+		return []finding{failf("move the folder it leads to in its place", "%s is a symbolic link; it must be a folder of its own", dir)}
+	case !info.IsDir():
+		return []finding{failf("move it away", "%s is not a folder", dir)}
+	}
+	var found []finding
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		found = append(found, warnf(fmt.Sprintf("chown -R %d %q", os.Geteuid(), dir), "%s belongs to user %d, you are %d", dir, stat.Uid, os.Geteuid()))
+	}
+	if err := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
+		found = append(found, failf(fmt.Sprintf("chmod -R u+rwX %q", dir), "%s cannot be read and written: %v", dir, err))
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		found = append(found, warnf(fmt.Sprintf("chmod 700 %q", dir), "others can look into %s (mode %04o)", dir, mode))
+	}
+	if len(found) == 0 {
+		return []finding{okf("%s", dir)}
+	}
+	return found
+}
+
+// canBeMade looks at the innermost folder that exists on the way to dir.
+func (d *doctor) canBeMade(dir string) finding {
+	above := dir
+	for above != d.project {
+		above = filepath.Dir(above)
+		if info, err := os.Stat(above); err == nil && !info.IsDir() {
+			return failf("move it away", "%s is not a folder", above)
+		} else if err == nil {
+			break
+		}
+	}
+	if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
+		return failf(fmt.Sprintf("chmod u+wx %q", above), "%s cannot be written, so no thread can start: %v", above, err)
+	}
+	return okf("there is none yet; the first thread makes it")
+}
+
+// data looks at the database, and at the threads when that can be used.
+func (d *doctor) data(ctx context.Context) []finding {
+	dir := folder.StateDir(d.project)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return []finding{okf("there is none yet")} // the check of the folder tells why
+	}
+	found := d.database(ctx, dir)
+	if !slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelFail }) {
+		found = append(found, d.threads(ctx)...)
+	}
+	return append(found, d.keptAside(dir)...)
+}
+
+// database opens registry and ledger as they are and reads all of them.
+func (d *doctor) database(ctx context.Context, dir string) []finding {
+	var lost bool
+	st, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err == nil {
+		lost, err = st.Lost(ctx)
+		err = errors.Join(err, st.Check(ctx), st.Close())
+	}
+	var corrupt *store.CorruptError
+	switch {
+	case errors.As(err, &corrupt):
+		return []finding{failf("rye-mcp threads list: it keeps the file and rebuilds what the thread folders tell", "%v", corrupt)}
+	case errors.Is(err, store.ErrTooNew):
+		return []finding{failf("install the newer rye-mcp", "%v", err)}
+	case err != nil:
+		return []finding{failf("", "%v", err)}
+	case lost:
+		return []finding{warnf("rye-mcp threads list: it rebuilds them from the thread folders", "rows of threads are missing")}
+	}
+	return []finding{okf("registry and ledger are sound")}
+}
+
+// keptAside names damaged databases that were moved out of the way.
+func (d *doctor) keptAside(dir string) []finding {
+	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*.db.corrupt-*"))
+	if err != nil {
+		return nil
+	}
+	var found []finding
+	for _, path := range paths {
+		if strings.HasSuffix(path, "-wal") {
+			continue // goes with the database of that name
+		}
+		found = append(found, warnf(fmt.Sprintf("look into it with sqlite3, or rm %q", path), "a damaged database was kept aside: %s", path))
+	}
+	return few(found)
+}
+
+// globEscape takes the meaning from the characters of patterns.
+func globEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// threads asks how the threads are.
+func (d *doctor) threads(ctx context.Context) []finding {
+	health, err := d.health(ctx)
+	if err != nil {
+		return []finding{{Check: "threads", Level: levelFail, Detail: err.Error()}}
+	}
+	found := []finding{okf("%d in all, %d of %s in use, %d in line",
+		health.ThreadCount, health.Running, counted(health.MaxRunning, "slot"), health.Queued)}
+	for _, id := range health.Stuck {
+		found = append(found, warnf("rye-mcp threads tail "+string(id), "thread %s lives and has recorded nothing for long", id))
+	}
+	if health.OrphanedFolders > 0 {
+		found = append(found, warnf("rye-mcp threads reconcile", "%s without a row", counted(health.OrphanedFolders, "thread folder")))
+	}
+	for i := range found {
+		found[i].Check = "threads"
+	}
+	return found
+}
+
+// health opens the project without mending its database.
+func (d *doctor) health(ctx context.Context) (control.Health, error) {
+	p, err := assemble(ctx, d.sys, d.project, newLog(d.sys, io.Discard), plainStore)
+	if err != nil {
+		return control.Health{}, err
+	}
+	health, err := p.control.Health(ctx, control.HealthRequest{})
+	return health, errors.Join(err, p.Close())
+}
+
+// programs looks for what threads may run. Of all of them only a shell is
+// needed, by the tool rye/bash.
+func (d *doctor) programs(ctx context.Context) []finding {
+	found := []finding{d.shell(ctx)}
+	for _, name := range []string{"git", "python3", "node"} {
+		if version := programVersion(ctx, name); version != "" {
+			found = append(found, okf("%s: %s", name, version))
+		} else {
+			found = append(found, okf("%s: not found; nothing built in needs it", name))
+		}
+	}
+	return found
+}
+
+func (d *doctor) shell(ctx context.Context) finding {
+	if version := programVersion(ctx, "bash"); version != "" {
+		return okf("bash: %s", version)
+	}
+	if path, err := exec.LookPath("sh"); err == nil {
+		return warnf("install bash", "bash: not found; the tool rye/bash uses %s", path)
+	}
+	return warnf("install bash", "neither bash nor sh found; the tool rye/bash cannot run")
+}
+
+// programVersion is the first line a program says of its version, empty when
+// there is no such program.
+func programVersion(ctx context.Context, name string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	said, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return path + ", which does not tell its version"
+	}
+	line, _, _ := strings.Cut(string(said), "\n")
+	return shorten(oneLine(line), maxSaid)
+}
+
+// Bounds of the disk space that is left, in bytes.
+const (
+	littleSpace = 1 << 30
+	noSpace     = 64 << 20
+)
+
+func (d *doctor) disk(context.Context) []finding {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(d.project, &stat); err != nil {
+		return []finding{warnf("", "the space that is left cannot be found out: %v", err)}
+	}
+	return []finding{diskLeft(stat.Bavail * uint64(stat.Bsize))}
+}
+
+func diskLeft(free uint64) finding {
+	said := fmt.Sprintf("%.1f GiB left", float64(free)/(1<<30))
+	switch {
+	case free < noSpace:
+		return failf("make room", "%s", said)
+	case free < littleSpace:
+		return warnf("make room", "%s; transcripts and databases grow", said)
+	}
+	return okf("%s", said)
+}
+
+// fewOpenFiles is what a server with many threads comes to.
+const fewOpenFiles = 1024
+
+func (d *doctor) openFiles(context.Context) []finding {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return []finding{warnf("", "the limit cannot be found out: %v", err)}
+	}
+	if limit.Cur < fewOpenFiles {
+		return []finding{warnf("ulimit -n 4096", "a process may open %d files, which is little for a server with many threads", limit.Cur)}
+	}
+	return []finding{okf("a process may open %d", limit.Cur)}
+}
+
+// editor says how an editor starts this program.
+func (d *doctor) editor(context.Context) []finding {
+	path, err := d.sys.Executable()
+	if err != nil {
+		return []finding{failf("", "this program's own file is not known, so it cannot start threads: %v", err)}
+	}
+	if strings.Contains(path, "go-build") {
+		return []finding{warnf("go install ./cmd/rye-mcp", "%s is gone when it ends; an editor cannot start it", path)}
+	}
+	return []finding{okf("command %s, arguments --stdio --project %s (rye-mcp init prints the entry)", path, d.project)}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+)
+
+// settings reads what is common to all threads.
+func (d *doctor) settings(context.Context) []finding {
+	names := []string{config.AgentSettings, config.CoordinationSettings, config.ResilienceSettings}
+	var found []finding
+	for _, name := range names {
+		explained, err := d.config.Explain(name)
+		if err != nil {
+			found = append(found, failf("mend the file, then rye-mcp config show "+name, "%v", err))
+		}
+		for _, w := range explained.Warnings {
+			found = append(found, warnf("rye-mcp config show "+name, "%s", w))
+		}
+	}
+	if len(found) == 0 {
+		return []finding{okf("%s", strings.Join(names, ", "))}
+	}
+	return found
+}
+
+// modelProviders says which providers can be used, and which threads get that
+// name none.
+func (d *doctor) modelProviders(ctx context.Context) []finding {
+	names, err := d.config.ProviderNames()
+	if err != nil {
+		return []finding{failf("make the folder readable", "%v", err)}
+	}
+	found := []finding{d.defaultProvider(ctx)}
+	for _, name := range names {
+		p, warnings, err := d.config.Provider(name)
+		for _, w := range warnings {
+			found = append(found, warnf("rye-mcp config show providers/"+name, "%s", w))
+		}
+		if err != nil {
+			found = append(found, failf("mend the file, then rye-mcp config show providers/"+name, "%s: %v", name, err))
+			continue
+		}
+		found = append(found, d.providerState(ctx, p))
+	}
+	return found
+}
+
+func (d *doctor) defaultProvider(ctx context.Context) finding {
+	choice, err := d.providers.Choose(ctx, provider.Want{})
+	var none *provider.NoProviderError
+	switch {
+	case errors.As(err, &none):
+		return failf("set the key of a provider; to see threads without one: rye-mcp demo", "%v", err)
+	case err != nil:
+		return failf("rye-mcp config show", "threads that name no model cannot run: %v", err)
+	}
+	return okf("threads that name no model use %s", choice.Ref())
+}
+
+// providerState is ok for a provider without its key: nobody has all of them.
+func (d *doctor) providerState(ctx context.Context, p config.Provider) finding {
+	switch {
+	case p.API == config.APIScripted:
+		return okf("%s: answers from a script, needs no key", p.Name)
+	case p.APIKeyEnv != "" && d.sys.Getenv(p.APIKeyEnv) == "":
+		return okf("%s: not in use, %s is not set", p.Name, p.APIKeyEnv)
+	case !p.Local:
+		return okf("%s: can be used, %s", p.Name, setVariable(p.APIKeyEnv))
+	case answersHTTP(ctx, d.baseURL(p)):
+		return okf("%s: answers at %s", p.Name, maskAddress(d.baseURL(p)))
+	default:
+		return okf("%s: not in use, nothing answers at %s", p.Name, maskAddress(d.baseURL(p)))
+	}
+}
+
+func setVariable(name string) string {
+	if name == "" {
+		return "it needs no key"
+	}
+	return name + " is set"
+}
+
+// baseURL is where a provider is found: its variable goes before its file.
+func (d *doctor) baseURL(p config.Provider) string {
+	if p.BaseURLEnv != "" && d.sys.Getenv(p.BaseURLEnv) != "" {
+		return d.sys.Getenv(p.BaseURLEnv)
+	}
+	return p.BaseURL
+}
+
+// answerTime is how long a provider on this machine may take to answer.
+const answerTime = time.Second
+
+// answersHTTP reports whether anything speaks HTTP at an address of this
+// machine, to which no proxy leads.
+func answersHTTP(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/models", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close() // that there is an answer is all that matters
+	return true
+}
+
+// models names the models of usable providers whose price is not known: a spend
+// limit cannot be kept with them, so threads refuse to run.
+func (d *doctor) models(ctx context.Context) []finding {
+	names, err := d.config.ProviderNames()
+	if err != nil {
+		return []finding{failf("make the folder readable", "%v", err)}
+	}
+	var found []finding
+	priced := 0
+	for _, name := range names {
+		p, _, err := d.config.Provider(name)
+		if err != nil || p.APIKeyEnv != "" && d.sys.Getenv(p.APIKeyEnv) == "" {
+			continue // told by the check of providers
+		}
+		for _, tier := range slices.Sorted(maps.Keys(p.Tiers)) {
+			choice, err := d.providers.Choose(ctx, provider.Want{Override: name + "/" + tier})
+			switch {
+			case err != nil:
+				found = append(found, warnf("rye-mcp config show providers/"+name, "%s/%s: %v", name, tier, err))
+			case choice.Unpriced():
+				found = append(found, warnf(
+					fmt.Sprintf("models: {%q: {input: …, output: …}} in .ai/config/agent/providers/%s.yaml, or allow_unpriced: true", choice.Model.ID, name),
+					"the price of %s (tier %s) is not known, so threads with a spend limit do not run on it", choice.Ref(), tier))
+			default:
+				priced++
+			}
+		}
+	}
+	return append([]finding{okf("%s of usable providers with a known price", counted(priced, "tier"))}, few(found)...)
+}

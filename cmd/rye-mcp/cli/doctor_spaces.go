@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// maxSaidAlike is how many findings of one kind are told; the others are
+// counted.
+const maxSaidAlike = 10
+
+// spaces counts what the three spaces hold, and names what cannot be used.
+func (d *doctor) spaces(ctx context.Context) []finding {
+	var found []finding
+	if d.userErr != nil {
+		found = append(found, failf("set HOME or USER_SPACE", "the user space is not known: %v", d.userErr))
+	}
+	counts := map[item.Space]map[item.Kind]int{}
+	var broken []finding
+	for _, kind := range item.Kinds() {
+		entries, err := resolve.New(d.roots).All(kind)
+		if err != nil {
+			broken = append(broken, failf("make the folder readable", "%v", err))
+			continue
+		}
+		for _, e := range entries {
+			if counts[e.Space] == nil {
+				counts[e.Space] = map[item.Kind]int{}
+			}
+			counts[e.Space][kind]++
+		}
+		broken = append(broken, d.brokenItems(ctx, entries)...)
+		broken = append(broken, strayLinks(d.roots.Project, kind)...)
+		if d.user != "" && d.user != d.project {
+			broken = append(broken, strayLinks(d.user, kind)...)
+		}
+	}
+	found = append(found, d.spaceSizes(counts)...)
+	return append(found, few(broken)...)
+}
+
+func (d *doctor) spaceSizes(counts map[item.Space]map[item.Kind]int) []finding {
+	var found []finding
+	for _, s := range []struct {
+		name item.Space
+		dir  string
+	}{{item.Project, d.project}, {item.User, d.user}, {item.System, ""}} {
+		of := counts[s.name]
+		said := fmt.Sprintf("%s: %s, %s, %d knowledge", s.name, counted(of[item.Directive], "directive"),
+			counted(of[item.Tool], "tool"), of[item.Knowledge])
+		ai := filepath.Join(s.dir, ".ai")
+		switch _, err := os.Stat(ai); {
+		case s.name == item.System:
+			found = append(found, okf("%s", said))
+		case s.dir == "":
+			continue // told already
+		case errors.Is(err, fs.ErrNotExist) && s.name == item.Project:
+			found = append(found, warnf("rye-mcp init", "%s: there is no %s yet", s.name, ai))
+		case errors.Is(err, fs.ErrNotExist):
+			found = append(found, okf("%s: there is no %s, and there need not be", s.name, ai))
+		case err != nil:
+			found = append(found, failf("make the folder readable", "%s: %v", s.name, err))
+		default:
+			found = append(found, okf("%s (%s)", said, ai))
+		}
+	}
+	return found
+}
+
+// brokenItems reads the items that can be reached by their id.
+func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) []finding {
+	var broken []finding
+	read := map[string]bool{}
+	for _, e := range entries {
+		if read[e.ID] || ctx.Err() != nil {
+			continue // the first one shadows the others
+		}
+		read[e.ID] = true
+		found, err := resolve.New(d.roots).Find(e.Kind, e.ID)
+		if err == nil {
+			err = parseItem(found)
+		}
+		if err != nil {
+			broken = append(broken, warnf("mend the file", "%s %s cannot be used: %v", e.Kind, e.ID, err))
+		}
+	}
+	return broken
+}
+
+func parseItem(found *resolve.Found) (err error) {
+	switch found.Kind {
+	case item.Directive:
+		_, err = found.Directive()
+	case item.Knowledge:
+		_, err = found.Knowledge()
+	case item.Tool:
+		_, err = found.Tool()
+	}
+	return err
+}
+
+// strayLinks names the symbolic links of a space that lead out of it or to
+// nothing, and what cannot be read; both are left out where items are listed.
+func strayLinks(dir string, kind item.Kind) []finding {
+	folder := filepath.Join(dir, ".ai", kind.Dir())
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil // what there is to say about it, others say
+	}
+	defer func() { _ = root.Close() }() // only read
+	var found []finding
+	// The visitor returns no error, so neither does the walk.
+	_ = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err != nil {
+			found = append(found, warnf("make it readable", "%s cannot be read: %v", path, err))
+			return nil
+		}
+		if entry.Type()&fs.ModeSymlink == 0 {
+			return nil
+		}
+		if _, err := root.Stat(name); err != nil {
+			found = append(found, warnf("put a copy in its place",
+				"%s is a symbolic link that leads out of the space or to nothing; it is not followed", path))
+		}
+		return nil
+	})
+	return found
+}
+
+// few leaves out most of what is too much to read.
+func few(found []finding) []finding {
+	if len(found) <= maxSaidAlike {
+		return found
+	}
+	more := found[maxSaidAlike]
+	for _, f := range found[maxSaidAlike:] {
+		if f.Level == levelFail {
+			more.Level = levelFail
+		}
+	}
+	more.Detail, more.Try = fmt.Sprintf("and %d more like these", len(found)-maxSaidAlike), ""
+	return append(found[:maxSaidAlike:maxSaidAlike], more)
+}
+
+// signingKey loads the key, which says itself what is wrong with it.
+func (d *doctor) signingKey(context.Context) []finding {
+	if d.user == "" {
+		return []finding{warnf("set HOME or USER_SPACE", "there is no user space to look for a key in")}
+	}
+	key, err := sign.Load(d.user)
+	switch {
+	case errors.Is(err, sign.ErrNoKey):
+		return []finding{warnf("rye-mcp init", "there is none, so thread.json and transcripts are not signed")}
+	case err != nil:
+		return []finding{failf("", "%v", err)}
+	}
+	found := []finding{okf("%s", key.Fingerprint())}
+	dir := filepath.Join(d.user, ".ai", "config", "keys", "signing")
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		found = append(found, warnf(fmt.Sprintf("chmod 700 %q", dir), "others can look into %s (mode %04o)", dir, info.Mode().Perm()))
+	}
+	return found
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+)
+
+// A check that does not come back is reported and does not keep the others; the
+// findings come in the order of the checks, and only so many run at once.
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	hung := make(chan struct{})
+	var running, most atomic.Int32
+	quick := func(context.Context) []finding {
+		now := running.Add(1)
+		defer running.Add(-1)
+		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			continue
+		}
+		return []finding{okf("fine"), warnf("do", "odd")}
+	}
+	checks := []check{{"hangs", func(context.Context) []finding {
+		defer close(hung)
+		<-release
+		return nil
+	}}}
+	for range 3 * maxChecking {
+		checks = append(checks, check{"quick", quick})
+	}
+	found := diagnose(t.Context(), checks, 20*time.Millisecond)
+	close(release)
+	<-hung
+	if len(found) != 1+2*3*maxChecking || found[0].Check != "hangs" || found[0].Level != levelFail ||
+		!strings.Contains(found[0].Detail, "no answer within 20ms") {
+		t.Errorf("%d findings, the first %+v", len(found), found[0])
+	}
+	if found[1] != (finding{Check: "quick", Level: levelOK, Detail: "fine"}) || most.Load() > maxChecking {
+		t.Errorf("second finding %+v, %d at once", found[1], most.Load())
+	}
+}
+
+// testDoctor is a doctor of an empty project.
+func testDoctor(t *testing.T) *doctor {
+	t.Helper()
+	dir := realDir(t)
+	project := filepath.Join(dir, "project")
+	if err := os.MkdirAll(filepath.Join(project, ".ai"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return newDoctor(testSystem(project, map[string]string{"USER_SPACE": filepath.Join(dir, "user")}), options{}, project)
+}
+
+func TestDoctorStateFolder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		make  func(dir string) error
+		level level
+		says  string
+	}{
+		{"none", func(string) error { return nil }, levelOK, "none yet"},
+		{"a file above it", func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) }, levelFail, "is not a folder"},
+		{"a file", func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.WriteFile(dir, nil, 0o600))
+		}, levelFail, "is not a folder"},
+		{"a link", func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.Symlink("/", dir))
+		}, levelFail, "symbolic link"},
+		{"open to others", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o755)) }, levelWarn, "mode 0755"},
+		{"unreadable", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0)) }, levelFail, "cannot be read and written"},
+		{"unreadable above", func(dir string) error {
+			return errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(filepath.Dir(dir), 0))
+		}, levelFail, "permission denied"},
+		{"as it should be", func(dir string) error { return os.MkdirAll(dir, 0o700) }, levelOK, "threads"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if strings.HasPrefix(tt.name, "unreadable") && os.Geteuid() == 0 {
+				t.Skip("root can read everything")
+			}
+			d := testDoctor(t)
+			dir := folder.StateDir(d.project)
+			if err := tt.make(dir); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(filepath.Dir(dir), 0o700) })
+			found := d.stateFolder(t.Context())
+			if len(found) != 1 || found[0].Level != tt.level || !strings.Contains(found[0].Detail, tt.says) {
+				t.Errorf("%+v; want %s with %q", found, tt.level, tt.says)
+			}
+			// The others look at it too, and must come back with something to say.
+			for _, f := range d.data(t.Context()) {
+				if f.Detail == "" {
+					t.Errorf("a finding that says nothing: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestDoctorDisk(t *testing.T) {
+	t.Parallel()
+	for free, want := range map[uint64]level{0: levelFail, noSpace: levelWarn, littleSpace: levelOK, 1 << 60: levelOK} {
+		if got := diskLeft(free); got.Level != want || (got.Try == "") != (want == levelOK) {
+			t.Errorf("%d bytes left: %+v, want %s", free, got, want)
+		}
+	}
+}
+
+func TestFew(t *testing.T) {
+	t.Parallel()
+	many := slices.Repeat([]finding{warnf("do", "odd")}, maxSaidAlike+2)
+	many = append(many, failf("do", "bad"))
+	got := few(many)
+	if len(got) != maxSaidAlike+1 || got[maxSaidAlike].Level != levelFail || got[maxSaidAlike].Detail != "and 3 more like these" {
+		t.Errorf("%+v", got)
+	}
+	if got := few(many[:maxSaidAlike]); len(got) != maxSaidAlike {
+		t.Errorf("%d findings are made %d", maxSaidAlike, len(got))
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+const masked = "********"
+
+// secretName finds what names a secret: of a header, or of a part of an address.
+var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|session|signature`)
+
+// Values that look like a secret whatever they are called: a scheme with
+// credentials, and a long run without spaces that has digits in it.
+var (
+	credentials = regexp.MustCompile(`(?i)^(bearer|basic|token)\s`)
+	longRun     = regexp.MustCompile(`^\S{20,}$`)
+	digit       = regexp.MustCompile(`[0-9]`)
+)
+
+func looksSecret(value string) bool {
+	return credentials.MatchString(value) || longRun.MatchString(value) && digit.MatchString(value)
+}
+
+// mask hides what looks like a secret in a setting.
+func mask(key []string, value any) any {
+	said, ok := value.(string)
+	if !ok || said == "" {
+		return value
+	}
+	if len(key) == 2 && key[0] == "headers" {
+		if secretName.MatchString(key[1]) || looksSecret(said) {
+			return masked
+		}
+		return said
+	}
+	if strings.Contains(said, "://") {
+		return maskAddress(said)
+	}
+	return said
+}
+
+// maskAddress hides user name and password of an address, and what its query
+// calls a secret.
+func maskAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return masked // it cannot be said which part is which
+	}
+	if u.User != nil {
+		u.User = url.User(masked)
+	}
+	query := u.Query()
+	for name := range query {
+		if secretName.MatchString(name) {
+			query.Set(name, masked)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return strings.ReplaceAll(u.String(), url.PathEscape(masked), masked)
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+)
+
+const (
+	// exampleAddress is what messages suggest for --http.
+	exampleAddress = "127.0.0.1:8765"
+	// minToken is the shortest token, in characters: what is shorter can be
+	// guessed.
+	minToken = 16
+	// maxTokenFile is how many bytes of a token file are read.
+	maxTokenFile = 4096
+)
+
+// httpFlags are the flags of serve that are about HTTP.
+type httpFlags struct {
+	address   string
+	tokenFile string
+	origins   []string
+	hosts     []string
+	sessions  int
+	timeout   time.Duration
+}
+
+func newServeCommand(sys System, opts *options) *cobra.Command {
+	var (
+		serve serveOptions
+		web   httpFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "serve --http ADDR",
+		Short: "Serve MCP over HTTP, to several clients at once",
+		Long: `Serves MCP over HTTP until it is interrupted: Streamable HTTP at /mcp, the older
+HTTP with SSE at /sse and /message, and /healthz. The first line on standard
+output has the address, which matters with port 0.
+
+Without a token only this machine can connect, and web pages of other machines
+are refused. Threads go on when the server ends.`,
+		Example: `  rye-mcp serve --http 127.0.0.1:8765
+  rye-mcp serve --http 0.0.0.0:8765 --token-file ~/rye-token --allow-host build.example.org`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serveHTTP(cmd.Context(), sys, *opts, serve, web)
+		},
+	}
+	serve.addFlags(cmd, "the project chosen at start")
+	flags := cmd.Flags()
+	flags.StringVar(&web.address, "http", "", "address to listen on, such as "+exampleAddress+"; without a host this machine only")
+	flags.StringVar(&web.tokenFile, "token-file", "", "file with the bearer token that clients must send")
+	flags.StringArrayVar(&web.origins, "allow-origin", nil, "let web pages of this origin in, such as https://example.org; repeat for more")
+	flags.StringArrayVar(&web.hosts, "allow-host", nil, "name of this machine that clients may use in addresses; repeat for more")
+	flags.IntVar(&web.sessions, "max-sessions", 256, "how many clients may have a session at once")
+	flags.DurationVar(&web.timeout, "session-timeout", 30*time.Minute, "end a session that was not used for so long")
+	return cmd
+}
+
+// serveHTTP serves until ctx ends. The threads it started go on.
+func serveHTTP(ctx context.Context, sys System, opts options, serve serveOptions, web httpFlags) error {
+	settings, err := web.settings()
+	if err != nil {
+		return err
+	}
+	address, err := web.listenAddress(ctx, settings.Token != "")
+	if err != nil {
+		return err
+	}
+	s, err := newMCPServer(sys, opts, serve)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.projects.chooseNow(); err != nil {
+		return err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", address)
+	if err != nil {
+		return &usageError{message: fmt.Sprintf("cannot serve at %s: %v", web.address, err), try: "--http with another port, or port 0 for any that is free"}
+	}
+	s.projects.openFirst()
+
+	s.log.Info().Str("version", version()).Int("pid", os.Getpid()).Str("address", listener.Addr().String()).
+		Str("project", s.projects.chosen).Strs("allowed_roots", s.projects.allowed).Msg("serving MCP over HTTP")
+	if _, err := fmt.Fprintf(sys.Stdout, "serving http://%s/mcp\n", listener.Addr()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	serving, stop := untilSignalled(ctx)
+	defer stop()
+	err = s.ServeHTTPOn(serving, listener, settings)
+	if ctx.Err() != nil {
+		return nil // a signal is how a server ends
+	}
+	return err
+}
+
+// settings checks the flags and reads the token.
+func (f httpFlags) settings() (server.HTTPOptions, error) {
+	settings := server.HTTPOptions{Origins: f.origins, Hosts: f.hosts, MaxSessions: f.sessions, SessionTimeout: f.timeout}
+	for _, origin := range f.origins {
+		u, err := url.Parse(strings.TrimSuffix(origin, "/"))
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != strings.TrimSuffix(origin, "/") {
+			return settings, &usageError{message: fmt.Sprintf("--allow-origin %s is not an origin", origin), try: "--allow-origin https://example.org"}
+		}
+	}
+	for _, host := range f.hosts {
+		if u, err := url.Parse("http://" + host); err != nil || u.Host != host || u.Port() != "" {
+			return settings, &usageError{message: fmt.Sprintf("--allow-host %s is not the name of a host", host), try: "--allow-host build.example.org"}
+		}
+	}
+	if f.sessions < 1 || f.timeout <= 0 {
+		return settings, &usageError{message: "--max-sessions and --session-timeout must be above zero", try: "--max-sessions 256 --session-timeout 30m"}
+	}
+	if f.tokenFile == "" {
+		return settings, nil
+	}
+	var err error
+	settings.Token, err = readToken(f.tokenFile)
+	return settings, err
+}
+
+// listenAddress resolves --http. Without a token only addresses of this
+// machine alone will do.
+func (f httpFlags) listenAddress(ctx context.Context, hasToken bool) (string, error) {
+	if f.address == "" {
+		return "", &usageError{message: "serve needs an address", try: "rye-mcp serve --http " + exampleAddress}
+	}
+	host, port, err := net.SplitHostPort(f.address)
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("--http %s is not an address with a port", f.address), try: "--http " + exampleAddress}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("--http %s: %v", f.address, err), try: "--http " + exampleAddress}
+	}
+	if !addresses[0].IP.IsLoopback() && !hasToken {
+		return "", &usageError{
+			message: fmt.Sprintf("--http %s is open to other machines, and without a token anybody there could run commands here", f.address),
+			try:     "--token-file FILE, or --http " + net.JoinHostPort("127.0.0.1", port) + " for this machine only",
+		}
+	}
+	return net.JoinHostPort(addresses[0].String(), port), nil
+}
+
+// readToken reads a token that only its owner can read.
+func readToken(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("--token-file: %v", err), try: "umask 077; openssl rand -hex 32 > " + path}
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("--token-file: %v", err), try: "--token-file with a file that can be read"}
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", &usageError{message: fmt.Sprintf("others may read the token file %s (mode %04o)", path, info.Mode().Perm()), try: "chmod 600 " + path}
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("--token-file: %v", err), try: "--token-file with a file that can be read"}
+	}
+	token := strings.TrimSpace(string(content))
+	if len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", &usageError{
+			message: fmt.Sprintf("the token in %s must be one word of at least %d visible ASCII characters", path, minToken),
+			try:     "openssl rand -hex 32 > " + path,
+		}
+	}
+	return token, nil
+}
+
+// chooseNow fixes what clients may work in, as they are not the ones who
+// started the server: the project is --project, else the working directory when
+// it is one and is allowed; without --allow-root it is the only one.
+func (ps *projects) chooseNow() error {
+	dir, dirErr := ps.workingDir()
+	if ps.chosen == "" && dirErr == nil {
+		if real, err := canonical(dir); err == nil && ps.allows(real) {
+			ps.chosen = real
+		}
+	}
+	switch {
+	case len(ps.allowed) > 0:
+		return nil
+	case ps.chosen != "":
+		ps.allowed = []string{ps.chosen}
+		return nil
+	}
+	return &usageError{
+		message: fmt.Sprintf("no project to serve: %v, and clients must not choose any folder there is", dirErr),
+		try:     "--project FOLDER, or --allow-root FOLDER to let clients choose a project in it",
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+)
+
+// storeOpener opens the thread store of a project whose other parts are there.
+type storeOpener func(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error)
+
+// plainStore opens the store as it is. Threads' processes do: what has to be
+// mended is left to those who can say so to a person.
+func plainStore(ctx context.Context, _ System, p *project, _ zerolog.Logger) (*sqlite.Store, error) {
+	return sqlite.Open(ctx, folder.StateDir(p.path), sqlite.Options{})
+}
+
+// mendedStore opens the store. A damaged database is kept aside, and the rows it
+// had are made again from the threads' folders, which is said.
+func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
+	opened, err := openSound(ctx, sys, p, log)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := opened.Lost(ctx)
+	if err == nil && lost {
+		err = rebuild(ctx, sys, p, opened, log)
+	}
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+// openSound opens the store, and sets aside what is damaged: one of its two
+// databases, or both.
+func openSound(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
+	const databases = 2
+	for tries := 0; ; tries++ {
+		opened, err := plainStore(ctx, sys, p, log)
+		damage, damaged := errors.AsType[*store.CorruptError](err)
+		if !damaged || tries == databases {
+			return opened, err
+		}
+		aside, err := sqlite.SetAside(ctx, damage.Path, sys.Now())
+		if err != nil {
+			return nil, errors.Join(damage, err)
+		}
+		if aside != "" { // else another process was first
+			warn(sys, log.Warn().Err(damage.Err).Str("kept", aside), fmt.Sprintf(
+				"the thread database %s is damaged (%v); it is kept as %s", damage.Path, damage.Err, filepath.Base(aside)))
+		}
+	}
+}
+
+func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
+	done, err := (&recovery.Rebuilder{
+		Project: p.path, StateDir: folder.StateDir(p.path), Store: opened, Key: p.key, Host: p.host,
+	}).Run(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild the rows of threads: %w", err)
+	}
+	warn(sys, log.Warn().Int("threads", done.Threads).Int("budgets", done.Budgets).Int("skipped", len(done.Skipped)),
+		fmt.Sprintf("rebuilt from the thread folders: %s and %s; %s could not be read",
+			counted(done.Threads, "thread"), counted(done.Budgets, "budget"), counted(len(done.Skipped), "folder")))
+	for _, s := range done.Skipped {
+		warn(sys, log.Warn().Err(s.Why).Str("thread_id", string(s.ThreadID)), fmt.Sprintf("not rebuilt: %s: %v", s.ThreadID, s.Why))
+	}
+	return nil
+}
+
+// warn tells a person and the log. Commands have no log, and a server's need not
+// be where a person looks.
+func warn(sys System, event *zerolog.Event, message string) {
+	event.Msg(message)
+	_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", message)
+}

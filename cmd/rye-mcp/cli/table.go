@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"io"
+	"strings"
+)
+
+// cell is one field of a table.
+type cell struct {
+	text  string
+	color color
+}
+
+// table is rows of cells under aligned columns. Where it is wider than the
+// terminal its widest columns are shortened; elsewhere everything is written.
+type table struct {
+	header []string // may be empty
+	rows   [][]cell
+}
+
+const columnGap = 2
+
+// minColumn is what a column is never shortened below.
+const minColumn = 8
+
+func (t *table) add(cells ...cell) {
+	for i := range cells {
+		cells[i].text = oneLine(cells[i].text)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// text is a cell without a colour.
+func text(s string) cell { return cell{text: s} }
+
+func (t *table) write(d display) error {
+	widths := fit(t.widths(), d.width)
+	var b strings.Builder
+	if len(t.header) > 0 {
+		head := make([]cell, len(t.header))
+		for i, name := range t.header {
+			head[i] = cell{text: name, color: dim}
+		}
+		writeRow(&b, d, head, widths)
+	}
+	for _, row := range t.rows {
+		writeRow(&b, d, row, widths)
+	}
+	_, err := io.WriteString(d.out, b.String())
+	return err
+}
+
+func (t *table) widths() []int {
+	widths := make([]int, len(t.header))
+	for i, name := range t.header {
+		widths[i] = columns(name)
+	}
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns(c.text))
+		}
+	}
+	return widths
+}
+
+// fit takes from the widest column, the last of several, until the row fits.
+func fit(widths []int, most int) []int {
+	if most <= 0 || len(widths) == 0 {
+		return widths
+	}
+	total := columnGap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; total > most; total-- {
+		widest := 0
+		for i, w := range widths {
+			if w >= widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= minColumn {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+func writeRow(b *strings.Builder, d display, row []cell, widths []int) {
+	for i, c := range row {
+		shown := shorten(c.text, widths[i])
+		b.WriteString(d.paint(c.color, shown))
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-columns(shown)+columnGap))
+		}
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestThreadLog: every line of a thread's log names the thread and the request
+// that it goes back to.
+func TestThreadLog(t *testing.T) {
+	t.Parallel()
+	const id = thread.ID("test/task-1")
+	for name, traceID := range map[string]string{"traced": "req-7", "not traced": ""} {
+		dir := folder.Of(t.TempDir(), id)
+		if err := dir.Make(); err != nil {
+			t.Fatal(err)
+		}
+		if err := dir.WriteMeta(thread.Meta{ThreadID: id, TraceID: traceID}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, dir, id)
+		log.Info().Msg("hello")
+		var line map[string]string
+		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %s: %v", name, out.String(), err)
+		}
+		if _, there := line["trace_id"]; line["thread_id"] != string(id) || line["trace_id"] != traceID || there != (traceID != "") {
+			t.Errorf("%s: %v", name, line)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// maxActiveDays is a hundred years.
+const maxActiveDays = 36500
+
+func newThreadsHealthCommand(sys System, opts *options) *cobra.Command {
+	var (
+		asJSON bool
+		days   int
+	)
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Show how the threads of the project are: how many, how large, what is stuck",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: shows(func(cmd *cobra.Command, _ []string) error {
+			if days < 1 || days > maxActiveDays {
+				return &usageError{message: fmt.Sprintf("--active-days %d is not between 1 and %d", days, maxActiveDays), try: "--active-days 7"}
+			}
+			return showHealth(cmd.Context(), sys, *opts, days, asJSON)
+		}),
+	}
+	cmd.Flags().IntVar(&days, "active-days", 7, "a thread used within so many days counts as active")
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func showHealth(ctx context.Context, sys System, opts options, days int, asJSON bool) error {
+	health := control.Health{Success: true, ActiveDays: days, Stuck: []thread.ID{}}
+	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
+		line := startProgress(sys, "looking at the threads")
+		defer line.end()
+		health, err = p.control.Health(ctx, control.HealthRequest{ActiveDays: days})
+		return err
+	})
+	if err != nil && !errors.Is(err, errNoThreads) {
+		return err
+	}
+	if asJSON {
+		return writeJSON(sys.Stdout, health)
+	}
+	return writeHealth(newDisplay(sys, opts), health)
+}
+
+func writeHealth(d display, h control.Health) error {
+	var t table
+	row := func(name, format string, args ...any) { t.add(cell{name, dim}, text(fmt.Sprintf(format, args...))) }
+	row("threads", "%d", h.ThreadCount)
+	row("active", "%d used within %s", h.ActiveThreads, counted(h.ActiveDays, "day"))
+	row("running", "%d of %s", h.Running, counted(h.MaxRunning, "slot"))
+	row("queued", "%d", h.Queued)
+	row("spend today", "%s", h.SpendToday)
+	row("tokens", "%.0f on average, %d at most", h.AvgTokenCount, h.MaxTokenCount)
+	row("database", "%.1f MiB", h.DBSizeMB)
+	row("checkpoints", "%d", h.CheckpointCount)
+	row("orphaned folders", "%d", h.OrphanedFolders)
+	for _, name := range h.SetAside {
+		t.add(cell{"set aside", yellow}, text(name+", a damaged database"))
+	}
+	for _, id := range h.Stuck {
+		t.add(cell{"stuck", yellow}, text(string(id)))
+	}
+	if err := t.write(d); err != nil {
+		return err
+	}
+	for _, try := range healthAdvice(h) {
+		if _, err := fmt.Fprintf(d.out, "%s %s\n", d.paint(dim, "Try:"), try); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthAdvice is what a person can do, where h.Next is for models.
+func healthAdvice(h control.Health) []string {
+	var tries []string
+	if len(h.Stuck) > 0 {
+		tries = append(tries, "rye-mcp threads tail "+string(h.Stuck[0]))
+	}
+	if h.OrphanedFolders > 0 {
+		tries = append(tries, "rye-mcp threads reconcile")
+	}
+	return tries
+}
+
+func newThreadsReconcileCommand(sys System, opts *options) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reconcile",
+		Short: "Report where registry, ledger and thread folders disagree",
+		Long: `Report where registry, ledger and thread folders disagree, and what puts it right.
+Threads whose process is gone are settled, as every look at them does; beside
+that nothing is changed. Exit code 1 when something is found.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: shows(func(cmd *cobra.Command, _ []string) error {
+			return reconcile(cmd.Context(), sys, *opts, asJSON)
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func reconcile(ctx context.Context, sys System, opts options, asJSON bool) error {
+	report := control.Reconciliation{Success: true, Settled: []thread.ID{}, Findings: []control.Finding{}}
+	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
+		line := startProgress(sys, "comparing registry, ledger and folders")
+		defer line.end()
+		report, err = p.control.Reconcile(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(err, errNoThreads) {
+		return err
+	}
+	if asJSON {
+		err = writeJSON(sys.Stdout, report)
+	} else {
+		err = writeReconciliation(newDisplay(sys, opts), report)
+	}
+	if err == nil && !report.Success {
+		return exitError{code: exitFailure}
+	}
+	return err
+}
+
+func writeReconciliation(d display, r control.Reconciliation) error {
+	if _, err := fmt.Fprintf(d.out, "looked at %s, %s and %s\n",
+		counted(r.Threads, "thread"), counted(r.Folders, "folder"), counted(r.Budgets, "budget")); err != nil {
+		return err
+	}
+	for _, id := range r.Settled {
+		if _, err := fmt.Fprintf(d.out, "settled %s, whose process was gone\n", id); err != nil {
+			return err
+		}
+	}
+	if len(r.Findings) == 0 {
+		_, err := fmt.Fprintln(d.out, d.paint(green, "nothing disagrees"))
+		return err
+	}
+	t := table{header: []string{"FOUND", "THREAD", "DETAIL", "TO MEND IT"}}
+	for _, f := range r.Findings {
+		t.add(cell{f.Kind, yellow}, text(string(f.ThreadID)), text(f.Detail), text(f.Mend))
+	}
+	return t.write(d)
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// maxListed is the longest page of a list.
+const maxListed = 100
+
+// listFlags select the threads of a list.
+type listFlags struct {
+	active    bool
+	status    []string
+	directive string
+	parent    string
+	text      string
+	limit     int
+	all       bool
+	json      bool
+}
+
+func newThreadsListCommand(sys System, opts *options) *cobra.Command {
+	var flags listFlags
+	complete := completer{sys: sys, opts: opts}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List threads, newest first",
+		Example: `  rye-mcp threads list --active
+  rye-mcp threads list --status error --text review --all`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: shows(func(cmd *cobra.Command, _ []string) error {
+			if err := flags.check(cmd.Flags().Changed("limit")); err != nil {
+				return err
+			}
+			return listThreads(cmd.Context(), sys, *opts, flags)
+		}),
+	}
+	cmd.Flags().BoolVar(&flags.active, "active", false, "only threads that have not ended")
+	cmd.Flags().StringSliceVar(&flags.status, "status", nil, "only threads in these states: created, running, completed, error, cancelled, continued")
+	cmd.Flags().StringVar(&flags.directive, "directive", "", "only threads of this directive")
+	cmd.Flags().StringVar(&flags.parent, "parent", "", "only children of this thread")
+	cmd.Flags().StringVar(&flags.text, "text", "", "only threads whose id, name or directive contains this")
+	cmd.Flags().IntVar(&flags.limit, "limit", 50, "most threads to list")
+	cmd.Flags().BoolVar(&flags.all, "all", false, "list all of them, however many there are")
+	jsonFlag(cmd, &flags.json)
+	completeFlag(cmd, "status", stateNames)
+	completeWith(cmd, "parent", complete.anyThread)
+	completeWith(cmd, "directive", complete.directive)
+	return cmd
+}
+
+func stateNames() []string {
+	var names []string
+	for _, s := range thread.States() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func (f listFlags) check(limited bool) error {
+	switch {
+	case f.limit < 1 || f.limit > maxListed:
+		return &usageError{message: fmt.Sprintf("--limit %d is not between 1 and %d", f.limit, maxListed), try: "--limit 50"}
+	case limited && f.all:
+		return &usageError{message: "--limit and --all contradict each other", try: "one of them"}
+	case f.active && len(f.status) > 0:
+		return &usageError{message: "--active and --status contradict each other", try: "--status created,running"}
+	}
+	for _, name := range f.status {
+		if !slices.Contains(stateNames(), name) {
+			return &usageError{message: fmt.Sprintf("--status %q is not known", name), try: "--status " + strings.Join(stateNames(), ",")}
+		}
+	}
+	return nil
+}
+
+func listThreads(ctx context.Context, sys System, opts options, flags listFlags) error {
+	list := control.List{Success: true, Threads: []control.Summary{}}
+	none := "no threads match"
+	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
+		req, err := flags.request(ctx, p)
+		if err != nil {
+			return err
+		}
+		list, err = listPages(ctx, p, req, flags.all)
+		return err
+	})
+	if errors.Is(err, errNoThreads) {
+		err, none = nil, "no threads in this project yet"
+	}
+	if err != nil {
+		return err
+	}
+	if flags.json {
+		return writeJSON(sys.Stdout, list)
+	}
+	if list.Count == 0 {
+		_, err := fmt.Fprintln(sys.Stdout, none)
+		return err
+	}
+	if err := writeList(newDisplay(sys, opts), list, sys.Now()); err != nil {
+		return err
+	}
+	if list.NextCursor != "" {
+		_, _ = fmt.Fprintln(sys.Stderr, "there are more; --all lists them")
+	}
+	return nil
+}
+
+func (f listFlags) request(ctx context.Context, p *project) (control.ListRequest, error) {
+	req := control.ListRequest{Directive: f.directive, Text: f.text, Limit: f.limit}
+	if f.active {
+		req.States = []thread.State{thread.Created, thread.Running}
+	}
+	for _, name := range f.status {
+		req.States = append(req.States, thread.State(name))
+	}
+	if f.all {
+		req.Limit = maxListed
+	}
+	var err error
+	if f.parent != "" {
+		req.Parent, err = completeID(ctx, p, f.parent)
+	}
+	return req, err
+}
+
+// listPages reads one page, or all of them as one.
+func listPages(ctx context.Context, p *project, req control.ListRequest, all bool) (control.List, error) {
+	list, err := p.control.List(ctx, req)
+	for err == nil && all && list.NextCursor != "" {
+		var page control.List
+		req.Cursor = list.NextCursor
+		page, err = p.control.List(ctx, req)
+		list.Threads = append(list.Threads, page.Threads...)
+		list.Count, list.NextCursor = len(list.Threads), page.NextCursor
+	}
+	return list, err
+}
+
+func writeList(d display, list control.List, now time.Time) error {
+	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}
+	for _, s := range list.Threads {
+		t.add(
+			text(string(s.ThreadID)), cell{stateOf(s.Status, s.Queued), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
+			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
+		)
+	}
+	return t.write(d)
+}
+
+// stateOf is the state of a thread for people, who are told of the line that it
+// may stand in.
+func stateOf(s thread.State, queued bool) string {
+	if queued {
+		return "queued"
+	}
+	return string(s)
+}
+
+func stateColor(s thread.State) color {
+	switch s {
+	case thread.Completed, thread.Continued:
+		return green
+	case thread.Error:
+		return red
+	case thread.Cancelled:
+		return yellow
+	case thread.Running:
+		return cyan
+	default:
+		return dim
+	}
+}

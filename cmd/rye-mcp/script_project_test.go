@@ -31,8 +31,11 @@ func corpusDir() (string, error) {
 			return filepath.Abs(workspace)
 		}
 	}
-	return filepath.Abs(filepath.Join("testdata", "corpus"))
+	return filepath.Abs(lookAlikes)
 }
+
+// lookAlikes stand in for the corpus where it is not at hand.
+var lookAlikes = filepath.Join("testdata", "corpus")
 
 // copyCorpus is corpus DIR: it copies the directives of the corpus into a space.
 func copyCorpus(ts *testscript.TestScript, neg bool, args []string) {
@@ -99,10 +102,11 @@ func settled(ctx context.Context, state string) (err error) {
 	return nil
 }
 
-// noSecret is nosecret DIR: it checks that the provider's key is in no file.
+// noSecret is nosecret DIR [SECRET...]: it checks that the provider's key, and the
+// others, are in no file below a folder.
 func noSecret(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: nosecret DIR")
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: nosecret DIR [SECRET...]")
 	}
 	looked := 0
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d fs.DirEntry, err error) error {
@@ -114,8 +118,10 @@ func noSecret(ts *testscript.TestScript, neg bool, args []string) {
 			return nil // SQLite removes its journal when the last process closes it
 		}
 		looked++
-		if bytes.Contains(content, []byte(testKey)) {
-			return fmt.Errorf("%s contains the provider's key", path)
+		for _, secret := range append(args[1:], testKey) {
+			if bytes.Contains(content, []byte(secret)) {
+				return fmt.Errorf("%s contains %s", path, secret)
+			}
 		}
 		return err
 	}))

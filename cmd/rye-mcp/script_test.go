@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script. A file model.yaml in a script is what the
 // vendor's API answers: it is served on loopback in the Anthropic protocol, and
-// ANTHROPIC_BASE_URL names it.
+// ANTHROPIC_BASE_URL names it, and MODEL_ADDRESS its host and port.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -38,6 +38,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setupScript,
+		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"capture":     captureField,
 			"waitfile":    waitForFile,
@@ -48,8 +49,34 @@ func TestScript(t *testing.T) {
 			"gone":        waitUntilGone,
 			"noleftovers": noLeftovers,
 			"nosecret":    noSecret,
+			"legacysign":  legacySign,
+			"replace":     replaceIn,
 		},
 	})
+}
+
+// uncheckSignatures lets scripts use items without signing them. Scripts that are
+// about signatures remove $HOME/.ai first, and with it this setting.
+func uncheckSignatures(home string) error {
+	path := filepath.Join(home, ".ai", "config", "agent", "agent.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // the script may have one
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("\nintegrity: {mode: off}\n")
+	return errors.Join(err, file.Close())
+}
+
+// scriptCondition knows [corpus]: the corpus of existing directives is at hand.
+func scriptCondition(name string) (bool, error) {
+	if name != "corpus" {
+		return false, fmt.Errorf("condition %s is not known", name)
+	}
+	dir, err := corpusDir()
+	return !strings.HasSuffix(dir, lookAlikes), err
 }
 
 type modelKey struct{}
@@ -70,6 +97,9 @@ func setupScript(env *testscript.Env) error {
 	}
 	// Under the race detector every program would sleep for a second at its end.
 	env.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	if err := uncheckSignatures(home); err != nil {
+		return err
+	}
 	corpus, err := corpusDir()
 	if err != nil {
 		return err
@@ -98,6 +128,7 @@ func serveModel(env *testscript.Env) error {
 	env.Defer(func() { _ = server.Close() })
 	env.Values[modelKey{}] = server
 	env.Setenv("ANTHROPIC_BASE_URL", server.BaseURL())
+	env.Setenv("MODEL_ADDRESS", strings.TrimPrefix(server.BaseURL(), "http://"))
 	env.Setenv("ANTHROPIC_API_KEY", testKey)
 	return nil
 }

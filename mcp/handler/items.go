@@ -40,6 +40,7 @@ type fetchOutput struct {
 	TotalBytes int             `json:"total_bytes,omitempty" jsonschema:"length of the whole content"`
 	NextOffset int             `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 	Metadata   map[string]any  `json:"metadata,omitempty"`
+	Signature  any             `json:"signature,omitempty" jsonschema:"state (ok, system, unsigned, altered, untrusted_key, body_not_covered, not_shipped or unknown), by (fingerprint), owner, signed_at, provenance, detail"`
 	Shadows    []action.Shadow `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
 	Warnings   []string        `json:"warnings,omitempty"`
 	Results    []search.Hit    `json:"results,omitempty" jsonschema:"of a query, best first"`

@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
@@ -74,6 +75,10 @@ func newProject(t *testing.T, dir string) *Project {
 	t.Helper()
 	roots := resolve.Roots{Project: dir, User: t.TempDir(), System: system.FS()}
 	resolver, loader := resolve.New(roots), config.New(roots)
+	unchecked := &trust.Gate{
+		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },
+		Own:      func() (*sign.PublicKey, error) { return nil, nil },
+	}
 	tools, err := tool.NewRegistry(append(file.Tools(), shell.New())...)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +92,7 @@ func newProject(t *testing.T, dir string) *Project {
 		t.Fatal(err)
 	}
 	controller := control.New(control.Deps{
-		Project: dir, Store: store, Resolver: resolver, Config: loader,
+		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
 		Providers: provider.New(loader, func(string) string { return "" }), Host: "here", Now: time.Now,
 		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
 	})
@@ -100,7 +105,7 @@ func newProject(t *testing.T, dir string) *Project {
 		}
 	})
 	return &Project{Path: dir, Control: controller, Actions: action.New(action.Deps{
-		Resolver: resolver, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
+		Resolver: resolver, Trust: unchecked, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
 		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Env: map[string]string{},
 	})}
 }

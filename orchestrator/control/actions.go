@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,6 +114,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	if err := t.boundToolRun(ctx, caller, &n, &meta); err != nil {
 		return nil, fault(err)
 	}
+	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
 	s, err := t.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		if err := t.openToolBudget(ctx, rec, meta.Limits.Spend); err != nil {
 			return thread.Meta{}, err

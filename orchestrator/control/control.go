@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // Deps is what a Controller works with; all of it belongs to one project.
@@ -32,6 +33,7 @@ type Deps struct {
 	Config    *config.Loader
 	Providers *provider.Registry
 	Launcher  *spawn.Launcher
+	Trust     *trust.Gate
 	Key       *sign.Key // nil: thread.json and checkpoints carry no signature
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
 	// empty. It becomes the parent of what is started without another one.

@@ -31,6 +31,9 @@ func operations() []operation {
 		op("get_status", func(c *Controller, ctx context.Context, _ action.Caller, in ThreadInput) (any, error) {
 			return c.Status(ctx, in.ThreadID)
 		}),
+		op("get_budget", func(c *Controller, ctx context.Context, _ action.Caller, in BudgetInput) (any, error) {
+			return c.GetBudget(ctx, in)
+		}),
 		op("list_active", func(c *Controller, ctx context.Context, _ action.Caller, in ListActiveInput) (any, error) {
 			return c.ListActive(ctx, ListRequest{Parent: in.ParentID, Limit: in.Limit, Cursor: in.Cursor})
 		}),

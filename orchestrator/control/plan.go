@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -64,12 +65,14 @@ func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
 }
 
 // plan checks everything a caller can have got wrong, before anything is
-// registered: directive, inputs, parent, capabilities, limits, model.
+// registered: directive, inputs, parent, capabilities and their risk, limits,
+// model.
 func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) {
 	p := &plan{request: req}
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(ctx context.Context) error { return c.loadParent(ctx, p) },
+		func(context.Context) error { return c.judgeRisk(p) },
 		func(context.Context) error { return c.resolveLimits(p) },
 		func(ctx context.Context) error { return c.chooseModel(ctx, p) },
 	}
@@ -85,6 +88,13 @@ func (c *Controller) loadDirective(p *plan) error {
 	found, err := c.Resolver.Find(item.Directive, p.request.Directive)
 	if err != nil {
 		return err
+	}
+	ruling, err := c.Trust.Check(trust.SubjectOf(found))
+	if err != nil {
+		return err
+	}
+	if ruling.Warning != "" {
+		p.warnings = append(p.warnings, ruling.Warning)
 	}
 	doc, err := found.Directive()
 	if err != nil {

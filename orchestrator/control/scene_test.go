@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -133,6 +134,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	loader := config.New(roots)
 	return New(Deps{
 		Project: project, Store: db, Resolver: resolve.New(roots), Config: loader,
+		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.New(loader, func(string) string { return "" }),
 		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},
 		Host:      "host", Now: func() time.Time { return testTime }, Log: zerolog.Nop(),

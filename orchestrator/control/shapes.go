@@ -97,6 +97,7 @@ type Status struct {
 	Model            string          `json:"model"`
 	Limits           *thread.Limits  `json:"limits,omitempty"`
 	Cost             thread.Cost     `json:"cost"`
+	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
 	Children         []thread.ID     `json:"children,omitempty"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`

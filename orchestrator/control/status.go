@@ -44,6 +44,9 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	if last, text, err := transcript.Last(c.TranscriptPath(rec.ThreadID)); err == nil {
 		s.LastEvent, s.LastText = string(last), text
 	}
+	if s.Budget, err = c.budgetOf(ctx, rec, leastShare); err != nil {
+		return Status{}, fault(err)
+	}
 	if s.Children, err = c.childrenOf(ctx, rec); err != nil {
 		return Status{}, fault(err)
 	}

@@ -119,7 +119,20 @@ func (p *puppet) open(project string) (err error) {
 		return err
 	}
 	p.c.Parent, p.c.Reached = p.id, dieAtPoint
+	if err := p.loadKey(); err != nil {
+		return err
+	}
 	p.words, err = p.c.finisher.OpenTranscript(p.id)
+	return err
+}
+
+// loadKey takes the key of the user, unless its starter had none.
+func (p *puppet) loadKey() error {
+	key, err := sign.Load(filepath.Join(filepath.Dir(p.c.Project), "user"))
+	if errors.Is(err, sign.ErrNoKey) || p.c.folder(p.id).MetaSigner() == "" {
+		return nil
+	}
+	p.c.Key, p.c.finisher.Key = key, key
 	return err
 }
 
@@ -133,21 +146,13 @@ func (p *puppet) claim() error {
 	if err != nil {
 		return err
 	}
-	key, err := sign.Load(filepath.Join(filepath.Dir(p.c.Project), "user"))
-	if err != nil && !errors.Is(err, sign.ErrNoKey) {
-		return err
-	}
 	dir := p.c.folder(p.id)
-	meta, err := dir.ReadMeta(key)
-	if errors.Is(err, sign.ErrBadSignature) { // its starter has no key
-		key = nil
-		meta, err = dir.ReadMeta(nil)
-	}
+	meta, err := dir.ReadMeta(p.c.Key)
 	if err != nil {
 		return err
 	}
 	meta.Status = rec.Status
-	return dir.WriteMeta(meta, key)
+	return dir.WriteMeta(meta, p.c.Key)
 }
 
 func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error) {

@@ -28,7 +28,7 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Fol
 		case <-ctx.Done():
 		}
 	}
-	problem := &thread.Problem{Code: "process_died", Message: thread.ErrDied.Error(), Doing: doing(rec)}
+	problem := &thread.Problem{Code: thread.CodeDied, Message: thread.ErrDied.Error(), Doing: doing(rec)}
 	if why := lastWords(dir.Log()); why != "" {
 		problem.Message += ": " + why
 	}

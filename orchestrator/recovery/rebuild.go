@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -141,7 +142,7 @@ func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 		return err
 	}
 	if held {
-		rec.PID, err = process.Leader(process.Mark(b.Project, string(rec.ThreadID)))
+		rec.PID, err = process.Leader(process.Mark(b.Project, string(rec.ThreadID)), spawn.Args(b.Project, rec.ThreadID))
 		return err
 	}
 	if rec.Status == thread.Created {

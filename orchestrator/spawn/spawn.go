@@ -22,6 +22,12 @@ type Launcher struct {
 	Executable string   // path of this binary
 	Project    string   // absolute path
 	Env        []string // environment of the process, already reduced to what it may have
+	Secrets    []string // NAME=value; never in the environment, see [process.InheritSecrets]
+}
+
+// Args are the arguments of the process of a thread.
+func Args(project string, id thread.ID) []string {
+	return []string{"thread", "run", "--pre-registered", "--thread-id", string(id), "--project", project}
 }
 
 // Launch starts the process of a registered thread. The lock is the thread's;
@@ -29,11 +35,12 @@ type Launcher struct {
 func (l *Launcher) Launch(id thread.ID, dir folder.Folder, lock *process.Lock) (*process.Started, error) {
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
-		Args:    []string{"thread", "run", "--pre-registered", "--thread-id", string(id), "--project", l.Project},
+		Args:    Args(l.Project, id),
 		Env:     append(l.Env[:len(l.Env):len(l.Env)], process.Mark(l.Project, string(id))...),
 		Dir:     l.Project,
 		LogPath: dir.Log(),
 		Lock:    lock,
+		Secrets: append([]string{}, l.Secrets...), // not nil: the process expects to be told, if only that there are none
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)

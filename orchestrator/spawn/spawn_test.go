@@ -21,6 +21,9 @@ echo "$@"
 env | grep RYE_ | sort
 pwd
 [ -e "$LOCK" ] && [ -e /dev/fd/3 ] && echo "has the lock"
+tr '\0' ';' <&4
+echo
+env | grep -c secret
 `
 
 func TestLaunch(t *testing.T) {
@@ -39,7 +42,7 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := spawn.Launcher{Executable: executable, Project: project, Env: append(make([]string, 0, 9),
-		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn")}
+		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn"), Secrets: []string{"LAB_KEY=secret", "LAB_URL=https://secret.example"}}
 	started, err := l.Launch(id, dir, lock)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +56,8 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
-		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n"
+		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n" +
+		"LAB_KEY=secret;LAB_URL=https://secret.example;;\n0\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}

@@ -70,6 +70,8 @@ func (f *Finisher) Finish(
 ) (thread.Record, error) {
 	if decided := w.Decided(); decided != nil {
 		o, cost = decided.Outcome, decided.Cost
+	} else if err := f.mayDecide(ctx, id); err != nil {
+		return thread.Record{}, err
 	}
 	head, err := w.Finish(o, cost)
 	if err != nil {
@@ -98,6 +100,20 @@ func (f *Finisher) Finish(
 	}
 	f.Reached.At(StepKnowledge)
 	return rec, nil
+}
+
+// ErrOutcomeLost says that a thread has ended by its row and that its transcript
+// does not know of it, which no crash leaves behind: the transcript was cut short
+// or put back. It is not signed again as if it were whole.
+var ErrOutcomeLost = errors.New("the transcript lacks the end that the registry has")
+
+// mayDecide refuses to end a thread anew.
+func (f *Finisher) mayDecide(ctx context.Context, id thread.ID) error {
+	rec, err := f.Store.Get(ctx, id)
+	if err == nil && rec.Status.Terminal() {
+		return fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
+	}
+	return err
 }
 
 func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.Cost) error {

@@ -41,6 +41,11 @@ func renderingID(rec thread.Record) string {
 	return path.Join("agent/threads", rec.Directive, path.Base(string(rec.ThreadID)))
 }
 
+// Rendering is the path of a thread's knowledge entry.
+func Rendering(knowledgeDir string, rec thread.Record) string {
+	return filepath.Join(knowledgeDir, filepath.FromSlash(renderingID(rec))+".md")
+}
+
 // writeRendering writes the thread as a knowledge entry of the project, so that
 // search finds what it did and other threads can be given it. A thread that
 // never wrote a transcript gets none.
@@ -61,7 +66,7 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if err != nil {
 		return err
 	}
-	where := filepath.Join(f.KnowledgeDir, filepath.FromSlash(renderingID(rec))+".md")
+	where := Rendering(f.KnowledgeDir, rec)
 	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {
 		return err
 	}

@@ -93,6 +93,16 @@ func (f Folder) ReadMeta(key *sign.Key) (thread.Meta, error) {
 	return meta, nil
 }
 
+// MetaSigner is the fingerprint of the key that has signed thread.json, as that
+// says itself; empty when it carries no signature, or cannot be read.
+func (f Folder) MetaSigner() string {
+	data, err := readBounded(f.Meta(), maxMetaBytes)
+	if err != nil {
+		return ""
+	}
+	return sign.SignerOf(data)
+}
+
 // WriteMeta replaces thread.json atomically, signed when there is a key.
 func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
 	meta.Version = thread.MetaVersion

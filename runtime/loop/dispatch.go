@@ -33,8 +33,7 @@ func (r *run) dispatch(ctx context.Context, c llm.Block) (text string, failed bo
 func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	entry, known := r.offer.palette.Get(c.ToolName)
 	if !known {
-		return nil, tool.Faultf(tool.CodeNotFound, "there is no tool %q; there are: %s",
-			c.ToolName, strings.Join(r.offered(), ", "))
+		return nil, r.notOffered(c.ToolName)
 	}
 	args := c.Input
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -61,7 +60,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 			})
 		})
 	}
-	if err := caller.Allow(palette.Required(entry.ID)); err != nil {
+	if err := r.allow(palette.Required(entry.ID)); err != nil {
 		return nil, err
 	}
 	t, known := r.Tools.Get(entry.ID)
@@ -129,12 +128,7 @@ func (r *run) caller(c llm.Block) action.Caller {
 	return action.Caller{
 		Env:      r.env(),
 		InThread: true,
-		Allow: func(required string) error {
-			if denied := r.task.grant.Missing(required); denied != nil {
-				return tool.Faultf(tool.CodePermissionDenied, "%w", denied).With("missing_capability", required)
-			}
-			return nil
-		},
+		Allow:    r.allow,
 		Started: func(child thread.ID, directive string) {
 			r.record(thread.EventChildThreadStarted, transcript.ChildStarted{
 				ThreadID: child, Directive: directive, CallID: c.ToolCallID,
@@ -142,6 +136,31 @@ func (r *run) caller(c llm.Block) action.Caller {
 			r.Reached.At(StepChild)
 		},
 	}
+}
+
+// allow refuses what this thread may not do, and says what it lacks.
+func (r *run) allow(required string) error {
+	if denied := r.task.grant.Missing(required); denied != nil {
+		return tool.Faultf(tool.CodePermissionDenied, "%w", denied).With("missing_capability", required)
+	}
+	return nil
+}
+
+// notOffered explains a call of a name that the palette does not have: the tool
+// is denied, there was no room for it, or there is none.
+func (r *run) notOffered(name string) error {
+	for _, t := range r.Tools.All() {
+		id := t.Definition().ID
+		if palette.FlatName(id) != name {
+			continue
+		}
+		if err := r.allow(palette.Required(id)); err != nil {
+			return err
+		}
+		return tool.Faultf(tool.CodeNotFound, "the tool %s is not offered under a name of its own, for lack of room", id).
+			WithHint("call it through rye_execute, with item_type tool and item_id %s", id)
+	}
+	return tool.Faultf(tool.CodeNotFound, "there is no tool %q; there are: %s", name, strings.Join(r.offered(), ", "))
 }
 
 func (r *run) offered() []string {

@@ -31,6 +31,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -48,6 +49,7 @@ type house struct {
 	settings Settings
 	provider string // the YAML of the provider, without api and base_url
 	stopped  []thread.ID
+	mode     trust.Mode // off unless a test says otherwise
 }
 
 // prices are dollars per million tokens: input 1, output 2.
@@ -71,7 +73,7 @@ func newHouse(t testing.TB) *house {
 func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	t.Helper()
 	h := &house{
-		t: t, project: project, key: key, threads: &fakeThreads{}, provider: plainProvider,
+		t: t, project: project, key: key, threads: &fakeThreads{}, provider: plainProvider, mode: trust.Off,
 		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6}},
 	}
 	h.tools = newTestTools()
@@ -212,11 +214,15 @@ func (h *house) deps(id thread.ID) Deps {
 		h.t.Fatal(err)
 	}
 	resolver := h.resolver()
+	gate := &trust.Gate{
+		Roots: h.roots(), Own: func() (*sign.PublicKey, error) { return h.key.Public(), nil },
+		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: h.mode}, nil },
+	}
 	return Deps{
 		ID: id, Project: h.project, PID: os.Getpid(), Host: "here", Store: h.store, Finisher: h.finisher, Transcript: w,
-		Resolver: resolver, Tools: registry, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
+		Resolver: resolver, Trust: gate, Tools: registry, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
 		Actions: action.New(action.Deps{
-			Resolver: resolver, Tools: registry, Threads: h.threads, Now: time.Now,
+			Resolver: resolver, Trust: gate, Tools: registry, Threads: h.threads, Now: time.Now,
 			Search: func(context.Context, search.Query) (search.Page, error) { return search.Page{}, nil },
 			Key:    func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		}),

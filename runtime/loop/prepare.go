@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -74,6 +75,10 @@ func (r *run) loadTask() error {
 	if found.Hash != r.meta.DirectiveHash {
 		return tool.Faultf(tool.CodeInvalidItem, "directive %s (%s) was changed after the thread was started",
 			r.meta.Directive, found.Path).WithHint("start it again")
+	}
+	// What there is to warn of, the spawner has told.
+	if _, err := r.Trust.Check(trust.SubjectOf(found)); err != nil {
+		return err
 	}
 	doc, err := found.Directive()
 	if err != nil {
@@ -154,7 +159,7 @@ func (r *run) begin() error {
 	})
 	err := r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
 		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
-		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities,
+		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: r.meta.Warnings,
 	})
 	if err != nil {
 		return err

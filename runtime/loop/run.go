@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -34,6 +35,7 @@ type Deps struct {
 	Finisher   *finish.Finisher
 	Transcript *transcript.Writer
 	Resolver   *resolve.Resolver
+	Trust      *trust.Gate
 	Tools      *tool.Registry
 	Actions    *action.Actions
 	Providers  *provider.Registry

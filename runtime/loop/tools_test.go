@@ -12,6 +12,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // once is a script that makes some calls and ends.
@@ -35,7 +37,13 @@ func TestFailingCalls(t *testing.T) {
 		"no object":                     {calls: `{name: test_echo, input_json: '[1]'}`, code: "bad_arguments", text: "object"},
 		"undeclared":                    {calls: `{name: test_echo, input: {wort: x}}`, code: "bad_arguments", text: `did you mean`},
 		"unknown tool":                  {calls: `{name: test_none}`, code: "not_found", text: "test_echo"},
-		"no tools at all":               {calls: `{name: test_echo}`, capabilities: []string{}, code: "not_found", text: "there are: none"},
+		"no tools at all":               {calls: `{name: test_none}`, capabilities: []string{}, code: "not_found", text: "there are: none"},
+		"denied under its own name": {
+			calls: `{name: test_echo}`, capabilities: []string{}, code: "permission_denied", text: "this thread lacks the capability rye.execute.tool.test.echo",
+		},
+		"no room for it": {
+			calls: `{name: test_huge}`, code: "not_found", text: "the tool test/huge is not offered under a name of its own",
+		},
 		"denied through execute": {
 			calls:        `{name: rye_execute, input: {item_type: tool, item_id: rye/file-system/read, parameters: {path: x}}}`,
 			capabilities: []string{"rye.execute.tool.test.*"}, code: "permission_denied", text: "rye.execute.tool.rye.file-system.read",
@@ -44,6 +52,8 @@ func TestFailingCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
+			h.tools.more = []tool.Tool{tool.New(tool.Definition{ID: "test/huge", Description: strings.Repeat("x", 4*palette.DefaultMaxTokens)},
+				func(context.Context, tool.Env, struct{}) (any, error) { return "huge", nil })}
 			h.script(once(c.calls))
 			rec := h.run(job{capabilities: c.capabilities})
 			results := h.results(rec.ThreadID)

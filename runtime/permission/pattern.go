@@ -3,10 +3,19 @@ package permission
 import "unicode/utf8"
 
 // matches reports whether pattern, in which "*" stands for any run of
-// characters and "?" for one, matches all of text. After a mismatch only the
-// last "*" is extended, so that the work is at most the product of the lengths
-// whatever the pattern.
-func matches(pattern, text string) bool {
+// characters and "?" for one, matches all of text.
+func matches(pattern, text string) bool { return match(pattern, text, false) }
+
+// covers reports whether pattern matches whatever narrow, a pattern too,
+// matches. It may miss that where a "?" of pattern stands beside a "*", and is
+// exact otherwise.
+func covers(pattern, narrow string) bool { return match(pattern, narrow, true) }
+
+// match matches pattern against text, which may be a pattern itself: then its
+// "*", which can be any run of characters, is matched by a "*" only. After a
+// mismatch only the last "*" is extended, so that the work is at most the
+// product of the lengths whatever the pattern.
+func match(pattern, text string, isPattern bool) bool {
 	p, t := 0, 0
 	star, resume := -1, 0 // the last "*", and where in text what follows it was tried
 	for t < len(text) {
@@ -15,7 +24,7 @@ func matches(pattern, text string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, resume = p, t
 			p++
-		case p < len(pattern) && pattern[p] == '?':
+		case p < len(pattern) && pattern[p] == '?' && (!isPattern || text[t] != '*'):
 			p++
 			t += size
 		case p+size <= len(pattern) && pattern[p:p+size] == text[t:t+size]:
@@ -35,9 +44,18 @@ func matches(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// overlap reports whether some text matches both patterns. Row i of the table
-// says for each rest of b whether it overlaps with the rest of a from i on.
+// maxTable bounds the work of overlap: more than any two patterns need that
+// somebody wrote by hand.
+const maxTable = 1 << 22
+
+// overlap reports whether some text matches both patterns. Of patterns whose
+// table would be too large it says so too: nothing is allowed because two
+// patterns overlap. Row i of the table says for each rest of b whether it
+// overlaps with the rest of a from i on.
 func overlap(a, b string) bool {
+	if (len(a)+1)*(len(b)+1) > maxTable {
+		return true
+	}
 	x, y := []rune(a), []rune(b)
 	below := make([]bool, len(y)+1)
 	row := make([]bool, len(y)+1)

@@ -77,6 +77,23 @@ func TestForChild(t *testing.T) {
 	}
 }
 
+// A denial says what is missing, and in which of the sets.
+func TestDenialMessages(t *testing.T) {
+	t.Parallel()
+	const lacks = "lacks the capability rye.sign.tool.a"
+	all, none := []string{"rye.*"}, []string{"rye.execute.*"}
+	for want, g := range map[string]Grant{
+		"this thread " + lacks:                              {Own: none, Ceiling: [][]string{none, none}},
+		"the parent of this thread " + lacks:                {Own: all, Ceiling: [][]string{none, none}},
+		"an ancestor of this thread, 2 levels up, " + lacks: {Own: all, Ceiling: [][]string{all, none, none}},
+		"an ancestor of this thread, 3 levels up, " + lacks: {Own: all, Ceiling: [][]string{all, all, nil}},
+	} {
+		if denied := g.Missing("rye.sign.tool.a"); denied == nil || denied.Error() != "permission denied: "+want {
+			t.Errorf("%v, want %s", denied, want)
+		}
+	}
+}
+
 func TestForChildSharesNothing(t *testing.T) {
 	t.Parallel()
 	parent := Grant{Own: []string{"a"}}
@@ -126,8 +143,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// glob draws from a small alphabet, so that matches and near misses are common.
-func glob() *rapid.Generator[string] { return rapid.StringMatching(`[ab.é*?]{0,12}`) }
+// anyPattern draws from a small alphabet, so that matches and near misses are common.
+func anyPattern() *rapid.Generator[string] { return rapid.StringMatching(`[ab.é*?]{0,12}`) }
 
 func plain() *rapid.Generator[string] { return rapid.StringMatching(`[ab.é€]{0,12}`) }
 
@@ -140,7 +157,7 @@ func asRegexp(pattern string) *regexp.Regexp {
 func TestMatchesAgreesWithRegexp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		pattern, text := glob().Draw(rt, "pattern"), plain().Draw(rt, "text")
+		pattern, text := anyPattern().Draw(rt, "pattern"), plain().Draw(rt, "text")
 		if got, want := matches(pattern, text), asRegexp(pattern).MatchString(text); got != want {
 			rt.Fatalf("matches(%q, %q) = %v", pattern, text, got)
 		}
@@ -158,7 +175,7 @@ func TestMatchesDoesNotBlowUp(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		a, b := glob().Draw(rt, "a"), glob().Draw(rt, "b")
+		a, b := anyPattern().Draw(rt, "a"), anyPattern().Draw(rt, "b")
 		got := overlap(a, b)
 		if got != overlap(b, a) {
 			rt.Fatalf("overlap of %q and %q depends on the order", a, b)
@@ -186,7 +203,7 @@ func TestOverlap(t *testing.T) {
 func TestChildNeverExceedsParent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		set := rapid.SliceOfN(glob(), 0, 3)
+		set := rapid.SliceOfN(anyPattern(), 0, 3)
 		parent := Grant{Own: set.Draw(rt, "own"), Ceiling: rapid.SliceOfN(set, 0, 2).Draw(rt, "ceiling")}
 		declared := item.Permissions{Declared: rapid.Bool().Draw(rt, "declared"), Capabilities: set.Draw(rt, "child")}
 		child := ForChild(declared, &parent)

@@ -26,6 +26,9 @@ var (
 	ErrRunnerExists = errors.New("thread already has a runner")
 )
 
+// CodeDied is the [Problem.Code] of a thread that was settled because of [ErrDied].
+const CodeDied = "process_died"
+
 // LimitError says which limit ended a thread.
 type LimitError struct {
 	Code  string // turns_exceeded, tokens_exceeded, spend_exceeded, duration_exceeded

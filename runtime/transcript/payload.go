@@ -12,6 +12,7 @@ type ThreadStarted struct {
 	ParentID     thread.ID     `json:"parent_id,omitempty"`
 	Limits       thread.Limits `json:"limits"`
 	Capabilities []string      `json:"capabilities"`
+	Warnings     []string      `json:"warnings,omitempty"` // what the start had to say
 }
 
 // ThreadContinued is the payload of thread_continued, in the successor.

@@ -23,6 +23,7 @@ type Report struct {
 	ThreadID    thread.ID // that every line names; empty for an empty transcript
 	Checkpoints int       // good ones
 	LastTurn    int       // of the last good checkpoint; 0 when there is none
+	Turns       int       // of the last answer of the model; 0 when there is none
 	Bytes       int64     // of the file
 	SignedBytes int64     // up to and including the last good checkpoint
 	TornBytes   int64     // after the last newline
@@ -120,10 +121,14 @@ func (c *checker) step() error {
 	if err := c.place(e); err != nil {
 		return err
 	}
-	if e.Type == thread.EventCheckpoint {
-		if err := c.checkpoint(e, start); err != nil {
-			return err
-		}
+	switch e.Type {
+	case thread.EventCheckpoint:
+		err = c.checkpoint(e, start)
+	case thread.EventCognitionOut:
+		err = c.answer(e)
+	}
+	if err != nil {
+		return err
 	}
 	c.hash.Write(line)
 	c.hash.Write([]byte{'\n'})
@@ -200,6 +205,21 @@ func (c *checker) checkpoint(e thread.Event, start int64) error {
 	c.report.Checkpoints++
 	c.report.LastTurn = p.Turn
 	c.report.SignedBytes = c.lines.offset
+	return nil
+}
+
+// answer checks that the turn before an answer of the model has its checkpoint,
+// which a thread writes before it asks again. So a transcript whose checkpoints
+// were taken out, and its lines numbered anew, shows without a head too.
+func (c *checker) answer(e thread.Event) error {
+	p, err := Decode[CognitionOut](e)
+	if err != nil {
+		return c.damaged(Altered, "%v", err)
+	}
+	if p.Turn > c.nextTurn() {
+		return c.damaged(Stripped, "turn %d follows, and turn %d has no checkpoint", p.Turn, c.nextTurn())
+	}
+	c.report.Turns = max(c.report.Turns, p.Turn)
 	return nil
 }
 

@@ -34,7 +34,7 @@ func TestVerifyWhole(t *testing.T) {
 	must(t, err)
 	want := Report{
 		ThreadID: testID, Checkpoints: len(checkpoints), LastTurn: 4,
-		Bytes: int64(len(readFile(t, path))), SignedBytes: head.Bytes,
+		Turns: 4, Bytes: int64(len(readFile(t, path))), SignedBytes: head.Bytes,
 	}
 	if report != want {
 		t.Errorf("got %+v, want %+v", report, want)
@@ -158,6 +158,27 @@ func TestVerifyNamesDamage(t *testing.T) {
 	}
 }
 
+// Checkpoints that were taken out are missed without a head and with the lines
+// numbered anew, as in a thread that died before it had a head.
+func TestVerifyMissesCheckpoints(t *testing.T) {
+	t.Parallel()
+	for turns, want := range map[int]int{2: 1, 5: 1} {
+		path := newPath(t)
+		writeThread(t, path, newTestKey(1), turns)
+		var kept bytes.Buffer
+		for _, e := range allEvents(t, path) {
+			if e.Type != thread.EventCheckpoint {
+				line, err := encodeLine(stamp(e.Timestamp), e.ThreadID, int64(bytes.Count(kept.Bytes(), []byte("\n")))+1, e.Type, e.Payload)
+				must(t, err)
+				kept.Write(line)
+			}
+		}
+		writeFile(t, path, kept.Bytes())
+		wantDamage(t, path, newTestKey(1), nil, Stripped, want, "renumbered")
+		wantDamage(t, path, nil, nil, Stripped, want, "renumbered, without a key")
+	}
+}
+
 func TestVerifySignatures(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
@@ -183,6 +204,32 @@ func TestVerifyAcceptsSignedSuffix(t *testing.T) {
 	if _, err := Verify(path, key, &head); err != nil {
 		t.Error(err)
 	}
+}
+
+// FuzzVerify: nobody without the key makes a transcript that a head vouches for,
+// and one that is taken without a head has its signed part from the key's holder.
+func FuzzVerify(f *testing.F) {
+	key := newTestKey(1)
+	seed := newPath(f)
+	_, head := writeThread(f, seed, key, 2)
+	whole := readFile(f, seed)
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add(append(bytes.Clone(whole), whole...))
+	path := newPath(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		writeFile(t, path, data)
+		if _, err := Verify(path, key, &head); err == nil && !bytes.Equal(data, whole) {
+			t.Error("a forgery verifies")
+		}
+		report, err := Verify(path, key, nil)
+		if err == nil && !bytes.HasPrefix(whole, data[:report.SignedBytes]) && !bytes.HasPrefix(data, whole) {
+			t.Errorf("%d bytes of a forgery count as signed", report.SignedBytes)
+		}
+		if report.SignedBytes < 0 || report.UnsignedBytes() < 0 || report.TornBytes < 0 {
+			t.Errorf("report %+v of %d bytes", report, len(data))
+		}
+	})
 }
 
 func join(lines []string) string { return strings.Join(lines, "") }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // Loader reads settings. Each call reads the files as they are then. It is safe
@@ -43,6 +44,12 @@ func (l *Loader) Agent() (Agent, []string, error) {
 		return agent, s.warnings, err
 	}
 	return agent, s.warnings, s.decode(&agent)
+}
+
+// Integrity reads how strictly signatures are taken.
+func (l *Loader) Integrity() (trust.Settings, error) {
+	agent, _, err := l.Agent()
+	return agent.Integrity, err
 }
 
 func (l *Loader) agentSettings() (settings, error) {
@@ -88,6 +95,7 @@ func (l *Loader) coordinationSettings() (settings, error) {
 			return [][]string{slices.Concat([]string{coordinationKey}, at)}
 		}
 	}
+	s.dropProjectLenience()
 	return s, nil
 }
 

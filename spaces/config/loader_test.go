@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 func TestLayersMerge(t *testing.T) {
@@ -32,6 +33,7 @@ func TestLayersMerge(t *testing.T) {
 		Threads: config.ThreadSettings{
 			Orphans: config.OrphansCancel, ToolConcurrency: 8, SoftStopSeconds: 5, TermSeconds: 9,
 		},
+		Integrity: trust.Settings{Mode: trust.Strict},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -180,7 +182,7 @@ coordination:
     summary_limit_overrides:
       turns: 3
     summary_max_tokens: 4000
-  transcript_integrity: lenient
+  transcript_integrity: strict
   orphan_detection:
     enabled: true
 `
@@ -195,7 +197,34 @@ func TestOriginalCoordination(t *testing.T) {
 	if got.WaitThreads.DefaultTimeout != 300 || got.WaitThreads.MaxTimeout != 3600 {
 		t.Errorf("got %+v", got)
 	}
-	assertNotUsedYet(t, warnings, 3)
+	assertNotUsedYet(t, warnings, 2)
+}
+
+// TestTranscriptIntegrity: a project can ask for more than its user does, and
+// not for less.
+func TestTranscriptIntegrity(t *testing.T) {
+	t.Parallel()
+	const lenient, strict = "transcript_integrity: lenient\n", "transcript_integrity: strict\n"
+	for _, tt := range []struct {
+		user, project, want string
+		warnings            int
+	}{
+		{"", "", config.TranscriptStrict, 0},
+		{lenient, "", config.TranscriptLenient, 0},
+		{lenient, strict, config.TranscriptStrict, 0},
+		{"", lenient, config.TranscriptStrict, 1},
+		{"", "coordination: {transcript_integrity: lenient}\n", config.TranscriptStrict, 1},
+	} {
+		loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": tt.user, "project/agent/coordination.yaml": tt.project})
+		got, warnings, err := loader.Coordination()
+		if err != nil || got.TranscriptIntegrity != tt.want || len(warnings) != tt.warnings {
+			t.Errorf("user %q, project %q: %q, %q, %v; want %q", tt.user, tt.project, got.TranscriptIntegrity, warnings, err, tt.want)
+		}
+	}
+	loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": "transcript_integrity: off\n"})
+	if _, _, err := loader.Coordination(); err == nil {
+		t.Error("a value that is not known was taken")
+	}
 }
 
 func TestCorpusCoordination(t *testing.T) {
@@ -212,7 +241,7 @@ func TestCorpusCoordination(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertNotUsedYet(t, warnings, 3)
+	assertNotUsedYet(t, warnings, 2)
 }
 
 func assertNotUsedYet(t *testing.T, warnings []string, want int) {

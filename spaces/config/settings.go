@@ -1,12 +1,17 @@
 package config
 
-import "github.com/rye-mcp/rye-mcp/spaces/item"
+import (
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+)
 
 // Agent is config/agent/agent.yaml: how threads run.
 type Agent struct {
 	Provider        ProviderDefaults `yaml:"provider"`
 	MaxOutputTokens int              `yaml:"max_output_tokens"` // of one answer
 	Threads         ThreadSettings   `yaml:"threads"`
+	// Integrity is read from user and system space only.
+	Integrity trust.Settings `yaml:"integrity"`
 }
 
 // ProviderDefaults choose the provider of a thread that does not name one.
@@ -33,9 +38,21 @@ type ThreadSettings struct {
 	TermSeconds     float64 `yaml:"term_seconds"`      // from SIGTERM to SIGKILL
 }
 
-// Coordination is config/agent/coordination.yaml: how threads wait.
+// Values of [Coordination.TranscriptIntegrity].
+const (
+	TranscriptStrict  = "strict"
+	TranscriptLenient = "lenient"
+)
+
+// Coordination is config/agent/coordination.yaml: how threads wait, and what is
+// asked of their transcripts.
 type Coordination struct {
 	WaitThreads WaitSettings `yaml:"wait_threads"`
+	// TranscriptIntegrity says what becomes of lines that nobody signed, of a
+	// thread that is not known to have died: TranscriptStrict refuses them,
+	// TranscriptLenient, which is read from the user space only, lets them pass with
+	// a warning.
+	TranscriptIntegrity string `yaml:"transcript_integrity"`
 }
 
 // WaitSettings bound how long a thread waits for others, in seconds.

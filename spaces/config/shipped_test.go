@@ -32,7 +32,8 @@ func assertNoZero(t *testing.T, v reflect.Value, path string) {
 		}
 		return
 	}
-	chosen := []string{".Provider.Default", ".Threads.MaxRunning"} // zero on purpose: chosen by what there is
+	// Zero on purpose: chosen by what there is, or not for everybody.
+	chosen := []string{".Provider.Default", ".Threads.MaxRunning", ".Integrity.AcceptLegacyDirectives"}
 	if v.IsZero() && !slices.Contains(chosen, path) {
 		t.Errorf("%s has no shipped default", path)
 	}
@@ -53,7 +54,8 @@ func TestShippedCoordination(t *testing.T) {
 	got, warnings, err := loaderOfShipped().Coordination()
 	noWarnings(t, warnings, err)
 	want := config.Coordination{
-		WaitThreads: config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
+		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
+		TranscriptIntegrity: config.TranscriptStrict,
 	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -90,15 +90,41 @@ func parsed(address string) *url.URL {
 	return u
 }
 
-// dropProjectTrust leaves out the hosts that a project would trust on behalf of
-// the user.
+// ofTheUser are the settings in agent.yaml by which the user trusts somebody.
+var ofTheUser = [][]string{{"provider", "trusted_hosts"}, {"integrity"}}
+
+// dropProjectTrust leaves out what a project would trust on behalf of the user.
 func (s *settings) dropProjectTrust() {
 	for _, l := range s.layers {
-		provider, ok := l.values["provider"].(map[string]any)
-		if _, given := provider["trusted_hosts"]; !ok || !given || l.space != item.Project {
+		if l.space != item.Project {
 			continue
 		}
-		delete(provider, "trusted_hosts")
-		s.warnings = append(s.warnings, l.warning([]string{"provider", "trusted_hosts"}, "read from the user space only"))
+		for _, at := range ofTheUser {
+			if remove(l.values, at) {
+				s.warnings = append(s.warnings, l.warning(at, "read from the user space only"))
+			}
+		}
 	}
+}
+
+// dropProjectLenience leaves out that a project lets pass what nobody signed.
+func (s *settings) dropProjectLenience() {
+	at := []string{"transcript_integrity"}
+	for _, l := range s.layers {
+		if l.space == item.Project && l.values[at[0]] == TranscriptLenient {
+			remove(l.values, at)
+			s.warnings = append(s.warnings, l.warning(at, "lenient is read from the user space only"))
+		}
+	}
+}
+
+// remove deletes the value at a path of keys and reports whether there was one.
+func remove(values map[string]any, at []string) bool {
+	last := len(at) - 1
+	for _, key := range at[:last] {
+		values, _ = values[key].(map[string]any) // of nothing, nothing is removed
+	}
+	_, given := values[at[last]]
+	delete(values, at[last])
+	return given
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // TestProjectAndSecrets gives the project a provider file and asks whether the
@@ -92,6 +93,47 @@ func TestProjectCannotTrustForTheUser(t *testing.T) {
 	}
 	if _, _, err := loader.Provider("lab"); err == nil {
 		t.Error("the project trusted a host for itself")
+	}
+}
+
+// TestProjectCannotSwitchOffTheCheck gives every layer a say in how strictly
+// signatures are taken.
+func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
+	t.Parallel()
+	const off = "integrity: {mode: off, accept_legacy_directives: true}\n"
+	strict, none := trust.Settings{Mode: trust.Strict}, trust.Settings{Mode: trust.Off, AcceptLegacyDirectives: true}
+	for name, tt := range map[string]struct {
+		user, project string
+		want          trust.Settings
+		warnings      int
+	}{
+		"nobody":          {want: strict},
+		"project":         {project: off, want: strict, warnings: 1},
+		"project, partly": {project: "integrity: {mode: warn}\nprovider: {trusted_hosts: [a.example]}\n", want: strict, warnings: 2},
+		"user":            {user: off, want: none},
+		"user, partly":    {user: "integrity: {accept_legacy_directives: true}\n", want: trust.Settings{Mode: trust.Strict, AcceptLegacyDirectives: true}},
+		"both":            {user: off, project: "integrity: {mode: strict}\n", want: none, warnings: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loader, _ := spaces(t, map[string]string{"user/agent/agent.yaml": tt.user, "project/agent/agent.yaml": tt.project})
+			agent, warnings, err := loader.Agent()
+			if err != nil || agent.Integrity != tt.want || len(warnings) != tt.warnings {
+				t.Errorf("got %+v, warnings %q, error %v", agent.Integrity, warnings, err)
+			}
+			for _, w := range warnings {
+				if !strings.HasSuffix(w, "read from the user space only") {
+					t.Errorf("warning %q", w)
+				}
+			}
+			if got, err := loader.Integrity(); err != nil || got != tt.want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	loader, _ := spaces(t, map[string]string{"user/agent/agent.yaml": "integrity: {mode: lax}\n"})
+	if got, err := loader.Integrity(); err == nil || got.Mode != "" {
+		t.Errorf("an unknown mode is taken for %+v", got)
 	}
 }
 

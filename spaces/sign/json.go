@@ -56,6 +56,23 @@ func EncodeSigned(v any, k *Key) ([]byte, error) {
 // are ignored. On an error v is unchanged, unless the document does not fit its
 // type.
 func DecodeSigned(data []byte, k *Key, v any) (signed bool, err error) {
+	if k == nil {
+		return decodeSigned(data, nil, v)
+	}
+	return decodeSigned(data, k.Public(), v)
+}
+
+// OpenSigned is DecodeSigned for a document that must be signed by the holder of
+// a public key; the error is ErrUnsigned when nobody has signed it.
+func OpenSigned(data []byte, by *PublicKey, v any) error {
+	signed, err := decodeSigned(data, by, v)
+	if err == nil && !signed {
+		return fmt.Errorf("decode signed document: %w", ErrUnsigned)
+	}
+	return err
+}
+
+func decodeSigned(data []byte, by *PublicKey, v any) (signed bool, err error) {
 	members, body, err := canonicalObject(data)
 	if err != nil {
 		return false, fmt.Errorf("decode signed document: %w", err)
@@ -66,8 +83,8 @@ func DecodeSigned(data []byte, k *Key, v any) (signed bool, err error) {
 		if body, err = canonical(members); err != nil {
 			return true, fmt.Errorf("decode signed document: %w", err)
 		}
-		if k != nil {
-			if err := k.verifyMember(text, body); err != nil {
+		if by != nil {
+			if err := by.verifyMember(text, body); err != nil {
 				return true, err
 			}
 		}
@@ -78,9 +95,21 @@ func DecodeSigned(data []byte, k *Key, v any) (signed bool, err error) {
 	return signed, nil
 }
 
+// SignerOf is the fingerprint of the key that has signed a document, as that says
+// itself; empty when it carries no signature, or is none.
+func SignerOf(data []byte) string {
+	var members map[string]json.RawMessage
+	var value string
+	if json.Unmarshal(data, &members) != nil || json.Unmarshal(members[signatureMember], &value) != nil {
+		return ""
+	}
+	fingerprint, _, _ := strings.Cut(value, ":")
+	return fingerprint
+}
+
 // verifyMember checks the text of a signature member against the canonical
 // document without it.
-func (k *Key) verifyMember(text json.RawMessage, body []byte) error {
+func (p *PublicKey) verifyMember(text json.RawMessage, body []byte) error {
 	var value string
 	if err := json.Unmarshal(text, &value); err != nil {
 		return fmt.Errorf("%w: member %q is not a string", ErrBadSignature, signatureMember)
@@ -89,10 +118,10 @@ func (k *Key) verifyMember(text json.RawMessage, body []byte) error {
 	if !ok {
 		return fmt.Errorf("%w: member %q is not <fingerprint>:<signature>", ErrBadSignature, signatureMember)
 	}
-	if fingerprint != k.Fingerprint() {
-		return fmt.Errorf("%w: made by another key than %s", ErrBadSignature, k.Fingerprint())
+	if fingerprint != p.Fingerprint() {
+		return fmt.Errorf("%w: made by another key than %s", ErrBadSignature, p.Fingerprint())
 	}
-	return k.Verify(hashOf(body), sig)
+	return p.Verify(hashOf(body), sig)
 }
 
 // canonicalObject reads a JSON object: its members, and the whole in canonical

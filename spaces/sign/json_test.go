@@ -208,3 +208,38 @@ func FuzzDecodeSigned(f *testing.F) {
 		}
 	})
 }
+
+func TestSignerOf(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	signed, err := sign.EncodeSigned(map[string]any{"a": 1}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc, want := range map[string]string{
+		string(signed): key.Fingerprint(), `{"a":1}`: "", `{"_signature":7}`: "", `{"_signature":"ab"}`: "ab", `[]`: "", `{`: "",
+	} {
+		if got := sign.SignerOf([]byte(doc)); got != want {
+			t.Errorf("%s: %q, want %q", doc, got, want)
+		}
+	}
+}
+
+func TestOpenSigned(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	signed, err := sign.EncodeSigned(map[string]any{"a": 1}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct{ A int }
+	if err := sign.OpenSigned(signed, key.Public(), &v); err != nil || v.A != 1 {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if err := sign.OpenSigned([]byte(`{"a":1}`), key.Public(), &v); !errors.Is(err, sign.ErrUnsigned) {
+		t.Errorf("unsigned: %v", err)
+	}
+	if err := sign.OpenSigned(bytes.Replace(signed, []byte("1"), []byte("2"), 1), key.Public(), &v); !errors.Is(err, sign.ErrBadSignature) {
+		t.Errorf("altered: %v", err)
+	}
+}

@@ -112,7 +112,7 @@ func (r *Ring) mend(s Subject, v Verdict) []string {
 	}
 	switch v.Status {
 	case UntrustedKey:
-		return []string{"rye-mcp keys trust " + r.keyFile(v.Fingerprint) + ", if you know whose key it is", signing}
+		return []string{r.trusting(v.Fingerprint) + ", if you know whose key it is", signing}
 	case BodyNotCovered:
 		return []string{signing, "set integrity.accept_legacy_directives in config/agent/agent.yaml of your user space"}
 	case Altered:
@@ -122,21 +122,23 @@ func (r *Ring) mend(s Subject, v Verdict) []string {
 	}
 }
 
-// keyFile is the document of a key that does not count, or a word for the file
-// that the user has to get.
-func (r *Ring) keyFile(fingerprint string) string {
+// trusting is the command that makes a key trusted: with its document, or with
+// the file that the user has to get, which does not say whose key it is.
+func (r *Ring) trusting(fingerprint string) string {
+	const command = "rye-mcp keys trust "
 	if e := r.untrusted(fingerprint); e != nil {
-		return shellWord(e.Path)
+		return command + shellWord(e.Path)
 	}
-	return fingerprint + ".pem"
+	return command + fingerprint + ".pem --owner NAME"
 }
 
-// signArgument is how the command is told what to sign.
+// signArgument is how the command is told what to sign. The kind keeps it from
+// signing, or asking about, an item of another kind with the same id.
 func signArgument(s Subject) string {
 	if s.Kind == "" {
 		return shellWord(s.Path)
 	}
-	return shellWord(s.ID)
+	return "--type " + string(s.Kind) + " " + shellWord(s.ID)
 }
 
 // shellWord quotes what a shell would not take for one plain word. Ids and paths

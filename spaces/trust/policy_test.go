@@ -36,9 +36,9 @@ func TestCheck(t *testing.T) {
 		is        error
 		says, try string
 	}{
-		"unsigned": {sign.ErrUnsigned, `directive "team/review" in the project space is refused: it is not signed`, "rye-mcp sign team/review"},
-		"altered":  {sign.ErrBadSignature, "it was changed after it was signed", "rye-mcp sign team/review"},
-		"stranger": {trust.ErrUntrustedKey, mallory.Fingerprint(), "rye-mcp keys trust " + mallory.Fingerprint() + ".pem"},
+		"unsigned": {sign.ErrUnsigned, `directive "team/review" in the project space is refused: it is not signed`, "rye-mcp sign --type directive team/review"},
+		"altered":  {sign.ErrBadSignature, "it was changed after it was signed", "rye-mcp sign --type directive team/review"},
+		"stranger": {trust.ErrUntrustedKey, mallory.Fingerprint(), "rye-mcp keys trust " + mallory.Fingerprint() + ".pem --owner NAME"},
 		"known":    {trust.ErrUntrustedKey, path, "rye-mcp keys trust " + path},
 		"legacy":   {trust.ErrBodyNotCovered, "body not covered", "integrity.accept_legacy_directives"},
 		"system":   {trust.ErrNotShipped, `tool "rye/x" in the system space`, "install rye-mcp again"},
@@ -97,7 +97,7 @@ func TestMendWithoutKey(t *testing.T) {
 		Content: []byte("x"),
 	}))
 	refused, ok := errors.AsType[*trust.RefusedError](err)
-	if !ok || !strings.Contains(refused.Try(), `rye-mcp keys generate, then rye-mcp sign 'it'\''s'`) {
+	if !ok || !strings.Contains(refused.Try(), `rye-mcp keys generate, then rye-mcp sign --type tool 'it'\''s'`) {
 		t.Errorf("error %v, mended by %q", err, refused.Try())
 	}
 }

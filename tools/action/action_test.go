@@ -18,6 +18,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -61,6 +63,7 @@ type house struct {
 	project string
 	user    string
 	threads *fakeThreads
+	trust   trust.Settings // off unless a test says otherwise
 }
 
 const helloDirective = "# Hello\n\n```xml\n<directive name=\"hello\" version=\"1.0.0\">\n<metadata>\n<description>Says hello</description>\n" +
@@ -75,7 +78,7 @@ const factsKnowledge = "<!-- rye:unsigned -->\n\n```yaml\nname: facts\ntitle: So
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, project: t.TempDir(), user: t.TempDir(), threads: &fakeThreads{}}
+	h := &house{t: t, project: t.TempDir(), user: t.TempDir(), threads: &fakeThreads{}, trust: trust.Settings{Mode: trust.Off}}
 	h.put(h.project, "directives/test/hello.md", helloDirective)
 	h.put(h.project, "knowledge/test/facts.md", factsKnowledge)
 	h.put(h.project, "tools/test/script.py", "\"\"\"Does something.\"\"\"\n__executor_id__ = 'x'\n")
@@ -88,12 +91,27 @@ func newHouse(t *testing.T) *house {
 	resolver := resolve.New(resolve.Roots{Project: h.project, User: h.user, System: os.DirFS("../../spaces/system/ai")})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h.Actions = New(Deps{
+		Trust: &trust.Gate{
+			Roots: resolver.Roots(), Shipped: system.Has, Own: h.ownKey,
+			Settings: func() (trust.Settings, error) { return h.trust, nil },
+		},
 		Resolver: resolver, Search: h.lazySearch(resolver), Tools: tools, Threads: h.threads,
 		Key: func() (*sign.Key, error) { return sign.Load(h.user) },
 		Now: func() time.Time { now = now.Add(time.Millisecond); return now },
 		Env: map[string]string{"PROJECT_PATH": "/the/project"},
 	})
 	return h
+}
+
+func (h *house) ownKey() (*sign.PublicKey, error) {
+	key, err := sign.Load(h.user)
+	if errors.Is(err, sign.ErrNoKey) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return key.Public(), nil
 }
 
 // lazySearch opens the index for the first search; most tests have none.

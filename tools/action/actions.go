@@ -7,6 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -16,6 +17,7 @@ type Deps struct {
 	Search   func(context.Context, search.Query) (search.Page, error)
 	Tools    *tool.Registry // the built-in tools
 	Threads  Threads
+	Trust    *trust.Gate
 	Key      func() (*sign.Key, error) // the user's signing key, or sign.ErrNoKey
 	Now      func() time.Time
 	Env      map[string]string // values of the {env:…} placeholders

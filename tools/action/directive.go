@@ -20,9 +20,10 @@ type InlineDirective struct {
 	Space          item.Space `json:"space"`
 	YourDirections string     `json:"your_directions" jsonschema:"what to do with the body"`
 	Body           string     `json:"body" jsonschema:"the directive's text with its inputs filled in"`
+	Warnings       []string   `json:"warnings,omitempty"`
 }
 
-func (a *Actions) inlineDirective(r ExecuteRequest, found *resolve.Found) (any, error) {
+func (a *Actions) inlineDirective(r ExecuteRequest, found usable) (any, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (a *Actions) inlineDirective(r ExecuteRequest, found *resolve.Found) (any, 
 	}
 	return &InlineDirective{
 		Success: true, Type: item.Directive, ItemID: found.ID, Space: found.Space,
-		YourDirections: directions(doc), Body: body,
+		YourDirections: directions(doc), Body: body, Warnings: found.warnings,
 	}, nil
 }
 

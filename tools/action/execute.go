@@ -6,6 +6,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -49,22 +50,38 @@ func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, p
 	if err := checkMode(found.Kind, m, r); err != nil {
 		return nil, err
 	}
-	switch {
-	case found.Kind == item.Tool:
-		return a.executeTool(ctx, c, r, found, m)
-	case found.Kind == item.Knowledge:
-		return executeKnowledge(r, found)
-	case m.fork:
+	if m.fork {
 		return a.fork(ctx, c, r, found, parent)
-	default:
-		return a.inlineDirective(r, found)
 	}
+	ruling, err := a.Trust.Check(trust.SubjectOf(found)) // of a fork, the orchestrator does
+	if err != nil {
+		return nil, err
+	}
+	use := usable{Found: found}
+	if ruling.Warning != "" {
+		use.warnings = []string{ruling.Warning}
+	}
+	switch found.Kind {
+	case item.Tool:
+		return a.executeTool(ctx, c, r, use, m)
+	case item.Knowledge:
+		return executeKnowledge(r, use)
+	default:
+		return a.inlineDirective(r, use)
+	}
+}
+
+// usable is an item whose signature allows that it is executed.
+type usable struct {
+	*resolve.Found
+	warnings []string
 }
 
 // DryRun is the answer to dry_run, except for forks.
 type DryRun struct {
-	Success bool     `json:"success"`
-	Plan    PlanBody `json:"plan"`
+	Success  bool     `json:"success"`
+	Plan     PlanBody `json:"plan"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // PlanBody says what would be executed. It has passed every check.
@@ -81,9 +98,9 @@ type PlanBody struct {
 	Metadata   map[string]any `json:"metadata,omitempty" jsonschema:"of a knowledge entry"`
 }
 
-func dryRun(found *resolve.Found) *DryRun {
-	return &DryRun{Success: true, Plan: PlanBody{
-		Type: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path, Shadows: shadows(found),
+func dryRun(use usable) *DryRun {
+	return &DryRun{Success: true, Warnings: use.warnings, Plan: PlanBody{
+		Type: use.Kind, ItemID: use.ID, Space: use.Space, Path: use.Path, Shadows: shadows(use.Found),
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -79,8 +80,12 @@ func contentFault(err error) *tool.Fault {
 	if e, ok := errors.AsType[*config.NotFoundError](err); ok {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).With("known_providers", e.Known)
 	}
+	if e, ok := errors.AsType[*trust.RefusedError](err); ok {
+		return tool.Faultf(tool.CodeIntegrity, "%w", err).With("item_id", e.Subject.ID).With("path", e.Subject.Path).
+			With("signature", e.Verdict.Status).With("mend", e.Mend).WithHint("%s", e.Try())
+	}
 	if errors.Is(err, sign.ErrNoKey) {
-		return tool.Faultf(tool.CodeNoKey, "%w", err).WithHint("Run rye-mcp init once to make a signing key.")
+		return tool.Faultf(tool.CodeNoKey, "%w", err).WithHint("Run rye-mcp init, or rye-mcp keys generate, once to make a signing key.")
 	}
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -23,8 +25,35 @@ type FetchResult struct {
 	TotalBytes int            `json:"total_bytes" jsonschema:"length of the whole content"`
 	NextOffset int            `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 	Metadata   map[string]any `json:"metadata"`
+	Signature  Signature      `json:"signature"`
 	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
 	Warnings   []string       `json:"warnings,omitempty"`
+}
+
+// Signature says what the signature of an item is worth, whatever follows from
+// it for executing the item.
+type Signature struct {
+	State      trust.Status `json:"state" jsonschema:"ok, system, unsigned, altered, untrusted_key, body_not_covered, not_shipped or unknown"`
+	By         string       `json:"by,omitempty" jsonschema:"fingerprint of the key that the signature names"`
+	Owner      string       `json:"owner,omitempty" jsonschema:"whose key it is, if it is trusted"`
+	SignedAt   string       `json:"signed_at,omitempty" jsonschema:"as the file says; not signed itself"`
+	Provenance string       `json:"provenance,omitempty" jsonschema:"provider@user of a registry, as the file says; not signed itself"`
+	Detail     string       `json:"detail,omitempty" jsonschema:"what is wrong"`
+}
+
+// unknownSignature is the state where the user's keys cannot be read.
+const unknownSignature trust.Status = "unknown"
+
+func (a *Actions) signature(found *resolve.Found) Signature {
+	v, err := a.Trust.Verify(trust.SubjectOf(found))
+	if err != nil {
+		return Signature{State: unknownSignature, Detail: err.Error()}
+	}
+	s := Signature{State: v.Status, By: v.Fingerprint, Owner: v.Owner, Provenance: v.Provenance, Detail: v.Detail}
+	if !v.Time.IsZero() {
+		s.SignedAt = v.Time.Format(time.RFC3339)
+	}
+	return s
 }
 
 // Fetch reads one item as a *FetchResult, or searches and returns what Search
@@ -62,7 +91,7 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	}
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
-		Content: page, TotalBytes: len(text), NextOffset: next, Shadows: shadows(found),
+		Content: page, TotalBytes: len(text), NextOffset: next, Signature: a.signature(found), Shadows: shadows(found),
 	}
 	if result.Metadata, err = metadata(found); err != nil {
 		result.Metadata = map[string]any{}

@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -17,6 +16,7 @@ type KnowledgeResult struct {
 	Space        item.Space     `json:"space"`
 	Data         map[string]any `json:"data" jsonschema:"the entry's metadata, and its text as content"`
 	Instructions string         `json:"instructions" jsonschema:"what to do with it"`
+	Warnings     []string       `json:"warnings,omitempty"`
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	knowledgeIsLong = "This is the beginning of a text of %d bytes; rye_fetch reads all of it, a page at a time. "
 )
 
-func executeKnowledge(r ExecuteRequest, found *resolve.Found) (any, error) {
+func executeKnowledge(r ExecuteRequest, found usable) (any, error) {
 	doc, err := found.Knowledge()
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func executeKnowledge(r ExecuteRequest, found *resolve.Found) (any, error) {
 	metadata["content"] = page
 	result := &KnowledgeResult{
 		Success: true, Type: item.Knowledge, ItemID: found.ID, Space: found.Space,
-		Data: metadata, Instructions: knowledgeInstructions,
+		Data: metadata, Instructions: knowledgeInstructions, Warnings: found.warnings,
 	}
 	if next > 0 {
 		result.Instructions = fmt.Sprintf(knowledgeIsLong, len(doc.Body)) + knowledgeInstructions

@@ -49,7 +49,7 @@ type SearchRequest struct {
 
 // SignRequest is the input of rye_sign.
 type SignRequest struct {
-	ItemType    string `json:"item_type" enum:"directive,tool,knowledge" jsonschema:"kind of item"`
-	ItemID      string `json:"item_id" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders"`
+	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, a bare id is looked up as every kind and a pattern matches all kinds"`
+	ItemID      string `json:"item_id" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders; or the path of an item's file or of a settings file, absolute or beginning with ./"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }

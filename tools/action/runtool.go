@@ -24,6 +24,7 @@ type ToolResult struct {
 	Data       any        `json:"data" jsonschema:"the tool's own result"`
 	Chain      []Link     `json:"chain" jsonschema:"from the tool to what ran it"`
 	DurationMS int64      `json:"duration_ms" jsonschema:"milliseconds the tool ran"`
+	Warnings   []string   `json:"warnings,omitempty"`
 }
 
 // Link is one element of an executor chain.
@@ -33,8 +34,8 @@ type Link struct {
 	Path   string     `json:"path,omitempty"`
 }
 
-func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, found *resolve.Found, m mode) (any, error) {
-	builtin, err := a.builtin(found)
+func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, found usable, m mode) (any, error) {
+	builtin, err := a.builtin(found.Found)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 		plan.Plan.Executor, plan.Plan.Chain, plan.Plan.Parameters = BuiltinExecutor, chain, r.Parameters
 		return plan, nil
 	case m.async:
-		return a.Threads.StartTool(ctx, c, ToolRequest{ToolID: found.ID, Parameters: r.Parameters, RequestKey: r.RequestKey})
+		return a.Threads.StartTool(ctx, c, ToolRequest{ToolID: found.ID, Parameters: r.Parameters, RequestKey: r.RequestKey, Warnings: found.warnings})
 	}
 	begin := a.Now()
 	data, err := builtin.Call(ctx, c.Env, r.Parameters.Raw())
@@ -63,7 +64,7 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 	}
 	return &ToolResult{
 		Success: true, Type: item.Tool, ItemID: found.ID, Space: found.Space, Data: data, Chain: chain,
-		DurationMS: a.Now().Sub(begin).Milliseconds(),
+		DurationMS: a.Now().Sub(begin).Milliseconds(), Warnings: found.warnings,
 	}, nil
 }
 

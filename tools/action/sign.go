@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/renameio/v2/maybe"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // SignResult says what was signed. Success means that nothing failed.
@@ -27,9 +24,10 @@ type SignResult struct {
 	Total   int            `json:"total"`
 }
 
-// SignedItem is an item that carries a new signature.
+// SignedItem is an item, or a settings file, that carries a new signature.
 type SignedItem struct {
 	Item  string     `json:"item"`
+	Type  item.Kind  `json:"type,omitempty" jsonschema:"kind of item; left out for a settings file"`
 	Space item.Space `json:"space"`
 	Path  string     `json:"path"`
 }
@@ -37,6 +35,7 @@ type SignedItem struct {
 // UnsignedItem is an item that was left as it was.
 type UnsignedItem struct {
 	Item    string         `json:"item"`
+	Type    item.Kind      `json:"type,omitempty"`
 	Error   string         `json:"error"`
 	Details map[string]any `json:"details,omitempty"`
 }
@@ -55,11 +54,7 @@ func (a *Actions) sign(ctx context.Context, c Caller, r SignRequest) (*SignResul
 	if err := checkProject(c, r.ProjectPath); err != nil {
 		return nil, err
 	}
-	kind, err := item.ParseKind(r.ItemType)
-	if err != nil {
-		return nil, badArgument("item_type", err)
-	}
-	entries, err := a.toSign(c, kind, r.ItemID)
+	entries, err := a.toSign(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -74,66 +69,21 @@ func (a *Actions) sign(ctx context.Context, c Caller, r SignRequest) (*SignResul
 		}
 		if err := a.signOne(c, e, key); err != nil {
 			f := Fault(err)
-			result.Failed = append(result.Failed, UnsignedItem{Item: e.ID, Error: f.Message, Details: f.Details})
+			result.Failed = append(result.Failed, UnsignedItem{Item: e.ID, Type: e.Kind, Error: f.Message, Details: f.Details})
 			continue
 		}
-		result.Signed = append(result.Signed, SignedItem{Item: e.ID, Space: e.Space, Path: e.Path})
+		result.Signed = append(result.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path})
 	}
 	result.Success = len(result.Failed) == 0
 	return result, nil
 }
 
-// toSign finds the item, or the items of a pattern that can be signed.
-func (a *Actions) toSign(c Caller, kind item.Kind, id string) ([]resolve.Entry, error) {
-	if !strings.ContainsAny(id, "*?[{") {
-		found, err := a.find(c, "sign", string(kind), id)
-		if err != nil {
-			return nil, err
-		}
-		if found.Space == item.System {
-			return nil, systemItem(id)
-		}
-		return []resolve.Entry{found.Entry}, nil
-	}
-	if !doublestar.ValidatePattern(id) {
-		return nil, tool.Faultf(tool.CodeBadArguments, "%q is not a valid pattern", id).
-			WithHint("* matches within one folder, ** across folders.")
-	}
-	all, err := a.Resolver.All(kind)
-	if err != nil {
-		return nil, err
-	}
-	var entries []resolve.Entry
-	system := false
-	for _, e := range all {
-		switch {
-		case !doublestar.MatchUnvalidated(id, e.ID):
-		case e.Space == item.System:
-			system = true
-		default:
-			entries = append(entries, e)
-		}
-	}
-	switch {
-	case len(entries) > 0:
-		return entries, nil
-	case system:
-		return nil, systemItem(id)
-	default:
-		return nil, tool.Faultf(tool.CodeNotFound, "no %s in the project or user space matches %q", kind, id).
-			WithHint("Find ids with rye_search.")
-	}
-}
-
-func systemItem(id string) *tool.Fault {
-	return tool.Faultf(tool.CodeUnsupported, "%s belongs to the system space, which is part of rye-mcp and cannot be signed", id).
-		WithHint("Put a copy with the same id into the project or user space and sign that.")
-}
-
 // signOne replaces the file of an entry by its signed form.
 func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
-	if err := permit(c, capability("sign", e.Kind, e.ID)); err != nil {
-		return err
+	if e.Kind != "" { // threads do not get to sign settings, see [Actions.filesToSign]
+		if err := permit(c, capability("sign", e.Kind, e.ID)); err != nil {
+			return err
+		}
 	}
 	// A linked item stays a link; what it leads to is signed.
 	path, err := filepath.EvalSymlinks(e.Path)
@@ -168,6 +118,8 @@ func check(e resolve.Entry, src []byte) error {
 		_, err = parse.Knowledge(e.Path, src)
 	case item.Tool:
 		_, err = parse.Tool(e.Path, src)
+	default:
+		err = checkSettings(e.Path, src)
 	}
 	return err
 }

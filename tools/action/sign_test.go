@@ -116,7 +116,8 @@ func TestSignRefuses(t *testing.T) {
 		{"tool", "nothing/*", tool.CodeNotFound},
 		{"tool", "nothing", tool.CodeNotFound},
 		{"tool", "[a", tool.CodeBadArguments},
-		{"tool", "../x", tool.CodeBadID},
+		{"tool", "a/../x", tool.CodeBadID},
+		{"tool", "../x", tool.CodeNotFound},
 		{"gadget", "x", tool.CodeBadArguments},
 	} {
 		got, err := request(h.client(), c.kind, c.id)

@@ -59,4 +59,5 @@ type ToolRequest struct {
 	ToolID     string      // item id
 	Parameters tool.Object // validated against the tool's schema
 	RequestKey string      // a repeated key returns the same run
+	Warnings   []string    // of what was found out about the item already
 }

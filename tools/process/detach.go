@@ -14,6 +14,10 @@ import (
 // LockFD is the file descriptor of the life lock in a detached process.
 const LockFD = 3
 
+// firstExtra is the descriptor of the first extra file of a command, those
+// before are the standard ones.
+const firstExtra = 3
+
 // Spec describes a process that outlives its starter.
 type Spec struct {
 	Path    string   // absolute path of the program
@@ -22,6 +26,10 @@ type Spec struct {
 	Dir     string   // working folder; empty: the starter's
 	LogPath string   // standard output and error are appended here; created with mode 0600
 	Lock    *Lock    // handed over as [LockFD]; nil hands over nothing
+	// Secrets, NAME=value each, are handed over as [SecretsFD]; nil hands over
+	// nothing. The environment of a process is no place for them: every other
+	// process of the user can read it.
+	Secrets []string
 }
 
 // Started is a detached process as its starter sees it.
@@ -46,19 +54,21 @@ func Detach(s Spec) (*Started, error) {
 		Dir:         s.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if s.Lock != nil {
-		if s.Lock.released() {
-			return nil, fmt.Errorf("start a detached process: %w", ErrReleased)
-		}
-		cmd.ExtraFiles = []*os.File{s.Lock.file} // the first extra file is descriptor 3
+	if s.Lock != nil && s.Lock.released() {
+		return nil, fmt.Errorf("start a detached process: %w", ErrReleased)
 	}
 	log, err := os.OpenFile(s.LogPath, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of a detached process: %w", err)
 	}
+	defer func() { _ = log.Close() }() // only the child writes to it
 	cmd.Stdout, cmd.Stderr = log, log
+	send, err := s.handOver(cmd)
+	if err != nil {
+		return nil, err
+	}
 	err = cmd.Start()
-	_ = log.Close() // only the child writes to it
+	send()
 	if err != nil {
 		return nil, fmt.Errorf("start a detached process: %w", err)
 	}
@@ -68,6 +78,20 @@ func Detach(s Spec) (*Started, error) {
 	started := &Started{pid: cmd.Process.Pid, done: make(chan struct{})}
 	go started.reap(cmd)
 	return started, nil
+}
+
+// handOver gives the command its extra descriptors, the first of which is 3. The
+// returned function is called when the command has been started, or could not be.
+func (s Spec) handOver(cmd *exec.Cmd) (send func(), err error) {
+	cmd.ExtraFiles = make([]*os.File, 2)
+	if s.Lock != nil {
+		cmd.ExtraFiles[LockFD-firstExtra] = s.Lock.file
+	}
+	if s.Secrets == nil {
+		return func() {}, nil
+	}
+	cmd.ExtraFiles[SecretsFD-firstExtra], send, err = secretsPipe(s.Secrets)
+	return send, err
 }
 
 // reap waits for the end and collects the exit status. It waits with [Watch]

@@ -20,16 +20,22 @@ func toolVariable(name string) bool {
 	return strings.HasPrefix(name, "LC_")
 }
 
-// ThreadEnv returns the environment of a thread process: an allow-list plus the
-// variables named by keys, which are those of the model providers. The entries
-// of environ are KEY=value.
-func ThreadEnv(environ []string, keys ...string) []string {
-	return pick(environ, func(name string) bool {
-		return threadVariable(name) || slices.Contains(keys, name)
-	})
+// ThreadEnv divides what a thread process gets into its environment, which is an
+// allow-list, and its secrets: the variables named by keys, which are those of
+// the model providers. A variable that every program needs is no secret, whatever
+// a provider calls it. The entries of environ are KEY=value.
+func ThreadEnv(environ []string, keys ...string) (env, secrets []string) {
+	secret := func(name string) bool { return slices.Contains(keys, name) && !neededVariable(name) }
+	env = pick(environ, func(name string) bool { return threadVariable(name) && !secret(name) })
+	return env, pick(environ, secret)
 }
 
 func threadVariable(name string) bool {
+	return neededVariable(name) ||
+		strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "RYE_")
+}
+
+func neededVariable(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR",
 		"USER_SPACE",                    // where the user's space is
@@ -38,7 +44,7 @@ func threadVariable(name string) bool {
 		"GOCOVERDIR": // where a binary built for coverage writes
 		return true
 	}
-	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "RYE_")
+	return false
 }
 
 // pick returns the entries of environ whose name passes.

@@ -29,11 +29,12 @@ func TestThreadEnv(t *testing.T) {
 		"PATH=/bin", "HOME=/h", "USER=u", "LOGNAME=u", "SHELL=/bin/sh", "LANG=de", "LC_TIME=C", "TZ=UTC", "TMPDIR=/t",
 		"USER_SPACE=/s", "XDG_CONFIG_HOME=/c", "RYE_PARENT_THREAD_ID=t", "SSL_CERT_FILE=f", "SSL_CERT_DIR=d",
 		"HTTP_PROXY=p", "HTTPS_PROXY=p", "NO_PROXY=n", "http_proxy=p", "https_proxy=p", "no_proxy=n", "GOCOVERDIR=/g",
-		"ANTHROPIC_API_KEY=k=with=equals",
 	}
 	stop := []string{"OPENAI_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "LD_PRELOAD=x", "TERM=dumb", "ANTHROPIC_API_KEY_2=k", "PATHS=x", "garbage", "=x"}
-	if got := ThreadEnv(slices.Concat(stop, pass, stop), "ANTHROPIC_API_KEY", "MISSING"); !slices.Equal(got, pass) {
-		t.Errorf("%q\nwant %q", got, pass)
+	secret := []string{"ANTHROPIC_API_KEY=k=with=equals", "RYE_LAB_KEY=k"}
+	env, secrets := ThreadEnv(slices.Concat(stop, pass, secret, stop), "ANTHROPIC_API_KEY", "MISSING", "RYE_LAB_KEY", "HOME")
+	if !slices.Equal(env, pass) || !slices.Equal(secrets, secret) {
+		t.Errorf("%q\nwant %q\nand %q\nwant %q", env, pass, secrets, secret)
 	}
 }
 
@@ -52,11 +53,13 @@ func TestEnvLetsNothingElsePass(t *testing.T) {
 		if len(ToolEnv(environ)) > 0 && prefixed("RYE_", "XDG_") {
 			t.Fatalf("a tool gets %s", name)
 		}
-		if got := ThreadEnv(environ, name); !slices.Equal(got, environ) {
-			t.Fatalf("a named variable does not pass: %q", got)
+		env, secrets := ThreadEnv(environ, name)
+		if got := slices.Concat(env, secrets); !slices.Equal(got, environ) || len(env) > 0 && !neededVariable(name) {
+			t.Fatalf("named, it is in the environment: %q, in the secrets: %q", env, secrets)
 		}
-		if len(ThreadEnv(environ)) == 0 && prefixed("LC_", "XDG_", "RYE_") {
-			t.Fatalf("%s does not pass", name)
+		env, secrets = ThreadEnv(environ)
+		if len(env) == 0 && prefixed("LC_", "XDG_", "RYE_") || len(secrets) > 0 {
+			t.Fatalf("not named, it is in the environment: %q, in the secrets: %q", env, secrets)
 		}
 	})
 }

@@ -114,6 +114,27 @@ func (h *helper) do(order string, args []string) (string, error) {
 		return strconv.Quote(string(b)), err
 	case "env":
 		return strings.Join(os.Environ(), " "), nil
+	case "secrets":
+		secrets, err := InheritSecrets()
+		all := strings.Join(secrets, " ")
+		if len(all) > 1000 { // more than an answer can have
+			all = fmt.Sprintf("%d bytes", len(all))
+		}
+		return strconv.Quote(all), err
+	case "leader": // name, arguments
+		pid, err := Leader([]string{nameVar + "=" + args[0], socketVar + "=" + h.socket}, args[1:])
+		return strconv.Itoa(pid), err
+	case "hide":
+		return "ok", HideMemory()
+	case "read": // file
+		_, err := os.ReadFile(args[0])
+		return "ok", err
+	case "open": // file
+		file, err := os.Open(args[0])
+		if err == nil {
+			err = file.Close()
+		}
+		return "ok", err
 	case "dir":
 		return os.Getwd()
 	case "probe": // path, count

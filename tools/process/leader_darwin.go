@@ -2,4 +2,4 @@ package process
 
 // Leader finds nothing on macOS, where the environment of another process cannot
 // be read reliably.
-func Leader([]string) (int, error) { return 0, nil }
+func Leader(_, _ []string) (int, error) { return 0, nil }

@@ -32,7 +32,7 @@ func TestKillLeftovers(t *testing.T) {
 	near, away := start(mark, syscall.SysProcAttr{}), start(mark, syscall.SysProcAttr{Setsid: true})
 	strangers := []int{start(other, syscall.SysProcAttr{}), start(mark[:1], syscall.SysProcAttr{}), start([]string{"A=b"}, syscall.SysProcAttr{})}
 
-	if leader, err := Leader(mark); err != nil || leader != away {
+	if leader, err := Leader(mark, nil); err != nil || leader != away {
 		t.Errorf("leader %d, %v; want %d", leader, err, away)
 	}
 	if err := KillLeftovers(t.Context(), mark); err != nil {
@@ -48,7 +48,7 @@ func TestKillLeftovers(t *testing.T) {
 			t.Errorf("stranger %d is gone", pid)
 		}
 	}
-	if leader, err := Leader(mark); err != nil || leader != 0 {
+	if leader, err := Leader(mark, nil); err != nil || leader != 0 {
 		t.Errorf("leader of nothing %d, %v", leader, err)
 	}
 }

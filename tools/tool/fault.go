@@ -16,6 +16,7 @@ const (
 	CodeNotFound         Code = "not_found"           // no such item or thread
 	CodeAmbiguous        Code = "ambiguous"           // more than one item has that id
 	CodeInvalidItem      Code = "invalid_item"        // an item that does not parse
+	CodeIntegrity        Code = "integrity"           // an item without a good signature
 	CodeInvalidConfig    Code = "invalid_config"      // a configuration file that does not load
 	CodeInvalidInputs    Code = "invalid_inputs"      // inputs of a directive: missing, mistyped, undeclared
 	CodeInvalidLimits    Code = "invalid_limits"      // unknown limit or bad value

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -50,8 +52,29 @@ func OS() System {
 	}
 }
 
+// withSecrets adds variables that are not in the environment of this process.
+func (s System) withSecrets(entries []string) System {
+	secrets, getenv := make(map[string]string), s.Getenv
+	for _, entry := range entries {
+		name, value, _ := strings.Cut(entry, "=")
+		secrets[name] = value
+	}
+	s.Environ = slices.Concat(s.Environ, entries)
+	s.Getenv = func(name string) string {
+		if value, ok := secrets[name]; ok {
+			return value
+		}
+		return getenv(name)
+	}
+	return s
+}
+
 // Main runs a command line and returns the exit code.
 func Main(sys System, args []string) int {
+	// This process has the keys of model providers, and starts what models ask for
+	// as the same user. Where a sandbox forbids to hide them, it is the sandbox
+	// that keeps processes apart.
+	_ = process.HideMemory()
 	ctx, stop := interruptible()
 	defer stop()
 	root := newRoot(sys)

@@ -126,19 +126,35 @@ func (c completer) directive(_ *cobra.Command, args []string, prefix string) ([]
 	if len(args) > 0 {
 		return nil, justThese
 	}
-	_, roots := c.spaces()
-	entries, err := resolve.New(roots).All(item.Directive)
-	if err != nil {
-		return nil, justThese
+	return c.itemIDs(prefix, []item.Kind{item.Directive}, item.Spaces()), justThese
+}
+
+// items offers one more item that can be signed, or a file.
+func (c completer) items(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	kinds := item.Kinds()
+	if name, err := cmd.Flags().GetString("type"); err == nil && name != "" {
+		kinds = []item.Kind{item.Kind(name)}
 	}
+	ids := c.itemIDs(prefix, kinds, []item.Space{item.Project, item.User})
+	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(args, id) }), cobra.ShellCompDirectiveDefault
+}
+
+func (c completer) itemIDs(prefix string, kinds []item.Kind, spaces []item.Space) []string {
+	_, roots := c.spaces()
 	var ids []string
-	for _, e := range entries { // the same id again is one that is shadowed
-		if strings.HasPrefix(e.ID, prefix) {
-			ids = append(ids, e.ID)
+	for _, kind := range kinds {
+		entries, err := resolve.New(roots).All(kind)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries { // the same id again is one that is shadowed
+			if strings.HasPrefix(e.ID, prefix) && slices.Contains(spaces, e.Space) {
+				ids = append(ids, e.ID)
+			}
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), justThese
+	return slices.Compact(ids)
 }
 
 // inputs offers the inputs that the directive declares and that have not been

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 const (
@@ -113,6 +114,7 @@ type doctor struct {
 	userErr   error
 	roots     resolve.Roots
 	config    *config.Loader
+	trust     *trust.Gate
 	providers *provider.Registry
 }
 
@@ -124,6 +126,7 @@ func newDoctor(sys System, opts options, project string) *doctor {
 	}
 	d.roots = resolve.Roots{Project: project, User: d.user, System: system.FS()}
 	d.config = config.New(d.roots)
+	d.trust = newGate(sys, d.roots, d.config)
 	d.providers = provider.New(d.config, sys.Getenv)
 	return d
 }
@@ -138,6 +141,7 @@ func (d *doctor) checks() []check {
 	return []check{
 		{"spaces", d.spaces},
 		{"signing key", d.signingKey},
+		{"signatures", d.signatures},
 		{"settings", d.settings},
 		{"providers", d.modelProviders},
 		{"models", d.models},

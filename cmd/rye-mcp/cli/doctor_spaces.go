@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // maxSaidAlike is how many findings of one kind are told; the others are
@@ -90,6 +91,11 @@ func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) []fin
 		}
 		if err != nil {
 			broken = append(broken, warnf("mend the file", "%s %s cannot be used: %v", e.Kind, e.ID, err))
+			continue
+		}
+		_, err = d.trust.Check(trust.SubjectOf(found))
+		if refused, ok := errors.AsType[*trust.RefusedError](err); ok { // other errors are for those who look at settings and keys
+			broken = append(broken, warnf(refused.Try(), "%v", refused))
 		}
 	}
 	return broken
@@ -159,7 +165,7 @@ func (d *doctor) signingKey(context.Context) []finding {
 	key, err := sign.Load(d.user)
 	switch {
 	case errors.Is(err, sign.ErrNoKey):
-		return []finding{warnf("rye-mcp init", "there is none, so thread.json and transcripts are not signed")}
+		return []finding{warnf("rye-mcp keys generate", "there is none, so thread.json and transcripts are not signed, nor can items be")}
 	case err != nil:
 		return []finding{failf("", "%v", err)}
 	}
@@ -169,4 +175,32 @@ func (d *doctor) signingKey(context.Context) []finding {
 		found = append(found, warnf(fmt.Sprintf("chmod 700 %q", dir), "others can look into %s (mode %04o)", dir, info.Mode().Perm()))
 	}
 	return found
+}
+
+// signatures says how strictly signatures are taken, and which documents about
+// keys were left out.
+func (d *doctor) signatures(context.Context) []finding {
+	settings, err := d.trust.Settings()
+	if err != nil {
+		return []finding{failf("mend the file", "%v", err)}
+	}
+	var found []finding
+	switch settings.Mode {
+	case trust.Off:
+		found = append(found, warnf("set integrity.mode in config/agent/agent.yaml of your user space to strict",
+			"integrity.mode is off: items are executed whoever changed them"))
+	case trust.Warn:
+		found = append(found, warnf("set integrity.mode to strict and leave out "+devMode,
+			"items without a good signature are executed with a warning (integrity.mode warn, or %s=1)", devMode))
+	default:
+		found = append(found, okf("only what a trusted key signed is executed"))
+	}
+	ring, err := d.trust.Ring()
+	if err != nil {
+		return found // the check of the signing key says why
+	}
+	for _, p := range ring.Problems() {
+		found = append(found, warnf(p.Mend, "%s is left out: %s", p.Path, p.Reason))
+	}
+	return few(found)
 }

@@ -20,8 +20,8 @@ func newExitCodesTopic() *cobra.Command {
 
   0    success
   1    failure: the command failed, a thread it ran or waited for did not
-       complete, a thread could not be stopped, or doctor or reconcile found
-       something that is wrong
+       complete, a thread could not be stopped, doctor or reconcile found
+       something that is wrong, or something does not verify
   2    the command line makes no sense
   3    threads wait: the time is up, and what was waited for has not ended
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run, the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -27,7 +28,12 @@ func TestJSONKeys(t *testing.T) {
 	}{
 		{"config show", configJSON{}},
 		{"doctor", doctorJSON{}},
+		{"keys generate", keyJSON{}},
+		{"keys list", keyListJSON{}},
+		{"keys show", keyJSON{}},
+		{"keys trust", keyJSON{}},
 		{"run", runJSON{}},
+		{"sign", action.SignResult{}},
 		{"threads cancel", control.Stopped{}},
 		{"threads health", control.Health{}},
 		{"threads kill", control.Stopped{}},

@@ -73,6 +73,9 @@ func writeStatus(d display, s control.Status, treeSpend thread.Micros, transcrip
 	row("turns", s.Cost.Turns)
 	row("tokens", s.Cost.Tokens())
 	row("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
+	if b := s.Budget; b != nil {
+		row("budget", budgetText(*b))
+	}
 	if s.ParentID != "" {
 		row("parent", s.ParentID)
 	}
@@ -82,4 +85,14 @@ func writeStatus(d display, s control.Status, treeSpend thread.Micros, transcrip
 	row("transcript", transcript)
 	d.width = 0 // ids and paths are there to be copied
 	return t.write(d)
+}
+
+// budgetText says what a thread may still spend, and whether it may start
+// children.
+func budgetText(b control.Budget) string {
+	text := fmt.Sprintf("%s of %s left, %s held by children", b.Remaining, b.Max, b.Reserved)
+	if b.CanSpawn {
+		return text + "; it may start a child"
+	}
+	return text + "; it may start no child: " + b.WhyNot
 }

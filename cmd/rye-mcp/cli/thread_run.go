@@ -63,7 +63,11 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	defer func() { _ = lock.Release() }()
-	p, err := assemble(ctx, sys, path, log, plainStore)
+	secrets, err := process.InheritSecrets()
+	if err != nil {
+		return err
+	}
+	p, err := assemble(ctx, sys.withSecrets(secrets), path, log, plainStore)
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
-		Resolver: p.resolver, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
+		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers, StopChildren: p.control.StopRemains, Now: sys.Now, Log: log,
 		Reached: sys.Reached,
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
@@ -33,6 +34,7 @@ type project struct {
 	path      string
 	resolver  *resolve.Resolver
 	config    *config.Loader
+	trust     *trust.Gate
 	providers *provider.Registry
 	store     *sqlite.Store
 	tools     *tool.Registry
@@ -67,6 +69,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
 	p.resolver = resolve.New(roots)
 	p.config = config.New(roots)
+	p.trust = newGate(sys, roots, p.config)
 	p.providers = provider.New(p.config, sys.Getenv)
 	if p.key, err = loadKey(user); err != nil {
 		return nil, err
@@ -93,13 +96,14 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
+	env, secrets := process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...)
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Key: p.key, Parent: thread.ID(sys.Getenv(process.ParentVariable)), Env: p.env,
+		Trust: p.trust, Key: p.key, Parent: thread.ID(sys.Getenv(process.ParentVariable)), Env: p.env,
 		Host: p.host, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
-			Env: process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...),
+			Env: env, Secrets: secrets,
 		},
 	})
 	p.index.open = func() (*search.Index, error) {
@@ -110,7 +114,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now, Env: p.env,
+		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now, Env: p.env,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()
 			if err != nil {
@@ -118,12 +122,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 			}
 			return index.Search(ctx, q)
 		},
-		Key: func() (*sign.Key, error) {
-			if p.key == nil {
-				return nil, sign.ErrNoKey
-			}
-			return p.key, nil
-		},
+		// Read when it is needed: it may be made while a server runs.
+		Key: func() (*sign.Key, error) { return sign.Load(p.resolver.Roots().User) },
 	})
 	return nil
 }
@@ -165,11 +165,39 @@ func (l *lazyIndex) close() error {
 
 // loadKey reads the signing key; there need not be one.
 func loadKey(user string) (*sign.Key, error) {
+	if user == "" {
+		return nil, nil
+	}
 	key, err := sign.Load(user)
 	if errors.Is(err, sign.ErrNoKey) {
 		return nil, nil
 	}
 	return key, err
+}
+
+// devMode is the variable that makes "warn" of the integrity mode "strict" when
+// it is 1. Threads inherit it.
+const devMode = "RYE_DEV_MODE"
+
+// newGate decides what may be used by the user's settings and keys.
+func newGate(sys System, roots resolve.Roots, settings *config.Loader) *trust.Gate {
+	return &trust.Gate{
+		Roots: roots, Shipped: system.Has,
+		Own: func() (*sign.PublicKey, error) {
+			key, err := loadKey(roots.User)
+			if key == nil {
+				return nil, err
+			}
+			return key.Public(), nil
+		},
+		Settings: func() (trust.Settings, error) {
+			s, err := settings.Integrity()
+			if sys.Getenv(devMode) == "1" {
+				s = s.ForDevelopment()
+			}
+			return s, err
+		},
+	}
 }
 
 // userSpace is the folder that holds the user's .ai: $USER_SPACE, or the home

@@ -2,11 +2,13 @@ package wire
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -129,13 +131,10 @@ func (c *Call) clean(text string) string { return cut(c.redact(text)) }
 // leave half a secret behind.
 func (c *Call) redactBytes(text []byte) []byte { return []byte(c.redact(string(text))) }
 
-// redact removes the key and the values of the configured headers.
+// redact removes the key, the values of the configured headers, and the password
+// in the address.
 func (c *Call) redact(text string) string {
-	secrets := []string{c.cfg.APIKey}
-	for _, value := range c.cfg.Headers {
-		secrets = append(secrets, value, strings.TrimPrefix(value, "Bearer "))
-	}
-	for _, secret := range secrets {
+	for _, secret := range c.cfg.secrets() {
 		// Shorter values are words like "true", which are no secret and would
 		// garble the message.
 		if len(secret) >= minSecret {
@@ -143,6 +142,24 @@ func (c *Call) redact(text string) string {
 		}
 	}
 	return text
+}
+
+// secrets are the key and whatever else is configured that grants access, in
+// every form in which it is sent or quoted; longer forms before those they hold.
+func (c Config) secrets() []string {
+	secrets := []string{c.APIKey}
+	for _, value := range c.Headers {
+		_, credentials, _ := strings.Cut(value, " ") // "Bearer …"
+		secrets = append(secrets, value, credentials)
+	}
+	if u, err := url.Parse(c.BaseURL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		_, escaped, _ := strings.Cut(u.User.String(), ":")
+		secrets = append(secrets, basic, escaped, password)
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
 }
 
 // minSecret is the length from which a configured value counts as a secret.

@@ -2,11 +2,13 @@ package wire
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +203,28 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("message %q", got.Message)
 			}
 		})
+	}
+}
+
+// TestAddressWithPassword: what an address holds to identify the user is told in
+// no form, whether the connection fails or the provider quotes what it was sent.
+func TestAddressWithPassword(t *testing.T) {
+	t.Parallel()
+	const password, escaped = "pass/word-secret", "pass%2Fword-secret"
+	basic := base64.StdEncoding.EncodeToString([]byte("me:" + password))
+	cfg := Config{BaseURL: "http://me:" + escaped + "@gateway.example", Headers: map[string]string{"X-Token": "Token tok-secret"}}
+	_, call := cfg.Begin(t.Context())
+	defer call.End()
+	quoted := "no " + password + ", " + escaped + ", Basic " + basic + ", tok-secret"
+	for name, err := range map[string]error{
+		"connection": &url.Error{Op: "Post", URL: cfg.BaseURL, Err: errors.New("dial " + quoted)},
+		"answer":     &llm.APIError{Status: 401, Message: quoted},
+		"stream":     call.StreamError([]byte(`{"error":{"message":"` + quoted + `"}}`)),
+	} {
+		got := call.Fail(t.Context(), err).Error()
+		if strings.Contains(got, "secret") || strings.Contains(got, basic) || !strings.Contains(got, "[redacted]") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+func newSignCommand(sys System, opts *options) *cobra.Command {
+	var (
+		kind   string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "sign ITEM|PATH|GLOB...",
+		Short: "Check items and sign them with your key",
+		Long: `Check items of the project and the user space and sign them with your key, which
+"rye-mcp keys generate" makes. Read them before: signed items are executed. What
+does not parse is not signed, and items of the system space cannot be.
+
+An item is named by its id, by a pattern of ids (* within one folder, ** across
+folders; put it in quotes), or by the path of its file: absolute, beginning with
+a dot, or with .ai in it. Settings files, which have no id, are named by path.`,
+		Example: `  rye-mcp sign review/security
+  rye-mcp sign --type directive 'review/**'
+  rye-mcp sign .ai/knowledge/*.md .ai/config/agent/hooks.yaml`,
+		Args:              usageArgs(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.items,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return signItems(cmd.Context(), sys, *opts, kind, args, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
+	completeFlag(cmd, "type", func() []string {
+		var kinds []string
+		for _, k := range item.Kinds() {
+			kinds = append(kinds, string(k))
+		}
+		return kinds
+	})
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func signItems(ctx context.Context, sys System, opts options, kind string, names []string, asJSON bool) error {
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return err
+	}
+	// Signing needs no threads, so no database is opened for it.
+	actions := action.New(action.Deps{
+		Resolver: resolve.New(roots), Now: sys.Now,
+		Key: func() (*sign.Key, error) { return sign.Load(roots.User) },
+	})
+	all := action.SignResult{Success: true, Signed: []action.SignedItem{}, Failed: []action.UnsignedItem{}}
+	for _, name := range names {
+		name, err := signName(name)
+		if err != nil {
+			return err
+		}
+		one, err := signNamed(ctx, actions, kind, name)
+		switch f := (*tool.Fault)(nil); {
+		case err != nil && (len(names) == 1 || !errors.As(err, &f) || f.Code == tool.CodeNoKey || ctx.Err() != nil):
+			return signFault(err)
+		case err != nil:
+			one = &action.SignResult{Failed: []action.UnsignedItem{{Item: name, Error: f.Message, Details: f.Details}}, Total: 1}
+		}
+		all.Success = all.Success && one.Success
+		all.Signed, all.Failed = append(all.Signed, one.Signed...), append(all.Failed, one.Failed...)
+		all.Total += one.Total
+	}
+	return tellSigned(sys, opts, all, asJSON)
+}
+
+func signNamed(ctx context.Context, actions *action.Actions, kind, name string) (*action.SignResult, error) {
+	result, err := actions.Sign(ctx, action.Caller{}, action.SignRequest{ItemType: kind, ItemID: name})
+	signed, _ := result.(*action.SignResult)
+	return signed, err
+}
+
+// signFault says in words of the command line what rye_sign says in its own.
+func signFault(err error) error {
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeAmbiguous {
+		return f.WithHint("--type says which of them")
+	}
+	return err
+}
+
+// signName makes a path absolute, for it is the working directory that people
+// mean, and leaves an id as it is.
+func signName(name string) (string, error) {
+	if action.IsPath(name) || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), ".ai") {
+		return filepath.Abs(name)
+	}
+	return name, nil
+}
+
+func tellSigned(sys System, opts options, r action.SignResult, asJSON bool) error {
+	write := func() error { return writeSigned(newDisplay(sys, opts), r) }
+	if asJSON {
+		write = func() error { return writeJSON(sys.Stdout, r) }
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	if !r.Success {
+		return exitError{code: exitFailure}
+	}
+	return nil
+}
+
+func writeSigned(d display, r action.SignResult) error {
+	var t table
+	for _, s := range r.Signed {
+		t.add(cell{"signed", green}, text(string(s.Type)), text(s.Item), text(s.Path))
+	}
+	for _, f := range r.Failed {
+		t.add(cell{"failed", red}, text(string(f.Type)), text(f.Item), text(f.Error))
+	}
+	d.width = 0 // reasons and paths are there to be read whole
+	return t.write(d)
+}

@@ -1,0 +1,106 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Budget is how the money of a thread stands. Amounts are US dollars.
+type Budget struct {
+	Max       thread.Micros `json:"max" jsonschema:"US dollars the thread and everything below it may cost"`
+	Actual    thread.Micros `json:"actual" jsonschema:"US dollars spent by the thread and by children that have ended"`
+	Reserved  thread.Micros `json:"reserved" jsonschema:"US dollars held by children that still work"`
+	Remaining thread.Micros `json:"remaining" jsonschema:"US dollars the thread may still spend or give to children"`
+	TreeSpend thread.Micros `json:"tree_spend" jsonschema:"US dollars spent so far by the thread and everything below it"`
+	Threads   int           `json:"threads" jsonschema:"the thread and those below it"`
+	Active    int           `json:"active" jsonschema:"how many of those still hold a budget"`
+	CanSpawn  bool          `json:"can_spawn" jsonschema:"it may start another child now"`
+	WhyNot    string        `json:"why_not,omitempty" jsonschema:"what keeps it from starting one"`
+}
+
+// BudgetInput is the input of get_budget.
+type BudgetInput struct {
+	ThreadID thread.ID `json:"thread_id"`
+	// Amount is what the child is to be given.
+	Amount *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
+}
+
+// BudgetAnswer is the answer to get_budget.
+type BudgetAnswer struct {
+	Success  bool      `json:"success"`
+	ThreadID thread.ID `json:"thread_id"`
+	Budget
+}
+
+// leastShare is the least that is of use to a child.
+const leastShare thread.Micros = 1
+
+// GetBudget tells how the money of a thread stands, and whether it could start a
+// child that is given an amount.
+func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswer, error) {
+	rec, err := c.look(ctx, in.ThreadID)
+	if err != nil {
+		return BudgetAnswer{}, fault(err)
+	}
+	amount := leastShare
+	if in.Amount != nil {
+		amount = *in.Amount
+	}
+	b, err := c.budgetOf(ctx, rec, amount)
+	if err != nil {
+		return BudgetAnswer{}, fault(err)
+	}
+	if b == nil {
+		return BudgetAnswer{}, fault(fmt.Errorf("thread %s: %w", rec.ThreadID, store.ErrNoBudget))
+	}
+	return BudgetAnswer{Success: true, ThreadID: rec.ThreadID, Budget: *b}, nil
+}
+
+// budgetOf reads the ledger; nil for a thread without a budget. Amount is what a
+// child would have to be given.
+func (c *Controller) budgetOf(ctx context.Context, rec thread.Record, amount thread.Micros) (*Budget, error) {
+	row, err := c.Store.Budget(ctx, rec.ThreadID)
+	if errors.Is(err, store.ErrNoBudget) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree, err := c.Store.Tree(ctx, rec.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	b := &Budget{
+		Max: row.MaxSpend, Actual: row.Actual, Reserved: row.Reserved, Remaining: max(0, row.Remaining()),
+		TreeSpend: tree.Actual, Threads: tree.Threads, Active: tree.Active,
+	}
+	if !row.Active {
+		b.Remaining = 0
+	}
+	b.WhyNot = c.spawnHindrance(rec, b.Remaining, amount)
+	b.CanSpawn = b.WhyNot == ""
+	return b, nil
+}
+
+// spawnHindrance says why a thread could not start a child; empty when it could.
+func (c *Controller) spawnHindrance(rec thread.Record, remaining, amount thread.Micros) string {
+	switch meta, err := c.gistOf(rec.ThreadID); {
+	case rec.Status != thread.Running:
+		return fmt.Sprintf("it is %s", rec.Status)
+	case !rec.CancelRequestedAt.IsZero():
+		return "it has been asked to stop"
+	case err != nil:
+		return "its thread.json cannot be trusted"
+	case rec.SpawnCount >= meta.limits.Spawns:
+		return fmt.Sprintf("it has started %d children, as many as it may", rec.SpawnCount)
+	case meta.limits.Depth <= 0:
+		return "it may have no level below it"
+	case remaining < amount:
+		return fmt.Sprintf("it has %s left", remaining)
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// Verification is the answer to a verification of threads.
+type Verification struct {
+	Success bool      `json:"success" jsonschema:"true when every thread verifies"`
+	Mode    string    `json:"transcript_integrity"`
+	Signer  string    `json:"signer,omitempty" jsonschema:"fingerprint of the key that must have signed"`
+	Threads []Verdict `json:"threads"`
+}
+
+// Verdict is what the verification of one thread came to.
+type Verdict struct {
+	ThreadID     thread.ID       `json:"thread_id"`
+	Status       thread.State    `json:"status"`
+	Verified     bool            `json:"verified"`
+	FirstBadTurn int             `json:"first_bad_turn,omitempty" jsonschema:"first turn of the transcript that cannot be trusted"`
+	Findings     []audit.Finding `json:"findings,omitempty"`
+	Warnings     []string        `json:"warnings,omitempty"`
+	Transcript   Covered         `json:"transcript"`
+}
+
+// Covered is how much of a transcript is vouched for.
+type Covered struct {
+	Turns         int   `json:"turns"`
+	Checkpoints   int   `json:"checkpoints"`
+	Bytes         int64 `json:"bytes"`
+	SignedBytes   int64 `json:"signed_bytes"`
+	UnsignedBytes int64 `json:"unsigned_bytes" jsonschema:"complete lines after the last checkpoint"`
+	TornBytes     int64 `json:"torn_bytes" jsonschema:"after the last complete line"`
+}
+
+// Verify checks what threads left on disk against its signatures and the
+// registry. Damage is in the answer; the error says that a check could not be
+// made.
+func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification, error) {
+	v, err := c.newVerification()
+	if err != nil {
+		return v, fault(err)
+	}
+	for _, id := range ids {
+		verdict, _, err := c.verify(ctx, id, v.lenient())
+		if err != nil {
+			return v, fault(err)
+		}
+		v.add(verdict)
+	}
+	return v, nil
+}
+
+// VerifyAll is Verify for every thread of the project, newest first. Progress is
+// told how many have been checked.
+func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Verification, error) {
+	v, err := c.newVerification()
+	if err != nil {
+		return v, fault(err)
+	}
+	err = c.eachRow(ctx, nil, func(rec thread.Record) error {
+		verdict, _, err := c.verify(ctx, rec.ThreadID, v.lenient())
+		if err == nil {
+			v.add(verdict)
+			progress(len(v.Threads))
+		}
+		return errors.Join(err, context.Cause(ctx))
+	})
+	if err != nil {
+		return v, fault(err)
+	}
+	return v, nil
+}
+
+func (c *Controller) newVerification() (Verification, error) {
+	settings, _, err := c.Config.Coordination()
+	if err != nil {
+		return Verification{}, err
+	}
+	v := Verification{Success: true, Mode: settings.TranscriptIntegrity, Threads: []Verdict{}}
+	if c.Key != nil {
+		v.Signer = c.Key.Fingerprint()
+	}
+	return v, nil
+}
+
+func (v *Verification) lenient() bool { return v.Mode == config.TranscriptLenient }
+
+func (v *Verification) add(verdict Verdict) {
+	v.Threads = append(v.Threads, verdict)
+	v.Success = v.Success && verdict.Verified
+}
+
+// verify checks one thread. Its row is read first, and again after damage was
+// found: a thread that has gone on meanwhile is checked once more.
+func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (Verdict, *audit.Report, error) {
+	rec, err := c.settled(ctx, id)
+	for {
+		if err != nil {
+			return Verdict{}, nil, err
+		}
+		report, err := audit.Thread(audit.Subject{
+			Row: rec, Folder: c.folder(id), Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec),
+			Key: c.Key, Lenient: lenient,
+		})
+		if err != nil {
+			return Verdict{}, nil, fmt.Errorf("verify %s: %w", id, err)
+		}
+		if report.Good() {
+			return verdictOf(rec, report), report, nil
+		}
+		now, err := c.settled(ctx, id)
+		if err != nil {
+			return Verdict{}, nil, err
+		}
+		if now.Status == rec.Status && now.Cost == rec.Cost {
+			return verdictOf(rec, report), report, nil
+		}
+		rec = now
+	}
+}
+
+// settled is the row of a thread after what a crash has left undone is done, so
+// that it is not taken for damage.
+func (c *Controller) settled(ctx context.Context, id thread.ID) (thread.Record, error) {
+	rec, err := c.Store.Get(ctx, id)
+	if err == nil {
+		rec, err = c.sweeper.Examine(ctx, rec)
+	}
+	if err != nil || !rec.Status.Terminal() {
+		return rec, err
+	}
+	if err := c.awaitRelease(ctx, id); err != nil {
+		return rec, err
+	}
+	// What cannot be completed is what the check is about to name.
+	if err := c.sweeper.Complete(ctx, rec); err != nil && !errors.Is(err, finish.ErrOutcomeLost) && !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not complete the end of a thread")
+	}
+	return rec, nil
+}
+
+// A thread writes its last files within milliseconds after its row says that it
+// has ended, and then lets go of its lock. Nothing tells of that, so it is looked
+// at in between.
+const (
+	releaseGrace = 5 * time.Second
+	releasePoll  = 5 * time.Millisecond
+)
+
+// awaitRelease waits until nobody holds the lock of an ended thread, but not for
+// ever: its files are then judged as they are.
+func (c *Controller) awaitRelease(ctx context.Context, id thread.ID) error {
+	ctx, stop := context.WithTimeout(ctx, releaseGrace)
+	defer stop()
+	poll := time.NewTicker(releasePoll)
+	defer poll.Stop()
+	for {
+		held, err := process.Held(c.folder(id).Lock())
+		if err != nil || !held {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func verdictOf(rec thread.Record, r *audit.Report) Verdict {
+	t := r.Transcript
+	v := Verdict{
+		ThreadID: rec.ThreadID, Status: rec.Status, Verified: r.Good(), Findings: r.Findings, Warnings: r.Warnings,
+		Transcript: Covered{
+			Turns: t.Turns, Checkpoints: t.Checkpoints, Bytes: t.Bytes, SignedBytes: t.SignedBytes, TornBytes: t.TornBytes,
+			UnsignedBytes: t.UnsignedBytes(),
+		},
+	}
+	for _, f := range r.Findings {
+		if f.Turn > 0 && (v.FirstBadTurn == 0 || f.Turn < v.FirstBadTurn) {
+			v.FirstBadTurn = f.Turn
+		}
+	}
+	return v
+}

@@ -1,0 +1,191 @@
+package control
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// newSignedScene is a scene whose user has a key.
+func newSignedScene(t testing.TB) *scene {
+	t.Helper()
+	s := newScene(t)
+	key, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
+	s.noError(err)
+	s.c.Key, s.c.finisher.Key = key, key
+	return s
+}
+
+func (s *scene) verify(id thread.ID) Verdict {
+	s.Helper()
+	v, err := s.c.Verify(s.ctx, []thread.ID{id})
+	s.noError(err)
+	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Key.Fingerprint() {
+		s.Fatalf("verification %+v", v)
+	}
+	return v.Threads[0]
+}
+
+// TestParentSigns: what a start writes is signed, and bounds what is below it.
+func TestParentSigns(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	root := s.start("idle", "")
+	child, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+	s.noError(err)
+	meta, err := s.c.folder(child.ThreadID).ReadMeta(s.c.Key)
+	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {
+		t.Errorf("thread.json of a child: %+v, %v", meta, err)
+	}
+}
+
+// TestVerifyStates: an honest thread verifies whatever has become of it.
+func TestVerifyStates(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	done, running, dead, decided := s.start("idle", ""), s.start("idle", ""), s.start("idle", ""), s.start("idle", "")
+	s.order(done, "complete")
+	s.order(decided, "decide")
+	s.order(dead, "give-up")
+	s.order(decided, "give-up")
+	s.wait(s.c, WaitAll, done, dead, decided)
+	for id, state := range map[thread.ID]thread.State{
+		done: thread.Completed, running: thread.Running, dead: thread.Error, decided: thread.Completed,
+	} {
+		if v := s.verify(id); !v.Verified || v.Status != state {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+	// A crash between registry and thread.json is mended, and is no damage.
+	s.rewind(done)
+	if v := s.verify(done); !v.Verified {
+		t.Errorf("thread.json was behind: %+v", v)
+	}
+	checked := 0
+	all, err := s.c.VerifyAll(s.ctx, func(n int) { checked = n })
+	if err != nil || !all.Success || len(all.Threads) != 4 || checked != 4 {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+}
+
+// rewind brings thread.json of an ended thread back to what it was before.
+func (s *scene) rewind(id thread.ID) {
+	s.Helper()
+	meta, err := s.c.folder(id).ReadMeta(s.c.Key)
+	s.noError(err)
+	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
+	s.noError(s.c.folder(id).WriteMeta(meta, s.c.Key))
+}
+
+// TestRollbackIsNotSigned puts back an older state of a thread, every file of it
+// genuine. Nothing that looks at the thread may make it whole again by signing it.
+func TestRollbackIsNotSigned(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.start("idle", "")
+	s.order(id, "complete")
+	s.wait(s.c, WaitAll, id)
+	s.verify(id) // waits for its last files
+	s.rewind(id)
+	s.noError(os.WriteFile(s.c.TranscriptPath(id), nil, 0o600))
+	for range 2 {
+		_, err := s.c.Status(s.ctx, id)
+		s.noError(err)
+		_, _ = s.c.Sweep(s.ctx)
+		v := s.verify(id)
+		if v.Verified || !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Damage == audit.RolledBack }) ||
+			!slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Damage == transcript.Truncated }) {
+			t.Errorf("verdict %+v", v)
+		}
+	}
+	if _, err := s.c.ThreadReceipt(s.ctx, id); code(err) != tool.CodeInvalidItem {
+		t.Errorf("receipt: %v", err)
+	}
+}
+
+func TestThreadReceipt(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	root := s.start("idle", "")
+	child := s.start("work", root)
+	s.order(child, "spend 4000", "complete")
+	s.wait(s.c, WaitAll, child)
+	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeUnsupported {
+		t.Errorf("of a running thread: %v", err)
+	}
+	s.order(root, "spend 1000", "complete")
+	s.wait(s.c, WaitAll, root)
+	// A thread that asked a model has put on record what it could do.
+	could := sign.Attach([]byte("# Capabilities of "+string(root)+"\n"), ".md", s.c.Key, testTime)
+	s.noError(s.c.folder(root).WriteCapabilities(could))
+	sealed, err := s.c.ThreadReceipt(s.ctx, root)
+	s.noError(err)
+	r, key, err := audit.OpenReceipt(sealed)
+	s.noError(err)
+	if !key.Equal(s.c.Key.Public()) || r.ThreadID != root || r.Status != thread.Completed || r.Cost.Spend != 1000 || r.TreeSpend != 5000 ||
+		len(r.Below) != 1 || r.Below[0].ThreadID != child || r.Below[0].ParentID != root || r.Below[0].Cost.Spend != 4000 {
+		t.Errorf("receipt %+v", r)
+	}
+	if _, err := r.CheckTranscript(s.c.TranscriptPath(root), key); err != nil {
+		t.Error(err)
+	}
+	s.c.Key = nil
+	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeNoKey {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// TestBudgetTold: what get_status and get_budget say of the money is what the
+// ledger has.
+func TestBudgetTold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("work", "")
+	child := s.start("work", root) // it is given 0.01
+	s.order(root, "spend 200000")
+	s.order(child, "spend 4000")
+	status, err := s.c.Status(s.ctx, root)
+	s.noError(err)
+	want := Budget{
+		Max: 1_000_000, Actual: 200_000, Reserved: 10_000, Remaining: 790_000, TreeSpend: 204_000, Threads: 2, Active: 2, CanSpawn: true,
+	}
+	if status.Budget == nil || *status.Budget != want {
+		t.Errorf("budget %+v, want %+v", status.Budget, want)
+	}
+	ask := func(id thread.ID, amount thread.Micros) BudgetAnswer {
+		b, err := s.c.GetBudget(s.ctx, BudgetInput{ThreadID: id, Amount: &amount})
+		s.noError(err)
+		return b
+	}
+	if b := ask(root, 790_000); !b.CanSpawn {
+		t.Errorf("all that is left: %+v", b)
+	}
+	if b := ask(root, 790_001); b.CanSpawn || !strings.Contains(b.WhyNot, "$0.7900 left") {
+		t.Errorf("more than is left: %+v", b)
+	}
+	s.order(child, "complete")
+	s.wait(s.c, WaitAll, child)
+	if b := ask(child, 0); b.CanSpawn || b.Remaining != 0 || b.WhyNot != "it is completed" {
+		t.Errorf("ended: %+v", b)
+	}
+	if b := ask(root, 0); b.Actual != 204_000 || b.Reserved != 0 || b.TreeSpend != 204_000 || b.Active != 1 {
+		t.Errorf("after its child: %+v", b)
+	}
+	answer, err := s.c.Operate(s.ctx, action.Caller{}, "get_budget", tool.Object(`{"thread_id":"`+string(root)+`","amount":0.000001}`))
+	s.noError(err)
+	if text, err := json.Marshal(answer); err != nil || !bytes.Contains(text, []byte(`"remaining":0.796`)) {
+		t.Errorf("operation: %s, %v", text, err)
+	}
+}

@@ -1,0 +1,244 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// Kinds of damage beside those of transcripts.
+const (
+	Unsigned   transcript.Damage = "unsigned"    // nobody signed it
+	Missing    transcript.Damage = "missing"     // it must be there, and is not
+	RolledBack transcript.Damage = "rolled_back" // genuine, and older than what the registry knows
+	Unreadable transcript.Damage = "unreadable"
+)
+
+// Finding is something that does not verify.
+type Finding struct {
+	File   string            `json:"file"`
+	Damage transcript.Damage `json:"damage"`
+	Turn   int               `json:"turn,omitempty" jsonschema:"first turn of the transcript that cannot be trusted"`
+	Line   int               `json:"line,omitempty" jsonschema:"line of the transcript where it was noticed"`
+	Detail string            `json:"detail"`
+}
+
+// Report is what was found about one thread.
+type Report struct {
+	Findings   []Finding
+	Warnings   []string          // what was let pass
+	Transcript transcript.Report // up to the first damage
+	// Meta is thread.json; nil when it cannot be trusted.
+	Meta *thread.Meta
+}
+
+// Good reports whether everything verifies.
+func (r *Report) Good() bool { return len(r.Findings) == 0 }
+
+// Subject is the thread to check.
+type Subject struct {
+	Row       thread.Record // as it was before any of the files are read
+	Folder    folder.Folder
+	Rendering string    // path of the knowledge entry; empty: not looked at
+	Key       *sign.Key // nil: nothing can be verified but hashes
+	// Lenient lets pass with a warning what nobody signed: lines after the last
+	// checkpoint of a thread that is not known to have died, and everything when
+	// there is no key. What was signed and does not fit is damage all the same.
+	Lenient bool
+}
+
+// Thread checks everything there is of a thread. An error says that a file could
+// not be read; damage is in the report.
+func Thread(s Subject) (*Report, error) {
+	a := auditor{Subject: s, Report: &Report{}}
+	if s.Key == nil {
+		a.unvouched("every file", "there is no signing key, so only hashes were checked")
+	}
+	a.meta()
+	for _, part := range []func() error{a.transcript, a.capabilities, a.rendering, a.artifacts} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	return a.Report, nil
+}
+
+// auditor is one check of a thread.
+type auditor struct {
+	Subject
+	*Report
+}
+
+func (a *auditor) find(file string, d transcript.Damage, format string, args ...any) {
+	a.Findings = append(a.Findings, Finding{File: file, Damage: d, Detail: fmt.Sprintf(format, args...)})
+}
+
+// findTurn is find for a transcript, which turn by turn can be trusted or not.
+func (a *auditor) findTurn(turn int, d transcript.Damage, format string, args ...any) {
+	a.find(transcriptFile, d, format, args...)
+	a.Findings[len(a.Findings)-1].Turn = turn
+}
+
+// unvouched is for what nobody signed.
+func (a *auditor) unvouched(file, detail string) {
+	if a.Lenient {
+		a.Warnings = append(a.Warnings, file+": "+detail)
+		return
+	}
+	a.find(file, Unsigned, "%s", detail)
+}
+
+// Names of files in findings.
+const (
+	metaFile         = "thread.json"
+	transcriptFile   = "transcript.jsonl"
+	capabilitiesFile = "capabilities.md"
+	renderingFile    = "knowledge entry"
+)
+
+// ended reports whether the thread has ended by its row.
+func (a *auditor) ended() bool { return a.Row.Status.Terminal() }
+
+// meta checks thread.json. A thread that ended before it was prepared has none.
+func (a *auditor) meta() {
+	meta, err := a.Folder.ReadMeta(a.Key)
+	if errors.Is(err, folder.ErrNoMeta) {
+		if !a.Row.QueuedAt.IsZero() {
+			a.find(metaFile, Missing, "the thread had one")
+		}
+		return
+	}
+	if damage, detail := a.metaDamage(err); damage != "" {
+		a.find(metaFile, damage, "%s", detail)
+		return
+	}
+	a.compareRow(meta)
+	a.Meta = &meta
+}
+
+// metaDamage says what is wrong with thread.json by the error of reading it.
+func (a *auditor) metaDamage(err error) (transcript.Damage, string) {
+	switch {
+	case err == nil:
+		return "", ""
+	case !errors.Is(err, sign.ErrBadSignature):
+		return Unreadable, err.Error()
+	}
+	switch signer := a.Folder.MetaSigner(); signer {
+	case "":
+		return Unsigned, "it carries no signature"
+	case a.Key.Fingerprint():
+		return transcript.Altered, "its content is not what was signed"
+	default:
+		return transcript.Foreign, fmt.Sprintf("it is signed by key %.80q", signer)
+	}
+}
+
+// compareRow holds thread.json against the registry.
+func (a *auditor) compareRow(meta thread.Meta) {
+	row := a.Row
+	switch {
+	case meta.ThreadID != row.ThreadID:
+		a.find(metaFile, transcript.Spliced, "it is that of thread %.80q", meta.ThreadID)
+	case meta.Kind != row.Kind || meta.Directive != row.Directive || meta.ParentID != row.ParentID:
+		a.find(metaFile, transcript.Altered, "kind, directive or parent are not those of the registry")
+	case a.ended() && !meta.Status.Terminal():
+		a.find(metaFile, RolledBack, "it says %s, and the registry %s", meta.Status, row.Status)
+	case meta.Status.Terminal() && !a.ended():
+		a.find(metaFile, transcript.Altered, "it says %s, and the registry %s", meta.Status, row.Status)
+	case a.ended() && (meta.Status != row.Status || meta.Cost != row.Cost):
+		a.find(metaFile, RolledBack, "it says %s after %d turns for %s, and the registry %s after %d turns for %s",
+			meta.Status, meta.Cost.Turns, meta.Cost.Spend, row.Status, row.Cost.Turns, row.Cost.Spend)
+	case a.ended() && meta.Transcript == nil:
+		a.find(metaFile, transcript.Stripped, "it does not say how long the transcript is")
+	}
+}
+
+// verifier is the key as transcripts take it.
+func (a *auditor) verifier() transcript.Verifier {
+	if a.Key == nil {
+		return nil
+	}
+	return a.Key
+}
+
+// transcript checks the record of what happened.
+func (a *auditor) transcript() error {
+	var head *thread.TranscriptHead
+	if a.Meta != nil {
+		head = a.Meta.Transcript
+	}
+	report, err := transcript.Verify(a.Folder.Transcript(), a.verifier(), head)
+	a.Transcript = report
+	if tampered, ok := errors.AsType[*transcript.TamperError](err); ok {
+		a.Findings = append(a.Findings, Finding{
+			File: transcriptFile, Damage: tampered.Damage, Turn: tampered.Turn, Line: tampered.Line, Detail: tampered.Detail,
+		})
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if head != nil || a.Row.Cost.Turns > 0 {
+			a.findTurn(1, Missing, "the thread had one")
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.compareTranscript(head)
+}
+
+// compareTranscript holds a transcript that is consistent in itself against the
+// registry. A turn reaches the registry just before the transcript.
+func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
+	r := a.Transcript
+	switch {
+	case r.ThreadID != "" && r.ThreadID != a.Row.ThreadID:
+		a.findTurn(1, transcript.Spliced, "it is that of thread %.80q", r.ThreadID)
+		return nil
+	case r.Turns < a.Row.Cost.Turns-1:
+		a.findTurn(r.Turns+1, transcript.Truncated, "it ends in turn %d, and the registry knows of %d turns", r.Turns, a.Row.Cost.Turns)
+		return nil
+	case !a.ended():
+		return nil
+	}
+	outcome, _, err := transcript.LastOutcome(a.Folder.Transcript())
+	if err != nil {
+		return fmt.Errorf("read the outcome of %s: %w", a.Row.ThreadID, err)
+	}
+	switch {
+	case outcome == nil:
+		a.findTurn(max(1, r.Turns), transcript.Truncated, "it does not say how the thread ended; the registry says %s", a.Row.Status)
+	case outcome.State != a.Row.Status:
+		a.findTurn(max(1, r.Turns), RolledBack, "it says that the thread ended as %s; the registry says %s", outcome.State, a.Row.Status)
+	case head == nil && r.UnsignedBytes()+r.TornBytes > 0:
+		a.tail()
+	}
+	return nil
+}
+
+// tail judges bytes after the last checkpoint that no thread.json vouches for.
+func (a *auditor) tail() {
+	r := a.Transcript
+	left := fmt.Sprintf("%d bytes after the last checkpoint are not signed", r.UnsignedBytes()+r.TornBytes)
+	if died(a.Row) {
+		a.Warnings = append(a.Warnings, transcriptFile+": "+left+"; the thread died, so its lines are taken up to the last complete one")
+		return
+	}
+	if a.Lenient {
+		a.Warnings = append(a.Warnings, transcriptFile+": "+left)
+		return
+	}
+	a.findTurn(r.LastTurn+1, Unsigned, "%s, and the thread is not known to have died", left)
+}
+
+// died reports whether the registry knows that the thread's process was gone
+// before the thread had ended.
+func died(row thread.Record) bool {
+	return row.Outcome != nil && row.Outcome.Error != nil && row.Outcome.Error.Code == thread.CodeDied
+}

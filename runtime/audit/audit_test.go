@@ -1,0 +1,479 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func now() time.Time { return time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC) }
+
+// turns is how many turns the threads of these tests have.
+const turns = 3
+
+// scene is a state folder with threads.
+type scene struct {
+	testing.TB
+	store     *sqlite.Store
+	key       *sign.Key
+	stateDir  string
+	knowledge string
+}
+
+func newScene(t testing.TB, key *sign.Key) *scene {
+	t.Helper()
+	s := &scene{TB: t, key: key, stateDir: t.TempDir(), knowledge: t.TempDir()}
+	var err error
+	s.store, err = sqlite.Open(t.Context(), s.stateDir, sqlite.Options{Now: now})
+	s.must(err)
+	t.Cleanup(func() { s.must(s.store.Close()) })
+	return s
+}
+
+func newKey(t testing.TB, seed byte) *sign.Key {
+	t.Helper()
+	key, err := sign.Generate(t.TempDir(), false, bytes.NewReader(bytes.Repeat([]byte{seed}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// start registers a thread and writes what it has before its first turn.
+func (s *scene) start(directive string) thread.Record {
+	s.Helper()
+	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: now()}
+	rec, _, err := s.store.Register(s.Context(), n, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
+	s.must(err)
+	dir := s.folder(rec)
+	meta := thread.Meta{
+		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now(),
+		Limits: thread.Limits{Turns: 9, Spend: 500_000}, Capabilities: []string{"rye.fetch.*"},
+	}
+	s.must(dir.WriteMeta(meta, s.key))
+	_, err = s.store.Enqueue(s.Context(), rec.ThreadID, 99, now())
+	s.must(err)
+	rec, err = s.store.Apply(s.Context(), store.Claimed(rec.ThreadID, 1, "here", now()))
+	s.must(err)
+	text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.fetch.*\n", rec.ThreadID)
+	if s.key != nil {
+		text = sign.Attach(text, ".md", s.key, now())
+	}
+	s.must(dir.WriteCapabilities(text))
+	big := bytes.Repeat([]byte("large "), 9000)
+	_, err = dir.WriteArtifact(hashText(big), big)
+	s.must(err)
+	return rec
+}
+
+func hashText(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *scene) folder(rec thread.Record) folder.Folder { return folder.Of(s.stateDir, rec.ThreadID) }
+
+func (s *scene) finisher() *finish.Finisher {
+	return &finish.Finisher{Store: s.store, StateDir: s.stateDir, KnowledgeDir: s.knowledge, Key: s.key, Now: now}
+}
+
+// play writes the turns of a thread, each with its checkpoint but the last.
+func (s *scene) play(rec thread.Record) *transcript.Writer {
+	s.Helper()
+	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	s.must(err)
+	s.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: rec.Directive}))
+	for turn := 1; turn <= turns; turn++ {
+		s.must(s.store.RecordCost(s.Context(), rec.ThreadID, thread.Cost{Turns: turn, Spend: thread.Micros(turn)}, 0))
+		s.must(w.Append(thread.EventCognitionOut, transcript.CognitionOut{
+			Turn: turn, StopReason: llm.StopEnd, Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: fmt.Sprintf("Answer %d.", turn)}},
+		}))
+		if turn < turns {
+			s.must(w.Checkpoint(turn))
+		}
+	}
+	return w
+}
+
+// end ends the thread the way it says.
+func (s *scene) end(rec thread.Record, w *transcript.Writer, o thread.Outcome) thread.Record {
+	s.Helper()
+	rec, err := s.finisher().Finish(s.Context(), rec.ThreadID, w, o, thread.Cost{Turns: turns, Spend: turns})
+	s.must(err)
+	s.must(w.Close())
+	return rec
+}
+
+var (
+	completed = thread.Outcome{State: thread.Completed, Result: "done"}
+	hasDied   = thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: thread.CodeDied, Message: "died"}}
+)
+
+// whole is a thread that ended as it should.
+func (s *scene) whole(directive string) thread.Record {
+	s.Helper()
+	rec := s.start(directive)
+	return s.end(rec, s.play(rec), completed)
+}
+
+func (s *scene) subject(rec thread.Record) Subject {
+	return Subject{Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), Key: s.key}
+}
+
+func (s *scene) audit(subject Subject) *Report {
+	s.Helper()
+	report, err := Thread(subject)
+	s.must(err)
+	return report
+}
+
+func (s *scene) read(path string) string {
+	s.Helper()
+	text, err := os.ReadFile(path)
+	s.must(err)
+	return string(text)
+}
+
+func (s *scene) write(path, text string) {
+	s.Helper()
+	s.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// edit changes a file, which must have what is to be replaced.
+func (s *scene) edit(path, old, replacement string) {
+	s.Helper()
+	text := s.read(path)
+	if !strings.Contains(text, old) {
+		s.Fatalf("%s lacks %q:\n%s", path, old, text)
+	}
+	s.write(path, strings.Replace(text, old, replacement, 1))
+}
+
+// editLines changes the lines of a transcript.
+func (s *scene) editLines(rec thread.Record, change func([]string) []string) {
+	s.Helper()
+	path := s.folder(rec).Transcript()
+	s.write(path, strings.Join(change(slices.Collect(strings.Lines(s.read(path)))), ""))
+}
+
+// rewriteMeta changes thread.json and signs it.
+func (s *scene) rewriteMeta(rec thread.Record, key *sign.Key, change func(*thread.Meta)) {
+	s.Helper()
+	meta, err := s.folder(rec).ReadMeta(nil)
+	s.must(err)
+	change(&meta)
+	s.must(s.folder(rec).WriteMeta(meta, key))
+}
+
+func isCheckpoint(line string) bool { return strings.Contains(line, `"event_type":"checkpoint"`) }
+
+// renumber gives lines the numbers they have by their place.
+func renumber(lines []string) []string {
+	for i, line := range lines {
+		head, rest, _ := strings.Cut(line, `"seq":`)
+		_, rest, _ = strings.Cut(rest, ",")
+		lines[i] = fmt.Sprintf(`%s"seq":%d,%s`, head, i+1, rest)
+	}
+	return lines
+}
+
+func TestWholeThreads(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newKey(t, 1))
+	live := s.start("live")
+	w := s.play(live)
+	dead := s.start("dead")
+	for name, rec := range map[string]thread.Record{
+		"completed": s.whole("done"), "running": live, "died": s.end(dead, s.play(dead), hasDied),
+	} {
+		rec, err := s.store.Get(t.Context(), rec.ThreadID)
+		s.must(err)
+		report := s.audit(s.subject(rec))
+		if !report.Good() || len(report.Warnings) > 0 || report.Meta == nil || report.Transcript.Turns != turns {
+			t.Errorf("%s: %+v", name, report)
+		}
+	}
+	s.must(w.Close())
+	failed, _, err := s.store.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
+		func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
+	s.must(err)
+	if report := s.audit(s.subject(failed)); !report.Good() {
+		t.Errorf("a thread that was never prepared: %+v", report)
+	}
+}
+
+// attack is something done to the files of a thread that has completed.
+type attack struct {
+	name string
+	do   func(s *scene, rec thread.Record)
+	file string
+	want transcript.Damage
+	turn int // the first bad one, of a transcript
+}
+
+var attacks = []attack{
+	{"checkpoints stripped", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string { return slices.DeleteFunc(l, isCheckpoint) })
+	}, transcriptFile, transcript.Stripped, 1},
+	{"checkpoints stripped, lines renumbered", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string { return renumber(slices.DeleteFunc(l, isCheckpoint)) })
+	}, transcriptFile, transcript.Stripped, 1},
+	{"signatures of checkpoints stripped", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string {
+			at := slices.IndexFunc(l, isCheckpoint)
+			before, rest, _ := strings.Cut(l[at], `,"sig":"`)
+			_, after, _ := strings.Cut(rest, `"`)
+			l[at] = before + after
+			return l
+		})
+	}, transcriptFile, transcript.Stripped, 1},
+	{"truncated at a checkpoint", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string { return l[:slices.IndexFunc(l, isCheckpoint)+1] })
+	}, transcriptFile, transcript.Truncated, 2},
+	{"truncated within a line", func(s *scene, rec thread.Record) {
+		s.must(os.Truncate(s.folder(rec).Transcript(), 700))
+	}, transcriptFile, transcript.Truncated, 0},
+	{"emptied", func(s *scene, rec thread.Record) {
+		s.write(s.folder(rec).Transcript(), "")
+	}, transcriptFile, transcript.Truncated, 1},
+	{"removed", func(s *scene, rec thread.Record) {
+		s.must(os.Remove(s.folder(rec).Transcript()))
+	}, transcriptFile, Missing, 1},
+	{"lines reordered", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string {
+			l[2], l[3] = l[3], l[2]
+			return l
+		})
+	}, transcriptFile, transcript.Reordered, 0},
+	{"answer edited", func(s *scene, rec thread.Record) {
+		s.edit(s.folder(rec).Transcript(), "Answer 2.", "Answer 9.")
+	}, transcriptFile, transcript.Altered, 2},
+	{"events of another thread spliced in", func(s *scene, rec thread.Record) {
+		other := s.whole("other")
+		foreign := strings.SplitAfter(s.read(s.folder(other).Transcript()), "\n")
+		s.editLines(rec, func(l []string) []string { l[3] = foreign[3]; return l })
+	}, transcriptFile, transcript.Spliced, 2},
+	{"transcript and thread.json of another thread", func(s *scene, rec thread.Record) {
+		other := s.folder(s.whole("other"))
+		s.write(s.folder(rec).Transcript(), s.read(other.Transcript()))
+		s.write(s.folder(rec).Meta(), s.read(other.Meta()))
+	}, metaFile, transcript.Spliced, 0},
+	{"unsigned event appended", func(s *scene, rec thread.Record) {
+		s.editLines(rec, func(l []string) []string { return renumber(append(l, l[1])) })
+	}, transcriptFile, transcript.Altered, 0},
+	{"signed by another key", func(s *scene, rec thread.Record) {
+		s.must(os.Remove(s.folder(rec).Transcript()))
+		forger := *s
+		forger.key = newKey(s, 7)
+		w, err := forger.finisher().OpenTranscript(rec.ThreadID)
+		s.must(err)
+		s.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: rec.Directive}))
+		head, err := w.Finish(completed, thread.Cost{Turns: 1})
+		s.must(err)
+		s.must(w.Close())
+		s.rewriteMeta(rec, forger.key, func(m *thread.Meta) { m.Transcript = &head })
+	}, transcriptFile, transcript.Foreign, 1},
+	{"thread.json signed by another key", func(s *scene, rec thread.Record) {
+		s.rewriteMeta(rec, newKey(s, 7), func(*thread.Meta) {})
+	}, metaFile, transcript.Foreign, 0},
+	{"limits raised", func(s *scene, rec thread.Record) {
+		s.edit(s.folder(rec).Meta(), `"turns":9`, `"turns":99`)
+	}, metaFile, transcript.Altered, 0},
+	{"signature of thread.json stripped", func(s *scene, rec thread.Record) {
+		s.rewriteMeta(rec, nil, func(m *thread.Meta) { m.Capabilities = []string{"*"} })
+	}, metaFile, Unsigned, 0},
+	{"thread.json removed", func(s *scene, rec thread.Record) {
+		s.must(os.Remove(s.folder(rec).Meta()))
+	}, metaFile, Missing, 0},
+	{"capabilities widened", func(s *scene, rec thread.Record) {
+		s.edit(s.folder(rec).Capabilities(), "rye.fetch.*", "rye.*")
+	}, capabilitiesFile, transcript.Altered, 0},
+	{"capabilities widened and signed by another key", func(s *scene, rec thread.Record) {
+		text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.*\n", rec.ThreadID)
+		s.must(s.folder(rec).WriteCapabilities(sign.Attach(text, ".md", newKey(s, 7), now())))
+	}, capabilitiesFile, transcript.Foreign, 0},
+	{"capabilities of another thread", func(s *scene, rec thread.Record) {
+		s.write(s.folder(rec).Capabilities(), s.read(s.folder(s.whole("other")).Capabilities()))
+	}, capabilitiesFile, transcript.Spliced, 0},
+	{"capabilities removed", func(s *scene, rec thread.Record) {
+		s.must(os.Remove(s.folder(rec).Capabilities()))
+	}, capabilitiesFile, Missing, 0},
+	{"rendering altered", func(s *scene, rec thread.Record) {
+		s.edit(finish.Rendering(s.knowledge, rec), "Answer 2.", "Answer 9.")
+	}, renderingFile, transcript.Altered, 0},
+	{"rendering of another thread", func(s *scene, rec thread.Record) {
+		s.write(finish.Rendering(s.knowledge, rec), s.read(finish.Rendering(s.knowledge, s.whole("other"))))
+	}, renderingFile, transcript.Spliced, 0},
+	{"artifact altered", func(s *scene, rec thread.Record) {
+		files, err := filepath.Glob(filepath.Join(s.folder(rec).Artifacts(), "*"))
+		s.must(err)
+		s.edit(files[0], "large", "small")
+	}, "", transcript.Altered, 0},
+	{"artifact replaced by a link", func(s *scene, rec thread.Record) {
+		files, err := filepath.Glob(filepath.Join(s.folder(rec).Artifacts(), "*"))
+		s.must(err)
+		s.must(os.Rename(files[0], filepath.Join(s.TempDir(), "x")))
+		s.must(os.Symlink("/dev/null", files[0]))
+	}, "", Unreadable, 0},
+}
+
+// TestAttacks does everything that can be done to a thread's files without the
+// key, and expects it to be named: the file, the kind of damage, the turn.
+func TestAttacks(t *testing.T) {
+	t.Parallel()
+	key := newKey(t, 1)
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, key)
+			rec := s.whole("victim")
+			a.do(s, rec)
+			for _, lenient := range []bool{false, true} {
+				subject := s.subject(rec)
+				subject.Lenient = lenient
+				report := s.audit(subject)
+				if !slices.ContainsFunc(report.Findings, func(f Finding) bool {
+					return f.Damage == a.want && (f.File == a.file || a.file == "" && strings.HasPrefix(f.File, "artifacts/")) &&
+						(a.turn == 0 || f.Turn == a.turn)
+				}) {
+					t.Errorf("lenient %t: %s of %s in turn %d is not among %+v", lenient, a.want, a.file, a.turn, report.Findings)
+				}
+			}
+		})
+	}
+}
+
+// TestRollback puts back an older state of a thread in which every file is
+// genuine and fits the others. Only the registry knows better.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newKey(t, 1))
+	rec := s.start("victim")
+	dir := s.folder(rec)
+	older := s.read(dir.Meta())
+	rec = s.end(rec, s.play(rec), completed)
+	full := s.read(dir.Transcript())
+	s.write(dir.Meta(), older)
+	s.editLines(rec, func(l []string) []string { return l[:slices.IndexFunc(l, isCheckpoint)+1] })
+
+	report := s.audit(s.subject(rec))
+	if len(report.Findings) != 2 || report.Findings[0].Damage != RolledBack || report.Findings[1].Damage != transcript.Truncated ||
+		report.Findings[1].Turn != 2 {
+		t.Errorf("both: %+v", report.Findings)
+	}
+	// Nothing that ends threads signs such a transcript anew.
+	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	s.must(err)
+	if _, err := s.finisher().Finish(t.Context(), rec.ThreadID, w, completed, rec.Cost); err == nil {
+		t.Error("the rest was signed as if it were whole")
+	}
+	s.must(w.Close())
+
+	// The last turn and the end alone are missed too.
+	before, _, _ := strings.Cut(full, `"turn":3`)
+	s.write(dir.Transcript(), before[:strings.LastIndex(before, "\n")+1])
+	if report := s.audit(s.subject(rec)); len(report.Findings) != 2 || report.Findings[1].Damage != transcript.Truncated {
+		t.Errorf("without the end: %+v", report.Findings)
+	}
+	// thread.json of a thread that another run of it has written.
+	s.write(dir.Transcript(), full)
+	s.rewriteMeta(rec, s.key, func(m *thread.Meta) {
+		head := transcriptHead(s, rec)
+		m.Status, m.Transcript, m.Cost = thread.Completed, &head, thread.Cost{Turns: 1}
+	})
+	if report := s.audit(s.subject(rec)); len(report.Findings) != 1 || report.Findings[0].Damage != RolledBack {
+		t.Errorf("another cost: %+v", report.Findings)
+	}
+}
+
+// transcriptHead is the head of a transcript as it lies there.
+func transcriptHead(s *scene, rec thread.Record) thread.TranscriptHead {
+	s.Helper()
+	text := s.read(s.folder(rec).Transcript())
+	return thread.TranscriptHead{Checkpoints: turns, Bytes: int64(len(text)), Hash: hashText([]byte(text))}
+}
+
+// TestCrashTail tells lines that a crash left unsigned from those that somebody
+// has added, by what the registry knows.
+func TestCrashTail(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		outcome    thread.Outcome
+		lenient    bool
+		good, warn bool
+	}{
+		{"died", hasDied, false, true, true},
+		{"completed", completed, false, false, false},
+		{"completed, lenient", completed, true, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, newKey(t, 1))
+			rec := s.start("victim")
+			rec = s.end(rec, s.play(rec), tt.outcome)
+			s.editLines(rec, func(l []string) []string { return append(l[:len(l)-1], `{"timestamp":`) }) // no final checkpoint
+			subject := s.subject(rec)
+			subject.Lenient = tt.lenient
+			s.must(os.Remove(s.folder(rec).Meta())) // so nothing vouches for the length
+			subject.Row.QueuedAt = time.Time{}      // and none is missed
+			report := s.audit(subject)
+			if report.Good() != tt.good || (len(report.Warnings) > 0) != tt.warn {
+				t.Errorf("findings %+v, warnings %q", report.Findings, report.Warnings)
+			}
+			if !tt.good && (report.Findings[0].Damage != Unsigned || report.Findings[0].Turn != turns) {
+				t.Errorf("findings %+v", report.Findings)
+			}
+		})
+	}
+}
+
+func TestWithoutKey(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	rec := s.whole("victim")
+	if report := s.audit(s.subject(rec)); len(report.Findings) != 1 || report.Findings[0].Damage != Unsigned {
+		t.Errorf("strict: %+v", report.Findings)
+	}
+	subject := s.subject(rec)
+	subject.Lenient = true
+	if report := s.audit(subject); !report.Good() || len(report.Warnings) != 1 {
+		t.Errorf("lenient: %+v", report)
+	}
+	s.edit(s.folder(rec).Transcript(), "Answer 2.", "Answer 9.")
+	if report := s.audit(subject); report.Good() {
+		t.Error("altered, and nothing was found")
+	}
+	// Files that nobody signed do not become good because there is a key now.
+	subject.Key = newKey(t, 1)
+	if report := s.audit(subject); len(report.Findings) < 4 {
+		t.Errorf("with a key: %+v", report.Findings)
+	}
+}

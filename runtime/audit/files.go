@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// maxSignedText bounds what is read of a signed text. Renderings are cut to far
+// less, and the record of capabilities is bounded by what a directive can hold.
+const maxSignedText = 16 << 20
+
+// capabilities checks the record of what the thread could do, which it writes
+// before its first turn.
+func (a *auditor) capabilities() error {
+	text, err := a.signedText(capabilitiesFile, a.Folder.Capabilities())
+	if errors.Is(err, fs.ErrNotExist) {
+		if a.Row.Kind == thread.KindDirective && a.Row.Cost.Turns > 0 {
+			a.find(capabilitiesFile, Missing, "the thread had one")
+		}
+		return nil
+	}
+	if err != nil || text == nil {
+		return err
+	}
+	title, _, _ := bytes.Cut(text, []byte("\n"))
+	if want := "# Capabilities of " + string(a.Row.ThreadID); string(title) != want {
+		a.find(capabilitiesFile, transcript.Spliced, "its first line is %.120q, not %q", title, want)
+	}
+	return nil
+}
+
+// rendering checks the knowledge entry about the thread. It may have been removed
+// or moved, as any knowledge.
+func (a *auditor) rendering() error {
+	if a.Rendering == "" {
+		return nil
+	}
+	text, err := a.signedText(renderingFile, a.Rendering)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || text == nil {
+		return err
+	}
+	var about struct {
+		ThreadID thread.ID `yaml:"thread_id"`
+	}
+	_, front, _ := strings.Cut(string(text), "```yaml\n")
+	front, _, _ = strings.Cut(front, "\n```\n")
+	if err := yaml.Unmarshal([]byte(front), &about); err != nil || about.ThreadID != a.Row.ThreadID {
+		a.find(renderingFile, transcript.Spliced, "it is about thread %.80q", about.ThreadID)
+	}
+	return nil
+}
+
+// signedText returns a text without its signature line; nil when the signature is
+// not good, which is a finding.
+func (a *auditor) signedText(name, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	src, err := io.ReadAll(io.LimitReader(f, maxSignedText+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	sig, text := sign.Split(src, ".md")
+	if a.Key == nil {
+		return text, nil
+	}
+	err = sign.Check(src, ".md", a.Key)
+	switch {
+	case err == nil:
+		return text, nil
+	case errors.Is(err, sign.ErrUnsigned):
+		a.find(name, Unsigned, "it carries no signature")
+	case sig != nil && sig.Fingerprint != a.Key.Fingerprint():
+		a.find(name, transcript.Foreign, "it is signed by key %.80q", sig.Fingerprint)
+	default:
+		a.find(name, transcript.Altered, "its content is not what was signed")
+	}
+	return nil, nil
+}
+
+// artifacts checks large results, which are named by the hash of their content.
+// The transcript holds their names, and so vouches for them.
+func (a *auditor) artifacts() error {
+	entries, err := os.ReadDir(a.Folder.Artifacts())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") && !a.ended() {
+			continue // it is being written
+		}
+		sum, err := hashOf(filepath.Join(a.Folder.Artifacts(), name))
+		if err != nil {
+			a.find("artifacts/"+name, Unreadable, "%v", err)
+			continue
+		}
+		if name != sum+".txt" && !strings.HasPrefix(name, ".") {
+			a.find("artifacts/"+name, transcript.Altered, "its content has the hash %s", sum)
+		}
+	}
+	return nil
+}
+
+// hashOf is the SHA-256 of a regular file, hex.
+func hashOf(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

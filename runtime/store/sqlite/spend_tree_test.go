@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// family is processes whose budgets come out of each other's, generation below
+// generation.
+type family struct {
+	testing.TB
+	store   *Store
+	dir     string
+	rng     *rand.Rand
+	players []*player // in the order of their names: parents first
+	said    map[thread.ID]thread.Micros
+}
+
+// generations and width of a family: p0 and p1 below the root, p2 below p0, p3
+// below p1, and so on.
+const (
+	generations = 3
+	width       = 2
+)
+
+func (f *family) name(i int) thread.ID { return thread.ID(fmt.Sprintf("p%d", i)) }
+
+func (f *family) start(most thread.Micros) {
+	f.Helper()
+	if err := f.store.OpenRoot(f.Context(), "root", most, testTime); err != nil {
+		f.Fatal(err)
+	}
+	share := most
+	for i := range generations * width {
+		parent := thread.ID("root")
+		if i >= width {
+			parent = f.name(i - width)
+		}
+		if i%width == 0 {
+			share /= width + 1
+		}
+		if err := f.store.Reserve(f.Context(), f.name(i), parent, share, testTime); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for i := range generations * width { // from here on the parents spend too
+		f.players = append(f.players, start(f.TB, "spend", f.dir, string(f.name(i)),
+			strconv.FormatUint(f.rng.Uint64(), 10), strconv.Itoa(math.MaxInt)))
+	}
+}
+
+// settleDead does what recovery does for a process that is gone: it settles the
+// budgets that this had made, in any order, while others go on.
+func (f *family) settleDead(t *testing.T, i int) {
+	t.Helper()
+	mine := string(f.name(i))
+	var dead []thread.ID
+	for _, b := range everyBudget(t, f.store) {
+		if id := string(b.ThreadID); id == mine || strings.HasPrefix(id, mine+".") {
+			dead = append(dead, b.ThreadID)
+		}
+	}
+	f.rng.Shuffle(len(dead), func(i, j int) { dead[i], dead[j] = dead[j], dead[i] })
+	for _, id := range dead {
+		if err := f.store.Settle(t.Context(), id, testTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLedgerOfFamilies kills processes of a tree of budgets in any order and at
+// any point. Each time the ledger is whole: it holds the invariants, and can be
+// made again from what each thread has spent by itself.
+func TestLedgerOfFamilies(t *testing.T) {
+	t.Parallel()
+	const most = 9_000_000
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			f := &family{
+				TB: t, store: open(t, dir, Options{}), dir: dir, rng: rand.New(rand.NewPCG(seed, 7)), said: map[thread.ID]thread.Micros{},
+			}
+			f.start(most)
+			for n, i := range f.rng.Perm(len(f.players)) {
+				for range f.rng.IntN(40) {
+					hear(t, f.said, f.players[i].line())
+				}
+				f.players[i].kill(t)
+				for line := f.players[i].line(); line != ""; line = f.players[i].line() {
+					hear(t, f.said, line)
+				}
+				f.players[i].awaitEnd(t, true)
+				if n == len(f.players)-1 { // nobody writes, and not everything is settled
+					checkRestored(t, everyBudget(t, f.store))
+				}
+				f.settleDead(t, i)
+				checkLive(t, f.store, most)
+			}
+			endAll(t, f.store, f.rng)
+			checkLedger(t, f.store, f.said)
+		})
+	}
+}
+
+// checkLive checks what holds at any time, while processes spend.
+func checkLive(t *testing.T, s *Store, most thread.Micros) {
+	t.Helper()
+	root, err := s.Budget(t.Context(), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root.Actual < 0 || root.Reserved < 0 || root.Actual+root.Reserved > most {
+		t.Errorf("over-committed: %+v", root)
+	}
+	tree, err := s.Tree(t.Context(), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Actual > most || tree.Actual < root.Actual {
+		t.Errorf("tree %+v of %+v", tree, root)
+	}
+}
+
+// checkRestored makes the ledger again in another place from what threads have
+// spent by themselves, and expects the same rows.
+func checkRestored(t *testing.T, want []store.Budget) {
+	t.Helper()
+	s := open(t, t.TempDir(), Options{})
+	var rows []store.Restored
+	for _, b := range want {
+		rec := thread.Record{
+			ThreadID: b.ThreadID, Kind: thread.KindDirective, Directive: "d", Name: "d", Status: thread.Running,
+			CreatedAt: testTime, UpdatedAt: testTime, LastUsed: testTime,
+		}
+		bare := b
+		bare.Actual, bare.Reserved = 0, 0
+		rows = append(rows, store.Restored{Record: rec, Budget: &bare})
+	}
+	done, err := s.Restore(t.Context(), rows)
+	if err != nil || len(done.Refused) > 0 {
+		t.Fatalf("restored %+v, %v", done, err)
+	}
+	got := everyBudget(t, s)
+	if len(got) != len(want) {
+		t.Fatalf("%d budgets restored of %d", len(got), len(want))
+	}
+	for i, b := range got {
+		if b.Actual != want[i].Actual || b.Reserved != want[i].Reserved || b.Active != want[i].Active || b.ParentID != want[i].ParentID {
+			t.Errorf("restored %+v, was %+v", b, want[i])
+		}
+	}
+}

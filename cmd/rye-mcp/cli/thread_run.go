@@ -63,7 +63,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	defer func() { _ = lock.Release() }()
-	p, err := assemble(ctx, sys, path, log, plainStore)
+	p, err := assemble(ctx, sys, path, log, threadStore)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,9 @@
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(shell go env GOPATH)/bin/golangci-lint
 FUZZTIME ?= 10s
+MINUTES ?= 5
 
-.PHONY: help build test race lint bench fuzz
+.PHONY: help build test race lint bench soak fuzz
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -25,8 +26,12 @@ lint: $(GOLANGCI_LINT) ## gofmt, go vet and the pinned linter
 $(GOLANGCI_LINT):
 	go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . -benchtime 200ms ./...
+bench: ## measure what the README's table shows, one package after another
+	@go test -p 1 -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x ./... | go run ./cmd/benchtable
+
+soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestSoak$$' ./cmd/rye-mcp
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^(TestFaultWalk|TestQueue|TestAliveAtOnce)$$' ./cmd/rye-mcp
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do \

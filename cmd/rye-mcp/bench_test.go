@@ -1,64 +1,208 @@
 package main_test
 
 import (
-	"net/http"
-	"net/http/httptest"
+	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-const benchDirective = "```xml\n" + `<directive name="bench" version="1.0.0">
-  <metadata><description>Ask once.</description><limits turns="1" spend="0.10" /><permissions /></metadata>
-</directive>` + "\n```\n\nSay something.\n"
+// Benchmarks whose name begins with BenchmarkRatio are the rows of the table
+// that "make bench" prints. The name of their one sub-benchmark says what is
+// measured / against what / how durable it is, and the metrics are x-baseline
+// with x-goal, or MB with MB-goal. Each does its own repeating, alternates
+// between the two sides, and compares medians, so once is enough.
 
-// BenchmarkRunToFirstCall measures from the start of "rye-mcp run" until the
-// model is called by the thread it starts: two processes start, the store is
-// opened twice, and a thread is registered, budgeted and signed for with FULL
-// durability. The metric x-version is the ratio to one start of the same binary
-// with "version", measured in the same run.
-func BenchmarkRunToFirstCall(b *testing.B) {
-	called := make(chan time.Time, 1)
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case called <- time.Now():
-		default:
+// onDisk is the durability of what a thread's start writes: SQLite's synchronous
+// FULL.
+const onDisk = "FULL"
+
+// row runs a benchmark as one row of the table. Measure returns the ratio.
+func row(b *testing.B, what, against, durability string, goal float64, measure func(b *testing.B) float64) {
+	b.Run(what+"/"+against+"/"+durability, func(b *testing.B) {
+		var ratio float64
+		for b.Loop() {
+			ratio = measure(b)
 		}
-		http.Error(w, `{"type":"error","error":{"type":"authentication_error","message":"bench"}}`, http.StatusUnauthorized)
-	}))
-	defer model.Close()
-	dir := b.TempDir()
-	directives := filepath.Join(dir, ".ai", "directives")
-	if err := os.MkdirAll(directives, 0o700); err != nil {
-		b.Fatal(err)
+		b.ReportMetric(0, "ns/op") // of both sides together, which means nothing
+		b.ReportMetric(ratio, "x-baseline")
+		b.ReportMetric(goal, "x-goal")
+	})
+}
+
+// ratio measures two things in turns and compares their medians.
+func ratio(times int, ours, baseline func() time.Duration) float64 {
+	var a, b []time.Duration
+	for range times {
+		b = append(b, baseline())
+		a = append(a, ours())
 	}
-	if err := os.WriteFile(filepath.Join(directives, "bench.md"), []byte(benchDirective), 0o600); err != nil {
-		b.Fatal(err)
+	return float64(median(a)) / float64(median(b))
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// BenchmarkRatioFirstCall measures from the moment before a thread's process is
+// started until its first call reaches the model.
+func BenchmarkRatioFirstCall(b *testing.B) {
+	row(b, "process start to first model call of a thread", "start of the same binary with version", onDisk, 3, func(b *testing.B) float64 {
+		p := newPlace(b, fmt.Sprintf(loaded, 10))
+		env, steps := p.trace()
+		h := p.serve(env...)
+		return ratio(25, func() time.Duration {
+			if _, err := fork(h, "brief"); err != nil {
+				b.Fatal(err)
+			}
+			return p.model.lastCall().Sub(lastStart(b, steps()))
+		}, func() time.Duration {
+			version := exec.Command(p.program, "version")
+			version.Env = p.env
+			began := time.Now()
+			if err := version.Run(); err != nil {
+				b.Fatal(err)
+			}
+			return time.Since(began)
+		})
+	})
+}
+
+// lastStart is when the newest process was about to be started.
+func lastStart(b *testing.B, steps []reached) time.Time {
+	b.Helper()
+	for _, r := range slices.Backward(steps) {
+		if r.step == "queue.admitted" || r.step == "start.queued" {
+			return r.at
+		}
 	}
-	run := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("rye-mcp", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "HOME="+dir, "USER_SPACE="+dir, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=bench")
-		return cmd
+	b.Fatal("no process was started")
+	return time.Time{}
+}
+
+// build compiles a program of this module without what tests add to it.
+func build(b *testing.B, pkg string) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "program")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", program, pkg).CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
 	}
-	var toCall, toVersion time.Duration
-	for b.Loop() {
-		began := time.Now()
-		if err := run("version").Run(); err != nil {
+	return program
+}
+
+const listTools = `{"jsonrpc":"2.0","id":"tools","method":"tools/list","params":{}}`
+
+// BenchmarkRatioToolsList measures from the start of a server until it has
+// listed its tools.
+func BenchmarkRatioToolsList(b *testing.B) {
+	row(b, "stdio start to tools list", "a bare mcp-go server", "nothing is written", 2, func(b *testing.B) float64 {
+		p := newPlace(b, fmt.Sprintf(loaded, 10))
+		rye, bare := build(b, "."), build(b, "./testdata/bare")
+		list := func(program string, arguments ...string) func() time.Duration {
+			return func() time.Duration {
+				began := time.Now()
+				w := p.wire(program, arguments...)
+				w.say(listTools)
+				w.hear()
+				took := time.Since(began)
+				w.end()
+				return took
+			}
+		}
+		return ratio(25, list(rye, "--stdio"), list(bare))
+	})
+}
+
+// BenchmarkRatioStatus measures get_status of a thread that has ended.
+func BenchmarkRatioStatus(b *testing.B) {
+	row(b, "round trip of a status", "a bare mcp-go echo", "nothing is written", 1.5, func(b *testing.B) float64 {
+		p := newPlace(b, fmt.Sprintf(loaded, 10))
+		p.program = build(b, ".")
+		h := p.serve()
+		ended, err := fork(h, "brief")
+		if err != nil {
 			b.Fatal(err)
 		}
-		toVersion += time.Since(began)
-
-		began = time.Now()
-		thread := run("run", "bench")
-		if err := thread.Start(); err != nil {
-			b.Fatal(err)
+		h.close()
+		rye, bare := p.wire(p.program, "--stdio"), p.wire(build(b, "./testdata/bare"))
+		call := func(w *wire, tool, argument string) func() time.Duration {
+			line := fmt.Sprintf(`{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":%q,"arguments":{%s}}}`, tool, argument)
+			return func() time.Duration {
+				began := time.Now()
+				w.say(line)
+				w.hear()
+				return time.Since(began)
+			}
 		}
-		toCall += (<-called).Sub(began)
-		_ = thread.Wait() // the thread fails, as the model does
+		status := call(rye, "get_status", fmt.Sprintf(`"thread_id":%q`, ended.ThreadID))
+		status() // opens the project
+		defer rye.end()
+		defer bare.end()
+		return ratio(500, status, call(bare, "echo", fmt.Sprintf(`"text":%q`, ended.ThreadID)))
+	})
+}
+
+// BenchmarkRatioMemory measures the proportional set size of threads that are
+// alive at the same time. Only Linux tells.
+func BenchmarkRatioMemory(b *testing.B) {
+	const alive = 50
+	b.Run("memory of a live thread, 50 alive/proportional set size/", func(b *testing.B) {
+		var each float64
+		for b.Loop() {
+			p := newPlace(b, fmt.Sprintf(loaded, alive))
+			p.program = build(b, ".")
+			h := p.serve()
+			var (
+				pids []int
+				ids  []thread.ID
+			)
+			for range alive {
+				started, err := start(h, "slow")
+				p.noError(err)
+				pids, ids = append(pids, started.PID), append(ids, started.ThreadID)
+			}
+			p.wantCalls(alive)
+			var sum float64
+			for _, pid := range pids {
+				sum += proportional(b, pid)
+			}
+			each = sum / alive
+			p.model.release()
+			wantCompleted(h, ids)
+			h.close()
+			p.wantRest(h)
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(each, "MB")
+		b.ReportMetric(6, "MB-goal")
+	})
+}
+
+// proportional is the proportional set size of a process in MB.
+func proportional(b *testing.B, pid int) float64 {
+	b.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		b.Skip(err)
 	}
-	b.ReportMetric(float64(toCall.Milliseconds())/float64(b.N), "ms/first-call")
-	b.ReportMetric(float64(toCall)/float64(toVersion), "x-version")
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), "Pss:"); found {
+			var kib float64
+			if _, err := fmt.Sscan(rest, &kib); err != nil {
+				b.Fatal(err)
+			}
+			return kib * 1024 / 1e6
+		}
+	}
+	b.Fatal("no Pss in smaps_rollup")
+	return 0
 }

@@ -48,8 +48,12 @@ func callTool(args []string) int {
 func call(ctx context.Context, server []string, tool, args string, progress bool) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
 	defer cancel()
-	client := mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
-		transport.WithCommandStderrWriter(os.Stderr)))
+	return callWith(ctx, mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
+		transport.WithCommandStderrWriter(os.Stderr))), tool, args, progress)
+}
+
+// callWith starts a client, calls a tool, and closes the client.
+func callWith(ctx context.Context, client *mcpclient.Client, tool, args string, progress bool) (string, bool, error) {
 	if progress {
 		client.OnNotification(func(n mcp.JSONRPCNotification) {
 			fmt.Fprintln(os.Stderr, n.Method, n.Params.AdditionalFields["message"])
@@ -59,11 +63,8 @@ func call(ctx context.Context, server []string, tool, args string, progress bool
 		return "", false, err
 	}
 	defer func() { _ = client.Close() }()
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "script", Version: "1"}
-	if _, err := client.Initialize(ctx, hello); err != nil {
-		return "", false, fmt.Errorf("initialize: %w", err)
+	if err := sayHello(ctx, client); err != nil {
+		return "", false, err
 	}
 	var req mcp.CallToolRequest
 	req.Params.Name, req.Params.Arguments = tool, json.RawMessage(args)
@@ -75,6 +76,17 @@ func call(ctx context.Context, server []string, tool, args string, progress bool
 		return "", false, err
 	}
 	return sameInBoth(result)
+}
+
+// sayHello is the first thing that a client does.
+func sayHello(ctx context.Context, client *mcpclient.Client) error {
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "test", Version: "1"}
+	if _, err := client.Initialize(ctx, hello); err != nil {
+		return fmt.Errorf("initialize: %w", err)
+	}
+	return nil
 }
 
 // sameInBoth checks that structured content and text carry the same.

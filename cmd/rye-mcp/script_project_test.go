@@ -12,9 +12,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // corpusDir is the .ai folder of the corpus of existing directives: that of
@@ -53,53 +50,12 @@ func noLeftovers(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: noleftovers PROJECT")
 	}
 	state := folder.StateDir(ts.MkAbs(args[0]))
+	// A thread tells its outcome before it completes its files and lets go.
+	poll(ts.Fatalf, func() (bool, string) {
+		err := locksFree(state)
+		return err == nil, fmt.Sprint(err)
+	})
 	ts.Check(settled(context.Background(), state))
-	ts.Check(filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != "thread.lock" {
-			return err
-		}
-		// A thread tells its outcome before its process ends and lets go.
-		poll(ts, func() (bool, string) {
-			held, err := process.Held(path)
-			return err == nil && !held, fmt.Sprintf("%s is held (%v)", path, err)
-		})
-		return nil
-	}))
-}
-
-// settled checks rows and budgets of all threads.
-func settled(ctx context.Context, state string) (err error) {
-	st, err := sqlite.Open(ctx, state, sqlite.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	rows, next, err := st.List(ctx, store.Filter{Limit: store.MaxPage})
-	if err != nil {
-		return err
-	}
-	if next != "" {
-		return fmt.Errorf("more than %d threads", store.MaxPage)
-	}
-	for _, rec := range rows {
-		if !rec.Status.Terminal() {
-			return fmt.Errorf("%s is %s", rec.ThreadID, rec.Status)
-		}
-		budget, err := st.Budget(ctx, rec.ThreadID)
-		if errors.Is(err, store.ErrNoBudget) {
-			continue // it failed before it had one
-		}
-		if err != nil {
-			return err
-		}
-		if budget.Active || budget.Reserved != 0 {
-			return fmt.Errorf("budget of %s is not settled: %+v", rec.ThreadID, budget)
-		}
-		if budget.Own != rec.Cost.Spend {
-			return fmt.Errorf("%s: the ledger has %s of its own, the registry %s", rec.ThreadID, budget.Own, rec.Cost.Spend)
-		}
-	}
-	return nil
 }
 
 // noSecret is nosecret DIR [SECRET...]: it checks that the provider's key, and the

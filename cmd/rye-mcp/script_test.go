@@ -23,8 +23,9 @@ import (
 // and mcp one that calls a tool of a server it starts over stdio.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"rye-mcp": func() { os.Exit(cli.Main(cli.OS(), os.Args[1:])) },
+		"rye-mcp": func() { os.Exit(cli.Main(testSystem(), os.Args[1:])) },
 		"mcp":     func() { os.Exit(callTool(os.Args[1:])) },
+		"mcphttp": func() { os.Exit(callToolOverHTTP(os.Args[1:])) },
 	})
 }
 
@@ -41,6 +42,8 @@ func TestScript(t *testing.T) {
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"capture":     captureField,
+			"served":      waitUntilServed,
+			"http":        sendHTTP,
 			"waitfile":    waitForFile,
 			"killpid":     killPID,
 			"corpus":      copyCorpus,
@@ -176,7 +179,7 @@ func waitForFile(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: waitfile PATH [TEXT]")
 	}
 	text := append(args, "")[1]
-	poll(ts, func() (bool, string) {
+	poll(ts.Fatalf, func() (bool, string) {
 		content, err := os.ReadFile(ts.MkAbs(args[0]))
 		return err == nil && len(content) > 0 && strings.Contains(string(content), text),
 			fmt.Sprintf("%s did not come to contain %q (%v); it has:\n%s", args[0], text, err, content)
@@ -196,7 +199,7 @@ func waitForRequests(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("requested waits, it cannot be negated")
 	}
-	poll(ts, func() (bool, string) {
+	poll(ts.Fatalf, func() (bool, string) {
 		got := received(ts)
 		return got >= want, fmt.Sprintf("the model received %d requests, want %d", got, want)
 	})

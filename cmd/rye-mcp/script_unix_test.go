@@ -40,7 +40,7 @@ func waitUntilGone(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return
 	}
-	poll(ts, func() (bool, string) { return process.Gone(pid), "process " + args[0] + " lives on" })
+	poll(ts.Fatalf, func() (bool, string) { return process.Gone(pid), "process " + args[0] + " lives on" })
 }
 
 // number is the id of a process; 0 and 1 are no process a script may touch.
@@ -53,9 +53,9 @@ func number(ts *testscript.TestScript, s string) int {
 	return pid
 }
 
-// poll looks every 10 ms, for what makes no event, until done or waitPatience
-// is over.
-func poll(ts *testscript.TestScript, look func() (done bool, otherwise string)) {
+// poll looks every 10 ms, for what makes no event, until done. After waitPatience
+// it calls fatal, which does not return.
+func poll(fatal func(format string, args ...any), look func() (done bool, otherwise string)) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(waitPatience)
@@ -67,7 +67,7 @@ func poll(ts *testscript.TestScript, look func() (done bool, otherwise string)) 
 		select {
 		case <-tick.C:
 		case <-deadline:
-			ts.Fatalf("%s", otherwise)
+			fatal("%s", otherwise)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (c *conn) admit(r *request) *rpcError {
 		return busy("the session has ended")
 	}
 	if _, taken := c.requests[r.msg.id.key]; taken {
-		return invalidRequest("id %s is in use by a request in flight: every request needs an id of its own", r.msg.id)
+		return invalidRequest("id %s is in use by a request in flight: every request needs an id of its own", clip(r.msg.id.String(), 100))
 	}
 	if err := c.load.add(len(r.msg.raw)); err != nil {
 		return err
@@ -214,8 +214,14 @@ func (c *conn) notice(msg message) {
 	c.drop(r, cause)
 }
 
-// refuse answers what is not a request with an error.
-func (c *conn) refuse(id requestID, e *rpcError) {
+// refuse answers what is not a request with an error. For out and own see
+// receive.
+func (c *conn) refuse(out *outbox, own bool, id requestID, e *rpcError) {
 	c.server.logRefusal(id, e)
-	c.out.put(c.server.encoded(encodeError(id, e)))
+	answer := c.server.encoded(encodeError(id, e))
+	if own {
+		out.end(answer)
+		return
+	}
+	out.put(answer)
 }

@@ -16,7 +16,7 @@
 // or, in a revision without sessions, of one request. Messages about a request
 // go to its outbox, which is the client's only one or, for a POST to /mcp, one
 // of its own that ends with the answer. Batches, which revision 2025-03-26 alone
-// had, are refused.
+// has, are served as messages one after the other and answered message by message.
 //
 // What a tool refuses or fails at is a result with isError that a model can
 // read and act on. JSON-RPC errors are left for what is wrong with a message.

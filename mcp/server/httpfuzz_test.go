@@ -27,6 +27,7 @@ func FuzzPost(f *testing.F) {
 	if refusal != nil {
 		f.Fatal(refusal.Message)
 	}
+	c.conn.session.SetProtocolVersion(mcp.ProtocolVersion20250326) // the one with batches
 	mux := t.mux()
 	f.Fuzz(func(tt *testing.T, body []byte, media, accept, version, method, name string, session bool) {
 		if bytes.Contains(body, []byte("initialize")) {

@@ -10,24 +10,30 @@ import (
 	"strings"
 )
 
-// readPost reads the message of a POST. Without one it has answered.
-func (t *web) readPost(w http.ResponseWriter, r *http.Request) (message, bool) {
+// readPost reads the body of a POST. Without one it has answered.
+func (t *web) readPost(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		// Beside being wrong: a web page can send other types without asking.
 		t.refuse(w, r, http.StatusUnsupportedMediaType, invalidRequest("Content-Type must be application/json"))
-		return message{}, false
+		return nil, false
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLine))
 	if err != nil {
 		status, refusal := bodyRefusal(err)
 		t.refuse(w, r, status, refusal)
-		return message{}, false
+		return nil, false
 	}
 	stayOpen(w)
-	msg, refusal := parseMessage(data)
-	if refusal == nil && msg.kind == kindBlank {
-		refusal = parseError("the body is empty")
+	if len(trimmed(data)) == 0 {
+		t.refuse(w, r, http.StatusBadRequest, parseError("the body is empty"))
+		return nil, false
 	}
+	return data, true
+}
+
+// parsePost reads the one message in a body. Without one it has answered.
+func (t *web) parsePost(w http.ResponseWriter, r *http.Request, data []byte) (message, bool) {
+	msg, refusal := parseMessage(data)
 	if refusal != nil {
 		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.id, refusal)
 		return message{}, false

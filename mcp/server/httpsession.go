@@ -101,12 +101,12 @@ func (t *web) enter(key string, sse bool) *webClient {
 	return c
 }
 
-// leave says that a request of the session was served.
+// leave says that a request of the session was served, which may have ended it.
 func (t *web) leave(ctx context.Context, c *webClient) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.busy--
-	if c.busy == 0 {
+	if _, live := t.clients[c]; live && c.busy == 0 {
 		c.idle = time.AfterFunc(t.timeout, func() { t.expire(ctx, c) })
 	}
 }

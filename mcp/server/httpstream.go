@@ -87,8 +87,8 @@ func (e *eventStream) pump(ctx context.Context, box *outbox) error {
 	}
 }
 
-// reply answers a POST with the messages about its request: with one JSON
-// object when the answer is the first that comes, else with a stream.
+// reply answers a POST with the messages about its requests: with one JSON
+// object when the only answer is the first that comes, else with a stream.
 type reply struct {
 	w       http.ResponseWriter
 	out     *outbox
@@ -97,9 +97,9 @@ type reply struct {
 	refusal func() *rpcError // the answer, when that is an error; nil: it is none
 }
 
-func newReply(w http.ResponseWriter, accept accepted) *reply {
+func newReply(w http.ResponseWriter, accept accepted, requests int) *reply {
 	p := &reply{w: w, out: newOutbox(), accept: accept}
-	p.out.single = !accept.events
+	p.out.single, p.out.requests = !accept.events, requests
 	return p
 }
 

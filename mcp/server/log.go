@@ -82,7 +82,7 @@ func (r *request) failed(code string) {
 }
 
 func (s *Server) logRefusal(id requestID, e *rpcError) {
-	s.log.Debug().Stringer("id", id).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
+	s.log.Debug().Str("id", clip(id.String(), 100)).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
 }
 
 // calledTool is the name in the params of tools/call, or "".

@@ -11,6 +11,9 @@ import (
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
+// trimmed is data without what may stand around a message.
+func trimmed(data []byte) []byte { return bytes.TrimSpace(bytes.TrimPrefix(data, utf8BOM)) }
+
 // kind says what a message asks of its receiver.
 type kind int
 
@@ -41,14 +44,12 @@ type message struct {
 // parseMessage reads one message. With an error the message has the id to answer
 // with, as far as it could be read.
 func parseMessage(data []byte) (message, *rpcError) {
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, utf8BOM))
+	data = trimmed(data)
 	if len(data) == 0 {
 		return message{kind: kindBlank}, nil
 	}
 	if data[0] == '[' {
-		// Revision 2025-03-26 had batches; the ones before and after do not, and
-		// no client is known to send them.
-		return message{}, invalidRequest("batches are not supported: send each message by itself")
+		return message{}, noBatches()
 	}
 	var e struct {
 		JSONRPC json.RawMessage `json:"jsonrpc"`

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -18,10 +20,32 @@ var messageSeeds = []string{
 	`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`,
 	"\xef\xbb\xbf{\"ID\":1,\"method\":\"\xff\"}\r",
 	`[{"jsonrpc":"2.0"}]`,
+	`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","method":"x"}]`,
 	`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","method":null}`,
 	`{"jsonrpc":"2.0","id":1e999999999,"method":"ping"}`,
 	" \t",
 	"",
+}
+
+// A batch is an array of one to so many elements, each as it was written.
+func FuzzSplitBatch(f *testing.F) {
+	for _, seed := range []string{`[1,{"a":[]}]`, "\xef\xbb\xbf [ ] ", `[1 2]`, `[1]]`, `[`, `[1,]`, `[` + strings.Repeat("0,", maxBatch) + `0]`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !isBatch(data) {
+			return
+		}
+		var want []json.RawMessage
+		valid := json.Unmarshal(trimmed(data), &want) == nil && len(want) > 0 && len(want) <= maxBatch
+		got, refusal := splitBatch(data)
+		if valid != (refusal == nil) {
+			t.Fatalf("valid: %t, refusal %+v", valid, refusal)
+		}
+		if valid && !slices.EqualFunc(got, want, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			t.Errorf("%s instead of %s", got, want)
+		}
+	})
 }
 
 // What is accepted is what the rest of the package relies on, and every refusal

@@ -9,16 +9,21 @@ import (
 // before its messages are no longer read either, and progress is held back.
 const maxUnwritten = 16 << 20
 
+// maxUnread is how many bytes may wait before what belongs to no call is
+// dropped: a client over HTTP may have no stream open that such messages go to.
+const maxUnread = 1 << 20
+
 // outbox is the one way to the reader of a stream: messages leave in the order
 // they were put in, each whole. Putting never blocks.
 type outbox struct {
 	single bool // only the last message reaches the reader
 
-	mu      sync.Mutex
-	readers int
-	pending []byte // whole lines
-	closed  bool   // nothing is accepted any more
-	err     error  // of the write that failed; set before done closes
+	mu       sync.Mutex
+	readers  int
+	requests int    // that it is for and that have not ended; 0 when it is a client's
+	pending  []byte // whole lines
+	closed   bool   // nothing is accepted any more
+	err      error  // of the write that failed; set before done closes
 
 	wake    chan struct{} // has a token when there is something to take
 	drained chan struct{} // has a token when pending was taken
@@ -47,8 +52,19 @@ func (o *outbox) put(msg []byte) {
 	poke(o.wake)
 }
 
-// end queues a last message, which may be empty, and closes the outbox in one
-// step: whoever takes the message knows that it is the last.
+// offer is put for a message that may be lost when the client does not read.
+func (o *outbox) offer(msg []byte) {
+	o.mu.Lock()
+	behind := len(o.pending) > maxUnread
+	o.mu.Unlock()
+	if !behind {
+		o.put(msg)
+	}
+}
+
+// end queues the last message of one of the requests that the outbox is for,
+// which may be empty. With that of the last request it closes in one step:
+// whoever takes the message knows that it is the last.
 func (o *outbox) end(msg []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,13 +72,19 @@ func (o *outbox) end(msg []byte) {
 		return
 	}
 	o.pending = append(o.pending, msg...)
-	o.closed = true
+	o.requests--
+	o.closed = o.requests <= 0
 	poke(o.wake)
 }
 
 // close lets what is queued be written and accepts no more. It does not wait;
 // done says when run has written everything.
-func (o *outbox) close() { o.end(nil) }
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	poke(o.wake)
+}
 
 // full reports whether the client is far behind with reading.
 func (o *outbox) full() bool {

@@ -93,7 +93,7 @@ func (s *session) flush() {
 	}
 }
 
-func (s *session) send(msg []byte, err error) { s.conn.out.put(s.conn.server.encoded(msg, err)) }
+func (s *session) send(msg []byte, err error) { s.conn.out.offer(s.conn.server.encoded(msg, err)) }
 
 // ask sends a request to the client and waits for its response. It goes with
 // the messages about the call that ctx belongs to.
@@ -123,7 +123,7 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (js
 		}
 		return msg.result, nil
 	case <-ctx.Done():
-		out.put(s.conn.server.encoded(encodeMessage("", mcp.MethodNotificationCancelled, cancelledParams{RequestID: id})))
+		out.offer(s.conn.server.encoded(encodeMessage("", mcp.MethodNotificationCancelled, cancelledParams{RequestID: id})))
 		return nil, fmt.Errorf("%s: %w", method, context.Cause(ctx))
 	}
 }

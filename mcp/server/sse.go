@@ -33,8 +33,8 @@ func (t *web) sse(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message serves POST /message: one message of a client whose answers go to its
-// stream.
+// message serves POST /message: one message or a batch of a client, whose answers
+// go to its stream.
 func (t *web) message(w http.ResponseWriter, r *http.Request) {
 	c := t.enter(r.URL.Query().Get("sessionId"), true)
 	if c == nil {
@@ -42,14 +42,23 @@ func (t *web) message(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer t.leave(r.Context(), c)
-	msg, ok := t.readPost(w, r)
+	data, ok := t.readPost(w, r)
 	if !ok {
 		return
 	}
-	if c.conn.out.full() {
-		t.server.refuseHTTP(w, r, http.StatusServiceUnavailable, msg.id, busy("answers wait to be read: read the stream, and send this again"))
+	messages, refusal := c.conn.parse(data)
+	if refusal != nil {
+		t.refuse(w, r, http.StatusBadRequest, refusal)
 		return
 	}
-	c.conn.receive(context.WithoutCancel(r.Context()), msg, c.conn.out, false)
+	if only := messages[0]; len(messages) == 1 && only.refusal != nil {
+		t.server.refuseHTTP(w, r, http.StatusBadRequest, only.msg.id, only.refusal)
+		return
+	}
+	if c.conn.out.full() {
+		t.server.refuseHTTP(w, r, http.StatusServiceUnavailable, messages[0].msg.id, busy("answers wait to be read: read the stream, and send this again"))
+		return
+	}
+	c.conn.receiveBatch(context.WithoutCancel(r.Context()), messages, c.conn.out, false)
 	w.WriteHeader(http.StatusAccepted)
 }

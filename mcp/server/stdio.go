@@ -68,15 +68,15 @@ func (c *conn) serve(ctx context.Context, input *input) error {
 
 func (c *conn) receiveLine(ctx context.Context, l line) {
 	if l.tooLong {
-		c.refuse(l.id(), tooLongMessage())
+		c.refuse(c.out, false, l.id(), tooLongMessage())
 		return
 	}
-	msg, err := parseMessage(l.data)
+	batch, err := c.parse(l.data)
 	if err != nil {
-		c.refuse(msg.id, err)
+		c.refuse(c.out, false, requestID{}, err)
 		return
 	}
-	c.receive(ctx, msg, c.out, false)
+	c.receiveBatch(ctx, batch, c.out, false)
 }
 
 // input is what a client writes, line by line.

@@ -11,14 +11,22 @@ import (
 // may have open.
 const maxStreams = 8
 
-// post serves POST /mcp: one message of a client.
+// post serves POST /mcp: one message of a client, or a batch.
 func (t *web) post(w http.ResponseWriter, r *http.Request) {
 	accept := acceptedBy(r)
 	if !accept.json && !accept.events {
 		t.refuse(w, r, http.StatusNotAcceptable, invalidRequest("Accept must name application/json and text/event-stream"))
 		return
 	}
-	msg, ok := t.readPost(w, r)
+	data, ok := t.readPost(w, r)
+	if !ok {
+		return
+	}
+	if isBatch(data) {
+		t.postBatch(w, r, data, accept)
+		return
+	}
+	msg, ok := t.parsePost(w, r, data)
 	if !ok {
 		return
 	}
@@ -36,7 +44,7 @@ func (t *web) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer t.leave(r.Context(), c)
-		t.serve(w, r, c, msg, newReply(w, accept))
+		t.serve(w, r, c, msg, newReply(w, accept, 1))
 	}
 }
 
@@ -48,7 +56,7 @@ func (t *web) postInitialize(w http.ResponseWriter, r *http.Request, msg message
 		return
 	}
 	defer t.leave(r.Context(), c)
-	p := newReply(w, accept)
+	p := newReply(w, accept, 1)
 	// The handler of initialize has returned when receive does.
 	answered := c.conn.receive(context.WithoutCancel(r.Context()), msg, p.out, true)
 	if answered.refusal() != nil {
@@ -79,7 +87,7 @@ func (t *web) postModern(w http.ResponseWriter, r *http.Request, msg message, ac
 		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.id, refusal)
 		return
 	}
-	p := newReply(w, accept)
+	p := newReply(w, accept, 1)
 	c, refusal := t.openOnce(p.out)
 	if refusal != nil {
 		t.server.refuseHTTP(w, r, http.StatusServiceUnavailable, msg.id, refusal)

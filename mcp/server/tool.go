@@ -50,7 +50,7 @@ type Tool[In, Out any] struct {
 type Call struct {
 	Progress  func(Progress) // tells the client how far the call is; never nil, safe for concurrent use
 	RequestID string         // JSON text of the request's id; empty where the transport does not tell
-	TraceID   string // of the request, in every log line about it; may be empty
+	TraceID   string         // of the request, in every log line about it; may be empty
 	Session   Session
 }
 

@@ -77,7 +77,8 @@ func (t Threads) follow(
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, thread.ErrShutdown) {
-			return s, cause
+			return s, tool.Faultf(tool.CodeCancelled, "%w; thread %s goes on", cause, s.ThreadID).
+				With("thread_id", s.ThreadID).WithHint("wait_threads with this thread_id when a server is there again")
 		}
 		_, stopErr := t.Cancel(context.WithoutCancel(ctx), s.ThreadID)
 		return s, errors.Join(cause, stopErr)
@@ -116,12 +117,9 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	}
 	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
 	s, err := t.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-		if err := t.openToolBudget(ctx, rec, meta.Limits.Spend); err != nil {
-			return thread.Meta{}, err
-		}
 		meta.ThreadID, meta.ParentID, meta.Status, meta.ChainRootID = rec.ThreadID, rec.ParentID, rec.Status, rec.ThreadID
 		meta.CreatedAt, meta.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
-		return meta, nil
+		return meta, t.openToolBudget(ctx, rec, meta.Limits.Spend)
 	})
 	if err == nil && caller.Started != nil {
 		caller.Started(s.ThreadID, s.Directive)

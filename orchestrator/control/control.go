@@ -8,6 +8,7 @@ package control
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -56,6 +57,8 @@ type Controller struct {
 	children *children
 	yielding yielding
 	gists    gists
+
+	complaints sync.Map // by thread id: text of the error that was logged last
 }
 
 // New returns the controller of a project.

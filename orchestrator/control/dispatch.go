@@ -58,7 +58,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *death
 		return c.Dispatch(ctx)
 	}()
 	if err != nil && ctx.Err() == nil {
-		c.Log.Error().Err(err).Msg("could not start threads that stand in line")
+		c.complain("", err, "could not start threads that stand in line")
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, deaths *dea
 		now, err := c.sweeper.Examine(ctx, rec)
 		if err != nil {
 			// It keeps its slot, and the others must not suffer for it.
-			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
+			c.complain(rec.ThreadID, err, "could not settle a thread whose process is gone")
 			continue
 		}
 		alive[rec.ThreadID] = now
@@ -86,4 +86,12 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, deaths *dea
 		deaths.watch(alive)
 	}
 	return nil
+}
+
+// complain logs what is wrong with a thread, or with the line where id is empty.
+// The line is looked at after every commit, so what does not change is said once.
+func (c *Controller) complain(id thread.ID, err error, message string) {
+	if before, _ := c.complaints.Swap(id, err.Error()); before != err.Error() {
+		c.Log.Error().Err(err).Str("thread_id", string(id)).Msg(message)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +24,7 @@ type operation struct {
 
 // operations are the operations of rye/agent/threads/orchestrator; the MCP
 // tools of the same names take the same inputs.
-func operations() []operation {
+var operations = sync.OnceValue(func() []operation {
 	return []operation{
 		op("wait_threads", (*Controller).opWait),
 		op("get_status", func(c *Controller, ctx context.Context, _ action.Caller, in ThreadInput) (any, error) {
@@ -65,21 +64,17 @@ func operations() []operation {
 			return c.Reconcile(ctx)
 		}),
 	}
-}
+})
 
 // op makes an operation whose parameters are validated against the schema of
 // In and decoded strictly.
 func op[In any](name string, run func(*Controller, context.Context, action.Caller, In) (any, error)) operation {
-	schema := sync.OnceValues(tool.SchemaFor[In])
+	check := tool.Checker(tool.SchemaFor[In])
 	return operation{name: name, run: func(
 		ctx context.Context, c *Controller, caller action.Caller, params tool.Object,
 	) (any, error) {
 		raw := params.Raw()
-		s, err := schema()
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", name, err)
-		}
-		if err := tool.Validate(s, raw); err != nil {
+		if err := check(raw); err != nil {
 			return nil, err
 		}
 		var in In

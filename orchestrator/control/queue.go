@@ -156,12 +156,12 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
 	if err := folder.Prepare(d.stateDir, id); err != nil {
-		d.Log.Error().Err(err).Str("thread_id", string(id)).Msg("a thread in line has no usable folder")
+		d.complain(id, err, "a thread in line has no usable folder")
 		return nil, err
 	}
 	lock, err := process.Acquire(d.folder(id).Lock())
 	if err != nil && !errors.Is(err, process.ErrLocked) {
-		d.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not lock a thread in line")
+		d.complain(id, err, "could not lock a thread in line")
 	}
 	return lock, err
 }

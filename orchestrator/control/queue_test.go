@@ -1,13 +1,17 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -332,4 +336,29 @@ func TestForeignProvider(t *testing.T) {
 	s.wantLine(0, 1)
 	s.noError(rich.Dispatch(s.ctx))
 	s.order(foreign.ThreadID, "claim", "complete")
+}
+
+// TestComplainsOnce: a thread in line that can never run keeps nobody else from
+// running, and does not fill the log.
+func TestComplainsOnce(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 1)
+	first := s.start("idle", "")
+	unfit, next := s.begin("idle", "").ThreadID, s.begin("idle", "").ThreadID
+	s.noError(os.RemoveAll(string(s.c.folder(unfit))))
+	s.noError(os.WriteFile(string(s.c.folder(unfit)), nil, 0o600))
+	s.order(first, "complete")
+	<-process.Watch(s.ctx, s.puppet(first).pid)
+	var logged bytes.Buffer
+	server := s.controller()
+	server.Log = zerolog.New(&logged)
+	s.noError(server.Dispatch(s.ctx))
+	s.order(next, "claim", "complete")
+	<-process.Watch(s.ctx, s.puppet(next).pid)
+	for range 3 {
+		s.noError(server.Dispatch(s.ctx))
+	}
+	if lines := strings.Count(logged.String(), "no usable folder"); lines != 1 {
+		s.Errorf("said %d times: %s", lines, logged.String())
+	}
 }

@@ -50,6 +50,7 @@ type PlanBody struct {
 // Result is what is told about one thread by waits and aggregations.
 type Result struct {
 	Status           thread.State    `json:"status"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on"`
 	Result           string          `json:"result,omitempty" jsonschema:"final text"`
 	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`

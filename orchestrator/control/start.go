@@ -39,10 +39,8 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 		n.MaxSpawns = p.parent.Limits.Spawns
 	}
 	return c.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-		if err := c.reserve(ctx, p, rec.ThreadID); err != nil {
-			return thread.Meta{}, err
-		}
-		return p.meta(rec), nil
+		err := c.reserve(ctx, p, rec.ThreadID)
+		return p.meta(rec), err
 	})
 }
 
@@ -109,13 +107,14 @@ func (c *Controller) launch(
 }
 
 // makeReady prepares a registered thread and puts it in line. The row is
-// returned with an error too.
+// returned with an error too, and the thread described on disk, so that the row
+// can be made again when the registry is lost.
 func (c *Controller) makeReady(
 	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (thread.Record, error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, err
+		return rec, errors.Join(err, c.folder(rec.ThreadID).WriteMeta(meta, c.Key))
 	}
 	c.Reached.At(stepPrepared)
 	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).

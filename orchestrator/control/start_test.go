@@ -152,6 +152,16 @@ func TestRefusals(t *testing.T) {
 	if _, err := s.c.Start(s.ctx, asked); code(err) != tool.CodeBudgetExhausted {
 		s.Errorf("more than is left: %v", err)
 	}
+	list, err := s.c.List(s.ctx, ListRequest{States: []thread.State{thread.Error}})
+	s.noError(err)
+	for _, refused := range list.Threads { // described like others, so that it is not lost with the registry
+		if meta, err := s.c.folder(refused.ThreadID).ReadMeta(nil); err != nil || meta.Status != thread.Error {
+			s.Errorf("thread.json %+v, %v", meta, err)
+		}
+	}
+	if list.Count == 0 {
+		s.Error("a start that found no money left is not listed")
+	}
 	// A limit that nobody has asked for shrinks to what is left.
 	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle", Parent: root})
 	s.noError(err)

@@ -181,7 +181,7 @@ func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.
 
 // result tells about the thread that carries the asked one on.
 func result(asked thread.ID, rec thread.Record) Result {
-	r := Result{Status: rec.Status, Cost: rec.Cost}
+	r := Result{Status: rec.Status, Queued: rec.InLine(), Cost: rec.Cost}
 	if rec.ThreadID != asked {
 		r.ResolvedThreadID = rec.ThreadID
 	}

@@ -70,8 +70,8 @@ func (f *Finisher) Finish(
 ) (thread.Record, error) {
 	if decided := w.Decided(); decided != nil {
 		o, cost = decided.Outcome, decided.Cost
-	} else if err := f.mayDecide(ctx, id); err != nil {
-		return thread.Record{}, err
+	} else if rec, err := f.mayDecide(ctx, id); err != nil {
+		return rec, err
 	}
 	head, err := w.Finish(o, cost)
 	if err != nil {
@@ -107,13 +107,13 @@ func (f *Finisher) Finish(
 // or put back. It is not signed again as if it were whole.
 var ErrOutcomeLost = errors.New("the transcript lacks the end that the registry has")
 
-// mayDecide refuses to end a thread anew.
-func (f *Finisher) mayDecide(ctx context.Context, id thread.ID) error {
+// mayDecide refuses to end a thread anew, and returns its row.
+func (f *Finisher) mayDecide(ctx context.Context, id thread.ID) (thread.Record, error) {
 	rec, err := f.Store.Get(ctx, id)
 	if err == nil && rec.Status.Terminal() {
-		return fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
+		err = fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
 	}
-	return err
+	return rec, err
 }
 
 func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.Cost) error {

@@ -70,7 +70,7 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(where, text, 0o600)
+	return renameio.WriteFile(where, text, 0o600, renameio.WithTempDir(filepath.Dir(where)))
 }
 
 func (f *Finisher) renderingText(rec thread.Record, body []byte) ([]byte, error) {

@@ -110,12 +110,12 @@ func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Meta(), err)
 	}
-	return renameio.WriteFile(f.Meta(), data, fileMode)
+	return replaceFile(f.Meta(), data, fileMode)
 }
 
 // WriteCapabilities replaces capabilities.md. Whoever calls has signed the text.
 func (f Folder) WriteCapabilities(text []byte) error {
-	return renameio.WriteFile(f.Capabilities(), text, fileMode)
+	return replaceFile(f.Capabilities(), text, fileMode)
 }
 
 // WriteArtifact stores a large result under its content's hash and returns the
@@ -128,7 +128,7 @@ func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return path, renameio.WriteFile(path, content, fileMode)
+	return path, replaceFile(path, content, fileMode)
 }
 
 func readBounded(path string, most int64) ([]byte, error) {
@@ -140,4 +140,10 @@ func readBounded(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is %d bytes, more than %d", path, info.Size(), most)
 	}
 	return os.ReadFile(path)
+}
+
+// replaceFile writes a file whole or not at all. Its draft is made beside it,
+// which spares renameio the search for a folder on the same file system.
+func replaceFile(path string, content []byte, mode fs.FileMode) error {
+	return renameio.WriteFile(path, content, mode, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -98,6 +98,10 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 		r.Reached.At(StepChildren)
 	}
 	rec, err := r.Finisher.Finish(ctx, r.ID, r.Transcript, outcome, r.cost)
+	if errors.Is(err, finish.ErrOutcomeLost) { // somebody else has settled it
+		r.Log.Warn().Err(err).Msg("thread ended without this process")
+		return rec, nil
+	}
 	if err != nil {
 		return rec, fmt.Errorf("finish thread %s: %w", r.ID, err)
 	}

@@ -191,7 +191,7 @@ func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error)
 		if err != nil {
 			return p, fmt.Errorf("provider.order of agent.yaml: %w", err)
 		}
-		if r.usable(p) && (!p.Local || r.answers(ctx, r.baseURL(p))) {
+		if r.usable(p) && (!p.Local || r.Answers(ctx, p)) {
 			return p, nil
 		}
 		none.add(p)
@@ -213,7 +213,7 @@ func (r *Registry) localProvider(ctx context.Context, tried []string, none *NoPr
 		if err != nil || !p.Local {
 			continue // a broken file is reported by whoever names it
 		}
-		if r.usable(p) && r.answers(ctx, r.baseURL(p)) {
+		if r.usable(p) && r.Answers(ctx, p) {
 			return p, nil
 		}
 		none.add(p)

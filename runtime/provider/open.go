@@ -32,7 +32,7 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 	}
 	transport := newTransport()
 	cfg := wire.Config{
-		BaseURL:      r.baseURL(p),
+		BaseURL:      r.BaseURL(p),
 		Headers:      p.Headers,
 		HTTPClient:   &http.Client{Transport: transport},
 		StallTimeout: time.Duration(resilience.StallSeconds * float64(time.Second)),
@@ -73,8 +73,8 @@ func (r *Registry) script(ctx context.Context, p config.Provider) (*scripted.Ser
 	return scripted.Serve(ctx, script, scripted.Options{})
 }
 
-// baseURL is where a provider is found: its variable goes before its file.
-func (r *Registry) baseURL(p config.Provider) string {
+// BaseURL is where a provider is found: its variable goes before its file.
+func (r *Registry) BaseURL(p config.Provider) string {
 	base := p.BaseURL
 	if p.BaseURLEnv != "" {
 		if set := r.getenv(p.BaseURLEnv); set != "" {

@@ -162,6 +162,12 @@ func (r *Registry) KeyVariables() []string {
 // whether it is there.
 const probeTimeout = 200 * time.Millisecond
 
+// Answers reports whether anything speaks HTTP where a provider on this machine
+// is found. It waits for 200 ms at most.
+func (r *Registry) Answers(ctx context.Context, p config.Provider) bool {
+	return r.answers(ctx, r.BaseURL(p))
+}
+
 // answers reports whether anything speaks HTTP at a base URL.
 func answers(ctx context.Context, baseURL string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -112,4 +113,21 @@ func FuzzProvider(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTextStaysText merges text that YAML would take for something else without
+// its quotes.
+func TestTextStaysText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"true", "null", "~", "12", "1e3", "0x10", "2026-01-02", "<<", "- a", "a: b", "# a", " a ", "a\nb", "é", "*a", "!!int 1"} {
+		quoted := strconv.QuoteToGraphic(text)
+		loader, _ := spaces(t, map[string]string{
+			"user/agent/providers/mine.yaml": "api: scripted\nscript: " + quoted + "\ntiers: {" + quoted + ": " + quoted + "}\n",
+		})
+		p, warnings, err := loader.Provider("mine")
+		noWarnings(t, warnings, err)
+		if p.Script != text || p.Tiers[text] != text {
+			t.Errorf("%s: script %q, tiers %q", quoted, p.Script, p.Tiers)
+		}
+	}
 }

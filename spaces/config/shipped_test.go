@@ -1,8 +1,10 @@
 package config_test
 
 import (
+	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -36,6 +38,42 @@ func assertNoZero(t *testing.T, v reflect.Value, path string) {
 	chosen := []string{".Provider.Default", ".Threads.MaxRunning", ".Integrity.AcceptLegacyDirectives"}
 	if v.IsZero() && !slices.Contains(chosen, path) {
 		t.Errorf("%s has no shipped default", path)
+	}
+}
+
+// TestShippedHoldToTheirSchemas reads the shipped files as a user's, since as
+// shipped ones they are not checked.
+func TestShippedHoldToTheirSchemas(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	err := fs.WalkDir(shipped(), "config", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(shipped(), path)
+		files["user/"+strings.TrimPrefix(path, "config/")] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader, _ := spaces(t, files)
+	names, err := loader.SettingsNames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		explained, err := loader.Explain(name)
+		noWarnings(t, explained.Warnings, err)
+		users := 0
+		for _, value := range explained.Values {
+			if value.Space == item.User {
+				users++
+			}
+		}
+		if users == 0 {
+			t.Errorf("nothing of %s was read from the user's space", name)
+		}
 	}
 }
 

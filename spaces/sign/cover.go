@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 )
 
 // Covers reports whether the signature is over the whole of a file, whose rest
@@ -62,7 +61,7 @@ func (s Signature) CoversBelowFrontMatter(rest []byte) bool {
 // contentHash hashes a file whose signature line has been taken out.
 func contentHash(rest []byte, ext string) string {
 	line := shebang(rest, ext)
-	if plainShebang.Match(line) {
+	if plainShebang().Match(line) {
 		rest = rest[len(line):]
 	}
 	return hashOf(rest)
@@ -76,7 +75,7 @@ func hashOf(data []byte) string {
 // plainShebang is a shebang that the hash leaves out: a program and its
 // arguments. Any other is hashed, for it might say more than which program to
 // run: Python reads "coding=" out of it, and a model reads prose.
-var plainShebang = regexp.MustCompile(`^#![ \t]*/[A-Za-z0-9_./+-]{1,128}(?:[ \t]+[A-Za-z0-9_./+-]{1,32}){0,3}[ \t]*\r?\n?$`)
+var plainShebang = lazily(`^#![ \t]*/[A-Za-z0-9_./+-]{1,128}(?:[ \t]+[A-Za-z0-9_./+-]{1,32}){0,3}[ \t]*\r?\n?$`)
 
 // shebang is the shebang line of a script with its line break. In Markdown and
 // in data "#!" is text.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,12 +23,18 @@ type Signature struct {
 // which mentions a signature is not taken for one. Time and provenance are not
 // signed, so their alphabet leaves no room for what a language would read out of
 // a comment on its first lines, such as Python's "coding=".
-var signatureText = regexp.MustCompile(`^rye:signed:` +
+var signatureText = lazily(`^rye:signed:` +
 	`(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):` +
 	`([0-9a-f]{64}):` +
 	`([A-Za-z0-9_-]+={0,2}):` +
 	`([0-9a-f]{16})` +
 	`(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
+
+// lazily compiles an expression when it is first needed: counted repetitions make
+// that dear, and few processes look at signatures.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // maxLine bounds a signature line: the longest of the format has about 300
 // bytes, and a minified file may be one line.
@@ -92,7 +99,7 @@ func (c comment) parse(line string) (Signature, bool) {
 	if !ok {
 		return Signature{}, false
 	}
-	m := signatureText.FindStringSubmatch(text)
+	m := signatureText().FindStringSubmatch(text)
 	if m == nil {
 		return Signature{}, false
 	}

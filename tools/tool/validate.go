@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -21,6 +22,25 @@ func Validate(schema, args json.RawMessage) error {
 		return err
 	}
 	return c.check(args)
+}
+
+// Checker returns a function that does what [Validate] does for one schema,
+// which is made and compiled when it is first needed.
+func Checker(schema func() (json.RawMessage, error)) func(args json.RawMessage) error {
+	ready := sync.OnceValues(func() (*compiled, error) {
+		raw, err := schema()
+		if err != nil {
+			return nil, err
+		}
+		return compile(raw)
+	})
+	return func(args json.RawMessage) error {
+		c, err := ready()
+		if err != nil {
+			return err
+		}
+		return c.check(args)
+	}
 }
 
 // compiled is a schema ready for use, with its decoded text to explain from.

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -76,10 +74,10 @@ func (d *doctor) providerState(ctx context.Context, p config.Provider) finding {
 		return okf("%s: not in use, %s is not set", p.Name, p.APIKeyEnv)
 	case !p.Local:
 		return okf("%s: can be used, %s", p.Name, setVariable(p.APIKeyEnv))
-	case answersHTTP(ctx, d.baseURL(p)):
-		return okf("%s: answers at %s", p.Name, maskAddress(d.baseURL(p)))
+	case d.providers.Answers(ctx, p):
+		return okf("%s: answers at %s", p.Name, maskAddress(d.providers.BaseURL(p)))
 	default:
-		return okf("%s: not in use, nothing answers at %s", p.Name, maskAddress(d.baseURL(p)))
+		return okf("%s: not in use, nothing answers at %s", p.Name, maskAddress(d.providers.BaseURL(p)))
 	}
 }
 
@@ -88,34 +86,6 @@ func setVariable(name string) string {
 		return "it needs no key"
 	}
 	return name + " is set"
-}
-
-// baseURL is where a provider is found: its variable goes before its file.
-func (d *doctor) baseURL(p config.Provider) string {
-	if p.BaseURLEnv != "" && d.sys.Getenv(p.BaseURLEnv) != "" {
-		return d.sys.Getenv(p.BaseURLEnv)
-	}
-	return p.BaseURL
-}
-
-// answerTime is how long a provider on this machine may take to answer.
-const answerTime = time.Second
-
-// answersHTTP reports whether anything speaks HTTP at an address of this
-// machine, to which no proxy leads.
-func answersHTTP(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/models", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		return false
-	}
-	_ = resp.Body.Close() // that there is an answer is all that matters
-	return true
 }
 
 // models names the models of usable providers whose price is not known: a spend

@@ -11,7 +11,7 @@ const (
 	exitCancelled = 130 // interrupted, as shells report SIGINT
 )
 
-// newExitCodesTopic is "rye-mcp help exit-codes".
+// newExitCodesTopic is "rye-mcp help exit-codes". It names every command.
 func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
@@ -19,13 +19,26 @@ func newExitCodesTopic() *cobra.Command {
 		Long: `Exit codes of all commands:
 
   0    success
-  1    failure: the command failed, a thread it ran or waited for did not
-       complete, a thread could not be stopped, doctor or reconcile found
-       something that is wrong, or something does not verify
+  1    failure: the command could not do its work, or
+         run                a thread that did not complete
+         threads wait       one of the threads did not complete
+         threads cancel     a thread could not be stopped
+         threads kill       a thread could not be stopped
+         threads reconcile  something disagrees
+         doctor             a check fails
+         config show        a file has an error
+         sign               an item could not be signed
+         threads verify     something does not verify
+         threads receipt    the thread does not verify, or has not ended
   2    the command line makes no sense
   3    threads wait: the time is up, and what was waited for has not ended
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run, the
        thread was cancelled
+
+The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
+threads list, threads show, threads tail, threads health, keys generate,
+keys list, keys show and keys trust. A server, which is serve or --stdio, ends
+with 0 when it is interrupted, and --stdio at the end of its input.
 
 What went wrong is said on standard error as "Error:", and what to do about it
 as "Try:". An output that nobody reads any more ("| head") is no failure, save

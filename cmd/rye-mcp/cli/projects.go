@@ -165,6 +165,7 @@ func (ps *projects) get(dir string) (*project, error) {
 	ps.open[real] = p
 	ps.background.Go(func() {
 		ps.sweep(p)
+		ps.background.Go(func() { ps.reconcile(p) })
 		p.control.RunDispatcher(ps.ctx)
 	})
 	return p, nil
@@ -184,6 +185,20 @@ func (ps *projects) sweep(p *project) {
 	}
 	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", report.Settled()).
 		Msg("opened project")
+}
+
+// reconcile says how many disagreements there are between registry, ledger and
+// folders. What they are is told to who asks for it.
+func (ps *projects) reconcile(p *project) {
+	found, err := p.control.Disagreements(ps.ctx)
+	switch {
+	case ps.ctx.Err() != nil:
+	case err != nil:
+		ps.log.Error().Err(err).Str("project", p.path).Msg("compare registry, ledger and folders of threads")
+	case found > 0:
+		ps.log.Warn().Str("project", p.path).Int("findings", found).
+			Msg("registry, ledger and folders of threads disagree; rye-mcp threads reconcile says where")
+	}
 }
 
 // close ends the sweeps and closes the projects. No call is in flight any more.

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -155,4 +156,34 @@ func TestOneProject(t *testing.T) {
 		t.Errorf("%d projects are open", len(ps.open))
 	}
 	ps.close()
+}
+
+// TestServerReconciles: a server says at its start that registry and folders
+// disagree.
+func TestServerReconciles(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	stray := folder.Of(folder.StateDir(dir), "stray-1")
+	if err := stray.Make(); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(stray.Lock(), nil, 0o600), os.Chtimes(string(stray), long, long)); err != nil {
+		t.Fatal(err)
+	}
+	logged := make(lines, 100)
+	ps, err := newProjects(testSystem(dir, map[string]string{"USER_SPACE": dir}), dir, nil, zerolog.New(logged), noRoots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ps.close()
+	ps.openFirst()
+	for line := range logged {
+		if strings.Contains(line, "rye-mcp threads reconcile") {
+			if !strings.Contains(line, `"findings":1`) || !strings.Contains(line, `"level":"warn"`) {
+				t.Error(line)
+			}
+			return
+		}
+	}
 }

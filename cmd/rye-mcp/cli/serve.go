@@ -169,6 +169,9 @@ func readToken(path string) (string, error) {
 	if err != nil {
 		return "", &usageError{message: fmt.Sprintf("--token-file: %v", err), try: "--token-file with a file that can be read"}
 	}
+	if info.IsDir() {
+		return "", &usageError{message: "--token-file: " + path + " is a folder", try: "--token-file with a file that can be read"}
+	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return "", &usageError{message: fmt.Sprintf("others may read the token file %s (mode %04o)", path, info.Mode().Perm()), try: "chmod 600 " + path}
 	}

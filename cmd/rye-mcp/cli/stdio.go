@@ -18,7 +18,7 @@ import (
 // addFlags adds the flags that both ways to serve have. outside says what
 // --allow-root lets in when it is not given.
 func (o *serveOptions) addFlags(cmd *cobra.Command, outside string) {
-	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads (default: all)")
+	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads, admin (default: all)")
 	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: "+outside+")")
 	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error")
 }
@@ -34,7 +34,7 @@ type mcpServer struct {
 func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, error) {
 	groups, err := handler.ParseGroups(serve.tools)
 	if err != nil {
-		return nil, &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads"}
+		return nil, &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads,admin"}
 	}
 	log, closeLog, err := serverLog(sys, serve.logFile)
 	if err != nil {

@@ -17,14 +17,26 @@ import (
 // storeOpener opens the thread store of a project whose other parts are there.
 type storeOpener func(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error)
 
-// plainStore opens the store as it is. Threads' processes do: what has to be
-// mended is left to those who can say so to a person.
+// plainStore opens the store as it is, for who only looks.
 func plainStore(ctx context.Context, _ System, p *project, _ zerolog.Logger) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, folder.StateDir(p.path), sqlite.Options{})
 }
 
+// threadStore opens the store for a thread's process. Rows that are missing are
+// made again, the thread's own among them; a damaged database is left to those
+// who can say so to a person.
+func threadStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
+	return sqlite.Open(ctx, folder.StateDir(p.path), sqlite.Options{Rebuild: rebuilder(sys, p, log)})
+}
+
+// rebuilder makes missing rows again while the project is open.
+func rebuilder(sys System, p *project, log zerolog.Logger) func(context.Context, *sqlite.Store) error {
+	return func(ctx context.Context, opened *sqlite.Store) error { return rebuild(ctx, sys, p, opened, log) }
+}
+
 // mendedStore opens the store. A damaged database is kept aside, and the rows it
-// had are made again from the threads' folders, which is said.
+// had are made again from the threads' folders, which is said. The same is done
+// when that becomes necessary while the project is open.
 func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
 	opened, err := openSound(ctx, sys, p, log)
 	if err != nil {
@@ -44,29 +56,44 @@ func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger
 // databases, or both.
 func openSound(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
 	const databases = 2
+	options := sqlite.Options{Rebuild: rebuilder(sys, p, log), Damaged: func(ctx context.Context, damage *store.CorruptError) {
+		if err := setAside(ctx, sys, damage, log); err != nil {
+			log.Error().Err(err).Msg("set aside a damaged thread database")
+		}
+	}}
 	for tries := 0; ; tries++ {
-		opened, err := plainStore(ctx, sys, p, log)
+		opened, err := sqlite.Open(ctx, folder.StateDir(p.path), options)
 		damage, damaged := errors.AsType[*store.CorruptError](err)
 		if !damaged || tries == databases {
 			return opened, err
 		}
-		aside, err := sqlite.SetAside(ctx, damage.Path, sys.Now())
-		if err != nil {
+		if err := setAside(ctx, sys, damage, log); err != nil {
 			return nil, errors.Join(damage, err)
-		}
-		if aside != "" { // else another process was first
-			warn(sys, log.Warn().Err(damage.Err).Str("kept", aside), fmt.Sprintf(
-				"the thread database %s is damaged (%v); it is kept as %s", damage.Path, damage.Err, filepath.Base(aside)))
 		}
 	}
 }
 
+// setAside keeps a damaged database under another name and says so.
+func setAside(ctx context.Context, sys System, damage *store.CorruptError, log zerolog.Logger) error {
+	aside, err := sqlite.SetAside(ctx, damage.Path, sys.Now())
+	if err == nil && aside != "" { // else another process was first
+		warn(sys, log.Warn().Err(damage.Err).Str("kept", aside), fmt.Sprintf(
+			"the thread database %s is damaged (%v); it is kept as %s", damage.Path, damage.Err, filepath.Base(aside)))
+	}
+	return err
+}
+
+// rebuild makes missing rows again and says which, unless another process has just
+// done so.
 func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
 	done, err := (&recovery.Rebuilder{
 		Project: p.path, StateDir: folder.StateDir(p.path), Store: opened, Key: p.key, Host: p.host,
 	}).Run(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild the rows of threads: %w", err)
+	}
+	if done.Threads+done.Budgets+len(done.Skipped) == 0 {
+		return nil
 	}
 	warn(sys, log.Warn().Int("threads", done.Threads).Int("budgets", done.Budgets).Int("skipped", len(done.Skipped)),
 		fmt.Sprintf("rebuilt from the thread folders: %s and %s; %s could not be read",
@@ -81,5 +108,5 @@ func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, 
 // be where a person looks.
 func warn(sys System, event *zerolog.Event, message string) {
 	event.Msg(message)
-	_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", message)
+	_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(message))
 }

@@ -86,6 +86,18 @@ func TestDamagedRegistry(t *testing.T) {
 		}
 	}
 	said.Reset()
+	for _, ending := range []string{"", "-wal", "-shm"} { // under the open project
+		if err := os.WriteFile(filepath.Join(state, "registry.db"+ending), []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := p.store.Get(t.Context(), rec.ThreadID); err != nil || got.Status != thread.Error {
+		t.Errorf("rebuilt while open: %+v, %v", got, err)
+	}
+	if !strings.Contains(said.String(), "1 thread and") {
+		t.Errorf("said %s", said.String())
+	}
+	said.Reset()
 	if err := open().Close(); err != nil || said.Len() != 0 {
 		t.Errorf("opened again: %v, said %s", err, said.String())
 	}

@@ -67,7 +67,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	p, err := assemble(ctx, sys.withSecrets(secrets), path, log, plainStore)
+	p, err := assemble(ctx, sys.withSecrets(secrets), path, log, threadStore)
 	if err != nil {
 		return err
 	}

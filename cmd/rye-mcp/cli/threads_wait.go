@@ -85,7 +85,7 @@ func writeResults(d display, ids []thread.ID, waited control.WaitResult) error {
 		if r.Error != "" {
 			said = r.Error
 		}
-		t.add(text(string(id)), cell{string(r.Status), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
+		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
 			text(r.Cost.Spend.String()), text(shorten(oneLine(said), maxSaid)))
 	}
 	return t.write(d)

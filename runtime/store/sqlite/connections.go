@@ -27,6 +27,7 @@ type connections struct {
 	writer   *sql.DB
 	reader   *sql.DB
 	identity os.FileInfo // which file this is, whatever its path comes to name
+	lossy    bool        // rows were missing when it was opened, see [store.Keeper]
 }
 
 // connect opens path, creating and migrating it where needed. The caller has
@@ -50,7 +51,12 @@ func connect(ctx context.Context, path, name string) (c connections, err error) 
 	if c.reader, err = openPool(path, maxReaders, "query_only(1)"); err != nil {
 		return c, err
 	}
-	return c, retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), name) })
+	err = retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), name) })
+	if err != nil {
+		return c, err
+	}
+	c.lossy, err = isLossy(ctx, c.writer)
+	return c, err
 }
 
 func (c connections) close() error {

@@ -34,11 +34,14 @@ type database struct {
 	// with the queue's lock, to exchange them.
 	mu sync.RWMutex
 	connections
+
+	loss
 }
 
-// openDatabase opens dir/file, creating and migrating it where needed.
-func openDatabase(ctx context.Context, dir, file string) (*database, error) {
-	d := &database{path: filepath.Join(dir, file), name: names[file]}
+// openDatabase opens dir/file, creating and migrating it where needed. Hooks may
+// have nil functions.
+func openDatabase(ctx context.Context, dir, file string, hooks hooks) (*database, error) {
+	d := &database{path: filepath.Join(dir, file), name: names[file], loss: loss{hooks: hooks}}
 	var err error
 	if d.queue, err = openQueue(lockPath(dir, d.name)); err != nil {
 		return nil, err
@@ -48,6 +51,7 @@ func openDatabase(ctx context.Context, dir, file string) (*database, error) {
 		return nil, errors.Join(err, d.queue.close())
 	}
 	d.connections, err = connect(ctx, d.path, d.name)
+	d.found(d.connections)
 	release()
 	if err != nil {
 		return nil, errors.Join(explain(d.path, err), d.queue.close())
@@ -62,12 +66,36 @@ func lockPath(dir, name string) string { return filepath.Join(dir, name+".lock")
 // for the turn ends with ctx; a transaction that has begun does not, so that
 // its outcome is always known. They are short.
 func (d *database) write(ctx context.Context, level durability, f func(context.Context, *sql.Tx) error) error {
+	for {
+		err := d.writeOnce(ctx, level, d.complete, f)
+		if !errors.Is(err, errIncomplete) {
+			d.tell(ctx, err)
+			return err
+		}
+		if err := d.rebuild(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// writeAsIs is write for who brings missing rows back.
+func (d *database) writeAsIs(ctx context.Context, level durability, f func(context.Context, *sql.Tx) error) error {
+	return d.writeOnce(ctx, level, func() error { return nil }, f)
+}
+
+// writeOnce runs f unless check, with the turn in hand, finds a reason not to.
+func (d *database) writeOnce(
+	ctx context.Context, level durability, check func() error, f func(context.Context, *sql.Tx) error,
+) error {
 	release, err := d.queue.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if err := d.follow(ctx); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	d.mu.RLock()
@@ -116,11 +144,25 @@ func (d *database) read(ctx context.Context, f func(*sql.DB) error) error {
 		if err := d.followInTurn(ctx); err != nil {
 			return err
 		}
-		err := d.readOnce(ctx, f)
+		if d.complete() != nil {
+			if err := d.rebuild(ctx); err != nil {
+				return err
+			}
+		}
+		err := explain(d.path, d.readOnce(ctx, f))
+		d.tell(ctx, err)
 		if err == nil || ctx.Err() != nil || !d.replaced() {
-			return explain(d.path, err)
+			return err
 		}
 	}
+}
+
+// readAsIs is read for who looks whether rows are missing.
+func (d *database) readAsIs(ctx context.Context, f func(*sql.DB) error) error {
+	if err := d.followInTurn(ctx); err != nil {
+		return err
+	}
+	return explain(d.path, d.readOnce(ctx, f))
 }
 
 func (d *database) readOnce(ctx context.Context, f func(*sql.DB) error) error {
@@ -161,6 +203,7 @@ func (d *database) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrReplaced, explain(d.path, err))
 	}
+	d.found(next)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// What its end reports is about a file that nobody reads any more.

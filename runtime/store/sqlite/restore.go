@@ -20,14 +20,15 @@ import (
 // Lost implements [store.Keeper].
 func (s *Store) Lost(ctx context.Context) (lost bool, err error) {
 	for _, d := range []*database{s.registry, s.ledger} {
-		var mark int
-		err := d.read(ctx, func(db *sql.DB) error {
-			return db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&mark)
+		var here bool
+		err := d.readAsIs(ctx, func(db *sql.DB) (err error) {
+			here, err = isLossy(ctx, db)
+			return err
 		})
 		if err != nil {
 			return false, fmt.Errorf("look for lost threads: %w", err)
 		}
-		lost = lost || mark == lossy
+		lost = lost || here
 	}
 	return lost, nil
 }
@@ -36,7 +37,7 @@ func (s *Store) Lost(ctx context.Context) (lost bool, err error) {
 // budgets come first, so that nobody finds a restored thread without its budget.
 // Both are on disk when it returns.
 func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done store.Restoration, err error) {
-	err = s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = s.ledger.writeAsIs(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
 		r := restoring{tx: tx}
 		done.Budgets, err = r.budgets(ctx, threads)
 		done.Refused = append(done.Refused, r.refused...)
@@ -45,7 +46,7 @@ func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done sto
 	if err != nil {
 		return store.Restoration{}, fmt.Errorf("restore budgets: %w", err)
 	}
-	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = s.registry.writeAsIs(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
 		r := restoring{tx: tx}
 		done.Threads, err = r.threads(ctx, threads)
 		done.Refused = append(done.Refused, r.refused...)

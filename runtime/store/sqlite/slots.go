@@ -38,7 +38,7 @@ func notReturned(ctx context.Context, tx *sql.Tx, id thread.ID) error {
 // Occupants implements [store.Registry].
 func (s *Store) Occupants(ctx context.Context) (rows []thread.Record, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
-		rows, err = scanAll(db.QueryContext(ctx, "SELECT "+columns+" FROM threads WHERE "+inSlot))
+		rows, err = scanAll(db.QueryContext(ctx, "SELECT "+columns+" FROM threads INDEXED BY threads_slots WHERE "+inSlot))
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -20,6 +21,15 @@ type Options struct {
 	// Poll is how often Changes looks for commits it was not told of; 0 means
 	// DefaultPoll.
 	Poll time.Duration
+	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
+	// called before anything else is done in a database that has come in the place
+	// of the one that was open, or was found to lack them by Open; what was asked
+	// of the store waits for it, and fails with its error. Nil leaves them missing.
+	Rebuild func(context.Context, *Store) error
+	// Damaged is told of a damaged database that shows after Open. It may set that
+	// aside. What had been asked of the store fails nevertheless, if it would have
+	// written. Nil leaves it.
+	Damaged func(context.Context, *store.CorruptError)
 }
 
 // DefaultPoll is how long a commit can go unnoticed when the operating system
@@ -41,6 +51,8 @@ type Store struct {
 	ledger   *database
 	changes  *hub
 	now      func() time.Time
+
+	rebuilding sync.Mutex
 }
 
 var _ store.Store = (*Store)(nil)
@@ -63,20 +75,16 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	registry, err := openDatabase(ctx, dir, registryFile)
-	if err != nil {
+	s := &Store{now: opts.Now}
+	hooks := s.hooks(opts)
+	if s.registry, err = openDatabase(ctx, dir, registryFile, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	ledger, err := openDatabase(ctx, dir, ledgerFile)
-	if err != nil {
-		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, registry.close()))
+	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, hooks); err != nil {
+		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.close()))
 	}
-	return &Store{
-		registry: registry,
-		ledger:   ledger,
-		changes:  newHub(registry.path, opts.Poll),
-		now:      opts.Now,
-	}, nil
+	s.changes = newHub(s.registry.path, opts.Poll)
+	return s, nil
 }
 
 // prepareDir creates dir where it is missing and returns its absolute path, so

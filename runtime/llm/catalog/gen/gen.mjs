@@ -88,18 +88,20 @@ try {
   const { findProvider } = await import(pathToFileURL(join(folder, "package/dist/index.js")));
 
   const found = providers.map((id) => findProvider({ providerId: id }));
+  const pack = (x) => gzipSync(JSON.stringify(x) + "\n", { level: 9 });
+  const models = found.map((p) => pack(p.models.map(model)));
   const head = {
     source: `npm ${name}`,
     version,
     date,
-    providers: found.map((p) => ({
-      id: p.id, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
+    providers: found.map((p, i) => ({
+      id: p.id, size: models[i].length, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
     })),
   };
-  // The head on the first line, then the models of one provider a line.
-  const lines = [head, ...found.map((p) => p.models.map(model))].map((x) => JSON.stringify(x) + "\n");
   const out = join(dirname(fileURLToPath(import.meta.url)), "..");
-  writeFileSync(join(out, "catalog.json.gz"), gzipSync(lines.join(""), { level: 9 }));
+  // One line and one gzip member for the head and each provider's models, so that
+  // one can be read without the others.
+  writeFileSync(join(out, "catalog.json.gz"), Buffer.concat([pack(head), ...models]));
   copyFileSync(join(folder, "package/LICENSE"), join(out, "LICENSE.genai-prices"));
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Whoever looks for a command in the help on exit codes finds it.
+func TestExitCodesNameEveryCommand(t *testing.T) {
+	t.Parallel()
+	root := newRoot(System{})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	said := newExitCodesTopic().Long
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Hidden || cmd.IsAdditionalHelpTopicCommand() {
+			return
+		}
+		if cmd.HasSubCommands() && cmd.Name() != "completion" {
+			for _, sub := range cmd.Commands() {
+				walk(sub)
+			}
+			return
+		}
+		name := strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ")
+		if !strings.Contains(said, name) {
+			t.Errorf("%s is not named", name)
+		}
+	}
+	walk(root)
+}

@@ -1,0 +1,362 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/loop"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// allSteps are the steps of everything that must survive a crash.
+func allSteps() []thread.Step {
+	return slices.Concat(control.Steps(), recovery.Steps(), loop.Steps(), finish.Steps())
+}
+
+// walked is the project of the walk: parents with children and tools.
+const walked = `
+-- .ai/directives/family.md --
+` + "```xml" + `
+<directive name="family" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits spend="1.00" spawns="3" />
+    <permissions>
+      <execute><directive>member</directive><tool>rye.file-system.ls</tool></execute>
+    </permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Found a family.
+-- .ai/directives/member.md --
+` + "```xml" + `
+<directive name="member" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits spend="0.20" />
+    <permissions><execute><tool>rye.file-system.ls</tool></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Belong to it.
+-- .ai/directives/clan.md --
+` + "```xml" + `
+<directive name="clan" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits spend="1.00" spawns="3" />
+    <permissions><execute><directive>stay</directive></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Found a clan that stays.
+-- .ai/directives/stay.md --
+` + "```xml" + `
+<directive name="stay" version="1.0.0"><metadata><model tier="fast" /><limits spend="0.20" /></metadata></directive>
+` + "```" + `
+
+Stay.
+-- .ai/directives/quick.md --
+` + "```xml" + `
+<directive name="quick" version="1.0.0"><metadata><model tier="fast" /><limits spend="0.20" /></metadata></directive>
+` + "```" + `
+
+Be quick.
+-- .ai/config/agent/agent.yaml --
+threads: {max_running: %d}
+-- model.yaml --
+turns:
+  - match: {first: Found a family, turn: 1}
+    tool_calls:
+      - {name: rye_file_system_ls, input: {path: .}}
+      - {name: rye_execute, input: {item_type: directive, item_id: member}}
+  - match: {first: Found a family, turn: 2}
+    text: 'My child: {{ toJSON (result 1) }}'
+  - match: {first: Belong to it, turn: 1}
+    tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
+  - match: {first: Belong to it, turn: 2}
+    text: I do.
+  - match: {first: Found a clan, turn: 1}
+    tool_calls: [{name: rye_execute, input: {item_type: directive, item_id: stay, async: true}}]
+  - match: {first: Be quick}
+    text: Quick.
+  - hang: true
+`
+
+// scenario reaches steps. The server, or a thread, may die at any moment of it:
+// whatever a call then answers is right, and what is left is looked at
+// afterwards. The calls that the model receives tell when the threads are where
+// they should be.
+type scenario struct {
+	name  string
+	slots int // max_running
+	// steps begin with one of these; at others a process dies in other scenarios,
+	// and in this one only in a soak.
+	steps []string
+	run   func(p *place, h *host, died func() bool)
+}
+
+// everything is what every step begins with.
+var everything = []string{""}
+
+var scenarios = []scenario{
+	{"family", 4, everything, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "family") }},
+	{"line", 1, []string{"start.queued", "queue.", "launch.", "finish."}, func(p *place, h *host, died func() bool) {
+		first, _ := start(h, "stay")
+		for range 2 {
+			_, _ = start(h, "quick")
+		}
+		p.wantCallsOr(1, died)
+		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": first.ThreadID})
+		p.wantCallsOr(3, died)
+	}},
+	{"cancel", 4, []string{"stop.", "loop.decided", "loop.children", "finish."}, func(p *place, h *host, died func() bool) {
+		clan := startClan(p, h, died)
+		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
+	}},
+	{"cancel in line", 1, []string{"stop.", "queue."}, func(p *place, h *host, died func() bool) {
+		clan, _ := start(h, "clan")
+		p.wantCallsOr(2, died)
+		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
+	}},
+	{"kill", 4, []string{"stop."}, func(p *place, h *host, died func() bool) {
+		clan := startClan(p, h, died)
+		_, _ = ask[control.Stopped](h, "kill_thread", args{"thread_id": clan.ThreadID})
+	}},
+	{"death", 4, []string{"settle.", "stop.", "finish."}, func(p *place, h *host, died func() bool) {
+		clan := startClan(p, h, died)
+		if clan.PID != 0 {
+			_ = syscall.Kill(clan.PID, syscall.SIGKILL)
+		}
+		_, _ = waitFor(h, clan.ThreadID)
+	}},
+	{"dead spawner", 4, []string{"settle.", "queue."}, func(p *place, h *host, died func() bool) {
+		env, _ := p.dieAt("start.queued", 1)
+		spawner := p.serve(env...)
+		_, _ = start(spawner, "quick")
+		spawner.close()
+		_, _ = waitFor(h, newest(h))
+	}},
+}
+
+func fork(h *host, directive string) (control.Started, error) {
+	return ask[control.Started](h, "rye_execute", args{"item_id": directive, "thread": "fork"})
+}
+
+// newest is the thread that was registered last.
+func newest(h *host) thread.ID {
+	list, err := ask[control.List](h, "list_threads", args{"limit": 1})
+	if err != nil || len(list.Threads) == 0 {
+		return ""
+	}
+	return list.Threads[0].ThreadID
+}
+
+func start(h *host, directive string) (control.Started, error) {
+	return ask[control.Started](h, "rye_execute", args{"item_id": directive, "async": true})
+}
+
+// startClan starts a thread with a child that both stay in a call of the model,
+// unless somebody dies first.
+func startClan(p *place, h *host, died func() bool) control.Started {
+	clan, err := start(h, "clan")
+	if err != nil && !died() {
+		p.Errorf("start: %v", err)
+	}
+	p.wantCallsOr(3, died)
+	return clan
+}
+
+// wantCallsOr waits until the model has received so many calls, or somebody has
+// died.
+func (p *place) wantCallsOr(want int, died func() bool) {
+	p.Helper()
+	p.until(func() (bool, string) {
+		calls, _ := p.model.counts()
+		return calls >= want || died(), fmt.Sprintf("the model received %d calls, want %d", calls, want)
+	})
+}
+
+// TestFaultWalk kills, in every scenario, whoever comes to a step, for each
+// step and each time it is come to, and looks at what is left with a new
+// server.
+func TestFaultWalk(t *testing.T) {
+	t.Parallel()
+	var chosen, seen sync.Map // steps
+	at := make(chan struct{}, runtime.GOMAXPROCS(0))
+	t.Run("walk", func(t *testing.T) {
+		for _, s := range scenarios {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				for step, times := range s.traced(t, &chosen) {
+					for n := 1; n <= times; n++ {
+						t.Run(fmt.Sprintf("%s/%d", step, n), func(t *testing.T) {
+							t.Parallel()
+							at <- struct{}{}
+							defer func() { <-at }()
+							if s.dies(t, step, n) {
+								seen.Store(step, true)
+							}
+						})
+					}
+				}
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	for _, step := range allSteps() {
+		if _, died := seen.Load(step); !died {
+			t.Errorf("no scenario comes to %s", step)
+		}
+	}
+}
+
+func (s scenario) isAbout(step thread.Step) bool {
+	return slices.ContainsFunc(s.steps, func(begin string) bool { return strings.HasPrefix(string(step), begin) })
+}
+
+// times is how often somebody dies at one step, at most. The second time is that
+// of a child where the scenario is about everything.
+func (s scenario) times() int {
+	if soakMinutes() > 0 || slices.Equal(s.steps, everything) {
+		return 2
+	}
+	return 1
+}
+
+// traced plays a scenario in which nobody dies and counts the steps at which
+// somebody shall. Under the race detector each step is chosen by one scenario.
+func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
+	t.Helper()
+	p := newPlace(t, fmt.Sprintf(walked, s.slots))
+	env, steps := p.trace()
+	h := p.serve(env...)
+	s.run(p, h, func() bool { return false })
+	h.close()
+	p.wantLegal()
+	times := map[thread.Step]int{}
+	for _, r := range steps() {
+		if !s.isAbout(r.step) && soakMinutes() == 0 {
+			continue
+		}
+		if _, again := chosen.LoadOrStore(r.step, s.name); !again || !underRace {
+			times[r.step] = min(times[r.step]+1, s.times())
+		}
+	}
+	return times
+}
+
+// dies plays a scenario in which somebody dies, and checks what is left. It
+// reports false when nobody came to the step so often.
+func (s scenario) dies(t *testing.T, step thread.Step, n int) bool {
+	t.Helper()
+	p := newPlace(t, fmt.Sprintf(walked, s.slots))
+	env, died := p.dieAt(step, n)
+	if h, err := p.tryServe(env...); err == nil {
+		s.run(p, h, died)
+		h.close()
+	} else if !died() {
+		p.Fatal(err)
+	}
+	p.wantLegal()
+	return died()
+}
+
+// wantLegal looks at a project with a new server, which must find everything
+// ended or put it right, and starts one more thread.
+func (p *place) wantLegal() {
+	p.Helper()
+	h := p.serve()
+	defer h.close()
+	p.wantEnd(h)
+	for _, ended := range must[control.List](h, "list_threads", nil).Threads {
+		must[control.Status](h, "get_status", args{"thread_id": ended.ThreadID})
+	}
+	if quick, err := fork(h, "quick"); err != nil || quick.Result != "Quick." {
+		p.Errorf("the next start: %+v, %v", quick, err)
+	}
+	h.close()
+	p.wantRest(h)
+	p.wantToldParents()
+}
+
+// wantRest checks that nothing works on the project any more and that all its
+// threads have ended as they should. The server is named for its log.
+func (p *place) wantRest(h *host) {
+	p.Helper()
+	p.until(func() (bool, string) {
+		left, err := processesIn(p.dir)
+		return err == nil && len(left) == 0, fmt.Sprintf("processes are left: %s (%v)", strings.Join(left, "\n"), err)
+	})
+	state := folder.StateDir(p.dir)
+	if err := errors.Join(locksFree(state), settled(context.Background(), state)); err != nil {
+		p.Errorf("%v\nthe server's log:\n%s", err, h.readLog())
+	}
+}
+
+// wantEnd sees all threads end that live on: by themselves, or by a cancel when
+// they hang and whoever was to stop them has died.
+func (p *place) wantEnd(h *host) {
+	p.Helper()
+	active := allActive(h)
+	for _, hangs := range active {
+		if hangs.Directive != "clan" && hangs.Directive != "stay" {
+			continue
+		}
+		if stopped := must[control.Stopped](h, "cancel_thread", args{"thread_id": hangs.ThreadID}); !stopped.Success {
+			p.Errorf("cancel: %+v", stopped)
+		}
+	}
+	for _, works := range active {
+		if waited, err := waitFor(h, works.ThreadID); err != nil || len(waited.Pending) > 0 {
+			p.Errorf("%s does not end (%v)\nthe server's log:\n%s", works.ThreadID, err, h.readLog())
+		}
+	}
+}
+
+func waitFor(h *host, id thread.ID) (control.WaitResult, error) {
+	return ask[control.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{id}, "timeout": waitPatience.Seconds()})
+}
+
+// wantToldParents checks that a thread that completed has heard how each of its
+// children ended that it waited for.
+func (p *place) wantToldParents() {
+	p.Helper()
+	state := folder.StateDir(p.dir)
+	st, err := sqlite.Open(context.Background(), state, sqlite.Options{})
+	p.noError(err)
+	defer func() { _ = st.Close() }()
+	rows, err := allRows(context.Background(), st)
+	p.noError(err)
+	for _, child := range rows {
+		if child.Directive != "member" {
+			continue
+		}
+		parent, err := st.Get(context.Background(), child.ParentID)
+		p.noError(err)
+		if parent.Status != thread.Completed {
+			continue
+		}
+		told := fmt.Sprintf(`"status":%q`, child.Status)
+		if !strings.Contains(parent.Outcome.Result, told) {
+			p.Errorf("%s is %s and its parent says: %s", child.ThreadID, child.Status, parent.Outcome.Result)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// A process of the tests dies at a point of its program when these are set.
+// They begin with RYE_, so threads have what their server has.
+const (
+	// traceVariable names a file to which every step is added that a process
+	// comes to, with the time in nanoseconds.
+	traceVariable = "RYE_TEST_TRACE"
+	// pointVariable names the step at which to die, and tokensVariable the folder
+	// whose files are used up there, in order: whoever comes to the step takes one,
+	// and who takes the last one dies. So one process dies, at the n-th time.
+	pointVariable  = "RYE_TEST_POINT"
+	tokensVariable = "RYE_TEST_TOKENS"
+	lastToken      = "last"
+)
+
+// testSystem is the machine with the steps observed as the environment says.
+func testSystem() cli.System {
+	sys := cli.OS()
+	trace, point, tokens := sys.Getenv(traceVariable), sys.Getenv(pointVariable), sys.Getenv(tokensVariable)
+	if trace == "" && point == "" {
+		return sys
+	}
+	sys.Reached = func(s thread.Step) {
+		if trace != "" {
+			addLine(trace, fmt.Sprint(s, " ", time.Now().UnixNano()))
+		}
+		if string(s) == point && takeLast(tokens) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until it is delivered
+		}
+	}
+	return sys
+}
+
+// addLine panics when it cannot, as a step that is not seen would be missed by
+// nobody.
+func addLine(path, line string) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := fmt.Fprintln(f, line); err != nil {
+		panic(err)
+	}
+}
+
+// takeLast takes a token and reports whether it was the last one.
+func takeLast(tokens string) bool {
+	names, err := os.ReadDir(tokens) // sorted
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range names {
+		if os.Remove(filepath.Join(tokens, name.Name())) == nil {
+			return name.Name() == lastToken
+		}
+	}
+	return false
+}
+
+// dieAt is the environment of processes of which one dies, when the step is
+// come to for the n-th time (from 1), and a function that tells whether one has.
+func (p *place) dieAt(at thread.Step, n int) (env []string, died func() bool) {
+	p.Helper()
+	tokens := p.TempDir()
+	for i := range n {
+		name := fmt.Sprintf("%03d", i)
+		if i == n-1 {
+			name = lastToken
+		}
+		p.noError(os.WriteFile(filepath.Join(tokens, name), nil, 0o600))
+	}
+	last := filepath.Join(tokens, lastToken)
+	return []string{pointVariable + "=" + string(at), tokensVariable + "=" + tokens}, func() bool {
+		_, err := os.Stat(last)
+		return err != nil
+	}
+}
+
+// reached is a step that a process has come to.
+type reached struct {
+	step thread.Step
+	at   time.Time
+}
+
+// trace is the environment of processes that write down the steps they come to,
+// and a function that returns them.
+func (p *place) trace() (env []string, steps func() []reached) {
+	p.Helper()
+	file := filepath.Join(p.TempDir(), "trace")
+	p.noError(os.WriteFile(file, nil, 0o600))
+	return []string{traceVariable + "=" + file}, func() []reached {
+		content, err := os.ReadFile(file)
+		p.noError(err)
+		var steps []reached
+		for line := range strings.Lines(string(content)) {
+			var (
+				step thread.Step
+				at   int64
+			)
+			_, err := fmt.Sscan(line, &step, &at)
+			p.noError(err)
+			steps = append(steps, reached{step, time.Unix(0, at)})
+		}
+		return steps
+	}
+}

@@ -1,0 +1,72 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestStopped suspends a server in the middle of a call, and a thread. Others
+// go on; what is continued goes on as well, and what stays suspended can be
+// killed.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, fmt.Sprintf(loaded, 10))
+	one, other := p.serve(), p.serve()
+	var (
+		ids  []thread.ID
+		pids []int
+	)
+	for range 3 {
+		started, err := start(one, "slow")
+		p.noError(err)
+		ids, pids = append(ids, started.ThreadID), append(pids, started.PID)
+	}
+	p.wantCalls(len(ids))
+	woken := make(chan struct{})
+	go func() {
+		defer close(woken)
+		wantCompleted(one, ids[:1])
+	}()
+	must[control.List](one, "list_active", nil) // it works
+	for _, pid := range append(pids[1:], one.cmd.Process.Pid) {
+		p.suspend(pid)
+	}
+	p.model.release()
+
+	wantCompleted(other, ids[:1])
+	wantCompleted(other, startMany([]*host{other}, "brief", 2))
+	for _, id := range ids[1:] {
+		if status := must[control.Status](other, "get_status", args{"thread_id": id}); status.Status != thread.Running {
+			t.Errorf("a suspended thread is %s", status.Status)
+		}
+	}
+	stopped := must[control.Stopped](other, "kill_thread", args{"thread_id": ids[2]})
+	if !stopped.Success || stopped.Receipts[0].Status != thread.Cancelled {
+		t.Errorf("kill of a suspended thread: %+v", stopped)
+	}
+	p.noError(syscall.Kill(pids[1], syscall.SIGCONT))
+	wantCompleted(other, ids[1:2])
+	p.noError(syscall.Kill(one.cmd.Process.Pid, syscall.SIGCONT))
+	<-woken
+	for _, h := range []*host{one, other} {
+		h.close()
+	}
+	p.wantRest(other)
+}
+
+// suspend stops a process, which happens a moment after the signal.
+func (p *place) suspend(pid int) {
+	p.Helper()
+	p.noError(syscall.Kill(pid, syscall.SIGSTOP))
+	p.until(func() (bool, string) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return err == nil && strings.HasPrefix(state, "T"), fmt.Sprintf("process %d is not suspended: %s (%v)", pid, stat, err)
+	})
+}

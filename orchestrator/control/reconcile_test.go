@@ -1,0 +1,95 @@
+package control
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// TestReconcileRelatives finds what the store itself lets nobody do: a parent
+// without a row and a hand-over that only one side knows of. It also finds a dead
+// thread that cannot be settled and a stranger that holds a lock.
+func TestReconcileRelatives(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	parent, child, next, dead := s.start("idle", ""), s.start("work", ""), s.start("work", ""), s.start("idle", "")
+	s.c.children.close()
+	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
+	<-process.Watch(s.ctx, s.puppet(dead).pid)
+	moved := filepath.Join(s.project, "moved")
+	s.noError(os.Rename(string(s.c.folder(dead)), moved))
+	s.noError(os.Symlink(moved, string(s.c.folder(dead))))
+	s.noError(s.c.folder("held-1").Make())
+	lock, err := process.Acquire(s.c.folder("held-1").Lock())
+	s.noError(err)
+	defer func() { _ = lock.Release() }()
+	s.sql(`UPDATE threads SET parent_id = 'nobody-1' WHERE thread_id = ?`, child)
+	s.sql(`UPDATE threads SET continuation_thread_id = ? WHERE thread_id = ?`, next, parent)
+	s.sql(`UPDATE threads SET continuation_of = 'nobody-2' WHERE thread_id = ?`, next)
+
+	server := s.controller()
+	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	r, err := server.Reconcile(s.ctx)
+	s.noError(err)
+	want := []string{
+		string(parent) + " " + findChain, string(child) + " " + findParent, string(next) + " " + findChain,
+		string(dead) + " " + findProcess, string(dead) + " " + findUnreadable, "held-1 " + findRowMissing,
+	}
+	if got := named(r.Findings); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		s.Errorf("found %q, want %q", got, want)
+	}
+	if count, err := server.Disagreements(s.ctx); err != nil || count != len(want) {
+		s.Errorf("%d disagreements, %v", count, err)
+	}
+
+	s.sql(`UPDATE threads SET parent_id = NULL, continuation_of = NULL, continuation_thread_id = NULL`)
+	s.noError(os.Remove(string(s.c.folder(dead))))
+	s.noError(os.Rename(moved, string(s.c.folder(dead))))
+	r, err = server.Reconcile(s.ctx)
+	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + findRowMissing}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
+		s.Errorf("after the repair: %+v, %v", r, err)
+	}
+}
+
+// TestReconcileWhileThreadsEnd compares rows with files that are newer.
+func TestReconcileWhileThreadsEnd(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	r := reconciling{Controller: s.controller(), reading: true, rows: map[thread.ID]thread.Record{}}
+	s.noError(r.readRows(s.ctx))
+	s.order(id, "complete")
+	<-process.Watch(s.ctx, s.puppet(id).pid)
+	s.noError(r.compareFolders(s.ctx))
+	s.noError(r.compareBudgets(s.ctx))
+	if len(r.Findings) != 0 {
+		s.Errorf("found %+v", r.Findings)
+	}
+}
+
+func named(findings []Finding) []string {
+	var names []string
+	for _, f := range findings {
+		names = append(names, fmt.Sprintf("%s %s", f.ThreadID, f.Kind))
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// sql changes the registry without the rules of the store.
+func (s *scene) sql(query string, args ...any) {
+	s.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(folder.StateDir(s.project), "registry.db"))
+	s.noError(err)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(s.ctx, query, args...)
+	s.noError(err)
+}

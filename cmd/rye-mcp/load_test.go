@@ -117,6 +117,7 @@ func TestAliveAtOnce(t *testing.T) {
 	alive, calls := sized(60, 200), sized(50, 50)
 	p := newPlace(t, fmt.Sprintf(loaded, alive))
 	h := p.serve()
+	allActive(h) // opens the project
 	before := openFiles(p, h)
 	ids := startMany([]*host{h}, "slow", alive)
 	p.wantCalls(alive)

@@ -62,6 +62,37 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// The schemas that are part of the program are those of the types.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	derived := map[string]server.Schemas{}
+	for _, tool := range list(t, Groups()) {
+		derived[tool.Name] = server.Schemas{Input: tool.InputSchema, Output: tool.OutputSchema}
+	}
+	want, err := json.Marshal(derived)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile("schemas.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(schemasFile, want) {
+		t.Error("schemas.json differs from the types; with -update it is written anew")
+	}
+	s := server.New(server.Options{Version: "test", Schemas: Schemas()})
+	Register(s, oneProject{}, Groups())
+	for _, tool := range servertest.Start(t, s).Tools() {
+		got, want := server.Schemas{Input: tool.InputSchema, Output: tool.OutputSchema}, derived[tool.Name]
+		if !bytes.Equal(got.Input, want.Input) || !bytes.Equal(got.Output, want.Output) {
+			t.Errorf("%s: a client is told other schemas than those of the types", tool.Name)
+		}
+	}
+}
+
 // The rules that hold for every tool.
 func TestInventory(t *testing.T) {
 	t.Parallel()

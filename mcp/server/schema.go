@@ -8,6 +8,24 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
+// Schemas are what a client is told about input and output of a tool.
+type Schemas struct {
+	Input  json.RawMessage `json:"input"`
+	Output json.RawMessage `json:"output"`
+}
+
+// schemasOf are those the server was given for a tool, else those of its types.
+func schemasOf[In, Out any](s *Server, name string) (given Schemas, err error) {
+	if given, ok := s.schemas[name]; ok {
+		return given, nil
+	}
+	if given.Input, err = tool.SchemaFor[In](); err != nil {
+		return given, err
+	}
+	given.Output, err = outputSchema[Out]()
+	return given, err
+}
+
 // failureProperties describe what failures have beside success.
 var failureProperties = map[string]json.RawMessage{
 	"code":  json.RawMessage(`{"type":"string","description":"stable code of a failure"}`),

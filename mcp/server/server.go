@@ -46,6 +46,11 @@ type Options struct {
 	// must not write to the stream that is served.
 	Log zerolog.Logger
 
+	// Schemas holds the schemas of tools by name, as [Add] would derive them from
+	// the tools' types; deriving them takes most of a server's start. Tools that
+	// are not in it get theirs derived.
+	Schemas map[string]Schemas
+
 	// Trace makes an id for each request, which all its log lines carry and
 	// handlers read with [TraceFrom]. Nil means that requests have none.
 	Trace func() string
@@ -57,6 +62,7 @@ type Server struct {
 	mapError func(error) *tool.Fault
 	log      zerolog.Logger
 	newTrace func() string
+	schemas  map[string]Schemas
 	sessions atomic.Int64 // clients served so far, for session ids
 }
 
@@ -71,5 +77,6 @@ func New(opts Options) *Server {
 		mapError: opts.MapError,
 		log:      opts.Log,
 		newTrace: opts.Trace,
+		schemas:  opts.Schemas,
 	}
 }

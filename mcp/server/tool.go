@@ -75,14 +75,14 @@ func Add[In, Out any](s *Server, t Tool[In, Out]) {
 	case t.Handle == nil:
 		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
 	}
-	output, err := outputSchema[Out]()
+	schemas, err := schemasOf[In, Out](s, t.Name)
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
 	}
-	call := tool.New(tool.Definition{ID: t.Name}, func(ctx context.Context, _ tool.Env, in In) (any, error) {
+	call := tool.New(tool.Definition{ID: t.Name, Schema: schemas.Input}, func(ctx context.Context, _ tool.Env, in In) (any, error) {
 		return t.Handle(ctx, callFrom(ctx), in)
 	})
-	s.add(t.Name, t.Description, t.Annotations, call, output)
+	s.add(t.Name, t.Description, t.Annotations, call, schemas.Output)
 }
 
 func (s *Server) add(name, description string, a Annotations, call tool.Tool, output json.RawMessage) {

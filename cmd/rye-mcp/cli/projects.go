@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -60,6 +61,10 @@ func newProjects(
 	return ps, nil
 }
 
+// listFirst leaves the processors to the first answer of a server: its client
+// asks for the tools at once and waits for them, and nobody waits for this.
+const listFirst = 50 * time.Millisecond
+
 // openFirst opens the project that can be known before a client comes, so that
 // what died while no server ran is settled without anybody asking.
 func (ps *projects) openFirst() {
@@ -71,6 +76,11 @@ func (ps *projects) openFirst() {
 		}
 	}
 	ps.background.Go(func() {
+		select {
+		case <-time.After(listFirst):
+		case <-ps.ctx.Done():
+			return
+		}
 		if _, err := ps.get(dir); err != nil {
 			ps.log.Warn().Err(err).Str("project", dir).Msg("open project")
 		}

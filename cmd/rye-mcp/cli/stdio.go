@@ -40,7 +40,7 @@ func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, err
 	if err != nil {
 		return nil, err
 	}
-	s := server.New(server.Options{Version: version(), MapError: action.Fault, Log: log, Trace: uuid.NewString})
+	s := server.New(server.Options{Version: version(), MapError: action.Fault, Log: log, Trace: uuid.NewString, Schemas: handler.Schemas()})
 	projects, err := newProjects(sys, opts.project, serve.allowed, log, s.Roots)
 	if err != nil {
 		closeLog()

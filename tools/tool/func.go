@@ -22,25 +22,24 @@ func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (a
 		}
 		def.Schema = schema
 	}
-	defaults, err := topDefaults(def.Schema)
-	if err != nil {
-		panic(fmt.Sprintf("tool %s: %v", def.ID, err))
+	if !json.Valid(def.Schema) {
+		panic(fmt.Sprintf("tool %s: the schema is not JSON", def.ID))
 	}
 	return &function[In]{
-		def:      def,
-		fn:       fn,
-		defaults: defaults,
+		def: def,
+		fn:  fn,
 		// Most processes call few of their tools, and compiling a schema costs
 		// more than decoding arguments with it.
-		compile: sync.OnceValues(func() (*compiled, error) { return compile(def.Schema) }),
+		compile:  sync.OnceValues(func() (*compiled, error) { return compile(def.Schema) }),
+		defaults: sync.OnceValues(func() (json.RawMessage, error) { return topDefaults(def.Schema) }),
 	}
 }
 
 type function[In any] struct {
 	def      Definition
 	fn       func(context.Context, Env, In) (any, error)
-	defaults json.RawMessage
 	compile  func() (*compiled, error)
+	defaults func() (json.RawMessage, error)
 }
 
 func (t *function[In]) Definition() Definition { return t.def }
@@ -57,7 +56,7 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 		return nil, err
 	}
 	var in In
-	if err := json.Unmarshal(t.defaults, &in); err != nil {
+	if err := t.setDefaults(&in); err != nil {
 		return nil, fmt.Errorf("tool %s: defaults: %w", t.def.ID, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(args))
@@ -71,6 +70,14 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 		}
 	}()
 	return t.fn(ctx, env, in)
+}
+
+func (t *function[In]) setDefaults(in *In) error {
+	defaults, err := t.defaults()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(defaults, in)
 }
 
 // PanicError says that the Go function of a tool panicked. The stack is for

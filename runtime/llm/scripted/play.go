@@ -14,9 +14,10 @@ func (s *Server) play(ctx context.Context, w http.ResponseWriter, proto protocol
 		panic(http.ErrAbortHandler)
 	}
 	if t.Error != nil && t.Error.After == nil {
-		if wait(ctx, time.Duration(t.Delay)) {
-			fail(w, proto, t.Error)
+		if !wait(ctx, time.Duration(t.Delay)) {
+			panic(http.ErrAbortHandler)
 		}
+		fail(w, proto, t.Error)
 		return
 	}
 	answer, err := t.answer(req)
@@ -29,7 +30,7 @@ func (s *Server) play(ctx context.Context, w http.ResponseWriter, proto protocol
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	if !send(ctx, w, events, time.Duration(t.Delay)) {
-		return
+		panic(http.ErrAbortHandler) // to return would end half an answer as if it were whole
 	}
 	if t.CutAfter != nil {
 		if t.Hang {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Start registers a thread and starts its process, or puts it in line when as
@@ -195,6 +196,11 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: "starting",
 	}}
+	// A cancel that came meanwhile, and may be why the start failed, counts as in
+	// every other end.
+	if now, err := c.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
+		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
+	}
 	w, err := c.finisher.OpenTranscript(rec.ThreadID)
 	if err == nil {
 		defer func() { _ = w.Close() }()

@@ -86,15 +86,9 @@ func showConfig(sys System, opts options, names []string, asJSON bool) error {
 		shown.Success = shown.Success && s.Error == ""
 		shown.Settings = append(shown.Settings, s)
 	}
-	if asJSON {
-		err = writeJSON(sys.Stdout, shown)
-	} else {
-		err = writeConfig(sys, newDisplay(sys, opts), shown)
-	}
-	if err == nil && !shown.Success {
-		return exitError{code: exitFailure}
-	}
-	return err
+	return conclude(sys, asJSON, shown, shown.Success, func() error {
+		return writeConfig(sys, newDisplay(sys, opts), shown)
+	})
 }
 
 // settingsLoader reads the settings of a project, which need not have a .ai

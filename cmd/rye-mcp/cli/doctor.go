@@ -93,16 +93,10 @@ func runDoctor(ctx context.Context, sys System, opts options, asJSON bool) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	failed := slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelFail })
-	if asJSON {
-		err = writeJSON(sys.Stdout, doctorJSON{Success: !failed, Project: dir, Checks: found})
-	} else {
-		err = writeFindings(newDisplay(sys, opts), dir, found)
-	}
-	if err == nil && failed {
-		return exitError{code: exitFailure}
-	}
-	return err
+	sound := !slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelFail })
+	return conclude(sys, asJSON, doctorJSON{Success: sound, Project: dir, Checks: found}, sound, func() error {
+		return writeFindings(newDisplay(sys, opts), dir, found)
+	})
 }
 
 // doctor is what the checks look at. None of it has to be in order.

@@ -47,3 +47,18 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
+
+// conclude shows what a command has found, as JSON or as show writes it for
+// people, and ends the command with exit code 1 when that is no success.
+func conclude(sys System, asJSON bool, found any, success bool, show func() error) error {
+	if asJSON {
+		show = func() error { return writeJSON(sys.Stdout, found) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	if !success {
+		return exitError{code: exitFailure}
+	}
+	return nil
+}

@@ -106,17 +106,7 @@ func signName(name string) (string, error) {
 }
 
 func tellSigned(sys System, opts options, r action.SignResult, asJSON bool) error {
-	write := func() error { return writeSigned(newDisplay(sys, opts), r) }
-	if asJSON {
-		write = func() error { return writeJSON(sys.Stdout, r) }
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	if !r.Success {
-		return exitError{code: exitFailure}
-	}
-	return nil
+	return conclude(sys, asJSON, r, r.Success, func() error { return writeSigned(newDisplay(sys, opts), r) })
 }
 
 func writeSigned(d display, r action.SignResult) error {

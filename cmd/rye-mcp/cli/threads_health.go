@@ -121,15 +121,9 @@ func reconcile(ctx context.Context, sys System, opts options, asJSON bool) error
 	if err != nil && !errors.Is(err, errNoThreads) {
 		return err
 	}
-	if asJSON {
-		err = writeJSON(sys.Stdout, report)
-	} else {
-		err = writeReconciliation(newDisplay(sys, opts), report)
-	}
-	if err == nil && !report.Success {
-		return exitError{code: exitFailure}
-	}
-	return err
+	return conclude(sys, asJSON, report, report.Success, func() error {
+		return writeReconciliation(newDisplay(sys, opts), report)
+	})
 }
 
 func writeReconciliation(d display, r control.Reconciliation) error {

@@ -94,15 +94,9 @@ func verifyThreads(ctx context.Context, sys System, opts options, args []string,
 	if err != nil {
 		return err
 	}
-	if flags.json {
-		err = writeJSON(sys.Stdout, result)
-	} else {
-		err = writeVerification(newDisplay(sys, opts), result)
-	}
-	if err == nil && !result.Success {
-		return exitError{code: exitFailure}
-	}
-	return err
+	return conclude(sys, flags.json, result, result.Success, func() error {
+		return writeVerification(newDisplay(sys, opts), result)
+	})
 }
 
 func writeVerification(d display, v control.Verification) error {

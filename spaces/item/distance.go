@@ -28,3 +28,16 @@ func EditDistance(a, b string, most int) int {
 	}
 	return row[len(b)]
 }
+
+// Nearest is the name that takes the fewest edits to reach from key, the first
+// of several. It is empty when none is close: more than a third of the letters
+// would change.
+func Nearest(key string, names []string) string {
+	best, most := "", max(1, len(key)/3)
+	for _, name := range names {
+		if d := EditDistance(key, name, most); d <= most {
+			best, most = name, d-1
+		}
+	}
+	return best
+}

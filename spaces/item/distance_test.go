@@ -30,3 +30,15 @@ func TestEditDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	names := []string{"error", "limit", "limits"}
+	for key, want := range map[string]string{
+		"eror": "error", "limit": "limit", "limi": "limit", "limitz": "limit", "limitss": "limits", "other": "", "": "",
+	} {
+		if got := item.Nearest(key, names); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", key, got, want)
+		}
+	}
+}

@@ -3,6 +3,8 @@
 // bytes is package parse, finding them is package resolve.
 package item
 
+import "fmt"
+
 // Kind is a type of item.
 type Kind string
 
@@ -39,6 +41,7 @@ type DirectiveDoc struct {
 	Author      string
 	Model       ModelChoice
 	Limits      LimitSet
+	OnLimit     string // one of [OnLimitActions]; empty: what the settings say
 	Permissions Permissions
 	Hooks       []Hook
 	Context     Context
@@ -73,6 +76,15 @@ func LimitNames() []string {
 	return []string{"turns", "tokens", "spend", "duration_seconds", "spawns", "depth"}
 }
 
+// What becomes of a thread that hits a limit.
+const (
+	OnLimitStop = "stop" // it ends
+	OnLimitAsk  = "ask"  // it waits until somebody has decided
+)
+
+// OnLimitActions lists them.
+func OnLimitActions() []string { return []string{OnLimitStop, OnLimitAsk} }
+
 // Permissions is the <permissions> element.
 type Permissions struct {
 	Declared bool // the element stands in the file, even when it is empty
@@ -93,6 +105,7 @@ type Hook struct {
 	Event       string
 	Position    string
 	Wrap        *bool
+	Timeout     float64 // seconds; 0: not given
 	Description string
 	Conditions  []Condition
 	When        string // the short form's expression
@@ -132,6 +145,9 @@ type Input struct {
 	Default     any // typed like Type; nil when there is none
 	Description string
 	Enum        []string
+	// Secret: the value is for tools alone. Models and files are given a
+	// placeholder in its place. A secret is a string without default and enum.
+	Secret bool
 }
 
 // Output is a declared output of a directive.
@@ -167,6 +183,38 @@ type ToolDoc struct {
 	ExecutorID  string
 	Category    string
 	Description string
-	Schema      map[string]any // nil when there is none
-	Metadata    map[string]any
+	Schema      map[string]any // of the parameters; nil when there is none, or it is not known
+	// Metadata holds what the file declares under the keys of YAML, whatever its
+	// language: version, executor_id, config_schema …
+	Metadata map[string]any
+	// Notes tell which of the metadata is not known without running the tool.
+	Notes []Note
+}
+
+// Note says what about the metadata of an item its reader should know.
+type Note struct {
+	Key  string // of Metadata
+	Text string
+	Line int // in the file, from 1
+}
+
+// SchemaNote says why the schema that the tool declares is not known, so that
+// its parameters cannot be checked; empty when it declares none, or one that is.
+func (d *ToolDoc) SchemaNote() string {
+	for _, n := range d.Notes {
+		if n.Key == KeySchema {
+			return n.String()
+		}
+	}
+	return ""
+}
+
+// KeySchema is the key of the schema of a tool.
+const KeySchema = "config_schema"
+
+func (n Note) String() string {
+	if n.Key == KeySchema {
+		return fmt.Sprintf("schema %s (line %d); its parameters are not checked", n.Text, n.Line)
+	}
+	return fmt.Sprintf("%s %s (line %d)", n.Key, n.Text, n.Line)
 }

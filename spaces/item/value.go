@@ -1,6 +1,7 @@
 package item
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,4 +143,19 @@ func plainNumber(n json.Number) (any, error) {
 		return int64(f), nil
 	}
 	return f, nil
+}
+
+// Text writes a value for a reader, a model most of all: a string as it is,
+// anything else as compact JSON.
+func Text(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // no browser reads it
+	if enc.Encode(value) != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -59,7 +59,7 @@ func BenchmarkRatioFirstCall(b *testing.B) {
 		p := newPlace(b, fmt.Sprintf(loaded, 10))
 		env, steps := p.trace()
 		h := p.serve(env...)
-		return ratio(25, func() time.Duration {
+		toFirstCall := ratio(25, func() time.Duration {
 			if _, err := fork(h, "brief"); err != nil {
 				b.Fatal(err)
 			}
@@ -73,6 +73,9 @@ func BenchmarkRatioFirstCall(b *testing.B) {
 			}
 			return time.Since(began)
 		})
+		h.close()
+		p.wantRest(h)
+		return toFirstCall
 	})
 }
 

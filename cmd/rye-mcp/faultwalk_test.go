@@ -25,7 +25,8 @@ func allSteps() []thread.Step {
 	return slices.Concat(control.Steps(), recovery.Steps(), loop.Steps(), finish.Steps())
 }
 
-// walked is the project of the walk: parents with children and tools.
+// walked is the project of the walk: parents with children, tools and hooks, one
+// of which starts a thread when a family has ended.
 const walked = `
 -- .ai/directives/family.md --
 ` + "```xml" + `
@@ -34,7 +35,7 @@ const walked = `
     <model tier="fast" />
     <limits spend="1.00" spawns="3" />
     <permissions>
-      <execute><directive>member</directive><tool>rye.file-system.ls</tool></execute>
+      <execute><directive>member</directive><directive>quick</directive><tool>rye.file-system.ls</tool></execute>
     </permissions>
   </metadata>
 </directive>
@@ -77,6 +78,30 @@ Stay.
 ` + "```" + `
 
 Be quick.
+-- .ai/directives/curious.md --
+` + "```xml" + `
+<directive name="curious" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits turns="1" spend="0.20" on_limit="ask" />
+    <permissions><execute><tool>rye.file-system.ls</tool></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Be curious.
+-- .ai/config/agent/resilience.yaml --
+on_limit: {deadline_seconds: 0.1, default: finish}
+-- .ai/config/agent/hooks.yaml --
+hooks:
+  - id: step
+    event: after_step
+    condition: {path: thread_id, op: regex, value: ^family}
+    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: continue}}
+  - id: after
+    event: after_complete
+    condition: {path: thread_id, op: regex, value: ^family}
+    action: {primary: execute, item_type: directive, item_id: quick}
 -- .ai/config/agent/agent.yaml --
 threads: {max_running: %d}
 -- model.yaml --
@@ -93,6 +118,10 @@ turns:
     text: I do.
   - match: {first: Found a clan, turn: 1}
     tool_calls: [{name: rye_execute, input: {item_type: directive, item_id: stay, async: true}}]
+  - match: {first: Be curious, turn: 1}
+    tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
+  - match: {first: Be curious}
+    text: I was.
   - match: {first: Be quick}
     text: Quick.
   - hang: true
@@ -145,6 +174,7 @@ var scenarios = []scenario{
 		}
 		_, _ = waitFor(h, clan.ThreadID)
 	}},
+	{"question", 4, []string{"loop.asked", "loop.told"}, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "curious") }},
 	{"dead spawner", 4, []string{"settle.", "queue."}, func(p *place, h *host, died func() bool) {
 		env, _ := p.dieAt("start.queued", 1)
 		spawner := p.serve(env...)

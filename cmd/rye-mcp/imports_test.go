@@ -44,6 +44,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"tools/process", module, "processes know nothing of what they run"},
 	{"tools/action", "os/exec", "actions start nothing themselves"},
 	{"spaces/item", "os", "items are words, not files"},
+	{"spaces/constant", "os", "reading constants takes text"},
+	{"spaces/constant", module, "constants know nothing of items"},
 	{"spaces/parse", "os", "parsing takes bytes"},
 }
 

@@ -15,25 +15,31 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// callTool is the program mcp: mcp [-progress] [-log FILE] TOOL JSON. It starts
+// callTool is the program mcp: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON. It starts
 // rye-mcp --stdio in the working directory, calls the tool, prints the
 // structured result, and fails when the result is an error. With -progress it
 // prints progress messages to standard error; with -log the server writes its
-// log, whose first line names its process, to a file.
+// log, whose first line names its process, to a file; with -answer the client
+// asks a person, whose answer to everything is the JSON, decline or cancel.
 func callTool(args []string) int {
 	flags := flag.NewFlagSet("mcp", flag.ExitOnError)
 	progress := flags.Bool("progress", false, "print progress messages")
 	log := flags.String("log", "", "log file of the server")
+	answer := flags.String("answer", "", "what the person answers")
 	_ = flags.Parse(args) // it exits on errors
 	if flags.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: mcp [-progress] [-log FILE] TOOL JSON")
+		fmt.Fprintln(os.Stderr, "usage: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON")
 		return 2
 	}
 	server := []string{"--stdio"}
 	if *log != "" {
 		server = append(server, "--log-file", *log)
 	}
-	raw, isError, err := call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress)
+	var options []mcpclient.ClientOption
+	if *answer != "" {
+		options = append(options, mcpclient.WithElicitationHandler(person{*answer}))
+	}
+	raw, isError, err := call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp:", err)
 		return 3
@@ -45,11 +51,13 @@ func callTool(args []string) int {
 	return 0
 }
 
-func call(ctx context.Context, server []string, tool, args string, progress bool) (string, bool, error) {
+func call(
+	ctx context.Context, server []string, tool, args string, progress bool, options ...mcpclient.ClientOption,
+) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
 	defer cancel()
 	return callWith(ctx, mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
-		transport.WithCommandStderrWriter(os.Stderr))), tool, args, progress)
+		transport.WithCommandStderrWriter(os.Stderr)), options...), tool, args, progress)
 }
 
 // callWith starts a client, calls a tool, and closes the client.

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 )
 
 // corpusDir is the .ai folder of the corpus of existing directives: that of
@@ -59,7 +60,7 @@ func noLeftovers(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // noSecret is nosecret DIR [SECRET...]: it checks that the provider's key, and the
-// others, are in no file below a folder.
+// others, are in no file below a folder, and that the model was sent none of them.
 func noSecret(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: nosecret DIR [SECRET...]")
@@ -83,5 +84,21 @@ func noSecret(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	if looked == 0 {
 		ts.Fatalf("there are no files in %s", args[0])
+	}
+	checkRequests(ts, append(args[1:], testKey))
+}
+
+// checkRequests fails when the model was sent one of the secrets.
+func checkRequests(ts *testscript.TestScript, secrets []string) {
+	server, served := ts.Value(modelKey{}).(*scripted.Server)
+	if !served {
+		return
+	}
+	for _, r := range server.Requests() {
+		for _, secret := range secrets {
+			if bytes.Contains(r.Body, []byte(secret)) {
+				ts.Fatalf("the model was sent %s", secret)
+			}
+		}
 	}
 }

@@ -54,6 +54,7 @@ func TestScript(t *testing.T) {
 			"nosecret":    noSecret,
 			"legacysign":  legacySign,
 			"replace":     replaceIn,
+			"asks":        waitUntilAsked,
 		},
 	})
 }

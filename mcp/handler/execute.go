@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 //go:embed execute.md
@@ -27,19 +29,20 @@ func (in executeInput) projectPath() string { return in.ProjectPath }
 type executeOutput struct {
 	Success bool `json:"success" jsonschema:"of a thread: it has not failed and was not cancelled"`
 	// A forked directive, or a tool in the background.
-	ThreadID  thread.ID       `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
-	Directive string          `json:"directive,omitempty" jsonschema:"what the thread runs"`
-	Status    thread.State    `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
-	Result    string          `json:"result,omitempty" jsonschema:"final text of the thread"`
-	Outputs   map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Error     string          `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
-	Problem   *thread.Problem `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
-	Cost      *thread.Cost    `json:"cost,omitempty" jsonschema:"used by the thread so far"`
-	Warnings  []string        `json:"warnings,omitempty"`
-	PID       int             `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
-	Existing  bool            `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
-	Queued    bool            `json:"queued,omitempty" jsonschema:"the thread stands in line until fewer threads run"`
-	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
+	ThreadID  thread.ID         `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
+	Directive string            `json:"directive,omitempty" jsonschema:"what the thread runs"`
+	Status    thread.State      `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
+	Result    string            `json:"result,omitempty" jsonschema:"final text of the thread"`
+	Outputs   map[string]any    `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Error     string            `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
+	Problem   *thread.Problem   `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
+	Cost      *thread.Cost      `json:"cost,omitempty" jsonschema:"used by the thread so far"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	PID       int               `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
+	Existing  bool              `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
+	Queued    bool              `json:"queued,omitempty" jsonschema:"the thread stands in line until fewer threads run"`
+	Waiting   []control.Waiting `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Next      string            `json:"next,omitempty" jsonschema:"what to call next"`
 	// An item carried out at once.
 	Type           string        `json:"type,omitempty" jsonschema:"kind of the item"`
 	ItemID         string        `json:"item_id,omitempty"`
@@ -58,6 +61,9 @@ type executeOutput struct {
 
 // MarshalJSON writes the result as it came.
 func (o executeOutput) MarshalJSON() ([]byte, error) { return asItIs(o.sent) }
+
+// Attachments are those of the tool that was run.
+func (o executeOutput) Attachments() []tool.Attachment { return tool.AttachmentsOf(o.sent) }
 
 // asItIs is JSON without the escapes for HTML, which make code three times as
 // long for a model.

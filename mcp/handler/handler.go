@@ -85,6 +85,8 @@ func caller(p *Project, call server.Call) action.Caller {
 	var ticks atomic.Int64
 	return action.Caller{
 		Env: tool.Env{Project: p.Path, TraceID: call.TraceID},
+		By:  strings.TrimSpace("MCP client " + call.Session.Client),
+		Ask: asker(call),
 		Progress: func(v any) {
 			// The protocol wants the number to rise with every notification; what
 			// has happened is in the message.
@@ -100,6 +102,10 @@ func describe(p control.Progress) string {
 	text := fmt.Sprintf("%d of %d ended, %d turns, %s", p.Done, p.Total, p.Turns, p.Spend)
 	if p.LastSay != "" {
 		text += ": " + p.LastSay
+	}
+	for _, w := range p.Waiting {
+		text += fmt.Sprintf("; thread %s waits until %s for an answer (%s): rye-mcp threads approve %s",
+			w.ThreadID, w.DeadlineAt.UTC().Format("15:04:05 UTC"), w.Code, w.ThreadID)
 	}
 	return text
 }

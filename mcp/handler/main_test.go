@@ -48,10 +48,22 @@ func (p oneProject) Project(context.Context, string) (*Project, error) { return 
 // the given files.
 func connect(t *testing.T, files map[string]string) *servertest.Client {
 	t.Helper()
+	return connectTo(t, newFolder(t, files))
+}
+
+// newFolder is a project of files, whose folder no link leads to.
+func newFolder(t *testing.T, files map[string]string) *Project {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	writeFiles(t, dir, files)
+	return newProject(t, dir)
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -61,7 +73,6 @@ func connect(t *testing.T, files map[string]string) *servertest.Client {
 			t.Fatal(err)
 		}
 	}
-	return connectTo(t, newProject(t, dir))
 }
 
 func connectTo(t *testing.T, p *Project) *servertest.Client {
@@ -106,6 +117,6 @@ func newProject(t *testing.T, dir string) *Project {
 	})
 	return &Project{Path: dir, Control: controller, Actions: action.New(action.Deps{
 		Resolver: resolver, Trust: unchecked, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
-		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Env: map[string]string{},
+		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
 	})}
 }

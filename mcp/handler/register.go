@@ -55,6 +55,7 @@ func Register(s *server.Server, projects Projects, groups []Group) {
 		addReadTranscript(s, projects)
 		addCancelThread(s, projects)
 		addKillThread(s, projects)
+		addApproveThread(s, projects)
 	}
 	if slices.Contains(groups, Admin) {
 		addThreadHealth(s, projects)

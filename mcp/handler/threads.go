@@ -26,6 +26,8 @@ var (
 	cancelText string
 	//go:embed kill_thread.md
 	killText string
+	//go:embed approve_thread.md
+	approveText string
 )
 
 type (
@@ -47,6 +49,10 @@ type (
 	}
 	aggregateInput struct {
 		control.AggregateInput
+		inProject
+	}
+	approveInput struct {
+		control.ApproveInput
 		inProject
 	}
 	transcriptInput struct {
@@ -72,8 +78,8 @@ func addWaitThreads(s *server.Server, projects Projects) {
 
 func addGetStatus(s *server.Server, projects Projects) {
 	add(s, projects, "get_status", statusText, looks("Look at a thread"),
-		func(ctx context.Context, p *Project, call server.Call, in threadInput) (control.Status, error) {
-			return operate[control.Status](ctx, p, call, "get_status", in.ThreadInput)
+		func(ctx context.Context, p *Project, _ server.Call, in threadInput) (control.Status, error) {
+			return p.Control.Status(ctx, in.ThreadID)
 		})
 }
 
@@ -141,5 +147,15 @@ func addKillThread(s *server.Server, projects Projects) {
 		Title: "Kill a thread", Destructive: true, Idempotent: true,
 	}, func(ctx context.Context, p *Project, call server.Call, in threadInput) (control.Stopped, error) {
 		return operate[control.Stopped](ctx, p, call, "kill_thread", in.ThreadInput)
+	})
+}
+
+// addApproveThread is destructive, as it spends money or ends a thread: clients
+// that ask their person about such calls shall ask.
+func addApproveThread(s *server.Server, projects Projects) {
+	add(s, projects, "approve_thread", approveText, server.Annotations{
+		Title: "Answer a thread that waits", Destructive: true,
+	}, func(ctx context.Context, p *Project, call server.Call, in approveInput) (control.Approved, error) {
+		return operate[control.Approved](ctx, p, call, "approve_thread", in.ApproveInput)
 	})
 }

@@ -10,8 +10,11 @@ import (
 // openConn returns a connection whose messages nobody reads.
 func openConn(t *testing.T, s *Server) *conn {
 	t.Helper()
-	c := newConn(s, "test", newOutbox(), new(load))
-	t.Cleanup(func() { c.end(context.Background(), ErrClientGone) })
+	c := newConn(s, "test", newOutbox(), new(load), newCrew())
+	t.Cleanup(func() {
+		c.end(context.Background(), ErrClientGone)
+		close(c.crew.stop)
+	})
 	return c
 }
 
@@ -48,7 +51,7 @@ func TestAdmitBoundsBytes(t *testing.T) {
 // A connection that has ended admits nothing, however late it comes.
 func TestEndedConnAdmitsNothing(t *testing.T) {
 	t.Parallel()
-	c := newConn(New(Options{}), "test", newOutbox(), new(load))
+	c := newConn(New(Options{}), "test", newOutbox(), new(load), newCrew())
 	c.end(t.Context(), ErrClientGone)
 	out := newOutbox()
 	r := c.receive(t.Context(), message{kind: kindRequest, id: requestID{raw: []byte("1"), key: "1"}, method: mcp.MethodPing}, out, true)

@@ -18,6 +18,10 @@
 // of its own that ends with the answer. Batches, which revision 2025-03-26 alone
 // has, are served as messages one after the other and answered message by message.
 //
+// A handler asks the person with [Elicit]: by a request to the client that goes
+// the way of the call's other messages, or, in revision 2026-07-28, by a result
+// that has the client make the call again with the answer.
+//
 // What a tool refuses or fails at is a result with isError that a model can
 // read and act on. JSON-RPC errors are left for what is wrong with a message.
 package server

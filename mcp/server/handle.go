@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -14,12 +13,20 @@ import (
 // words about a broken request into the protocol's.
 func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 	if msg.method == mcp.MethodToolsCall {
-		if err := s.checkToolName(msg.params); err != nil {
+		if err := s.checkToolName(msg.tool); err != nil {
 			return nil, err
+		}
+		if r := requestFrom(ctx); r != nil && mcp.IsModernProtocol(msg.protocol) {
+			if err := r.resume(&s.rounds); err != nil {
+				return nil, err
+			}
 		}
 	}
 	switch answer := s.mcp.HandleMessage(ctx, msg.raw).(type) {
 	case mcp.JSONRPCResponse:
+		if result, ok := answer.Result.(*mcp.CallToolResult); ok {
+			return plain(result), nil
+		}
 		return answer.Result, nil
 	case mcp.JSONRPCError:
 		if answer.Error.Code == mcp.INVALID_REQUEST {
@@ -32,17 +39,26 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 	}
 }
 
+// plainResult is written as JSON member by member. mcp-go's own way makes a map
+// first, and reads again what was JSON already.
+type plainResult mcp.CallToolResult
+
+func plain(result *mcp.CallToolResult) *plainResult {
+	if result.Content == nil {
+		result.Content = []mcp.Content{} // the protocol wants a list, even in a result that only asks
+	}
+	return (*plainResult)(result)
+}
+
 // checkToolName refuses a call of a tool that does not exist, and says which do.
-func (s *Server) checkToolName(params json.RawMessage) *rpcError {
-	name := calledTool(params)
+func (s *Server) checkToolName(name string) *rpcError {
 	if name == "" {
 		return invalidParams("tools/call needs params with the name of a tool")
 	}
-	tools := s.mcp.ListTools()
-	if _, ok := tools[name]; ok {
+	if s.mcp.GetTool(name) != nil {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(tools))
+	names := slices.Sorted(maps.Keys(s.mcp.ListTools()))
 	return invalidParams("there is no tool %q; the tools are: %s", clip(name, 100), strings.Join(names, ", "))
 }
 

@@ -14,6 +14,7 @@ type web struct {
 	timeout     time.Duration
 
 	anonymous  *load          // of requests without a session
+	crew       *crew          // of all clients
 	background sync.WaitGroup // ends of connections
 
 	mu       sync.Mutex
@@ -36,7 +37,7 @@ type webClient struct {
 func newWeb(s *Server, opts HTTPOptions) *web {
 	t := &web{
 		server: s, maxSessions: opts.MaxSessions, timeout: opts.SessionTimeout,
-		anonymous: new(load), clients: map[*webClient]struct{}{}, sessions: map[string]*webClient{},
+		anonymous: new(load), crew: newCrew(), clients: map[*webClient]struct{}{}, sessions: map[string]*webClient{},
 	}
 	if t.maxSessions <= 0 {
 		t.maxSessions = defaultMaxSessions
@@ -62,7 +63,7 @@ func (t *web) open(ctx context.Context, sse bool) (*webClient, *rpcError) {
 	if sse {
 		transport = "sse"
 	}
-	c.conn = newConn(t.server, transport, newOutbox(), new(load))
+	c.conn = newConn(t.server, transport, newOutbox(), new(load), t.crew)
 	if err := c.conn.register(ctx); err != nil {
 		c.conn.end(ctx, err)
 		return nil, internalError("%v", err)
@@ -80,7 +81,7 @@ func (t *web) openOnce(out *outbox) (*webClient, *rpcError) {
 	if t.closing {
 		return nil, busy("the server is shutting down")
 	}
-	c := &webClient{conn: newConn(t.server, "http", out, t.anonymous)}
+	c := &webClient{conn: newConn(t.server, "http", out, t.anonymous, t.crew)}
 	t.clients[c] = struct{}{}
 	return c, nil
 }
@@ -163,4 +164,5 @@ func (t *web) close(ctx context.Context, cause error) {
 	for c := range t.clients {
 		t.forget(c)
 	}
+	close(t.crew.stop)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 const (
@@ -89,7 +90,9 @@ func lastOf(tail, chunk []byte) []byte {
 // lastMember matches an id that is the last member of an object that ends the
 // line. In valid JSON that object is the message itself: a quote that follows
 // a comma or brace and precedes id cannot be within a string.
-var lastMember = regexp.MustCompile(`[,{]\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"(?:[^"\\]|\\.)*")\s*}\s*$`)
+var lastMember = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[,{]\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"(?:[^"\\]|\\.)*")\s*}\s*$`)
+})
 
 // id finds the request id of a line that was too long, or the zero id. Clients
 // write it first or last.
@@ -97,7 +100,7 @@ func (l line) id() requestID {
 	if id, ok := firstID(l.data); ok {
 		return id
 	}
-	if m := lastMember.FindSubmatch(l.tail); m != nil {
+	if m := lastMember().FindSubmatch(l.tail); m != nil {
 		if id, err := parseID(m[1]); err == nil {
 			return id
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -49,7 +48,7 @@ func (s *Server) logRequest(ctx context.Context, r *request, failure *rpcError, 
 		return
 	}
 	if r.msg.method == mcp.MethodToolsCall {
-		line.Str("tool", clip(calledTool(r.msg.params), 100))
+		line.Str("tool", clip(r.msg.tool, 100))
 	}
 	line.Str("session", r.conn.session.id).
 		Str("method", clip(string(r.msg.method), 100)).
@@ -83,15 +82,4 @@ func (r *request) failed(code string) {
 
 func (s *Server) logRefusal(id requestID, e *rpcError) {
 	s.log.Debug().Str("id", clip(id.String(), 100)).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
-}
-
-// calledTool is the name in the params of tools/call, or "".
-func calledTool(params json.RawMessage) string {
-	var call struct {
-		Name string `json:"name"`
-	}
-	if isNull(params) || json.Unmarshal(params, &call) != nil {
-		return ""
-	}
-	return call.Name
 }

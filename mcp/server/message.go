@@ -30,6 +30,7 @@ type message struct {
 	raw    json.RawMessage
 	id     requestID     // of requests and responses
 	method mcp.MCPMethod // of requests and notifications
+	tool   string        // name that tools/call is given, or ""
 	params json.RawMessage
 	token  json.RawMessage // progress token of a request: a JSON string or number, or nil
 
@@ -102,10 +103,14 @@ func parseCall(m message, method json.RawMessage) (message, *rpcError) {
 		return m, nil
 	}
 	var params struct {
+		Name json.RawMessage `json:"name"`
 		Meta json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(m.params, &params); err != nil {
 		return m, invalidParams("params must be an object")
+	}
+	if m.method == mcp.MethodToolsCall && json.Unmarshal(params.Name, &m.tool) != nil {
+		m.tool = "" // a name of another type is none
 	}
 	if isNull(params.Meta) {
 		return m, nil

@@ -22,6 +22,7 @@ type request struct {
 	pause   *time.Timer // runs until the next notification may be sent
 	failure *rpcError   // the answer, when that is an error
 	outcome string      // for the log: what a tool call came to
+	round   round       // what the person was asked and answered, see [Elicit]
 }
 
 // requestKey is the context key of the request a handler serves.
@@ -39,6 +40,7 @@ func (r *request) answer(result any, failure *rpcError) {
 	if !r.close(true) {
 		return
 	}
+	r.withdraw()
 	if failure == nil {
 		msg, err := encodeResult(r.msg.id, result)
 		if err == nil {
@@ -58,6 +60,7 @@ func (r *request) answer(result any, failure *rpcError) {
 func (r *request) cancel(cause error) {
 	if r.close(false) {
 		r.stop(cause)
+		r.withdraw()
 		r.leave(nil)
 	}
 }
@@ -78,6 +81,24 @@ func (r *request) close(flush bool) bool {
 	}
 	r.closed = true
 	return true
+}
+
+// putTo queues a request to the client behind what was reported so far, unless
+// this request has ended.
+func (r *request) putTo(out *outbox, msg []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.flushHeld()
+	out.put(msg)
+	return true
+}
+
+// withdraw ends the questions to the client that the request still waits for.
+func (r *request) withdraw() {
+	r.conn.session.withdraw(func(q *question) bool { return q.request == r })
 }
 
 // leave sends the last message about the request, if there is one.

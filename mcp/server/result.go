@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -25,31 +26,48 @@ const (
 	maxFaultText = 4_000
 )
 
+// outputCheck says what does not fit the output schema of a tool.
+type outputCheck func(data json.RawMessage) error
+
 // success is the result of a call that worked. Models see either the structured
 // content or the text, depending on the client, so both carry all of it.
-func (s *Server) success(ctx context.Context, name string, schema json.RawMessage, out any) *mcp.CallToolResult {
+func (s *Server) success(ctx context.Context, name string, fits outputCheck, out any) *mcp.CallToolResult {
 	data, err := encode(out)
 	if err != nil {
 		s.logOf(ctx).Error().Err(err).Str("tool", name).Msg("result cannot be written as JSON")
-		return s.failure(ctx, name, schema, tool.Faultf(tool.CodeInternal,
+		return s.failure(ctx, name, fits, tool.Faultf(tool.CodeInternal,
 			"%s was carried out, but its result cannot be written as JSON", name))
 	}
 	data = bytes.TrimSpace(data)
 	if len(data) > maxResult {
 		s.logOf(ctx).Error().Str("tool", name).Int("bytes", len(data)).Int("most", maxResult).Msg("result is too long: its handler must page or trim it")
-		return s.failure(ctx, name, schema, tooLong(name, data))
+		return s.failure(ctx, name, fits, tooLong(name, data))
 	}
-	return toolResult(data, false)
+	result := toolResult(data, false)
+	result.Content = append(result.Content, images(out)...)
+	return result
+}
+
+// images are what a result shows, in the protocol's form. A client passes them on
+// or not; what the result says about them is in its text.
+func images(out any) []mcp.Content {
+	var all []mcp.Content
+	for _, a := range tool.AttachmentsOf(out) {
+		if a.IsImage() {
+			all = append(all, mcp.NewImageContent(base64.StdEncoding.EncodeToString(a.Data), a.MediaType))
+		}
+	}
+	return all
 }
 
 // failure is the result of a call that did not work: the one place where
 // errors of handlers turn into what a model reads.
-func (s *Server) failure(ctx context.Context, name string, schema json.RawMessage, err error) *mcp.CallToolResult {
+func (s *Server) failure(ctx context.Context, name string, fits outputCheck, err error) *mcp.CallToolResult {
 	fault := s.faultOf(ctx, name, err)
 	if r := requestFrom(ctx); r != nil {
 		r.failed(string(fault.Code))
 	}
-	return toolResult(encodeFault(schema, fault), true)
+	return toolResult(encodeFault(fits, fault), true)
 }
 
 func toolResult(data []byte, isError bool) *mcp.CallToolResult {
@@ -77,6 +95,12 @@ func (s *Server) faultOf(ctx context.Context, name string, err error) *tool.Faul
 	if errors.Is(err, ErrRequestCancelled) || errors.Is(err, ErrClientGone) {
 		return tool.Faultf(tool.CodeCancelled, "%w", err)
 	}
+	if errors.Is(err, ErrNoElicitation) {
+		return tool.Faultf(tool.CodeUnsupported, "%w", err)
+	}
+	if errors.Is(err, ErrBadAnswer) {
+		return tool.Faultf(tool.CodeToolFailed, "%w", err)
+	}
 	fault := tool.AsFault(err)
 	if fault.Code == tool.CodeInternal {
 		s.logOf(ctx).Error().Err(err).Str("tool", name).Msg("tool failed with an error that has no code")
@@ -86,9 +110,9 @@ func (s *Server) faultOf(ctx context.Context, name string, err error) *tool.Faul
 
 // encodeFault writes the failure object of f so that it fits the tool's output
 // schema and the size of a result.
-func encodeFault(schema json.RawMessage, f *tool.Fault) []byte {
+func encodeFault(fits outputCheck, f *tool.Fault) []byte {
 	data, err := encode(f.Body())
-	if err == nil && tool.Validate(schema, data) != nil {
+	if err == nil && fits(data) != nil {
 		// A detail has the name of a member of the result, but another type.
 		nested := *f
 		nested.Details = map[string]any{"details": f.Details}

@@ -64,6 +64,7 @@ type Server struct {
 	newTrace func() string
 	schemas  map[string]Schemas
 	sessions atomic.Int64 // clients served so far, for session ids
+	rounds   rounds
 }
 
 // New returns a server without tools.

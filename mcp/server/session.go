@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,9 +27,10 @@ type session struct {
 	client      mcp.Implementation
 	can         mcp.ClientCapabilities
 	protocol    string
-	mute        bool                    // it declares roots and does not answer
-	sent        int                     // requests to the client so far
-	waiting     map[string]chan message // for the responses to them, by the key of their id
+	mute        bool                 // it declares roots and does not answer
+	formless    bool                 // it declares elicitation and does not know it
+	sent        int                  // requests to the client so far
+	waiting     map[string]*question // those without a response, by the key of their id
 }
 
 // What mcp-go asks a session for.
@@ -50,7 +50,7 @@ func newSession(id string, c *conn) *session {
 		flushes: make(chan chan struct{}),
 		stop:    make(chan struct{}),
 		ended:   make(chan struct{}),
-		waiting: make(map[string]chan message),
+		waiting: make(map[string]*question),
 	}
 }
 
@@ -95,67 +95,6 @@ func (s *session) flush() {
 
 func (s *session) send(msg []byte, err error) { s.conn.out.offer(s.conn.server.encoded(msg, err)) }
 
-// ask sends a request to the client and waits for its response. It goes with
-// the messages about the call that ctx belongs to.
-func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params any) (json.RawMessage, error) {
-	out := s.reach(ctx)
-	if out == nil {
-		return nil, ErrNoRoots
-	}
-	s.mu.Lock()
-	s.sent++
-	id := "rye-" + strconv.Itoa(s.sent) // a string, as clients number their own requests
-	key := `"` + id
-	response := make(chan message, 1)
-	s.waiting[key] = response
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.waiting, key)
-	}()
-
-	out.put(s.conn.server.encoded(encodeMessage(id, method, params)))
-	select {
-	case msg := <-response:
-		if msg.err != nil {
-			return nil, fmt.Errorf("%s: client answered: %s (%d)", method, msg.err.Message, msg.err.Code)
-		}
-		return msg.result, nil
-	case <-ctx.Done():
-		out.offer(s.conn.server.encoded(encodeMessage("", mcp.MethodNotificationCancelled, cancelledParams{RequestID: id})))
-		return nil, fmt.Errorf("%s: %w", method, context.Cause(ctx))
-	}
-}
-
-// cancelledParams are the parameters of notifications/cancelled.
-type cancelledParams struct {
-	RequestID string `json:"requestId"`
-}
-
-// reach is the outbox whose reader gets a request to the client: that of the
-// call ctx belongs to, else a stream that is open for such; nil without either.
-func (s *session) reach(ctx context.Context) *outbox {
-	if r := requestFrom(ctx); r != nil && !r.out.single {
-		return r.out
-	}
-	if s.conn.out.read() {
-		return s.conn.out
-	}
-	return nil
-}
-
-// deliver hands a response to whoever waits for it. A response nobody waits for
-// is late or made up, and ignored.
-func (s *session) deliver(msg message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if response, ok := s.waiting[msg.id.key]; ok {
-		delete(s.waiting, msg.id.key)
-		response <- msg
-	}
-}
-
 // ListRoots asks the client for its roots. One that declares them and does not
 // answer is not asked again, as every question costs seconds.
 func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
@@ -163,10 +102,13 @@ func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.L
 		return nil, ErrNoRoots
 	}
 	raw, err := s.ask(ctx, mcp.MethodListRoots, nil)
-	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			s.setMute()
-		}
+	switch {
+	case errors.Is(err, errNoReader):
+		return nil, ErrNoRoots
+	case errors.Is(err, context.DeadlineExceeded):
+		s.setMute()
+		return nil, err
+	case err != nil:
 		return nil, err
 	}
 	var result mcp.ListRootsResult

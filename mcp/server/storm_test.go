@@ -37,6 +37,7 @@ func stormMakers(r *rand.Rand) []func() string {
 		fixed(""),
 		fixed(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":-1}}`),
 		fixed(`{"jsonrpc":"2.0","id":1,"result":{}}`),
+		fixed(`{"jsonrpc":"2.0","id":"rye-1","result":{"action":"accept","content":{}}}`),
 		func() string { // deeply nested, complete only with luck
 			if r.IntN(20) > 0 {
 				return `{"jsonrpc":"2.0","id":"n","method":"x","params":{"a":[[[[]]]]}}`

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"runtime/debug"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -17,9 +17,17 @@ import (
 // 4 096 and spend context on every byte.
 const maxDescription = 2048
 
-// toolName holds what every client leaves as it is. With the prefix that a
-// client puts before it, the name has to stay within 64 characters.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,46}$`)
+// maxToolName is the longest name in bytes: with the prefix that a client puts
+// before it, it has to stay within 64 characters.
+const maxToolName = 46
+
+// isToolName reports whether every client leaves a name as it is.
+func isToolName(name string) bool {
+	portable := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
+	}
+	return name != "" && len(name) <= maxToolName && strings.TrimLeftFunc(name, portable) == ""
+}
 
 // Annotations tell clients how careful to be with a tool. All of them are
 // always sent, because the protocol's defaults are the worst case: destructive
@@ -66,8 +74,8 @@ type Session struct {
 // name that is taken or not portable, missing texts, types without a schema.
 func Add[In, Out any](s *Server, t Tool[In, Out]) {
 	switch {
-	case !toolName.MatchString(t.Name):
-		panic(fmt.Sprintf("tool %q: a name has 1 to 46 of A-Z a-z 0-9 _ -", t.Name))
+	case !isToolName(t.Name):
+		panic(fmt.Sprintf("tool %q: a name has 1 to %d of A-Z a-z 0-9 _ -", t.Name, maxToolName))
 	case s.mcp.GetTool(t.Name) != nil:
 		panic(fmt.Sprintf("tool %s: added twice", t.Name))
 	case t.Annotations.Title == "" || t.Description == "" || len(t.Description) > maxDescription:
@@ -100,12 +108,13 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 			OpenWorldHint:   &a.OpenWorld,
 		},
 	}
+	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return output, nil }))
 	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		// tool.New recovers what the handler does; this is for the encoding of
 		// what it returned. mcp-go would make a protocol error of either.
 		defer func() {
 			if v := recover(); v != nil {
-				result = s.failure(ctx, name, output, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
+				result = s.failure(ctx, name, fits, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
 			}
 		}()
 		args := req.Params.RawArguments
@@ -114,9 +123,12 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 		}
 		out, err := call.Call(ctx, tool.Env{}, args)
 		if err != nil {
-			return s.failure(ctx, name, output, err), nil
+			if asking := s.inputRequired(ctx, err); asking != nil {
+				return asking, nil
+			}
+			return s.failure(ctx, name, fits, err), nil
 		}
-		return s.success(ctx, name, output, out), nil
+		return s.success(ctx, name, fits, out), nil
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -23,7 +22,9 @@ var _ action.Threads = Threads{}
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
-	started, err := t.Controller.Start(ctx, startRequest(caller, r))
+	req := startRequest(caller, r)
+	req.Ask = caller.Ask
+	started, err := t.Controller.Start(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,16 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	if r.Async || started.Status.Terminal() {
 		return started, nil
 	}
-	return t.follow(ctx, caller, started, waitLimit(caller, r.WaitSeconds))
+	now, err := t.follow(ctx, started, WaitRequest{
+		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: waitLimit(caller, r.WaitSeconds),
+		Progress: progressFor(caller), Ask: caller.Ask, Parent: decides(caller),
+	})
+	if errors.Is(err, action.ErrCallAgain) && r.RequestKey == "" {
+		// Made again, the call would start a second thread. It ends with the question
+		// in its answer: wait_threads asks it.
+		return t.goesOn(ctx, started)
+	}
+	return now, err
 }
 
 // Plan says what Start would do.
@@ -47,6 +57,7 @@ func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 	req := StartRequest{
 		Directive: r.Directive, Inputs: r.Inputs, Model: r.Model, LimitOverrides: map[string]any{},
 		Parent: r.Parent, RequestKey: requestKey(caller, r.RequestKey), TraceID: caller.Env.TraceID,
+		Secrets: caller.Secrets,
 	}
 	for name, value := range r.LimitOverrides {
 		req.LimitOverrides[name] = value
@@ -54,7 +65,18 @@ func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 	if caller.InThread {
 		req.Parent = caller.Env.ThreadID
 	}
+	req.Hook = caller.Hook
 	return req
+}
+
+// decides is the thread that calls, if it can answer the questions of what it
+// starts, and wait for that again.
+func decides(caller action.Caller) thread.ID {
+	required := permission.Required(permission.Execute, item.Tool, action.OrchestratorID)
+	if !caller.InThread || caller.Hook != nil || caller.Allow == nil || caller.Allow(required) != nil {
+		return ""
+	}
+	return caller.Env.ThreadID
 }
 
 // requestKey makes a key that a thread's model has chosen the thread's own, for
@@ -69,12 +91,8 @@ func requestKey(caller action.Caller, key string) string {
 // follow waits for a thread that was started synchronously. When the call is
 // cancelled the thread is too, because nobody will ask for it; when only the
 // time is up, or this process shuts down, it goes on.
-func (t Threads) follow(
-	ctx context.Context, caller action.Caller, s Started, limit time.Duration,
-) (Started, error) {
-	rows, err := t.await(ctx, WaitRequest{
-		ThreadIDs: []thread.ID{s.ThreadID}, Mode: WaitAll, Timeout: limit, Progress: progressFor(caller),
-	})
+func (t Threads) follow(ctx context.Context, s Started, req WaitRequest) (Started, error) {
+	_, err := t.await(ctx, req)
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, thread.ErrShutdown) {
 			return s, tool.Faultf(tool.CodeCancelled, "%w; thread %s goes on", cause, s.ThreadID).
@@ -83,14 +101,33 @@ func (t Threads) follow(
 		_, stopErr := t.Cancel(context.WithoutCancel(ctx), s.ThreadID)
 		return s, errors.Join(cause, stopErr)
 	}
+	if errors.Is(err, action.ErrCallAgain) {
+		return s, err
+	}
+	if err != nil {
+		return s, fault(err)
+	}
+	return t.goesOn(ctx, s)
+}
+
+// goesOn is the answer about a thread that was waited for, as it is now.
+func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
+	rows, err := t.lookAll(ctx, []thread.ID{s.ThreadID})
 	if err != nil {
 		return s, fault(err)
 	}
 	now, err := t.started(ctx, rows[s.ThreadID], s.Existing)
-	if err == nil && !now.Status.Terminal() {
-		now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
+	if err != nil || now.Status.Terminal() {
+		return now, err
 	}
-	return now, err
+	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
+	if now.Waiting, err = t.waitingFor(ctx, rows); err != nil {
+		return now, fault(err)
+	}
+	if len(now.Waiting) > 0 {
+		now.Next = waitingNext(now.Waiting)
+	}
+	return now, nil
 }
 
 // StartTool runs a tool in a process of its own and does not wait for it.
@@ -116,10 +153,10 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		return nil, fault(err)
 	}
 	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
-	s, err := t.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	s, err := t.launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		meta.ThreadID, meta.ParentID, meta.Status, meta.ChainRootID = rec.ThreadID, rec.ParentID, rec.Status, rec.ThreadID
 		meta.CreatedAt, meta.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
-		return meta, t.openToolBudget(ctx, rec, meta.Limits.Spend)
+		return meta, t.openToolBudget(ctx, rec, meta.Limits.Spend, n.ParentEnded)
 	})
 	if err == nil && caller.Started != nil {
 		caller.Started(s.ThreadID, s.Directive)
@@ -131,7 +168,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 func (t Threads) boundToolRun(
 	ctx context.Context, caller action.Caller, n *store.NewThread, meta *thread.Meta,
 ) error {
-	p := &plan{doc: &item.DirectiveDoc{}}
+	p := &plan{doc: &item.DirectiveDoc{}, request: StartRequest{Hook: caller.Hook}}
 	if caller.InThread {
 		p.request.Parent = caller.Env.ThreadID
 	}
@@ -144,8 +181,8 @@ func (t Threads) boundToolRun(
 	if err := t.resolveLimits(p); err != nil {
 		return err
 	}
-	meta.Limits, meta.Warnings = p.limits, p.warnings
-	n.ParentID = p.request.Parent
+	meta.Limits, meta.Warnings, meta.Firing = p.limits, p.warnings, p.firing()
+	n.ParentID, n.ParentEnded = p.request.Parent, p.late()
 	if p.parent != nil {
 		n.MaxSpawns = p.parent.Limits.Spawns
 		meta.Ceiling = append([][]string{p.parent.Capabilities}, p.parent.Ceiling...)
@@ -156,9 +193,12 @@ func (t Threads) boundToolRun(
 // openToolBudget gives a tool run a budget, out of which directives that its
 // process starts reserve theirs. Below a thread it holds nothing: the tool asks
 // no model, and money set aside for it would be missing elsewhere.
-func (t Threads) openToolBudget(ctx context.Context, rec thread.Record, spend thread.Micros) error {
+func (t Threads) openToolBudget(ctx context.Context, rec thread.Record, spend thread.Micros, late bool) error {
 	if rec.ParentID == "" {
 		return t.Store.OpenRoot(ctx, rec.ThreadID, spend, t.Now())
+	}
+	if late {
+		return t.Store.ReserveAfter(ctx, rec.ThreadID, rec.ParentID, 0, t.Now())
 	}
 	return t.Store.Reserve(ctx, rec.ThreadID, rec.ParentID, 0, t.Now())
 }

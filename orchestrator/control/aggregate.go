@@ -10,8 +10,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Aggregate gathers the results of threads and sums what they used.
+// Aggregate gathers the results of threads and sums what they used. Long results
+// are shortened to what clients show.
 func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error) {
+	return c.aggregate(ctx, ids, false)
+}
+
+func (c *Controller) aggregate(ctx context.Context, ids []thread.ID, whole bool) (Aggregate, error) {
 	if len(ids) == 0 {
 		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
 	}
@@ -29,7 +34,9 @@ func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate,
 	if a.Totals, err = c.totals(ctx, named); err != nil {
 		return Aggregate{}, fault(err)
 	}
-	fitResults(a.Results)
+	if !whole {
+		fitResults(a.Results)
+	}
 	return a, nil
 }
 
@@ -48,7 +55,7 @@ func (c *Controller) totals(ctx context.Context, named map[thread.ID]thread.Reco
 		if counted {
 			continue
 		}
-		tree, err := c.Store.Tree(ctx, id)
+		_, tree, err := c.Store.Tree(ctx, id)
 		if err != nil && !errors.Is(err, store.ErrNoBudget) {
 			return Totals{}, err
 		}

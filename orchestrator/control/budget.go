@@ -63,14 +63,10 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 // budgetOf reads the ledger; nil for a thread without a budget. Amount is what a
 // child would have to be given.
 func (c *Controller) budgetOf(ctx context.Context, rec thread.Record, amount thread.Micros) (*Budget, error) {
-	row, err := c.Store.Budget(ctx, rec.ThreadID)
+	row, tree, err := c.Store.Tree(ctx, rec.ThreadID)
 	if errors.Is(err, store.ErrNoBudget) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	tree, err := c.Store.Tree(ctx, rec.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +84,13 @@ func (c *Controller) budgetOf(ctx context.Context, rec thread.Record, amount thr
 
 // spawnHindrance says why a thread could not start a child; empty when it could.
 func (c *Controller) spawnHindrance(rec thread.Record, remaining, amount thread.Micros) string {
-	switch meta, err := c.gistOf(rec.ThreadID); {
+	switch {
 	case rec.Status != thread.Running:
 		return fmt.Sprintf("it is %s", rec.Status)
 	case !rec.CancelRequestedAt.IsZero():
 		return "it has been asked to stop"
+	}
+	switch meta, err := c.gistOf(rec.ThreadID); {
 	case err != nil:
 		return "its thread.json cannot be trusted"
 	case rec.SpawnCount >= meta.limits.Spawns:

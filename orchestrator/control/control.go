@@ -56,8 +56,10 @@ type Controller struct {
 	sweeper  *recovery.Sweeper
 	children *children
 	yielding yielding
-	gists    gists
+	gists    glances[gist]
+	words    glances[lastWords]
 
+	told       sync.Map // by id: questions that a waiting parent has been told of
 	complaints sync.Map // by thread id: text of the error that was logged last
 }
 

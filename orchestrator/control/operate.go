@@ -39,8 +39,8 @@ var operations = sync.OnceValue(func() []operation {
 		op("list_threads", func(c *Controller, ctx context.Context, _ action.Caller, in ListInput) (any, error) {
 			return c.List(ctx, in.Request())
 		}),
-		op("aggregate_results", func(c *Controller, ctx context.Context, _ action.Caller, in AggregateInput) (any, error) {
-			return c.Aggregate(ctx, in.ThreadIDs)
+		op("aggregate_results", func(c *Controller, ctx context.Context, caller action.Caller, in AggregateInput) (any, error) {
+			return c.aggregate(ctx, in.ThreadIDs, caller.InThread)
 		}),
 		op("read_transcript", func(c *Controller, ctx context.Context, _ action.Caller, in TranscriptInput) (any, error) {
 			return c.ReadTranscript(ctx, in)
@@ -57,6 +57,7 @@ var operations = sync.OnceValue(func() []operation {
 			}
 			return c.Kill(ctx, in.ThreadID)
 		}),
+		op("approve_thread", (*Controller).opApprove),
 		op("thread_health", func(c *Controller, ctx context.Context, _ action.Caller, in HealthRequest) (any, error) {
 			return c.Health(ctx, in)
 		}),
@@ -128,9 +129,14 @@ func (c *Controller) opWait(ctx context.Context, caller action.Caller, in WaitIn
 		timeout = *in.Timeout
 	}
 	timeout = min(timeout, settings.WaitThreads.MaxTimeout)
-	return c.Wait(ctx, WaitRequest{
-		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: seconds(timeout), Progress: progressFor(caller),
-	})
+	req := WaitRequest{
+		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: seconds(timeout), Progress: progressFor(caller), Ask: caller.Ask,
+		Whole: caller.InThread, // which keeps what is long, and can look at all of it
+	}
+	if caller.InThread {
+		req.Parent = caller.Env.ThreadID
+	}
+	return c.Wait(ctx, req)
 }
 
 func progressFor(caller action.Caller) func(Progress) {
@@ -164,15 +170,7 @@ func (c *Controller) ownsBelow(ctx context.Context, caller action.Caller, id thr
 	if !caller.InThread {
 		return nil
 	}
-	below, err := lineage.IsBelow(id, caller.Env.ThreadID, c.getter(ctx))
-	if err != nil {
-		return fault(err)
-	}
-	if !below {
-		return tool.Faultf(tool.CodePermissionDenied, "thread %s was not started below %s, so it cannot be stopped from there",
-			id, caller.Env.ThreadID)
-	}
-	return nil
+	return c.isBelow(ctx, id, caller.Env.ThreadID, "so it cannot be stopped from there")
 }
 
 func (c *Controller) getter(ctx context.Context) lineage.Get {

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -28,6 +29,13 @@ type StartRequest struct {
 	RequestKey     string
 	Name           string
 	TraceID        string // of the request this goes back to; may be empty
+	// Secrets are those of the thread that asks, for which Inputs may hold
+	// placeholders; nil outside threads.
+	Secrets action.Secrets
+	// Ask puts a question to the person; nil where nobody is in reach.
+	Ask func(context.Context, thread.Question) (thread.Answer, error)
+	// Hook says that a hook of the parent starts the thread; nil for all others.
+	Hook *action.HookCall
 }
 
 // plan is a start that has been checked and has changed nothing yet.
@@ -35,16 +43,36 @@ type plan struct {
 	request  StartRequest
 	found    *resolve.Found
 	doc      *item.DirectiveDoc
-	inputs   map[string]any
-	parent   *thread.Meta // nil for a root
-	grant    permission.Grant
-	limits   thread.Limits
-	choice   provider.Choice
-	dropped  []string
-	warnings []string
+	composed *composition
+	inputs   map[string]any    // with placeholders of secrets
+	secrets  map[string]string // values of the secret inputs, in memory only
+	// permissions are the directive's own, or those it inherits.
+	permissions item.Permissions
+	parent      *thread.Meta // nil for a root
+	grant       permission.Grant
+	limits      thread.Limits
+	choice      provider.Choice
+	dropped     []string
+	warnings    []string
+	risks       []risk // warned of; a person may accept them
 	// spendAsked is true when directive or overrides name a spend limit; one that
 	// only comes from the defaults shrinks to what the parent has left.
 	spendAsked bool
+}
+
+// late reports whether the parent has ended, and its last hooks start the thread.
+func (p *plan) late() bool { return p.request.Hook != nil && p.request.Hook.Ended }
+
+// firing are the ids of the hooks that the thread must not fire again.
+func (p *plan) firing() []string {
+	var ids []string
+	if p.parent != nil {
+		ids = p.parent.Firing
+	}
+	if p.request.Hook != nil { // whose list has those of the thread it belongs to
+		ids = p.request.Hook.Firing
+	}
+	return ids
 }
 
 // Plan says what a start would do, and changes nothing.
@@ -55,8 +83,9 @@ func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
 	}
 	body := PlanBody{
 		Directive: p.found.ID, Space: string(p.found.Space), Path: p.found.Path,
-		Inputs: p.inputs, Model: p.choice.Ref(), Limits: p.limits,
+		Inputs: inputs.Shown(p.doc, p.inputs), Model: p.choice.Ref(), Limits: p.limits,
 		Capabilities: p.grant.Own, Dropped: p.dropped, WorstCost: p.limits.Spend, Warnings: p.warnings,
+		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.found.Shadows {
 		body.Shadows = append(body.Shadows, s.Path)
@@ -65,12 +94,13 @@ func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
 }
 
 // plan checks everything a caller can have got wrong, before anything is
-// registered: directive, inputs, parent, capabilities and their risk, limits,
-// model.
+// registered: directive, inputs, what it extends, its context, parent,
+// capabilities and their risk, limits, model.
 func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) {
 	p := &plan{request: req}
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
+		func(context.Context) error { return c.inherit(p) },
 		func(ctx context.Context) error { return c.loadParent(ctx, p) },
 		func(context.Context) error { return c.judgeRisk(p) },
 		func(context.Context) error { return c.resolveLimits(p) },
@@ -100,33 +130,24 @@ func (c *Controller) loadDirective(p *plan) error {
 	if err != nil {
 		return err
 	}
-	given, err := inputs.Validate(doc, p.request.Inputs)
+	given, err := handOver(doc, p.request.Inputs, p.request.Secrets)
 	if err != nil {
 		return err
 	}
-	p.found, p.doc, p.inputs = found, doc, given
-	p.warnings = append(p.warnings, notYet(doc)...)
-	return nil
+	p.found, p.doc = found, doc
+	p.inputs, p.secrets, err = inputs.Validate(doc, given)
+	return err
 }
 
-// notYet names what a directive declares and this version does not act on, so
-// that nobody takes silence for obedience.
-func notYet(doc *item.DirectiveDoc) []string {
-	var ignored []string
-	if doc.Extends != "" {
-		ignored = append(ignored, fmt.Sprintf("extends=%q", doc.Extends))
+// inherit composes the directive with what it extends.
+func (c *Controller) inherit(p *plan) error {
+	composed, err := c.composition(p.found, p.doc, p.inputs, p.request.Model)
+	if err != nil {
+		return err
 	}
-	if len(doc.Hooks) > 0 {
-		ignored = append(ignored, "<hooks>")
-	}
-	c := doc.Context
-	if len(c.System)+len(c.Before)+len(c.After)+len(c.Suppress) > 0 {
-		ignored = append(ignored, "<context>")
-	}
-	if len(ignored) == 0 {
-		return nil
-	}
-	return []string{"not applied in this version: " + strings.Join(ignored, ", ")}
+	p.composed, p.permissions = composed, composed.Permissions
+	p.warnings = append(p.warnings, composed.warnings...)
+	return nil
 }
 
 // loadParent reads the parent's thread.json, which must be readable and, when
@@ -136,7 +157,7 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 		p.request.Parent = c.Parent
 	}
 	if p.request.Parent == "" {
-		p.grant = permission.ForChild(p.doc.Permissions, nil)
+		p.grant = permission.ForChild(p.permissions, nil)
 		return nil
 	}
 	rec, err := c.Store.Get(ctx, p.request.Parent)
@@ -146,7 +167,7 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", store.ErrParentGone, p.request.Parent, err)
 	}
-	if rec.Status != thread.Running {
+	if rec.Status != thread.Running && (!p.late() || !rec.Status.Terminal()) {
 		return fmt.Errorf("%w: %s is %s", store.ErrParentGone, rec.ThreadID, rec.Status)
 	}
 	meta, err := c.folder(rec.ThreadID).ReadMeta(c.Key)
@@ -158,10 +179,12 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	}
 	p.parent = &meta
 	above := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
-	if err := mayStart(rec.ThreadID, above, p.found); err != nil {
-		return err
+	if hook := p.request.Hook; hook == nil || !hook.Exempt {
+		if err := mayStart(rec.ThreadID, above, p.found); err != nil {
+			return err
+		}
 	}
-	p.grant = permission.ForChild(p.doc.Permissions, &above)
+	p.grant = permission.ForChild(p.permissions, &above)
 	p.dropped = p.grant.Dropped()
 	if len(p.dropped) > 0 {
 		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(p.dropped, ", "))

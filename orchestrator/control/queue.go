@@ -170,7 +170,8 @@ func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
 // the lock. One that cannot be started has failed, as if it had not stood in line.
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, lock *process.Lock) {
 	defer func() { _ = lock.Release() }()
-	if err := d.launchProcess(ctx, rec.ThreadID, lock); err != nil {
+	// One with secrets never stood in line: see checkSlot.
+	if err := d.launchProcess(ctx, rec.ThreadID, lock, nil); err != nil {
 		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome
 	}
 }

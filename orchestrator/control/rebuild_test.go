@@ -67,7 +67,7 @@ func TestRebuild(t *testing.T) {
 	if r := s.wait(c, WaitAll, root, queued); !r.Success {
 		s.Errorf("waited for %+v", r)
 	}
-	tree, err := c.Store.Tree(s.ctx, root)
+	_, tree, err := c.Store.Tree(s.ctx, root)
 	if want := (store.TreeSpend{Actual: 13, Threads: 5}); err != nil || tree != want {
 		s.Errorf("tree %+v, %v, want %+v", tree, err, want)
 	}

@@ -69,7 +69,7 @@ func (c *Controller) addTree(ctx context.Context, r *audit.Receipt) error {
 			ThreadID: rec.ThreadID, ParentID: rec.ParentID, Directive: rec.Directive, Status: rec.Status, Cost: rec.Cost,
 		})
 	}
-	tree, err := c.Store.Tree(ctx, r.ThreadID)
+	_, tree, err := c.Store.Tree(ctx, r.ThreadID)
 	if errors.Is(err, store.ErrNoBudget) {
 		return nil
 	}

@@ -1,22 +1,27 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// judgeRisk refuses a directive that declares more than the settings let any
-// thread have without its author accepting the risk, and warns of what should
-// be accepted and is not. Capabilities that come from the parent were judged
-// where they were declared, and those that no ancestor allows have no effect.
+// judgeRisk refuses a directive that declares, or inherits from what it extends,
+// more than the settings let any thread have without its author accepting the
+// risk, and warns of what should be accepted and is not. Capabilities that come
+// from the parent were judged where they were declared, and those that no ancestor
+// allows have no effect.
 func (c *Controller) judgeRisk(p *plan) error {
-	declared := p.doc.Permissions
+	declared := p.permissions
 	if len(declared.Capabilities) == 0 {
 		return nil
 	}
@@ -31,11 +36,71 @@ func (c *Controller) judgeRisk(p *plan) error {
 	})
 	for _, f := range permission.Judge(policies, effective, declared.Acknowledged) {
 		if f.Blocks() {
-			return blocked(p.found.ID, f)
+			return blocked(p.composed.PermissionsFrom, f)
 		}
-		p.warnings = append(p.warnings, fmt.Sprintf("%s; add %s to its <permissions>", risky(p.found.ID, f), acknowledgeTag(f)))
+		p.risks = append(p.risks, risk{Finding: f, warning: len(p.warnings)})
+		p.warnings = append(p.warnings, fmt.Sprintf("%s; add %s to its <permissions>", risky(p.composed.PermissionsFrom, f), acknowledgeTag(f)))
 	}
 	return nil
+}
+
+// risk is one that was found and is only warned of.
+type risk struct {
+	permission.Finding
+	warning int // its place in the warnings of the plan
+}
+
+// confirmRisk asks the person about the risks that a start is only warned of,
+// where the user wants that and the client can ask. An accepted one is recorded
+// as accepted, in place of its warning. What a thread starts is not asked about:
+// there is no person in reach.
+func (c *Controller) confirmRisk(ctx context.Context, p *plan) error {
+	if len(p.risks) == 0 || p.request.Ask == nil || p.request.Parent != "" {
+		return nil
+	}
+	agent, _, err := c.Config.Agent()
+	if err != nil {
+		return fault(err)
+	}
+	if !agent.RiskQuestions.Ask {
+		return nil
+	}
+	answer, err := p.request.Ask(ctx, riskQuestion(p))
+	switch {
+	case errors.Is(err, action.ErrNobodyToAsk):
+		return nil
+	case errors.Is(err, action.ErrCallAgain):
+		return err
+	case err != nil:
+		return tool.Faultf(tool.CodePermissionDenied, "the person could not be asked about the risk of directive %s: %w", p.found.ID, err).
+			WithHint("start it again, or have its author accept the risk in its <permissions>")
+	case answer.Decision != thread.Accept:
+		return declined(p.composed.PermissionsFrom, p.risks[0].Finding)
+	}
+	for _, r := range p.risks {
+		p.warnings[r.warning] = fmt.Sprintf("%s; accepted by %s", risky(p.composed.PermissionsFrom, r.Finding), answer.By)
+	}
+	return nil
+}
+
+func riskQuestion(p *plan) thread.Question {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Start directive %s, although nobody has accepted what it may do?", p.found.ID)
+	for _, r := range p.risks {
+		fmt.Fprintf(&b, "\n- %s", risky(p.composed.PermissionsFrom, r.Finding))
+	}
+	return thread.Question{
+		Kind: thread.AskRisk, Code: p.risks[0].Tier, Text: b.String(),
+		Options: []thread.Decision{thread.Accept, thread.Decline}, Default: thread.Decline,
+	}
+}
+
+// declined is the refusal of a start by the person.
+func declined(directive string, f permission.Finding) *tool.Fault {
+	return tool.Faultf(tool.CodePermissionDenied, "%s, which the person has declined; to accept it for good, add %s to its <permissions>",
+		risky(directive, f), acknowledgeTag(f)).
+		With("capability", f.Capability).With("risk", f.Tier).
+		WithHint("do the work without this directive, or declare narrower capabilities")
 }
 
 // blocked is the refusal of a start. Its message alone says what to do: it is

@@ -255,7 +255,7 @@ func (s *scene) wantState(state thread.State, ids ...thread.ID) {
 // wantTree compares what is spent, held and active below a thread.
 func (s *scene) wantTree(id thread.ID, want store.TreeSpend) {
 	s.Helper()
-	got, err := s.c.Store.Tree(s.ctx, id)
+	_, got, err := s.c.Store.Tree(s.ctx, id)
 	s.noError(err)
 	if got != want {
 		s.Errorf("tree of %s: %+v, want %+v", id, got, want)

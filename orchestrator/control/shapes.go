@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // Started is the answer to a fork: the thread as it stands when the answer is
@@ -23,6 +24,7 @@ type Started struct {
 	PID       int             `json:"pid,omitempty" jsonschema:"process id while it works"`
 	Queued    bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 	Existing  bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
+	Waiting   []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
@@ -44,7 +46,8 @@ type PlanBody struct {
 	Capabilities []string       `json:"capabilities"`
 	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but no ancestor allows them"`
 	WorstCost    thread.Micros  `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
-	Warnings     []string       `json:"warnings,omitempty"`
+	action.Inheritance
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Result is what is told about one thread by waits and aggregations.
@@ -67,6 +70,7 @@ type WaitResult struct {
 	Mode           string               `json:"mode"`
 	Results        map[thread.ID]Result `json:"results" jsonschema:"by asked thread id"`
 	Pending        []thread.ID          `json:"pending" jsonschema:"still working when the wait ended"`
+	Waiting        []Waiting            `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	ElapsedSeconds float64              `json:"elapsed_seconds"`
 	Next           string               `json:"next,omitempty" jsonschema:"what to call next"`
 }
@@ -107,6 +111,7 @@ type Status struct {
 	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 }
@@ -144,6 +149,9 @@ type TranscriptPage struct {
 	AtEnd      bool      `json:"at_end" jsonschema:"nothing more is written yet"`
 }
 
+// Paged is true: content is a page of the length that was asked for.
+func (TranscriptPage) Paged() bool { return true }
+
 // Receipt says how one thread was stopped.
 type Receipt struct {
 	ThreadID thread.ID     `json:"thread_id"`
@@ -167,6 +175,7 @@ type Progress struct {
 	Turns   int
 	Spend   thread.Micros
 	LastSay string // last words of output of a thread that works
+	Waiting []Waiting
 }
 
 // problemOf is what went wrong with a thread, as text and in full.

@@ -29,17 +29,23 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 		return c.started(ctx, *rec, true)
 	}
 	p, err := c.plan(ctx, req)
+	if err == nil {
+		err = c.confirmRisk(ctx, p)
+	}
+	if err == nil {
+		err = c.checkSlot(ctx, p.secrets)
+	}
 	if err != nil {
 		return Started{}, err
 	}
 	n := store.NewThread{
 		Kind: thread.KindDirective, Directive: p.found.ID, Name: p.name(c.Env), ParentID: p.request.Parent,
-		Model: p.choice.Ref(), RequestKey: p.request.RequestKey, Now: c.Now(),
+		Model: p.choice.Ref(), RequestKey: p.request.RequestKey, Now: c.Now(), ParentEnded: p.late(),
 	}
 	if p.parent != nil {
 		n.MaxSpawns = p.parent.Limits.Spawns
 	}
-	return c.launch(ctx, n, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	return c.launch(ctx, n, p.secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		err := c.reserve(ctx, p, rec.ThreadID)
 		return p.meta(rec), err
 	})
@@ -65,12 +71,14 @@ func (c *Controller) startedBefore(ctx context.Context, kind thread.Kind, item, 
 
 // launch runs the sequence of a start, whatever the kind of thread: the
 // registry row with the life lock, then prepare (budget, and what thread.json
-// will say), thread.json, the place in line, the process. This process lets go
+// will say), thread.json, the place in line, the process, which alone is handed
+// the secrets. This process lets go
 // of the lock as soon as the new one has inherited it, so that a process that
 // dies at once is found dead; or when the thread stands in line, or the start has
 // failed and the thread is settled.
 func (c *Controller) launch(
-	ctx context.Context, n store.NewThread, prepare func(context.Context, thread.Record) (thread.Meta, error),
+	ctx context.Context, n store.NewThread, secrets map[string]string,
+	prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (Started, error) {
 	var lock *process.Lock
 	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
@@ -93,12 +101,15 @@ func (c *Controller) launch(
 	if rec, err = c.makeReady(ctx, rec, prepare); err != nil {
 		return Started{}, c.abandon(ctx, rec, err)
 	}
+	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
+		return Started{}, c.abandon(ctx, rec, errNoSlot())
+	}
 	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
 		_ = lock.Release()
 		c.moveLine(ctx, false, nil)
 		return c.started(ctx, rec, false)
 	}
-	if err := c.launchProcess(ctx, rec.ThreadID, lock); err != nil {
+	if err := c.launchProcess(ctx, rec.ThreadID, lock, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
 		c.moveLine(ctx, false, nil) // its slot is free again
 		return Started{}, told
@@ -160,22 +171,43 @@ func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
 	if p.parent == nil {
 		return c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
 	}
-	err := c.Store.Reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	reserve := c.Store.Reserve
+	if p.late() {
+		reserve = c.Store.ReserveAfter
+		if err := c.leaveHalf(ctx, p); err != nil {
+			return err
+		}
+	}
+	err := reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
 	// A limit nobody asked for shrinks to what is left; siblings that reserve at
 	// the same moment may take it first, so look again a few times.
 	var short *store.InsufficientError
 	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
 		p.limits.Spend = short.Remaining
-		err = c.Store.Reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+		err = reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
 	}
 	return err
+}
+
+// leaveHalf bounds what is started by the last hooks of a thread, and has no limit
+// of its own, to half of what that had left: the rest has gone back to whoever is
+// above, who still works and counts on it.
+func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
+	left, err := c.Store.Budget(ctx, p.request.Parent)
+	if err != nil || p.spendAsked {
+		return err
+	}
+	p.limits.Spend = min(p.limits.Spend, max(0, left.Remaining()/2))
+	return nil
 }
 
 // launchProcess starts the process of a thread that has a slot. Once that runs
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row.
-func (c *Controller) launchProcess(ctx context.Context, id thread.ID, lock *process.Lock) error {
-	started, err := c.Launcher.Launch(id, c.folder(id), lock)
+func (c *Controller) launchProcess(
+	ctx context.Context, id thread.ID, lock *process.Lock, secrets map[string]string,
+) error {
+	started, err := c.Launcher.Launch(id, c.folder(id), lock, secrets)
 	if err != nil {
 		return err
 	}
@@ -220,7 +252,8 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
 		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Own, Ceiling: p.grant.Ceiling,
-		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.request.TraceID,
+		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.request.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
+		Firing: p.firing(),
 	}
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}

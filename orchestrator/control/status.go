@@ -7,7 +7,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -41,10 +40,13 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 			c.completeEnd(ctx, rec)
 		}
 	}
-	if last, text, err := transcript.Last(c.TranscriptPath(rec.ThreadID)); err == nil {
-		s.LastEvent, s.LastText = string(last), text
+	if last, err := c.lastWordsOf(rec.ThreadID); err == nil {
+		s.LastEvent, s.LastText = string(last.event), last.text
 	}
 	if s.Budget, err = c.budgetOf(ctx, rec, leastShare); err != nil {
+		return Status{}, fault(err)
+	}
+	if s.Waiting, err = c.waitingFor(ctx, map[thread.ID]thread.Record{id: rec}); err != nil {
 		return Status{}, fault(err)
 	}
 	if s.Children, err = c.childrenOf(ctx, rec); err != nil {

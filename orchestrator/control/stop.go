@@ -136,7 +136,7 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 	}
 	c.Reached.At(stepIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
-	// may not spawn, and neither may one that has ended.
+	// may not spawn, and neither may one below it that has ended.
 	var rows []thread.Record
 	for _, id := range tops {
 		top, err := c.Store.Get(ctx, id)

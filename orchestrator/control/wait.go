@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -31,6 +32,13 @@ type WaitRequest struct {
 	Mode      string        // all (default) or any
 	Timeout   time.Duration // 0 looks once
 	Progress  func(Progress)
+	Whole     bool // results are not shortened to what clients show
+	// Ask puts the open questions of the threads and those below them to the
+	// person, each once; nil leaves them to others.
+	Ask func(context.Context, thread.Question) (thread.Answer, error)
+	// Parent is a thread that waits, and can answer: the wait is over when a child
+	// of it asks, once for each question.
+	Parent thread.ID
 }
 
 // Wait returns when all (or any) of the threads have ended, when the time is
@@ -49,10 +57,17 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	}
 	began := c.Now()
 	rows, err := c.await(ctx, req)
+	if errors.Is(err, action.ErrCallAgain) {
+		return WaitResult{}, err
+	}
 	if err != nil {
 		return WaitResult{}, fault(err)
 	}
-	return waitResult(req, rows, c.Now().Sub(began)), nil
+	waiting, err := c.waitingFor(ctx, rows)
+	if err != nil {
+		return WaitResult{}, fault(err)
+	}
+	return waitResult(req, rows, waiting, c.Now().Sub(began)), nil
 }
 
 // await looks at the threads until the wait is over and returns their rows by
@@ -63,8 +78,7 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 	if over || err != nil || req.Timeout <= 0 {
 		return rows, err
 	}
-	defer c.yieldSlot(ctx)()
-	c.moveLine(ctx, false, nil)
+	defer c.GiveSlot(ctx)()
 	return c.awaitLooking(ctx, req)
 }
 
@@ -80,10 +94,17 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 
+	asking := c.newAsking(req)
+	defer asking.end()
+
 	timeUp, mayBeDead := false, true
 	for {
 		rows, over, err := c.lookOver(ctx, req)
 		if over || err != nil || timeUp {
+			return rows, err
+		}
+		waiting, err := asking.look(watching, rows)
+		if err != nil || c.tells(req.Parent, rows, waiting) {
 			return rows, err
 		}
 		deaths.watch(rows)
@@ -98,8 +119,10 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-tick.C:
 			c.yieldAgain(ctx)
 			if req.Progress != nil {
-				req.Progress(c.progress(rows))
+				req.Progress(c.progress(rows, waiting))
 			}
+		case err := <-asking.failed:
+			return nil, err
 		case <-deadline.C:
 			timeUp = true
 		case <-ctx.Done():
@@ -152,9 +175,11 @@ func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
 	return mode == WaitAll
 }
 
-func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.Duration) WaitResult {
+func waitResult(
+	req WaitRequest, rows map[thread.ID]thread.Record, waiting []Waiting, elapsed time.Duration,
+) WaitResult {
 	r := WaitResult{
-		Mode: req.Mode, Results: map[thread.ID]Result{}, Pending: []thread.ID{},
+		Mode: req.Mode, Results: map[thread.ID]Result{}, Pending: []thread.ID{}, Waiting: waiting,
 		ElapsedSeconds: max(0, elapsed.Seconds()),
 	}
 	completed := 0
@@ -175,7 +200,12 @@ func waitResult(req WaitRequest, rows map[thread.ID]thread.Record, elapsed time.
 	if len(r.Pending) > 0 {
 		r.Next = fmt.Sprintf("%d still working: call wait_threads again for the pending ids, or get_status to look", len(r.Pending))
 	}
-	fitResults(r.Results)
+	if len(waiting) > 0 {
+		r.Next = waitingNext(waiting)
+	}
+	if !req.Whole {
+		fitResults(r.Results)
+	}
 	return r
 }
 
@@ -195,8 +225,8 @@ func result(asked thread.ID, rec thread.Record) Result {
 	return r
 }
 
-func (c *Controller) progress(rows map[thread.ID]thread.Record) Progress {
-	p := Progress{Total: len(rows)}
+func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []Waiting) Progress {
+	p := Progress{Total: len(rows), Waiting: waiting}
 	for _, rec := range rows {
 		p.Turns += rec.Cost.Turns
 		p.Spend += rec.Cost.Spend
@@ -204,8 +234,8 @@ func (c *Controller) progress(rows map[thread.ID]thread.Record) Progress {
 			p.Done++
 			continue
 		}
-		if _, text, err := transcript.Last(c.folder(rec.ThreadID).Transcript()); err == nil && text != "" {
-			p.LastSay = text
+		if last, err := c.lastWordsOf(rec.ThreadID); err == nil && last.text != "" {
+			p.LastSay = last.text
 		}
 	}
 	return p

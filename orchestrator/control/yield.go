@@ -43,6 +43,15 @@ func (c *Controller) yieldSlot(ctx context.Context) (back func()) {
 	}
 }
 
+// GiveSlot gives the slot of the thread that this process belongs to away, until
+// back is called, and lets the next in line have it. It is for a thread that only
+// waits.
+func (c *Controller) GiveSlot(ctx context.Context) (back func()) {
+	back = c.yieldSlot(ctx)
+	c.moveLine(ctx, false, nil)
+	return back
+}
+
 // yieldAgain repeats that the slot is given away. Two processes can wait for the
 // same thread, its own and one that a tool of it has started; the first whose
 // waits are over takes the slot back for both.

@@ -220,6 +220,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 	}
 	after, err := s.bury(ctx, rec, dir, w, report)
 	if err == nil {
+		s.closeQuestions(ctx, id)
 		report.ended(rec)
 	}
 	return after, err

@@ -1,8 +1,11 @@
 package spawn_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -42,8 +45,8 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := spawn.Launcher{Executable: executable, Project: project, Env: append(make([]string, 0, 9),
-		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn"), Secrets: []string{"LAB_KEY=secret", "LAB_URL=https://secret.example"}}
-	started, err := l.Launch(id, dir, lock)
+		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret"), Secrets: []string{"LAB_KEY=secret", "LAB_URL=https://secret.example"}}
+	started, err := l.Launch(id, dir, lock, map[string]string{"token": "to=ken\nsecret", "other": "x secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +60,43 @@ func TestLaunch(t *testing.T) {
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
 		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n" +
-		"LAB_KEY=secret;LAB_URL=https://secret.example;;\n0\n"
+		"LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;;\n0\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}
 	if l.Env[:cap(l.Env)][len(l.Env)] != "" {
 		t.Error("the launcher's environment was written to")
 	}
-	if _, err := l.Launch(id, dir, lock); err == nil {
+	if _, err := l.Launch(id, dir, lock, nil); err == nil {
 		t.Error("launched with a lock that was released")
+	}
+}
+
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	variables, inputs := spawn.Inherited([]string{"LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x"})
+	if !slices.Equal(variables, []string{"LAB_KEY=secret", "INPUT=x"}) ||
+		!maps.Equal(inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) {
+		t.Errorf("got %q, %q", variables, inputs)
+	}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	run := append([]string{"rye-mcp"}, spawn.Args("/project", "work-1")...)
+	for name, c := range map[string]struct {
+		project string
+		args    []string
+		want    thread.ID
+	}{
+		"its process":     {"/project", run, "work-1"},
+		"another project": {"/other", run, ""},
+		"another command": {"/project", []string{"sh", "-c", strings.Join(run, " ")}, ""},
+		"more arguments":  {"/project", append(slices.Clone(run), "work-1"), ""},
+		"none":            {"/project", nil, ""},
+	} {
+		if got := spawn.Of(c.project, c.args); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (a *auditor) artifacts() error {
 			a.find("artifacts/"+name, Unreadable, "%v", err)
 			continue
 		}
-		if name != sum+".txt" && !strings.HasPrefix(name, ".") {
+		if strings.TrimSuffix(name, filepath.Ext(name)) != sum && !strings.HasPrefix(name, ".") {
 			a.find("artifacts/"+name, transcript.Altered, "its content has the hash %s", sum)
 		}
 	}

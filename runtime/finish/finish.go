@@ -45,12 +45,15 @@ type Finisher struct {
 	Key          *sign.Key // nil: files are not signed
 	Now          func() time.Time
 	Reached      thread.Reached
+	// Mask hides secrets in what is written to transcripts, see [transcript.Options];
+	// nil hides nothing.
+	Mask func([]byte) []byte
 }
 
 // OpenTranscript opens the transcript of a thread for appending, signed when
 // there is a key.
 func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
-	options := transcript.Options{Now: f.Now}
+	options := transcript.Options{Now: f.Now, Mask: f.Mask}
 	if f.Key != nil {
 		options.Signer = f.Key
 	}

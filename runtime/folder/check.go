@@ -21,7 +21,7 @@ const (
 	// the same name, with an ending, and is written under a longer one first.
 	maxNameBytes = 255 - len(".") - len(".md") - len("18446744073709551615")
 	// deepest is the longest path below a thread's folder, while it is written.
-	deepest = len("/artifacts/.") + 64 + len(".txt") + len("18446744073709551615")
+	deepest = len("/artifacts/.") + 64 + len(".webp") + len("18446744073709551615")
 )
 
 // maxPathBytes is the longest path of the system, with the byte that ends it.

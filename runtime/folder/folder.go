@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
 
@@ -118,17 +120,36 @@ func (f Folder) WriteCapabilities(text []byte) error {
 	return replaceFile(f.Capabilities(), text, fileMode)
 }
 
-// WriteArtifact stores a large result under its content's hash and returns the
-// path. Storing the same content again changes nothing.
+// WriteArtifact stores what a tool returned under its content's hash, with an
+// extension that says what it is, and returns the path. Storing the same content
+// again changes nothing.
 func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
 	if err := os.MkdirAll(f.Artifacts(), dirMode); err != nil {
 		return "", err
 	}
-	path := filepath.Join(f.Artifacts(), hash+".txt")
+	path := filepath.Join(f.Artifacts(), hash+extensionOf(content))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
 	return path, replaceFile(path, content, fileMode)
+}
+
+// extensionOf is one that people's programs know the content by.
+func extensionOf(content []byte) string {
+	if utf8.Valid(content) {
+		return ".txt"
+	}
+	switch http.DetectContentType(content) {
+	case "image/png":
+		return ".png"
+	case "image/jpeg":
+		return ".jpg"
+	case "image/gif":
+		return ".gif"
+	case "image/webp":
+		return ".webp"
+	}
+	return ".bin"
 }
 
 func readBounded(path string, most int64) ([]byte, error) {

@@ -94,8 +94,7 @@ func Allowance(in AllowanceInput) (int, error) {
 	inTokens := max(least, in.Limits.Tokens-in.Used.Tokens()-estimate)
 	inMoney := affordable(in)
 	if inMoney < least {
-		worst := worstCost(in, least)
-		return 0, spendExceeded(in.Limits.Spend-in.Left+worst, in.Limits.Spend)
+		return 0, spendExceeded(in.Limits.Spend-in.Left+worstCost(in, least), in.Limits.Spend)
 	}
 	return int(min(wanted, inWindow, inTokens, inMoney)), nil
 }
@@ -120,6 +119,11 @@ func affordable(in AllowanceInput) int64 {
 func worstInput(in AllowanceInput) int64 {
 	tokens := sum(in.ContextTokens, in.NewBytes, overheadTokens)
 	return product(tokens, max(0, in.Model.Price.MaxInput()))
+}
+
+// WorstCost is the most a call with that allowance can cost.
+func WorstCost(in AllowanceInput, allowance int) thread.Micros {
+	return worstCost(in, int64(allowance))
 }
 
 // worstCost is the most a call with that many output tokens can cost, rounded

@@ -36,25 +36,30 @@ func Resolve(defaults, directive, overrides item.LimitSet, parent *thread.Limits
 			return thread.Limits{}, &ValueError{Name: name, Value: "nothing", Reason: "no layer sets it"}
 		}
 	}
+	l, err := limitsOf(set)
+	if err != nil || parent == nil {
+		return l, err
+	}
+	if parent.Depth < 1 {
+		return thread.Limits{}, &DepthError{ParentDepth: parent.Depth}
+	}
+	return bounded(l, *parent), nil
+}
+
+// limitsOf reads a set that has every limit.
+func limitsOf(set item.LimitSet) (thread.Limits, error) {
 	spend, err := thread.Dollars(set["spend"])
 	if err != nil {
 		return thread.Limits{}, &ValueError{Name: "spend", Value: set["spend"], Reason: err.Error()}
 	}
-	l := thread.Limits{
+	return thread.Limits{
 		Turns:           int(set["turns"]),
 		Tokens:          int64(set["tokens"]),
 		Spend:           spend,
 		DurationSeconds: set["duration_seconds"],
 		Spawns:          int(set["spawns"]),
 		Depth:           int(set["depth"]),
-	}
-	if parent == nil {
-		return l, nil
-	}
-	if parent.Depth < 1 {
-		return thread.Limits{}, &DepthError{ParentDepth: parent.Depth}
-	}
-	return bounded(l, *parent), nil
+	}, nil
 }
 
 // bounded is a child's limits within its parent's.

@@ -10,7 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"net/http"
 )
 
 // Client asks one model provider.
@@ -62,7 +62,8 @@ const (
 	TextBlock       BlockType = "text"        // Text
 	ReasoningBlock  BlockType = "reasoning"   // Text, Signature
 	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input
-	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError
+	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images
+	ImageBlock      BlockType = "image"       // Images, in a user message
 )
 
 // Block is a piece of a message.
@@ -74,6 +75,14 @@ type Block struct {
 	ToolName   string          `json:"tool_name,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"` // as the model wrote it; may be invalid JSON
 	IsError    bool            `json:"is_error,omitempty"`
+	Images     []Image         `json:"images,omitempty"`
+}
+
+// Image is a picture for the model to look at.
+type Image struct {
+	MediaType string `json:"media_type"` // image/png, image/jpeg, image/gif or image/webp
+	Ref       string `json:"ref"`        // SHA-256 of Data in hex, which names it in the transcript
+	Data      []byte `json:"-"`
 }
 
 // Tool is a function offered to the model.
@@ -127,13 +136,13 @@ func (u Usage) ContextTokens() int64 {
 
 // APIError is a failed call.
 type APIError struct {
-	Status     int           // HTTP status; 0 when there was no answer
-	Type       string        // the vendor's error type, for example "rate_limit_error"
-	Code       string        // the vendor's error code, where it has one
-	Message    string        // the vendor's words, or what happened on the way
-	RetryAfter time.Duration // what the provider asked for; 0 when it did not
-	MidStream  bool          // the answer had begun
-	Err        error         // the cause on the way, if any
+	Status    int         // HTTP status; 0 when there was no answer
+	Type      string      // the vendor's error type, for example "rate_limit_error"
+	Code      string      // the vendor's error code, where it has one
+	Message   string      // the vendor's words, or what happened on the way
+	Header    http.Header // of the answer, without cookies and secrets; nil when there was none
+	MidStream bool        // the answer had begun
+	Err       error       // the cause on the way, if any
 }
 
 func (e *APIError) Error() string {

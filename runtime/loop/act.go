@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -30,19 +29,19 @@ var errRefused = errors.New("the model refused")
 // when there is another turn.
 func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopRefusal {
-		return nil, fmt.Errorf("%w: %s", errRefused, strings.TrimSpace(textOf(a)))
+		return nil, refused(a)
 	}
 	calls := toolCalls(a)
 	if len(calls) == 0 {
 		return r.finishOrNudge(a)
 	}
 	r.partial = ""
-	results, done := r.runCalls(ctx, calls, lastCallCut(a))
+	results, done, err := r.runCalls(ctx, calls, lastCallCut(a))
 	switch {
+	case err != nil:
+		return nil, err
 	case done != nil:
-		return done, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return r.returned(ctx, done)
 	}
 	r.talk.add(llm.Message{Role: llm.User, Blocks: results})
 	return nil, nil
@@ -105,8 +104,12 @@ func lastCallCut(a llm.Response) bool {
 // runCalls runs the tool calls of one turn at the same time, as many as the
 // project allows, and returns their results in the order of the calls. A
 // directive_return is looked at when the others have ended; a last call that
-// was cut off is not run. When ctx ends the results are of no use.
-func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]llm.Block, *ended) {
+// was cut off is not run. When ctx ends, or a hook ends the turn, the results are
+// of no use, and the error says why.
+func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]llm.Block, *ended, error) {
+	ctx, halt := context.WithCancelCause(ctx)
+	defer halt(nil)
+	r.hooks.halt = halt
 	results := make([]llm.Block, len(calls))
 	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
 	var group sync.WaitGroup
@@ -114,7 +117,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 	for i, c := range calls {
 		switch {
 		case lastCut && i == len(calls)-1:
-			results[i] = r.onRecord(c, func() (string, bool) { return encode(cutCall(c).Body()), true })
+			results[i] = r.onRecord(c, func() given { return r.show(c, cutCall(c).Body(), true) })
 		case r.isReturn(c):
 			returns = append(returns, i)
 		default:
@@ -128,45 +131,47 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 				if ctx.Err() != nil {
 					return // the place came free because the call before was interrupted
 				}
-				results[i] = r.onRecord(c, func() (string, bool) { return r.dispatch(ctx, c) })
+				results[i] = r.onRecord(c, func() given { return r.dispatch(ctx, c) })
 			})
 		}
 	}
 	group.Wait()
 	if ctx.Err() != nil {
-		return nil, nil
+		return nil, nil, context.Cause(ctx)
 	}
 	var done *ended
 	for _, i := range returns {
-		results[i] = r.onRecord(calls[i], func() (string, bool) {
+		results[i] = r.onRecord(calls[i], func() given {
 			text, accepted := r.directiveReturn(calls[i], done != nil)
 			if accepted != nil {
 				done = accepted
 			}
-			return text, accepted == nil
+			return r.show(calls[i], text, accepted == nil)
 		})
 	}
-	return results, done
+	return results, done, nil
 }
 
 // onRecord makes a call, puts it on record and returns its result for the
 // model. A failing or denied call is an error result, never the end of the
 // thread.
-func (r *run) onRecord(c llm.Block, do func() (text string, failed bool)) llm.Block {
+func (r *run) onRecord(c llm.Block, do func() given) llm.Block {
 	began := time.Now()
 	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Input: transcript.Input(c.Input),
 	})
 	r.Reached.At(StepCall)
-	text, failed := do()
+	got := do()
 	took := time.Since(began)
 	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
-		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Text: text, IsError: failed,
-		DurationMS: took.Milliseconds(),
+		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Text: got.text, IsError: got.failed,
+		DurationMS: took.Milliseconds(), Images: got.images,
 	})
-	r.Log.Debug().Int("turn", r.cost.Turns).Str("tool", c.ToolName).Dur("ms", took).Bool("ok", !failed).Msg("tool called")
+	r.Log.Debug().Int("turn", r.cost.Turns).Str("tool", c.ToolName).Dur("ms", took).Bool("ok", !got.failed).Msg("tool called")
 	r.Reached.At(StepResult)
-	return llm.Block{Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: text, IsError: failed}
+	return llm.Block{
+		Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: got.text, IsError: got.failed, Images: got.images,
+	}
 }
 
 func cutCall(c llm.Block) *tool.Fault {

@@ -2,8 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -14,17 +12,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
-// maxFailures ends a thread: so many model calls in a row have failed.
-const maxFailures = 3
-
-// ask calls the model until it answers, a failure is final, or three calls in
-// a row have failed. Every call is bounded first, and what it cost is recorded
-// whether it succeeded or not. The usage of the answer is the one charged.
+// ask calls the model until it answers or [run.recoverFrom] has nothing left to try.
+// Every call is bounded first, and what it cost is recorded whether it succeeded
+// or not. The usage of the answer is the one charged.
 func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error) {
 	for {
-		allowance, err := r.allowance(budget)
+		allowance, err := r.afford(ctx, budget)
 		if err != nil {
-			return llm.Response{}, err
+			return llm.Response{}, r.noRoom(ctx, err)
 		}
 		r.Reached.At(StepAsk)
 		began := time.Now()
@@ -34,12 +29,16 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return llm.Response{}, err
 		}
-		if c.err == nil {
-			r.failing = 0
+		f, err := r.failureOf(c)
+		if err != nil {
+			return llm.Response{}, err
+		}
+		if f == nil {
+			r.recovery.over()
 			return c.answer, nil
 		}
-		if err := r.retryAfter(ctx, c.err); err != nil {
-			return llm.Response{}, err
+		if again, err := r.recoverFrom(ctx, f); err != nil || !again {
+			return c.answer, err
 		}
 		if budget, err = r.Store.Budget(ctx, r.ID); err != nil {
 			return llm.Response{}, err
@@ -72,7 +71,7 @@ func (r *run) call(ctx context.Context, allowance int) call {
 		}
 	})
 	if c.err == nil && r.model.toolText != "" {
-		c.answer = readCalls(c.answer, turn)
+		c.answer = readCalls(c.answer, turn, r.offers)
 	}
 	return c
 }
@@ -81,6 +80,10 @@ func (r *run) call(ctx context.Context, allowance int) call {
 // transcript is still there. To be told would take an inotify instance for
 // every thread, of which a user has 128.
 const lookEvery = 2 * time.Second
+
+// idleAfter is how long a call of the model may take before memory is given
+// back, which takes some milliseconds of a processor.
+const idleAfter = 100 * time.Millisecond
 
 // whileAnswering breaks off a call whose answer nobody could find, as when the
 // thread's folder was deleted, which may be long before the model says a word.
@@ -93,18 +96,20 @@ func (r *run) whileAnswering(ctx context.Context, stop context.CancelCauseFunc) 
 	watching.Go(func() {
 		ticker := time.NewTicker(r.lookEvery)
 		defer ticker.Stop()
-		release := sync.OnceFunc(debug.FreeOSMemory)
+		idle := time.NewTimer(idleAfter)
+		defer idle.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case <-idle.C:
+				debug.FreeOSMemory()
 			case <-ticker.C:
+				if err := r.Transcript.InPlace(); err != nil {
+					stop(err)
+					return
+				}
 			}
-			if err := r.Transcript.InPlace(); err != nil {
-				stop(err)
-				return
-			}
-			release()
 		}
 	})
 	return func() {
@@ -118,53 +123,13 @@ func (r *run) request(allowance int) llm.Request {
 		Model: r.model.choice.Model.ID, System: r.system, Messages: r.talk.messages,
 		Tools: r.offer.tools, MaxTokens: allowance,
 	}
+	if !r.model.choice.Vision {
+		req.Messages = blind(req.Messages)
+	}
 	if r.model.toolText != "" {
-		return inText(req, r.model.toolText)
+		return r.textTalk.inText(req, r.model.toolText)
 	}
 	return req
-}
-
-// retryAfter waits until a failed call may be repeated, or returns why it may
-// not.
-func (r *run) retryAfter(ctx context.Context, failure error) error {
-	var api *llm.APIError
-	if ctx.Err() != nil || !errors.As(failure, &api) {
-		return failure
-	}
-	r.failing++
-	turn, kind := r.cost.Turns+1, classify(api)
-	err := r.Transcript.Append(thread.EventErrorClassified, transcript.ErrorClassified{
-		Turn: turn, Category: string(kind.category), Code: api.Code, Message: api.Error(),
-	})
-	if err != nil {
-		return err
-	}
-	if !kind.retry && kind.category != categoryTooLong && r.fallBack(ctx) {
-		r.Log.Warn().Err(failure).Int("turn", turn).Str("model", r.model.choice.Ref()).Msg("another model is asked")
-		return r.Transcript.Append(thread.EventRetry, transcript.Retry{
-			Turn: turn, Attempt: r.failing + 1, Reason: "falling back to " + r.model.choice.Ref(),
-		})
-	}
-	if !kind.retry || r.failing >= min(maxFailures, r.Settings.Retry.MaxAttempts) {
-		return fmt.Errorf("%w (attempt %d)", failure, r.failing)
-	}
-	wait := backoff(r.failing, api.RetryAfter, r.Settings.Retry)
-	r.Log.Warn().Err(failure).Int("turn", turn).Str("category", string(kind.category)).Dur("wait_ms", wait).
-		Msg("the model is asked again")
-	err = r.Transcript.Append(thread.EventRetry, transcript.Retry{
-		Turn: turn, Attempt: r.failing + 1, DelayMS: wait.Milliseconds(), Reason: string(kind.category),
-	})
-	if err != nil {
-		return err
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // take puts an answer on record and into the conversation, one without content

@@ -38,7 +38,7 @@ func (r *run) runTool(ctx context.Context) ended {
 	}
 	text := encode(result)
 	if len(text) > maxDataBytes || storable(json.RawMessage(text)) != nil {
-		return ended{result: r.keep(text)}
+		return ended{result: r.keepFor(text)}
 	}
 	return ended{data: json.RawMessage(text)}
 }

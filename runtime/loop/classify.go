@@ -1,77 +1,114 @@
 package loop
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
-// category says what kind of failure a model call had.
-type category string
-
+// Types of failures that are answers. Like the vendors' own they can be named
+// in error_classification.yaml.
 const (
-	categoryPermanent   category = "permanent"    // asking again cannot help
-	categoryAuth        category = "auth"         // the key is missing or wrong
-	categoryQuota       category = "quota"        // the account has no money left
-	categoryTooLong     category = "context"      // the conversation does not fit the model
-	categoryRateLimited category = "rate_limited" // later, as the provider says
-	categoryTransient   category = "transient"    // soon
+	typeRefusal = "refusal"
+	typeEmpty   = "empty_answer"
 )
 
-// class is a category with what follows from it.
-type class struct {
-	category category
-	retry    bool
+// failure is a call of the model that gave nothing to go on with.
+type failure struct {
+	err     error         // for people
+	api     *llm.APIError // what is classified
+	reply   *llm.Response // not nil: it is an answer, which can be let through
+	rule    config.ErrorPattern
+	attempt int // in a row, of this model, from 1
+	turn    int
 }
 
-// classify sorts a failed call by status, type and words. Status codes are
-// those of the Anthropic and OpenAI references; 529 is Anthropic's "overloaded".
-// Without a status there was no answer, or it was cut; with 200 it made no
-// sense. Both may go better the next time.
-func classify(err *llm.APIError) class {
-	words := strings.ToLower(err.Type + " " + err.Code + " " + err.Message)
+// failureOf is what is wrong with a call; nil when nothing is. A call that was
+// interrupted, or failed for a reason of this side, is no failure of the model:
+// its error is returned as it is.
+func (r *run) failureOf(c call) (*failure, error) {
+	f := &failure{err: c.err, attempt: r.recovery.failing + 1, turn: r.cost.Turns + 1}
 	switch {
-	case err.Status == http.StatusPaymentRequired, containsAny(words, "insufficient_quota", "billing", "credit balance"):
-		return class{category: categoryQuota}
-	case err.Status == http.StatusUnauthorized, err.Status == http.StatusForbidden:
-		return class{category: categoryAuth}
-	case containsAny(words, "context_length_exceeded", "prompt is too long", "maximum context length"):
-		return class{category: categoryTooLong}
-	case err.Status == http.StatusTooManyRequests, containsAny(words, "rate_limit"):
-		return class{category: categoryRateLimited, retry: true}
-	case err.Status/100 == 0, err.Status/100 == 2, err.Status >= http.StatusInternalServerError,
-		err.Status == http.StatusRequestTimeout, err.Status == http.StatusConflict:
-		return class{category: categoryTransient, retry: true}
-	default:
-		return class{category: categoryPermanent}
-	}
-}
-
-func containsAny(s string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
+	case c.err != nil:
+		api, ok := apiError(c.err)
+		if !ok {
+			return nil, c.err
 		}
+		f.api = api
+	case c.answer.StopReason == llm.StopRefusal:
+		f.setAnswer(c.answer, refused(c.answer), typeRefusal)
+	case r.saysNothing(c.answer):
+		f.setAnswer(c.answer, errEmpty, typeEmpty)
+	default:
+		return nil, nil
 	}
-	return false
+	rules, err := r.errorRules()
+	if err != nil {
+		return nil, fmt.Errorf("%w (needed because of: %w)", err, f.err)
+	}
+	f.rule = rules.Classify(r.failureData(f))
+	return f, nil
 }
 
-// backoff is the time to wait before attempt n (from 1) is repeated: what the
-// provider asked for, else doubling from the base, with up to a quarter added
-// so that threads that failed together do not come back together.
-func backoff(n int, asked time.Duration, policy config.Retry) time.Duration {
-	most := time.Duration(policy.MaxSeconds * float64(time.Second))
-	if asked > 0 {
-		return min(asked, most)
+// setAnswer makes an answer a failure. Its turn has been counted.
+func (f *failure) setAnswer(reply llm.Response, err error, typ string) {
+	f.reply, f.err, f.turn = &reply, err, f.turn-1
+	f.api = &llm.APIError{Status: http.StatusOK, Type: typ, Message: err.Error()}
+}
+
+// saying is the failure in other words, unless there are none.
+func (f *failure) saying(words string) *failure {
+	if words == "" {
+		return f
 	}
-	wait := time.Duration(policy.BaseSeconds * float64(time.Second) * float64(int(1)<<min(n-1, 16)))
-	wait = min(wait, most)
-	if wait <= 0 {
-		return 0
+	said := *f
+	said.err = &toldError{says: words, cause: f.err}
+	return &said
+}
+
+// errorRules are read when they are first needed: most threads never do.
+func (r *run) errorRules() (config.ErrorRules, error) {
+	if r.recovery.rules != nil {
+		return *r.recovery.rules, nil
 	}
-	return wait + rand.N(wait/4+1)
+	rules, warnings, err := r.Settings.ErrorRules()
+	if err != nil {
+		return rules, err
+	}
+	for _, w := range warnings {
+		r.Log.Warn().Msg(w)
+	}
+	r.recovery.rules = &rules
+	return rules, nil
+}
+
+// failureData is what conditions look at.
+func (r *run) failureData(f *failure) map[string]any {
+	headers := make(map[string]any, len(f.api.Header))
+	for name, values := range f.api.Header {
+		headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	choice := r.model.choice
+	return map[string]any{
+		"status_code": f.api.Status,
+		"error":       map[string]any{"type": f.api.Type, "code": f.api.Code, "message": f.api.Message},
+		"headers":     headers, "model": choice.Model.ID, "provider": choice.Provider,
+		"attempt": f.attempt, "cancelled": false,
+	}
+}
+
+// hookData is what the hooks of the event "error" are told: the failure and how
+// it was classified.
+func (r *run) hookData(f *failure) map[string]any {
+	choice := r.model.choice
+	return map[string]any{
+		"error": map[string]any{
+			"source": "model", "type": f.api.Type, "code": f.api.Code, "message": f.err.Error(), "status_code": f.api.Status,
+			"model": choice.Model.ID, "provider": choice.Provider, "attempt": f.attempt, "turn": f.turn,
+		},
+		"classification": map[string]any{"category": f.rule.Category, "retryable": f.rule.Retryable, "pattern": f.rule.ID},
+	}
 }

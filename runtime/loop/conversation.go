@@ -2,9 +2,14 @@ package loop
 
 import "github.com/rye-mcp/rye-mcp/runtime/llm"
 
-// blockMarks is more than the tokens that a provider, or [inText], puts around
+// blockMarks is more than the tokens that a provider, or [textTalk.inText], puts around
 // a block for its role and kind.
 const blockMarks = 64
+
+// imageSize is what an image counts for, in bytes. As tokens it is more than the
+// vendors make of one (Anthropic at most 4 784, OpenAI and Google fewer), and as
+// bytes, of which four are a token, what they make of one of a usual size.
+const imageSize = 6400
 
 // conversation is the message list with what is known about its size. The list
 // is always the one that transcript.Messages rebuilds.
@@ -38,10 +43,25 @@ func (c *conversation) recount() {
 	}
 }
 
-// sizeOf is the size of a message in bytes, which it does not exceed in tokens.
+// acted reports whether the model has called a tool or said anything yet.
+func (c *conversation) acted() bool {
+	for _, m := range c.messages {
+		if m.Role != llm.Assistant {
+			continue
+		}
+		if a := (llm.Response{Blocks: m.Blocks}); len(toolCalls(a)) > 0 || textOf(a) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// sizeOf is the size of a message in bytes, which it does not exceed in tokens;
+// images count as [imageSize].
 func sizeOf(m llm.Message) int64 {
 	var n int64
 	for _, b := range m.Blocks {
+		n += int64(imageSize * len(b.Images))
 		n += int64(blockMarks + len(b.Text) + len(b.Input) + len(b.ToolName) + len(b.ToolCallID) + len(b.Signature))
 	}
 	return n

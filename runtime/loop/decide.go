@@ -7,10 +7,10 @@ import (
 	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
-	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -26,17 +26,12 @@ type ended struct {
 	warnings []string
 }
 
-// outcome judges the end of the work. A limit that ended it is put on record
-// first, whether it was found between turns or interrupted one.
+// outcome judges the end of the work.
 func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
 	// An interrupted call reports its own failure; why it was interrupted is the
 	// cause.
 	if e.err != nil && ctx.Err() != nil {
 		e.err = context.Cause(ctx)
-	}
-	var over *thread.LimitError
-	if errors.As(e.err, &over) {
-		r.record(thread.EventLimitExceeded, transcript.LimitExceeded{Code: over.Code, Value: over.Value, Max: over.Max})
 	}
 	return decide(e)
 }
@@ -55,6 +50,10 @@ func decide(e ended) thread.Outcome {
 		return o
 	}
 	o.State, o.Error = thread.Error, &thread.Problem{Code: codeOf(e.err), Message: e.err.Error(), Doing: e.doing}
+	var failed *callError
+	if errors.As(e.err, &failed) {
+		o.Error.Doing = failed.doing()
+	}
 	var signal *thread.SignalError
 	if errors.As(e.err, &signal) {
 		o.Error.Signal = signal.Signal
@@ -69,15 +68,16 @@ func decide(e ended) thread.Outcome {
 func codeOf(err error) string {
 	var (
 		over       *thread.LimitError
-		api        *llm.APIError
+		failed     *callError
 		full       *limit.ContextFullError
+		told       *toldError
 		noProvider *provider.NoProviderError
 		noModel    *provider.UnknownModelError
 	)
 	switch {
 	case errors.As(err, &over):
 		return over.Code
-	case errors.As(err, &full):
+	case errors.As(err, &full), errors.As(err, &failed) && failed.rule.Category == config.CategoryContext:
 		return "context_full"
 	case errors.Is(err, errRefused):
 		return "model_refused"
@@ -85,8 +85,10 @@ func codeOf(err error) string {
 		return "transcript_lost"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "disk_full"
-	case errors.As(err, &api):
-		return "provider_" + string(classify(api).category)
+	case errors.As(err, &told) && told.cause == nil:
+		return "failed_by_hook"
+	case errors.As(err, &failed) && failed.rule.Category != "":
+		return "provider_" + failed.rule.Category
 	case errors.As(err, &noProvider), errors.As(err, &noModel):
 		return string(tool.CodeNoProvider)
 	default:

@@ -19,15 +19,18 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// dispatch runs a call and returns the text for the model.
-func (r *run) dispatch(ctx context.Context, c llm.Block) (text string, failed bool) {
+// dispatch runs a call and returns what the model is given.
+func (r *run) dispatch(ctx context.Context, c llm.Block) given {
 	result, err := r.invoke(ctx, c)
+	if err != nil {
+		result, err = r.afterFailure(ctx, c, err)
+	}
 	if err != nil {
 		f := action.ToolFault(c.ToolName, err)
 		r.Log.Debug().Str("tool", c.ToolName).Str("code", string(f.Code)).Msg(f.Message)
-		return r.keep(encode(f.Body())), true
+		return r.show(c, f.Body(), true)
 	}
-	return r.keep(encode(result)), false
+	return r.show(c, result, false)
 }
 
 func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
@@ -39,11 +42,12 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if !json.Valid(args) {
-		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not valid JSON: %s", c.ToolName, clip(args)).
+	if err := notJSON(args); err != nil {
+		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not valid JSON (%w): %s", c.ToolName, err, clip(args)).
 			With("schema", entry.Definition.Schema).WithHint("call it again with a JSON object that fits the schema")
 	}
 	caller := r.caller(c)
+	caller.Secrets = r.secrets() // what comes back is masked, see [run.show]
 	if entry.Kind == palette.KindPrimary {
 		for _, t := range r.Actions.Tools(caller) {
 			if t.Definition().ID == entry.ID {
@@ -51,6 +55,9 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 			}
 		}
 		return nil, fmt.Errorf("bug; the palette offers %s, which is no primary action", entry.ID)
+	}
+	if entry.Kind == palette.KindArtifact {
+		return r.await(ctx, entry.ID, func() (any, error) { return r.offer.artifacts.Call(ctx, caller.Env, args) })
 	}
 	if entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
 		// Not in the registry: they act on threads, and the primary action knows how.
@@ -67,7 +74,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("bug; the palette offers %s, which is not registered", entry.ID)
 	}
-	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
+	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, caller.Reveal(args)) })
 }
 
 // patience is how long a tool may take to end when it is told to. It is more
@@ -119,7 +126,11 @@ func guarded(id string, call func() (any, error)) (result any, err error) {
 
 // env is where the tools of this thread run.
 func (r *run) env() tool.Env {
-	return tool.Env{Project: r.Project, ThreadID: r.ID, TraceID: r.meta.TraceID, TempDir: r.folder().Artifacts()}
+	env := tool.Env{Project: r.Project, ThreadID: r.ID, TraceID: r.meta.TraceID, Artifacts: r.folder().Artifacts()}
+	if !r.Secrets.Empty() {
+		env.Mask = r.Secrets.Writer
+	}
+	return env
 }
 
 // caller is this thread as the primary actions see it. Parent and capabilities

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -49,6 +50,7 @@ type house struct {
 	settings Settings
 	provider string // the YAML of the provider, without api and base_url
 	stopped  []thread.ID
+	change   func(*run) // before it runs
 	mode     trust.Mode // off unless a test says otherwise
 }
 
@@ -74,8 +76,12 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	t.Helper()
 	h := &house{
 		t: t, project: project, key: key, threads: &fakeThreads{}, provider: plainProvider, mode: trust.Off,
-		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6}},
+		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6},
+			OnLimit: config.OnLimit{Action: item.OnLimitStop, DeadlineSeconds: 1e-6, Default: config.OnLimitDefaultFinish}},
 	}
+	h.settings.Results = config.Results{MaxChars: 2400, MaxCharsWhenFull: 1200, PageChars: 24_000}
+	h.settings.ErrorRules = config.New(h.roots()).ErrorRules
+	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()), nil) }
 	h.tools = newTestTools()
 	var err error
 	if h.store, err = sqlite.Open(t.Context(), folder.StateDir(h.project), sqlite.Options{}); err != nil {
@@ -125,26 +131,28 @@ func (h *house) writeAt(dir, name, content string) {
 // job is a thread to be run.
 type job struct {
 	outputs      string // XML
+	onLimit      string // of the directive
 	fallback     string
 	model        string // "fake/small" when empty
 	limits       func(*thread.Limits)
 	capabilities []string // all test tools when nil
 	kind         thread.Kind
 	inputs       map[string]any
+	declared     string // further inputs, XML
 	tool         string // of a tool run
 	unbudgeted   bool
 	meta         func(*thread.Meta)
 }
 
 const directive = "# Task\n\n```xml\n<directive name=\"task\" version=\"1.0.0\">\n<metadata>\n<description>A task</description>\n" +
-	"<category>test</category>\n<author>us</author>\n<model tier=\"general\" FALLBACK/>\n</metadata>\n" +
-	"<inputs><input name=\"who\" type=\"string\" default=\"nobody\">whom</input></inputs>\n" +
+	"<category>test</category>\n<author>us</author>\n<model tier=\"general\" FALLBACK/>\n<limits ON_LIMIT/>\n</metadata>\n" +
+	"<inputs><input name=\"who\" type=\"string\" default=\"nobody\">whom</input>INPUTS</inputs>\n" +
 	"<outputs>OUTPUTS</outputs>\n</directive>\n```\n\nDo the task for {input:who}.\n"
 
 // register does what the spawner does: row, budget, folder, thread.json.
 func (h *house) register(j job) thread.ID {
 	h.t.Helper()
-	text := strings.NewReplacer("FALLBACK", fallbackAttr(j.fallback), "OUTPUTS", j.outputs).Replace(directive)
+	text := strings.NewReplacer("FALLBACK", attribute("fallback", j.fallback), "ON_LIMIT", attribute("on_limit", j.onLimit), "OUTPUTS", j.outputs, "INPUTS", j.declared).Replace(directive)
 	h.write(".ai/directives/test/task.md", text)
 	found, err := h.resolver().Find(item.Directive, "test/task")
 	if err != nil {
@@ -187,11 +195,11 @@ func (h *house) register(j job) thread.ID {
 	return rec.ThreadID
 }
 
-func fallbackAttr(model string) string {
-	if model == "" {
+func attribute(name, value string) string {
+	if value == "" {
 		return ""
 	}
-	return fmt.Sprintf("fallback=%q", model)
+	return fmt.Sprintf("%s=%q", name, value)
 }
 
 func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.finisher.StateDir, id) }
@@ -238,6 +246,9 @@ func (h *house) deps(id thread.ID) Deps {
 func (h *house) end(ctx context.Context, id thread.ID) thread.Record {
 	h.t.Helper()
 	r := newRun(h.deps(id))
+	if h.change != nil {
+		h.change(r)
+	}
 	rec, err := r.toEnd(ctx)
 	if err != nil {
 		h.t.Fatal(err)
@@ -419,12 +430,16 @@ type fakeThreads struct {
 	mu      sync.Mutex
 	callers []action.Caller
 	starts  []action.StartRequest
+	child   func(context.Context, action.Caller, action.StartRequest) (any, error) // nil: one that is never heard of again
 }
 
-func (f *fakeThreads) Start(_ context.Context, c action.Caller, r action.StartRequest) (any, error) {
+func (f *fakeThreads) Start(ctx context.Context, c action.Caller, r action.StartRequest) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.callers, f.starts = append(f.callers, c), append(f.starts, r)
+	if f.child != nil {
+		return f.child(ctx, c, r)
+	}
 	c.Started("test/child-1", r.Directive)
 	return map[string]any{"thread_id": "test/child-1"}, nil
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -47,24 +50,60 @@ func (r *run) closeModel() {
 }
 
 // fallBack turns to the directive's second choice, once, when the first has
-// failed for good. It reports whether there is one that may be used.
-func (r *run) fallBack(ctx context.Context) bool {
-	if r.model.fallback {
-		return false
+// failed for good or too often. It reports whether it did; if there is a second
+// choice that cannot be used, why says so.
+func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string, err error) {
+	if r.model.fallback || f.rule.Category == config.CategoryCancelled {
+		return false, "", nil
 	}
 	r.model.fallback = true
-	choice, named, err := r.Providers.Fallback(ctx, provider.Want{Fallback: r.task.doc.Model.Fallback})
+	first := r.model.choice
+	second, named, err := r.Providers.Fallback(ctx, provider.Want{Fallback: r.task.doc.Model.Fallback})
 	if err == nil && !named {
-		return false
+		return false, "", nil
+	}
+	if err == nil && f.rule.Category == config.CategoryContext && !larger(second.Model, first.Model) {
+		return false, fmt.Sprintf("the context window of the fallback %s is no larger", second.Ref()), nil
 	}
 	if err == nil {
-		err = r.openModel(ctx, choice)
+		err = r.fits(ctx, second)
+	}
+	if err == nil {
+		err = r.openModel(ctx, second)
 	}
 	if err != nil {
 		r.Log.Warn().Err(err).Msg("fall back to the second model")
-		return false
+		return false, "the fallback cannot be used: " + err.Error(), nil
 	}
-	r.failing = 0
+	r.recovery.failing = 0
 	r.talk.recount()
-	return true
+	r.Log.Warn().Err(f.err).Int("turn", f.turn).Str("model", second.Ref()).Msg("another model is asked")
+	return true, "", r.Transcript.Append(thread.EventRetry, transcript.Retry{
+		Turn: f.turn, Attempt: 1, Model: second.Ref(), Reason: "falling back to " + second.Ref(),
+	})
+}
+
+// larger reports whether a has a larger context window than b.
+func larger(a, b llm.Model) bool {
+	return limit.ContextShare(a, 1, 0) < limit.ContextShare(b, 1, 0)
+}
+
+// fits reports why another model cannot take over the conversation: too long for
+// its context window, or too dear for what is left.
+func (r *run) fits(ctx context.Context, choice provider.Choice) error {
+	budget, err := r.Store.Budget(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	talk := r.talk
+	talk.recount()
+	bytes := talk.newBytes + int64(len(r.system))
+	for _, t := range r.offer.tools {
+		bytes += sizeOfTool(t)
+	}
+	_, err = limit.Allowance(limit.AllowanceInput{
+		Limits: r.meta.Limits, Used: r.cost, Left: budget.Remaining(),
+		Model: choice.Model, NewBytes: bytes, Wanted: choice.MaxOutput,
+	})
+	return err
 }

@@ -5,39 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // task is what the thread was started to do.
 type task struct {
-	doc   *item.DirectiveDoc
-	grant permission.Grant
+	doc      *item.DirectiveDoc
+	composed *prompt.Composition
+	grant    permission.Grant
 }
 
 // offer is what the model is offered to act with.
 type offer struct {
 	palette palette.Palette
 	tools   []llm.Tool
+	// artifacts is read_artifact, which is in no registry: it is no item.
+	artifacts tool.Tool
 }
 
 // prepare does the thread's own half of its start: the directive again, as the
 // spawner saw it, the palette, the first message, the model's client.
 func (r *run) prepare(ctx context.Context) error {
 	if err := r.loadTask(); err != nil {
+		return err
+	}
+	if err := r.loadHooks(); err != nil {
 		return err
 	}
 	if err := r.buildOffer(); err != nil {
@@ -55,7 +59,7 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 func (r *run) beginWithModel(ctx context.Context) error {
-	if err := r.begin(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	choice, err := r.Providers.Choose(ctx, provider.Want{Override: r.meta.Model})
@@ -65,27 +69,48 @@ func (r *run) beginWithModel(ctx context.Context) error {
 	return r.openModel(ctx, choice)
 }
 
-// loadTask reads the directive and refuses one that is not what the spawner
-// checked and its caller agreed to.
+// loadTask reads the directive and what it extends, and refuses what is not as
+// the spawner checked it and its caller agreed to.
 func (r *run) loadTask() error {
 	found, err := r.Resolver.Find(item.Directive, r.meta.Directive)
 	if err != nil {
 		return err
 	}
 	if found.Hash != r.meta.DirectiveHash {
-		return tool.Faultf(tool.CodeInvalidItem, "directive %s (%s) was changed after the thread was started",
-			r.meta.Directive, found.Path).WithHint("start it again")
+		return changed(r.meta.Directive, found.Path)
 	}
 	// What there is to warn of, the spawner has told.
 	if _, err := r.Trust.Check(trust.SubjectOf(found)); err != nil {
 		return err
 	}
-	doc, err := found.Directive()
+	composed, err := prompt.Composer{Resolver: r.Resolver, Trust: r.Trust}.Compose(found, r.meta.Extends())
 	if err != nil {
+		return prompt.Fault(err)
+	}
+	if err := sameChain(r.meta.Chain, composed.Chain[1:]); err != nil {
 		return err
 	}
-	r.task = task{doc: doc, grant: permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}}
+	r.task = task{
+		doc: composed.Chain[0].Doc, composed: composed,
+		grant: permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling},
+	}
+	return r.haveSecrets()
+}
+
+// sameChain refuses a chain that is not the one on record. It cannot be shorter
+// when nothing of it has changed.
+func sameChain(recorded []thread.ChainLink, now []prompt.Link) error {
+	for i, link := range now {
+		if i >= len(recorded) || recorded[i] != (thread.ChainLink{Directive: link.ID, Hash: link.Hash}) {
+			return changed(link.ID, link.Path)
+		}
+	}
 	return nil
+}
+
+func changed(directive, where string) error {
+	return tool.Faultf(tool.CodeInvalidItem, "directive %s (%s) was changed after the thread was started",
+		directive, where).WithHint("start it again")
 }
 
 // buildOffer decides which tools the model sees.
@@ -97,15 +122,32 @@ func (r *run) buildOffer() error {
 	// directive_return is offered by the palette itself, with the outputs of this
 	// directive.
 	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
+	builtin := slices.Concat(threads, definitions(r.Tools.All()))
+	items, err := palette.Spaces{
+		Resolver: r.Resolver, Builtin: builtin, BuiltinExecutor: action.BuiltinExecutor,
+	}.Items()
+	if err != nil {
+		return err
+	}
+	r.offer.artifacts = artifact.New()
 	r.offer.palette = palette.Build(palette.Input{
-		Primaries: definitions(r.Actions.Tools(action.Caller{})), Tools: append(threads, definitions(r.Tools.All())...),
-		Capabilities: r.task.grant.Own,
-		Allow:        r.task.grant.Allows, Outputs: r.task.doc.Outputs, MaxTokens: r.Settings.PaletteTokens,
+		ReadArtifact: r.offer.artifacts.Definition(),
+		Primaries:    definitions(r.Actions.Tools(action.Caller{})), Tools: builtin, Items: items,
+		Capabilities: r.task.grant.Own, Missing: r.missing,
+		Outputs: r.task.doc.Outputs, MaxTokens: r.Settings.PaletteTokens,
 	})
 	for _, e := range r.offer.palette.Entries {
 		r.offer.tools = append(r.offer.tools, llm.Tool{
 			Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema,
 		})
+	}
+	return nil
+}
+
+// missing says who lacks a capability.
+func (r *run) missing(required string) *palette.Denial {
+	if denied := r.task.grant.Missing(required); denied != nil {
+		return &palette.Denial{Ancestor: denied.Ancestor}
 	}
 	return nil
 }
@@ -130,52 +172,10 @@ func definitions(tools []tool.Tool) []tool.Definition {
 // capabilitiesText is capabilities.md: what the thread may do and what its
 // model is offered, signed when there is a key.
 func (r *run) capabilitiesText() []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Capabilities of %s\n\n", r.ID)
-	b.WriteString(palette.CapabilityTree(r.task.grant.Own))
-	for i, above := range r.task.grant.Ceiling {
-		fmt.Fprintf(&b, "\nBounded by ancestor %d:\n\n%s", i+1, palette.CapabilityTree(above))
-	}
-	b.WriteString("\n## Tools\n\n")
-	for _, e := range r.offer.palette.Entries {
-		fmt.Fprintf(&b, "- `%s` (%s)\n", e.Name, e.ID)
-	}
-	for _, id := range r.offer.palette.Omitted {
-		fmt.Fprintf(&b, "- not offered for lack of room, reachable through rye_execute: `%s`\n", id)
-	}
+	held := palette.Held{Own: r.task.grant.Own, Ancestors: r.task.grant.Ceiling, Idle: r.task.grant.Dropped()}
+	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.offer.palette.Tree(held))
 	if key := r.Finisher.Key; key != nil {
-		return sign.Attach([]byte(b.String()), ".md", key, r.Now())
+		return sign.Attach(text, ".md", key, r.Now())
 	}
-	return []byte(b.String())
-}
-
-// begin writes the first message and puts what happens on record.
-func (r *run) begin() error {
-	doc := *r.task.doc
-	doc.Success = inputs.Interpolate(doc.Success, r.meta.Inputs, r.Env)
-	doc.Failure = inputs.Interpolate(doc.Failure, r.meta.Inputs, r.Env)
-	system, user := prompt.Build(prompt.Input{
-		Directive: &doc, Capabilities: r.task.grant.Own, Body: inputs.Interpolate(doc.Body, r.meta.Inputs, r.Env),
-	})
-	err := r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
-		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
-		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: r.meta.Warnings,
-	})
-	if err != nil {
-		return err
-	}
-	r.system = system
-	if system != "" {
-		if err := r.Transcript.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: system}); err != nil {
-			return err
-		}
-	}
-	return r.say(user)
-}
-
-// say adds a user message to the conversation.
-func (r *run) say(text string) error {
-	m := llm.Text(llm.User, text)
-	r.talk.add(m)
-	return r.Transcript.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: m.Role, Blocks: m.Blocks})
+	return text
 }

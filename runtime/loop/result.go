@@ -10,31 +10,119 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
+	"github.com/rye-mcp/rye-mcp/tools/guard"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// keepBytes is the longest tool result that is given to the model whole; a
-// longer one is kept as an artifact of which the model sees head and tail.
-const keepBytes = 24_000
+// fullContext is the share of the context window above which results are kept
+// shorter.
+const fullContext = 0.75
 
-// keep bounds a result. What is left out can be read from the artifact.
-func (r *run) keep(text string) string {
-	if len(text) <= keepBytes {
+// given is what a model gets for a call.
+type given struct {
+	text   string
+	failed bool
+	images []llm.Image
+}
+
+// show decides what the model is given of a result. What is longer than the
+// model should read unasked is kept as an artifact and summarised; what it was
+// given before is only referred to.
+func (r *run) show(c llm.Block, result any, failed bool) given {
+	attachments := tool.AttachmentsOf(result)
+	text, isText := plain(result)
+	if !isText {
+		attachments = append(attachments, tool.Attachment{Name: "the result", MediaType: guard.MediaType([]byte(text)), Data: []byte(text)})
+	}
+	whole := guard.Clean(r.Secrets.Mask(text))
+	notes, images := r.attach(r.maskedAttachments(attachments))
+	call := fmt.Sprintf("%s %s in turn %d (%s)", c.ToolName, clip(c.Input), r.cost.Turns, c.ToolCallID)
+	if earlier, found := r.shown.Before(whole+notes, call); found {
+		return given{failed: failed, text: fmt.Sprintf("[the same as the result of your call %s, which is not repeated]", earlier)}
+	}
+	most := r.mostChars(c, result)
+	if text = whole; utf8.RuneCountInString(whole)+utf8.RuneCountInString(notes) > most {
+		// However many the attachments are, the result keeps half of the room.
+		notes = guard.Shorten(notes, most/2, "there are more attachments")
+		text = guard.Shorten(whole, most-utf8.RuneCountInString(notes), r.kept(whole))
+	}
+	return given{text: text + notes, failed: failed, images: images}
+}
+
+// mostChars is how long a result may be in the conversation, in characters.
+func (r *run) mostChars(c llm.Block, result any) int {
+	bounds := r.Settings.Results
+	entry, _ := r.offer.palette.Get(c.ToolName)
+	switch {
+	case entry.Definition.Paged, tool.IsPage(result):
+		return max(bounds.PageChars, bounds.MaxChars)
+	case limit.ContextShare(r.model.choice.Model, r.talk.known, r.newBytes()) > fullContext:
+		return min(bounds.MaxCharsWhenFull, bounds.MaxChars)
+	default:
+		return bounds.MaxChars
+	}
+}
+
+// plain is a result as a model reads it: text as it is, all else as JSON. It is
+// false for bytes that are no text.
+func plain(result any) (text string, isText bool) {
+	switch v := result.(type) {
+	case string:
+		return v, !guard.IsBinary([]byte(v))
+	case []byte:
+		return string(v), !guard.IsBinary(v)
+	default:
+		return encode(v), true
+	}
+}
+
+// keep stores content as an artifact of the thread, under its hash. False when
+// that is not possible: the thread goes on without it.
+func (r *run) keep(content []byte) (hash, path string, ok bool) {
+	sum := sha256.Sum256(content)
+	hash = hex.EncodeToString(sum[:])
+	path, err := r.folder().WriteArtifact(hash, content)
+	if err != nil {
+		r.Log.Warn().Err(err).Int("bytes", len(content)).Msg("keep an artifact")
+	}
+	return hash, path, err == nil
+}
+
+// notKept says that keep was not possible.
+const notKept = "the whole could not be kept"
+
+// kept keeps text and says how to read it.
+func (r *run) kept(text string) string {
+	hash, _, ok := r.keep([]byte(text))
+	if !ok {
+		return notKept
+	}
+	return fmt.Sprintf("the whole is artifact %s: read it with %s", artifact.Ref(hash), palette.ArtifactName)
+}
+
+// keepChars is how much of a tool's result is stored as the result of its run in
+// the background.
+const keepChars = 24_000
+
+// keepFor bounds the result of a run in the background, which others read; they
+// find the whole by its path.
+func (r *run) keepFor(text string) string {
+	text = guard.Clean(text)
+	if utf8.RuneCountInString(text) <= keepChars {
 		return text
 	}
-	sum := sha256.Sum256([]byte(text))
-	path, err := r.folder().WriteArtifact(hex.EncodeToString(sum[:]), []byte(text))
-	where := "it could not be kept"
-	if err == nil {
-		if rel, relErr := filepath.Rel(r.Project, path); relErr == nil {
-			where = "the whole text is in " + filepath.ToSlash(rel)
+	more := notKept
+	if _, path, ok := r.keep([]byte(text)); ok {
+		if rel, err := filepath.Rel(r.Project, path); err == nil {
+			path = rel
 		}
-	} else {
-		r.Log.Warn().Err(err).Msg("keep a large result")
+		more = "the whole is in " + filepath.ToSlash(path)
 	}
-	head, tail := text[:keepBytes*2/3], text[len(text)-keepBytes/3:]
-	return fmt.Sprintf("%s\n… [%d bytes left out; %s] …\n%s",
-		strings.ToValidUTF8(head, ""), len(text)-len(head)-len(tail), where, strings.ToValidUTF8(tail, ""))
+	return guard.Shorten(text, keepChars, more)
 }
 
 // encode writes a result as JSON for a model, without escaping what HTML would
@@ -49,7 +137,7 @@ func encode(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clip shows the beginning of bad input.
+// clip shows the beginning of input.
 func clip(b []byte) string {
 	const most = 200
 	if len(b) <= most {

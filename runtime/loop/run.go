@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/guard"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -42,8 +43,15 @@ type Deps struct {
 	// StopChildren stops what the thread leaves running when it ends without
 	// having completed; children of a completed thread go on.
 	StopChildren func(ctx context.Context, id thread.ID) error
-	Settings     Settings
-	Env          map[string]string // values of the {env:…} placeholders
+	// GiveSlot gives the slot of the thread away, while it only waits, until back
+	// is called; nil keeps it.
+	GiveSlot func(ctx context.Context) (back func())
+	// SlotFree is told that the thread has ended, and has no slot any more, while
+	// its process goes on with its last hooks; it may be nil.
+	SlotFree func(ctx context.Context)
+	Settings Settings
+	Secrets  *secret.Vault     // values of the thread's secret inputs
+	Env      map[string]string // values of the {env:…} placeholders
 	// Now is the wall clock, for what is stamped. It may be set while the thread
 	// runs; durations are measured without it.
 	Now     func() time.Time
@@ -56,23 +64,34 @@ type Settings struct {
 	ToolConcurrency int // tool calls of one turn that run at the same time
 	PaletteTokens   int // budget for the schemas of tools offered to the model
 	Retry           config.Retry
+	ErrorRules      func() (config.ErrorRules, []string, error) // with warnings; read when needed
+	Results         config.Results
+	Hooks           func() (hook.Set, []string, error) // of all settings, with warnings
+	OnLimit         config.OnLimit                     // where the directive does not say
 }
 
 // run is one thread while it runs. Only the goroutine of Run changes it; the
 // tool calls of a turn, which run at the same time, read it.
 type run struct {
 	Deps
-	meta    thread.Meta
-	began   time.Time
-	cost    thread.Cost
-	model   model
-	system  string
-	talk    conversation
-	offer   offer
-	task    task
-	nudges  int
-	partial string // text of the answers that the output limit cut off
-	failing int    // consecutive failed model calls
+	meta     thread.Meta
+	clock    stopwatch
+	cost     thread.Cost
+	model    model
+	system   string
+	talk     conversation
+	textTalk textTalk // of models that cannot call tools
+	offer    offer
+	task     task
+	shown    guard.Given // results, so that none is shown twice
+	gallery  gallery     // of images
+	nudges   int
+	partial  string // text of the answers that the output limit cut off
+	recovery recovery
+	hooks    hooks
+
+	prepared bool // the model can be asked
+	last     bool // the thread has its last turn, which only money and time bound
 
 	patience  time.Duration // with a tool that was told to stop
 	lookEvery time.Duration // for the transcript, during a call of the model
@@ -83,11 +102,11 @@ type run struct {
 func Run(ctx context.Context, d Deps) (thread.Record, error) { return newRun(d).toEnd(ctx) }
 
 func newRun(d Deps) *run {
-	return &run{Deps: d, began: time.Now(), patience: patience, lookEvery: lookEvery}
+	return &run{Deps: d, clock: startedWatch(), patience: patience, lookEvery: lookEvery, recovery: newRecovery()}
 }
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
-	outcome := r.toOutcome(ctx)
+	outcome := r.withoutSecrets(r.toOutcome(ctx))
 	r.Reached.At(StepDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
@@ -107,6 +126,7 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	}
 	r.Log.Info().Str("status", string(rec.Status)).Int("turns", rec.Cost.Turns).
 		Str("spend", rec.Cost.Spend.String()).Msg("thread ended")
+	r.afterComplete(ctx, rec.Status)
 	return rec, nil
 }
 
@@ -122,16 +142,25 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	if err := r.claim(ctx); err != nil {
 		return r.outcome(ctx, ended{err: err, doing: "claiming its row"})
 	}
-	ctx, stop := r.boundDuration(ctx)
-	defer stop()
 	if r.meta.Kind == thread.KindTool {
-		return r.outcome(ctx, r.runTool(ctx))
+		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool))
 	}
 	defer r.closeModel()
-	if err := r.prepare(ctx); err != nil {
-		return r.outcome(ctx, ended{err: err, doing: "preparing its first turn"})
+	e := r.timed(ctx, r.timeLeft(), r.work)
+	for again := true; again; {
+		e, again = r.afterEnd(ctx, e)
 	}
-	return r.outcome(ctx, r.turns(ctx))
+	e.warnings = append(e.warnings, r.hookWarnings()...)
+	return r.outcome(ctx, e)
+}
+
+// work prepares the thread and lets it take its turns.
+func (r *run) work(ctx context.Context) ended {
+	if err := r.prepare(ctx); err != nil {
+		return ended{err: err, doing: "preparing its first turn"}
+	}
+	r.prepared = true
+	return r.turns(ctx)
 }
 
 // claim makes this process the runner of the thread: created → running, which
@@ -167,14 +196,6 @@ func (r *run) claim(ctx context.Context) error {
 	return nil
 }
 
-// boundDuration interrupts whatever runs when the time of the thread is up.
-func (r *run) boundDuration(ctx context.Context) (context.Context, context.CancelFunc) {
-	most := r.meta.Limits.DurationSeconds
-	text := strconv.FormatFloat(most, 'f', -1, 64)
-	cause := &thread.LimitError{Code: limit.DurationExceeded, Value: text, Max: text}
-	return context.WithTimeoutCause(ctx, time.Duration(most*float64(time.Second)), cause)
-}
-
 // turns is the loop.
 func (r *run) turns(ctx context.Context) ended {
 	budget, err := r.check(ctx)
@@ -182,7 +203,7 @@ func (r *run) turns(ctx context.Context) ended {
 		if err != nil {
 			return ended{err: err, doing: r.doing()}
 		}
-		done := r.turn(ctx, budget)
+		done := r.afterStep(ctx, r.turn(ctx, budget))
 		switch {
 		case done == nil:
 			budget, err = r.betweenTurns(ctx)

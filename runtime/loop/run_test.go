@@ -91,12 +91,7 @@ func TestEndings(t *testing.T) {
 			job:    job{capabilities: none}, state: thread.Completed, text: "here", turns: 2,
 		},
 		"nothing but empty answers": {
-			script: "turns:\n  - text: ''\n", job: job{capabilities: none}, state: thread.Completed, turns: 3,
-			check: func(t *testing.T, _ *house, rec thread.Record) {
-				if !contains(rec.Outcome.Warnings, "without an answer") {
-					t.Errorf("warnings %q", rec.Outcome.Warnings)
-				}
-			},
+			script: "turns:\n  - text: ''\n", job: job{capabilities: none}, state: thread.Error, code: "provider_empty", text: "empty answer", turns: 2,
 		},
 		"an answer in pieces": {
 			script: "turns:\n  - {match: {turn: 1}, text: 'one, ', stop_reason: max_tokens}\n" +
@@ -129,10 +124,10 @@ func TestEndings(t *testing.T) {
 		},
 		"conversation too long": {
 			script: "turns:\n  - error: {status: 400, type: invalid_request_error, message: 'prompt is too long: 1 > 0'}\n",
-			job:    job{fallback: "fake/second"}, state: thread.Error, code: "provider_context", text: "prompt is too long",
+			job:    job{fallback: "fake/second"}, state: thread.Error, code: "context_full", text: "prompt is too long",
 		},
 		"busy twice": {
-			script: "turns:\n  - {times: 2, error: {status: 429, type: rate_limit_error, message: slow, retry_after: 30s}}\n  - text: done\n",
+			script: "turns:\n  - {times: 2, error: {status: 429, type: rate_limit_error, message: slow, retry_after: 20ms}}\n  - text: done\n",
 			job:    job{capabilities: none}, state: thread.Completed, text: "done", turns: 1,
 			check: func(t *testing.T, h *house, rec thread.Record) {
 				tries := events[transcript.Retry](h, rec.ThreadID, thread.EventRetry)
@@ -143,7 +138,12 @@ func TestEndings(t *testing.T) {
 		},
 		"three failures in a row": {
 			script: "turns:\n  - {times: 2, error: {status: 500, type: api_error, message: oops}}\n  - {times: 1, error: {status: 529, type: overloaded_error, message: busy}}\n  - text: too late\n",
-			state:  thread.Error, code: "provider_transient", text: "(attempt 3)",
+			state:  thread.Error, code: "provider_transient", text: "busy",
+			check: func(t *testing.T, _ *house, rec thread.Record) {
+				if doing := rec.Outcome.Error.Doing; !strings.HasPrefix(doing, "asking the model in turn 1: fake/small 3 times (transient") {
+					t.Errorf("doing %q", doing)
+				}
+			},
 		},
 		"failures in between": {
 			script: "turns:\n  - {times: 2, error: {status: 500, type: api_error, message: oops}}\n" +

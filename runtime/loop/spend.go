@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -11,17 +12,47 @@ import (
 )
 
 // allowance is the most output the next call may produce, so that the largest
-// possible cost of the call fits what is left.
-func (r *run) allowance(budget store.Budget) (int, error) {
-	return limit.Allowance(limit.AllowanceInput{
-		Limits:        r.meta.Limits,
+// possible cost of the call fits what is left. The tokens limit does not bound
+// the last turn, which may be there because of it.
+func (r *run) allowance(budget store.Budget) (int, error) { return limit.Allowance(r.nextCall(budget)) }
+
+func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
+	limits := r.meta.Limits
+	if r.last {
+		limits.Tokens = math.MaxInt64
+	}
+	return limit.AllowanceInput{
+		Limits:        limits,
 		Used:          r.cost,
 		Left:          budget.Remaining(),
 		Model:         r.model.choice.Model,
 		ContextTokens: r.talk.known,
 		NewBytes:      r.newBytes(),
 		Wanted:        r.model.choice.MaxOutput,
-	})
+	}
+}
+
+// afford is the allowance of a call that is made now. What the call can cost is
+// pledged: while it is on its way, others can be given the thread's money.
+func (r *run) afford(ctx context.Context, budget store.Budget) (int, error) {
+	for {
+		next := r.nextCall(budget)
+		allowance, err := limit.Allowance(next)
+		if err != nil {
+			return 0, err
+		}
+		cost := min(next.Left, limit.WorstCost(next, allowance))
+		if cost <= 0 {
+			return allowance, nil
+		}
+		err = r.Store.Pledge(ctx, r.ID, cost, r.Now())
+		if short := new(store.InsufficientError); !errors.As(err, &short) {
+			return allowance, err
+		}
+		if budget, err = r.Store.Budget(ctx, r.ID); err != nil { // somebody was given more just now
+			return 0, err
+		}
+	}
 }
 
 // newBytes is what the provider has not counted yet: before its first report
@@ -36,9 +67,13 @@ func (r *run) newBytes() int64 {
 		return n
 	}
 	for _, t := range r.offer.tools {
-		n += int64(blockMarks + len(t.Name) + len(t.Description) + len(t.Schema))
+		n += sizeOfTool(t)
 	}
 	return n
+}
+
+func sizeOfTool(t llm.Tool) int64 {
+	return int64(blockMarks + len(t.Name) + len(t.Description) + len(t.Schema))
 }
 
 // charge adds what a call cost to registry and ledger, so that a crash loses

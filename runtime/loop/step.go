@@ -20,9 +20,14 @@ const (
 	StepChild  thread.Step = "loop.child"  // a child that it started is on record
 	StepResult thread.Step = "loop.result" // its result is on record
 
+	StepHook thread.Step = "loop.hook" // a hook that has fired is on record
+
 	StepCheckpoint thread.Step = "loop.checkpoint" // the turn is signed and on disk
+	StepAsked      thread.Step = "loop.asked"      // a question is on record and in the registry
+	StepTold       thread.Step = "loop.told"       // the answer is on record
 	StepDecided    thread.Step = "loop.decided"    // how the thread ends is decided, and known to nobody else
 	StepChildren   thread.Step = "loop.children"   // the children of one that did not complete are stopped
+	StepAfter      thread.Step = "loop.after"      // the last hooks, behind the end, are through and on record
 )
 
 // Steps lists the points, in the order in which a thread comes to them first.
@@ -30,7 +35,7 @@ func Steps() []thread.Step {
 	return []thread.Step{
 		StepClaimed, StepMeta, StepOffer, StepPrepared,
 		StepAsk, StepLedger, StepRegistry, StepAnswer,
-		StepCall, StepChild, StepResult,
-		StepCheckpoint, StepDecided, StepChildren,
+		StepCall, StepChild, StepResult, StepHook,
+		StepCheckpoint, StepAsked, StepTold, StepDecided, StepChildren, StepAfter,
 	}
 }

@@ -13,11 +13,12 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// everyStep is a thread that comes to every step: it calls tools, starts a child
-// and does not complete. Its first call costs 120, its second 240.
+// everyStep is a thread that comes to every step: it calls tools, starts a child,
+// reaches a limit, waits to be told what to do, and does not complete. Its first call costs 120, its second 240.
 const everyStep = `
 turns:
   - match: {turn: 1}
@@ -28,13 +29,23 @@ turns:
   - {text: I will not., stop_reason: refusal, usage: {input_tokens: 200, output_tokens: 20}}
 `
 
-var everyStepJob = job{capabilities: []string{"rye.execute.directive.test.task", "rye.execute.tool.test.*"}}
+var everyStepJob = job{
+	capabilities: []string{"rye.execute.directive.test.task", "rye.execute.tool.test.*"},
+	onLimit:      item.OnLimitAsk, limits: func(l *thread.Limits) { l.Turns = 1 },
+}
+
+// stepHooks fire behind each turn, and behind the end.
+const stepHooks = `hooks:
+  - {id: step, event: after_step, action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: continue}}}
+  - {id: end, event: after_complete, action: {primary: search, params: {query: x}}}
+`
 
 // TestSteps: a thread comes to the steps that are listed, in their order.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.script(everyStep)
+	h.write(hooksFile, stepHooks)
 	d := h.deps(h.register(everyStepJob))
 	var mu sync.Mutex
 	var came []thread.Step
@@ -79,7 +90,9 @@ func TestDeath(t *testing.T) {
 		return
 	}
 	spent := map[thread.Step]thread.Micros{ // 0 before the first call
-		StepLedger: 120, StepRegistry: 120, StepAnswer: 120, StepCall: 120, StepChild: 120, StepResult: 120, StepCheckpoint: 120,
+		StepLedger: 120, StepRegistry: 120, StepAnswer: 120, StepCall: 120, StepChild: 120, StepResult: 120,
+		StepHook: 120, StepCheckpoint: 120,
+		StepAsked: 120, StepTold: 120,
 		StepDecided: 360, StepChildren: 360,
 	}
 	for _, step := range Steps() {
@@ -92,6 +105,7 @@ func TestDeath(t *testing.T) {
 			}
 			h := openHouse(t, t.TempDir(), key)
 			h.script(everyStep)
+			h.write(hooksFile, stepHooks)
 			id := h.register(everyStepJob)
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
 			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(step), projectVariable+"="+h.project,
@@ -100,6 +114,14 @@ func TestDeath(t *testing.T) {
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("the process ended with %v\n%s", err, out)
+			}
+			if step == StepAfter { // the end stands
+				rec, err := h.store.Get(t.Context(), id)
+				if err != nil || rec.Outcome.Error.Code != "model_refused" {
+					t.Errorf("%+v, %v", rec, err)
+				}
+				h.checkAgreement(t.Context(), rec)
+				return
 			}
 			rec := h.settleDead(id)
 			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != spent[step] {
@@ -136,7 +158,10 @@ func (h *house) settleDead(id thread.ID) thread.Record {
 	}
 	rec := h.settle(id)
 	all := strings.Join(h.eventTypes(id), " ")
-	if strings.Contains(all, string(thread.EventErrorClassified)) || !strings.HasSuffix(all, "thread_error checkpoint") {
+	torn := slices.ContainsFunc(events[transcript.ErrorClassified](h, id, thread.EventErrorClassified), func(e transcript.ErrorClassified) bool {
+		return e.Code == "torn_line"
+	})
+	if torn || !strings.HasSuffix(all, "thread_error checkpoint") {
 		h.t.Errorf("events %s", all)
 	}
 	return rec

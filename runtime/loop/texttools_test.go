@@ -25,6 +25,9 @@ func show(blocks []llm.Block) string {
 	return strings.Join(parts, "|")
 }
 
+// known is a tool that is offered.
+func known(name string) bool { return name == "known" }
+
 func TestSplitCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
@@ -35,18 +38,46 @@ func TestSplitCalls(t *testing.T) {
 		"two calls":                              {"```json\n{\"tool\":\"a\"}\n```\n\n```JSON\n{\"tool\":\"b\",\"arguments\":null}\n```\n", "a({})|b({})"},
 		"indented, carriage returns, long fence": {"  ````json\r\n{\"tool\":\"a\"}\r\n````\r\n", "a({})"},
 		"never ended":                            {"```json\n{\"tool\":\"a\"}", "a({})"},
-		"cut off":                                {"```json\n{\"tool\": \"a\", \"arguments\": {\"x\": \"lo", `a({"tool": "a", "arguments": {"x": "lo)`},
-		"broken":                                 {"```json\n{\"tool\": \"a\", \"arguments\": {x}}\n```", "a({\"tool\": \"a\", \"arguments\": {x}}\n)"},
-		"two objects in one":                     {"```json\n{\"tool\":\"a\"}{\"tool\":\"b\"}\n```", "a({\"tool\":\"a\"}{\"tool\":\"b\"}\n)"},
+		"two in one fence":                       {"```json\n{\"tool\":\"a\"}\n{\"tool\":\"b\"}\n```", "a({})|b({})"},
+		"a list":                                 {"```json\n[{\"tool\":\"a\"}, {\"tool\":\"b\"}]\n```", "a({})|b({})"},
 		"arguments of another type":              {"```json\n{\"tool\":\"a\",\"arguments\":[1]}\n```", "a([1])"},
-		"other JSON":                             {"```json\n{\"name\":\"a\"}\n```", "```json\n{\"name\":\"a\"}\n```"},
-		"more than a call":                       {"```json\n{\"tool\":\"saw\",\"price\":3}\n```", "```json\n{\"tool\":\"saw\",\"price\":3}\n```"},
-		"tool of another type":                   {"```json\n{\"tool\":7}\n```", "```json\n{\"tool\":7}\n```"},
-		"another language":                       {"```yaml\n{\"tool\":\"a\"}\n```", "```yaml\n{\"tool\":\"a\"}\n```"},
-		"quoted in another fence":                {"````markdown\n```json\n{\"tool\":\"a\"}\n```\n````", "````markdown\n```json\n{\"tool\":\"a\"}\n```\n````"},
-		"inline":                                 {"Write ```json {\"tool\":\"a\"}```.", "Write ```json {\"tool\":\"a\"}```."},
+		"tildes":                                 {"~~~json\n{\"tool\":\"a\"}\n~~~", "a({})"},
+
+		"other JSON":              {"```json\n{\"name\":\"a\"}\n```", "```json\n{\"name\":\"a\"}\n```"},
+		"an empty list":           {"```json\n[]\n```", "```json\n[]\n```"},
+		"a call and other JSON":   {"```json\n{\"tool\":\"a\"}\n{\"x\":1}\n```", "```json\n{\"tool\":\"a\"}\n{\"x\":1}\n```"},
+		"more than a call":        {"```json\n{\"tool\":\"saw\",\"price\":3}\n```", "```json\n{\"tool\":\"saw\",\"price\":3}\n```"},
+		"tool of another type":    {"```json\n{\"tool\":7}\n```", "```json\n{\"tool\":7}\n```"},
+		"another language":        {"```yaml\n{\"tool\":\"known\"}\n```", "```yaml\n{\"tool\":\"known\"}\n```"},
+		"quoted in another fence": {"````markdown\n```json\n{\"tool\":\"known\"}\n```\n````", "````markdown\n```json\n{\"tool\":\"known\"}\n```\n````"},
+		"shown with four":         {"````\n```json\n{\"tool\":\"known\"}\n```\n````", "````\n```json\n{\"tool\":\"known\"}\n```\n````"},
+		"in a quotation":          {"> ```json\n> {\"tool\":\"known\"}\n> ```", "> ```json\n> {\"tool\":\"known\"}\n> ```"},
+		"inline":                  {"Write ```json {\"tool\":\"known\"}```.", "Write ```json {\"tool\":\"known\"}```."},
+		"JSON in a sentence":      {"{\"tool\":\"known\"} is a call.", "{\"tool\":\"known\"} is a call."},
+		"bare, unknown":           {"{\"tool\":\"a\"}", "{\"tool\":\"a\"}"},
+		"tag in a fence":          {"```\n<tool_call>{\"tool\":\"known\"}</tool_call>\n```", "```\n<tool_call>{\"tool\":\"known\"}</tool_call>\n```"},
+
+		"fence without a word": {"```\n{\"name\":\"known\",\"arguments\":{\"x\":1}}\n```", `known({"x":1})`},
+		"fence on one line":    {"```json{\"tool\":\"known\"}```\n", "known({})"},
+		"bare":                 {"\n{\"tool\": \"known\", \"arguments\": {\"x\": 1}}\n", `known({"x": 1})`},
+		"tags":                 {"So:\n<tool_call>\n{\"name\":\"known\",\"arguments\":{}}\n</tool_call>\n<tool_call>{\"name\":\"known\"}</tool_call>", "So:|known({})|known({})"},
+		"tag never ended":      {"<tool_call>{\"name\":\"known\"}", "known({})"},
+		"as text":              {"```json\n{\"name\":\"known\",\"arguments\":\"{\\\"x\\\":1}\"}\n```", `known({"x":1})`},
+		"a vendor's form":      {"```json\n{\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"known\",\"arguments\":\"{}\"}}]}\n```", "known({})"},
+		"a family's form":      {"```json\n{\"type\":\"function\",\"name\":\"known\",\"parameters\":{\"x\":1}}\n```", `known({"x":1})`},
+		"arguments beside":     {"```json\n{\"tool\":\"known\",\"x\":1,\"parameters\":{}}\n```", `known({"parameters":{},"x":1})`},
+		"thought beside":       {"```json\n{\"thought\":\"hm\",\"tool\":\"known\",\"args\":{\"x\":1}}\n```", `known({"x":1})`},
+
+		"cut off":                     {"```json\n{\"tool\": \"a\", \"arguments\": {\"x\": \"lo", `a({"tool": "a", "arguments": {"x": "lo)`},
+		"cut off in the name":         {"```json\n{\"tool\": \"kno", `kno…({"tool": "kno)`},
+		"broken":                      {"```json\n{\"tool\": \"a\", \"arguments\": {x}}\n```", "a({\"tool\": \"a\", \"arguments\": {x}}\n)"},
+		"broken, single quotes":       {"```json\n{'tool': 'known', 'arguments': {}}\n```", "known({'tool': 'known', 'arguments': {}}\n)"},
+		"broken, bare":                {"{tool: \"known\", arguments: {}}", "known({tool: \"known\", arguments: {}})"},
+		"broken, name last":           {"```json\n{\"arguments\": {\"x\": 1,}, \"tool\": \"known\"}\n```", "known({\"arguments\": {\"x\": 1,}, \"tool\": \"known\"}\n)"},
+		"broken, line ends in a text": {"```json\n{\"tool\": \"a\", \"arguments\": {\"x\": \"1\n2\"}}\n```", "a({\"tool\": \"a\", \"arguments\": {\"x\": \"1\n2\"}}\n)"},
+		"broken, other JSON":          {"```json\n{\"name\": \"a\",}\n```", "```json\n{\"name\": \"a\",}\n```"},
 	} {
-		if got := show(splitCalls(c.text)); got != c.want {
+		if got := show(splitCalls(c.text, known)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -69,7 +100,7 @@ func TestTextRoundTrip(t *testing.T) {
 		for _, b := range blocksInText(blocks, map[string]string{}) {
 			written = append(written, b.Text)
 		}
-		if got, want := show(splitCalls(strings.Join(written, "\n"))), show(blocks); got != want {
+		if got, want := show(splitCalls(strings.Join(written, "\n"), known)), show(blocks); got != want {
 			rt.Fatalf("got %q, want %q", got, want)
 		}
 	})
@@ -80,8 +111,11 @@ func FuzzReadCalls(f *testing.F) {
 	f.Add("```json\n{\"tool\": \"x\", \"arg")
 	f.Add("````\n```json\n```\n```````")
 	f.Add("```json\n{\"tool\":\"\\ud800\"}\n```\xff")
+	f.Add("<tool_call>{\"name\":\"known\",\"type\":\"function\"}</tool_call> x <tool_call>")
+	f.Add("{\"function\":{\"name\":\"known\",\"parameters\":\"{\"}}")
+	f.Add("~~~\n[{tool:'known'}]\n~~~\n```json {\"action\":\"known\"}```")
 	f.Fuzz(func(t *testing.T, text string) {
-		a := readCalls(llm.Response{Blocks: []llm.Block{{Type: llm.TextBlock, Text: text}}, StopReason: llm.StopEnd}, 3)
+		a := readCalls(llm.Response{Blocks: []llm.Block{{Type: llm.TextBlock, Text: text}}, StopReason: llm.StopEnd}, 3, known)
 		ids := map[string]bool{}
 		rest := text
 		for _, b := range a.Blocks {
@@ -106,6 +140,50 @@ func FuzzReadCalls(f *testing.F) {
 			t.Fatalf("%d calls, stop reason %s", len(ids), a.StopReason)
 		}
 	})
+}
+
+// What was shown to a model before is shown as it was: the very blocks, by which
+// a client recognises what it has sent.
+func TestTextTalkStays(t *testing.T) {
+	t.Parallel()
+	text := func(s string) llm.Message { return llm.Text(llm.User, s) }
+	call := llm.Message{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.ToolUseBlock, ToolCallID: "1", ToolName: "a"}}}
+	result := llm.Message{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "1", Text: "r"}}}
+	talk := []llm.Message{text("x"), call}
+	var tt textTalk
+	first := tt.inText(llm.Request{Messages: talk}, "how").Messages
+	second := tt.inText(llm.Request{Messages: append(talk, result)}, "how").Messages
+	for i := range first {
+		if !sameMessage(first[i], second[i]) {
+			t.Errorf("message %d was made anew", i)
+		}
+	}
+	if got := second[2].Blocks[0].Text; got != "Result of a:\nr" {
+		t.Errorf("result: %q", got)
+	}
+	third := tt.inText(llm.Request{Messages: []llm.Message{talk[0], text("another way")}}, "how").Messages
+	if len(third) != 2 || third[1].Blocks[0].Text != "another way" || first[1].Blocks[0].Text == "another way" {
+		t.Errorf("a conversation that goes another way: %+v, before %+v", third, first)
+	}
+}
+
+// A model is told where a call of its own stops being JSON, and may mend it.
+func TestBrokenCallInText(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.provider = "\ntool_use: text" + plainProvider
+	h.script(`
+turns:
+  - match: {turn: 1}
+    text: "` + "```json\\n{\\\"tool\\\": \\\"test_echo\\\", \\\"arguments\\\": {\\\"word\\\": 'hi'}}\\n```" + `"
+  - match: {turn: 2, last_regex: '(?s)Error of test_echo:.*not valid JSON .invalid character'}
+    text: "` + "<tool_call>{\\\"name\\\": \\\"test_echo\\\", \\\"arguments\\\": {\\\"word\\\": \\\"hi\\\"}}</tool_call>" + `"
+  - match: {turn: 3, last_regex: '(?s)Result of test_echo:.\{"word":"hi"\}'}
+    text: "done"
+`)
+	if rec := h.run(job{}); rec.Status != thread.Completed || rec.Outcome.Result != "done" {
+		t.Fatalf("%s %+v; asked %q", rec.Status, rec.Outcome, h.asked())
+	}
 }
 
 // A whole thread with a provider whose models call tools in text.

@@ -1,3 +1,5 @@
-// Package prompt puts together what a model is told: the first message of a
-// thread, and the reminders when it forgets to act. All functions are pure.
+// Package prompt puts together what a model is told: a directive with what it
+// extends ([Composer]), the first message of a thread ([Build]) or of a caller's
+// own model ([Inline]), and the reminders when it forgets to act. Composing
+// reads items; all other functions are pure.
 package prompt

@@ -2,33 +2,64 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 )
 
 // Input is what a first message is made from.
 type Input struct {
-	Directive    *item.DirectiveDoc
-	Body         string   // the directive's body with its placeholders filled in
-	Capabilities []string // what the thread may do, as patterns
-	System       []string // context for the system prompt, in order
-	Before       []string // context before the directive, in order
-	After        []string // context after it, in order
+	Directive    *item.DirectiveDoc // with its placeholders filled in, see [Fill]
+	Capabilities []string           // what the thread may do, as patterns
+	Secrets      []string           // names of the secret inputs that have a value
+	Context      Blocks             // of the directive and what it extends
+	Hooks        Blocks             // what hooks collected
+}
+
+// Blocks are texts that stand around a directive, by position and in order.
+type Blocks struct {
+	System []string
+	Before []string
+	After  []string
+}
+
+// Add appends a text at a position.
+func (b *Blocks) Add(position, text string) {
+	switch position {
+	case System:
+		b.System = append(b.System, text)
+	case Before:
+		b.Before = append(b.Before, text)
+	default:
+		b.After = append(b.After, text)
+	}
 }
 
 // Build returns the system prompt, empty without system context, and the text
-// of the one user message a thread starts with: the context before, the
-// directive with description, permissions, body and returns section, and the
-// context after. Text that goes into markup of its own is escaped; the body,
-// the prose about outputs and all context stand as they were written.
+// of the one user message a thread starts with: what hooks put before, the
+// context before, the directive with description, permissions, body and returns
+// section, the context after, and what hooks put after. Text that goes into
+// markup of its own is escaped; the body, the prose about outputs and all context
+// stand as they were written.
 func Build(in Input) (system, user string) {
-	parts := make([]string, 0, len(in.Before)+1+len(in.After))
-	parts = append(parts, in.Before...)
-	parts = append(parts, directive(in))
-	parts = append(parts, in.After...)
-	return paragraphs(in.System), paragraphs(parts)
+	return paragraphs(in.Context.System, in.Hooks.System),
+		paragraphs(in.Hooks.Before, in.Context.Before, []string{directive(in)}, in.Context.After, in.Hooks.After)
+}
+
+// Inline is the same as one text for a model that has a system prompt of its own
+// and no thread: the system context first, and of the directive the body and the
+// prose about outputs.
+func Inline(in Input) string {
+	var own strings.Builder
+	own.WriteString(strings.Trim(in.Directive.Body, "\n"))
+	if p := prose(in.Directive); p != "" {
+		own.WriteString("\n\n" + strings.TrimSuffix(p, "\n"))
+	}
+	return paragraphs(in.Context.System, in.Hooks.System, in.Hooks.Before, in.Context.Before, []string{own.String()},
+		in.Context.After, in.Hooks.After)
 }
 
 func directive(in Input) string {
@@ -38,7 +69,8 @@ func directive(in Input) string {
 		fmt.Fprintf(&b, "<description>%s</description>\n", text(in.Directive.Description))
 	}
 	b.WriteString(permissions(in.Capabilities))
-	fmt.Fprintf(&b, "\n%s\n\n", strings.Trim(in.Body, "\n"))
+	b.WriteString(secrets(in.Secrets))
+	fmt.Fprintf(&b, "\n%s\n\n", strings.Trim(in.Directive.Body, "\n"))
 	b.WriteString(returns(in.Directive))
 	b.WriteString("</directive>")
 	return b.String()
@@ -49,6 +81,21 @@ func permissions(capabilities []string) string {
 		return "<permissions>none</permissions>\n"
 	}
 	return "<permissions>\n" + text(strings.Join(capabilities, "\n")) + "\n</permissions>\n"
+}
+
+// secrets is the section that says what the placeholders of secrets are for; empty
+// when there are none.
+func secrets(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	placeholders := make([]string, len(names))
+	for i, name := range names {
+		placeholders[i] = inputs.Placeholder(name)
+	}
+	return "<secrets>" + strings.Join(placeholders, ", ") + ": each stands for a value that nobody is shown. " +
+		"Write it as it is in the arguments of a tool that needs the value (in a shell command between single quotes), " +
+		"or in an input that another directive declares secret. What comes back holds it again in place of the value.</secrets>\n"
 }
 
 // returns is the section that says how to hand over the result; empty when the
@@ -64,13 +111,20 @@ func returns(d *item.DirectiveDoc) string {
 			"When something keeps you from finishing, call it with `status` set to `error` and the reason in `error_detail`.\n",
 			palette.ReturnName, text(fields(d.Outputs)))
 	}
+	b.WriteString(prose(d))
+	b.WriteString("</returns>\n")
+	return b.String()
+}
+
+// prose is what a directive says in words about success and failure.
+func prose(d *item.DirectiveDoc) string {
+	var b strings.Builder
 	if d.Success != "" {
 		fmt.Fprintf(&b, "<success>%s</success>\n", d.Success)
 	}
 	if d.Failure != "" {
 		fmt.Fprintf(&b, "<failure>%s</failure>\n", d.Failure)
 	}
-	b.WriteString("</returns>\n")
 	return b.String()
 }
 
@@ -115,9 +169,9 @@ func Nudge(n int, outputs []item.Output) string {
 }
 
 // paragraphs joins the parts that are not empty by blank lines.
-func paragraphs(parts []string) string {
+func paragraphs(lists ...[]string) string {
 	var full []string
-	for _, p := range parts {
+	for _, p := range slices.Concat(lists...) {
 		if p != "" {
 			full = append(full, p)
 		}

@@ -28,15 +28,20 @@ func TestBuild(t *testing.T) {
 			Directive: &item.DirectiveDoc{
 				Name: `review "all"`, Description: "Review A & B\nfor <bugs>.", Outputs: outputs(),
 				Success: "A report with <b>every</b> finding.", Failure: "Say what is missing.",
+				Body: "\n<process>\n  <step name=\"read\">Read & judge.</step>\n</process>\n",
 			},
-			Body:         "\n<process>\n  <step name=\"read\">Read & judge.</step>\n</process>\n",
 			Capabilities: []string{"rye.execute.tool.rye.file-system.*", "rye.fetch.*"},
-			System:       []string{"You are careful.", "", "You are brief."},
-			Before:       []string{"<Style id=\"style\" type=\"knowledge\">Plain & short.</Style>"},
-			After:        []string{"Remember the style."},
+			Context: Blocks{
+				System: []string{"You are careful.", "", "You are brief."},
+				Before: []string{"<Style id=\"style\" type=\"knowledge\">Plain & short.</Style>"},
+				After:  []string{"Remember the style."},
+			},
 		},
-		"least": {Directive: &item.DirectiveDoc{Name: "least"}, Body: "Do it."},
-		"prose": {Directive: &item.DirectiveDoc{Name: "prose", Success: "It worked."}, Body: "Do it."},
+		"least": {Directive: &item.DirectiveDoc{Name: "least", Body: "Do it."}},
+		"secrets": {
+			Directive: &item.DirectiveDoc{Name: "deploy", Body: "Use {secret:token}."}, Secrets: []string{"token", "pass.word"},
+		},
+		"prose": {Directive: &item.DirectiveDoc{Name: "prose", Success: "It worked.", Body: "Do it."}},
 	} {
 		system, user := Build(in)
 		got := "system:\n" + system + "\n\nuser:\n" + user + "\n"
@@ -73,8 +78,8 @@ func TestBuildEscapes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		hostile := rapid.StringMatching(`[a"&<>/=\n]{0,10}`)
-		d := &item.DirectiveDoc{Name: hostile.Draw(rt, "name"), Description: "x" + hostile.Draw(rt, "description")}
-		_, user := Build(Input{Directive: d, Body: "body", Capabilities: []string{hostile.Draw(rt, "capability")}})
+		d := &item.DirectiveDoc{Name: hostile.Draw(rt, "name"), Description: "x" + hostile.Draw(rt, "description"), Body: "body"}
+		_, user := Build(Input{Directive: d, Capabilities: []string{hostile.Draw(rt, "capability")}})
 		if n := strings.Count(user, "<"); n != 6 {
 			rt.Fatalf("%d elements opened or closed, want 6:\n%s", n, user)
 		}
@@ -88,7 +93,7 @@ func TestBodyIsVerbatim(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		body := strings.Trim(rapid.String().Draw(rt, "body"), "\n")
-		_, user := Build(Input{Directive: &item.DirectiveDoc{Name: "d"}, Body: body})
+		_, user := Build(Input{Directive: &item.DirectiveDoc{Name: "d", Body: body}})
 		if !strings.Contains(user, "\n"+body+"\n") {
 			rt.Fatalf("body %q is not in %q", body, user)
 		}

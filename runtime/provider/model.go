@@ -27,10 +27,22 @@ func (r *Registry) choice(p config.Provider, id string) (Choice, error) {
 		AllowUnpriced: p.AllowUnpriced,
 		MaxOutput:     agent.MaxOutputTokens,
 	}
+	out.Vision = canSee(p, id)
 	if model.MaxOutputTokens > 0 {
 		out.MaxOutput = min(out.MaxOutput, model.MaxOutputTokens)
 	}
 	return out, nil
+}
+
+// canSee is what the provider file says of a model, or of all of them. Most
+// models can, and of those that cannot the catalogue does not know it.
+func canSee(p config.Provider, id string) bool {
+	for _, said := range []*bool{p.Models[id].Vision, p.Vision} {
+		if said != nil {
+			return *said
+		}
+	}
+	return true
 }
 
 // model is what the catalogue says, with the provider file's words on top.

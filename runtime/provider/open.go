@@ -16,8 +16,8 @@ import (
 )
 
 // Open returns a client for a choice, and a function that releases what it
-// holds: idle connections, and the server of a scripted provider, which lives
-// no longer than ctx.
+// holds: idle connections, and the server of a scripted provider, which outlives
+// ctx, as the model of a thread outlives the time it was first given.
 func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error, error) {
 	p, _, err := r.config.Provider(c.Provider)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 	case config.APIOpenAI:
 		return openai.New(cfg), func() error { release(); return nil }, nil
 	case config.APIScripted:
-		server, err := r.script(ctx, p)
+		server, err := r.script(context.WithoutCancel(ctx), p) // it serves until it is closed
 		if err != nil {
 			return nil, nil, err
 		}

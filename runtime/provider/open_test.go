@@ -30,7 +30,9 @@ func open(t *testing.T, r *Registry, override string) (llm.Client, Choice) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, release, err := r.Open(context.Background(), choice)
+	ctx, cancel := context.WithCancel(context.Background())
+	client, release, err := r.Open(ctx, choice)
+	cancel() // a client goes on until it is released
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,7 @@ type Choice struct {
 	Provider      string
 	Model         llm.Model
 	ToolUse       string // config.ToolUseNative or config.ToolUseText
+	Vision        bool   // can be given images
 	Local         bool   // runs on this machine and costs nothing
 	AllowUnpriced bool   // may run under a spend limit although its price is unknown
 	MaxOutput     int    // tokens of one answer, at most

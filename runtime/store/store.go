@@ -23,7 +23,8 @@ type Registry interface {
 	// first of the candidates of n.Directive and n.Now (n.ID, when that is set)
 	// that is not taken. In the same transaction it counts the spawn against the
 	// parent, which must be running and not asked to stop (ErrParentGone) and
-	// below its limit (*SpawnsError). Claim is called with the candidate before
+	// below its limit (*SpawnsError). With n.ParentEnded the parent must have ended
+	// instead, and nobody above it may have been asked to stop either. Claim is called with the candidate before
 	// the row becomes visible and takes what belongs to the id outside the
 	// database (folder and lock); when it returns ErrTaken the next candidate is
 	// tried, any other error aborts. It runs last and under the write lock, so it
@@ -89,15 +90,17 @@ type Registry interface {
 
 // NewThread is what Register stores.
 type NewThread struct {
-	ID         thread.ID // set for tool runs (UUID); empty for directives
-	Kind       thread.Kind
-	Directive  string
-	Name       string
-	ParentID   thread.ID
-	MaxSpawns  int // the parent's limit, when ParentID is set
-	Model      string
-	RequestKey string
-	Now        time.Time
+	ID        thread.ID // set for tool runs (UUID); empty for directives
+	Kind      thread.Kind
+	Directive string
+	Name      string
+	ParentID  thread.ID
+	MaxSpawns int // the parent's limit, when ParentID is set
+	// ParentEnded says that the parent has ended and its last hooks start the thread.
+	ParentEnded bool
+	Model       string
+	RequestKey  string
+	Now         time.Time
 }
 
 // Line is how many threads occupy a slot, and how many stand in line for one.
@@ -176,11 +179,27 @@ type Ledger interface {
 	// *InsufficientError. The parent must have an active row (ErrNoBudget).
 	// Repeating it changes nothing.
 	Reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
+	// ReserveAfter is Reserve below a parent that has ended, for what its last hooks
+	// start. The amount comes out of what the parent had left and is held by every
+	// ancestor that counts it, past settled ones up to the first that is active, as
+	// if it had been reserved before the parent ended; each must have that much left.
+	ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
+	// Raise makes the budget of a thread larger: to is what it may come to in all.
+	// What that is more than before comes out of what its parent has left, or the
+	// error is an *InsufficientError and nothing changes; a root has no such bound.
+	// Both rows must be active (ErrNoBudget). A budget that is as large already is
+	// left as it is, so that a repeat changes nothing.
+	Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error
+	// Pledge keeps what the thread's next call of a model can cost out of the reach
+	// of its children, until Report says what it did cost. A later pledge replaces
+	// an earlier one. More than is left is an *InsufficientError.
+	Pledge(ctx context.Context, id thread.ID, amount thread.Micros, at time.Time) error
 	// Report records what the thread itself has spent in total so far (not a
 	// difference), which is added to its actual. A lower total than recorded is
 	// ignored; a higher one after the budget was settled is ErrNoBudget. The
 	// total is not held to the budget: a caller bounds what a call may cost before
-	// it makes the call, and what a provider billed beyond that is the truth.
+	// it makes the call, and what a provider billed beyond that is the truth. A
+	// pledge ends with it, whatever the total.
 	Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error
 	// Settle ends a thread's budget: adds its actual to the parent's exactly once
 	// and frees its reservation. What its active children still hold stays
@@ -195,8 +214,9 @@ type Ledger interface {
 	Budget(ctx context.Context, id thread.ID) (Budget, error)
 	// Active returns the budgets that are not settled, in no particular order.
 	Active(ctx context.Context) ([]Budget, error)
-	// Tree sums the budgets of a thread and all below it.
-	Tree(ctx context.Context, id thread.ID) (TreeSpend, error)
+	// Tree returns what Budget does, and sums the budgets of the thread and all
+	// below it, both as they are at one moment.
+	Tree(ctx context.Context, id thread.ID) (Budget, TreeSpend, error)
 }
 
 // Budget is a ledger row.
@@ -207,13 +227,14 @@ type Budget struct {
 	Reserved  thread.Micros // held by active children, and by those below settled ones
 	Actual    thread.Micros // own spend and what finished children cascaded
 	Own       thread.Micros
+	Pledged   thread.Micros // to a call of the model that is on its way
 	Active    bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
 // Remaining is what the thread may still spend or reserve.
-func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Reserved }
+func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Reserved - b.Pledged }
 
 // TreeSpend sums a tree of budgets.
 type TreeSpend struct {
@@ -263,6 +284,7 @@ func (e *SpawnsError) Error() string {
 // Store is all of it; one value serves one project's state folder.
 type Store interface {
 	Registry
+	Questions
 	Ledger
 	Keeper
 }

@@ -28,6 +28,8 @@ const (
 	EventErrorClassified    EventType = "error_classified"
 	EventRetry              EventType = "retry"
 	EventLimitExceeded      EventType = "limit_exceeded"
+	EventQuestionAsked      EventType = "question_asked"
+	EventQuestionAnswered   EventType = "question_answered"
 	EventChildThreadStarted EventType = "child_thread_started"
 	EventHookFired          EventType = "hook_fired"
 	EventDirectiveReturn    EventType = "directive_return"

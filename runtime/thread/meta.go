@@ -14,7 +14,14 @@ type Meta struct {
 	DirectivePath string `json:"directive_path"` // where it was found
 	DirectiveHash string `json:"directive_hash"` // SHA-256 of the file, hex
 	Space         string `json:"space"`
-	ParentID      ID     `json:"parent_id,omitempty"`
+	// Chain is what the directive extended when the thread was started, by its own
+	// choice or that of a hook: nearest first, without the directive itself.
+	Chain    []ChainLink `json:"extends_chain,omitempty"`
+	Route    *Route      `json:"extends_hook,omitempty"` // nil: the directive's own choice
+	ParentID ID          `json:"parent_id,omitempty"`
+	// Firing are the ids of the hooks by which the thread, or one above it, was
+	// started, and which it must not fire again.
+	Firing []string `json:"firing_hooks,omitempty"`
 	// TraceID is the one of the request that started the thread; its log, its
 	// tools and its children carry it on.
 	TraceID      string         `json:"trace_id,omitempty"`
@@ -34,6 +41,27 @@ type Meta struct {
 	Outcome        *Outcome        `json:"outcome,omitempty"`
 	Transcript     *TranscriptHead `json:"transcript,omitempty"`
 	Warnings       []string        `json:"warnings,omitempty"`
+}
+
+// ChainLink is a directive that another one extends.
+type ChainLink struct {
+	Directive string `json:"directive"`
+	Hash      string `json:"hash"` // SHA-256 of the file, hex
+}
+
+// Route is the resolve_extends hook that chose what a directive extends.
+type Route struct {
+	Hook   string `json:"hook_id"`
+	Layer  int    `json:"layer"`
+	Source string `json:"source"` // file:line
+}
+
+// Extends is the directive that the thread's own one extends, or empty.
+func (m Meta) Extends() string {
+	if len(m.Chain) == 0 {
+		return ""
+	}
+	return m.Chain[0].Directive
 }
 
 // MetaVersion is the version of thread.json this binary writes.

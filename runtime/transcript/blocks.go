@@ -11,7 +11,8 @@ import (
 // Blocks are the blocks of a message in the form the transcript keeps them,
 // which preserves the input of a tool call to the byte even when it is not
 // valid JSON. Text that is not UTF-8 cannot be kept in JSON; each invalid byte
-// becomes U+FFFD, as it does on the way to a provider.
+// becomes U+FFFD, as it does on the way to a provider. Images are kept by
+// reference: their bytes lie with the thread's artifacts.
 type Blocks []llm.Block
 
 // storedBlock is llm.Block with an input that can always be encoded.
@@ -23,6 +24,7 @@ type storedBlock struct {
 	ToolName   string        `json:"tool_name,omitempty"`
 	Input      Input         `json:"input,omitempty"`
 	IsError    bool          `json:"is_error,omitempty"`
+	Images     []llm.Image   `json:"images,omitempty"` // by reference
 }
 
 // MarshalJSON writes a list of blocks; nil is an empty list.
@@ -32,7 +34,7 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 		stored[i] = storedBlock{
 			Type: block.Type, Text: block.Text, Signature: block.Signature,
 			ToolCallID: block.ToolCallID, ToolName: block.ToolName,
-			Input: Input(block.Input), IsError: block.IsError,
+			Input: Input(block.Input), IsError: block.IsError, Images: block.Images,
 		}
 	}
 	return encode(stored)
@@ -49,7 +51,7 @@ func (b *Blocks) UnmarshalJSON(data []byte) error {
 		blocks[i] = llm.Block{
 			Type: s.Type, Text: s.Text, Signature: s.Signature,
 			ToolCallID: s.ToolCallID, ToolName: s.ToolName,
-			Input: json.RawMessage(s.Input), IsError: s.IsError,
+			Input: json.RawMessage(s.Input), IsError: s.IsError, Images: s.Images,
 		}
 	}
 	*b = blocks

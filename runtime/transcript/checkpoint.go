@@ -23,20 +23,29 @@ func (w *Writer) checkpoint(turn int) error {
 	}
 	if !w.checked {
 		w.turn = max(w.turn, turn)
-		c := Checkpoint{Turn: w.turn, ByteOffset: w.offset, Hash: w.sum(), TS: stamp(w.now())}
-		if w.signer != nil {
-			c.Sig, c.FP = w.signer.Sign(c.Hash), w.signer.Fingerprint()
-		}
-		if err := w.write(thread.EventCheckpoint, c); err != nil {
+		if err := w.write(thread.EventCheckpoint, w.newCheckpoint(w.offset)); err != nil {
 			return err
 		}
 		w.checkpoints++
 	}
+	return w.sync()
+}
+
+// newCheckpoint is one whose line begins at offset and vouches for all bytes so
+// far.
+func (w *Writer) newCheckpoint(offset int64) Checkpoint {
+	c := Checkpoint{Turn: w.turn, ByteOffset: offset, Hash: w.sum(), TS: stamp(w.now())}
+	if w.signer != nil {
+		c.Sig, c.FP = w.signer.Sign(c.Hash), w.signer.Fingerprint()
+	}
+	return c
+}
+
+func (w *Writer) sync() error {
 	if err := syncData(w.f); err != nil {
 		w.err = fmt.Errorf("sync transcript: %w", err)
-		return w.err
 	}
-	return nil
+	return w.err
 }
 
 // sum is the hash of all bytes so far.

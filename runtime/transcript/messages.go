@@ -1,8 +1,13 @@
 package transcript
 
 import (
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 )
 
 // unanswered is what the model is told about a call whose result was never
@@ -16,6 +21,9 @@ const unanswered = "The call has no result: the thread stopped before the tool h
 // gets an error result, for providers refuse a conversation with an open call;
 // a result without a call is left out for the same reason. A torn last line is
 // passed over, any other damage is an error.
+//
+// The bytes of images come from the artifacts beside the transcript. For one that
+// is not there, or not what it was, the model is told so.
 func Messages(path string) ([]llm.Message, error) {
 	var c conversation
 	for e, err := range Events(path) {
@@ -30,7 +38,36 @@ func Messages(path string) ([]llm.Message, error) {
 		}
 	}
 	c.answer()
+	artifacts := folder.Folder(filepath.Dir(path)).Artifacts()
+	for _, m := range c.messages {
+		for i := range m.Blocks {
+			loadImages(&m.Blocks[i], artifacts)
+		}
+	}
 	return c.messages, nil
+}
+
+// imageGone is what the model is told about an image that cannot be shown again.
+const imageGone = "[an image that stood here is not there any more]"
+
+func loadImages(b *llm.Block, artifacts string) {
+	if len(b.Images) == 0 {
+		return
+	}
+	var found []llm.Image
+	for _, image := range b.Images {
+		data, err := artifact.Load(artifacts, image.Ref)
+		if err != nil {
+			b.Text = strings.TrimPrefix(b.Text+"\n"+imageGone, "\n")
+			continue
+		}
+		image.Data = data
+		found = append(found, image)
+	}
+	b.Images = found
+	if len(found) == 0 && b.Type == llm.ImageBlock {
+		b.Type = llm.TextBlock
+	}
 }
 
 // conversation is a message list that grows by events.
@@ -91,7 +128,7 @@ func (c *conversation) resultOf(call llm.Block) llm.Block {
 	for i, r := range c.results {
 		if r.CallID == call.ToolCallID {
 			c.results = append(c.results[:i:i], c.results[i+1:]...)
-			block.Text, block.IsError = r.Text, r.IsError
+			block.Text, block.IsError, block.Images = r.Text, r.IsError, r.Images
 			return block
 		}
 	}

@@ -46,8 +46,12 @@ type SystemPrompt struct {
 // ContextInjected is the payload of context_injected: an item that became part
 // of the first message.
 type ContextInjected struct {
-	ItemID   string `json:"item_id"`
-	Position string `json:"position"` // system, before or after
+	ItemID    string `json:"item_id"`
+	Position  string `json:"position"`            // system, before or after
+	Directive string `json:"directive,omitempty"` // id of the one that asks for it
+	HookID    string `json:"hook_id,omitempty"`   // of the hook that gives it
+	Hash      string `json:"hash,omitempty"`      // SHA-256 of the item's file, hex; not of what a hook gives
+	Bytes     int    `json:"bytes"`               // of its text in the message
 }
 
 // CognitionIn is the payload of cognition_in: a message given to the model,
@@ -97,12 +101,18 @@ type ToolCallResult struct {
 	Text       string `json:"text"` // what the model is given
 	IsError    bool   `json:"is_error,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
+	// Images are what the model is given to look at, by reference.
+	Images []llm.Image `json:"images,omitempty"`
 }
 
 // ErrorClassified is the payload of error_classified.
 type ErrorClassified struct {
 	Turn     int    `json:"turn,omitempty"`
-	Category string `json:"category"` // of the failure, for example rate_limited
+	Attempt  int    `json:"attempt,omitempty"` // the call that failed, in a row of this model, from 1
+	Model    string `json:"model,omitempty"`   // "provider/model"
+	Category string `json:"category"`          // of the failure, for example rate_limited
+	Pattern  string `json:"pattern,omitempty"` // id of the rule that decided it
+	Status   int    `json:"status,omitempty"`  // of HTTP
 	Code     string `json:"code,omitempty"`
 	Message  string `json:"message"`
 }
@@ -110,7 +120,8 @@ type ErrorClassified struct {
 // Retry is the payload of retry.
 type Retry struct {
 	Turn    int    `json:"turn"`
-	Attempt int    `json:"attempt"` // the one that will be made, from 2
+	Attempt int    `json:"attempt"`         // the one that will be made, in a row of this model
+	Model   string `json:"model,omitempty"` // that will be asked, "provider/model"
 	DelayMS int64  `json:"delay_ms"`
 	Reason  string `json:"reason"`
 }
@@ -123,18 +134,44 @@ type LimitExceeded struct {
 	Max   string `json:"current_max"`
 }
 
+// QuestionAsked is the payload of question_asked.
+type QuestionAsked struct {
+	QuestionID string            `json:"question_id"`
+	Kind       string            `json:"kind"`
+	Code       string            `json:"code,omitempty"` // what it is about
+	Text       string            `json:"text"`
+	Options    []thread.Decision `json:"options"`
+	Default    thread.Decision   `json:"default"`     // when nobody answers in time
+	DeadlineAt string            `json:"deadline_at"` // RFC 3339
+}
+
+// QuestionAnswered is the payload of question_answered.
+type QuestionAnswered struct {
+	QuestionID string             `json:"question_id"`
+	Decision   thread.Decision    `json:"decision"`
+	Limits     map[string]float64 `json:"limits,omitempty"` // new values that were given
+	By         string             `json:"by"`
+	WaitedMS   int64              `json:"waited_ms"`
+}
+
 // ChildStarted is the payload of child_thread_started.
 type ChildStarted struct {
 	ThreadID  thread.ID `json:"thread_id"`
 	Directive string    `json:"directive"`
 	CallID    string    `json:"call_id,omitempty"` // of the tool call that started it
+	HookID    string    `json:"hook_id,omitempty"` // of the hook that started it
 }
 
-// HookFired is the payload of hook_fired.
+// HookFired is the payload of hook_fired, written when the hook is through.
 type HookFired struct {
-	HookID string `json:"hook_id"`
-	Event  string `json:"event"`
-	Result string `json:"result,omitempty"`
+	HookID     string   `json:"hook_id"`
+	Event      string   `json:"event"`
+	Layer      int      `json:"layer"`
+	Source     string   `json:"source"`           // file:line of the hook
+	Result     string   `json:"result,omitempty"` // what its actions did
+	Error      string   `json:"error,omitempty"`  // of the action that failed
+	Warnings   []string `json:"warnings,omitempty"`
+	DurationMS int64    `json:"duration_ms"`
 }
 
 // DirectiveReturn is the payload of directive_return: outputs that were

@@ -229,7 +229,8 @@ func TestRender(t *testing.T) {
 	must(t, w.Append(thread.EventLimitExceeded, LimitExceeded{Code: "turns_exceeded", Value: "2", Max: "2"}))
 	must(t, w.Append(thread.EventThreadContinued, ThreadContinued{PreviousThreadID: "p-1"}))
 	must(t, w.Append(thread.EventThreadHandoff, ThreadHandoff{NewThreadID: "n-1"}))
-	must(t, w.Append(thread.EventHookFired, HookFired{HookID: "h", Event: "limit"}))
+	must(t, w.Append(thread.EventHookFired, HookFired{HookID: "h", Event: "limit", Result: "fail"}))
+	must(t, w.Append(thread.EventHookFired, HookFired{HookID: "g", Event: "limit", Error: "no such tool"}))
 	must(t, w.Append(thread.EventCognitionIn, map[string]any{"role": 7}))
 	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: "Half a sen"}))
 	_, err := w.Finish(thread.Outcome{

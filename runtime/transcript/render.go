@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -103,10 +105,18 @@ func noteText(e thread.Event) string {
 		return show(e, func(p LimitExceeded) string {
 			return note("%v", &thread.LimitError{Code: p.Code, Value: p.Value, Max: p.Max})
 		})
+	case thread.EventQuestionAsked:
+		return show(e, func(p QuestionAsked) string {
+			return note("Asked until %s: %s To answer: rye-mcp threads approve %s", p.DeadlineAt, p.Text, e.ThreadID)
+		})
+	case thread.EventQuestionAnswered:
+		return show(e, answerText)
 	case thread.EventChildThreadStarted:
 		return show(e, func(p ChildStarted) string {
 			return note("Started thread `%s` of directive `%s`", p.ThreadID, p.Directive)
 		})
+	case thread.EventHookFired:
+		return show(e, hookText)
 	case thread.EventThreadContinued:
 		return show(e, func(p ThreadContinued) string { return note("Continues thread `%s`", p.PreviousThreadID) })
 	case thread.EventThreadResumed:
@@ -158,6 +168,22 @@ func resultText(p ToolCallResult) string {
 		word = "Error"
 	}
 	return fmt.Sprintf("%s of `%s` after %d ms:\n\n%s", word, p.Tool, p.DurationMS, fenced(p.Text))
+}
+
+func hookText(p HookFired) string {
+	result := p.Result
+	if p.Error != "" {
+		result = "failed: " + p.Error
+	}
+	return note("Hook `%s` fired at %s: %s", p.HookID, p.Event, result)
+}
+
+func answerText(p QuestionAnswered) string {
+	values := make([]string, 0, len(p.Limits))
+	for _, name := range slices.Sorted(maps.Keys(p.Limits)) {
+		values = append(values, fmt.Sprintf(" %s=%v", name, p.Limits[name]))
+	}
+	return note("Answered by %s after %d ms: %s%s", p.By, p.WaitedMS, p.Decision, strings.Join(values, ""))
 }
 
 func endText(p Ended) string {

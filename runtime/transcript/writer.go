@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -35,6 +36,8 @@ type Signer interface {
 type Options struct {
 	Signer Signer           // nil: checkpoints carry no signature
 	Now    func() time.Time // nil: time.Now
+	// Mask hides secrets in the strings of a JSON value; nil hides nothing.
+	Mask func([]byte) []byte
 }
 
 // Writer appends to a transcript. Whoever opens one must hold the thread's life
@@ -46,6 +49,7 @@ type Writer struct {
 	id     thread.ID
 	signer Signer
 	now    func() time.Time
+	mask   func([]byte) []byte
 
 	mu          sync.Mutex
 	f           *os.File
@@ -97,7 +101,7 @@ func Open(path string, id thread.ID, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{id: id, signer: o.Signer, now: o.Now, f: f, hash: sha256.New()}
+	w := &Writer{id: id, signer: o.Signer, now: o.Now, mask: o.Mask, f: f, hash: sha256.New()}
 	if w.now == nil {
 		w.now = time.Now
 	}
@@ -239,6 +243,13 @@ func (w *Writer) flush() error {
 func (w *Writer) write(t thread.EventType, payload any) error {
 	if w.err != nil {
 		return w.err
+	}
+	if w.mask != nil {
+		plain, err := encode(payload)
+		if err != nil {
+			return fmt.Errorf("payload of %s: %w", t, err)
+		}
+		payload = json.RawMessage(w.mask(plain))
 	}
 	line, err := encodeLine(stamp(w.now()), w.id, w.seq+1, t, payload)
 	if err != nil {

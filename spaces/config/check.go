@@ -8,9 +8,12 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 //go:embed schema
@@ -65,8 +68,24 @@ func (l layer) prune(schema *jsonschema.Schema, values map[string]any, at []stri
 			warnings = append(warnings, l.warning(here, notUsedYet))
 			delete(values, key)
 		case property != nil:
-			if inner, ok := values[key].(map[string]any); ok {
-				warnings = append(warnings, l.prune(property, inner, here)...)
+			warnings = append(warnings, l.pruneValue(property, values[key], here)...)
+		}
+	}
+	return warnings
+}
+
+// pruneValue goes into mappings, and into those of a list.
+func (l layer) pruneValue(schema *jsonschema.Schema, value any, at []string) (warnings []string) {
+	for schema.Ref != nil {
+		schema = schema.Ref
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return l.prune(schema, v, at)
+	case []any:
+		for i, element := range v {
+			if schema.Items2020 != nil {
+				warnings = append(warnings, l.pruneValue(schema.Items2020, element, below(at, strconv.Itoa(i)))...)
 			}
 		}
 	}
@@ -86,7 +105,7 @@ func suggestion(key string, schema *jsonschema.Schema) string {
 		}
 	}
 	slices.Sort(used)
-	if near := nearest(key, used); near != "" {
+	if near := item.Nearest(key, used); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

@@ -14,6 +14,7 @@ const (
 	AgentSettings        = "agent"
 	CoordinationSettings = "coordination"
 	ResilienceSettings   = "resilience"
+	RiskSettings         = "capability_risk"
 	ProviderSettings     = "providers/"
 )
 
@@ -46,7 +47,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (l *Loader) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings}
 	providers, err := l.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -56,8 +57,8 @@ func (l *Loader) SettingsNames() ([]string, error) {
 
 // Explain merges the settings of a name and says where each value comes from.
 // Together the values are what [Loader.Agent], [Loader.Coordination],
-// [Loader.Resilience] or [Loader.Provider] decode, whose errors it returns. There
-// are no values when a file cannot be used; an error about the merged settings
+// [Loader.Resilience] or [Loader.Provider] decode, whose errors it returns; of
+// [Loader.Risk] they are the last policy. There are no values when a file cannot be used; an error about the merged settings
 // comes beside them. An unknown name is an [*UnknownSettingsError].
 func (l *Loader) Explain(name string) (Explained, error) {
 	var (
@@ -73,6 +74,8 @@ func (l *Loader) Explain(name string) (Explained, error) {
 		more = boundTimeout
 	case ResilienceSettings:
 		s, err = l.resilienceSettings()
+	case RiskSettings:
+		s, err = l.riskSettings()
 	default:
 		return l.explainProvider(name)
 	}
@@ -89,7 +92,7 @@ func (l *Loader) explainProvider(name string) (Explained, error) {
 		return Explained{}, err
 	}
 	if !slices.Contains(known, name) {
-		return Explained{}, &UnknownSettingsError{Name: name, Known: known, Nearest: nearest(name, known)}
+		return Explained{}, &UnknownSettingsError{Name: name, Known: known, Nearest: item.Nearest(name, known)}
 	}
 	provider, s, err := l.provider(strings.TrimPrefix(name, ProviderSettings))
 	values := s.values()

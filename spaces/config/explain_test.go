@@ -33,12 +33,14 @@ func valueOf(t testing.TB, values []config.Value, key string) config.Value {
 func TestExplainOrigins(t *testing.T) {
 	t.Parallel()
 	loader, _ := spaces(t, map[string]string{
-		"user/agent/agent.yaml":        "# mine\nprovider: {default: openai}\nthreads:\n  tool_concurrency: 2\n  term_seconds: 9\n",
-		"project/agent/agent.yaml":     "threads:\n  tool_concurrency: 8\nprovider:\n  order: [gemini]\n  trusted_hosts: [evil.example]\n",
-		"project/coordination.yaml":    "# old\ncoordination:\n  wait_threads:\n    max_timeout: 60\n",
-		"user/agent/coordination.yaml": "wait_threads: {max_timeout: 50}\n",
-		"user/agent/resilience.yaml":   "limits:\n  turns: 3\n  max_spend: 2\n",
-		"user/agent/providers/my.yaml": "api: openai\nbase_url: http://127.0.0.1:1/v1\nheaders: {}\n",
+		"user/agent/agent.yaml":              "# mine\nprovider: {default: openai}\nthreads:\n  tool_concurrency: 2\n  term_seconds: 9\n",
+		"project/agent/agent.yaml":           "threads:\n  tool_concurrency: 8\nprovider:\n  order: [gemini]\n  trusted_hosts: [evil.example]\n",
+		"project/coordination.yaml":          "# old\ncoordination:\n  wait_threads:\n    max_timeout: 60\n",
+		"user/agent/coordination.yaml":       "wait_threads: {max_timeout: 50}\n",
+		"user/agent/resilience.yaml":         "limits:\n  turns: 3\n  max_spend: 2\n",
+		"project/agent/resilience.yaml":      "on_limit: {action: ask}\n",
+		"project/agent/capability_risk.yaml": "risk_levels: {elevated: {policy: block}}\n",
+		"user/agent/providers/my.yaml":       "api: openai\nbase_url: http://127.0.0.1:1/v1\nheaders: {}\n",
 	})
 	tests := []struct {
 		settings, key string
@@ -57,6 +59,10 @@ func TestExplainOrigins(t *testing.T) {
 		{"coordination", "wait_threads.default_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"resilience", "limits.turns", 3, item.User, "user/.ai/config/agent/resilience.yaml", 2},
 		{"resilience", "limits.spend", 2, item.User, "user/.ai/config/agent/resilience.yaml", 3},
+		{"resilience", "on_limit.action", "ask", item.Project, "project/.ai/config/agent/resilience.yaml", 1},
+		{"resilience", "on_limit.deadline_seconds", 300, item.System, "system:config/agent/resilience.yaml", 20},
+		{"capability_risk", "risk_levels.elevated.policy", "block", item.Project, "project/.ai/config/agent/capability_risk.yaml", 1},
+		{"capability_risk", "risk_levels.safe.policy", "allow", item.System, "system:config/agent/capability_risk.yaml", 11},
 		{"providers/my", "headers", map[string]any{}, item.User, "user/.ai/config/agent/providers/my.yaml", 3},
 		{"providers/my", "tool_use", "native", "", "", 0},
 	}

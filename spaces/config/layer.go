@@ -22,6 +22,7 @@ import (
 // layer is one settings file of one space.
 type layer struct {
 	path   string
+	source []byte
 	root   *yaml.Node     // the top-level mapping; nil when the file says nothing
 	values map[string]any // JSON types, without keys that have no value
 	space  item.Space
@@ -32,7 +33,7 @@ type layer struct {
 
 // parseLayer reads a settings file: one YAML document, a mapping at its top.
 func parseLayer(path string, data []byte) (layer, error) {
-	l := layer{path: path, values: map[string]any{}}
+	l := layer{path: path, source: data, values: map[string]any{}}
 	if at := badText(data); at >= 0 {
 		line := 1 + bytes.Count(data[:at], []byte("\n"))
 		return l, &Error{Path: path, Line: line, Reason: "not UTF-8 text, or a control character in it"}

@@ -229,6 +229,16 @@ func TestTranscriptIntegrity(t *testing.T) {
 
 func TestCorpusCoordination(t *testing.T) {
 	t.Parallel()
+	_, warnings, err := config.New(corpus(t)).Coordination()
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertNotUsedYet(t, warnings, 2)
+}
+
+// corpus is a project of the original system.
+func corpus(t *testing.T) resolve.Roots {
+	t.Helper()
 	root := os.Getenv("RYE_CORPUS")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "shared", "corpus")
@@ -237,11 +247,7 @@ func TestCorpusCoordination(t *testing.T) {
 	if _, err := os.Stat(project); err != nil {
 		t.Skip("no corpus")
 	}
-	_, warnings, err := config.New(resolve.Roots{Project: project, System: shipped()}).Coordination()
-	if err != nil {
-		t.Fatal(err)
-	}
-	assertNotUsedYet(t, warnings, 2)
+	return resolve.Roots{Project: project, System: shipped()}
 }
 
 func assertNotUsedYet(t *testing.T, warnings []string, want int) {

@@ -34,13 +34,17 @@ type RiskClass struct {
 
 const riskFile = "agent/capability_risk.yaml"
 
+func (l *Loader) riskSettings() (settings, error) {
+	return l.load("capability_risk.schema.json", riskFile)
+}
+
 // Risk reads capability_risk.yaml. All the policies it returns hold, the
 // strictest for each capability: the user's, which is the shipped one with the
 // user's file on top, and the same with the project's file on top where there
 // is one. A project may be somebody else's work: it may be stricter than its
 // user, and whatever it says it cannot be laxer.
 func (l *Loader) Risk() ([]Risk, []string, error) {
-	s, err := l.load("capability_risk.schema.json", riskFile)
+	s, err := l.riskSettings()
 	if err != nil {
 		return nil, s.warnings, err
 	}

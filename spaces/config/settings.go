@@ -12,6 +12,15 @@ type Agent struct {
 	Threads         ThreadSettings   `yaml:"threads"`
 	// Integrity is read from user and system space only.
 	Integrity trust.Settings `yaml:"integrity"`
+	// RiskQuestions is read from user and system space only.
+	RiskQuestions RiskQuestions `yaml:"risk"`
+}
+
+// RiskQuestions says whether the person is asked about risk.
+type RiskQuestions struct {
+	// Ask: at a start with capabilities whose risk nobody has accepted, where the
+	// client can ask. Otherwise such a start is only warned of.
+	Ask bool `yaml:"ask"`
 }
 
 // ProviderDefaults choose the provider of a thread that does not name one.
@@ -64,17 +73,42 @@ type WaitSettings struct {
 // Resilience is config/agent/resilience.yaml: limits and failures.
 type Resilience struct {
 	Limits       item.LimitSet `yaml:"limits"` // by canonical name; spend in dollars
+	OnLimit      OnLimit       `yaml:"on_limit"`
 	ToolPreload  ToolPreload   `yaml:"tool_preload"`
+	Results      Results       `yaml:"results"`
 	Retry        Retry         `yaml:"retry"`
 	StallSeconds float64       `yaml:"stall_seconds"` // a model call silent for so long is broken off
 }
+
+// OnLimit says what becomes of a thread that hits a limit, where its directive
+// does not say.
+type OnLimit struct {
+	Action          string  `yaml:"action"`           // one of [item.OnLimitActions]
+	DeadlineSeconds float64 `yaml:"deadline_seconds"` // for the answer, when it asks
+	Default         string  `yaml:"default"`          // OnLimitDefaultStop or OnLimitDefaultFinish: when nobody has answered
+}
+
+// Values of [OnLimit.Default].
+const (
+	OnLimitDefaultStop   = "stop"   // the thread ends
+	OnLimitDefaultFinish = "finish" // it returns what it has, in one last turn
+)
 
 // ToolPreload bounds the tool schemas in a thread's context.
 type ToolPreload struct {
 	MaxTokens int `yaml:"max_tokens"`
 }
 
-// Retry says how often and when a failed model call is repeated.
+// Results bound what a thread's model is given of a tool's result, in characters.
+// What is longer is kept as an artifact, of which the model sees a summary.
+type Results struct {
+	MaxChars         int `yaml:"max_chars"`
+	MaxCharsWhenFull int `yaml:"max_chars_when_full"` // with more than three quarters of the context in use
+	PageChars        int `yaml:"page_chars"`          // of tools that page by themselves, such as reading a file
+}
+
+// Retry says how often a failed model call is repeated, and when, where
+// [ErrorRules] leave that open.
 type Retry struct {
 	MaxAttempts int     `yaml:"max_attempts"` // calls in a row, the first included
 	BaseSeconds float64 `yaml:"base_seconds"` // before the second call; doubles with each
@@ -106,6 +140,8 @@ type Provider struct {
 	// AllowUnpriced lets models without a known price run under a spend limit.
 	AllowUnpriced bool `yaml:"allow_unpriced"`
 	Local         bool `yaml:"local"` // runs on this machine and costs nothing
+	// Vision says whether the models can see images; nil: they can.
+	Vision *bool `yaml:"vision"`
 }
 
 // ModelOverride adds to, or overrides, what the catalogue knows of a model. Zero
@@ -117,4 +153,5 @@ type ModelOverride struct {
 	Output          *float64 `yaml:"output"`
 	CacheRead       *float64 `yaml:"cache_read"`
 	CacheWrite      *float64 `yaml:"cache_write"`
+	Vision          *bool    `yaml:"vision"` // nil: as the provider's
 }

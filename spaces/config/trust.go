@@ -91,7 +91,7 @@ func parsed(address string) *url.URL {
 }
 
 // ofTheUser are the settings in agent.yaml by which the user trusts somebody.
-var ofTheUser = [][]string{{"provider", "trusted_hosts"}, {"integrity"}}
+var ofTheUser = [][]string{{"provider", "trusted_hosts"}, {"integrity"}, {"risk"}}
 
 // dropProjectTrust leaves out what a project would trust on behalf of the user.
 func (s *settings) dropProjectTrust() {

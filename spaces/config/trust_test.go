@@ -112,6 +112,7 @@ func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
 		"project, partly": {project: "integrity: {mode: warn}\nprovider: {trusted_hosts: [a.example]}\n", want: strict, warnings: 2},
 		"user":            {user: off, want: none},
 		"user, partly":    {user: "integrity: {accept_legacy_directives: true}\n", want: trust.Settings{Mode: trust.Strict, AcceptLegacyDirectives: true}},
+		"project asks":    {project: "risk: {ask: true}\n", want: strict, warnings: 1},
 		"both":            {user: off, project: "integrity: {mode: strict}\n", want: none, warnings: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

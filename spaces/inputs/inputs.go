@@ -20,6 +20,7 @@ type Declared struct {
 	Required    bool   `json:"required"`
 	Default     any    `json:"default,omitempty"`
 	Description string `json:"description,omitempty"`
+	Secret      bool   `json:"secret,omitempty"` // tools alone get the value
 }
 
 // Error lists everything that is wrong with the inputs of a directive, and what
@@ -35,11 +36,12 @@ func (e *Error) Error() string { return "invalid inputs: " + strings.Join(e.Prob
 // defaults of what was not. A null counts as not given, since models send it
 // for what they leave out. A whole number such as 3.0 is a valid integer. The
 // values are copies, of the types string, bool, int64 (integer), float64
-// (number), []any and map[string]any. Undeclared, missing and mistyped inputs
-// are an [*Error].
-func Validate(doc *item.DirectiveDoc, given map[string]any) (map[string]any, error) {
+// (number), []any and map[string]any. In place of a secret stands its
+// [Placeholder]; secrets has the values, by name. Undeclared, missing and mistyped
+// inputs are an [*Error], which repeats no value of a secret.
+func Validate(doc *item.DirectiveDoc, given map[string]any) (values map[string]any, secrets map[string]string, err error) {
 	problems := undeclared(doc, maps.Keys(given))
-	values := make(map[string]any, len(doc.Inputs))
+	values, secrets = make(map[string]any, len(doc.Inputs)), map[string]string{}
 	for _, in := range doc.Inputs {
 		raw := given[in.Name]
 		if raw == nil {
@@ -51,6 +53,15 @@ func Validate(doc *item.DirectiveDoc, given map[string]any) (map[string]any, err
 			}
 			continue
 		}
+		if in.Secret {
+			secret, wrong := checkSecret(doc, in, raw)
+			if wrong != "" {
+				problems = append(problems, wrong)
+				continue
+			}
+			values[in.Name], secrets[in.Name] = Placeholder(in.Name), secret
+			continue
+		}
 		value, wrong := check(in, raw)
 		if len(wrong) > 0 {
 			problems = append(problems, wrong...)
@@ -58,10 +69,11 @@ func Validate(doc *item.DirectiveDoc, given map[string]any) (map[string]any, err
 		}
 		values[in.Name] = value
 	}
+	problems = append(problems, repeated(doc, values, secrets)...)
 	if len(problems) > 0 {
-		return nil, &Error{Problems: problems, Declared: declared(doc)}
+		return nil, nil, &Error{Problems: problems, Declared: declared(doc)}
 	}
-	return values, nil
+	return values, secrets, nil
 }
 
 // FromStrings reads inputs given as text, key by key, as on a command line:
@@ -103,7 +115,7 @@ func undeclared(doc *item.DirectiveDoc, names func(yield func(string) bool)) []s
 func declared(doc *item.DirectiveDoc) []Declared {
 	list := make([]Declared, 0, len(doc.Inputs))
 	for _, in := range doc.Inputs {
-		list = append(list, Declared{in.Name, in.Type, in.Required, in.Default, in.Description})
+		list = append(list, Declared{in.Name, in.Type, in.Required, in.Default, in.Description, in.Secret})
 	}
 	return list
 }

@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := inputs.Validate(doc(), tt.given)
+			got, _, err := inputs.Validate(doc(), tt.given)
 			if err != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %#v, %v, want %#v", got, err, tt.want)
 			}
@@ -90,7 +90,7 @@ func TestValidateErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := inputs.Validate(doc(), tt.given)
+			got, _, err := inputs.Validate(doc(), tt.given)
 			checkProblems(t, err, tt.problems)
 			if got != nil {
 				t.Errorf("got %v beside the error", got)
@@ -123,7 +123,7 @@ func checkProblems(t *testing.T, err error, problems []string) {
 
 func TestDeclaredAsJSON(t *testing.T) {
 	t.Parallel()
-	_, err := inputs.Validate(&item.DirectiveDoc{Inputs: doc().Inputs[:2]}, nil)
+	_, _, err := inputs.Validate(&item.DirectiveDoc{Inputs: doc().Inputs[:2]}, nil)
 	var e *inputs.Error
 	if !errors.As(err, &e) {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestValidateCopies(t *testing.T) {
 	t.Parallel()
 	d := doc()
 	given := map[string]any{"topic": "x", "map": map[string]any{"k": "v"}}
-	got, err := inputs.Validate(d, given)
+	got, _, err := inputs.Validate(d, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestFromStrings(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v, %v", got, err)
 	}
-	if _, err := inputs.Validate(doc(), got); err != nil {
+	if _, _, err := inputs.Validate(doc(), got); err != nil {
 		t.Errorf("what was read does not validate: %v", err)
 	}
 	_, err = inputs.FromStrings(doc(), map[string]string{"count": "many", "list": "a,b", "nope": "1"})

@@ -1,11 +1,10 @@
 package inputs
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // placeholder matches {input:key}, {input:key?}, {input:key:default},
@@ -47,7 +46,7 @@ func replacement(whole, key, fallback, name string, inputs map[string]any, env m
 		return whole
 	}
 	if value := inputs[key]; value != nil {
-		return show(value)
+		return item.Text(value)
 	}
 	switch fallback {
 	case "":
@@ -56,18 +55,4 @@ func replacement(whole, key, fallback, name string, inputs map[string]any, env m
 		return ""
 	}
 	return fallback[1:] // behind ":" or "|"
-}
-
-// show writes a value for a prompt.
-func show(value any) string {
-	if s, ok := value.(string); ok {
-		return s
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // a model reads it, no browser does
-	if enc.Encode(value) != nil {
-		return fmt.Sprint(value)
-	}
-	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -39,6 +39,9 @@ func property(in item.Input) map[string]any {
 	if in.Description != "" {
 		p["description"] = in.Description
 	}
+	if in.Secret {
+		p["writeOnly"], p["minLength"] = true, MinSecret
+	}
 	if in.Default != nil {
 		p["default"] = in.Default
 	}

@@ -84,6 +84,7 @@ func TestDirectiveErrors(t *testing.T) {
 		{"unknown limit", meta("<limits\n turn=\"3\"/>"), 5, []string{`"turn"`, limits}},
 		{"limit as element", meta("<limits>\n<turns>3</turns></limits>"), 6, []string{"attributes", limits}},
 		{"limit twice", meta("<limits turns=\"3\" max_turns=\"4\"/>"), 5, []string{"turns is given twice"}},
+		{"on_limit unknown", meta("<limits on_limit=\"wait\"/>"), 5, []string{`on_limit="wait"`, "stop, ask"}},
 		{"limit negative", meta("<limits spend=\"-0.1\"/>"), 5, []string{"0 or more"}},
 		{"limit NaN", meta("<limits spend=\"NaN\"/>"), 5, []string{"0 or more"}},
 		{"limit infinite", meta("<limits tokens=\"1e400\"/>"), 5, []string{"0 or more"}},
@@ -108,6 +109,10 @@ func TestDirectiveErrors(t *testing.T) {
 		{"input default", wrap("<inputs>\n\n<input name=\"a\" type=\"integer\" default=\"x\"/></inputs>"), 6, []string{"default", "integer"}},
 		{"input default not in enum", wrap("<inputs><input name=\"a\" enum=\"x, y\" default=\"z\"/></inputs>"), 4, []string{"enum", "x, y"}},
 		{"enum not of the type", wrap("<inputs><input name=\"a\" type=\"integer\" enum=\"1,b\"/></inputs>"), 4, []string{"enum", "integer"}},
+		{"secret that is no string", wrap("<inputs><input name=\"a\" type=\"integer\" secret=\"true\"/></inputs>"), 4, []string{"secret", "type must be string"}},
+		{"secret with a default", wrap("<inputs><input name=\"a\" secret=\"true\" default=\"\"/></inputs>"), 4, []string{"secret", "default"}},
+		{"secret with an enum", wrap("<inputs><input name=\"a\" secret=\"true\" enum=\"x, y\"/></inputs>"), 4, []string{"secret", "enum"}},
+		{"secret or not", wrap("<inputs><input name=\"a\" secret=\"maybe\"/></inputs>"), 4, []string{"true or false"}},
 		{"other element in inputs", wrap("<inputs><param name=\"a\"/></inputs>"), 4, []string{"<param>", "<input"}},
 		{"output without name", wrap("<outputs><output>x</output></outputs>"), 4, []string{"attribute name"}},
 		{"output twice", wrap("<outputs><result/>\n<output name=\"result\"/></outputs>"), 5, []string{"already declared"}},
@@ -117,6 +122,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"hook without event", meta("<hooks><hook><execute item_type=\"tool\">a</execute></hook></hooks>"), 5, []string{"event"}},
 		{"hook without action", meta("<hooks><hook event=\"error\"/></hooks>"), 5, []string{"<action>"}},
 		{"hook wrap", meta("<hooks><hook event=\"error\" wrap=\"2\"/></hooks>"), 5, []string{"true or false"}},
+		{"hook timeout", meta("<hooks><hook event=\"error\" timeout=\"0\"/></hooks>"), 5, []string{"seconds above 0"}},
+		{"hook timeout as text", meta("<hooks><hook event=\"error\" timeout=\"1m\"/></hooks>"), 5, []string{"seconds above 0"}},
 		{"hook with any", meta("<hooks><hook event=\"error\">\n<any/></hook></hooks>"), 6, []string{"<any>", "<condition>"}},
 		{"condition without op", meta("<hooks><hook event=\"error\"><condition path=\"a\"/></hook></hooks>"), 5, []string{"path and op"}},
 		{"action does nothing", meta("<hooks><hook event=\"error\"><action/></hook></hooks>"), 5, []string{"item_id"}},
@@ -256,6 +263,15 @@ func TestLimits(t *testing.T) {
 	want := item.LimitSet{"turns": 3, "tokens": 4096, "spend": 0.1, "duration_seconds": 1.5, "spawns": 0, "depth": 2}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestOnLimit(t *testing.T) {
+	t.Parallel()
+	for attrs, want := range map[string]string{`turns="3"`: "", `on_limit="ask" turns="3"`: "ask", `turns="3" on_limit=" stop "`: "stop"} {
+		if doc := readDirective(t, meta("<limits "+attrs+"/>")); doc.OnLimit != want || doc.Limits["turns"] != 3 || len(doc.Limits) != 1 {
+			t.Errorf("%s: on_limit %q, limits %v", attrs, doc.OnLimit, doc.Limits)
+		}
 	}
 }
 

@@ -97,7 +97,8 @@ func FuzzKnowledge(f *testing.F) {
 
 func FuzzTool(f *testing.F) {
 	seed(f, "knowledge", "parameters:\n- {name: a, type: int, required: true}\n", "parameters: {a: {type: str}}", "#!/bin/sh\n# x\n",
-		"\"\"\"doc\"\"\"", "/** a\n * @b */", "config_schema: {type: object}")
+		"\"\"\"doc\"\"\"", "/** a\n * @b */", "CONFIG_SCHEMA = {'a': [1, *B]}\n__version__ = 1.5", "#!/x\nconst CONFIG_SCHEMA = {a: [...b]} as const",
+		"/**\n * @version 1\n * @param {string[]} [a=[\"x\"]] - A\n */", "config_schema: {type: object}")
 	f.Fuzz(func(t *testing.T, src []byte) {
 		for _, ext := range item.Tool.Extensions() {
 			doc, err := parse.Tool("t"+ext, src)

@@ -36,6 +36,9 @@ func readHook(e *element) (item.Hook, error) {
 		}
 		hook.Wrap = &wrap
 	}
+	if err := readTimeout(&hook, e); err != nil {
+		return hook, err
+	}
 	var inputs *element
 	for _, c := range e.children {
 		if c.name == "inputs" && inputs == nil {
@@ -53,6 +56,21 @@ func readHook(e *element) (item.Hook, error) {
 		return hook, e.errorf("<hook> needs an <action> or an <execute>")
 	}
 	return hook, addInputs(&hook, inputs)
+}
+
+// readTimeout reads how long the hook may take, in seconds.
+func readTimeout(hook *item.Hook, e *element) error {
+	text, ok := e.attr("timeout")
+	if !ok {
+		return nil
+	}
+	value, err := item.ParseValue(item.TypeNumber, text)
+	seconds, _ := value.(float64) // as it was asked for
+	if err != nil || seconds <= 0 {
+		return e.errorf("<hook timeout=%q> must be a number of seconds above 0", text)
+	}
+	hook.Timeout = seconds
+	return nil
 }
 
 func readHookChild(hook *item.Hook, e *element) error {

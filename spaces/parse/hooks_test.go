@@ -42,10 +42,10 @@ func TestHooks(t *testing.T) {
 		},
 		{
 			"calls nested in an action",
-			`<hook event="e" wrap="true"><action><execute item_type="tool" item_id="a"><param name="p">
+			`<hook event="e" wrap="true" timeout="2.5"><action><execute item_type="tool" item_id="a"><param name="p">
 				<param name="q">v</param></param></execute><set_extends>b/c</set_extends></action></hook>`,
 			item.Hook{
-				Event: "e", Wrap: pointer(true),
+				Event: "e", Wrap: pointer(true), Timeout: 2.5,
 				Actions: []item.Action{
 					{Primary: "execute", ItemType: "tool", ItemID: "a", Params: map[string]any{"p": map[string]any{"q": "v"}}},
 					{SetExtends: "b/c"},

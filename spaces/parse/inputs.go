@@ -53,8 +53,29 @@ func readInput(e *element) (item.Input, error) {
 			return in, e.errorf("enum of %s: %v", e.label(), err)
 		}
 	}
-	in.Default, err = readDefault(e, in)
-	return in, err
+	if in.Default, err = readDefault(e, in); err != nil {
+		return in, err
+	}
+	if in.Secret, err = e.boolAttr("secret"); err != nil {
+		return in, err
+	}
+	return in, checkSecret(e, in)
+}
+
+// checkSecret refuses a secret whose value would stand in the directive, or that
+// cannot be found in the texts it must be kept out of.
+func checkSecret(e *element, in item.Input) error {
+	switch {
+	case !in.Secret:
+		return nil
+	case in.Type != item.TypeString:
+		return e.errorf("%s is secret, so its type must be string", e.label())
+	case in.Default != nil:
+		return e.errorf("%s is secret, so it cannot have a default: the file would hold its value", e.label())
+	case in.Enum != nil:
+		return e.errorf("%s is secret, so it cannot have an enum: the file would hold its value", e.label())
+	}
+	return nil
 }
 
 // readDefault reads the attribute default, which stands untrimmed: space may be

@@ -9,6 +9,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
+// onLimit is the attribute of <limits> that is no limit: what becomes of a
+// thread that hits one.
+const onLimit = "on_limit"
+
 // readLimits reads the attributes of <limits>. A limit that is not understood
 // would not be enforced, so nothing here is let pass.
 func readLimits(doc *item.DirectiveDoc, e *element) error {
@@ -17,9 +21,15 @@ func readLimits(doc *item.DirectiveDoc, e *element) error {
 	}
 	doc.Limits = make(item.LimitSet, len(e.attrs))
 	for _, a := range e.attrs {
+		if a.Name.Local == onLimit {
+			if doc.OnLimit = strings.TrimSpace(a.Value); !slices.Contains(item.OnLimitActions(), doc.OnLimit) {
+				return e.errorf("%s=%q is unknown; valid are %s", onLimit, a.Value, strings.Join(item.OnLimitActions(), ", "))
+			}
+			continue
+		}
 		name := strings.TrimPrefix(a.Name.Local, "max_")
 		if !slices.Contains(item.LimitNames(), name) {
-			return e.errorf("limit %q is unknown; valid are %s", a.Name.Local, limitNames())
+			return e.errorf("limit %q is unknown; valid are %s, and %s", a.Name.Local, limitNames(), onLimit)
 		}
 		if _, twice := doc.Limits[name]; twice {
 			return e.errorf("limit %s is given twice, as %s and as max_%s", name, name, name)

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/constant"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// Tool reads the metadata of a tool file by its extension. YAML tools are read
-// fully. Of scripts (.py .sh .js .mjs .cjs .ts) only the description is read,
-// from the first paragraph of the leading comment or docstring; they have no
-// schema here. Errors are [*Error].
+// Tool reads the metadata of a tool file by its extension, without running it:
+// the keys of a YAML tool, the constants of a Python, JavaScript or TypeScript
+// one, and of these and of shell scripts the comment at the beginning. What is
+// declared but not constant becomes a note of the document. Errors are
+// [*Error].
 func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	file, err := newSource(path, src)
 	if err != nil {
@@ -23,11 +25,11 @@ func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	case ".yaml", ".yml":
 		return yamlTool(file)
 	case ".py":
-		return &item.ToolDoc{Description: pythonDescription(script(file))}, nil
+		return scriptTool(constant.Python(belowShebang(file)), header{description: pythonDescription(script(file))}), nil
 	case ".sh":
 		return &item.ToolDoc{Description: firstParagraph(lineComment(script(file), "#"))}, nil
 	case ".js", ".mjs", ".cjs", ".ts":
-		return &item.ToolDoc{Description: scriptDescription(script(file))}, nil
+		return scriptTool(constant.JavaScript(belowShebang(file)), scriptHeader(script(file))), nil
 	}
 	return nil, file.errorf(1, "%q is not the extension of a tool; valid are %s", ext, strings.Join(item.Tool.Extensions(), " "))
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -64,6 +65,8 @@ type house struct {
 	user    string
 	threads *fakeThreads
 	trust   trust.Settings // off unless a test says otherwise
+	// composed is what every directive is composed to; nil: its own text alone.
+	composed *Composed
 }
 
 const helloDirective = "# Hello\n\n```xml\n<directive name=\"hello\" version=\"1.0.0\">\n<metadata>\n<description>Says hello</description>\n" +
@@ -72,7 +75,7 @@ const helloDirective = "# Hello\n\n```xml\n<directive name=\"hello\" version=\"1
 	"<inputs><input name=\"who\" type=\"string\" required=\"true\">whom to greet</input>\n" +
 	"<input name=\"times\" type=\"integer\" default=\"2\">how often</input></inputs>\n" +
 	"<outputs><output name=\"greeting\" type=\"string\" required=\"true\">what was said</output></outputs>\n" +
-	"</directive>\n```\n\nGreet {input:who} {input:times} times in {env:PROJECT_PATH}.\n"
+	"</directive>\n```\n\nGreet {input:who} {input:times} times.\n"
 
 const factsKnowledge = "<!-- rye:unsigned -->\n\n```yaml\nname: facts\ntitle: Some Facts\nversion: 1.0.0\ncategory: test\nentry_type: reference\n```\n\nWater is wet.\n"
 
@@ -96,11 +99,20 @@ func newHouse(t *testing.T) *house {
 			Settings: func() (trust.Settings, error) { return h.trust, nil },
 		},
 		Resolver: resolver, Search: h.lazySearch(resolver), Tools: tools, Threads: h.threads,
-		Key: func() (*sign.Key, error) { return sign.Load(h.user) },
-		Now: func() time.Time { now = now.Add(time.Millisecond); return now },
-		Env: map[string]string{"PROJECT_PATH": "/the/project"},
+		Key:     func() (*sign.Key, error) { return sign.Load(h.user) },
+		Now:     func() time.Time { now = now.Add(time.Millisecond); return now },
+		Compose: h.compose,
 	})
 	return h
+}
+
+// compose stands for the orchestrator.
+func (h *house) compose(_ context.Context, found *resolve.Found, values map[string]any) (*Composed, error) {
+	doc, err := found.Directive()
+	if err != nil || h.composed == nil {
+		return &Composed{Body: inputs.Interpolate(doc.Body, values, nil)}, err
+	}
+	return h.composed, nil
 }
 
 func (h *house) ownKey() (*sign.PublicKey, error) {

@@ -17,10 +17,12 @@ type Deps struct {
 	Search   func(context.Context, search.Query) (search.Page, error)
 	Tools    *tool.Registry // the built-in tools
 	Threads  Threads
-	Trust    *trust.Gate
-	Key      func() (*sign.Key, error) // the user's signing key, or sign.ErrNoKey
-	Now      func() time.Time
-	Env      map[string]string // values of the {env:…} placeholders
+	// Compose makes a directive, which may be used, ready for the caller's own
+	// model. Inputs are validated.
+	Compose func(ctx context.Context, found *resolve.Found, inputs map[string]any) (*Composed, error)
+	Trust   *trust.Gate
+	Key     func() (*sign.Key, error) // the user's signing key, or sign.ErrNoKey
+	Now     func() time.Time
 }
 
 // Actions are the primary actions of one project. They are safe for concurrent
@@ -36,8 +38,8 @@ func New(d Deps) *Actions { return &Actions{Deps: d} }
 func (a *Actions) Tools(c Caller) []tool.Tool {
 	return []tool.Tool{
 		bind(c, tool.Definition{ID: "rye_execute", Description: executeDescription}, a.Execute),
-		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, ReadOnly: true}, a.Fetch),
-		bind(c, tool.Definition{ID: "rye_search", Description: searchDescription, ReadOnly: true}, a.Search),
+		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, ReadOnly: true, Paged: true}, a.Fetch),
+		bind(c, tool.Definition{ID: "rye_search", Description: searchDescription, ReadOnly: true, Paged: true}, a.Search),
 		bind(c, tool.Definition{ID: "rye_sign", Description: signDescription}, a.Sign),
 	}
 }

@@ -19,11 +19,42 @@ type InlineDirective struct {
 	ItemID         string     `json:"item_id"`
 	Space          item.Space `json:"space"`
 	YourDirections string     `json:"your_directions" jsonschema:"what to do with the body"`
-	Body           string     `json:"body" jsonschema:"the directive's text with its inputs filled in"`
+	Body           string     `json:"body" jsonschema:"the directive's text with its inputs filled in, between the context that it and what it extends ask for"`
 	Warnings       []string   `json:"warnings,omitempty"`
 }
 
-func (a *Actions) inlineDirective(r ExecuteRequest, found usable) (any, error) {
+// Paged is true: a directive of which a part is left out cannot be carried out.
+func (*InlineDirective) Paged() bool { return true }
+
+// Composed is a directive together with what it extends, as one text.
+type Composed struct {
+	Body         string
+	Capabilities []string // that it would have in a thread
+	HasHooks     bool
+	Warnings     []string
+	Inheritance
+}
+
+// Inheritance says what a directive is composed of; all of it is empty for one
+// that extends nothing and asks for no context.
+type Inheritance struct {
+	ExtendsChain     []Link        `json:"extends_chain,omitempty" jsonschema:"from the directive to the root of what it extends"`
+	ExtendsHook      string        `json:"extends_hook,omitempty" jsonschema:"id and place of the hook that chose what it extends"`
+	Context          []ContextItem `json:"context,omitempty" jsonschema:"knowledge in its prompt, in order"`
+	Suppressed       []string      `json:"suppressed,omitempty" jsonschema:"items and hooks that one of the chain keeps out"`
+	CapabilitiesFrom string        `json:"capabilities_from,omitempty" jsonschema:"the directive whose capabilities it inherits"`
+}
+
+// ContextItem is a knowledge item in the prompt of a directive.
+type ContextItem struct {
+	ItemID    string     `json:"item_id"`
+	Position  string     `json:"position" jsonschema:"system, before or after"`
+	Directive string     `json:"directive" jsonschema:"the one of the chain that asks for it"`
+	Space     item.Space `json:"space"`
+	Path      string     `json:"path"`
+}
+
+func (a *Actions) inlineDirective(ctx context.Context, r ExecuteRequest, found usable) (any, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
@@ -32,38 +63,79 @@ func (a *Actions) inlineDirective(r ExecuteRequest, found usable) (any, error) {
 	if err != nil {
 		return nil, badArgument("parameters", err)
 	}
-	values, err := inputs.Validate(doc, given)
+	values, _, err := inputs.Validate(doc, given)
 	if err != nil {
 		return nil, err
 	}
+	composed, err := a.Compose(ctx, found.Found, values)
+	if err != nil {
+		return nil, err
+	}
+	if fits(composed.Body, maxText) < len(composed.Body) {
+		return nil, tool.Faultf(tool.CodeUnsupported, "with its inputs and context filled in, the text of %s has %d bytes, more than one answer can carry",
+			found.ID, len(composed.Body)).
+			WithHint(`Use thread "fork", which has no such bound, or read it a page at a time with rye_fetch.`)
+	}
+	found.warnings = append(found.warnings, composed.Warnings...)
 	if r.DryRun {
 		plan := dryRun(found)
-		plan.Plan.Inputs = values
+		plan.Plan.Inputs, plan.Plan.Capabilities, plan.Plan.Inheritance = inputs.Shown(doc, values), composed.Capabilities, composed.Inheritance
 		return plan, nil
-	}
-	body := inputs.Interpolate(doc.Body, values, a.Env)
-	if fits(body, maxText) < len(body) {
-		return nil, tool.Faultf(tool.CodeUnsupported, "with its inputs filled in, the text of %s has %d bytes, more than one answer can carry", found.ID, len(body)).
-			WithHint(`Use thread "fork", which has no such bound, or read it a page at a time with rye_fetch.`)
 	}
 	return &InlineDirective{
 		Success: true, Type: item.Directive, ItemID: found.ID, Space: found.Space,
-		YourDirections: directions(doc), Body: body, Warnings: found.warnings,
+		YourDirections: directions(doc, composed, inputs.Secrets(doc, values)), Body: composed.Body, Warnings: found.warnings,
 	}, nil
 }
 
-// directions tell the caller's model that the work is now its own.
-func directions(doc *item.DirectiveDoc) string {
+// directions tell the caller's model that the work is now its own, and what of
+// the directive holds in a thread only.
+func directions(doc *item.DirectiveDoc, c *Composed, secrets []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The body is the text of the directive %s. Nothing has been started: carry it out yourself now, step by step, with the tools you have.", doc.Name)
-	if len(doc.Outputs) > 0 {
-		names := make([]string, len(doc.Outputs))
-		for i, o := range doc.Outputs {
-			names[i] = o.Name
-		}
-		fmt.Fprintf(&b, " When you are done, report %s.", strings.Join(names, ", "))
+	fmt.Fprintf(&b, "The body is the text of the directive %s", doc.Name)
+	if len(c.Context) > 0 {
+		b.WriteString(" and the context it asks for")
 	}
+	b.WriteString(". Nothing has been started: carry it out yourself now, step by step, with the tools you have.")
+	if len(doc.Outputs) > 0 {
+		b.WriteString(" When you are done, report these outputs in your answer; there is no tool to return them with: ")
+		b.WriteString(outputList(doc.Outputs) + ".")
+	}
+	for _, name := range secrets {
+		fmt.Fprintf(&b, " %s stands for the value of %s that you gave, which is not repeated here; in a thread no model would see it.",
+			inputs.Placeholder(name), name)
+	}
+	if len(c.Capabilities) > 0 {
+		fmt.Fprintf(&b, " In a thread of its own it could do no more than %s; nothing but you keeps to that here.",
+			strings.Join(c.Capabilities, ", "))
+	}
+	b.WriteString(" Its limits do not hold here")
+	if c.HasHooks {
+		b.WriteString(" and its hooks do not run")
+	}
+	b.WriteString(`: for that it needs a thread (thread "fork").`)
 	return b.String()
+}
+
+func outputList(outputs []item.Output) string {
+	list := make([]string, len(outputs))
+	for i, o := range outputs {
+		list[i] = o.Name
+		var notes []string
+		if o.Type != "" {
+			notes = append(notes, o.Type)
+		}
+		if !o.Required {
+			notes = append(notes, "optional")
+		}
+		if len(notes) > 0 {
+			list[i] += " (" + strings.Join(notes, ", ") + ")"
+		}
+		if o.Description != "" {
+			list[i] += ": " + strings.Join(strings.Fields(o.Description), " ")
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // fork starts a thread, or says what starting it would do.

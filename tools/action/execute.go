@@ -67,7 +67,7 @@ func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, p
 	case item.Knowledge:
 		return executeKnowledge(r, use)
 	default:
-		return a.inlineDirective(r, use)
+		return a.inlineDirective(ctx, r, use)
 	}
 }
 
@@ -96,6 +96,9 @@ type PlanBody struct {
 	Chain      []Link         `json:"chain,omitempty" jsonschema:"from the tool to what runs it"`
 	Parameters tool.Object    `json:"parameters,omitempty" jsonschema:"parameters of a tool"`
 	Metadata   map[string]any `json:"metadata,omitempty" jsonschema:"of a knowledge entry"`
+	// Of a directive:
+	Capabilities []string `json:"capabilities,omitempty" jsonschema:"that it would have in a thread"`
+	Inheritance
 }
 
 func dryRun(use usable) *DryRun {

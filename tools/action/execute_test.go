@@ -17,7 +17,7 @@ func TestInlineDirective(t *testing.T) {
 	}
 	d := got.(*InlineDirective)
 	if !d.Success || d.Type != "directive" || d.ItemID != "test/hello" || d.Space != "project" ||
-		strings.TrimSpace(d.Body) != "Greet Ada 2 times in /the/project." {
+		strings.TrimSpace(d.Body) != "Greet Ada 2 times." {
 		t.Errorf("got %+v", d)
 	}
 	if !strings.Contains(d.YourDirections, "hello") || !strings.Contains(d.YourDirections, "greeting") {
@@ -217,5 +217,59 @@ func TestToolsOfACaller(t *testing.T) {
 	for _, args := range []string{`{}`, `{"item_id":"x","resume_thread_id":"t"}`, `{"item_id":"x","parameters":"{}"}`, `{"item_id":"x","thread":"both"}`} {
 		got, err := execute.Call(t.Context(), tool.Env{}, []byte(args))
 		wantFault(t, got, err, tool.CodeBadArguments, "")
+	}
+}
+
+// The directions say what holds in a thread only, and the bound counts for the
+// whole text.
+func TestInlineIsComposed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	request := ExecuteRequest{ItemID: "test/hello", Parameters: object(t, map[string]any{"who": "Ada"})}
+	h.composed = &Composed{
+		Body: "context and text", Capabilities: []string{"rye.fetch.*"}, HasHooks: true, Warnings: []string{"mind this"},
+		Inheritance: Inheritance{
+			ExtendsChain: []Link{{ItemID: "test/hello"}, {ItemID: "base"}}, CapabilitiesFrom: "base",
+			Context: []ContextItem{{ItemID: "rules", Position: "before"}},
+		},
+	}
+	got, err := h.Execute(t.Context(), h.client(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := got.(*InlineDirective)
+	if d.Body != h.composed.Body || len(d.Warnings) != 1 || d.Warnings[0] != "mind this" {
+		t.Errorf("got %+v", d)
+	}
+	for _, words := range []string{
+		"directive hello and the context", "greeting (string): what was said", "no more than rye.fetch.*", "limits do not hold", "hooks do not run",
+	} {
+		if !strings.Contains(d.YourDirections, words) {
+			t.Errorf("the directions lack %q: %s", words, d.YourDirections)
+		}
+	}
+	dry := request
+	dry.DryRun = true
+	got, err = h.Execute(t.Context(), h.client(), dry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := got.(*DryRun)
+	if raw := string(object(t, plan.Plan)); !strings.Contains(raw, `"capabilities":["rye.fetch.*"]`) ||
+		!strings.Contains(raw, `"capabilities_from":"base"`) || !strings.Contains(raw, `"context":[{"item_id":"rules"`) {
+		t.Errorf("plan %s", raw)
+	}
+	h.composed.Body = strings.Repeat("\n", maxText/2+1) // two bytes each, as JSON
+	for _, r := range []ExecuteRequest{request, dry} {
+		got, err = h.Execute(t.Context(), h.client(), r)
+		wantFault(t, got, err, tool.CodeUnsupported, "more than one answer can carry")
+	}
+	plain := newHouse(t)
+	got, err = plain.Execute(t.Context(), plain.client(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := got.(*InlineDirective).YourDirections; strings.Contains(text, "context") || strings.Contains(text, "hooks") || strings.Contains(text, "no more than") {
+		t.Errorf("directions of a plain one: %s", text)
 	}
 }

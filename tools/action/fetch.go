@@ -129,8 +129,20 @@ func metadata(found *resolve.Found) (map[string]any, error) {
 		}
 		m := map[string]any{"description": doc.Description}
 		maps.Copy(m, doc.Metadata)
+		if len(doc.Notes) > 0 {
+			m["notes"] = notes(doc)
+		}
 		return m, nil
 	}
+}
+
+// notes says what is not known of a tool without running it.
+func notes(doc *item.ToolDoc) []string {
+	list := make([]string, len(doc.Notes))
+	for i, n := range doc.Notes {
+		list[i] = n.String()
+	}
+	return list
 }
 
 // directiveMetadata shows what somebody needs to know to execute a directive.

@@ -35,6 +35,11 @@ func TestFetch(t *testing.T) {
 	if r.Space != "project" || r.Metadata["description"] != "Mine." || len(r.Shadows) != 1 || r.Shadows[0].Space != "system" {
 		t.Errorf("shadowing tool: %+v", r)
 	}
+	h.put(h.project, "tools/test/lookup.py", "\"\"\"Looks up.\"\"\"\nfrom rye.x import A\n__version__ = '2'\nCONFIG_SCHEMA = {'enum': A}\n")
+	s := fetch(FetchRequest{ItemType: "tool", ItemID: "test/lookup"})
+	if all := string(object(t, s)); s.Metadata["version"] != "2" || !strings.Contains(all, "schema not static: it uses A, which is imported from rye.x") {
+		t.Errorf("a schema that is not static: %s", all)
+	}
 	h.put(h.user, "directives/broken.md", "no block here")
 	if b := fetch(FetchRequest{ItemID: "broken"}); b.Content != "no block here" || len(b.Warnings) != 1 || b.Metadata == nil {
 		t.Errorf("broken item: %+v", b)

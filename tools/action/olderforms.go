@@ -153,11 +153,13 @@ func ThreadItems() ([]tool.Definition, error) {
 // most, so that a model need not look it up; each operation checks its own.
 const (
 	orchestratorSchema = `{"type":"object","properties":{` +
-		`"operation":{"type":"string","description":"wait_threads, get_status, list_active, list_threads, aggregate_results, read_transcript, cancel_thread or kill_thread; its parameters stand beside it"},` +
+		`"operation":{"type":"string","description":"wait_threads, get_status, get_budget, list_active, list_threads, aggregate_results, read_transcript, cancel_thread, kill_thread or approve_thread; its parameters stand beside it"},` +
 		`"thread_ids":{"type":"array","items":{"type":"string"},"description":"of wait_threads and aggregate_results"},` +
-		`"thread_id":{"type":"string","description":"of get_status, read_transcript, cancel_thread and kill_thread"},` +
+		`"thread_id":{"type":"string","description":"of get_status, get_budget, read_transcript, cancel_thread, kill_thread and approve_thread"},` +
 		`"mode":{"type":"string","enum":["all","any"],"description":"of wait_threads: until all have ended (default) or any one"},` +
-		`"timeout":{"type":"number","minimum":0,"description":"of wait_threads: longest wait in seconds"}},` +
+		`"timeout":{"type":"number","minimum":0,"description":"of wait_threads: longest wait in seconds"},` +
+		`"decision":{"type":"string","enum":["raise","finish","stop"],"description":"of approve_thread: what a thread below you does that waits because it has reached a limit"},` +
+		`"limits":{"type":"object","description":"of approve_thread with raise: new values, within your own limits"}},` +
 		`"required":["operation"],"additionalProperties":true}`
 	directiveReturnSchema = `{"type":"object","properties":{"status":{"type":"string","enum":["success","completed","error"],` +
 		`"description":"error when the work cannot be done; success and completed mean the same"},` +

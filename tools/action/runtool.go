@@ -25,7 +25,15 @@ type ToolResult struct {
 	Chain      []Link     `json:"chain" jsonschema:"from the tool to what ran it"`
 	DurationMS int64      `json:"duration_ms" jsonschema:"milliseconds the tool ran"`
 	Warnings   []string   `json:"warnings,omitempty"`
+
+	paged bool
 }
+
+// Attachments are those of the tool's own result.
+func (r *ToolResult) Attachments() []tool.Attachment { return tool.AttachmentsOf(r.Data) }
+
+// Paged reports whether the tool pages by itself.
+func (r *ToolResult) Paged() bool { return r.paged || tool.IsPage(r.Data) }
 
 // Link is one element of an executor chain.
 type Link struct {
@@ -55,17 +63,33 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 		plan.Plan.Executor, plan.Plan.Chain, plan.Plan.Parameters = BuiltinExecutor, chain, r.Parameters
 		return plan, nil
 	case m.async:
+		if err := noSecrets(c, r.Parameters); err != nil {
+			return nil, err
+		}
 		return a.Threads.StartTool(ctx, c, ToolRequest{ToolID: found.ID, Parameters: r.Parameters, RequestKey: r.RequestKey, Warnings: found.warnings})
 	}
 	begin := a.Now()
-	data, err := builtin.Call(ctx, c.Env, r.Parameters.Raw())
+	data, err := builtin.Call(ctx, c.Env, c.Reveal(r.Parameters.Raw()))
 	if err != nil {
 		return nil, ToolFault(found.ID, err)
 	}
 	return &ToolResult{
 		Success: true, Type: item.Tool, ItemID: found.ID, Space: found.Space, Data: data, Chain: chain,
-		DurationMS: a.Now().Sub(begin).Milliseconds(), Warnings: found.warnings,
+		DurationMS: a.Now().Sub(begin).Milliseconds(), Warnings: found.warnings, paged: builtin.Definition().Paged,
 	}, nil
+}
+
+// noSecrets refuses parameters with secrets for a run in the background, whose
+// parameters are kept in a file until it ends.
+func noSecrets(c Caller, params tool.Object) error {
+	if c.Secrets == nil {
+		return nil
+	}
+	if named := c.Secrets.Named(string(params.Raw())); len(named) > 0 {
+		return tool.Faultf(tool.CodeUnsupported, "%s cannot be given to a run in the background, whose parameters are kept in a file", named[0]).
+			WithHint("Leave async out.")
+	}
+	return nil
 }
 
 // builtin is the Go function of a tool item.

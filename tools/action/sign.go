@@ -119,7 +119,7 @@ func check(e resolve.Entry, src []byte) error {
 	case item.Tool:
 		_, err = parse.Tool(e.Path, src)
 	default:
-		err = checkSettings(e.Path, src)
+		err = CheckSettings(e.Path, src)
 	}
 	return err
 }

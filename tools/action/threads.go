@@ -2,6 +2,8 @@ package action
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -24,20 +26,65 @@ type Threads interface {
 	Operations() []string
 }
 
+// What becomes of a question to the person.
+var (
+	// ErrNobodyToAsk: no person is in reach.
+	ErrNobodyToAsk = errors.New("nobody can be asked")
+	// ErrCallAgain: the call ends with the question, and is made again with the
+	// answer.
+	ErrCallAgain = errors.New("the call is made again with the answer")
+)
+
 // Caller is who asks.
 type Caller struct {
 	Env      tool.Env
 	InThread bool
+	By       string // who that is in words, for records; empty inside threads
 	// Progress is told about a long wait; nil when nobody listens.
 	Progress func(any)
+	// Ask puts a question to the person; nil where nobody is in reach. The error is
+	// [ErrNobodyToAsk] when that shows only now, or [ErrCallAgain], with which the
+	// whole call must end.
+	Ask func(context.Context, thread.Question) (thread.Answer, error)
 	// Started is told which thread the call started, before it is waited for;
 	// nil when nobody listens.
 	Started func(id thread.ID, item string)
+	// Hook says that this is an action of a hook; nil for all other calls.
+	Hook *HookCall
 	// Allow checks a required capability such as
 	// rye.execute.tool.rye.file-system.write. It returns a *tool.Fault with
 	// CodePermissionDenied that names the missing one. Nil outside threads,
 	// where everything is allowed; a nil Allow inside a thread denies.
 	Allow func(capability string) error
+	// Secrets are those of the calling thread; nil when it has none.
+	Secrets Secrets
+}
+
+// Secrets are values that a thread's model knows by their placeholders only.
+type Secrets interface {
+	// Reveal puts the values in the place of their placeholders in the strings of a
+	// JSON value.
+	Reveal(json.RawMessage) json.RawMessage
+	// RevealText does the same in a text.
+	RevealText(string) string
+	// Named are the placeholders in a text that stand for one of these values.
+	Named(text string) []string
+}
+
+// Reveal returns the arguments for a tool that runs on this machine. Whatever it
+// returns must be masked.
+func (c Caller) Reveal(args json.RawMessage) json.RawMessage {
+	if c.Secrets == nil {
+		return args
+	}
+	return c.Secrets.Reveal(args)
+}
+
+// HookCall is what follows for a call from its being an action of a hook.
+type HookCall struct {
+	Exempt bool     // the hook is part of the program: no capabilities are asked for
+	Firing []string // ids of hooks that what the call starts must not fire again
+	Ended  bool     // the thread has ended, and these are its last hooks
 }
 
 // StartRequest asks for a thread.

@@ -198,8 +198,8 @@ func isSettings(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// checkSettings makes sure that a settings file is one YAML mapping.
-func checkSettings(path string, src []byte) error {
+// CheckSettings makes sure that a settings file is one YAML mapping.
+func CheckSettings(path string, src []byte) error {
 	var values map[string]any
 	decoder := yaml.NewDecoder(strings.NewReader(string(src)))
 	err := decoder.Decode(&values)

@@ -24,9 +24,10 @@ type Kind string
 
 // The kinds of entry.
 const (
-	KindPrimary Kind = "primary" // one of the primary actions; ID is its name
-	KindTool    Kind = "tool"    // a tool, executed by ID
-	KindReturn  Kind = "return"  // directive_return, handled by the thread itself
+	KindPrimary  Kind = "primary"  // one of the primary actions; ID is its name
+	KindTool     Kind = "tool"     // a tool, executed by ID
+	KindReturn   Kind = "return"   // directive_return, handled by the thread itself
+	KindArtifact Kind = "artifact" // read_artifact, which reads the thread's own artifacts
 )
 
 // Entry is one tool as the model sees it.
@@ -42,28 +43,50 @@ type Input struct {
 	// Primaries are the primary actions by ID: rye_execute, rye_fetch,
 	// rye_search, rye_sign.
 	Primaries []tool.Definition
-	// Tools are the candidates.
+	// Tools are those that this binary has built in, Items those of the spaces. An
+	// item takes the place of a built-in tool of the same id.
 	Tools []tool.Definition
+	Items []Item
 	// Capabilities are the thread's patterns. They decide the order, and which
 	// primary actions are worth showing.
 	Capabilities []string
-	// Allow decides about a required capability, ancestors included. Nil denies
-	// everything.
-	Allow func(required string) bool
+	// Missing decides about a required capability, ancestors included: nil allows
+	// it. Without the function everything is denied.
+	Missing func(required string) *Denial
 	// Outputs are the directive's declared outputs; with any, directive_return
 	// is part of the palette.
 	Outputs []item.Output
+	// ReadArtifact is the tool that reads what was left out of a long result. It is
+	// part of a palette that has other tools; its zero value is not offered.
+	ReadArtifact tool.Definition
 	// MaxTokens bounds names, descriptions and schemas of the tools together.
-	// Primary actions and directive_return do not count. 0 means
+	// Primary actions, directive_return and read_artifact do not count. 0 means
 	// DefaultMaxTokens; a negative number leaves no tools.
 	MaxTokens int
+}
+
+// Denial says who lacks a capability.
+type Denial struct {
+	Ancestor int // 0: the thread itself; 1: its parent; 2: its grandparent; …
+}
+
+// Standing is what became of a tool that one of the thread's own patterns
+// matches. At most one of Name, Denied, Problem and NoRoom says something.
+type Standing struct {
+	ID      string
+	Pattern string // the most specific one that matches; empty: none, it is allowed otherwise
+	Name    string // under which it is offered
+	Denied  *Denial
+	Problem string // why it cannot be offered
+	NoRoom  bool   // the budget was too small; it can be called through rye_execute
 }
 
 // Palette is the outcome.
 type Palette struct {
 	Entries []Entry
-	// Omitted are the ids of allowed tools for which the budget was too small.
-	Omitted []string
+	// Tools are all tools that the capabilities speak of, in the order in which
+	// they were given room.
+	Tools []Standing
 }
 
 // Build makes a palette: the primary actions the capabilities speak of,
@@ -71,29 +94,45 @@ type Palette struct {
 // pattern before those matched by a broad one.
 func Build(in Input) Palette {
 	var p Palette
-	names := make(map[string]bool)
-	add := func(kind Kind, name string, d tool.Definition) {
-		p.Entries = append(p.Entries, Entry{Name: unique(names, name, d.ID), ID: d.ID, Definition: d, Kind: kind})
-	}
 	for _, d := range in.Primaries {
 		if holdsAction(in.Capabilities, strings.TrimPrefix(d.ID, "rye_")) {
-			add(KindPrimary, d.ID, d)
+			p.add(KindPrimary, d.ID, d)
 		}
 	}
 	if len(in.Outputs) > 0 {
-		add(KindReturn, ReturnName, returnDefinition(in.Outputs))
+		p.add(KindReturn, ReturnName, returnDefinition(in.Outputs))
 	}
-	left := cmp.Or(in.MaxTokens, DefaultMaxTokens) * bytesPerToken
-	for _, d := range allowed(in) {
-		size := len(FlatName(d.ID)) + len(d.Description) + len(d.Schema)
-		if size > left {
-			p.Omitted = append(p.Omitted, d.ID)
-			continue
-		}
-		left -= size
-		add(KindTool, FlatName(d.ID), d)
-	}
+	p.addTools(in)
+	p.addArtifact(in)
 	return p
+}
+
+func (p *Palette) add(kind Kind, name string, d tool.Definition) {
+	p.Entries = append(p.Entries, Entry{Name: name, ID: d.ID, Definition: d, Kind: kind})
+}
+
+// addTools offers the tools for which there is room.
+func (p *Palette) addTools(in Input) {
+	names := nameTools(in)
+	left := cmp.Or(in.MaxTokens, DefaultMaxTokens) * bytesPerToken
+	for _, c := range candidates(in) {
+		s := Standing{ID: c.id, Pattern: c.pattern, Denied: c.denied}
+		if s.Denied == nil {
+			d, err := c.read()
+			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
+			switch {
+			case err != nil:
+				s.Problem = err.Error()
+			case size > left:
+				s.NoRoom = true
+			default:
+				left -= size
+				s.Name = names[c.id]
+				p.add(KindTool, s.Name, d)
+			}
+		}
+		p.Tools = append(p.Tools, s)
+	}
 }
 
 // Get finds an entry by the name a model used.
@@ -114,34 +153,47 @@ func reserved(id string) bool {
 	return id == ReturnID || strings.HasPrefix(id, "rye/agent/threads/internal/")
 }
 
-// allowed lists the allowed tools, most specific pattern first, then by id.
-func allowed(in Input) []tool.Definition {
-	if in.Allow == nil {
+// candidate is a tool that the capabilities speak of.
+type candidate struct {
+	id, pattern string
+	rank        int
+	denied      *Denial
+	read        func() (tool.Definition, error)
+}
+
+// candidates lists the tools that a pattern of the thread's own matches, or that
+// are allowed to it otherwise: most specific pattern first, then by id.
+func candidates(in Input) []candidate {
+	if in.Missing == nil {
 		return nil
 	}
 	patterns := bySpecificity(in.Capabilities)
-	type ranked struct {
-		def  tool.Definition
-		rank int
+	var list []candidate
+	consider := func(id string, read func() (tool.Definition, error)) {
+		if reserved(id) {
+			return
+		}
+		required := Required(id)
+		c := candidate{id: id, rank: len(patterns), denied: in.Missing(required), read: read}
+		if i := slices.IndexFunc(patterns, func(p pattern) bool { return p.matches(required) }); i >= 0 {
+			c.rank, c.pattern = i, patterns[i].text
+		} else if c.denied != nil {
+			return
+		}
+		list = append(list, c)
 	}
-	var list []ranked
+	items := map[string]bool{}
+	for _, i := range in.Items {
+		items[i.ID] = true
+		consider(i.ID, i.Read)
+	}
 	for _, d := range in.Tools {
-		required := Required(d.ID)
-		if reserved(d.ID) || !in.Allow(required) {
-			continue
+		if !items[d.ID] {
+			consider(d.ID, func() (tool.Definition, error) { return d, nil })
 		}
-		rank := slices.IndexFunc(patterns, func(p pattern) bool { return p.matches(required) })
-		if rank < 0 {
-			rank = len(patterns) // allowed for a reason that is not ours to know
-		}
-		list = append(list, ranked{d, rank})
 	}
-	slices.SortFunc(list, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.def.ID, b.def.ID))
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
 	})
-	defs := make([]tool.Definition, len(list))
-	for i, r := range list {
-		defs[i] = r.def
-	}
-	return defs
+	return list
 }

@@ -2,12 +2,9 @@ package palette
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -21,7 +18,38 @@ func definitions(ids ...string) []tool.Definition {
 	return list
 }
 
-func allowAll(string) bool { return true }
+func allowAll(string) *Denial { return nil }
+
+// within allows what the patterns match, and says that an ancestor denies the rest.
+func within(ancestor int, caps ...string) func(string) *Denial {
+	patterns := bySpecificity(caps)
+	return func(required string) *Denial {
+		if slices.ContainsFunc(patterns, func(p pattern) bool { return p.matches(required) }) {
+			return nil
+		}
+		return &Denial{Ancestor: ancestor}
+	}
+}
+
+// omitted lists the tools for which there was no room.
+func omitted(p Palette) []string {
+	var ids []string
+	for _, s := range p.Tools {
+		if s.NoRoom {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// items are tool items that can be offered.
+func items(ids ...string) []Item {
+	list := make([]Item, len(ids))
+	for i, d := range definitions(ids...) {
+		list[i] = Item{ID: d.ID, Read: func() (tool.Definition, error) { return d, nil }}
+	}
+	return list
+}
 
 func show(p Palette) string {
 	var names []string
@@ -54,16 +82,13 @@ func TestBuild(t *testing.T) {
 		{"fetch brings search", []string{"rye.fetch.knowledge.x"}, nil, "rye_fetch rye_search"},
 		{"sign only", []string{"rye.sign.*"}, outputs, "rye_sign rye_directive_return"},
 		{"directives need execute", []string{"rye.execute.directive.x"}, nil, "rye_execute"},
+		{"too long to compare", []string{strings.Repeat("*a", 1<<20), "rye.execute.tool.rye.bash"}, nil, "rye_execute rye_fetch rye_search rye_sign rye_bash"},
 		{"a dot is a dot", []string{"rye.execute.tool.testxa"}, nil, "rye_execute"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			patterns := bySpecificity(c.caps)
-			allow := func(required string) bool {
-				return slices.ContainsFunc(patterns, func(p pattern) bool { return p.matches(required) })
-			}
-			p := Build(Input{Primaries: primaries, Tools: tools, Capabilities: c.caps, Allow: allow, Outputs: c.outputs})
+			p := Build(Input{Primaries: primaries, Tools: tools, Capabilities: c.caps, Missing: within(0, c.caps...), Outputs: c.outputs})
 			if got := show(p); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -76,15 +101,19 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestAllowDecides(t *testing.T) {
+func TestMissingDecides(t *testing.T) {
 	t.Parallel()
 	in := Input{Tools: definitions("a/x", "a/y"), Capabilities: []string{"*"}}
 	if got := show(Build(in)); got != "" {
-		t.Errorf("without Allow there is %s", got)
+		t.Errorf("without a decision there is %s", got)
 	}
-	in.Allow = func(required string) bool { return required == "rye.execute.tool.a.y" }
-	if got := show(Build(in)); got != "a_y" {
+	in.Missing = within(2, "rye.execute.tool.a.y")
+	p := Build(in)
+	if got := show(p); got != "a_y" {
 		t.Errorf("got %s", got)
+	}
+	if x := p.Tools[0]; x.ID != "a/x" || x.Denied == nil || x.Denied.Ancestor != 2 || x.Name != "" {
+		t.Errorf("denied: %+v", x)
 	}
 }
 
@@ -92,19 +121,19 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	big := definitions("a/big", "b/small", "c/small")
 	big[0].Description = strings.Repeat("x", 4*DefaultMaxTokens)
-	in := Input{Tools: big, Capabilities: []string{"*"}, Allow: allowAll, Primaries: definitions("rye_execute")}
+	in := Input{Tools: big, Capabilities: []string{"*"}, Missing: allowAll, Primaries: definitions("rye_execute")}
 	in.Primaries[0].Description = strings.Repeat("x", 100_000)
 	p := Build(in)
-	if got := show(p); got != "rye_execute b_small c_small" || !slices.Equal(p.Omitted, []string{"a/big"}) {
-		t.Errorf("default: %s, omitted %v", got, p.Omitted)
+	if got := show(p); got != "rye_execute b_small c_small" || !slices.Equal(omitted(p), []string{"a/big"}) {
+		t.Errorf("default: %s, omitted %v", got, omitted(p))
 	}
 	in.MaxTokens = 10 // 40 bytes: one of the small ones has 7+1+17
-	if p := Build(in); show(p) != "rye_execute b_small" || len(p.Omitted) != 2 {
-		t.Errorf("ten: %s, omitted %v", show(p), p.Omitted)
+	if p := Build(in); show(p) != "rye_execute b_small" || len(omitted(p)) != 2 {
+		t.Errorf("ten: %s, omitted %v", show(p), omitted(p))
 	}
 	in.MaxTokens = -1
-	if p := Build(in); show(p) != "rye_execute" || len(p.Omitted) != 3 {
-		t.Errorf("none: %s, omitted %v", show(p), p.Omitted)
+	if p := Build(in); show(p) != "rye_execute" || len(omitted(p)) != 3 {
+		t.Errorf("none: %s, omitted %v", show(p), omitted(p))
 	}
 }
 
@@ -134,57 +163,5 @@ func TestReturnSchema(t *testing.T) {
 	}
 	if err := tool.Validate(plain.Schema, json.RawMessage(`{"status":"done"}`)); err == nil {
 		t.Error("any status is accepted")
-	}
-}
-
-func TestFlatName(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string]string{
-		"rye/file-system/read": "rye_file_system_read",
-		"a.b c/ä":              "a_b_c__",
-	} {
-		if got := FlatName(id); got != want {
-			t.Errorf("FlatName(%q) = %q, want %q", id, got, want)
-		}
-	}
-	long := strings.Repeat("x", 100)
-	if a, b := FlatName(long+"/a"), FlatName(long+"/b"); len(a) != maxName || a == b {
-		t.Errorf("%s and %s", a, b)
-	}
-}
-
-// Whatever the ids, names are unique and fit every provider.
-func TestNamesAreUniqueAndValid(t *testing.T) {
-	t.Parallel()
-	valid := regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
-	id := rapid.StringMatching(`[ab]([/_.-][ab]){0,3}|a{60,70}|rye[/_]execute`)
-	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SliceOfNDistinct(id, 0, 30, rapid.ID[string]).Draw(t, "ids")
-		p := Build(Input{
-			Primaries: definitions("rye_execute"), Tools: definitions(ids...), Capabilities: []string{"*"},
-			Allow: allowAll, MaxTokens: 1 << 20,
-		})
-		seen := map[string]bool{}
-		for _, e := range p.Entries {
-			if !valid.MatchString(e.Name) || seen[e.Name] {
-				t.Fatalf("name %q of %s", e.Name, e.ID)
-			}
-			seen[e.Name] = true
-		}
-		if len(p.Entries) != len(ids)+1 || p.Entries[0].Name != "rye_execute" {
-			t.Fatalf("%d entries for %d tools, first %s", len(p.Entries), len(ids), p.Entries[0].Name)
-		}
-	})
-}
-
-func TestCapabilityTree(t *testing.T) {
-	t.Parallel()
-	got := CapabilityTree([]string{"rye.search.*", "rye.execute.tool.rye.bash", "rye.execute.tool.rye.*", "rye.search.*"})
-	want := "- `rye`\n  - `execute`\n    - `tool`\n      - `rye`\n        - `*`\n        - `bash`\n  - `search`\n    - `*`\n"
-	if got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	if got := CapabilityTree(nil); !strings.Contains(got, "denied") {
-		t.Errorf("none: %s", got)
 	}
 }

@@ -8,19 +8,27 @@ import (
 )
 
 // pattern is a capability pattern, for ordering only: whether a call is
-// allowed is decided by Input.Allow.
+// allowed is decided by Input.Missing.
 type pattern struct {
 	text string
-	re   *regexp.Regexp
+	re   *regexp.Regexp // nil: longer than maxPattern, it matches nothing
 }
+
+// maxPattern is the length in bytes of the longest pattern that is compared: twice
+// what the longest id needs. A directive may have one of megabytes, for which
+// there can be no expression.
+const maxPattern = 1024
 
 // bySpecificity sorts patterns: those without wildcards first, then by how
 // many characters they fix.
 func bySpecificity(capabilities []string) []pattern {
 	patterns := make([]pattern, len(capabilities))
 	for i, c := range capabilities {
-		expr := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(c))
-		patterns[i] = pattern{text: c, re: regexp.MustCompile(`(?s)\A` + expr + `\z`)}
+		patterns[i].text = c
+		if len(c) <= maxPattern {
+			expr := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(c))
+			patterns[i].re = regexp.MustCompile(`(?s)\A` + expr + `\z`)
+		}
 	}
 	slices.SortStableFunc(patterns, func(a, b pattern) int {
 		return cmp.Or(
@@ -33,7 +41,7 @@ func bySpecificity(capabilities []string) []pattern {
 
 func (p pattern) wildcards() int { return strings.Count(p.text, "*") + strings.Count(p.text, "?") }
 
-func (p pattern) matches(required string) bool { return p.re.MatchString(required) }
+func (p pattern) matches(required string) bool { return p.re != nil && p.re.MatchString(required) }
 
 // holdsAction says whether some capability may allow a call of the action.
 // Search and fetch imply each other. It may say yes too often, as with

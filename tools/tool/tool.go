@@ -6,6 +6,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -15,7 +16,8 @@ type Tool interface {
 	Definition() Definition
 	// Call runs the tool. Args is a JSON object that has been validated against
 	// the schema. What a model did wrong comes back as a *Fault; any other error
-	// is a failure of the tool. The result must marshal to JSON.
+	// is a failure of the tool. The result must marshal to JSON; one that is an
+	// [Attacher] brings along what JSON has no place for.
 	Call(ctx context.Context, env Env, args json.RawMessage) (any, error)
 }
 
@@ -25,6 +27,9 @@ type Definition struct {
 	Description string          // for a model
 	Schema      json.RawMessage // JSON Schema of the parameters: an object, closed
 	ReadOnly    bool            // changes nothing
+	// Paged says that the tool bounds its results and tells how to go on, so that a
+	// thread's model is given them whole up to the length of a page.
+	Paged bool
 }
 
 // Env is where and for whom a tool runs. It carries no secrets.
@@ -32,5 +37,12 @@ type Env struct {
 	Project  string    // absolute path of the project
 	ThreadID thread.ID // empty outside threads
 	TraceID  string    // of the request that all this goes back to; may be empty
-	TempDir  string    // for files the tool leaves to the reader; empty: os.TempDir
+	// Artifacts is where the artifacts of the thread lie; empty outside threads.
+	Artifacts string
+	// Mask hides the secrets of the thread in what is written through it; close it
+	// after the last piece. Nil when there are none. The result of a tool is masked
+	// anyway: this is for what a tool cuts, which may be in the middle of a secret.
+	// Where it is set, arguments may hold secrets, and must not become arguments or
+	// environment of a process.
+	Mask func(io.Writer) io.WriteCloser
 }

@@ -168,6 +168,9 @@ func advice(f *tool.Fault) string {
 		names := make([]string, len(declared))
 		for i, d := range declared {
 			names[i] = "--input " + d.Name + "=" + strings.ToUpper(d.Type)
+			if d.Secret {
+				names[i] = "--" + inputEnvFlag + " " + d.Name + "=VARIABLE"
+			}
 		}
 		return strings.Join(names, " ")
 	}

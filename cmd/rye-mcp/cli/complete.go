@@ -158,8 +158,33 @@ func (c completer) itemIDs(prefix string, kinds []item.Kind, spaces []item.Space
 }
 
 // inputs offers the inputs that the directive declares and that have not been
-// given.
+// given, but for secret ones.
 func (c completer) inputs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return c.declared(cmd, "input", args, prefix, func(in item.Input) bool { return !in.Secret })
+}
+
+// inputVariables offers all inputs that have not been given, and then the names
+// of variables.
+func (c completer) inputVariables(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	input, variable, named := strings.Cut(prefix, "=")
+	if !named {
+		return c.declared(cmd, inputEnvFlag, args, prefix, func(item.Input) bool { return true })
+	}
+	var names []string
+	for _, entry := range c.sys.Environ {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, variable) {
+			names = append(names, input+"="+name)
+		}
+	}
+	slices.Sort(names)
+	return names, justThese
+}
+
+// declared offers those inputs of the directive in args that a flag may give and
+// has not given.
+func (c completer) declared(
+	cmd *cobra.Command, flag string, args []string, prefix string, may func(item.Input) bool,
+) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 || strings.Contains(prefix, "=") {
 		return nil, justThese
 	}
@@ -174,9 +199,11 @@ func (c completer) inputs(cmd *cobra.Command, args []string, prefix string) ([]s
 	}
 	var names []string
 	for _, in := range doc.Inputs {
-		names = append(names, cobra.CompletionWithDesc(in.Name+"=", oneLine(in.Description)))
+		if may(in) {
+			names = append(names, cobra.CompletionWithDesc(in.Name+"=", oneLine(in.Description)))
+		}
 	}
-	return notGiven(cmd, "input", names), withoutGap
+	return notGiven(cmd, flag, names), withoutGap
 }
 
 func (c completer) limits(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

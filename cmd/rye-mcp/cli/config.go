@@ -138,6 +138,10 @@ func shownValue(sys System, v config.Value) valueJSON {
 	return shown
 }
 
+// widestValue is how many columns a value may take; whole lists are shown by
+// --json.
+const widestValue = 80
+
 func writeConfig(sys System, d display, shown configJSON) error {
 	for i, s := range shown.Settings {
 		if i > 0 {
@@ -150,7 +154,7 @@ func writeConfig(sys System, d display, shown configJSON) error {
 		}
 		var t table
 		for _, v := range s.Values {
-			t.add(text(v.Key), text(v.text()), cell{v.origin(), dim})
+			t.add(text(v.Key), text(shorten(v.text(), widestValue)), cell{v.origin(), dim})
 		}
 		if err := t.write(d); err != nil {
 			return err

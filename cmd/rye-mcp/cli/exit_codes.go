@@ -27,6 +27,7 @@ func newExitCodesTopic() *cobra.Command {
          threads reconcile  something disagrees
          doctor             a check fails
          config show        a file has an error
+         validate           there is an error
          sign               an item could not be signed
          threads verify     something does not verify
          threads receipt    the thread does not verify, or has not ended
@@ -36,9 +37,10 @@ func newExitCodesTopic() *cobra.Command {
        thread was cancelled
 
 The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
-threads list, threads show, threads tail, threads health, keys generate,
-keys list, keys show and keys trust. A server, which is serve or --stdio, ends
-with 0 when it is interrupted, and --stdio at the end of its input.
+threads list, threads show, threads tail, threads approve, threads health,
+keys generate, keys list, keys show, keys trust and hooks explain. A server,
+which is serve or --stdio, ends with 0 when it is interrupted, and --stdio at the
+end of its input.
 
 What went wrong is said on standard error as "Error:", and what to do about it
 as "Try:". An output that nobody reads any more ("| head") is no failure, save

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -28,12 +29,15 @@ func TestJSONKeys(t *testing.T) {
 	}{
 		{"config show", configJSON{}},
 		{"doctor", doctorJSON{}},
+		{"hooks explain", control.HookPlan{}},
 		{"keys generate", keyJSON{}},
 		{"keys list", keyListJSON{}},
 		{"keys show", keyJSON{}},
 		{"keys trust", keyJSON{}},
 		{"run", runJSON{}},
 		{"sign", action.SignResult{}},
+		{"threads approve", control.Questions{}},
+		{"threads approve, with an answer", control.Approved{}},
 		{"threads cancel", control.Stopped{}},
 		{"threads health", control.Health{}},
 		{"threads kill", control.Stopped{}},
@@ -41,6 +45,7 @@ func TestJSONKeys(t *testing.T) {
 		{"threads reconcile", control.Reconciliation{}},
 		{"threads show", statusJSON{}},
 		{"threads wait", control.WaitResult{}},
+		{"validate", validate.Report{}},
 		{"version", versionJSON{}},
 	} {
 		fmt.Fprintf(&b, "%s\n", answer.command)

@@ -29,8 +29,15 @@ type projects struct {
 	stop       context.CancelFunc
 	background sync.WaitGroup
 
-	mu   sync.Mutex
-	open map[string]*project
+	mu      sync.Mutex
+	open    map[string]*project
+	visited map[string]visit // by path, as clients write it
+}
+
+// visit is where a path led to.
+type visit struct {
+	project *project
+	folder  os.FileInfo
 }
 
 // newProjects refuses folders that the command line names and that do not
@@ -39,7 +46,7 @@ func newProjects(
 	sys System, chosen string, allowed []string, log zerolog.Logger,
 	roots func(context.Context) ([]string, error),
 ) (*projects, error) {
-	ps := &projects{sys: sys, log: log, roots: roots, open: map[string]*project{}}
+	ps := &projects{sys: sys, log: log, roots: roots, open: map[string]*project{}, visited: map[string]visit{}}
 	for _, dir := range allowed {
 		real, err := canonical(dir)
 		if err != nil {
@@ -151,9 +158,38 @@ func (ps *projects) allows(path string) bool {
 	return false
 }
 
-// get opens a project, or returns the one that is open. The project outlives
-// the call that happened to need it first.
+// maxVisited bounds how many paths are known to lead to open projects.
+const maxVisited = 100
+
+// get opens a project, or returns the one that is open. Where a path leads is
+// found out again only when it has come to name another folder.
 func (ps *projects) get(dir string) (*project, error) {
+	folder, err := os.Stat(dir)
+	if err != nil {
+		return ps.openNow(dir) // which says what is wrong with it
+	}
+	ps.mu.Lock()
+	known := ps.visited[dir]
+	ps.mu.Unlock()
+	if known.project != nil && os.SameFile(known.folder, folder) {
+		return known.project, nil
+	}
+	p, err := ps.openNow(dir)
+	if err != nil {
+		return nil, err
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if len(ps.visited) >= maxVisited {
+		clear(ps.visited)
+	}
+	ps.visited[dir] = visit{p, folder}
+	return p, nil
+}
+
+// openNow finds out where a path leads. The project outlives the call that
+// happened to need it first.
+func (ps *projects) openNow(dir string) (*project, error) {
 	real, err := canonical(dir)
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeNoProject, "%w", err).

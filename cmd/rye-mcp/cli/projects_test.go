@@ -119,6 +119,18 @@ func TestAllowedRoots(t *testing.T) {
 			t.Errorf("%s: %v, %v; want it refused", dir, p, err)
 		}
 	}
+	// One that led to a project is looked at again when it leads elsewhere.
+	moving := filepath.Join(base, "work", "moving")
+	for _, target := range []string{inside, beside} {
+		_ = os.Remove(moving)
+		if err := os.Symlink(target, moving); err != nil {
+			t.Fatal(err)
+		}
+		p, err := ps.Project(t.Context(), moving)
+		if (err == nil) != (target == inside) {
+			t.Errorf("a link to %s: %v, %v", target, p, err)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(beside, ".ai")); err == nil {
 		t.Error("a refused project was written to")
 	}

@@ -35,6 +35,7 @@ its standard input is not a terminal, and shows this help when it is.`,
 		Example: `  rye-mcp init                       # prepare this folder and a signing key
   rye-mcp demo                       # see threads at work, without any key
   rye-mcp run hello --input name=Ada # run a directive and stream its answer
+  rye-mcp validate hello             # find what would fail in a directive
   rye-mcp sign hello                 # sign a directive that you have changed
   rye-mcp threads list               # what ran here, and what it cost`,
 		Args:          usageArgs(cobra.NoArgs),
@@ -71,6 +72,8 @@ its standard input is not a terminal, and shows this help when it is.`,
 		newServeCommand(sys, &opts),
 		newDoctorCommand(sys, &opts),
 		newConfigCommand(sys, &opts),
+		newValidateCommand(sys, &opts),
+		newHooksCommand(sys, &opts),
 		newSignCommand(sys, &opts),
 		newKeysCommand(sys, &opts),
 		newExitCodesTopic(),

@@ -22,8 +22,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
+// inputEnvFlag gives an input whose value must not stand on the command line.
+const inputEnvFlag = "input-env"
+
 type runFlags struct {
 	inputs []string
+	env    []string // inputs that variables of the environment hold
 	model  string
 	limits []string
 	json   bool
@@ -38,21 +42,27 @@ func newRunCommand(sys System, opts *options) *cobra.Command {
 		Long: `Run a directive as a thread and write what its model says to standard output as
 it is said; what it does goes to standard error. Ctrl-C cancels the thread.
 
+Inputs that the directive declares secret are given with --input-env: every user
+of the machine can read the arguments of a command.
+
 Exit code 0 when the thread completed, 1 when it did not, 130 when it was
 cancelled.`,
 		Example: `  rye-mcp run hello --input name=Ada
-  rye-mcp run review/security --input path=src --limit spend=0.50 --model high`,
+  rye-mcp run review/security --input path=src --limit spend=0.50 --model high
+  rye-mcp run deploy --input-env token=DEPLOY_TOKEN`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDirective(cmd.Context(), sys, *opts, args[0], flags)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
 	cmd.Flags().StringVar(&flags.model, "model", "", "provider/model, model or tier instead of the directive's")
 	cmd.Flags().StringArrayVar(&flags.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "write the result as one JSON object instead of streaming")
 	cmd.ValidArgsFunction = complete.directive
 	completeWith(cmd, "input", complete.inputs)
+	completeWith(cmd, inputEnvFlag, complete.inputVariables)
 	completeWith(cmd, "model", complete.models)
 	completeWith(cmd, "limit", complete.limits)
 	return cmd
@@ -68,7 +78,7 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	req, err := startRequest(p, directive, flags)
+	req, err := startRequest(p, sys.Getenv, directive, flags)
 	if err != nil {
 		return action.Fault(err)
 	}
@@ -105,7 +115,9 @@ func traceID(sys System) string {
 
 // startRequest reads the command line's inputs and limits by what the
 // directive declares.
-func startRequest(p *project, directive string, flags runFlags) (control.StartRequest, error) {
+func startRequest(
+	p *project, getenv func(string) string, directive string, flags runFlags,
+) (control.StartRequest, error) {
 	req := control.StartRequest{Directive: directive, Model: flags.model, LimitOverrides: map[string]any{}}
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
@@ -115,7 +127,7 @@ func startRequest(p *project, directive string, flags runFlags) (control.StartRe
 	if err != nil {
 		return req, err
 	}
-	given, err := pairs("--input", flags.inputs)
+	given, err := givenInputs(doc, getenv, flags)
 	if err != nil {
 		return req, err
 	}
@@ -134,6 +146,38 @@ func startRequest(p *project, directive string, flags runFlags) (control.StartRe
 		req.LimitOverrides[name] = value
 	}
 	return req, nil
+}
+
+// givenInputs are the inputs of a command line, as text.
+func givenInputs(doc *item.DirectiveDoc, getenv func(string) string, flags runFlags) (map[string]string, error) {
+	given, err := pairs("--input", flags.inputs)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range doc.Inputs {
+		if _, shown := given[in.Name]; shown && in.Secret {
+			return nil, &usageError{
+				message: fmt.Sprintf("%s is secret, and every user of the machine can read the arguments of a command", in.Name),
+				try:     fmt.Sprintf("--%s %s=VARIABLE, where the variable holds the value", inputEnvFlag, in.Name),
+			}
+		}
+	}
+	variables, err := pairs("--"+inputEnvFlag, flags.env)
+	if err != nil {
+		return nil, err
+	}
+	for name, variable := range variables {
+		if _, twice := given[name]; twice {
+			return nil, &usageError{message: fmt.Sprintf("input %s is given twice", name), try: "give it once"}
+		}
+		if given[name] = getenv(variable); given[name] == "" {
+			return nil, &usageError{
+				message: fmt.Sprintf("--%s %s=%s: the variable is empty or not set", inputEnvFlag, name, variable),
+				try:     "export " + variable,
+			}
+		}
+	}
+	return given, nil
 }
 
 func pairs(flag string, list []string) (map[string]string, error) {

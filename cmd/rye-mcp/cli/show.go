@@ -76,6 +76,9 @@ func writeStatus(d display, s control.Status, treeSpend thread.Micros, transcrip
 	if b := s.Budget; b != nil {
 		row("budget", budgetText(*b))
 	}
+	for _, w := range s.Waiting {
+		row("waits", fmt.Sprintf("%s of %s; rye-mcp threads approve %s", w.Code, w.ThreadID, w.ThreadID))
+	}
 	if s.ParentID != "" {
 		row("parent", s.ParentID)
 	}

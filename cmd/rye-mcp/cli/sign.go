@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -41,13 +40,7 @@ a dot, or with .ai in it. Settings files, which have no id, are named by path.`,
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
-	completeFlag(cmd, "type", func() []string {
-		var kinds []string
-		for _, k := range item.Kinds() {
-			kinds = append(kinds, string(k))
-		}
-		return kinds
-	})
+	completeFlag(cmd, "type", itemTypes)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,7 +14,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
+	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -56,18 +59,20 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	log := threadLog(sys, folder.Of(folder.StateDir(path), id), id)
 	defer outliveSignals()()
 	lock, err := process.Inherit(spawn.LockFD, folder.Of(folder.StateDir(path), id).Lock())
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	defer func() { _ = lock.Release() }()
-	secrets, err := process.InheritSecrets()
+	entries, err := process.InheritSecrets()
 	if err != nil {
 		return err
 	}
-	p, err := assemble(ctx, sys.withSecrets(secrets), path, log, threadStore)
+	variables, inputs := spawn.Inherited(entries)
+	vault := secret.New(inputs)
+	log := threadLog(sys, folder.Of(folder.StateDir(path), id), id, vault)
+	p, err := assemble(ctx, sys.withSecrets(variables), path, log, threadStore)
 	if err != nil {
 		return err
 	}
@@ -75,6 +80,9 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	finisher := &finish.Finisher{
 		Store: p.store, StateDir: folder.StateDir(path), KnowledgeDir: folder.KnowledgeDir(path), Key: p.key, Now: sys.Now,
 		Reached: sys.Reached,
+	}
+	if !vault.Empty() {
+		finisher.Mask = vault.MaskJSON
 	}
 	w, err := finisher.OpenTranscript(id)
 	if err != nil {
@@ -88,8 +96,8 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers, StopChildren: p.control.StopRemains, Now: sys.Now, Log: log,
-		Reached: sys.Reached,
+		Providers: p.providers, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
+		Reached: sys.Reached, Secrets: vault,
 	})
 	if err != nil {
 		return err
@@ -97,24 +105,44 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	// Its slot is free. Who has asked it to stop must not take what follows for
 	// the thread.
 	_ = lock.Release()
-	if err := p.control.Dispatch(context.WithoutCancel(ctx)); err != nil {
-		log.Error().Err(err).Msg("start the next threads in line")
-	}
+	nextInLine(p, log)(context.WithoutCancel(ctx))
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
 		return exitError{code: exitFailure}
 	}
 	return nil
 }
 
+// nextInLine starts the next threads in line.
+func nextInLine(p *project, log zerolog.Logger) func(context.Context) {
+	return func(ctx context.Context) {
+		if err := p.control.Dispatch(ctx); err != nil {
+			log.Error().Err(err).Msg("start the next threads in line")
+		}
+	}
+}
+
 // threadLog is the log of a thread's process. Every line names the thread and
 // the request it goes back to, which is in thread.json; for that the signature
 // of the file does not matter, and the loop checks it.
-func threadLog(sys System, dir folder.Folder, id thread.ID) zerolog.Logger {
-	with := newLog(sys, threadlog.Wrap(sys.Stderr, dir.Log())).With().Str("thread_id", string(id))
+func threadLog(sys System, dir folder.Folder, id thread.ID, secrets *secret.Vault) zerolog.Logger {
+	with := newLog(sys, maskedLog{threadlog.Wrap(sys.Stderr, dir.Log()), secrets}).With().Str("thread_id", string(id))
 	if meta, err := dir.ReadMeta(nil); err == nil && meta.TraceID != "" {
 		with = with.Str("trace_id", meta.TraceID)
 	}
 	return with.Logger()
+}
+
+// maskedLog writes the lines of a log without secrets.
+type maskedLog struct {
+	to      io.Writer
+	secrets *secret.Vault
+}
+
+func (l maskedLog) Write(line []byte) (int, error) {
+	if _, err := l.to.Write(l.secrets.MaskJSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // outliveSignals lets a second signal not end the process at once, as it ends
@@ -138,6 +166,7 @@ func loopSettings(p *project) (loop.Settings, error) {
 	}
 	return loop.Settings{
 		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
-		Retry: resilience.Retry,
+		Retry: resilience.Retry, ErrorRules: p.config.ErrorRules, Results: resilience.Results,
+		OnLimit: resilience.OnLimit, Hooks: func() (hook.Set, []string, error) { return hook.Load(p.config, p.trust) },
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -23,11 +24,14 @@ func TestThreadLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, dir, id)
-		log.Info().Msg("hello")
+		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, dir, id, secret.New(map[string]string{"token": "never to be seen"}))
+		log.Info().Msg("hello, never to be seen")
 		var line map[string]string
 		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 			t.Fatalf("%s: %s: %v", name, out.String(), err)
+		}
+		if line["message"] != "hello, {secret:token}" {
+			t.Errorf("the log says %q", line["message"])
 		}
 		if _, there := line["trace_id"]; line["thread_id"] != string(id) || line["trace_id"] != traceID || there != (traceID != "") {
 			t.Errorf("%s: %v", name, line)

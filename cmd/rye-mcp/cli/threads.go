@@ -29,6 +29,7 @@ shortened to any prefix that names one thread.`,
 	cmd.AddCommand(
 		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
+		newThreadsApproveCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
 	)

@@ -59,7 +59,11 @@ func waitThreads(ctx context.Context, sys System, opts options, p *project, ids 
 	}
 	line := startProgress(sys, "waiting for "+counted(len(ids), "thread"))
 	req.Progress = func(now control.Progress) {
-		line.say("%d of %d ended, %s, %s  %s", now.Done, now.Total, counted(now.Turns, "turn"), now.Spend, now.LastSay)
+		says := now.LastSay
+		if len(now.Waiting) > 0 {
+			says = "waits for an answer: rye-mcp threads approve " + string(now.Waiting[0].ThreadID)
+		}
+		line.say("%d of %d ended, %s, %s  %s", now.Done, now.Total, counted(now.Turns, "turn"), now.Spend, says)
 	}
 	result, err := p.control.Wait(ctx, req)
 	line.end()

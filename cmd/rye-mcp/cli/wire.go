@@ -63,10 +63,8 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if err != nil {
 		return nil, err
 	}
-	p := &project{path: path, env: map[string]string{
-		"USER_SPACE": user, "AI_DIR": filepath.Join(path, ".ai"), "PROJECT_PATH": path,
-	}}
 	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
+	p := &project{path: path, env: placeholderEnv(roots)}
 	p.resolver = resolve.New(roots)
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots, p.config)
@@ -74,7 +72,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if p.key, err = loadKey(user); err != nil {
 		return nil, err
 	}
-	if p.tools, err = tool.NewRegistry(append(file.Tools(), shell.New())...); err != nil {
+	if p.tools, err = builtinTools(); err != nil {
 		return nil, err
 	}
 	if p.host, err = sys.Hostname(); err != nil {
@@ -89,6 +87,18 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	return p, nil
 }
 
+// placeholderEnv are the values of the {env:…} placeholders.
+func placeholderEnv(roots resolve.Roots) map[string]string {
+	return map[string]string{
+		"USER_SPACE": roots.User, "AI_DIR": filepath.Join(roots.Project, ".ai"), "PROJECT_PATH": roots.Project,
+	}
+}
+
+// builtinTools are the tools that are functions of this program.
+func builtinTools() (*tool.Registry, error) {
+	return tool.NewRegistry(append(file.Tools(), shell.New())...)
+}
+
 // connect makes the parts that work with the others: controller, index and
 // primary actions.
 func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) error {
@@ -99,7 +109,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	env, secrets := process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...)
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Trust: p.trust, Key: p.key, Parent: thread.ID(sys.Getenv(process.ParentVariable)), Env: p.env,
+		Trust: p.trust, Key: p.key, Parent: callingThread(sys, p.path), Env: p.env,
 		Host: p.host, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
@@ -114,7 +124,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now, Env: p.env,
+		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
+		Compose: p.control.Compose,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()
 			if err != nil {
@@ -126,6 +137,19 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Key: func() (*sign.Key, error) { return sign.Load(p.resolver.Roots().User) },
 	})
 	return nil
+}
+
+// callingThread is the thread of a project that this process runs, or whose tool
+// has started it; it may decide about nothing but what it has started. What the
+// processes above say counts for more than the environment, which a command can
+// change.
+func callingThread(sys System, project string) thread.ID {
+	for _, args := range process.Ancestry() {
+		if id := spawn.Of(project, args); id != "" {
+			return id
+		}
+	}
+	return thread.ID(sys.Getenv(process.ParentVariable))
 }
 
 // Close releases what the project holds; its threads go on.

@@ -28,6 +28,12 @@ func WithRoots(dirs ...string) Option {
 	return func(c *Client) { c.hasRoots, c.roots = true, dirs }
 }
 
+// Asking makes the client declare elicitation and ask person, who may take their
+// time and is asked from several goroutines at once.
+func Asking(person func(Question) Answer) Option {
+	return func(c *Client) { c.person = person }
+}
+
 // Over makes the client use a transport other than [Stdio].
 func Over(transport Transport) Option {
 	return func(c *Client) {
@@ -53,11 +59,13 @@ type Client struct {
 	schemas   map[string]json.RawMessage // output schemas by tool
 	hasRoots  bool
 	roots     []string
+	person    func(Question) Answer // nil: elicitation is not declared
 	link      link
 
 	mu      sync.Mutex
 	nextID  int
-	pending map[string]*Pending // without an answer, by id
+	pending map[string]*Pending      // without an answer, by id
+	asked   map[string]chan struct{} // questions of the server, by id; closed when withdrawn
 }
 
 // Start serves s to a new client until the test ends, and fails the test when
@@ -85,7 +93,10 @@ func Connect(t testing.TB, url string, opts ...Option) *Client {
 }
 
 func newClient(t testing.TB, opts []Option) *Client {
-	c := &Client{t: t, pending: make(map[string]*Pending), transport: Stdio, protocol: Protocol}
+	c := &Client{
+		t: t, transport: Stdio, protocol: Protocol,
+		pending: make(map[string]*Pending), asked: make(map[string]chan struct{}),
+	}
 	for _, opt := range opts {
 		opt(c)
 	}
@@ -124,10 +135,14 @@ func (c *Client) initialize() {
 }
 
 func (c *Client) capabilities() map[string]any {
+	declared := make(map[string]any)
 	if c.hasRoots {
-		return map[string]any{"roots": map[string]any{}}
+		declared["roots"] = map[string]any{}
 	}
-	return map[string]any{}
+	if c.person != nil {
+		declared["elicitation"] = map[string]any{}
+	}
+	return declared
 }
 
 // Transport is the one the client uses.
@@ -168,13 +183,16 @@ func (c *Client) Call(tool string, args any) Result {
 // CallAsync calls a tool, asks for progress, and does not wait.
 func (c *Client) CallAsync(tool string, args any) *Pending {
 	c.t.Helper()
+	return c.call(map[string]any{"name": tool, "arguments": args}, tool)
+}
+
+// call sends tools/call with params.
+func (c *Client) call(params map[string]any, tool string) *Pending {
+	c.t.Helper()
 	p := c.newPending()
-	p.tool = tool
-	c.ask(p, "tools/call", map[string]any{
-		"name":      tool,
-		"arguments": args,
-		"_meta":     map[string]any{"progressToken": p.id},
-	})
+	p.tool, p.params = tool, params
+	params["_meta"] = map[string]any{"progressToken": p.id}
+	c.ask(p, "tools/call", params)
 	return p
 }
 
@@ -217,8 +235,9 @@ func (c *Client) ask(p *Pending, method string, params any) {
 
 // declare adds what every request of revision 2026-07-28 says about its client.
 func (c *Client) declare(params json.RawMessage) json.RawMessage {
-	var members map[string]any
-	if err := json.Unmarshal(params, &members); err != nil {
+	decoded, err := decode(params)
+	members, ok := decoded.(map[string]any)
+	if err != nil || !ok {
 		c.t.Errorf("params %s: %v", params, err)
 		return params
 	}

@@ -49,6 +49,7 @@ type Pending struct {
 	client    *Client
 	id        string
 	tool      string
+	params    map[string]any       // of a tool call
 	last      *float64             // progress; used by the client's reader only
 	progress  chan server.Progress // closed when the answer came
 	answer    chan wire
@@ -97,11 +98,15 @@ func (p *Pending) Protocol() string { return p.client.protocol }
 // that have one for each request.
 func (p *Pending) Cut() { p.client.link.cut(p.id) }
 
-// Result waits for the answer of a tool call and checks it.
+// Result waits for the answer of a tool call and checks it. Where the call ends
+// with questions, the person is asked and the call made again.
 func (p *Pending) Result() Result {
 	t := p.client.t
 	t.Helper()
 	w := p.wait()
+	if again := p.again(w.Result); again != nil {
+		return again.Result()
+	}
 	if w.Error != nil {
 		return Result{Err: w.Error}
 	}

@@ -36,7 +36,10 @@ func (c *Client) read(line []byte) {
 	case "roots/list":
 		// Elsewhere, as this goroutine must go on reading.
 		go c.sendRoots(w.ID)
-	case "notifications/cancelled": // of roots/list
+	case "elicitation/create":
+		c.asks(w)
+	case "notifications/cancelled":
+		c.withdrawn(w)
 	default:
 		c.t.Errorf("unexpected message: %s", line)
 	}
@@ -98,9 +101,5 @@ func (c *Client) sendRoots(id json.RawMessage) {
 		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
 		roots[i].URI = u.String()
 	}
-	result, err := json.Marshal(map[string]any{"roots": roots})
-	if err != nil {
-		c.t.Errorf("roots: %v", err)
-	}
-	c.send(wire{ID: id, Result: result})
+	c.send(wire{ID: id, Result: c.encode(map[string]any{"roots": roots})})
 }

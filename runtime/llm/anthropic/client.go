@@ -3,8 +3,11 @@
 package anthropic
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -84,11 +87,18 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 }
 
 // inStream reads the library's error for an "error" event, which looks like a
-// refusal with status 200.
+// refusal with status 200, and for an event that it cannot read.
 func inStream(call *wire.Call, err error) error {
-	var event *sdk.Error
-	if errors.As(err, &event) {
+	var (
+		event  *sdk.Error
+		syntax *json.SyntaxError
+		typ    *json.UnmarshalTypeError
+	)
+	switch {
+	case errors.As(err, &event):
 		return call.StreamError([]byte(event.RawJSON()))
+	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, bufio.ErrTooLong):
+		return wire.Malformed(fmt.Errorf("event of the answer: %w", err))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -107,6 +108,10 @@ func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 			out = append(out, sdk.NewToolUseBlock(block.ToolCallID, wire.SentBack(block.Input), block.ToolName))
 		case llm.ToolResultBlock:
 			out = append(out, encodeResult(block))
+		case llm.ImageBlock:
+			for _, image := range block.Images {
+				out = append(out, encodeImage(image))
+			}
 		}
 	}
 	for len(out) > 0 && isReasoning(out[len(out)-1]) {
@@ -127,7 +132,14 @@ func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {
 	if strings.TrimSpace(block.Text) != "" {
 		result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: block.Text}}}
 	}
+	for _, image := range block.Images {
+		result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: encodeImage(image).OfImage})
+	}
 	return sdk.ContentBlockParamUnion{OfToolResult: &result}
+}
+
+func encodeImage(image llm.Image) sdk.ContentBlockParamUnion {
+	return sdk.NewImageBlockBase64(image.MediaType, base64.StdEncoding.EncodeToString(image.Data))
 }
 
 // markLastUserMessages marks the last block of the last n user messages.

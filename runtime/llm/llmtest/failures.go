@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +22,9 @@ func (s suite) refusals(t *testing.T) {
 		{`{status: 401, type: authentication_error, message: "bad key"}`,
 			llm.APIError{Status: 401, Type: "authentication_error", Message: "bad key"}},
 		{`{status: 429, type: rate_limit_error, message: "slow down", retry_after: 7s}`,
-			llm.APIError{Status: 429, Type: "rate_limit_error", Message: "slow down", RetryAfter: 7 * time.Second}},
+			llm.APIError{Status: 429, Type: "rate_limit_error", Message: "slow down", Header: asks("Retry-After", "7")}},
 		{`{status: 429, type: rate_limit_error, message: "slow down", retry_after: 1500ms}`,
-			llm.APIError{Status: 429, Type: "rate_limit_error", Message: "slow down", RetryAfter: 1500 * time.Millisecond}},
+			llm.APIError{Status: 429, Type: "rate_limit_error", Message: "slow down", Header: asks("Retry-After-Ms", "1500")}},
 		{`{status: 500, type: api_error, message: "oops"}`,
 			llm.APIError{Status: 500, Type: "api_error", Message: "oops"}},
 		{`{status: 529, type: overloaded_error, message: "busy"}`,
@@ -30,7 +32,11 @@ func (s suite) refusals(t *testing.T) {
 	} {
 		b := s.start(t, "turns: [{error: "+c.script+"}]")
 		resp, got := b.fail(t)
-		if *got != c.want {
+		if asked, want := llm.Asked(got.Header, llm.RetryAfter, time.Now()), llm.Asked(c.want.Header, llm.RetryAfter, time.Now()); asked != want {
+			t.Errorf("asked to wait %s, want %s", asked, want)
+		}
+		got.Header, c.want.Header = nil, nil
+		if !reflect.DeepEqual(*got, c.want) {
 			t.Errorf("got %+v, want %+v", *got, c.want)
 		}
 		if resp.Usage.Reported {
@@ -41,6 +47,8 @@ func (s suite) refusals(t *testing.T) {
 		}
 	}
 }
+
+func asks(name, value string) http.Header { return http.Header{name: {value}} }
 
 func (s suite) errorInStream(t *testing.T) {
 	b := s.start(t, `

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(wire.Config) llm.Client, protocol Protocol) {
 		"tools":           s.tools,
 		"tool results":    s.toolResults,
 		"invalid input":   s.invalidInput,
+		"images":          s.images,
 		"usage":           s.usage,
 		"stop reasons":    s.stopReasons,
 		"nothing empty":   s.nothingEmpty,

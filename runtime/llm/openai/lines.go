@@ -4,7 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"regexp"
 )
+
+// errorData is the beginning of an error event as the library recognises it. With
+// a space more it passes as any other: the library keeps only what its own type
+// has room for, and waits for a line after it, which may never come.
+var errorData = regexp.MustCompile(`^data:\s*{("error":)`)
 
 // dataLines is an event stream without its comments and without the fields
 // that this protocol does not use. The library takes every line that is no data
@@ -32,7 +38,7 @@ func (d *dataLines) Read(p []byte) (int, error) {
 			line = append(line, '\n') // the library drops a last line without an end
 		}
 		if !ignored(line) {
-			d.line = line
+			d.line = errorData.ReplaceAll(line, []byte("data: { $1"))
 		}
 	}
 	n := copy(p, d.line)

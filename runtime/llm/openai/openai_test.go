@@ -92,10 +92,11 @@ func TestDialects(t *testing.T) {
 func TestBrokenStreams(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, events, typ, says string }{
-		{"nothing", "", wire.TypeConnection, "ended before"},
+		{"nothing", "", wire.TypeConnection, "is empty"},
 		{"no finish", delta(`{"content":"c"}`, "null") + done, wire.TypeConnection, "ended before"},
 		{"no JSON", "data: {oops\n\n", wire.TypeMalformed, "event of the answer"},
 		{"error after comments", ": PROCESSING\n\n" + `data: {"error":{"type":"server_error","message":"broke"}}` + "\n\n", "server_error", "broke"},
+		{"error that is only text", `data: {"error":"broke"}` + "\n\n", "", "broke"},
 		{"error in a chunk", `data: {"id":"c","error":{"code":502,"message":"upstream"},"choices":[{"delta":{},"finish_reason":"error"}]}` + "\n\n", "", "upstream"},
 		{"error instead of a stream", `{"error":{"type":"invalid_request_error","message":"bad"}}`, "invalid_request_error", "bad"},
 	} {

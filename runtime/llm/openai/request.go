@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -92,24 +93,56 @@ func encodeMessage(message llm.Message) ([]byte, error) {
 }
 
 // encodeUser puts tool results first, each as a message of its own: they must
-// follow the calls directly.
+// follow the calls directly. Such a message holds text only, so the images of
+// results come behind all of them, in the user's words.
 func encodeUser(blocks []llm.Block) []sdk.ChatCompletionMessage {
 	var out []sdk.ChatCompletionMessage
 	var texts []string
+	var images []sdk.ChatMessagePart
 	for _, block := range blocks {
 		switch block.Type {
 		case llm.ToolResultBlock:
 			out = append(out, sdk.ChatCompletionMessage{
 				Role: sdk.ChatMessageRoleTool, ToolCallID: block.ToolCallID, Content: resultText(block),
 			})
+			if len(block.Images) > 0 {
+				images = append(images, textPart("Images of the result of call "+block.ToolCallID+":"))
+				images = append(images, imageParts(block.Images)...)
+			}
+		case llm.ImageBlock:
+			images = append(images, imageParts(block.Images)...)
 		case llm.TextBlock:
 			texts = append(texts, block.Text)
 		}
 	}
-	if text := strings.Join(texts, "\n\n"); strings.TrimSpace(text) != "" {
+	text := strings.Join(texts, "\n\n")
+	said := strings.TrimSpace(text) != ""
+	switch {
+	case len(images) > 0:
+		if said {
+			images = append(images, textPart(text))
+		}
+		out = append(out, sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleUser, MultiContent: images})
+	case said:
 		out = append(out, sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleUser, Content: text})
 	}
 	return out
+}
+
+func textPart(text string) sdk.ChatMessagePart {
+	return sdk.ChatMessagePart{Type: sdk.ChatMessagePartTypeText, Text: text}
+}
+
+// imageParts are images as data URLs.
+func imageParts(images []llm.Image) []sdk.ChatMessagePart {
+	var parts []sdk.ChatMessagePart
+	for _, image := range images {
+		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		parts = append(parts, sdk.ChatMessagePart{
+			Type: sdk.ChatMessagePartTypeImageURL, ImageURL: &sdk.ChatMessageImageURL{URL: url},
+		})
+	}
+	return parts
 }
 
 func resultText(block llm.Block) string {

@@ -19,15 +19,16 @@ type anthropicBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   contentText     `json:"content"`
+	Content   content         `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Source    imageSource     `json:"source"`
 }
 
 func (anthropicProtocol) decode(body []byte) (*request, error) {
 	var in struct {
-		Model  string      `json:"model"`
-		Stream bool        `json:"stream"`
-		System contentText `json:"system"`
+		Model  string  `json:"model"`
+		Stream bool    `json:"stream"`
+		System content `json:"system"`
 		Tools  []struct {
 			Name string `json:"name"`
 		} `json:"tools"`
@@ -42,7 +43,7 @@ func (anthropicProtocol) decode(body []byte) (*request, error) {
 	if !in.Stream {
 		return nil, errNoStream
 	}
-	out := &request{Model: in.Model, System: string(in.System), body: body}
+	out := &request{Model: in.Model, System: in.System.text, body: body}
 	for _, tool := range in.Tools {
 		out.Tools = append(out.Tools, tool.Name)
 	}
@@ -76,8 +77,11 @@ func anthropicBlocks(raw json.RawMessage) ([]llm.Block, error) {
 			out = append(out, llm.Block{Type: llm.ToolUseBlock, ToolCallID: b.ID, ToolName: b.Name, Input: b.Input})
 		case "tool_result":
 			out = append(out, llm.Block{
-				Type: llm.ToolResultBlock, ToolCallID: b.ToolUseID, Text: string(b.Content), IsError: b.IsError,
+				Type: llm.ToolResultBlock, ToolCallID: b.ToolUseID, Text: b.Content.text, IsError: b.IsError,
+				Images: b.Content.images,
 			})
+		case "image":
+			out = append(out, llm.Block{Type: llm.ImageBlock, Images: []llm.Image{b.Source.image()}})
 		}
 	}
 	return out, nil

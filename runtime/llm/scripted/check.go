@@ -24,11 +24,25 @@ func (t *turn) check() error {
 			return fmt.Errorf("tool call %s has both input and input_json", call.Name)
 		}
 	}
-	if err := t.checkError(); err != nil {
+	if err := errors.Join(t.checkError(), t.checkRaw()); err != nil {
 		return err
 	}
-	if !t.hasContent() && t.Error == nil && !t.Hang && t.CutAfter == nil {
-		return errors.New("the turn does nothing; give it text, tool_calls, error, hang or cut_after")
+	if !t.hasContent() && t.Error == nil && t.Raw == nil && !t.Hang && t.CutAfter == nil {
+		return errors.New("the turn does nothing; give it text, tool_calls, error, raw, hang or cut_after")
+	}
+	return nil
+}
+
+func (t *turn) checkRaw() error {
+	switch raw := t.Raw; {
+	case raw == nil:
+		return nil
+	case t.hasContent() || t.Error != nil || t.Hang || t.CutAfter != nil:
+		return errors.New("raw is the whole answer; cut_after and hang stand within it")
+	case raw.Status != 0 && (raw.Status < 200 || raw.Status > 599):
+		return fmt.Errorf("raw needs a status from 200 to 599, not %d", raw.Status)
+	case raw.CutAfter != nil && (*raw.CutAfter < 0 || *raw.CutAfter > len(raw.Body)):
+		return fmt.Errorf("cut_after counts the bytes of the body, 0 to %d", len(raw.Body))
 	}
 	return nil
 }
@@ -40,8 +54,8 @@ func (t *turn) checkError() error {
 		return nil
 	case t.Hang || t.CutAfter != nil:
 		return errors.New("error cannot stand beside hang or cut_after")
-	case e.After != nil && e.Status != 0:
-		return errors.New("an error inside an answer (after) has no status of its own")
+	case e.After != nil && (e.Status != 0 || len(e.Headers) > 0):
+		return errors.New("an error inside an answer (after) has no status and no headers of its own")
 	case e.After != nil && *e.After < 1:
 		return errors.New("after counts from 1; leave it out for an error instead of an answer")
 	case e.After == nil && (e.Status < 400 || e.Status > 599):

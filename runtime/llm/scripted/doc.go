@@ -13,7 +13,8 @@
 //	  - match:                      # all of these that are given must hold
 //	      first: "text"             # contained in the first user message
 //	      first_regex: "re"         # matches it
-//	      last: "text"              # contained in the last message, tool results included
+//	      last: "text"              # contained in the last message, tool results included;
+//	                                # an image there is the text [image/png of 123 bytes]
 //	      last_regex: "re"          # matches it
 //	      turn: 1                   # this is the conversation's n-th answer
 //	      system: "text"            # contained in the system prompt
@@ -36,6 +37,13 @@
 //	    error: {status: 529, type: overloaded_error, code: "", message: "busy", retry_after: 2s}
 //	  - text: "half an answer"
 //	    error: {type: overloaded_error, message: "busy", after: 3}  # inside the answer, after n events
+//	  - error: {status: 429, type: rate_limit_error, message: "slow", headers: {x-ratelimit-reset-tokens: 6m0s}}
+//	  - raw:                        # an answer that keeps to no protocol
+//	      status: 502               # 200 when left out
+//	      headers: {content-type: text/html}
+//	      body: "<html>"            # sent as it is
+//	      cut_after: 3              # cut the connection after n bytes of the body
+//	      hang: true                # fall silent after it instead
 //
 // Without usage, tokens are estimated as a quarter of the bytes. A request that
 // no turn matches is answered with status 500.

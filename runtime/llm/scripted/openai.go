@@ -11,10 +11,10 @@ import (
 type openaiProtocol struct{}
 
 type openaiMessage struct {
-	Role       string      `json:"role"`
-	Content    contentText `json:"content"`
-	Reasoning  string      `json:"reasoning_content"`
-	ToolCallID string      `json:"tool_call_id"`
+	Role       string  `json:"role"`
+	Content    content `json:"content"`
+	Reasoning  string  `json:"reasoning_content"`
+	ToolCallID string  `json:"tool_call_id"`
 	ToolCalls  []struct {
 		ID       string `json:"id"`
 		Function struct {
@@ -54,7 +54,7 @@ func (openaiProtocol) decode(body []byte) (*request, error) {
 // addOpenAI adds a message; tool results that follow each other belong to one
 // user message, as in the other protocol.
 func (r *request) addOpenAI(m openaiMessage) {
-	text := string(m.Content)
+	text := m.Content.text
 	switch m.Role {
 	case "system", "developer":
 		r.System += text
@@ -78,6 +78,9 @@ func (r *request) addOpenAI(m openaiMessage) {
 		r.addUser(llm.Block{Type: llm.ToolResultBlock, ToolCallID: m.ToolCallID, Text: text, IsError: failed})
 	default:
 		r.addUser(llm.Block{Type: llm.TextBlock, Text: text})
+		if images := m.Content.images; len(images) > 0 {
+			r.addUser(llm.Block{Type: llm.ImageBlock, Images: images})
+		}
 	}
 }
 

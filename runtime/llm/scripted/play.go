@@ -1,8 +1,10 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 )
@@ -18,6 +20,13 @@ func (s *Server) play(ctx context.Context, w http.ResponseWriter, proto protocol
 			panic(http.ErrAbortHandler)
 		}
 		fail(w, proto, t.Error)
+		return
+	}
+	if t.Raw != nil {
+		if !wait(ctx, time.Duration(t.Delay)) {
+			panic(http.ErrAbortHandler)
+		}
+		t.Raw.play(ctx, w)
 		return
 	}
 	answer, err := t.answer(req)
@@ -36,6 +45,28 @@ func (s *Server) play(ctx context.Context, w http.ResponseWriter, proto protocol
 		if t.Hang {
 			<-ctx.Done()
 		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// play sends the answer as it stands.
+func (r *rawAnswer) play(ctx context.Context, w http.ResponseWriter) {
+	for name, value := range r.Headers {
+		w.Header().Set(name, value)
+	}
+	body := r.Body
+	if r.CutAfter != nil {
+		body = body[:*r.CutAfter]
+	}
+	w.WriteHeader(cmp.Or(r.Status, http.StatusOK))
+	_, err := io.WriteString(w, body)
+	if err == nil {
+		err = http.NewResponseController(w).Flush()
+	}
+	if r.Hang {
+		<-ctx.Done()
+	}
+	if err != nil || r.Hang || r.CutAfter != nil {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -2,10 +2,13 @@ package scripted
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
 // protocol is a vendor's way to ask and to answer.
@@ -31,27 +34,65 @@ func protocols() map[string]protocol {
 // object is a JSON object to be written.
 type object = map[string]any
 
-// contentText is the content of a message or of a tool result: a string or a
-// list of blocks, of which the text counts.
-type contentText string
+// content is that of a message or of a tool result: a string or a list of
+// blocks, of which the texts and the images count.
+type content struct {
+	text   string
+	images []llm.Image
+}
 
 // UnmarshalJSON accepts both forms.
-func (t *contentText) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, (*string)(t)) == nil {
+func (c *content) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &c.text) == nil {
 		return nil
 	}
 	var blocks []struct {
-		Text string `json:"text"`
+		Text     *string      `json:"text"`
+		Source   *imageSource `json:"source"`    // Anthropic's image
+		ImageURL *imageURL    `json:"image_url"` // OpenAI's
 	}
 	if err := json.Unmarshal(raw, &blocks); err != nil {
 		return err
 	}
 	var texts []string
 	for _, block := range blocks {
-		texts = append(texts, block.Text)
+		switch {
+		case block.Text != nil:
+			texts = append(texts, *block.Text)
+		case block.Source != nil:
+			c.images = append(c.images, block.Source.image())
+		case block.ImageURL != nil:
+			image, err := block.ImageURL.image()
+			if err != nil {
+				return err
+			}
+			c.images = append(c.images, image)
+		}
 	}
-	*t = contentText(strings.Join(texts, "\n"))
+	c.text = strings.Join(texts, "\n")
 	return nil
+}
+
+// imageSource is an image in Anthropic's form.
+type imageSource struct {
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"` // base64
+}
+
+func (s imageSource) image() llm.Image { return llm.Image{MediaType: s.MediaType, Data: s.Data} }
+
+// imageURL is an image in OpenAI's form, with the bytes in its URL.
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+func (u imageURL) image() (llm.Image, error) {
+	mediaType, encoded, ok := strings.Cut(strings.TrimPrefix(u.URL, "data:"), ";base64,")
+	if !ok {
+		return llm.Image{}, fmt.Errorf("image_url %.40q is no data URL", u.URL)
+	}
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	return llm.Image{MediaType: mediaType, Data: data}, err
 }
 
 // event is one server-sent event; name may be empty.

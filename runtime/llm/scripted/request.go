@@ -54,6 +54,9 @@ func textOf(message llm.Message) string {
 		if block.Text != "" {
 			texts = append(texts, block.Text)
 		}
+		for _, image := range block.Images {
+			texts = append(texts, fmt.Sprintf("[%s of %d bytes]", image.MediaType, len(image.Data)))
+		}
 	}
 	return strings.Join(texts, "\n")
 }

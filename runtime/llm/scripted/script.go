@@ -48,8 +48,18 @@ type turn struct {
 	CutAfter   *int         `yaml:"cut_after"`
 	Hang       bool         `yaml:"hang"`
 	Error      *scriptError `yaml:"error"`
+	Raw        *rawAnswer   `yaml:"raw"`
 
 	line int
+}
+
+// rawAnswer is an answer that keeps to no protocol.
+type rawAnswer struct {
+	Status   int               `yaml:"status"` // 0: 200
+	Headers  map[string]string `yaml:"headers"`
+	Body     string            `yaml:"body"`
+	CutAfter *int              `yaml:"cut_after"` // bytes of the body
+	Hang     bool              `yaml:"hang"`
 }
 
 // match is the condition of a turn; what is empty holds for every request.
@@ -78,12 +88,13 @@ type usage struct {
 }
 
 type scriptError struct {
-	Status     int      `yaml:"status"`
-	Type       string   `yaml:"type"`
-	Code       string   `yaml:"code"`
-	Message    string   `yaml:"message"`
-	RetryAfter duration `yaml:"retry_after"`
-	After      *int     `yaml:"after"`
+	Status     int               `yaml:"status"`
+	Type       string            `yaml:"type"`
+	Code       string            `yaml:"code"`
+	Message    string            `yaml:"message"`
+	RetryAfter duration          `yaml:"retry_after"`
+	Headers    map[string]string `yaml:"headers"`
+	After      *int              `yaml:"after"`
 }
 
 // pattern is a regular expression.

@@ -37,9 +37,12 @@ func TestParseErrors(t *testing.T) {
 		{"turns:\n  - error: {message: m}", 2, "status from 400 to 599"},
 		{"turns:\n  - error: {status: 200}", 2, "status from 400 to 599"},
 		{"turns:\n  - text: a\n    error: {status: 500}", 2, "replaces the answer"},
-		{"turns:\n  - text: a\n    error: {status: 500, after: 1}", 2, "no status of its own"},
+		{"turns:\n  - text: a\n    error: {status: 500, after: 1}", 2, "no status and no headers"},
 		{"turns:\n  - text: a\n    error: {after: 0}", 2, "counts from 1"},
 		{"turns:\n  - hang: true\n    error: {status: 500}", 2, "beside hang"},
+		{"turns:\n  - text: a\n    raw: {body: b}", 2, "raw is the whole answer"},
+		{"turns:\n  - raw: {status: 100}", 2, "from 200 to 599"},
+		{"turns:\n  - raw: {body: ab, cut_after: 3}", 2, "0 to 2"},
 	} {
 		_, err := Parse("s.yaml", []byte(test.src))
 		var own *Error
@@ -63,7 +66,7 @@ func TestDocumentedScript(t *testing.T) {
 	_, example, _ := strings.Cut(string(src), "//\tturns:\n")
 	example, _, _ = strings.Cut(example, "\n//\n")
 	script, err := Parse("doc.go", []byte("turns:\n"+strings.ReplaceAll(example, "//\t", "")))
-	if err != nil || len(script.turns) != 3 {
+	if err != nil || len(script.turns) != 5 {
 		t.Errorf("%v in\n%s", err, example)
 	}
 }

@@ -199,6 +199,9 @@ func fail(w http.ResponseWriter, proto protocol, e *scriptError) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
+	for name, value := range e.Headers {
+		w.Header().Set(name, value)
+	}
 	w.WriteHeader(e.Status)
 	_, _ = w.Write(proto.failure(e.Type, e.Code, e.Message)) // a client that is gone needs no answer
 }

@@ -216,3 +216,31 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestRaw: what keeps to no protocol is sent as it is written, whole or cut.
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	server, post := serve(t, `
+turns:
+  - {match: {last: whole}, raw: {status: 502, headers: {content-type: text/html}, body: "<html>"}}
+  - {match: {last: header}, error: {status: 429, type: t, message: m, headers: {x-ratelimit-reset: "5"}}}
+  - {raw: {body: "half an answer", cut_after: 4}}
+`)
+	if status, body := post(messages, said("whole")); status != http.StatusBadGateway || body != "<html>" {
+		t.Errorf("status %d, %s", status, body)
+	}
+	resp, err := http.Post(server.BaseURL()+messages, "application/json", strings.NewReader(said("header")))
+	if err != nil || resp.Header.Get("X-Ratelimit-Reset") != "5" {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	resp, err = http.Post(server.BaseURL()+messages, "application/json", strings.NewReader(said("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if got, err := io.ReadAll(resp.Body); string(got) != "half" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -55,9 +57,13 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 	if errors.As(err, &sent) {
 		err = sent.Err
 	}
+	message := c.clean(err.Error())
+	if errors.Is(err, ErrCut) && !c.begun {
+		message = "connection cut: the answer is empty"
+	}
 	return &llm.APIError{
 		Type:      TypeConnection,
-		Message:   c.clean(err.Error()),
+		Message:   message,
 		MidStream: c.begun,
 		Err:       c.withoutSecrets(err),
 	}
@@ -82,15 +88,14 @@ func Unsendable(err error) error {
 func (c *Call) StreamError(event []byte) error {
 	e := parseError(c.redactBytes(event))
 	if e.Status == 0 {
-		e.Status = statusOf(e.Type, e.Code)
+		e.Status = cmp.Or(statusOf(e.Type, e.Code), http.StatusInternalServerError)
 	}
 	return e
 }
 
 // refusal reads an answer that is not a success; it is nil for one that is.
 func (c *Call) refusal(resp *http.Response) error {
-	html := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
-	if resp.StatusCode/100 == 2 && !html {
+	if resp.StatusCode/100 == 2 && mayStream(resp) {
 		return nil
 	}
 	if resp.StatusCode/100 == 3 {
@@ -105,15 +110,51 @@ func (c *Call) refusal(resp *http.Response) error {
 		text = []byte(err.Error())
 	}
 	e := parseError(c.redactBytes(text))
-	e.Status = resp.StatusCode
-	e.RetryAfter = RetryAfter(resp.Header)
+	e.Header = c.publicHeader(resp.Header)
 	if e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
 	}
 	if resp.StatusCode/100 == 2 {
-		e.Type = TypeMalformed
+		asRefusal(e, resp)
+	} else {
+		e.Status = resp.StatusCode
 	}
 	return e
+}
+
+// mayStream reports whether an answer can be the stream of events that was asked
+// for. Only what surely is none is ruled out: some servers name no type, or a
+// wrong one.
+func mayStream(resp *http.Response) bool {
+	if resp.StatusCode == http.StatusNoContent {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err != nil || kind != "text/html" && kind != "application/json"
+}
+
+// asRefusal completes the error of an answer that the status calls a success
+// although it is no stream: an error object says what it is, as within a
+// stream, and anything else makes no sense.
+func asRefusal(e *llm.APIError, resp *http.Response) {
+	if e.Status = cmp.Or(e.Status, statusOf(e.Type, e.Code)); e.Status != 0 {
+		return
+	}
+	e.Status, e.Type = resp.StatusCode, TypeMalformed
+	if kind := resp.Header.Get("Content-Type"); kind != "" && !strings.HasPrefix(kind, "text/html") {
+		e.Message = cut("the answer is " + kind + " instead of a stream of events: " + e.Message)
+	}
+}
+
+// publicHeader is the header of an answer without what grants access.
+func (c *Call) publicHeader(h http.Header) http.Header {
+	out := make(http.Header, len(h))
+	for name, values := range h {
+		if name != "Set-Cookie" && len(values) > 0 {
+			out.Set(name, c.clean(values[0]))
+		}
+	}
+	return out
 }
 
 // withoutSecrets is err, or nil when its text would give a secret away.

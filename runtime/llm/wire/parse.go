@@ -13,13 +13,17 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
+// StatusOverloaded is Anthropic's own status: too much to do for everybody.
+const StatusOverloaded = 529
+
 // maxMessage is how many bytes of a provider's words are kept.
 const maxMessage = 600
 
 // parseError reads the body of a failed answer, or of an error event. Vendors
 // agree on {"error": {"type", "code", "message"}} but not on the rest: Google
 // wraps it in an array and says "status" for the type, Ollama and gateways send
-// {"error": "text"}, {"message": …} or {"detail": …}, proxies a page of HTML.
+// {"error": "text"}, {"message": …}, {"detail": …} or {"errors": […]}, some wrap the
+// error of the provider behind them once more, proxies send a page of HTML.
 // Status is set when the code is an HTTP status.
 func parseError(body []byte) *llm.APIError {
 	body = bytes.TrimSpace(body)
@@ -28,21 +32,30 @@ func parseError(body []byte) *llm.APIError {
 		body = list[0]
 	}
 	var envelope struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  json.RawMessage `json:"detail"`
+		Error   json.RawMessage   `json:"error"`
+		Errors  []json.RawMessage `json:"errors"`
+		Message string            `json:"message"`
+		Detail  json.RawMessage   `json:"detail"`
 	}
 	if json.Unmarshal(body, &envelope) != nil {
 		return &llm.APIError{Message: page(string(body))}
+	}
+	if len(envelope.Error) == 0 && len(envelope.Errors) > 0 {
+		envelope.Error = envelope.Errors[0]
 	}
 	var inner struct {
 		Type    string          `json:"type"`
 		Status  string          `json:"status"`
 		Code    json.RawMessage `json:"code"`
 		Message string          `json:"message"`
+		Error   json.RawMessage `json:"error"`
 	}
 	// What does not fit stays empty; the fallbacks below take over.
 	_ = json.Unmarshal(envelope.Error, &inner)
+	if inner.Message == "" && bytes.HasPrefix(inner.Error, []byte("{")) {
+		// Not the body again, however deep somebody has nested it.
+		_ = json.Unmarshal(bytes.Clone(inner.Error), &inner) // a clone, as it has such a member too
+	}
 	e := &llm.APIError{Type: firstOf(inner.Type, inner.Status), Code: plain(inner.Code)}
 	e.Message = cut(firstOf(inner.Message, envelope.Message, plain(envelope.Error), plain(envelope.Detail), string(body)))
 	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
@@ -51,7 +64,7 @@ func parseError(body []byte) *llm.APIError {
 	return e
 }
 
-// statusOf is the HTTP status of an error type.
+// statusOf is the HTTP status of an error type, 0 for one that nobody documents.
 // Sources: the "Errors" page of Anthropic's API reference and the "Error codes"
 // guide of OpenAI's.
 func statusOf(typ, code string) int {
@@ -73,11 +86,13 @@ func statusOf(typ, code string) int {
 			return http.StatusTooManyRequests
 		case "timeout_error":
 			return http.StatusGatewayTimeout
+		case "api_error", "server_error":
+			return http.StatusInternalServerError
 		case "overloaded_error":
-			return 529 // Anthropic's own
+			return StatusOverloaded
 		}
 	}
-	return http.StatusInternalServerError
+	return 0
 }
 
 // plain is a JSON value as text: strings without quotes, null as nothing,

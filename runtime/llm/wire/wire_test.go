@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,9 @@ func TestParseError(t *testing.T) {
 			llm.APIError{Status: 400, Type: "INVALID_ARGUMENT", Code: "400", Message: "bad"}},
 		{"OpenRouter", `{"error":{"code":402,"message":"pay","metadata":{}}}`, llm.APIError{Status: 402, Code: "402", Message: "pay"}},
 		{"Ollama", `{"error":"model not found"}`, llm.APIError{Message: "model not found"}},
+		{"wrapped once more", `{"error":{"error":{"type":"t","message":"m"}}}`, llm.APIError{Type: "t", Message: "m"}},
+		{"several", `{"errors":[{"code":"c","message":"m"},{"message":"n"}]}`, llm.APIError{Code: "c", Message: "m"}},
+		{"AWS", `{"Message":"m"}`, llm.APIError{Message: "m"}},
 		{"message", `{"message":"m"}`, llm.APIError{Message: "m"}},
 		{"detail", `{"detail":"Not Found"}`, llm.APIError{Message: "Not Found"}},
 		{"odd types", `{"error":{"type":5,"code":{},"message":"m"}}`, llm.APIError{Message: "m"}},
@@ -46,7 +50,7 @@ func TestParseError(t *testing.T) {
 			llm.APIError{Message: `the answer is a web page titled "502 Bad Gateway"`}},
 		{"page without title", "<html>x", llm.APIError{Message: "the answer is a web page"}},
 	} {
-		if got := parseError([]byte(test.body)); *got != test.want {
+		if got := parseError([]byte(test.body)); !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("%s: got %+v, want %+v", test.name, *got, test.want)
 		}
 	}
@@ -77,47 +81,6 @@ func TestStreamErrorStatus(t *testing.T) {
 		}
 		call.End()
 	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	const date = "Sat, 21 Nov 2026 09:00:00 GMT"
-	for _, test := range []struct {
-		after, ms, date string
-		want            time.Duration
-	}{
-		{"", "", "", 0},
-		{"7", "", "", 7 * time.Second},
-		{" 1.5 ", "", "", 1500 * time.Millisecond},
-		{"7", "250", "", 250 * time.Millisecond},
-		{"7", "soon", "", 7 * time.Second},
-		{"-3", "", "", 0},
-		{"NaN", "", "", 0},
-		{"1e300", "", "", maxRetryAfter},
-		{"Sat, 21 Nov 2026 09:01:30 GMT", "", date, 90 * time.Second},
-		{"Sat, 21 Nov 2026 08:00:00 GMT", "", date, 0},
-		{"Sat, 21 Nov 2026 09:01:30 GMT", "", "", 0},
-		{"tomorrow", "", date, 0},
-	} {
-		h := http.Header{}
-		h.Set("Retry-After", test.after)
-		h.Set("Retry-After-Ms", test.ms)
-		h.Set("Date", test.date)
-		if got := RetryAfter(h); got != test.want {
-			t.Errorf("%+v: got %s", test, got)
-		}
-	}
-}
-
-func FuzzRetryAfter(f *testing.F) {
-	f.Add("12", "", "")
-	f.Add("Sat, 21 Nov 2026 09:01:30 GMT", "1e9", "Sat, 21 Nov 2026 09:00:00 GMT")
-	f.Fuzz(func(t *testing.T, after, ms, date string) {
-		h := http.Header{"Retry-After": {after}, "Retry-After-Ms": {ms}, "Date": {date}}
-		if got := RetryAfter(h); got < 0 || got > maxRetryAfter {
-			t.Errorf("got %s", got)
-		}
-	})
 }
 
 func TestSentBack(t *testing.T) {
@@ -177,6 +140,19 @@ func TestRefusals(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = io.WriteString(w, "<html><title>Log in</title>")
 		}, 200, `titled "Log in"`},
+		{"an error that calls itself a success", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"error":{"type":"rate_limit_error","message":"slow"}}`)
+		}, 429, "slow"},
+		{"one that only has a code", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"error":{"code":429,"message":"slow upstream"}}`)
+		}, 429, "slow upstream"},
+		{"an answer in one piece", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			_, _ = io.WriteString(w, `{"choices":[]}`)
+		}, 200, "instead of a stream of events"},
+		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, 204, "No Content"},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for range 100 {
@@ -256,4 +232,19 @@ func TestCut(t *testing.T) {
 			t.Errorf("cut to %q", got)
 		}
 	})
+}
+
+// TestPublicHeader: the header of a refused call is told without cookies and
+// without what identifies the user.
+func TestPublicHeader(t *testing.T) {
+	t.Parallel()
+	got := exchange(t, Config{APIKey: "sk-secret"}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "session=1")
+		w.Header().Set("X-Echo", "key sk-secret")
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	if got == nil || got.Header.Get("Retry-After") != "5" || got.Header.Get("X-Echo") != "key [redacted]" || got.Header.Get("Set-Cookie") != "" {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -10,41 +10,51 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// selectBudget reads what scanBudget scans, in its order.
-const selectBudget = `SELECT thread_id, coalesce(parent_id, ''), max_spend, reserved_spend, actual_spend, own_spend,
-	status = 'active', created_at, updated_at FROM budgets`
+// budgetColumns is what scanBudget reads, in its order.
+const budgetColumns = `thread_id, coalesce(parent_id, ''), max_spend, reserved_spend, actual_spend, own_spend, pledged_spend,
+	status = 'active', created_at, updated_at`
+
+const selectBudget = "SELECT " + budgetColumns + " FROM budgets"
 
 const budgetSQL = selectBudget + " WHERE thread_id = ?"
 
+// treeSQL reads what scanTree scans, in its order.
+const treeSQL = `WITH RECURSIVE subtree (thread_id) AS (
+		VALUES (?1) UNION SELECT b.thread_id FROM budgets b JOIN subtree s ON b.parent_id = s.thread_id),
+	tree (spent, threads, active) AS (
+		SELECT sum(own_spend), count(*), count(*) FILTER (WHERE status = 'active') FROM budgets WHERE thread_id IN subtree)
+	SELECT spent, threads, active, ` + budgetColumns + ` FROM budgets, tree WHERE thread_id = ?1`
+
 // Budget implements [store.Ledger].
-func (s *Store) Budget(ctx context.Context, id thread.ID) (b store.Budget, err error) {
-	err = s.ledger.read(ctx, func(db *sql.DB) (err error) {
-		b, err = scanBudget(db.QueryRowContext(ctx, budgetSQL, id))
-		return noBudget(err, id)
-	})
-	return b, err
+func (s *Store) Budget(ctx context.Context, id thread.ID) (store.Budget, error) {
+	b, err := recall(ctx, s.ledger, budgetSQL, id, func(r row) (store.Budget, error) { return scanBudget(r) })
+	return b, noBudget(err, id)
 }
 
 // Tree implements [store.Ledger].
-func (s *Store) Tree(ctx context.Context, id thread.ID) (t store.TreeSpend, err error) {
-	err = s.ledger.read(ctx, func(db *sql.DB) error {
-		err := db.QueryRowContext(ctx, `WITH RECURSIVE subtree (thread_id) AS (
-				VALUES (?1) UNION SELECT b.thread_id FROM budgets b JOIN subtree s ON b.parent_id = s.thread_id)
-			SELECT coalesce(sum(own_spend), 0), coalesce(sum(reserved_spend) FILTER (WHERE thread_id = ?1), 0),
-				count(*), count(*) FILTER (WHERE status = 'active')
-			FROM budgets WHERE thread_id IN subtree`, id).Scan(&t.Actual, &t.Reserved, &t.Threads, &t.Active)
-		if err == nil && t.Threads == 0 {
-			err = sql.ErrNoRows
-		}
-		return noBudget(err, id)
-	})
+func (s *Store) Tree(ctx context.Context, id thread.ID) (store.Budget, store.TreeSpend, error) {
+	t, err := recall(ctx, s.ledger, treeSQL, id, scanTree)
+	return t.top, t.sum, noBudget(err, id)
+}
+
+// tree is what one query tells of a thread's budget and those below it.
+type tree struct {
+	top store.Budget
+	sum store.TreeSpend
+}
+
+func scanTree(r row) (t tree, err error) {
+	t.top, err = scanBudget(r, &t.sum.Actual, &t.sum.Threads, &t.sum.Active)
+	t.sum.Reserved = t.top.Reserved
 	return t, err
 }
 
-func scanBudget(r row) (store.Budget, error) {
+// scanBudget reads a row of the ledger, and the columns before it.
+func scanBudget(r row, before ...any) (store.Budget, error) {
 	var b store.Budget
 	var created, updated int64
-	err := r.Scan(&b.ThreadID, &b.ParentID, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Active, &created, &updated)
+	err := r.Scan(append(before,
+		&b.ThreadID, &b.ParentID, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Pledged, &b.Active, &created, &updated)...)
 	if err != nil {
 		return store.Budget{}, err
 	}

@@ -26,6 +26,7 @@ var sidecars = []string{"-wal", "-shm"}
 type connections struct {
 	writer   *sql.DB
 	reader   *sql.DB
+	memo     *memo       // reads with one of reader's
 	identity os.FileInfo // which file this is, whatever its path comes to name
 	lossy    bool        // rows were missing when it was opened, see [store.Keeper]
 }
@@ -51,6 +52,7 @@ func connect(ctx context.Context, path, name string) (c connections, err error) 
 	if c.reader, err = openPool(path, maxReaders, "query_only(1)"); err != nil {
 		return c, err
 	}
+	c.memo = newMemo(c.reader)
 	err = retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), name) })
 	if err != nil {
 		return c, err
@@ -61,6 +63,9 @@ func connect(ctx context.Context, path, name string) (c connections, err error) 
 
 func (c connections) close() error {
 	var errs []error
+	if c.memo != nil {
+		errs = append(errs, c.memo.close())
+	}
 	for _, pool := range []*sql.DB{c.reader, c.writer} {
 		if pool != nil {
 			errs = append(errs, pool.Close())

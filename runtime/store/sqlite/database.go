@@ -140,6 +140,11 @@ func (d *database) transact(ctx context.Context, level durability, f func(contex
 // read runs f, which reads with the *sql.DB it is given, again while the file is
 // locked or when it was replaced meanwhile.
 func (d *database) read(ctx context.Context, f func(*sql.DB) error) error {
+	return d.readFrom(ctx, func(c connections) error { return f(c.reader) })
+}
+
+// readFrom is read with the choice of what is read from.
+func (d *database) readFrom(ctx context.Context, f func(connections) error) error {
 	for {
 		if err := d.followInTurn(ctx); err != nil {
 			return err
@@ -162,13 +167,13 @@ func (d *database) readAsIs(ctx context.Context, f func(*sql.DB) error) error {
 	if err := d.followInTurn(ctx); err != nil {
 		return err
 	}
-	return explain(d.path, d.readOnce(ctx, f))
+	return explain(d.path, d.readOnce(ctx, func(c connections) error { return f(c.reader) }))
 }
 
-func (d *database) readOnce(ctx context.Context, f func(*sql.DB) error) error {
+func (d *database) readOnce(ctx context.Context, f func(connections) error) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return retryBusy(ctx, func() error { return f(d.reader) })
+	return retryBusy(ctx, func() error { return f(d.connections) })
 }
 
 // replaced reports whether another file, or none, is in the place of the one

@@ -31,6 +31,13 @@ func (s *Store) OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micr
 // the child has: the parent's reservations are kept as a running total. The
 // reservation is on disk when it returns.
 func (s *Store) Reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error {
+	return s.reserve(ctx, child, parent, amount, at, hold)
+}
+
+// holder adds amount to what is held for children of a parent.
+type holder func(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error
+
+func (s *Store) reserve(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time, take holder) error {
 	if amount < 0 {
 		return fmt.Errorf("reserve for %s: %s is negative", child, amount)
 	}
@@ -41,7 +48,12 @@ func (s *Store) Reserve(ctx context.Context, child, parent thread.ID, amount thr
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		return reserve(ctx, tx, child, parent, amount, at)
+		if err := take(ctx, tx, parent, amount, at); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?)`, child, parent, int64(amount), millis(at), millis(at))
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("reserve for %s: %w", child, err)
@@ -61,9 +73,11 @@ func sameReservation(row store.Budget, parent thread.ID, amount thread.Micros) e
 	return nil
 }
 
-func reserve(ctx context.Context, tx *sql.Tx, child, parent thread.ID, amount thread.Micros, at time.Time) error {
+// hold adds amount to what the children of a parent hold, if it has that much
+// left.
+func hold(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error {
 	res, err := tx.ExecContext(ctx, `UPDATE budgets SET reserved_spend = reserved_spend + ?, updated_at = ?
-		WHERE thread_id = ? AND status = 'active' AND max_spend - actual_spend - reserved_spend >= ?`,
+		WHERE thread_id = ? AND status = 'active' AND max_spend - actual_spend - reserved_spend - pledged_spend >= ?`,
 		int64(amount), millis(at), parent, int64(amount))
 	if err != nil {
 		return err
@@ -75,9 +89,7 @@ func reserve(ctx context.Context, tx *sql.Tx, child, parent thread.ID, amount th
 	if changed == 0 {
 		return insufficient(ctx, tx, parent, amount)
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?)`, child, parent, int64(amount), millis(at), millis(at))
-	return err
+	return nil
 }
 
 // insufficient says why nothing could be taken from the parent.
@@ -99,8 +111,8 @@ func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thre
 func (s *Store) Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error {
 	err := s.ledger.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `UPDATE budgets
-			SET actual_spend = actual_spend + (?1 - own_spend), own_spend = ?1, updated_at = ?2
-			WHERE thread_id = ?3 AND status = 'active' AND own_spend < ?1`, int64(ownTotal), millis(at), id)
+			SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
+			WHERE thread_id = ?3 AND status = 'active' AND (own_spend < ?1 OR pledged_spend > 0)`, int64(ownTotal), millis(at), id)
 		if err != nil {
 			return err
 		}
@@ -145,14 +157,11 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE budgets SET status = 'settled', updated_at = ? WHERE thread_id = ?", at, id)
+	_, err = tx.ExecContext(ctx, "UPDATE budgets SET status = 'settled', pledged_spend = 0, updated_at = ? WHERE thread_id = ?", at, id)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `WITH RECURSIVE above (thread_id) AS (
-			VALUES (?1) UNION ALL
-			SELECT b.parent_id FROM budgets b JOIN above USING (thread_id) WHERE b.status = 'settled' AND b.parent_id IS NOT NULL)
-		UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4
+	_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4
 		WHERE thread_id IN above`, row.ParentID, int64(row.Actual), int64(row.MaxSpend-row.Reserved), at)
 	return err
 }

@@ -20,12 +20,12 @@ const withSubtree = `WITH RECURSIVE subtree (thread_id) AS (
 	VALUES (?) UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.parent_id = s.thread_id) `
 
 // Get implements [store.Registry].
-func (s *Store) Get(ctx context.Context, id thread.ID) (rec thread.Record, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
-		rec, err = scanRecord(db.QueryRowContext(ctx, byIDSQL, id))
-		return notFound(err, id)
-	})
-	return rec, err
+func (s *Store) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
+	stored, err := recall(ctx, s.registry, byIDSQL, id, scanStored)
+	if err != nil {
+		return thread.Record{}, notFound(err, id)
+	}
+	return stored.record()
 }
 
 // ByRequestKey implements [store.Registry].

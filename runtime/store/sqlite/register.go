@@ -93,6 +93,9 @@ func sameItem(rec thread.Record, n store.NewThread) error {
 // countSpawn counts one child against the parent, which must be running and not
 // be asked to stop: a child registered after a cancel would escape it.
 func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
+	if n.ParentEnded {
+		return countLateSpawn(ctx, tx, n)
+	}
 	res, err := tx.ExecContext(ctx, `UPDATE threads SET spawn_count = spawn_count + 1, updated_at = ?
 		WHERE thread_id = ? AND status = 'running' AND cancel_requested_at IS NULL AND spawn_count < ?`,
 		millis(n.Now), n.ParentID, n.MaxSpawns)
@@ -102,10 +105,8 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if changed, err := res.RowsAffected(); err != nil || changed == 1 {
 		return err
 	}
-	parent, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ParentID))
+	parent, err := parentOf(ctx, tx, n)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("parent %s: %w: %w", n.ParentID, store.ErrParentGone, thread.ErrNotFound)
 	case err != nil:
 		return err
 	case parent.Status != thread.Running:
@@ -114,6 +115,14 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 		return fmt.Errorf("parent %s has been asked to stop: %w", n.ParentID, store.ErrParentGone)
 	}
 	return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
+}
+
+func parentOf(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record, error) {
+	parent, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ParentID))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("parent %s: %w: %w", n.ParentID, store.ErrParentGone, thread.ErrNotFound)
+	}
+	return parent, err
 }
 
 // chooseID returns the first free id and, where it is a candidate of directive

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// columns is what scanRecord reads, in its order.
+// columns is what scanStored reads, in its order.
 const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), status, pid, host, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
@@ -21,27 +22,49 @@ const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), stat
 // row is a *sql.Row or *sql.Rows.
 type row interface{ Scan(...any) error }
 
+// storedRecord is a row as it was read. Its outcome is still JSON, and decoded
+// for each caller, so that nobody gets what another can change.
+type storedRecord struct {
+	rec              thread.Record // without the two that follow
+	result, metadata []byte
+}
+
+func (s storedRecord) record() (thread.Record, error) {
+	rec := s.rec
+	rec.Metadata = bytes.Clone(s.metadata)
+	if s.result == nil {
+		return rec, nil
+	}
+	rec.Outcome = new(thread.Outcome)
+	if err := json.Unmarshal(s.result, rec.Outcome); err != nil {
+		return thread.Record{}, fmt.Errorf("result of %s: %w", rec.ThreadID, err)
+	}
+	return rec, nil
+}
+
 func scanRecord(r row) (thread.Record, error) {
-	var (
-		rec                                          thread.Record
-		result                                       []byte
-		queued, admitted                             int64
-		cancelled, created, updated, completed, used int64
-	)
-	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.PID, &rec.Host, &rec.Model,
-		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &result,
-		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
-		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, (*[]byte)(&rec.Metadata),
-		&queued, &admitted, &rec.Yielded,
-		&cancelled, &created, &updated, &completed, &used)
+	stored, err := scanStored(r)
 	if err != nil {
 		return thread.Record{}, err
 	}
-	if result != nil {
-		rec.Outcome = new(thread.Outcome)
-		if err := json.Unmarshal(result, rec.Outcome); err != nil {
-			return thread.Record{}, fmt.Errorf("result of %s: %w", rec.ThreadID, err)
-		}
+	return stored.record()
+}
+
+func scanStored(r row) (storedRecord, error) {
+	var (
+		s                                            storedRecord
+		queued, admitted                             int64
+		cancelled, created, updated, completed, used int64
+	)
+	rec := &s.rec
+	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.PID, &rec.Host, &rec.Model,
+		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &s.result,
+		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
+		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &s.metadata,
+		&queued, &admitted, &rec.Yielded,
+		&cancelled, &created, &updated, &completed, &used)
+	if err != nil {
+		return storedRecord{}, err
 	}
 	rec.QueuedAt = fromMillis(queued)
 	rec.AdmittedAt = fromMillis(admitted)
@@ -50,7 +73,7 @@ func scanRecord(r row) (thread.Record, error) {
 	rec.UpdatedAt = fromMillis(updated)
 	rec.CompletedAt = fromMillis(completed)
 	rec.LastUsed = fromMillis(used)
-	return rec, nil
+	return s, nil
 }
 
 // scanAll reads every row and closes rows. It takes the results of a query, so

@@ -61,9 +61,11 @@ func (p *spender) step(ctx context.Context) (said string, err error) {
 	if err != nil {
 		return "", err
 	}
-	switch p.rng.IntN(4) {
+	switch p.rng.IntN(5) {
 	case 0:
 		return "reserved", p.reserve(ctx, b)
+	case 4:
+		return "raised", p.raise(ctx, b)
 	case 1:
 		if i == 0 {
 			return "went on", nil // its own thread is settled by whoever started it
@@ -74,8 +76,21 @@ func (p *spender) step(ctx context.Context) (said string, err error) {
 	if b.Remaining() == 0 {
 		return "had nothing", nil
 	}
-	total := b.Own + 1 + thread.Micros(p.rng.Int64N(int64(b.Remaining())))/4
-	return fmt.Sprintf("spent %s %d", id, total), p.store.Report(ctx, id, total, testTime)
+	return p.spend(ctx, b)
+}
+
+// spend pledges before it spends, as others may have been given more meanwhile.
+func (p *spender) spend(ctx context.Context, b store.Budget) (said string, err error) {
+	cost := 1 + thread.Micros(p.rng.Int64N(int64(b.Remaining())))
+	err = p.store.Pledge(ctx, b.ThreadID, cost, testTime)
+	if short := new(store.InsufficientError); errors.As(err, &short) {
+		return "had too little", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	total := b.Own + 1 + (cost-1)/4 // a call is seldom as dear as it can be
+	return fmt.Sprintf("spent %s %d", b.ThreadID, total), p.store.Report(ctx, b.ThreadID, total, testTime)
 }
 
 // reserve takes up to twice what is there, so that half the attempts fail.
@@ -87,6 +102,15 @@ func (p *spender) reserve(ctx context.Context, from store.Budget) error {
 		return nil
 	}
 	p.active = append(p.active, child)
+	return err
+}
+
+// raise asks for up to twice what the thread has, so that many attempts fail.
+func (p *spender) raise(ctx context.Context, b store.Budget) error {
+	err := p.store.Raise(ctx, b.ThreadID, b.MaxSpend+thread.Micros(p.rng.Int64N(int64(b.MaxSpend)+1)), testTime)
+	if short := new(store.InsufficientError); errors.As(err, &short) || errors.Is(err, store.ErrNoBudget) {
+		return nil // the parent has too little, or has been settled by whoever started it
+	}
 	return err
 }
 
@@ -108,15 +132,18 @@ func TestLedgerSurvivesKills(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(testTime.Unix())))
 	players := make([]*player, processes)
+	name := func(i int) thread.ID { return thread.ID(fmt.Sprintf("p%d", i)) }
+	for i := range players { // before any of them raises what it has
+		if err := s.Reserve(ctx, name(i), "root", most/processes/2, testTime); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range players {
-		self, steps := thread.ID(fmt.Sprintf("p%d", i)), survives
+		steps := survives
 		if i%3 != 0 {
 			steps = math.MaxInt
 		}
-		if err := s.Reserve(ctx, self, "root", most/processes, testTime); err != nil {
-			t.Fatal(err)
-		}
-		players[i] = start(t, "spend", dir, string(self), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
+		players[i] = start(t, "spend", dir, string(name(i)), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
 	}
 	said := make(map[thread.ID]thread.Micros)
 	for i, p := range players {
@@ -177,7 +204,7 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 		if b.ParentID == "" && b.ThreadID != "root" {
 			t.Errorf("%s lost its parent", b.ThreadID)
 		}
-		tree, err := s.Tree(t.Context(), b.ThreadID)
+		_, tree, err := s.Tree(t.Context(), b.ThreadID)
 		if err != nil {
 			t.Fatal(err)
 		}

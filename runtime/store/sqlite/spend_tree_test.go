@@ -117,10 +117,12 @@ func checkLive(t *testing.T, s *Store, most thread.Micros) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if root.Actual < 0 || root.Reserved < 0 || root.Actual+root.Reserved > most {
-		t.Errorf("over-committed: %+v", root)
+	for _, b := range everyBudget(t, s) {
+		if b.Actual < 0 || b.Reserved < 0 || b.Actual+b.Reserved > b.MaxSpend {
+			t.Errorf("over-committed: %+v", b)
+		}
 	}
-	tree, err := s.Tree(t.Context(), "root")
+	_, tree, err := s.Tree(t.Context(), "root")
 	if err != nil {
 		t.Fatal(err)
 	}

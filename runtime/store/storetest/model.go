@@ -20,9 +20,9 @@ type model struct {
 }
 
 type node struct {
-	parent   thread.ID
-	max, own thread.Micros
-	active   bool
+	parent            thread.ID
+	max, own, pledged thread.Micros
+	active            bool
 }
 
 // children lists the nodes whose budget came from id.
@@ -62,7 +62,7 @@ func (m *model) held(id thread.ID) thread.Micros {
 }
 
 func (m *model) remaining(id thread.ID) thread.Micros {
-	return m.nodes[id].max - m.actual(id) - m.reserved(id)
+	return m.nodes[id].max - m.actual(id) - m.reserved(id) - m.nodes[id].pledged
 }
 
 // spent is the own spend of id and all below it.
@@ -76,7 +76,7 @@ func (m *model) spent(id thread.ID) thread.Micros {
 
 func (m *model) settle(id thread.ID) {
 	if n, ok := m.nodes[id]; ok {
-		n.active = false
+		n.active, n.pledged = false, 0
 	}
 }
 
@@ -98,10 +98,13 @@ func ledgerModel(h *harness) {
 		r := &modelRun{h: h, m: m}
 		r.openRoot(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"open root": r.openRoot,
-			"reserve":   r.reserve,
-			"report":    r.report,
-			"settle":    r.settle,
+			"open root":     r.openRoot,
+			"reserve":       r.reserve,
+			"reserve after": r.reserveAfter,
+			"raise":         r.raise,
+			"pledge":        r.pledge,
+			"report":        r.report,
+			"settle":        r.settle,
 		})
 		r.compare(t)
 		for _, id := range rapid.Permutation(slices.Sorted(maps.Keys(m.nodes))).Draw(t, "order of the end") {
@@ -168,13 +171,13 @@ func (r *modelRun) report(t *rapid.T) {
 		}
 		return
 	}
-	total := thread.Micros(rapid.Int64Range(0, int64(n.own+r.m.remaining(id))).Draw(t, "total"))
+	total := thread.Micros(rapid.Int64Range(0, int64(n.own+r.m.remaining(id)+n.pledged)).Draw(t, "total"))
 	for range rapid.IntRange(1, 2).Draw(t, "times") {
 		if err := r.h.Report(r.h.ctx, id, total, r.h.now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.own = max(n.own, total)
+	n.own, n.pledged = max(n.own, total), 0
 }
 
 func (r *modelRun) settle(t *rapid.T) { r.end(t, r.m.any(t, "thread")) }
@@ -194,7 +197,7 @@ func (r *modelRun) match(t *rapid.T) {
 			t.Fatal(err)
 		}
 		want := store.Budget{
-			ThreadID: id, ParentID: n.parent, MaxSpend: n.max, Own: n.own, Active: n.active, Actual: r.m.actual(id),
+			ThreadID: id, ParentID: n.parent, MaxSpend: n.max, Own: n.own, Pledged: n.pledged, Active: n.active, Actual: r.m.actual(id),
 			Reserved: r.m.reserved(id), CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
 		}
 		if got != want {
@@ -220,11 +223,7 @@ func (r *modelRun) invariants(t *rapid.T) {
 		if n.parent != "" {
 			continue
 		}
-		got, err := r.h.Tree(r.h.ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, err := r.h.Budget(r.h.ctx, id)
+		row, got, err := r.h.Tree(r.h.ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Slots", slotTests},
 		{"Changes", changesTests},
 		{"Ledger", ledgerTests},
+		{"Raise", raiseTests},
+		{"After", afterTests},
+		{"Questions", questionTests},
 		{"Keep", keepTests},
 	}
 	for _, g := range groups {

@@ -81,7 +81,7 @@ func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, 
 		if matched, err := doublestar.Match(pattern, below(base, rel)); err != nil || !matched {
 			return err
 		}
-		size += jsonSize(rel) + 1
+		size += tool.JSONSize(rel) + 1
 		if len(result.Files) == maxPaths || size > maxResultBytes {
 			return errFull
 		}

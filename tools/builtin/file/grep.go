@@ -163,7 +163,7 @@ func (s *grepper) lines(rel string, lines []line) error {
 		}
 		m := grepMatch{Path: rel, Line: i + 1, LineID: ids[i], Text: excerpt(l.text, at[0])}
 		const fields = 60 // what the names and numbers of a match take in JSON
-		s.size += jsonSize(m.Path) + jsonSize(m.Text) + fields
+		s.size += tool.JSONSize(m.Path) + tool.JSONSize(m.Text) + fields
 		if len(s.result.Matches) == maxMatches || s.size > maxResultBytes {
 			return errFull
 		}

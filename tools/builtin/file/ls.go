@@ -76,7 +76,7 @@ func (p *project) list(rel string) (*lsResult, error) {
 	for _, d := range found {
 		entry := p.entry(rel, d)
 		const fields = 60 // what the names and numbers of an entry take in JSON
-		size += jsonSize(entry.Name) + jsonSize(entry.Target) + fields
+		size += tool.JSONSize(entry.Name) + tool.JSONSize(entry.Target) + fields
 		if len(r.Entries) == maxPaths || size > maxResultBytes {
 			r.Truncated = true
 			r.Note = "not all entries are listed; find names with rye/file-system/glob"

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -28,10 +27,10 @@ type readResult struct {
 func readTool() tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/read",
-		Description: "Read a text file of the project. Each line comes as <number>:<line id>|<text>; everything after " +
+		Description: "Read a file of the project: text, or an image (PNG, JPEG, GIF, WebP), which is shown to you. Each line comes as <number>:<line id>|<text>; everything after " +
 			"the first | is the line itself. Give line ids to rye/file-system/edit_lines. Long files come in parts: " +
 			"go on at next_offset.",
-		ReadOnly: true,
+		ReadOnly: true, Paged: true,
 	}, read)
 }
 
@@ -45,7 +44,14 @@ func read(_ context.Context, env tool.Env, in readInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := p.load(rel)
+	data, info, err := p.content(rel)
+	if err != nil {
+		return nil, err
+	}
+	if isImage(data) {
+		return readImage(rel, data)
+	}
+	doc, err := asText(rel, data, info)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +87,8 @@ func render(doc *document, from, to int) (text string, shown int) {
 	size := 0
 	for i := from; i < to; i++ {
 		l := show(i+1, doc.ids[i], doc.lines[i])
-		size += jsonSize(l) + 1
-		if size > maxResultBytes && i > from {
+		size += tool.JSONSize(l) + 1
+		if size > maxPageBytes && i > from {
 			break
 		}
 		b.WriteString(l)
@@ -90,14 +96,4 @@ func render(doc *document, from, to int) (text string, shown int) {
 		shown++
 	}
 	return b.String(), shown
-}
-
-// jsonSize is what s takes in a JSON result. Escapes count: a control
-// character takes six bytes.
-func jsonSize(s string) int {
-	encoded, err := json.Marshal(s)
-	if err != nil { // never: every string marshals
-		return 6 * len(s)
-	}
-	return len(encoded)
 }

@@ -4,6 +4,7 @@ package shell
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -24,7 +25,8 @@ const (
 
 const description = `Runs a shell command (bash, or sh where there is no bash) in the project and waits for it.
 A command that ends with a non-zero exit code is a normal result: look at exit_code and stderr.
-Each output stream is cut to 14 KiB, keeping its beginning and its end; write larger output to a file and read the file.
+Each output stream is cut to 14 KiB, keeping its beginning and its end; in a thread the whole is kept as an artifact. Else
+write larger output to a file and read the file. Output that is not text is only described.
 Standard input is empty and there is no terminal. Processes left in the background are killed when the command ends.`
 
 type input struct {
@@ -55,9 +57,8 @@ func run(ctx context.Context, env tool.Env, in input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stdout, stderr excerpt
-	command.Stdout, command.Stderr = &stdout, &stderr
-	result, err := process.Run(ctx, command)
+	stdout, stderr := newStream(env), newStream(env)
+	result, err := runInto(ctx, env, command, stdout, stderr)
 	if errors.Is(err, syscall.E2BIG) {
 		return nil, tool.Faultf(tool.CodeBadArguments, "command is too long for this system (%d bytes)", len(in.Command)).
 			WithHint("Write it to a script with rye/file-system/write and run the script.")
@@ -81,7 +82,19 @@ func run(ctx context.Context, env tool.Env, in input) (any, error) {
 	case result.Cancelled:
 		return nil, out.attach(tool.Faultf(tool.CodeCancelled, "the command was stopped because the call was cancelled"))
 	}
-	return out, nil
+	return out.attaching(stdout, stderr), nil
+}
+
+// runInto runs a command whose output goes to two streams, masked.
+func runInto(ctx context.Context, env tool.Env, command process.Command, stdout, stderr io.Writer) (process.Result, error) {
+	command.Stdout, command.Stderr = stdout, stderr
+	if env.Mask == nil {
+		return process.Run(ctx, command)
+	}
+	maskedOut, maskedErr := env.Mask(stdout), env.Mask(stderr)
+	command.Stdout, command.Stderr = maskedOut, maskedErr
+	result, err := process.Run(ctx, command)
+	return result, errors.Join(err, maskedOut.Close(), maskedErr.Close())
 }
 
 // attach adds the output so far to the details of a fault.
@@ -113,14 +126,22 @@ func build(env tool.Env, in input) (process.Command, error) {
 	if err != nil {
 		return process.Command{}, err
 	}
-	return process.Command{
+	command := process.Command{
 		Path:    shell,
 		Args:    []string{"-c", in.Command},
 		Env:     environment(env),
 		Dir:     dir,
 		Timeout: time.Duration(math.Ceil(in.Timeout * float64(time.Second))),
-	}, nil
+	}
+	if env.Mask != nil {
+		command.Args[1], command.Stdin = fromInput, []byte(in.Command)
+	}
+	return command, nil
 }
+
+// fromInput runs the command that stands on the standard input, as if it stood
+// here, where every user of the machine could read it.
+const fromInput = `eval "$(cat)" </dev/null`
 
 // environment names the thread to what the command starts, so that a thread
 // started from there is this thread's child.

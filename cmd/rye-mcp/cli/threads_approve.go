@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// byPerson is who answers on the command line.
+const byPerson = "a person, with rye-mcp threads approve"
+
+type approveFlags struct {
+	raise        []string // NAME=VALUE
+	finish, stop bool
+	goOn         bool
+	json         bool
+}
+
+func newThreadsApproveCommand(sys System, opts *options) *cobra.Command {
+	var flags approveFlags
+	cmd := &cobra.Command{
+		Use:   "approve [ID]",
+		Short: "Answer threads that wait to be told whether to go on",
+		Long: `Answer a thread that waits because it has reached a limit (on_limit: ask), or
+because a hook wants somebody to decide. Without an id the open questions are
+listed. Without a flag the question is shown, and on a terminal it is asked. The
+first answer counts; without one the default holds at the deadline.
+
+A thread that another has started can be given no more than that one has.`,
+		Example: `  rye-mcp threads approve
+  rye-mcp threads approve review-17 --raise turns=30,spend=0.50
+  rye-mcp threads approve review-17 --finish`,
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.liveThreads,
+		RunE: shows(func(cmd *cobra.Command, args []string) error {
+			decision, limits, err := flags.decision()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				if decision != "" {
+					return &usageError{message: "an answer needs the thread it is for", try: "rye-mcp threads approve"}
+				}
+				return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
+					return listQuestions(ctx, sys, *opts, p, flags.json)
+				})
+			}
+			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
+				a := approval{sys: sys, opts: *opts, project: p, json: flags.json}
+				if decision == "" {
+					return a.ask(ctx, id)
+				}
+				return a.give(ctx, id, decision, limits)
+			})
+		}),
+	}
+	cmd.Flags().StringSliceVar(&flags.raise, "raise", nil, "let it go on under new limits, such as turns=30,spend=0.50")
+	cmd.Flags().BoolVar(&flags.finish, "finish", false, "give it one last turn, to return what it has")
+	cmd.Flags().BoolVar(&flags.stop, "stop", false, "let the limit, or what went wrong, end it")
+	cmd.Flags().BoolVar(&flags.goOn, "go-on", false, "let it go on, and try again what failed")
+	completeWith(cmd, "raise", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, name := range item.LimitNames() {
+			names = append(names, name+"=")
+		}
+		return names, withoutGap
+	})
+	jsonFlag(cmd, &flags.json)
+	return cmd
+}
+
+// decision is what the flags say; empty when they say nothing.
+func (f approveFlags) decision() (decision thread.Decision, limits map[string]any, err error) {
+	given := map[thread.Decision]bool{thread.Raise: len(f.raise) > 0, thread.Finish: f.finish, thread.Stop: f.stop, thread.GoOn: f.goOn}
+	for _, d := range []thread.Decision{thread.Raise, thread.Finish, thread.Stop, thread.GoOn} {
+		switch {
+		case !given[d]:
+		case decision != "":
+			return "", nil, &usageError{message: fmt.Sprintf("%s and %s are two answers", flagOf(decision), flagOf(d)), try: "give one of them"}
+		default:
+			decision = d
+		}
+	}
+	limits, err = parseLimits(f.raise)
+	return decision, limits, err
+}
+
+// flagOf is the flag that gives a decision.
+func flagOf(d thread.Decision) string { return "--" + strings.ReplaceAll(string(d), "_", "-") }
+
+// parseLimits reads NAME=VALUE. What is no number is left to whoever knows the
+// limits.
+func parseLimits(pairs []string) (map[string]any, error) {
+	limits := map[string]any{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok {
+			return nil, &usageError{message: fmt.Sprintf("%q is not NAME=VALUE", pair), try: "--raise turns=30,spend=0.50"}
+		}
+		limits[name] = value
+		if number, err := strconv.ParseFloat(value, 64); err == nil {
+			limits[name] = number
+		}
+	}
+	return limits, nil
+}
+
+func listQuestions(ctx context.Context, sys System, opts options, p *project, asJSON bool) error {
+	found, err := p.control.Questions(ctx)
+	if err != nil {
+		return err
+	}
+	return conclude(sys, asJSON, found, true, func() error {
+		d := newDisplay(sys, opts)
+		if len(found.Waiting) == 0 {
+			_, err := fmt.Fprintln(d.out, "No thread waits for an answer.")
+			return err
+		}
+		t := table{header: []string{"THREAD", "ABOUT", "ANSWERS", "DEFAULT", "TIME LEFT"}}
+		for _, w := range found.Waiting {
+			t.add(text(string(w.ThreadID)), text(w.Code), text(joined(w.Options)), text(string(w.Default)), text(age(w.DeadlineAt.Sub(sys.Now()))))
+		}
+		return t.write(d)
+	})
+}
+
+// approval shows the question of a thread and answers it.
+type approval struct {
+	sys     System
+	opts    options
+	project *project
+	json    bool
+}
+
+// ask shows what the thread waits to be told. On a terminal it is asked.
+func (a approval) ask(ctx context.Context, id thread.ID) error {
+	w, err := a.project.control.Question(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.sys.Stdout, control.Questions{Success: true, Waiting: []control.Waiting{w}})
+	}
+	if err := a.show(w); err != nil || !onTerminal(a.sys.Stdin) || !onTerminal(a.sys.Stdout) {
+		return err
+	}
+	decision, limits, err := a.prompt(w)
+	if err != nil || decision == "" {
+		return err
+	}
+	return a.give(ctx, id, decision, limits)
+}
+
+func (a approval) show(w control.Waiting) error {
+	var t table
+	row := func(name, value string) { t.add(cell{name, dim}, text(value)) }
+	for _, name := range item.LimitNames() {
+		if now, ok := w.Limits[name]; ok {
+			value := strconv.FormatFloat(now, 'f', -1, 64)
+			if most, bounded := w.Most[name]; bounded {
+				value += " (at most " + strconv.FormatFloat(most, 'f', -1, 64) + ")"
+			}
+			row(name, value)
+		}
+	}
+	row("answers", joined(w.Options))
+	row("else", fmt.Sprintf("%s at %s", w.Default, w.DeadlineAt.Format(time.RFC3339)))
+	d := newDisplay(a.sys, a.opts)
+	if _, err := fmt.Fprintf(d.out, "%s\n", manyLines(w.Text)); err != nil {
+		return err
+	}
+	return t.write(d)
+}
+
+// prompt reads an answer from the terminal; none when the person gives none.
+func (a approval) prompt(w control.Waiting) (thread.Decision, map[string]any, error) {
+	lines := bufio.NewScanner(a.sys.Stdin)
+	read := func(question string) string {
+		_, _ = fmt.Fprint(a.sys.Stdout, question+" ")
+		if !lines.Scan() {
+			return ""
+		}
+		return strings.TrimSpace(lines.Text())
+	}
+	decision := thread.Decision(read(fmt.Sprintf("Answer (%s; nothing leaves it):", joined(w.Options))))
+	if decision != thread.Raise {
+		return decision, nil, lines.Err()
+	}
+	limits, err := parseLimits(strings.FieldsFunc(read("New limits (such as turns=30,spend=0.50):"), func(r rune) bool {
+		return r == ',' || r == ' '
+	}))
+	return decision, limits, err
+}
+
+func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits map[string]any) error {
+	done, err := a.project.control.Approve(ctx, control.ApproveRequest{
+		ThreadID: id, Decision: decision, Limits: limits, By: byPerson,
+	})
+	if err != nil {
+		return err
+	}
+	return conclude(a.sys, a.json, done, true, func() error {
+		_, err := fmt.Fprintf(a.sys.Stdout, "%s: %s\n", done.ThreadID, done.Decision)
+		return err
+	})
+}
+
+func joined(decisions []thread.Decision) string {
+	var words []string
+	for _, d := range decisions {
+		words = append(words, string(d))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// validateFlags are the flags of validate.
+type validateFlags struct {
+	all   bool
+	space []string
+	kind  string
+	json  bool
+}
+
+func newValidateCommand(sys System, opts *options) *cobra.Command {
+	var flags validateFlags
+	cmd := &cobra.Command{
+		Use:   "validate [ITEM|PATH|GLOB...]",
+		Short: "Find what would fail when items and settings are used",
+		Long: `Find what would fail when directives, tools, knowledge and settings are used, with
+file and line. An error is what cannot work; a warning is what works otherwise
+than it seems, and what is not signed yet. Nothing is executed or changed.
+
+Items are named as for "rye-mcp sign". --all takes those of the project and the
+user space, and all settings; of the settings, errors are told in any case, as no
+thread starts then. Exit code 1 when there is an error.`,
+		Example: `  rye-mcp validate review/security
+  rye-mcp validate .ai/directives/review/*.md
+  rye-mcp validate --all --json`,
+		ValidArgsFunction: completer{sys: sys, opts: opts}.items,
+		RunE: shows(func(cmd *cobra.Command, args []string) error {
+			return runValidate(cmd.Context(), sys, *opts, args, flags)
+		}),
+	}
+	cmd.Flags().BoolVar(&flags.all, "all", false, "everything in the project and the user space")
+	cmd.Flags().StringSliceVar(&flags.space, "space", nil, "with --all, only these spaces: project, user, system")
+	cmd.Flags().StringVar(&flags.kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
+	completeFlag(cmd, "type", itemTypes)
+	completeFlag(cmd, "space", func() []string { return texts(item.Spaces()) })
+	jsonFlag(cmd, &flags.json)
+	return cmd
+}
+
+// itemTypes lists what --type can be.
+func itemTypes() []string { return texts(item.Kinds()) }
+
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, one := range list {
+		out[i] = string(one)
+	}
+	return out
+}
+
+func runValidate(ctx context.Context, sys System, opts options, names []string, flags validateFlags) error {
+	if err := flags.check(names); err != nil {
+		return err
+	}
+	v, err := newValidator(sys, opts)
+	if err != nil {
+		return err
+	}
+	var entries []resolve.Entry
+	if flags.all {
+		entries, err = v.Entries(flags.spaces()...)
+		entries = slices.DeleteFunc(entries, func(e resolve.Entry) bool { return flags.kind != "" && string(e.Kind) != flags.kind })
+	} else {
+		entries, err = namedEntries(v.Resolver, flags.kind, names)
+	}
+	if err != nil {
+		return err
+	}
+	line := startProgress(sys, "looking")
+	found, err := v.Items(ctx, entries, flags.all)
+	line.end()
+	if err != nil {
+		return err
+	}
+	return conclude(sys, flags.json, found, found.Success, func() error { return writeReport(newDisplay(sys, opts), found) })
+}
+
+// check refuses flags that make no sense together.
+func (f validateFlags) check(names []string) error {
+	for _, space := range f.space {
+		if !slices.Contains(texts(item.Spaces()), space) {
+			return &usageError{message: fmt.Sprintf("space %q is unknown", space), try: "--space " + strings.Join(texts(item.Spaces()), ", ")}
+		}
+	}
+	if f.kind != "" {
+		if _, err := item.ParseKind(f.kind); err != nil {
+			return &usageError{message: err.Error(), try: "rye-mcp validate --help"}
+		}
+	}
+	switch {
+	case f.all && len(names) > 0:
+		return &usageError{message: "--all leaves nothing to name", try: "rye-mcp validate --all"}
+	case !f.all && len(names) == 0:
+		return &usageError{message: "nothing is named", try: "rye-mcp validate --all"}
+	case !f.all && len(f.space) > 0:
+		return &usageError{message: "--space belongs to --all", try: "rye-mcp validate --all --space " + f.space[0]}
+	}
+	return nil
+}
+
+func (f validateFlags) spaces() []item.Space {
+	if len(f.space) == 0 {
+		return []item.Space{item.Project, item.User}
+	}
+	var spaces []item.Space
+	for _, name := range f.space {
+		spaces = append(spaces, item.Space(name))
+	}
+	return spaces
+}
+
+// newValidator puts together what items are validated against. Nothing of it
+// needs the database.
+func newValidator(sys System, opts options) (*validate.Validator, error) {
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return nil, err
+	}
+	builtin, err := builtinTools()
+	if err != nil {
+		return nil, err
+	}
+	threads, err := action.ThreadItems()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, t := range builtin.All() {
+		ids = append(ids, t.Definition().ID)
+	}
+	for _, d := range threads {
+		ids = append(ids, d.ID)
+	}
+	settings, env := config.New(roots), placeholderEnv(roots)
+	return &validate.Validator{
+		Resolver: resolve.New(roots), Trust: newGate(sys, roots, settings), Config: settings,
+		Providers: provider.New(settings, sys.Getenv),
+		Builtin:   func(id string) bool { return slices.Contains(ids, id) },
+		Env:       func(name string) bool { _, ok := env[name]; return ok },
+	}, nil
+}
+
+// namedEntries are the items that a command line names, each once.
+func namedEntries(r *resolve.Resolver, kind string, names []string) ([]resolve.Entry, error) {
+	actions := action.New(action.Deps{Resolver: r})
+	var all []resolve.Entry
+	for _, name := range names {
+		name, err := signName(name)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := actions.Named(kind, name)
+		if err != nil {
+			return nil, signFault(err)
+		}
+		for _, e := range entries {
+			if !slices.ContainsFunc(all, func(other resolve.Entry) bool { return other.Path == e.Path }) {
+				all = append(all, e)
+			}
+		}
+	}
+	return all, nil
+}
+
+func writeReport(d display, r validate.Report) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		shade := yellow
+		if f.Level == validate.Error {
+			shade = red
+		}
+		fmt.Fprintf(&b, "%s: %s: %s %s\n", oneLine(f.Place()), d.paint(shade, string(f.Level)), oneLine(f.Message), d.paint(dim, "["+string(f.Code)+"]"))
+		if f.Try != "" {
+			fmt.Fprintf(&b, "    %s %s\n", d.paint(dim, "Try:"), oneLine(f.Try))
+		}
+	}
+	if len(r.Findings) > 0 {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s: %s, %s\n", counted(r.Items, "item"), counted(r.Errors, "error"), counted(r.Warnings, "warning"))
+	_, err := d.out.Write([]byte(b.String()))
+	return err
+}

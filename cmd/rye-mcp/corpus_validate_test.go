@@ -1,0 +1,71 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
+)
+
+// corpusFindings is all that is wrong with the corpus of existing directives, by
+// code, without its settings. Every one of them is true:
+// capabilities whose risk nobody accepts, since the original system does not ask;
+// an input that the body has forgotten; and a directive that is there to run out
+// of money, which does not even pay for its first call.
+var corpusFindings = map[string][]string{
+	"risk_unacknowledged": {
+		"rye/agent/core/base", "rye/agent/core/base_execute_only", "rye/core/create_directive", "rye/core/create_knowledge",
+		"rye/core/create_threaded_directive", "rye/core/create_tool", "test/context/broad_capabilities_base",
+		"test/context/inherited_capabilities_minimal", "test/context/inherited_capabilities_test", "test/context/spawn_with_context",
+	},
+	"input_unused": {"rye/core/create_threaded_directive"},
+	"limit_spend":  {"test/limits/spend_limit_test"},
+}
+
+func TestCorpusValidates(t *testing.T) {
+	t.Parallel()
+	corpus, err := corpusDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(corpus, lookAlikes) {
+		t.Skip("the corpus is not at hand")
+	}
+	project, home := t.TempDir(), t.TempDir()
+	for _, kind := range []string{"directives", "knowledge"} {
+		if err := os.CopyFS(filepath.Join(project, ".ai", kind), os.DirFS(filepath.Join(corpus, kind))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := uncheckSignatures(home); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("rye-mcp", "validate", "--all", "--json", "--project", project)
+	cmd.Env = append(os.Environ(), "HOME="+home, "USER_SPACE="+home, "ANTHROPIC_API_KEY="+testKey)
+	out, err := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != 1 { // there is an error
+		t.Fatalf("exit %d, %v: %s", code, err, out)
+	}
+	var r validate.Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, f := range r.Findings {
+		if code := string(f.Code); !slices.Contains(got[code], f.Item) {
+			got[code] = append(got[code], f.Item)
+		}
+		if f.Line < 1 {
+			t.Errorf("no line: %+v", f)
+		}
+	}
+	if r.Items < 40 || fmt.Sprint(got) != fmt.Sprint(corpusFindings) {
+		t.Errorf("%d items, found\n%v\nwant\n%v", r.Items, got, corpusFindings)
+	}
+}

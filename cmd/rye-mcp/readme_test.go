@@ -1,0 +1,64 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+)
+
+// readmeFile finds a file that the README shows: its path before a block of four
+// backticks.
+var readmeFile = regexp.MustCompile("(?ms)^`(\\.ai/[^`]+)`[^\n]*\n````markdown\n(.*?)^````$")
+
+// readmeModel is busy at first, then finds something.
+const readmeModel = `-- model.yaml --
+turns:
+  - times: 1
+    error: {status: 429, type: rate_limit_error, message: "too many requests", retry_after: 100ms}
+  - tool_calls:
+      - name: rye_directive_return
+        input: {findings: ["line 1: no error is wrapped"]}
+`
+
+// What the README shows about writing directives does what it says.
+func TestReadmeDirectives(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorded(t, readmeModel)
+	files := readmeFile.FindAllSubmatch(readme, -1)
+	if len(files) != 4 {
+		t.Fatalf("the README shows %d files", len(files))
+	}
+	for _, f := range files {
+		r.write(string(f[1]), f[2])
+	}
+	r.write("main.go", []byte("package main\n"))
+	asked := r.run("team/review", args{"parameters": args{"path": "main.go"}})
+	if len(asked) != 2 {
+		t.Fatalf("%d requests; the hook asks a busy provider again", len(asked))
+	}
+	request := string(asked[0].Body)
+	for _, part := range []string{"You work as a thread", "Errors are wrapped with %w", "goroutines that nobody ends", "Review `main.go`", "rye_file_system_read"} {
+		if !strings.Contains(request, part) {
+			t.Errorf("the first request has no %q", part)
+		}
+	}
+	if strings.Contains(request, "rye_file_system_write") {
+		t.Error("base_review lets a thread write")
+	}
+	threads := must[control.List](r.host, "list_threads", args{}).Threads
+	record, err := os.ReadFile(filepath.Join(r.dir, ".ai", "state", "threads", filepath.FromSlash(string(threads[0].ThreadID)), "transcript.jsonl"))
+	r.noError(err)
+	for _, id := range []string{"patience", "go_hints"} {
+		if !strings.Contains(string(record), `"hook_id":"`+id+`"`) {
+			t.Errorf("the hook %s has not fired", id)
+		}
+	}
+}

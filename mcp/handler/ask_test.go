@@ -1,0 +1,207 @@
+package handler
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// waitingThread is a thread, of this process, that asks about its turns. Finish
+// ends it.
+func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) {
+	t.Helper()
+	db := p.Control.Store
+	var dir folder.Folder
+	var lock *process.Lock
+	now := time.Now()
+	rec, _, err := db.Register(t.Context(), store.NewThread{
+		Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
+	}, func(id thread.ID) (err error) {
+		dir = folder.Of(folder.StateDir(p.Path), id)
+		if err = dir.Make(); err == nil {
+			lock, err = process.Acquire(dir.Lock())
+		}
+		return err
+	})
+	if err == nil {
+		_, err = db.Apply(t.Context(), store.Claimed(rec.ThreadID, os.Getpid(), "here", now))
+	}
+	q = thread.Question{
+		ID: "question-1", ThreadID: rec.ThreadID, Kind: thread.AskLimit, Code: "turns_exceeded", Reached: "2", Text: "What now?",
+		Options: []thread.Decision{thread.Raise, thread.Finish, thread.Stop}, Default: thread.Stop,
+		Limits: &thread.Limits{Turns: 2, Tokens: 1000, Spend: 50_000, DurationSeconds: 60}, AskedAt: now, DeadlineAt: now.Add(time.Hour),
+	}
+	if err == nil {
+		err = db.Ask(t.Context(), q)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, func() {
+		change, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed, Result: "done"}, nil, now)
+		if err == nil {
+			_, err = db.Apply(t.Context(), change)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		_ = lock.Release()
+	}
+}
+
+func connectAsking(
+	t *testing.T, p *Project, transport servertest.Transport, person func(servertest.Question) servertest.Answer,
+) *servertest.Client {
+	t.Helper()
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	Register(s, oneProject{p}, Groups())
+	return servertest.Start(t, s, servertest.Over(transport), servertest.Asking(person))
+}
+
+// While a client waits for a thread that asks, its person is asked; the answer
+// is that of the thread's question.
+func TestWaitAsksThePerson(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer servertest.Answer
+		want   *thread.Answer // nil: the question stays open
+	}{
+		"raise": {
+			servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "raise", "turns": 30, "spend": 0, "tokens": 1000}},
+			&thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 30, "tokens": 1000}},
+		},
+		"finish":  {servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "finish"}}, &thread.Answer{Decision: thread.Finish}},
+		"decline": {servertest.Answer{Action: server.ActionDecline}, nil},
+		"cancel":  {servertest.Answer{Action: server.ActionCancel}, nil},
+		"broken":  {servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "perhaps"}}, nil},
+	} {
+		for _, transport := range servertest.Transports {
+			t.Run(name+"/"+string(transport), func(t *testing.T) {
+				t.Parallel()
+				p := newFolder(t, newFiles())
+				q, finish := waitingThread(t, p)
+				asked := make(chan servertest.Question, 10)
+				client := connectAsking(t, p, transport, func(given servertest.Question) servertest.Answer {
+					asked <- given
+					return c.answer
+				})
+				waiting := client.CallAsync("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
+				go func() {
+					form := <-asked
+					if !strings.HasPrefix(form.Message, "What now?") || !strings.Contains(string(form.Schema), `"raise","finish","stop"`) {
+						t.Errorf("asked %s %s", form.Message, form.Schema)
+					}
+					for changes := p.Control.Store.Changes(t.Context()); c.want != nil; <-changes {
+						if now, err := p.Control.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
+							break
+						}
+					}
+					finish()
+				}()
+				if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), `"result":"done"`) {
+					t.Errorf("waited: %s, %v", r.JSON, r.Err)
+				}
+				wantAnswer(t, p, q, c.want)
+			})
+		}
+	}
+}
+
+func wantAnswer(t *testing.T, p *Project, q thread.Question, want *thread.Answer) {
+	t.Helper()
+	now, err := p.Control.Store.Question(t.Context(), q.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := now.Answer
+	switch {
+	case want == nil && got == nil:
+	case want == nil || got == nil || got.Decision != want.Decision || !strings.HasPrefix(got.By, "the person"):
+		t.Errorf("answered %+v, want %+v", got, want)
+	default:
+		a, _ := json.Marshal(got.Limits)
+		b, _ := json.Marshal(want.Limits)
+		if string(a) != string(b) {
+			t.Errorf("limits %s, want %s", a, b)
+		}
+	}
+}
+
+// A client that cannot ask is told what waits, and how to answer.
+func TestWaitTellsWhatWaits(t *testing.T) {
+	t.Parallel()
+	p := newFolder(t, newFiles())
+	q, finish := waitingThread(t, p)
+	defer finish()
+	client := connectTo(t, p)
+	id := map[string]any{"thread_id": q.ThreadID}
+	for tool, args := range map[string]map[string]any{
+		"wait_threads": {"thread_ids": []thread.ID{q.ThreadID}, "timeout": 0}, "get_status": id,
+	} {
+		if r := client.Call(tool, args); r.IsError || !strings.Contains(string(r.JSON), "rye-mcp threads approve "+string(q.ThreadID)) {
+			t.Errorf("%s: %s", tool, r.JSON)
+		}
+	}
+	refused := client.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "raise", "limits": map[string]any{"turns": 2}})
+	if refused.Code() != tool.CodeInvalidLimits {
+		t.Errorf("raised to what it is: %s", refused.JSON)
+	}
+	done := client.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "raise", "limits": map[string]any{"turns": 5}})
+	if done.IsError || !strings.Contains(string(done.JSON), `"answered_by":"MCP client`) {
+		t.Errorf("raised: %s", done.JSON)
+	}
+	if again := client.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "stop"}); again.Code() != tool.CodeUnsupported {
+		t.Errorf("answered again: %s", again.JSON)
+	}
+}
+
+// Whether a directive may do what nobody has accepted is a question to the
+// person before anything is started.
+func TestRiskIsAskedOfThePerson(t *testing.T) {
+	t.Parallel()
+	risky := strings.Replace(greet, "<limits", "<permissions><execute><tool>rye.bash</tool></execute></permissions><limits", 1)
+	for name, c := range map[string]struct {
+		action string
+		code   tool.Code
+		want   string
+	}{
+		"accepted": {server.ActionAccept, "", "accepted by the person"},
+		"declined": {server.ActionDecline, tool.CodePermissionDenied, "which the person has declined"},
+		"put away": {server.ActionCancel, tool.CodePermissionDenied, "which the person has declined"},
+	} {
+		for _, transport := range servertest.Transports {
+			t.Run(name+"/"+string(transport), func(t *testing.T) {
+				t.Parallel()
+				p := newFolder(t, newFiles(".ai/directives/greet.md", risky))
+				writeFiles(t, p.Control.Resolver.Roots().User, map[string]string{".ai/config/agent/agent.yaml": "risk: {ask: true}\n"})
+				asked := make(chan string, 10)
+				client := connectAsking(t, p, transport, func(q servertest.Question) servertest.Answer {
+					asked <- q.Message
+					return servertest.Answer{Action: c.action}
+				})
+				r := client.Call("rye_execute", map[string]any{"item_id": "greet", "thread": "fork", "async": true, "parameters": map[string]any{"name": "Ada"}})
+				if r.Err != nil || r.Code() != c.code || !strings.Contains(string(r.JSON), c.want) {
+					t.Errorf("started: %s, %v", r.JSON, r.Err)
+				}
+				if len(asked) != 1 || !strings.Contains(<-asked, "rye.execute.tool.rye.bash, whose risk is elevated") {
+					t.Errorf("asked %d times more", len(asked))
+				}
+				list := client.Call("list_threads", map[string]any{})
+				if started := strings.Contains(string(list.JSON), `"count":1`); started != (c.code == "") {
+					t.Errorf("threads: %s", list.JSON)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package server
+
+// maxWaiting is how many goroutines of a crew wait for work.
+const maxWaiting = 8
+
+// crew runs functions in goroutines that stay for the next one: the stack that
+// a call needs is then grown once and not each time. It never makes one wait.
+type crew struct {
+	next    chan func()
+	waiting chan struct{} // has a token for each goroutine without work
+	stop    chan struct{} // closed to end those
+}
+
+func newCrew() *crew {
+	return &crew{next: make(chan func()), waiting: make(chan struct{}, maxWaiting), stop: make(chan struct{})}
+}
+
+func (c *crew) run(f func()) {
+	select {
+	case c.next <- f:
+	default:
+		go c.work(f)
+	}
+}
+
+func (c *crew) work(f func()) {
+	for {
+		f()
+		select {
+		case c.waiting <- struct{}{}:
+		default:
+			return
+		}
+		select {
+		case f = <-c.next:
+			<-c.waiting
+		case <-c.stop:
+			return
+		}
+	}
+}

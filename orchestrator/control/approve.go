@@ -1,0 +1,202 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/bounds"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// ApproveRequest answers the open question of a thread.
+type ApproveRequest struct {
+	ThreadID thread.ID
+	Decision thread.Decision
+	Limits   map[string]any // of a raise: new values, as given
+	By       string         // who answers, in words
+	// From is the thread that answers, which may be about threads below it only.
+	// Empty: whoever works with the project, or the thread that this process runs
+	// in.
+	From thread.ID
+}
+
+// ApproveInput is the input of approve_thread.
+type ApproveInput struct {
+	ThreadID thread.ID          `json:"thread_id" jsonschema:"the thread that waits"`
+	Decision thread.Decision    `json:"decision" enum:"raise,finish,stop,go_on" jsonschema:"raise: go on under new limits; finish: one last turn to return what it has; stop: the limit, or the failure, ends it; go_on: try again what failed"`
+	Limits   map[string]float64 `json:"limits,omitempty" jsonschema:"of raise: the new values, such as turns or spend (US dollars). The limit that was hit must be among them"`
+}
+
+// Approved is the answer to approve_thread.
+type Approved struct {
+	Success    bool               `json:"success"`
+	ThreadID   thread.ID          `json:"thread_id"`
+	QuestionID string             `json:"question_id"`
+	Decision   thread.Decision    `json:"decision"`
+	Limits     map[string]float64 `json:"limits,omitempty" jsonschema:"the new values"`
+	By         string             `json:"answered_by"`
+	Next       string             `json:"next,omitempty" jsonschema:"what to call next"`
+}
+
+// Approve answers the open question of a thread. The first answer counts. It
+// refuses what cannot be carried out: limits that are no more than was used, or
+// more than the parent has, and a thread that answers for itself.
+func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved, error) {
+	rec, err := c.look(ctx, req.ThreadID)
+	if err != nil {
+		return Approved{}, fault(err)
+	}
+	if req.From == "" {
+		req.From = c.Parent
+	}
+	if req.From != "" {
+		if err := c.isBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {
+			return Approved{}, err
+		}
+		req.By = "thread " + string(req.From)
+	}
+	q, err := c.openQuestion(ctx, rec)
+	if err != nil {
+		return Approved{}, err
+	}
+	answer, err := c.judge(ctx, rec, q, req)
+	if err != nil {
+		return Approved{}, err
+	}
+	if q, err = c.Store.Answer(ctx, q.ID, answer); err != nil {
+		return Approved{}, answerFault(err)
+	}
+	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("decision", string(answer.Decision)).Str("by", answer.By).
+		Msg("question answered")
+	return Approved{
+		Success: true, ThreadID: rec.ThreadID, QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By,
+		Next: "wait_threads with this thread_id; get_status to look at it",
+	}, nil
+}
+
+// Question returns what a thread waits to be told.
+func (c *Controller) Question(ctx context.Context, id thread.ID) (Waiting, error) {
+	rec, err := c.look(ctx, id)
+	if err != nil {
+		return Waiting{}, fault(err)
+	}
+	q, err := c.openQuestion(ctx, rec)
+	return waitingOf(q), err
+}
+
+// openQuestion is what a thread waits to be told. What there is to answer
+// instead is part of the refusal.
+func (c *Controller) openQuestion(ctx context.Context, rec thread.Record) (thread.Question, error) {
+	if rec.Status.Terminal() {
+		return thread.Question{}, tool.Faultf(tool.CodeUnsupported, "thread %s has ended (%s), so there is nothing to decide",
+			rec.ThreadID, rec.Status).WithHint("get_status tells how it ended")
+	}
+	open, err := c.Store.Questions(ctx, store.QuestionFilter{ThreadID: rec.ThreadID, Open: true})
+	if err != nil {
+		return thread.Question{}, fault(err)
+	}
+	if len(open) > 0 {
+		return open[0], nil
+	}
+	f := tool.Faultf(tool.CodeUnsupported, "thread %s has no open question: it works", rec.ThreadID)
+	waiting, err := c.waitingBelow(ctx, rec.ThreadID)
+	if err != nil || len(waiting) == 0 {
+		return thread.Question{}, f.WithHint("get_status tells how it stands")
+	}
+	var ids []thread.ID
+	for _, w := range waiting {
+		ids = append(ids, w.ThreadID)
+	}
+	return thread.Question{}, f.With("waiting_threads", ids).WithHint("%s, which is below it, has one", ids[0])
+}
+
+// judge makes an answer of a request that can be carried out.
+func (c *Controller) judge(
+	ctx context.Context, rec thread.Record, q thread.Question, req ApproveRequest,
+) (thread.Answer, error) {
+	answer := thread.Answer{Decision: req.Decision, By: req.By, At: c.Now()}
+	if !slices.Contains(q.Options, req.Decision) {
+		return answer, tool.Faultf(tool.CodeBadArguments, "thread %s cannot be told to %s now; valid are %v",
+			rec.ThreadID, req.Decision, q.Options).With("valid_decisions", q.Options)
+	}
+	if req.Decision != thread.Raise {
+		if len(req.Limits) > 0 {
+			return answer, tool.Faultf(tool.CodeBadArguments, "limits are part of raise, and not of %s", req.Decision)
+		}
+		return answer, nil
+	}
+	values, err := limit.ParseOverrides(req.Limits)
+	if err != nil {
+		return answer, fault(err)
+	}
+	from := bounds.Source{Ledger: c.Store, StateDir: c.stateDir, Key: c.Key}
+	most, err := from.Most(ctx, *q.Limits, rec.ParentID)
+	if err != nil {
+		return answer, fault(err)
+	}
+	over := &thread.LimitError{Code: q.Code, Value: q.Reached}
+	if _, err := limit.Raise(*q.Limits, values, most, over); err != nil {
+		f := tool.Faultf(tool.CodeInvalidLimits, "the limits of thread %s cannot be raised so: %w", rec.ThreadID, err).
+			With("limits", limit.Set(*q.Limits)).With("valid_limits", item.LimitNames()).
+			WithHint("give %s a value above %s", limit.Name(over), q.Reached)
+		if most != nil {
+			f = f.With("most", limit.Set(*most))
+		}
+		return answer, f
+	}
+	answer.Limits = values
+	return answer, nil
+}
+
+// answerFault tells that somebody was faster.
+func answerFault(err error) error {
+	if late, ok := errors.AsType[*store.AnsweredError](err); ok {
+		return tool.Faultf(tool.CodeUnsupported, "%w", late).
+			With("decision", late.Question.Answer.Decision).With("answered_by", late.Question.Answer.By).
+			WithHint("get_status tells how the thread goes on")
+	}
+	return fault(err)
+}
+
+// opApprove is approve_thread, called by a client or by a thread.
+func (c *Controller) opApprove(ctx context.Context, caller action.Caller, in ApproveInput) (any, error) {
+	req := ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: map[string]any{}, By: caller.By}
+	for name, value := range in.Limits {
+		req.Limits[name] = value
+	}
+	if caller.InThread {
+		req.From = caller.Env.ThreadID
+	}
+	return c.Approve(ctx, req)
+}
+
+// isBelow refuses a thread that acts on one it has not started, itself or
+// through others.
+func (c *Controller) isBelow(ctx context.Context, id, above thread.ID, so string) error {
+	below, err := lineage.IsBelow(id, above, c.getter(ctx))
+	if err != nil {
+		return fault(err)
+	}
+	if !below {
+		return tool.Faultf(tool.CodePermissionDenied, "thread %s was not started below %s, %s", id, above, so)
+	}
+	return nil
+}
+
+// Questions lists the open questions of the threads of the project, oldest
+// first.
+func (c *Controller) Questions(ctx context.Context) (Questions, error) {
+	waiting, err := c.waiting(ctx, func(thread.Question) (bool, error) { return true, nil })
+	if err != nil {
+		return Questions{}, fault(fmt.Errorf("open questions: %w", err))
+	}
+	return Questions{Success: true, Waiting: waiting}, nil
+}

@@ -1,0 +1,98 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// maxAsked is how often a person is asked the same who gives an answer that
+// cannot be carried out.
+const maxAsked = 3
+
+// asking puts the questions of threads to the person behind a wait for them,
+// while that goes on.
+type asking struct {
+	*Controller
+	request WaitRequest
+	failed  chan error // what the wait ends with
+	asked   map[string]context.CancelCauseFunc
+	group   sync.WaitGroup
+}
+
+// errAnswered withdraws a question that somebody else has answered.
+var errAnswered = errors.New("the question has been answered elsewhere")
+
+func (c *Controller) newAsking(req WaitRequest) *asking {
+	return &asking{Controller: c, request: req, failed: make(chan error, 1), asked: map[string]context.CancelCauseFunc{}}
+}
+
+// look asks what is not asked yet, withdraws what is answered, and returns what
+// is open.
+func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]Waiting, error) {
+	open, err := a.waitingFor(ctx, rows)
+	if err != nil || a.request.Ask == nil {
+		return open, err
+	}
+	still := map[string]bool{}
+	for _, w := range open {
+		still[w.QuestionID] = true
+		if a.asked[w.QuestionID] == nil {
+			asking, withdraw := context.WithCancelCause(ctx)
+			a.asked[w.QuestionID] = withdraw
+			a.group.Go(func() { a.put(asking, w) })
+		}
+	}
+	for id, withdraw := range a.asked {
+		if !still[id] {
+			withdraw(errAnswered)
+		}
+	}
+	return open, nil
+}
+
+// put asks the person until there is an answer that can be carried out. Without
+// one the question is left to others, and to its deadline.
+func (a *asking) put(ctx context.Context, w Waiting) {
+	q, err := a.Store.Question(ctx, w.QuestionID)
+	text := q.Text
+	for try := 0; err == nil && try < maxAsked; try++ {
+		var answer thread.Answer
+		if answer, err = a.request.Ask(ctx, q); err != nil {
+			break
+		}
+		values := map[string]any{}
+		for name, value := range answer.Limits {
+			values[name] = value
+		}
+		// An answer that was given is carried out, though the wait may be over.
+		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{ThreadID: q.ThreadID, Decision: answer.Decision, Limits: values, By: answer.By})
+		if refused, ok := errors.AsType[*tool.Fault](err); !ok || refused.Code != tool.CodeInvalidLimits && refused.Code != tool.CodeBadArguments {
+			break
+		}
+		q.Text = fmt.Sprintf("That cannot be done: %v. %s", err, text)
+	}
+	if errors.Is(err, action.ErrCallAgain) {
+		select {
+		case a.failed <- err:
+		default: // another question ends the wait already
+		}
+		return
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, action.ErrNobodyToAsk) {
+		a.Log.Warn().Err(err).Str("thread_id", string(w.ThreadID)).Msg("could not ask the person")
+	}
+}
+
+// end withdraws what is still asked.
+func (a *asking) end() {
+	for _, withdraw := range a.asked {
+		withdraw(context.Canceled)
+	}
+	a.group.Wait()
+}

@@ -1,0 +1,67 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// handOver puts the values of the calling thread's secrets into the secret inputs
+// of what it starts. No other input may have one: it would stand in thread.json
+// and before the eyes of the child's model.
+func handOver(doc *item.DirectiveDoc, given map[string]any, secrets action.Secrets) (map[string]any, error) {
+	if secrets == nil {
+		return given, nil
+	}
+	values := make(map[string]any, len(given))
+	for name, value := range given {
+		if text, isText := value.(string); isText && isSecret(doc, name) {
+			values[name] = secrets.RevealText(text)
+			continue
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
+		}
+		if named := secrets.Named(string(raw)); len(named) > 0 {
+			return nil, tool.Faultf(tool.CodeInvalidInputs, "%s cannot be given to the input %s of %s, which is not declared secret",
+				named[0], name, doc.Name).WithHint("give it to an input that is declared secret, or leave it out")
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+func isSecret(doc *item.DirectiveDoc, name string) bool {
+	return slices.ContainsFunc(doc.Inputs, func(in item.Input) bool { return in.Name == name && in.Secret })
+}
+
+// checkSlot refuses a thread with secrets while others stand in line or as many
+// threads run as may. A thread in line may be started by any process of the
+// project, and its secrets are in the memory of this one only.
+func (c *Controller) checkSlot(ctx context.Context, secrets map[string]string) error {
+	if len(secrets) == 0 {
+		return nil
+	}
+	c.moveLine(ctx, true, nil) // who has a slot may be dead
+	line, err := c.Store.Line(ctx)
+	if err != nil {
+		return fault(err)
+	}
+	if line.Queued > 0 || line.Occupied >= c.slots() {
+		return errNoSlot()
+	}
+	return nil
+}
+
+// errNoSlot is the refusal of a thread that would have to stand in line.
+func errNoSlot() *tool.Fault {
+	return tool.Faultf(tool.CodeUnsupported,
+		"as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").
+		WithHint("start it again when another thread has ended (list_active), or raise threads.max_running in .ai/config/agent/agent.yaml")
+}

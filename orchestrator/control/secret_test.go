@@ -1,0 +1,162 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/secret"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const secretDirective = "```xml\n" + `<directive name="secretive" version="1.0.0">
+  <metadata><limits spend="0.01" /></metadata>
+  <inputs><input name="token" secret="true" required="true" /><input name="note" /></inputs>
+</directive>` + "\n```\n\nUse {input:token}.\n"
+
+// secretive is a request for a thread with a secret.
+func secretive(value string) StartRequest {
+	return StartRequest{Directive: "secretive", Inputs: map[string]any{"token": value}}
+}
+
+// TestSecretsInPlaceOnly: thread.json and plans have placeholders.
+func TestSecretsInPlaceOnly(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/secretive.md", secretDirective)
+	const value = "never to be seen"
+	plan, err := s.c.Plan(s.ctx, secretive(value))
+	s.noError(err)
+	if got := plan.Plan.Inputs["token"]; !reflect.DeepEqual(got, map[string]any{"secret": true}) {
+		t.Errorf("the plan shows %v", got)
+	}
+	started, err := s.c.Start(s.ctx, secretive(value))
+	s.noError(err)
+	s.puppet(started.ThreadID)
+	meta, err := os.ReadFile(s.c.folder(started.ThreadID).Meta())
+	s.noError(err)
+	if text := string(meta); strings.Contains(text, value) || !strings.Contains(text, `"token":"{secret:token}"`) {
+		t.Errorf("thread.json is %s", text)
+	}
+	s.order(started.ThreadID, "complete")
+	// Its key names it for good, and nobody needs the value for that.
+	keyed := secretive(value)
+	keyed.RequestKey = "once"
+	first, err := s.c.Start(s.ctx, keyed)
+	s.noError(err)
+	keyed.Inputs = nil
+	again, err := s.c.Start(s.ctx, keyed)
+	if err != nil || again.ThreadID != first.ThreadID || !again.Existing {
+		t.Errorf("again %+v, %v", again, err)
+	}
+}
+
+// wantNoSlot checks the refusal of a thread that cannot stand in line.
+func (s *scene) wantNoSlot(err error) {
+	s.Helper()
+	f, ok := errors.AsType[*tool.Fault](err)
+	if !ok || f.Code != tool.CodeUnsupported || !strings.Contains(f.Message, "cannot wait for its turn") || f.Hint == "" {
+		s.Errorf("got %v", err)
+	}
+}
+
+// TestSecretsDoNotWait: a thread with secrets is refused where it would have to
+// stand in line, before it is registered.
+func TestSecretsDoNotWait(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 1)
+	s.write("directives/secretive.md", secretDirective)
+	running := s.start("idle", "")
+	_, err := s.c.Start(s.ctx, secretive("never to be seen"))
+	s.wantNoSlot(err)
+	if rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"}); err != nil || len(rows) > 0 {
+		t.Errorf("registered all the same: %v, %v", rows, err)
+	}
+	s.order(running, "complete")
+	s.wait(s.c, WaitAll, running)
+	started, err := s.c.Start(s.ctx, secretive("never to be seen"))
+	s.noError(err)
+	s.puppet(started.ThreadID)
+}
+
+// TestSecretsLoseTheSlot: when somebody takes the last slot just before, the
+// thread is there already, and is settled.
+func TestSecretsLoseTheSlot(t *testing.T) {
+	t.Parallel()
+	s := narrow(t, 1)
+	s.write("directives/secretive.md", secretDirective)
+	c := s.controller()
+	c.Reached = func(step thread.Step) {
+		if step == stepPrepared {
+			s.begin("idle", "")
+		}
+	}
+	_, err := c.Start(s.ctx, secretive("never to be seen"))
+	s.wantNoSlot(err)
+	rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"})
+	s.noError(err)
+	if len(rows) != 1 || rows[0].Status != thread.Error || !strings.Contains(rows[0].Outcome.Error.Message, "cannot wait for its turn") {
+		t.Fatalf("rows %+v", rows)
+	}
+	s.wantLine(1, 0)
+	s.wantTree(rows[0].ThreadID, store.TreeSpend{Threads: 1})
+}
+
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	doc := &item.DirectiveDoc{Name: "child", Inputs: []item.Input{
+		{Name: "key", Type: "string", Secret: true}, {Name: "note", Type: "string"}, {Name: "list", Type: "array"},
+	}}
+	vault := secret.New(map[string]string{"token": "the-value", "more": "another-1"})
+	tests := []struct {
+		name    string
+		given   map[string]any
+		want    map[string]any
+		refused string
+	}{
+		{"as it is", map[string]any{"key": "{secret:token}"}, map[string]any{"key": "the-value"}, ""},
+		{"within", map[string]any{"key": "Bearer {secret:token}{secret:more}", "note": "x"},
+			map[string]any{"key": "Bearer the-valueanother-1", "note": "x"}, ""},
+		{"not known", map[string]any{"key": "{secret:other}", "note": "{secret:other}"},
+			map[string]any{"key": "{secret:other}", "note": "{secret:other}"}, ""},
+		{"of its own", map[string]any{"key": "made up by the model"}, map[string]any{"key": "made up by the model"}, ""},
+		{"not secret", map[string]any{"note": "it is {secret:token}"}, nil, "the input note of child"},
+		{"deep", map[string]any{"list": []any{map[string]any{"a": "{secret:token}"}}}, nil, "the input list of child"},
+		{"as a name", map[string]any{"list": map[string]any{"{secret:token}": 1}}, nil, "the input list of child"},
+		{"undeclared", map[string]any{"nothing": "{secret:token}"}, nil, "the input nothing of child"},
+		{"no text", map[string]any{"key": []any{"{secret:token}"}}, nil, "the input key of child"},
+	}
+	for _, tt := range tests {
+		got, err := handOver(doc, tt.given, vault)
+		if tt.refused != "" {
+			f, ok := errors.AsType[*tool.Fault](err)
+			if !ok || f.Code != tool.CodeInvalidInputs || !strings.Contains(f.Message, tt.refused) || strings.Contains(f.Message, "the-value") {
+				t.Errorf("%s: %v, %v", tt.name, got, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
+		}
+	}
+	if got, err := handOver(doc, map[string]any{"note": "{secret:token}"}, nil); err != nil || got["note"] != "{secret:token}" {
+		t.Errorf("outside threads: %v, %v", got, err)
+	}
+}
+
+// What a model asks for goes with the secrets of its thread.
+func TestSecretsOfTheCaller(t *testing.T) {
+	t.Parallel()
+	vault := secret.New(map[string]string{"token": "the-value"})
+	req := startRequest(action.Caller{InThread: true, Secrets: vault}, action.StartRequest{Inputs: map[string]any{"key": "{secret:token}"}})
+	if req.Secrets == nil || string(req.Secrets.Reveal(json.RawMessage(`"{secret:token}"`))) != `"the-value"` {
+		t.Errorf("request %+v", req)
+	}
+}

@@ -1,0 +1,78 @@
+package validate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// checkLimits finds limits under which no turn can be taken.
+func checkLimits(l *list, d *directive) {
+	for _, name := range []string{"turns", "tokens", "duration_seconds"} {
+		if value, set := d.doc.Limits[name]; set && value == 0 {
+			l.errorf(CodeLimitZero, d.line("metadata/limits"), "give it a value, or leave it out",
+				"with %s=%v a thread ends before its first turn", name, value)
+		}
+	}
+}
+
+// checkModel finds models that cannot be had or paid. Where no provider can be
+// used at all, that is for the doctor to say.
+func checkModel(ctx context.Context, l *list, d *directive) {
+	m := d.doc.Model
+	line := d.line("metadata/model", "metadata/model_class")
+	want := provider.Want{Tier: m.Tier, ID: m.ID}
+	chosen, err := d.choose(ctx, want)
+	switch {
+	case errors.As(err, new(*provider.NoProviderError)):
+		return
+	case err != nil:
+		l.errorf(CodeModelUnknown, line, "", "%v", err)
+		return
+	}
+	for _, warning := range chosen.Warnings {
+		l.warnf(CodeModelReplaced, line, "", "%s", warning)
+	}
+	if m.Fallback != "" {
+		if _, err := d.choose(ctx, provider.Want{Override: m.Fallback}); err != nil {
+			l.warnf(CodeModelFallback, line, "", "the fallback model %s cannot be used: %v", m.Fallback, err)
+		}
+	}
+	if chosen.Unpriced() {
+		l.errorf(CodeModelUnpriced, line, "choose a model of the catalogue, or set prices in config/agent/providers/"+chosen.Provider+".yaml",
+			"the price of model %s is not known, so the spend limit cannot be kept", chosen.Ref())
+		return
+	}
+	d.checkSpend(l, chosen)
+}
+
+// checkSpend finds a spend limit that does not pay for the first call.
+func (d *directive) checkSpend(l *list, chosen provider.Choice) {
+	limits, err := limit.Resolve(d.limits, d.doc.Limits, nil, nil)
+	if err != nil {
+		return // the settings have no limits: they are reported themselves
+	}
+	_, err = limit.Allowance(limit.AllowanceInput{
+		Limits: limits, Left: limits.Spend, Model: chosen.Model, NewBytes: int64(len(d.doc.Body)), Wanted: chosen.MaxOutput,
+	})
+	if short, ok := errors.AsType[*thread.LimitError](err); ok && short.Code == limit.SpendExceeded {
+		l.errorf(CodeLimitSpend, d.line("metadata/limits"), "raise it, or choose a cheaper model",
+			"the spend limit of %s does not pay for one call of %s, which may cost %s", limits.Spend, chosen.Ref(), short.Value)
+	}
+}
+
+// checkContinuation looks for the prompt of a successor.
+func checkContinuation(l *list, d *directive) {
+	id := d.doc.ContinuationDirective
+	if id == "" {
+		return
+	}
+	if err := d.exists(item.Directive, id); err != nil {
+		message, try := missing(err)
+		l.errorf(CodeContinuation, d.line("metadata/continuation_directive"), try, "<continuation_directive>: %s", message)
+	}
+}

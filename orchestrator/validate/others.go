@@ -1,0 +1,105 @@
+package validate
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// validateTool runs the checks of a tool. The error is that of reading it.
+func validateTool(l *list, w *world, found *resolve.Found) error {
+	doc, err := found.Tool()
+	if err != nil {
+		return err
+	}
+	checkSchema(l, found, doc)
+	checkExecutor(l, w, found, doc)
+	return nil
+}
+
+// schemaKeys are the names under which files declare the schema of a tool.
+var schemaKeys = []string{"config_schema", "input_schema", "parameters", "CONFIG_SCHEMA", "@param"}
+
+// checkSchema finds parameters that will not be checked, and schemas that cannot
+// be.
+func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
+	for _, note := range doc.Notes {
+		code := CodeMetadata
+		if note.Key == item.KeySchema {
+			code = CodeSchemaDynamic
+		}
+		l.warnf(code, note.Line, "write it as a literal", "%s", note)
+	}
+	if doc.Schema == nil {
+		if doc.SchemaNote() == "" {
+			l.warnf(CodeSchemaNone, 0, "declare "+item.KeySchema, "it declares no schema, so its parameters are not checked")
+		}
+		return
+	}
+	raw, err := json.Marshal(doc.Schema)
+	if err == nil {
+		err = tool.Validate(raw, json.RawMessage(`{}`))
+	}
+	if err != nil && !errors.As(err, new(*tool.Fault)) { // a fault is about the arguments
+		l.errorf(CodeSchemaInvalid, firstLine(found.Content, schemaKeys...), "", "%v", err)
+	}
+}
+
+// checkExecutor finds tools that this version cannot run.
+func checkExecutor(l *list, w *world, found *resolve.Found, doc *item.ToolDoc) {
+	line := firstLine(found.Content, "executor_id", "__executor_id__")
+	switch {
+	case doc.ExecutorID == action.BuiltinExecutor && w.Builtin(found.ID):
+	case doc.ExecutorID == action.BuiltinExecutor:
+		l.errorf(CodeExecutor, line, "", "it says it is built in, and this version has no such tool")
+	case doc.ExecutorID == "":
+		l.errorf(CodeExecutor, 0, "", "this version has no executor for %s files", found.Ext)
+	default:
+		l.errorf(CodeExecutor, line, "", "this version has no executor %s", doc.ExecutorID)
+	}
+}
+
+// validateKnowledge runs the checks of knowledge. The error is that of reading
+// it.
+func validateKnowledge(l *list, w *world, found *resolve.Found) error {
+	doc, err := found.Knowledge()
+	if err != nil {
+		return err
+	}
+	checkReferences(l, w, found, "references", doc.References)
+	checkReferences(l, w, found, "extends", doc.Extends)
+	return nil
+}
+
+// checkReferences finds ids that name no item. A reference may be about anything
+// else, such as an address.
+func checkReferences(l *list, w *world, found *resolve.Found, key string, ids []string) {
+	for _, id := range ids {
+		if item.CheckID(id) != nil || strings.Contains(id, ":") || strings.ContainsAny(id, " ") {
+			continue
+		}
+		if err := w.exists("", id); err != nil {
+			message, try := missing(err)
+			l.warnf(CodeReference, firstLine(found.Content, id), try, "%s: %s", key, message)
+		}
+	}
+}
+
+// firstLine is the first line that holds one of the texts; 0 when none does.
+func firstLine(content []byte, texts ...string) int {
+	n := 0
+	for line := range strings.Lines(string(content)) {
+		n++
+		for _, text := range texts {
+			if strings.Contains(line, text) {
+				return n
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,92 @@
+package loop
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/prompt"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+)
+
+// begin writes the first message and puts what happens on record.
+func (r *run) begin(ctx context.Context) error {
+	filled := prompt.Fill(r.task.doc, r.meta.Inputs, r.Env)
+	data, err := r.facts(filled.Body).Data()
+	if err != nil {
+		return err
+	}
+	blocks, injected, warnings := r.task.composed.Inject(data)
+	err = r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
+		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
+		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: slices.Concat(r.meta.Warnings, warnings),
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.recordRoute(); err != nil {
+		return err
+	}
+	hooked, byHooks, err := r.startHooks(ctx, data)
+	if err != nil {
+		return err
+	}
+	system, user := prompt.Build(prompt.Input{
+		Directive: filled, Capabilities: r.task.grant.Own, Context: blocks, Hooks: hooked,
+		Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
+	})
+	r.system = system
+	if system != "" {
+		if err := r.Transcript.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: system}); err != nil {
+			return err
+		}
+	}
+	for _, i := range injected {
+		err := r.Transcript.Append(thread.EventContextInjected, transcript.ContextInjected{
+			ItemID: i.ID, Position: i.Position, Directive: i.Directive, Hash: i.Hash, Bytes: i.Bytes,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, i := range byHooks {
+		if err := r.Transcript.Append(thread.EventContextInjected, i); err != nil {
+			return err
+		}
+	}
+	return r.say(user)
+}
+
+// recordRoute puts on record that a hook has chosen what the directive extends,
+// which it did in the spawner.
+func (r *run) recordRoute() error {
+	by := r.meta.Route
+	if by == nil {
+		return nil
+	}
+	return r.Transcript.Append(thread.EventHookFired, transcript.HookFired{
+		HookID: by.Hook, Event: string(hook.EventResolveExtends), Layer: by.Layer, Source: by.Source,
+		Result: "extends " + r.meta.Extends(),
+	})
+}
+
+// facts are what is known about this thread when it starts.
+func (r *run) facts(body string) prompt.Facts {
+	return prompt.Facts{
+		Directive: r.meta.Directive, Body: body, ProjectPath: r.Project, Inputs: r.meta.Inputs,
+		Capabilities: r.task.grant.Own,
+		Thread: &prompt.ThreadFacts{
+			Model: r.meta.Model, ParentID: r.meta.ParentID, Depth: len(r.meta.Ceiling), Limits: r.meta.Limits,
+		},
+	}
+}
+
+// say adds a user message to the conversation.
+func (r *run) say(text string) error {
+	m := llm.Text(llm.User, text)
+	r.talk.add(m)
+	return r.Transcript.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: m.Role, Blocks: m.Blocks})
+}

@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/guard"
+)
+
+// hookRunner executes the actions of the hooks of a thread, as calls of the
+// primary actions by the thread.
+type hookRunner struct{ *run }
+
+// Run implements [hook.Runner].
+func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
+	if h.isContext(c) {
+		return h.load(item.Knowledge, c.Action.ItemID)
+	}
+	args, err := arguments(c.Action)
+	if err != nil {
+		return hook.Result{}, err
+	}
+	var child thread.ID
+	caller := h.hookCaller(c, &child)
+	primary := "rye_" + c.Action.Primary
+	for _, t := range h.Actions.Tools(caller) {
+		if t.Definition().ID != primary {
+			continue
+		}
+		result, err := h.await(ctx, cmp.Or(c.Action.ItemID, primary), func() (any, error) { return t.Call(ctx, caller.Env, args) })
+		if err != nil {
+			return hook.Result{}, err
+		}
+		return h.result(ctx, result, child)
+	}
+	return hook.Result{}, fmt.Errorf("bug; there is no primary action %s", c.Action.Primary)
+}
+
+// isContext reports whether an action makes knowledge part of a prompt, as the
+// <context> of a directive does, and like that needs no capability.
+func (h hookRunner) isContext(c hook.Call) bool {
+	a := c.Action
+	if c.Event.Kind() != hook.KindContext || a.ItemID == "" || len(a.Params) > 0 || a.Primary != "fetch" && a.Primary != "execute" {
+		return false
+	}
+	if a.ItemType != "" {
+		return a.ItemType == string(item.Knowledge)
+	}
+	found, err := h.Resolver.FindAny(a.ItemID)
+	return err == nil && found.Kind == item.Knowledge
+}
+
+// arguments are those of a primary action. The params of a hook's action are the
+// parameters of what it executes, and of the other actions further arguments.
+func arguments(a item.Action) (json.RawMessage, error) {
+	args := map[string]any{}
+	switch {
+	case a.Primary != "execute":
+		maps.Copy(args, a.Params)
+	case len(a.Params) > 0:
+		args["parameters"] = a.Params
+	}
+	if a.ItemType != "" {
+		args["item_type"] = a.ItemType
+	}
+	if a.ItemID != "" {
+		args["item_id"] = a.ItemID
+	}
+	return json.Marshal(args)
+}
+
+// hookCaller is this thread as the actions of its hooks call. Child is told which
+// thread the call starts.
+func (r *run) hookCaller(c hook.Call, child *thread.ID) action.Caller {
+	return action.Caller{
+		Env: r.env(), InThread: true, Allow: r.allow,
+		Hook: &action.HookCall{Exempt: c.Hook.Exempt(), Firing: c.Firing, Ended: c.Event == hook.EventAfterComplete},
+		Started: func(id thread.ID, directive string) {
+			*child = id
+			r.put(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive, HookID: c.Hook.ID})
+			r.Reached.At(StepChild)
+		},
+	}
+}
+
+// result is what an action gave, as text.
+func (h hookRunner) result(ctx context.Context, result any, child thread.ID) (hook.Result, error) {
+	switch result := result.(type) {
+	case *action.FetchResult:
+		return h.load(result.ItemType, result.ItemID)
+	case *action.KnowledgeResult:
+		return h.load(item.Knowledge, result.ItemID)
+	case *action.ToolResult:
+		return hook.Result{Text: h.bounded(result.Data)}, nil
+	}
+	if child == "" {
+		return hook.Result{Text: h.bounded(result)}, nil
+	}
+	return h.outcomeOf(ctx, child)
+}
+
+// load reads an item that the thread may see. What becomes part of a prompt must
+// pass the trust gate, though the thread could read it anyway.
+func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
+	found, err := h.Resolver.Find(kind, id)
+	if err != nil {
+		return hook.Result{}, err
+	}
+	ruling, err := h.Trust.Check(trust.SubjectOf(found))
+	if err != nil {
+		return hook.Result{}, err
+	}
+	if ruling.Warning != "" {
+		h.warn(ruling.Warning)
+	}
+	if kind != item.Knowledge {
+		return hook.Result{Text: h.bounded(string(parse.StripSignature(found.Content)))}, nil
+	}
+	doc, err := found.Knowledge()
+	if err != nil {
+		return hook.Result{}, err
+	}
+	return hook.Result{Text: doc.Body, Name: doc.Name, Knowledge: true}, nil
+}
+
+// outcomeOf is the result of a child that a hook has started.
+func (h hookRunner) outcomeOf(ctx context.Context, child thread.ID) (hook.Result, error) {
+	rec, err := h.Store.Get(ctx, child)
+	switch {
+	case err != nil:
+		return hook.Result{}, err
+	case !rec.Status.Terminal():
+		return hook.Result{Text: fmt.Sprintf("thread %s was started", child)}, nil
+	case rec.Outcome == nil:
+		return hook.Result{}, fmt.Errorf("thread %s ended as %s", child, rec.Status)
+	case rec.Outcome.Error != nil:
+		return hook.Result{}, fmt.Errorf("thread %s ended as %s: %s", child, rec.Status, rec.Outcome.Error.Message)
+	}
+	return hook.Result{Text: h.bounded(rec.Outcome.Result)}, nil
+}
+
+// bounded is a result as text that is no longer than a result in a conversation.
+func (r *run) bounded(result any) string {
+	text, isText := plain(result)
+	if !isText {
+		return r.keptBinary(r.Secrets.MaskBytes([]byte(text)))
+	}
+	text = guard.Clean(r.Secrets.Mask(text))
+	return guard.Shorten(text, r.Settings.Results.MaxChars, "the rest is left out")
+}

@@ -1,0 +1,387 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// The ways to a limit: what the model answers, and the limits. Each is hit once,
+// and behind it is the answer "done".
+var toLimits = map[string]struct {
+	script string
+	limits func(*thread.Limits)
+	raise  map[string]float64 // enough for the rest
+	finish bool               // there is room for a last turn
+}{
+	"turns_exceeded": {
+		script: "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 100, output_tokens: 10}}\n  - text: done\n",
+		limits: func(l *thread.Limits) { l.Turns = 1 }, raise: map[string]float64{"turns": 2}, finish: true,
+	},
+	"tokens_exceeded": {
+		script: "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 5000, output_tokens: 1000}}\n  - text: done\n",
+		limits: func(l *thread.Limits) { l.Tokens = 4000 }, raise: map[string]float64{"tokens": 50_000, "turns": 12}, finish: true,
+	},
+	"spend_exceeded": {
+		script: "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 3000, output_tokens: 10}}\n  - text: done\n",
+		limits: func(l *thread.Limits) { l.Spend = 5000 }, raise: map[string]float64{"spend": 0.5},
+	},
+	"duration_exceeded": {
+		script: "turns:\n  - {times: 1, text: half an answer, hang: true, cut_after: 3, usage: {input_tokens: 100, output_tokens: 10}}\n  - text: done\n",
+		limits: func(l *thread.Limits) { l.DurationSeconds = 0.3 }, raise: map[string]float64{"duration_seconds": 600}, finish: true,
+	},
+	"duration_exceeded in a tool": {
+		script: "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_wait, input: {word: a}}, {name: test_wait, input: {word: b}}]}\n  - text: done\n",
+		limits: func(l *thread.Limits) { l.DurationSeconds = 0.5 }, raise: map[string]float64{"duration_seconds": 600}, finish: true,
+	},
+}
+
+// asking is a house whose threads ask, and wait for an answer.
+func asking(t *testing.T) *house {
+	h := newHouse(t)
+	h.settings.ToolConcurrency = 1 // the second call of a turn waits for its turn
+	h.settings.OnLimit = config.OnLimit{Action: item.OnLimitAsk, DeadlineSeconds: 600, Default: config.OnLimitDefaultStop}
+	return h
+}
+
+// asked waits until a thread asks.
+func (h *house) askedBy(ctx context.Context, id thread.ID) thread.Question {
+	changes := h.store.Changes(ctx)
+	for {
+		open, err := h.store.Questions(ctx, store.QuestionFilter{ThreadID: id, Open: true})
+		if err != nil {
+			h.t.Error(err)
+			return thread.Question{}
+		}
+		if len(open) > 0 {
+			return open[0]
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return thread.Question{}
+		}
+	}
+}
+
+// answering runs a thread and answers what it asks, in order.
+func (h *house) answering(id thread.ID, answers ...thread.Answer) (thread.Record, []thread.Question) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	answered := make(chan []thread.Question, 1)
+	go func() {
+		var asked []thread.Question
+		defer func() { answered <- asked }()
+		for _, a := range answers {
+			q := h.askedBy(ctx, id)
+			if q.ID == "" {
+				return
+			}
+			asked = append(asked, q)
+			a.By, a.At = "Ada", time.Now()
+			if _, err := h.store.Answer(ctx, q.ID, a); err != nil {
+				h.t.Error(err)
+			}
+		}
+	}()
+	rec := h.end(h.t.Context(), id)
+	cancel()
+	return rec, <-answered
+}
+
+// TestAskAboutLimit: whatever limit is hit, the thread asks, and does as it is
+// told.
+func TestAskAboutLimit(t *testing.T) {
+	t.Parallel()
+	for name, to := range toLimits {
+		code, _, _ := strings.Cut(name, " ")
+		for _, decision := range []thread.Decision{thread.Raise, thread.Finish, thread.Stop} {
+			t.Run(name+"/"+string(decision), func(t *testing.T) {
+				t.Parallel()
+				if decision == thread.Finish && !to.finish {
+					t.Skip("there is no money for another call")
+				}
+				h := asking(t)
+				h.script(to.script)
+				answer := thread.Answer{Decision: decision}
+				if decision == thread.Raise {
+					answer.Limits = to.raise
+				}
+				id := h.register(job{limits: to.limits})
+				rec, asked := h.answering(id, answer)
+				if len(asked) != 1 || asked[0].Code != code || slices.Contains(asked[0].Options, thread.Finish) != to.finish {
+					t.Fatalf("asked %+v", asked)
+				}
+				wantTold(t, h, rec, code, decision)
+			})
+		}
+	}
+}
+
+// wantTold: a thread that was told what to do about a limit did it, and it is on
+// record.
+func wantTold(t *testing.T, h *house, rec thread.Record, code string, decision thread.Decision) {
+	t.Helper()
+	if decision == thread.Stop {
+		if rec.Status != thread.Error || rec.Outcome.Error.Code != code {
+			t.Errorf("%s %+v", rec.Status, rec.Outcome)
+		}
+	} else if rec.Status != thread.Completed || rec.Outcome.Result != "done" {
+		t.Errorf("%s %+v", rec.Status, rec.Outcome)
+	}
+	early := rec.Outcome != nil && strings.Contains(strings.Join(rec.Outcome.Warnings, " "), "finished early. Limit exceeded: "+code)
+	if early != (decision == thread.Finish) {
+		t.Errorf("warnings %q", rec.Outcome.Warnings)
+	}
+	id := rec.ThreadID
+	over := events[transcript.LimitExceeded](h, id, thread.EventLimitExceeded)
+	asked := events[transcript.QuestionAsked](h, id, thread.EventQuestionAsked)
+	told := events[transcript.QuestionAnswered](h, id, thread.EventQuestionAnswered)
+	if len(over) != 1 || over[0].Code != code || len(asked) != 1 || len(told) != 1 || told[0].Decision != decision || told[0].By != "Ada" {
+		t.Errorf("on record: %+v, %+v, %+v", over, asked, told)
+	}
+	meta, err := h.folder(id).ReadMeta(h.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget, err := h.store.Budget(t.Context(), id)
+	if err != nil || budget.MaxSpend != meta.Limits.Spend {
+		t.Errorf("budget %+v (%v), limits %+v", budget, err, meta.Limits)
+	}
+}
+
+// TestLastTurn: in its last turn a model can return and nothing else.
+func TestLastTurn(t *testing.T) {
+	t.Parallel()
+	const outputs = `<output name="word" type="string" required="true">one</output>`
+	const first = "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}]}\n"
+	for name, c := range map[string]struct {
+		script, outputs string
+		state           thread.State
+		result          string
+	}{
+		"text":             {first + "  - text: what I have\n", "", thread.Completed, "what I have"},
+		"cut off":          {first + "  - {text: what I, stop_reason: max_tokens}\n", "", thread.Completed, "what I"},
+		"returns":          {first + "  - tool_calls: [{name: rye_directive_return, input: {word: b}}]\n", outputs, thread.Completed, `{"word":"b"}`},
+		"says it cannot":   {first + "  - tool_calls: [{name: rye_directive_return, input: {status: error, error_detail: no}}]\n", outputs, thread.Error, ""},
+		"returns too few":  {first + "  - tool_calls: [{name: rye_directive_return, input: {}}]\n", outputs, thread.Error, ""},
+		"calls a tool":     {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", "", thread.Error, ""},
+		"says nothing":     {first + "  - {text: ''}\n", "", thread.Error, ""},
+		"calls and forget": {first + "  - tool_calls: [{name: test_echo, input: {word: b}}]\n", outputs, thread.Error, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := asking(t)
+			h.script(c.script)
+			id := h.register(job{outputs: c.outputs, limits: func(l *thread.Limits) { l.Turns = 1 }})
+			rec, _ := h.answering(id, thread.Answer{Decision: thread.Finish})
+			if rec.Status != c.state || rec.Outcome.Result != c.result || rec.Cost.Turns != 2 {
+				t.Errorf("%s %+v %+v after %d turns", rec.Status, rec.Outcome, rec.Outcome.Error, rec.Cost.Turns)
+			}
+			last := h.server.Requests()[1]
+			if c.outputs != "" && len(last.Tools) != 1 {
+				t.Errorf("offered %v", last.Tools)
+			}
+			if !contains(h.asked(), "This is your last turn") {
+				t.Errorf("asked %q", h.asked())
+			}
+			if n := len(h.results(id)); n > 2 || n == 2 && h.results(id)[1].Tool != "rye_directive_return" && !h.results(id)[1].IsError {
+				t.Errorf("results %+v", h.results(id))
+			}
+		})
+	}
+}
+
+// TestNobodyAnswers: when the deadline passes the default holds, where it can.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit, standard string
+		want            thread.Decision
+	}{
+		"stop":                     {"turns_exceeded", config.OnLimitDefaultStop, thread.Stop},
+		"finish":                   {"turns_exceeded", config.OnLimitDefaultFinish, thread.Finish},
+		"finish without the money": {"spend_exceeded", config.OnLimitDefaultFinish, thread.Stop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := asking(t)
+			h.settings.OnLimit.DeadlineSeconds, h.settings.OnLimit.Default = 1e-6, c.standard
+			to := toLimits[c.limit]
+			h.script(to.script)
+			rec := h.run(job{limits: to.limits})
+			if (rec.Status == thread.Completed) != (c.want == thread.Finish) {
+				t.Errorf("%s %+v", rec.Status, rec.Outcome)
+			}
+			told := events[transcript.QuestionAnswered](h, rec.ThreadID, thread.EventQuestionAnswered)
+			if len(told) != 1 || told[0].Decision != c.want || !strings.HasPrefix(told[0].By, "nobody") {
+				t.Errorf("on record: %+v", told)
+			}
+		})
+	}
+}
+
+// TestStoppedWhileItWaits: a thread that waits for an answer can be stopped like
+// any other, and its question is closed.
+func TestStoppedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stop func(h *house, id thread.ID, cancel context.CancelCauseFunc) error
+		code string
+	}{
+		"by a signal": {func(_ *house, _ thread.ID, cancel context.CancelCauseFunc) error {
+			cancel(&thread.SignalError{Signal: "SIGTERM"})
+			return nil
+		}, "cancelled"},
+		"by a cancel on record": {func(h *house, id thread.ID, _ context.CancelCauseFunc) error {
+			_, err := h.store.RequestCancel(context.Background(), id, time.Now())
+			return err
+		}, "cancelled"},
+		"by its folder going": {func(h *house, id thread.ID, _ context.CancelCauseFunc) error {
+			return os.Rename(h.folder(id).Transcript(), h.folder(id).Transcript()+".gone")
+		}, "transcript_lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := asking(t)
+			to := toLimits["turns_exceeded"]
+			h.script(to.script)
+			id := h.register(job{limits: to.limits})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			asked := make(chan thread.Question, 1)
+			go func() {
+				q := h.askedBy(t.Context(), id)
+				if err := c.stop(h, id, cancel); err != nil {
+					t.Error(err)
+				}
+				asked <- q
+			}()
+			r := newRun(h.deps(id))
+			r.lookEvery = time.Millisecond
+			_, err := r.toEnd(ctx)
+			q, questionErr := h.store.Question(t.Context(), (<-asked).ID)
+			if questionErr != nil || q.Answer == nil || q.Answer.By != byEnd {
+				t.Errorf("question %+v, %v", q, questionErr)
+			}
+			rec, getErr := h.store.Get(t.Context(), id)
+			if err != nil || getErr != nil || rec.Outcome.Error.Code != c.code {
+				t.Errorf("%s %+v, %v", rec.Status, rec.Outcome, errors.Join(err, getErr))
+			}
+		})
+	}
+}
+
+// TestDirectiveSaysWhetherToAsk: what the directive says wins over the settings.
+func TestDirectiveSaysWhetherToAsk(t *testing.T) {
+	t.Parallel()
+	for i, c := range []struct {
+		settings, directive string
+		asks                bool
+	}{
+		{item.OnLimitStop, "", false}, {item.OnLimitStop, item.OnLimitAsk, true},
+		{item.OnLimitAsk, "", true}, {item.OnLimitAsk, item.OnLimitStop, false},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			h := asking(t)
+			h.settings.OnLimit.Action, h.settings.OnLimit.DeadlineSeconds = c.settings, 1e-6
+			to := toLimits["turns_exceeded"]
+			h.script(to.script)
+			rec := h.run(job{limits: to.limits, onLimit: c.directive})
+			if asked := events[transcript.QuestionAsked](h, rec.ThreadID, thread.EventQuestionAsked); (len(asked) > 0) != c.asks {
+				t.Errorf("asked %+v", asked)
+			}
+		})
+	}
+}
+
+// TestRaiseIsCheckedAgain: an answer in the store that cannot be carried out, as
+// whoever wrote it passed by the checks or was overtaken by a sibling, raises
+// nothing. The thread asks again and says why.
+func TestRaiseIsCheckedAgain(t *testing.T) {
+	t.Parallel()
+	h := asking(t)
+	to := toLimits["turns_exceeded"]
+	h.script(to.script)
+	parent := h.register(job{})
+	if _, err := h.store.Apply(t.Context(), store.Claimed(parent, os.Getpid(), "here", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	id := h.register(job{unbudgeted: true, limits: to.limits, meta: func(m *thread.Meta) {
+		m.ParentID, m.Limits.Spend = parent, 100_000
+	}})
+	if err := h.store.Reserve(t.Context(), id, parent, 100_000, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	raise := func(limits map[string]float64) thread.Answer {
+		return thread.Answer{Decision: thread.Raise, Limits: limits}
+	}
+	rec, asked := h.answering(id,
+		raise(map[string]float64{"turns": 11}),            // the parent has 10
+		raise(map[string]float64{"turns": 5, "spend": 2}), // the parent has a dollar
+		raise(map[string]float64{"turns": 1}),             // no more than was used
+		raise(map[string]float64{"turns": 5, "spend": 0.2}))
+	if rec.Status != thread.Completed || len(asked) != 4 {
+		t.Fatalf("%s %+v after %d questions", rec.Status, rec.Outcome, len(asked))
+	}
+	for _, q := range asked[1:] {
+		if !strings.HasPrefix(q.Text, "That could not be done: ") {
+			t.Errorf("asked %q", q.Text)
+		}
+	}
+	if most := asked[0].Most; most == nil || most.Turns != 10 || most.Spend != 1_000_000 {
+		t.Errorf("the most is %+v", most)
+	}
+	meta, err := h.folder(id).ReadMeta(h.key)
+	if err != nil || meta.Limits.Turns != 5 || meta.Limits.Spend != 200_000 {
+		t.Errorf("limits %+v, %v", meta.Limits, err)
+	}
+	if budget, err := h.store.Budget(t.Context(), id); err != nil || budget.MaxSpend != 200_000 {
+		t.Errorf("budget %+v, %v", budget, err)
+	}
+}
+
+// TestClockStandsStill: the time that a thread waits for an answer is not its
+// own.
+func TestClockStandsStill(t *testing.T) {
+	t.Parallel()
+	w := stopwatch{since: time.Now().Add(-time.Hour)}
+	w.stop()
+	if at := w.elapsed(); at < time.Hour || at > 2*time.Hour || w.elapsed() != at {
+		t.Errorf("it stands still at %s and %s", at, w.elapsed())
+	}
+	w.start()
+	if at := w.elapsed(); at < time.Hour || at > 2*time.Hour {
+		t.Errorf("it goes on from %s", at)
+	}
+
+	h := asking(t)
+	h.settings.OnLimit.DeadlineSeconds, h.settings.OnLimit.Default = 1e-6, config.OnLimitDefaultFinish
+	to := toLimits["turns_exceeded"]
+	h.script(to.script)
+	r := newRun(h.deps(h.register(job{limits: to.limits})))
+	var stood, goesOn bool
+	r.Reached = func(s thread.Step) {
+		switch s {
+		case StepAsked:
+			stood = r.clock.since.IsZero()
+		case StepAsk:
+			goesOn = !r.clock.since.IsZero()
+		}
+	}
+	if _, err := r.toEnd(t.Context()); err != nil || !stood || !goesOn {
+		t.Errorf("stood still: %t, goes on: %t, %v", stood, goesOn, err)
+	}
+}

@@ -1,0 +1,177 @@
+// Package secret keeps the values of a thread's secret inputs apart from every
+// text: a model and all files have placeholders, tools get the values at the last
+// moment, and what they return is masked before anybody else sees it.
+//
+// Masking is for accidents: a tool that prints what it was given, an error that
+// quotes it. Who may run commands of his own can still send a value away or
+// disguise it; which commands a thread may run is for its capabilities to say.
+package secret
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+)
+
+// Vault holds secrets. The zero value and nil hold none. Once all secrets are
+// added it may be used by several goroutines.
+type Vault struct {
+	values map[string]string // by placeholder
+	asIs   *finder
+	joined [len(lineBreaks)]*finder // for texts without line breaks
+	reach  int                      // bytes of the longest form
+}
+
+// New returns a vault with the values of secret inputs, by name, as
+// [inputs.Validate] returns them.
+func New(values map[string]string) *Vault {
+	v := &Vault{values: make(map[string]string, len(values))}
+	var forms []form
+	for name, value := range values {
+		placeholder := inputs.Placeholder(name)
+		v.values[placeholder] = value
+		for _, text := range formsOf(value) {
+			forms = append(forms, form{text, placeholder})
+			v.reach = max(v.reach, len(text))
+		}
+	}
+	v.asIs = newFinder(sorted(forms))
+	for i, breaks := range lineBreaks {
+		var without []form
+		for _, f := range forms {
+			if text := join(f.text, breaks).text; len(text) >= inputs.MinSecret { // else it could not be told from other text
+				without = append(without, form{text, f.placeholder})
+			}
+		}
+		v.joined[i] = newFinder(sorted(without))
+	}
+	return v
+}
+
+// sorted puts longer forms first, and leaves out what is there twice.
+func sorted(forms []form) []form {
+	forms = slices.Clone(forms)
+	slices.SortFunc(forms, func(a, b form) int {
+		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text), strings.Compare(a.placeholder, b.placeholder))
+	})
+	return slices.Compact(forms)
+}
+
+// Empty reports whether there are no secrets.
+func (v *Vault) Empty() bool { return v == nil || len(v.values) == 0 }
+
+// Has reports whether there is a secret of that name.
+func (v *Vault) Has(name string) bool {
+	if v == nil {
+		return false
+	}
+	_, has := v.values[inputs.Placeholder(name)]
+	return has
+}
+
+// Named are the placeholders in a text that stand for secrets of this vault.
+func (v *Vault) Named(text string) []string {
+	if v.Empty() {
+		return nil
+	}
+	return slices.DeleteFunc(inputs.Placeholders(text), func(p string) bool {
+		_, known := v.values[p]
+		return !known
+	})
+}
+
+// RevealText puts values in the place of their placeholders. What looks like a
+// placeholder and is none stays.
+func (v *Vault) RevealText(text string) string {
+	if v.Empty() {
+		return text
+	}
+	return inputs.ReplacePlaceholders(text, func(p string) string {
+		if value, known := v.values[p]; known {
+			return value
+		}
+		return p
+	})
+}
+
+// Reveal does the same in the strings of a JSON value, but not in the names of
+// its fields.
+func (v *Vault) Reveal(value json.RawMessage) json.RawMessage {
+	if v.Empty() {
+		return value
+	}
+	return mapStrings(value, v.RevealText)
+}
+
+// MaskJSON hides values in the strings of a JSON value, so that it stays what it
+// is: the names of fields stay, and strings that are one word in small letters,
+// such as the kind of an event. Other text is masked as text.
+func (v *Vault) MaskJSON(value []byte) []byte {
+	if v.Empty() || len(v.spans(string(value))) == 0 {
+		return value
+	}
+	if !json.Valid(value) {
+		return []byte(v.Mask(string(value)))
+	}
+	return mapStrings(value, func(text string) string {
+		if isWord(text) {
+			return text
+		}
+		return v.Mask(text)
+	})
+}
+
+func isWord(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
+}
+
+// mapStrings changes the strings of valid JSON that are no names of fields.
+func mapStrings(value []byte, change func(string) string) []byte {
+	var out []byte
+	done := 0
+	for i := 0; i < len(value); i++ {
+		if value[i] != '"' {
+			continue
+		}
+		start := i
+		for i++; i < len(value) && value[i] != '"'; i++ {
+			if value[i] == '\\' {
+				i++
+			}
+		}
+		if i >= len(value) {
+			break
+		}
+		literal := value[start : i+1]
+		if isName(value[i+1:]) {
+			continue
+		}
+		var text string
+		if json.Unmarshal(literal, &text) != nil {
+			continue
+		}
+		if changed := change(text); changed != text {
+			out = append(append(out, value[done:start]...), quote(changed)...)
+			done = i + 1
+		}
+	}
+	if done == 0 {
+		return value
+	}
+	return append(out, value[done:]...)
+}
+
+// isName reports whether a string with this behind it is the name of a field.
+func isName(rest []byte) bool {
+	for _, c := range rest {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == ':'
+		}
+	}
+	return false
+}

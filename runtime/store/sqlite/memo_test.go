@@ -1,0 +1,232 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// What is remembered of a row is never older than the last commit, whichever
+// process and connection made it.
+func TestRememberedRowsAreCurrent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ours, theirs := open(t, dir, Options{}), open(t, dir, Options{})
+	id := running(t, ours, "d", "")
+	if err := ours.OpenRoot(t.Context(), id, 1000, testTime); err != nil {
+		t.Fatal(err)
+	}
+	for turn := 1; turn <= 6; turn++ {
+		from := ours
+		if turn%2 == 0 {
+			from = theirs
+		}
+		if err := from.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := from.Report(t.Context(), id, thread.Micros(turn), testTime); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time from memory
+			wantRemembered(t, ours, id, turn)
+			wantRemembered(t, theirs, id, turn)
+		}
+	}
+}
+
+func wantRemembered(t *testing.T, s *Store, id thread.ID, turn int) {
+	t.Helper()
+	rec, err := s.Get(t.Context(), id)
+	if err != nil || rec.Cost.Turns != turn {
+		t.Errorf("the row has %d turns, %v; want %d", rec.Cost.Turns, err, turn)
+	}
+	row, err := s.Budget(t.Context(), id)
+	if err != nil || row.Actual != thread.Micros(turn) {
+		t.Errorf("the budget has %s, %v; want %d", row.Actual, err, turn)
+	}
+	top, sum, err := s.Tree(t.Context(), id)
+	if err != nil || top != row || sum != (store.TreeSpend{Actual: row.Actual, Threads: 1, Active: 1}) {
+		t.Errorf("the tree has %+v above %+v, %v", top, sum, err)
+	}
+}
+
+// A row is read once between two commits, and a memo does not grow without end.
+func TestMemoKeepsAnswers(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	id := running(t, s, "d", "")
+	reads := 0
+	count := func(r row) (storedRecord, error) {
+		reads++
+		return scanStored(r)
+	}
+	for range 3 {
+		if _, err := recall(t.Context(), s.registry, byIDSQL, id, count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 1 {
+		t.Errorf("an unchanged row was read %d times", reads)
+	}
+	for i := range 2 * maxAnswers {
+		if _, err := recall(t.Context(), s.registry, "SELECT ?", thread.ID(fmt.Sprint(i)), scanText); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := len(s.registry.memo.answers); kept > maxAnswers {
+		t.Errorf("%d answers are kept", kept)
+	}
+}
+
+func scanText(r row) (text string, err error) {
+	err = r.Scan(&text)
+	return text, err
+}
+
+// After an error a memo goes on with another connection and nothing of before.
+func TestMemoAfterAnError(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	id := running(t, s, "d", "")
+	if _, err := s.Get(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recall(t.Context(), s.registry, "SELECT nonsense", id, scanText); err == nil {
+		t.Fatal("nonsense has an answer")
+	}
+	if m := s.registry.memo; m.conn != nil || len(m.answers) != 0 {
+		t.Errorf("the memo kept %v and %d answers", m.conn, len(m.answers))
+	}
+	if rec, err := s.Get(t.Context(), id); err != nil || rec.ThreadID != id {
+		t.Errorf("got %v, %v", rec.ThreadID, err)
+	}
+}
+
+// What one caller does with a record changes nothing for the next, who may get
+// the same answer from memory.
+func TestRecordsAreTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	id := running(t, s, "d", "")
+	outcome := thread.Outcome{
+		State: thread.Error, Outputs: map[string]any{"list": []any{"a"}}, Warnings: []string{"w"},
+		Error: &thread.Problem{Code: "c", Message: "m"},
+	}
+	change, err := store.Finished(id, outcome, &thread.Cost{}, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Outcome.Outputs["list"].([]any)[0] = "changed"
+	first.Outcome.Warnings[0], first.Outcome.Error.Message = "changed", "changed"
+	for i := range first.Metadata {
+		first.Metadata[i] = 'x'
+	}
+	again, err := s.Get(t.Context(), id)
+	if err != nil || !reflect.DeepEqual(*again.Outcome, outcome) || strings.Contains(string(again.Metadata), "x") {
+		t.Errorf("got %+v and metadata %s, %v; want %+v", again.Outcome, again.Metadata, err, outcome)
+	}
+}
+
+// Who has given up gets no answer, as from every other read, and costs the next
+// one nothing.
+func TestMemoOfACancelledRead(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	id := running(t, s, "d", "")
+	for _, known := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Get(ctx, id); !errors.Is(err, context.Canceled) {
+			t.Errorf("known %t: got %v", known, err)
+		}
+		if _, err := s.Get(t.Context(), id); err != nil {
+			t.Errorf("known %t: after it: %v", known, err)
+		}
+		if s.registry.memo.conn == nil {
+			t.Errorf("known %t: the connection is gone", known)
+		}
+	}
+}
+
+// However many read beside the writers, nobody gets a row that is older than a
+// commit that had returned when the read began.
+func TestRowsAreCurrentUnderLoad(t *testing.T) {
+	t.Parallel()
+	const turns, readers = 60, 4
+	dir := t.TempDir()
+	stores := []*Store{open(t, dir, Options{}), open(t, dir, Options{})}
+	ids := []thread.ID{running(t, stores[0], "d", ""), running(t, stores[1], "d", "")}
+	var committed [2]atomic.Int64
+	var writing, reading sync.WaitGroup
+	for i, id := range ids {
+		writing.Go(func() {
+			for turn := 1; turn <= turns; turn++ {
+				if err := stores[i].RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
+					t.Error(err)
+				}
+				committed[i].Store(int64(turn))
+			}
+		})
+	}
+	done := make(chan struct{})
+	for r := range readers {
+		reading.Go(func() {
+			for i := 0; ; i = 1 - i {
+				least := committed[i].Load()
+				rec, err := stores[r%2].Get(t.Context(), ids[i])
+				if err != nil || int64(rec.Cost.Turns) < least {
+					t.Errorf("got %d turns, %v, after %d were committed", rec.Cost.Turns, err, least)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	reading.Wait()
+}
+
+// What another process has said it committed is in the next answer, although the
+// row was in memory before.
+func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	if err := s.OpenRoot(t.Context(), "root", 1_000_000, testTime); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "spend", dir, "root", "1", "60")
+	said := make(map[thread.ID]thread.Micros)
+	for line := p.line(); line != ""; line = p.line() {
+		hear(t, said, line)
+		for id, total := range said {
+			if b, err := s.Budget(t.Context(), id); err != nil || b.Own < total {
+				t.Errorf("%s has spent %s, %v; the other process said %s", id, b.Own, err, total)
+			}
+		}
+	}
+	p.awaitEnd(t, false)
+	if len(said) == 0 {
+		t.Error("the other process has spent nothing")
+	}
+}

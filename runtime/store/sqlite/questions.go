@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// selectQuestion reads what scanQuestion scans, in its order.
+const selectQuestion = `SELECT question_id, thread_id, kind, code, text, details, asked_at, deadline_at,
+	coalesce(answer, ''), coalesce(answered_by, ''), coalesce(answered_at, 0) FROM questions`
+
+const questionSQL = selectQuestion + " WHERE question_id = ?"
+
+// questionDetails is the column details.
+type questionDetails struct {
+	Options []thread.Decision `json:"options"`
+	Default thread.Decision   `json:"default"`
+	Reached string            `json:"reached,omitempty"`
+	Limits  *thread.Limits    `json:"limits,omitempty"`
+	Most    *thread.Limits    `json:"most,omitempty"`
+}
+
+// answerDetails is the column answer.
+type answerDetails struct {
+	Decision thread.Decision    `json:"decision"`
+	Limits   map[string]float64 `json:"limits,omitempty"`
+}
+
+// Ask implements [store.Questions]. It is not waited to disk: after a loss of
+// power there is no process that waits.
+func (s *Store) Ask(ctx context.Context, q thread.Question) error {
+	details, err := json.Marshal(questionDetails{
+		Options: q.Options, Default: q.Default, Reached: q.Reached, Limits: q.Limits, Most: q.Most,
+	})
+	if err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, q.ThreadID))
+		if err != nil {
+			return notFound(err, q.ThreadID)
+		}
+		if rec.Status != thread.Running {
+			return fmt.Errorf("thread %s is %s: %w", q.ThreadID, rec.Status, thread.ErrSettled)
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO questions (question_id, thread_id, kind, code, text, details, asked_at, deadline_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (question_id) DO NOTHING`,
+			q.ID, q.ThreadID, q.Kind, q.Code, q.Text, string(details), millis(q.AskedAt), millis(q.DeadlineAt))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	return nil
+}
+
+// Answer implements [store.Questions]. It is on disk when it returns.
+func (s *Store) Answer(ctx context.Context, id string, a thread.Answer) (q thread.Question, err error) {
+	answer, err := json.Marshal(answerDetails{Decision: a.Decision, Limits: a.Limits})
+	if err != nil {
+		return q, fmt.Errorf("answer: %w", err)
+	}
+	var first bool
+	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?
+			WHERE question_id = ? AND answer IS NULL`, string(answer), a.By, millis(a.At), id)
+		if err != nil {
+			return err
+		}
+		changed, err := res.RowsAffected()
+		if err != nil {
+			return err
+		}
+		first = changed == 1
+		q, err = scanQuestion(tx.QueryRowContext(ctx, questionSQL, id))
+		return noQuestion(err, id)
+	})
+	if err != nil {
+		return q, fmt.Errorf("answer: %w", err)
+	}
+	if !first {
+		return q, fmt.Errorf("answer: %w", &store.AnsweredError{Question: q})
+	}
+	return q, nil
+}
+
+// Question implements [store.Questions].
+func (s *Store) Question(ctx context.Context, id string) (q thread.Question, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
+		q, err = scanQuestion(db.QueryRowContext(ctx, questionSQL, id))
+		return noQuestion(err, id)
+	})
+	return q, err
+}
+
+// Questions implements [store.Questions].
+func (s *Store) Questions(ctx context.Context, f store.QuestionFilter) (list []thread.Question, err error) {
+	query := selectQuestion + " WHERE (?1 = '' OR thread_id = ?1)"
+	if f.Open {
+		query += " AND answer IS NULL"
+	}
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, query+" ORDER BY asked_at, question_id", f.ThreadID)
+		if err != nil {
+			return err
+		}
+		defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
+		list = nil
+		for rows.Next() {
+			q, err := scanQuestion(rows)
+			if err != nil {
+				return err
+			}
+			list = append(list, q)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list questions: %w", err)
+	}
+	return list, nil
+}
+
+func scanQuestion(r row) (thread.Question, error) {
+	var (
+		q                         thread.Question
+		details, answer           []byte
+		by                        string
+		asked, deadline, answered int64
+	)
+	err := r.Scan(&q.ID, &q.ThreadID, &q.Kind, &q.Code, &q.Text, &details, &asked, &deadline, &answer, &by, &answered)
+	if err != nil {
+		return thread.Question{}, err
+	}
+	var d questionDetails
+	if err := json.Unmarshal(details, &d); err != nil {
+		return thread.Question{}, fmt.Errorf("details of question %s: %w", q.ID, err)
+	}
+	q.Options, q.Default, q.Limits, q.Most = d.Options, d.Default, d.Limits, d.Most
+	q.Reached = d.Reached
+	q.AskedAt, q.DeadlineAt = fromMillis(asked), fromMillis(deadline)
+	if len(answer) == 0 {
+		return q, nil
+	}
+	var a answerDetails
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return thread.Question{}, fmt.Errorf("answer to question %s: %w", q.ID, err)
+	}
+	q.Answer = &thread.Answer{Decision: a.Decision, Limits: a.Limits, By: by, At: fromMillis(answered)}
+	return q, nil
+}
+
+// noQuestion names the question when a query for it found none.
+func noQuestion(err error, id string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("question %s: %w", id, store.ErrNoQuestion)
+	}
+	return err
+}

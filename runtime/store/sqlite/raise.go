@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Raise implements [store.Ledger]. What was taken from the parent and what the
+// thread has got are one transaction, which is on disk when it returns.
+func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error {
+	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
+		if err != nil {
+			return noBudget(err, id)
+		}
+		more := to - row.MaxSpend
+		switch {
+		case !row.Active:
+			return noBudget(sql.ErrNoRows, id)
+		case more <= 0:
+			return nil
+		case row.ParentID != "":
+			if err := hold(ctx, tx, row.ParentID, more, at); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE budgets SET max_spend = ?, updated_at = ? WHERE thread_id = ?", int64(to), millis(at), id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("raise budget of %s: %w", id, err)
+	}
+	return nil
+}

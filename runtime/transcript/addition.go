@@ -1,0 +1,57 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Addition is an event that comes after the end.
+type Addition struct {
+	Type    thread.EventType
+	Payload any // as for [Writer.Append]
+}
+
+// Add appends what happened after the end of the thread, and returns when it is
+// on disk. The events and a checkpoint that signs them are one write, so that
+// nothing unsigned ever follows the end.
+func (w *Writer) Add(additions ...Addition) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return w.err
+	case !w.finished:
+		return errors.New("the thread has not ended")
+	case len(additions) == 0:
+		return nil
+	}
+	var lines []byte
+	for i, a := range additions {
+		if a.Type == thread.EventCheckpoint || terminal(a.Type) {
+			return fmt.Errorf("event %s is written by Checkpoint or Finish", a.Type)
+		}
+		line, err := encodeLine(stamp(w.now()), w.id, w.seq+1+int64(i), a.Type, a.Payload)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
+	}
+	seq := w.seq + int64(len(additions)) + 1
+	w.hash.Write(lines) // never returns an error
+	signed, err := encodeLine(stamp(w.now()), w.id, seq, thread.EventCheckpoint, w.newCheckpoint(w.offset+int64(len(lines))))
+	if err != nil {
+		return err
+	}
+	w.hash.Write(signed)
+	lines = append(lines, signed...)
+	if _, err := w.f.Write(lines); err != nil {
+		w.err = fmt.Errorf("write transcript: %w", err)
+		return errors.Join(w.err, w.f.Truncate(w.offset))
+	}
+	w.offset += int64(len(lines))
+	w.seq = seq
+	w.checkpoints++
+	return w.sync()
+}

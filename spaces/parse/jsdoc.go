@@ -1,0 +1,104 @@
+package parse
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+)
+
+// scriptHeader reads the comment that a JavaScript or TypeScript file begins
+// with. Of a /** … */ block the tags @version, @tool_type, @executor_id,
+// @category and @description count and, where there is one of the first three,
+// the parameters: @param {type} name - description. Without it the block may be
+// about a function.
+func scriptHeader(text string) header {
+	h := header{description: scriptDescription(text)}
+	block, isBlock := strings.CutPrefix(strings.TrimLeft(text, " \t\n"), "/**")
+	if !isBlock {
+		return h
+	}
+	block, _, _ = strings.Cut(block, "*/")
+	params := &schemaBuilder{src: &source{}, properties: map[string]any{}}
+	known := true
+	h.tags = map[string]string{}
+	for _, tag := range docTags(block) {
+		switch tag.name {
+		case "version", "tool_type", "executor_id", "category", "description":
+			h.tags[tag.name] = tag.text
+		case "param":
+			known = addParam(params, tag.text) && known
+		}
+	}
+	aboutTool := h.tags["version"]+h.tags["tool_type"]+h.tags["executor_id"] != ""
+	if known && aboutTool && len(params.properties) > 0 {
+		h.params = params.object()
+	}
+	return h
+}
+
+// docTag is a tag of a JSDoc block: "@name text".
+type docTag struct{ name, text string }
+
+// docTags lists the tags of a block. A text goes on until the next tag.
+func docTags(block string) []docTag {
+	var tags []docTag
+	for line := range strings.SplitSeq(block, "\n") {
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "*"))
+		if tag, ok := strings.CutPrefix(line, "@"); ok {
+			name, text, _ := strings.Cut(tag, " ")
+			tags = append(tags, docTag{name, strings.TrimSpace(text)})
+		} else if last := len(tags) - 1; last >= 0 && line != "" {
+			tags[last].text = strings.TrimSpace(tags[last].text + " " + line)
+		}
+	}
+	return tags
+}
+
+// docParam matches {type} name, or [name] or [name=default] for one that may be
+// left out, and the description.
+var docParam = regexp.MustCompile(`^\{([^{}]+)\}\s+(\[)?([A-Za-z_][\w-]*)(?:=([^\]]*))?(\])?(?:\s+-?\s*(.*))?$`)
+
+// addParam declares a parameter. It reports whether the tag was understood: a
+// schema that lacks parameters would refuse what the tool accepts.
+func addParam(params *schemaBuilder, tag string) bool {
+	m := docParam.FindStringSubmatch(tag)
+	if m == nil || (m[2] == "") != (m[5] == "") {
+		return false
+	}
+	typ, element := strings.TrimSpace(m[1]), ""
+	if of, isList := strings.CutSuffix(typ, "[]"); isList {
+		typ, element = item.TypeArray, of
+	}
+	declaration := map[string]any{"type": typ, "required": m[2] == ""}
+	if element != "" {
+		of, err := item.ParseType(element)
+		if err != nil {
+			return false
+		}
+		declaration["items"] = map[string]any{"type": of}
+	}
+	if m[6] != "" {
+		declaration["description"] = m[6]
+	}
+	if m[4] != "" {
+		value, err := docDefault(typ, m[4])
+		if err != nil {
+			return false
+		}
+		declaration["default"] = value
+	}
+	return params.add(m[3], 1, declaration) == nil
+}
+
+// docDefault reads the default of a parameter; a text may stand in quotes.
+func docDefault(typ, text string) (any, error) {
+	name, err := item.ParseType(typ)
+	if err != nil {
+		return nil, err
+	}
+	if quote := text[0]; name == item.TypeString && len(text) > 1 && (quote == '"' || quote == '\'') && text[len(text)-1] == quote {
+		text = text[1 : len(text)-1]
+	}
+	return item.ParseValue(name, text)
+}

@@ -1,0 +1,137 @@
+package palette
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Item is a tool item of the spaces.
+type Item struct {
+	ID string
+	// Read returns its definition, or why it cannot be offered under a name of its
+	// own. It is called for items that are allowed only.
+	Read func() (tool.Definition, error)
+}
+
+// Spaces is where tool items come from.
+type Spaces struct {
+	Resolver *resolve.Resolver
+	// Builtin are the built-in tools. An item is one of them by having its id and
+	// BuiltinExecutor as its executor.
+	Builtin         []tool.Definition
+	BuiltinExecutor string
+	// Runs says whether tools of another executor can be run; the id is empty for a
+	// tool that names none. Nil: none can.
+	Runs func(executorID string) bool
+}
+
+// Items lists the tool items, without those of the system space that are built
+// in: an item of the project or the user may hide a built-in tool.
+func (s Spaces) Items() ([]Item, error) {
+	entries, err := s.Resolver.All(item.Tool)
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	seen := make(map[string]bool, len(entries))
+	for _, e := range entries { // the first of an id is the one that is executed
+		_, builtin := s.builtin(e.ID)
+		if seen[e.ID] || builtin && e.Space == item.System {
+			continue
+		}
+		seen[e.ID] = true
+		items = append(items, Item{ID: e.ID, Read: func() (tool.Definition, error) { return s.define(e.ID) }})
+	}
+	return items, nil
+}
+
+func (s Spaces) builtin(id string) (tool.Definition, bool) {
+	i := slices.IndexFunc(s.Builtin, func(d tool.Definition) bool { return d.ID == id })
+	if i < 0 {
+		return tool.Definition{}, false
+	}
+	return s.Builtin[i], true
+}
+
+// define reads an item.
+func (s Spaces) define(id string) (tool.Definition, error) {
+	found, err := s.Resolver.Find(item.Tool, id)
+	if err != nil {
+		return tool.Definition{}, err
+	}
+	doc, err := found.Tool()
+	if wrong, ok := errors.AsType[*parse.Error](err); ok {
+		return tool.Definition{}, fmt.Errorf("line %d of it cannot be read: %s", wrong.Line, wrong.Reason)
+	}
+	switch {
+	case err != nil:
+		return tool.Definition{}, err
+	case doc.ExecutorID == s.BuiltinExecutor:
+		d, known := s.builtin(id)
+		if !known {
+			return tool.Definition{}, errors.New("it says it is built in, but this version has no such tool")
+		}
+		return d, nil
+	case s.Runs != nil && s.Runs(doc.ExecutorID):
+		return definition(id, doc)
+	case doc.ExecutorID == "":
+		return tool.Definition{}, fmt.Errorf("this version has no executor for %s files", found.Ext)
+	}
+	return tool.Definition{}, fmt.Errorf("this version has no executor %s", doc.ExecutorID)
+}
+
+// definition is what a model is told of an item.
+func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
+	d := tool.Definition{ID: id, Description: doc.Description}
+	schema := map[string]any{}
+	if doc.Schema == nil {
+		d.Description += "\nIts parameters are not declared; read about them with rye_fetch."
+	}
+	maps.Copy(schema, doc.Schema)
+	// Providers refuse these at the top. What they say is checked when the tool is
+	// called.
+	for _, keyword := range []string{"oneOf", "anyOf", "allOf", "not", "if", "then", "else", "enum", "$schema", "$id"} {
+		delete(schema, keyword)
+	}
+	if schema["type"] == nil {
+		schema["type"] = item.TypeObject
+	}
+	if _, ok := schema["properties"].(map[string]any); !ok {
+		schema["properties"] = map[string]any{}
+	}
+	var err error
+	if d.Schema, err = json.Marshal(schema); err != nil {
+		return d, fmt.Errorf("its schema: %w", err)
+	}
+	return d, offerable(schema, d.Schema)
+}
+
+// parameterName is a name that every provider takes.
+var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// offerable refuses a schema for which a provider would refuse the whole request.
+func offerable(schema map[string]any, raw json.RawMessage) error {
+	if schema["type"] != item.TypeObject {
+		return errors.New("its schema is not that of an object")
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if !parameterName.MatchString(name) {
+			return fmt.Errorf("its parameter %q has a name that not every provider takes", name)
+		}
+	}
+	err := tool.Validate(raw, json.RawMessage("{}"))
+	if _, misfit := errors.AsType[*tool.Fault](err); err != nil && !misfit {
+		return fmt.Errorf("its schema is no JSON Schema: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package tool
+
+import "strings"
+
+// Attachment is what a tool returns beside its JSON result: an image to look at,
+// or content that has no place in the result because it is too long or no text.
+// Inside a thread it is kept as an artifact; images are shown to models that can
+// see, and to MCP clients.
+type Attachment struct {
+	Name      string // what it is, for a model: the path of a file, stdout
+	MediaType string // for example image/png
+	Data      []byte
+}
+
+// IsImage reports whether it is an image.
+func (a Attachment) IsImage() bool { return strings.HasPrefix(a.MediaType, "image/") }
+
+// Attacher is implemented by results that have attachments.
+type Attacher interface{ Attachments() []Attachment }
+
+// AttachmentsOf are the attachments of a result, if it has any.
+func AttachmentsOf(result any) []Attachment {
+	if a, ok := result.(Attacher); ok {
+		return a.Attachments()
+	}
+	return nil
+}
+
+// Pager is implemented by results that depend on the call in whether they are a
+// page, see [Definition.Paged].
+type Pager interface{ Paged() bool }
+
+// IsPage reports whether a result says that it is one page of something longer.
+func IsPage(result any) bool {
+	p, ok := result.(Pager)
+	return ok && p.Paged()
+}

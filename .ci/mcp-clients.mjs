@@ -12,7 +12,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const [binary, project] = process.argv.slice(2);
 
@@ -21,7 +21,12 @@ const env = { PATH: process.env.PATH, HOME: process.env.HOME, USER_SPACE: proces
 const stdio = (args) => new StdioClientTransport({ command: binary, args, env, cwd: "/", stderr: "ignore" });
 
 async function connect(transport, roots) {
-  const client = new Client({ name: "ci", version: "1" }, { capabilities: roots ? { roots: {} } : {} });
+  const client = new Client({ name: "ci", version: "1" }, { capabilities: { elicitation: {}, ...(roots ? { roots: {} } : {}) } });
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+    assert.match(params.message, /limit of turns: 1 of 1/);
+    assert.ok(params.requestedSchema.properties.decision.enum.includes("raise"));
+    return { action: "accept", content: { decision: "raise", turns: 3 } };
+  });
   if (roots) {
     client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: roots.map((dir) => ({ uri: pathToFileURL(dir).href })) }));
   }
@@ -96,6 +101,11 @@ const checks = {
     const id = out.threads[0].thread_id;
     const waited = await call(client, "wait_threads", { thread_ids: [id], timeout: 30 });
     assert.equal(waited.out.results[id].status, "cancelled");
+  },
+
+  async "a limit is a question to the person"(client) {
+    const { out } = await call(client, "rye_execute", fork("asking", { request_key: `asked ${keys++}` }));
+    assert.deepEqual([out.error, out.status, out.result, out.cost.turns], [undefined, "completed", "Done.", 2]);
   },
 
   async "five calls at once"(client) {

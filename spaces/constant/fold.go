@@ -260,3 +260,23 @@ func (f *folder) skipType() {
 		}
 	}
 }
+
+// unescape replaces what begins with a backslash by what escape says that it
+// stands for; escape also says how long it is.
+func unescape(body string, escape func(string) (string, int, error)) (string, error) {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(body, '\\')
+		if i < 0 {
+			b.WriteString(body)
+			return b.String(), nil
+		}
+		b.WriteString(body[:i])
+		s, length, err := escape(body[i:])
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(s)
+		body = body[i+length:]
+	}
+}

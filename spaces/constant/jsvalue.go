@@ -22,21 +22,7 @@ func jsUnquote(written string) (string, error) {
 	if written[0] == '`' {
 		body = strings.ReplaceAll(body, "\r", "\n")
 	}
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(body, '\\')
-		if i < 0 {
-			b.WriteString(body)
-			return b.String(), nil
-		}
-		b.WriteString(body[:i])
-		s, length, err := jsEscape(body[i:])
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(s)
-		body = body[i+length:]
-	}
+	return unescape(body, jsEscape)
 }
 
 // jsEscape returns what the escape that s begins with stands for, and its length.

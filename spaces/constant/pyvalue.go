@@ -33,29 +33,19 @@ func pyUnquote(written string) (string, error) {
 	if strings.Contains(prefix, "r") || !strings.Contains(body, `\`) {
 		return body, nil
 	}
-	return pyUnescape(body)
-}
-
-func pyUnescape(body string) (string, error) {
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(body, '\\')
-		if i < 0 {
-			b.WriteString(body)
-			return b.String(), nil
+	return unescape(body, func(s string) (string, int, error) {
+		r, length, err := pyEscape(s)
+		switch {
+		case err != nil:
+			return "", 0, err
+		case r >= 0:
+			return string(r), length, nil
+		case s[1] == '\n': // the line goes on
+			return "", length, nil
+		default: // not an escape: the backslash stays
+			return s[:length], length, nil
 		}
-		b.WriteString(body[:i])
-		r, written, err := pyEscape(body[i:])
-		if err != nil {
-			return "", err
-		}
-		if r >= 0 {
-			b.WriteRune(r)
-		} else if body[i+1] != '\n' { // not an escape: the backslash stays
-			b.WriteString(body[i : i+written])
-		}
-		body = body[i+written:]
-	}
+	})
 }
 
 // pyEscape reads the escape that s begins with, and says how long it is. The

@@ -9,15 +9,7 @@ import (
 // Directive reads a directive. Path names the file in errors, which are
 // [*Error].
 func Directive(path string, src []byte) (*item.DirectiveDoc, error) {
-	file, err := newSource(path, src)
-	if err != nil {
-		return nil, err
-	}
-	block, err := findBlock(file)
-	if err != nil {
-		return nil, err
-	}
-	root, err := block.tree()
+	block, root, err := blockOf(path, src)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +135,20 @@ func readContext(doc *item.DirectiveDoc, e *element) error {
 		*list = append(*list, c.prose())
 	}
 	return nil
+}
+
+// blockOf finds the block of a directive's file and reads it.
+func blockOf(path string, src []byte) (*block, *element, error) {
+	file, err := newSource(path, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := findBlock(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := b.tree()
+	return b, root, err
 }
 
 // preamble splits the Markdown above the block into its first heading and the

@@ -20,15 +20,7 @@ type Outline struct {
 
 // OutlineOf reads the outline of a file that [Directive] reads too.
 func OutlineOf(path string, src []byte) (*Outline, error) {
-	file, err := newSource(path, src)
-	if err != nil {
-		return nil, err
-	}
-	block, err := findBlock(file)
-	if err != nil {
-		return nil, err
-	}
-	root, err := block.tree()
+	block, root, err := blockOf(path, src)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -97,7 +98,10 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	asking := c.newAsking(req)
 	defer asking.end()
 
-	timeUp, mayBeDead := false, true
+	keeper := &lineKeeper{path: filepath.Join(c.stateDir, "line.lock")}
+	defer keeper.release()
+
+	timeUp, backstop := false, true
 	for {
 		rows, over, err := c.lookOver(ctx, req)
 		if over || err != nil || timeUp {
@@ -108,13 +112,18 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		deaths.watch(rows)
-		if slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine) {
-			c.moveLine(ctx, mayBeDead, deaths)
+		// Who frees a slot moves the line; this is for what nobody was there to do. At
+		// every commit it would keep a hundred waiting threads busy with each other.
+		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine); {
+		case !inLine:
+			keeper.release()
+		case backstop:
+			c.moveLine(ctx, keeper.hold(), deaths)
 		}
-		mayBeDead = true
+		backstop = true
 		select {
 		case <-changes:
-			mayBeDead = false
+			backstop = false
 		case <-deaths.seen:
 		case <-tick.C:
 			c.yieldAgain(ctx)
@@ -128,6 +137,32 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// lineKeeper is the right to look whether the threads that have a slot are dead.
+// One of those who wait has it at a time; the others need not look too.
+type lineKeeper struct {
+	path string
+	lock *process.Lock // nil: somebody else has it, or nobody
+}
+
+// hold takes the right when it is free, and reports whether it is held.
+func (k *lineKeeper) hold() bool {
+	if k.lock == nil {
+		lock, err := process.Acquire(k.path)
+		if err != nil {
+			return false
+		}
+		k.lock = lock
+	}
+	return true
+}
+
+func (k *lineKeeper) release() {
+	if k.lock != nil {
+		_ = k.lock.Release()
+		k.lock = nil
 	}
 }
 

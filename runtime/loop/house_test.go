@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -461,4 +462,16 @@ func (f *fakeThreads) Operations() []string { return nil }
 // contains reports whether any of the texts contains part.
 func contains(texts []string, part string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, part) })
+}
+
+// addFiles adds every file of the project, by its path.
+func (h *house) addFiles(texts map[string]string) error {
+	return filepath.WalkDir(h.project, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		texts[path] = string(data)
+		return err
+	})
 }

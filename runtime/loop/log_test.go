@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -139,15 +137,7 @@ func TestNoSecrets(t *testing.T) {
 		t.Errorf("the provider was not sent what it sends back: %s", rec.Outcome.Error.Message)
 	}
 	texts := map[string]string{"the log": log.text.String()}
-	err = filepath.WalkDir(h.project, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		texts[path] = string(data)
-		return err
-	})
-	if err != nil || len(texts) < 6 {
+	if err := h.addFiles(texts); err != nil || len(texts) < 6 {
 		t.Fatalf("%d texts, %v", len(texts), err)
 	}
 	for where, text := range texts {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,15 +84,7 @@ func TestSecretInputs(t *testing.T) {
 	for _, r := range h.server.Requests() {
 		texts["a request"] += string(r.Body)
 	}
-	err = filepath.WalkDir(h.project, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		texts[path] = string(data)
-		return err
-	})
-	if err != nil || len(texts) < 8 {
+	if err := h.addFiles(texts); err != nil || len(texts) < 8 {
 		t.Fatalf("%d texts, %v", len(texts), err)
 	}
 	for where, text := range texts {

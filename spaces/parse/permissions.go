@@ -38,7 +38,18 @@ func readPermissions(doc *item.DirectiveDoc, e *element) error {
 			return err
 		}
 	}
+	p.Capabilities = once(p.Capabilities)
 	return nil
+}
+
+// once leaves out what has been there before.
+func once(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		before := seen[s]
+		seen[s] = true
+		return before
+	})
 }
 
 // readAction reads one of <execute>, <fetch>, <search> and <sign>.
@@ -100,9 +111,7 @@ func grantAction(p *item.Permissions, action, what string) {
 }
 
 func grant(p *item.Permissions, capability string) {
-	if !slices.Contains(p.Capabilities, capability) {
-		p.Capabilities = append(p.Capabilities, capability)
-	}
+	p.Capabilities = append(p.Capabilities, capability)
 }
 
 // notInPattern reports characters that no item id and no pattern has.

@@ -119,7 +119,7 @@ func (t *web) postBatch(w http.ResponseWriter, r *http.Request, data []byte, acc
 		t.refuse(w, r, http.StatusBadRequest, noBatches())
 		return
 	}
-	c := t.enterSession(w, r)
+	c := t.enterSession(w, r, requestID{})
 	if c == nil {
 		return
 	}

@@ -394,3 +394,28 @@ func TestClientGoneWhileAsked(t *testing.T) {
 		t.Errorf("another client: %s, %v", r.JSON, r.Err)
 	}
 }
+
+// A person who is asked when the test ends may answer at any time: the client
+// then sends nothing to a session that has ended.
+func TestPersonOutlivesTheTest(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	var persons sync.WaitGroup
+	t.Run("session", func(t *testing.T) {
+		overSessions(t, func(t *testing.T, transport servertest.Option) {
+			asked := make(chan struct{})
+			c := servertest.Start(t, newAsker().Server, transport, servertest.Asking(func(servertest.Question) servertest.Answer {
+				defer persons.Done()
+				close(asked)
+				<-ended
+				return servertest.Answer{Action: "accept"}
+			}))
+			persons.Add(1)
+			p := c.CallAsync("ask", askIn{Questions: []string{"who"}})
+			<-asked
+			p.Cancel()
+		})
+	})
+	close(ended)
+	persons.Wait()
+}

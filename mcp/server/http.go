@@ -111,11 +111,12 @@ func (t *web) mux() http.Handler {
 }
 
 // refuseHTTP answers a request that is not served with an error, as JSON-RPC
-// writes them: some clients show the body.
+// writes them: some clients show the body. The id is that of the JSON-RPC
+// request in it, if there is one: a response has the id of another's request.
 func (s *Server) refuseHTTP(w http.ResponseWriter, r *http.Request, status int, id requestID, e *rpcError) {
 	s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Str("remote", r.RemoteAddr).
 		Int("status", status).Str("reason", e.Message).Msg("HTTP request refused")
-	writeJSON(w, status, s.encoded(encodeError(id, e)))
+	writeJSON(w, status, s.encoded(encodeRefusal(id, e)))
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {

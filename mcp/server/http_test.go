@@ -16,6 +16,7 @@ import (
 const (
 	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	ping       = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	answer     = `{"jsonrpc":"2.0","id":"rye-9","result":{}}`
 	pong       = `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"
 )
 
@@ -116,7 +117,7 @@ func TestHTTPRules(t *testing.T) {
 	}{
 		{"a request", "POST /mcp", ping, nil, 200, pong},
 		{"a notification", "POST /mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
-		{"a response", "POST /mcp", `{"jsonrpc":"2.0","id":"rye-9","result":{}}`, nil, 202, ""},
+		{"a response", "POST /mcp", answer, nil, 202, ""},
 		{"charset", "POST /mcp", ping, []string{"Content-Type: application/json; charset=utf-8"}, 200, pong},
 		{"text", "POST /mcp", ping, []string{"Content-Type: text/plain"}, 415, "application/json"},
 		{"no type", "POST /mcp", ping, []string{"Content-Type"}, 415, "application/json"},
@@ -128,16 +129,20 @@ func TestHTTPRules(t *testing.T) {
 		{"accepts HTML", "POST /mcp", ping, []string{"Accept: text/html"}, 406, "text/event-stream"},
 		{"accepts not", "POST /mcp", ping, []string{"Accept: */*;q=0"}, 406, "text/event-stream"},
 		{"stream as HTML", "GET /mcp", "", []string{"Accept: text/html"}, 406, "text/event-stream"},
-		{"not JSON", "POST /mcp", `{"jsonrpc"`, nil, 400, `"code":-32700`},
+		{"not JSON", "POST /mcp", `{"jsonrpc"`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700`},
 		{"empty", "POST /mcp", "", nil, 400, `"code":-32700`},
-		{"no session", "POST /mcp", ping, []string{"Mcp-Session-Id"}, 400, "initialize first"},
-		{"other session", "POST /mcp", ping, []string{"Mcp-Session-Id: x"}, 404, "initialize a new one"},
+		{"no session", "POST /mcp", ping, []string{"Mcp-Session-Id"}, 400, `"id":1,"error":{"code":-32600,"message":"the header Mcp-Session-Id is missing: initialize first`},
+		{"other session", "POST /mcp", ping, []string{"Mcp-Session-Id: x"}, 404, `"id":1,"error":{"code":-32600,"message":"the session does not exist or has ended: initialize a new one`},
+		{"response to no session", "POST /mcp", answer, []string{"Mcp-Session-Id"}, 400, `{"jsonrpc":"2.0","error":`},
+		{"response to other session", "POST /mcp", answer, []string{"Mcp-Session-Id: x"}, 404, `{"jsonrpc":"2.0","error":`},
+		{"notification to other session", "POST /mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, []string{"Mcp-Session-Id: x"}, 404, `{"jsonrpc":"2.0","error":`},
 		{"stream of other session", "GET /mcp", "", []string{"Mcp-Session-Id: x"}, 404, "initialize a new one"},
 		{"end of other session", "DELETE /mcp", "", []string{"Mcp-Session-Id: x"}, 404, "initialize a new one"},
 		{"message to no session", "POST /message", ping, nil, 404, "GET /sse"},
 		{"message to a session of /mcp", "POST /message?sessionId=" + b.session, ping, nil, 404, "GET /sse"},
 		{"old revision", "POST /mcp", ping, []string{"Mcp-Protocol-Version: 2025-03-26"}, 200, pong},
-		{"unknown revision", "POST /mcp", ping, []string{"Mcp-Protocol-Version: 2025-01-01"}, 400, "not supported"},
+		{"unknown revision", "POST /mcp", ping, []string{"Mcp-Protocol-Version: 2025-01-01"}, 400, `"id":1,"error":{"code":-32600,"message":"protocol version`},
+		{"response of unknown revision", "POST /mcp", answer, []string{"Mcp-Protocol-Version: 2025-01-01"}, 400, `{"jsonrpc":"2.0","error":`},
 		{"initialize without client", "POST /mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":7}`, nil, 400, `"code":-32602`},
 		{"PUT", "PUT /mcp", "", nil, 405, ""},
 		{"GET with a body", "GET /mcp", ping, nil, 400, "only POST"},
@@ -150,7 +155,7 @@ func TestHTTPRules(t *testing.T) {
 		{"modern GET", "GET /mcp", "", modern, 405, ""},
 		{"modern DELETE", "DELETE /mcp", "", modern, 405, ""},
 		{"modern notification", "POST /mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, modern, 202, ""},
-		{"modern response", "POST /mcp", `{"jsonrpc":"2.0","id":"rye-1","result":{}}`, modern, 400, `"code":-32600`},
+		{"modern response", "POST /mcp", answer, modern, 400, `{"jsonrpc":"2.0","error":{"code":-32600`},
 		{"modern without header", "POST /mcp", modernPing("2026-07-28"), nil, 400, `"code":-32020`},
 		{"modern without meta", "POST /mcp", ping, modern, 400, `"code":-32602`},
 		{"modern, later", "POST /mcp", modernPing("2027-01-01"), []string{"Mcp-Protocol-Version: 2027-01-01"}, 400, `"code":-32022`},

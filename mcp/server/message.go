@@ -42,6 +42,15 @@ type message struct {
 	err    *rpcError       // of responses
 }
 
+// answerID is the id of an answer to the message: the zero id where there is no
+// request that it could be about.
+func (m *message) answerID() requestID {
+	if m.kind == kindResponse {
+		return requestID{}
+	}
+	return m.id
+}
+
 // parseMessage reads one message. With an error the message has the id to answer
 // with, as far as it could be read.
 func parseMessage(data []byte) (message, *rpcError) {

@@ -62,6 +62,16 @@ func encodeError(id requestID, e *rpcError) ([]byte, error) {
 	}{mcp.JSONRPC_VERSION, id, e})
 }
 
+// encodeRefusal is encodeError for the answer to a request of HTTP. Without an
+// id it has no member for one, as Streamable HTTP wants it.
+func encodeRefusal(id requestID, e *rpcError) ([]byte, error) {
+	return encode(struct {
+		JSONRPC string    `json:"jsonrpc"`
+		ID      requestID `json:"id,omitzero"`
+		Error   *rpcError `json:"error"`
+	}{mcp.JSONRPC_VERSION, id, e})
+}
+
 // encodeMessage is a notification or, with an id, a request to the client.
 func encodeMessage(id string, method mcp.MCPMethod, params any) ([]byte, error) {
 	return encode(struct {

@@ -56,7 +56,7 @@ func (t *web) message(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c.conn.out.full() {
-		t.server.refuseHTTP(w, r, http.StatusServiceUnavailable, messages[0].msg.id, busy("answers wait to be read: read the stream, and send this again"))
+		t.server.refuseHTTP(w, r, http.StatusServiceUnavailable, messages[0].msg.answerID(), busy("answers wait to be read: read the stream, and send this again"))
 		return
 	}
 	c.conn.receiveBatch(context.WithoutCancel(r.Context()), messages, c.conn.out, false)

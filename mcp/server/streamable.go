@@ -37,9 +37,9 @@ func (t *web) post(w http.ResponseWriter, r *http.Request) {
 	case msg.kind == kindRequest && msg.method == mcp.MethodInitialize:
 		t.postInitialize(w, r, msg, accept)
 	case version != "" && !mcp.IsValidProtocolVersion(version):
-		t.refuse(w, r, http.StatusBadRequest, invalidRequest("protocol version %q is not supported: initialize tells which are", clip(version, 100)))
+		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.answerID(), invalidRequest("protocol version %q is not supported: initialize tells which are", clip(version, 100)))
 	default:
-		c := t.enterSession(w, r)
+		c := t.enterSession(w, r, msg.answerID())
 		if c == nil {
 			return
 		}
@@ -79,7 +79,7 @@ func (t *web) postModern(w http.ResponseWriter, r *http.Request, msg message, ac
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case kindResponse:
-		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.id, invalidRequest("revision %s has no requests of servers, so there are no responses of clients", mcp.ProtocolVersion20260728))
+		t.refuse(w, r, http.StatusBadRequest, invalidRequest("revision %s has no requests of servers, so there are no responses of clients", mcp.ProtocolVersion20260728))
 		return
 	case kindRequest:
 	}
@@ -131,16 +131,17 @@ func (t *web) serve(w http.ResponseWriter, r *http.Request, c *webClient, msg me
 	}
 }
 
-// enterSession finds the session a request names. Without one it has answered.
-func (t *web) enterSession(w http.ResponseWriter, r *http.Request) *webClient {
+// enterSession finds the session a request of HTTP names. Without one it has
+// answered, with the id of the JSON-RPC request in it, if there is one.
+func (t *web) enterSession(w http.ResponseWriter, r *http.Request, id requestID) *webClient {
 	key := r.Header.Get(mcp.HeaderSessionID)
 	if key == "" {
-		t.refuse(w, r, http.StatusBadRequest, invalidRequest("the header %s is missing: initialize first, its answer has it", mcp.HeaderSessionID))
+		t.server.refuseHTTP(w, r, http.StatusBadRequest, id, invalidRequest("the header %s is missing: initialize first, its answer has it", mcp.HeaderSessionID))
 		return nil
 	}
 	c := t.enter(key, false)
 	if c == nil {
-		t.refuse(w, r, http.StatusNotFound, invalidRequest("the session does not exist or has ended: initialize a new one"))
+		t.server.refuseHTTP(w, r, http.StatusNotFound, id, invalidRequest("the session does not exist or has ended: initialize a new one"))
 	}
 	return c
 }
@@ -154,7 +155,7 @@ func (t *web) listen(w http.ResponseWriter, r *http.Request) {
 		t.refuse(w, r, http.StatusNotAcceptable, invalidRequest("Accept must name text/event-stream"))
 		return
 	}
-	c := t.enterSession(w, r)
+	c := t.enterSession(w, r, requestID{})
 	if c == nil {
 		return
 	}
@@ -176,7 +177,7 @@ func (t *web) delete(w http.ResponseWriter, r *http.Request) {
 	if t.refuseModern(w, r) {
 		return
 	}
-	c := t.enterSession(w, r)
+	c := t.enterSession(w, r, requestID{})
 	if c == nil {
 		return
 	}

@@ -66,6 +66,9 @@ type Client struct {
 	nextID  int
 	pending map[string]*Pending      // without an answer, by id
 	asked   map[string]chan struct{} // questions of the server, by id; closed when withdrawn
+	left    bool                     // no response to the server is sent any more
+
+	responses sync.WaitGroup // on their way to the server
 }
 
 // Start serves s to a new client until the test ends, and fails the test when
@@ -74,11 +77,10 @@ func Start(t testing.TB, s *server.Server, opts ...Option) *Client {
 	t.Helper()
 	c := newClient(t, opts)
 	if c.transport == Stdio {
-		c.link = startPipes(t, s, c)
+		c.begin(startPipes(t, s, c))
 	} else {
-		c.link = dial(t, Serve(t, s, server.HTTPOptions{}), c)
+		c.begin(dial(t, Serve(t, s, server.HTTPOptions{}), c))
 	}
-	c.greet()
 	return c
 }
 
@@ -87,8 +89,7 @@ func Start(t testing.TB, s *server.Server, opts ...Option) *Client {
 func Connect(t testing.TB, url string, opts ...Option) *Client {
 	t.Helper()
 	c := newClient(t, append([]Option{Over(StreamableHTTP)}, opts...))
-	c.link = dial(t, url, c)
-	c.greet()
+	c.begin(dial(t, url, c))
 	return c
 }
 
@@ -103,9 +104,11 @@ func newClient(t testing.TB, opts []Option) *Client {
 	return c
 }
 
-// greet does the handshake, where there is one, and learns the tools.
-func (c *Client) greet() {
+// begin does the handshake, where there is one, and learns the tools.
+func (c *Client) begin(l link) {
 	c.t.Helper()
+	c.link = l
+	c.t.Cleanup(c.stopResponding) // before what the link has registered
 	if c.protocol != stateless {
 		c.initialize()
 	}
@@ -262,4 +265,27 @@ func (c *Client) send(w wire) {
 	if err := c.link.send(w); err != nil {
 		c.t.Errorf("send to server: %v", err)
 	}
+}
+
+// respond sends the response to a request of the server. It may come when the
+// test has ended: a client that goes then sends none, as its session is no more.
+func (c *Client) respond(w wire) {
+	c.mu.Lock()
+	if c.left {
+		c.mu.Unlock()
+		return
+	}
+	c.responses.Add(1)
+	c.mu.Unlock()
+	defer c.responses.Done()
+	c.send(w)
+}
+
+// stopResponding returns when the responses on their way have arrived, and lets
+// no more go.
+func (c *Client) stopResponding() {
+	c.mu.Lock()
+	c.left = true
+	c.mu.Unlock()
+	c.responses.Wait()
 }

@@ -46,7 +46,7 @@ func (c *Client) asks(w wire) {
 		if a.Err == nil {
 			response.Result = c.encode(a)
 		}
-		c.send(response)
+		c.respond(response)
 	}()
 }
 

@@ -30,7 +30,7 @@ func (c *Client) read(line []byte) {
 	}
 	switch w.Method {
 	case "":
-		c.answered(w)
+		c.answered(w, line)
 	case "notifications/progress":
 		c.reported(w)
 	case "roots/list":
@@ -74,17 +74,17 @@ func (c *Client) reported(w wire) {
 	}
 }
 
-func (c *Client) answered(w wire) {
+func (c *Client) answered(w wire, line []byte) {
 	var id string
 	if err := json.Unmarshal(w.ID, &id); err != nil {
-		c.t.Errorf("answer with id %s: %v", w.ID, err)
+		c.t.Errorf("answer to no request: %s", line)
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pending := c.pending[id]
 	if pending == nil || pending.cancelled {
-		c.t.Errorf("answer to request %q, which is unknown, answered or cancelled", id)
+		c.t.Errorf("answer to request %q, which is unknown, answered or cancelled: %s", id, line)
 		return
 	}
 	delete(c.pending, id)
@@ -101,5 +101,5 @@ func (c *Client) sendRoots(id json.RawMessage) {
 		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
 		roots[i].URI = u.String()
 	}
-	c.send(wire{ID: id, Result: c.encode(map[string]any{"roots": roots})})
+	c.respond(wire{ID: id, Result: c.encode(map[string]any{"roots": roots})})
 }

@@ -30,9 +30,20 @@ func soakMinutes() int {
 	return minutes
 }
 
+// slots is how many threads may run at once in a soak. Nobody starts another one
+// while more than mostOpen have not ended: there is always a line then, and never
+// one that two processors cannot work off while the soak rests.
+const (
+	slots    = 24
+	mostOpen = 3 * slots
+)
+
+// errEnough says that nothing was started because mostOpen threads have not ended.
+var errEnough = errors.New("enough threads are open")
+
 // soaked is what runs in a soak: families, threads that hang until somebody
 // ends them, and threads that are done at once.
-func soaked() string { return fmt.Sprintf(walked, 24) }
+func soaked() string { return fmt.Sprintf(walked, slots) }
 
 // soak is a project under mixed load. Its workers do one thing after another,
 // chosen by chance, among them what nobody wishes for: the kill of a thread, and
@@ -85,6 +96,13 @@ var deeds = []struct {
 	do   func(s *soak, h *host, r *rand.Rand) error
 }{
 	{"starts", 250, func(s *soak, h *host, r *rand.Rand) error {
+		open, err := ask[control.List](h, "list_active", args{"limit": mostOpen})
+		if err != nil {
+			return err
+		}
+		if open.NextCursor != "" {
+			return errEnough
+		}
 		started, err := start(h, []string{"family", "quick", "quick", "clan", "stay"}[r.IntN(5)])
 		if err == nil {
 			s.mu.Lock()
@@ -162,6 +180,9 @@ func (s *soak) deed(r *rand.Rand) {
 		chosen = deeds[0] // there is nothing to do anything to yet
 	}
 	err := chosen.do(s, h, r)
+	if errors.Is(err, errEnough) {
+		return
+	}
 	var told *refused
 	if errors.As(err, &told) {
 		s.Errorf("%s: %v", chosen.name, told)

@@ -9,7 +9,7 @@ import (
 // hub tells the listeners of one store that some process has committed to the
 // registry. It watches only while somebody listens.
 type hub struct {
-	path string
+	d    *database
 	poll time.Duration
 
 	mu        sync.Mutex
@@ -19,8 +19,8 @@ type hub struct {
 	watches   sync.WaitGroup
 }
 
-func newHub(path string, poll time.Duration) *hub {
-	return &hub{path: path, poll: poll, listeners: make(map[chan struct{}]func() bool)}
+func newHub(d *database, poll time.Duration) *hub {
+	return &hub{d: d, poll: poll, listeners: make(map[chan struct{}]func() bool)}
 }
 
 // Changes implements [store.Registry]. After Close the channel is closed from
@@ -48,7 +48,7 @@ func (h *hub) listen(ctx context.Context) <-chan struct{} {
 func (h *hub) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.stop = cancel
-	w := newWatch(ctx, h.path, h.poll)
+	w := newWatch(ctx, h.d, h.poll)
 	h.watches.Go(func() { w.run(ctx, h.tell) })
 }
 

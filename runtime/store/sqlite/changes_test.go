@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +48,7 @@ func lead(t *testing.T, s *Store, id thread.ID, turns int, seen <-chan error) {
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	const turns = 200
+	const turns = hasty + 5 // the last come in peace
 	for name, opts := range map[string]Options{
 		"told by the system": unpolled,
 		"polled":             {Poll: time.Millisecond},
@@ -74,7 +74,7 @@ func TestWritersPoke(t *testing.T) {
 	dir := t.TempDir()
 	s, reader := open(t, dir, Options{}), open(t, dir, Options{})
 	id := running(t, s, "d", "")
-	files, err := watchFiles(lockPath(dir, names[registryFile]))
+	files, err := watchFile(lockPath(dir, names[registryFile]))
 	if err != nil {
 		t.Skipf("nothing can be watched here: %v", err)
 	}
@@ -92,69 +92,144 @@ func TestWritersPoke(t *testing.T) {
 	}
 }
 
-// TestChangesWithoutTheLog: when the log cannot be watched the poll goes on.
-func TestChangesWithoutTheLog(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := open(t, dir, Options{})
-	id := running(t, s, "d", "")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	w := newWatch(ctx, s.registry.path, time.Hour)
-	if w.files == nil {
-		t.Fatal("the log was not watched")
-	}
-	if err := w.files.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w.files = nil
-	told, ended := make(chan struct{}), make(chan struct{})
+// watched runs a watch that is polled only as often as is said, and sends what it
+// tells. The watch ends with the test.
+func watched(t *testing.T, s *Store, poll time.Duration, change func(*watch)) (told <-chan struct{}) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWatch(ctx, s.registry, poll)
+	change(w)
+	news, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.run(ctx, func() { told <- struct{}{} })
+		w.run(ctx, func() {
+			select {
+			case news <- struct{}{}:
+			case <-ctx.Done():
+			}
+		})
 	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return news
+}
+
+// deaf takes the reports of the operating system from a watch.
+func deaf(t *testing.T) func(*watch) {
+	t.Helper()
+	return func(w *watch) {
+		if w.files == nil {
+			t.Fatal("the commits are not watched")
+		}
+		if err := w.files.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.files = nil
+	}
+}
+
+// TestChangesWithoutReports: the number of commits is enough.
+func TestChangesWithoutReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, other := open(t, dir, unpolled), open(t, dir, unpolled)
+	id := running(t, s, "d", "")
+	told := watched(t, s, time.Hour, deaf(t))
 	for turn := range 3 {
-		if err := s.RecordCost(ctx, id, thread.Cost{Turns: turn}, 0); err != nil {
+		if err := other.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
 			t.Fatal(err)
 		}
 		<-told
 	}
-	cancel()
-	<-ended
 }
 
-// TestLooksFollowAReport: the commit behind a report may become visible only
-// after the report. A watch without a database tells at every look.
-func TestLooksFollowAReport(t *testing.T) {
+// TestChangesOfStrangers: what is committed by somebody who does not count is
+// told, with reports and without.
+func TestChangesOfStrangers(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "file")
-	writeFile(t, path, "")
-	identity, err := os.Stat(path)
-	if err != nil {
+	for name, change := range map[string]func(*watch){"watched": func(*watch) {}, "polled": deaf(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, t.TempDir(), Options{Poll: time.Millisecond})
+			id := running(t, s, "d", "")
+			told := watched(t, s, time.Millisecond, change)
+			for turn := 1; turn <= 3; turn++ {
+				if _, err := s.registry.writer.ExecContext(t.Context(), "UPDATE threads SET turns = ?", turn); err != nil {
+					t.Fatal(err)
+				}
+				for seen := 0; seen < turn; {
+					<-told
+					rec, err := s.Get(t.Context(), id)
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen = rec.Cost.Turns
+				}
+			}
+		})
+	}
+}
+
+// TestChangesBesideALostLock: whoever comes after the file of the lock was removed
+// counts in another one.
+func TestChangesBesideALostLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{Poll: time.Millisecond})
+	id := running(t, s, "d", "")
+	told := watched(t, s, time.Millisecond, func(*watch) {})
+	if err := os.Remove(lockPath(dir, names[registryFile])); err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		reported := 10 * time.Second
-		var looks []time.Duration
-		begin := time.Now()
-		events := make(chan fsnotify.Event)
-		time.AfterFunc(reported, func() { events <- fsnotify.Event{Op: fsnotify.Write} })
-		w := &watch{path: path, identity: identity}
-		w.look(ctx, 25*time.Second, events, nil, func() { looks = append(looks, time.Since(begin)) })
-
-		var want []time.Duration
-		series := func(from, after time.Duration) {
-			for ; after <= 2*lastLook-firstLook; after = 2*after + firstLook {
-				want = append(want, from+after)
+	other := open(t, dir, Options{Poll: time.Millisecond})
+	for turn := 1; turn <= 3; turn++ {
+		for i, from := range []*Store{other, s} {
+			if err := from.RecordCost(t.Context(), id, thread.Cost{Turns: 2*turn + i}, 0); err != nil {
+				t.Fatal(err)
+			}
+			for seen := 0; seen < 2*turn+i; {
+				<-told
+				rec, err := s.Get(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen = rec.Cost.Turns
 			}
 		}
-		series(0, firstLook)
-		series(reported, 0)
-		want = append(want, 25*time.Second, 50*time.Second)
-		if !slices.Equal(looks, want) {
-			t.Errorf("looked at %v, want %v", looks, want)
+	}
+}
+
+// TestStormOfReports: some are passed on at once, then one at a time. What is no
+// commit is not passed on.
+func TestStormOfReports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		reports := make(chan fsnotify.Event)
+		w := &watch{files: &fsnotify.Watcher{Events: reports}}
+		told := 0
+		go w.listen(ctx, nil, func() { told++ })
+		began, want := time.Now(), time.Duration(0)
+		send := func(n int, every time.Duration) {
+			t.Helper()
+			for range n {
+				reports <- fsnotify.Event{Op: fsnotify.Chmod}
+				reports <- fsnotify.Event{Op: fsnotify.Write}
+				if took := time.Since(began); took != want {
+					t.Errorf("a report was taken after %v, want %v", took, want)
+				}
+				want += every
+			}
+		}
+		send(hasty, 0)
+		want = calm
+		send(20, calm)
+		synctest.Wait()
+		if told != hasty+20 {
+			t.Errorf("%d reports were passed on", told)
 		}
 	})
 }
@@ -162,19 +237,14 @@ func TestLooksFollowAReport(t *testing.T) {
 // TestWatchOfNothing: what cannot be looked at wakes whoever listens.
 func TestWatchOfNothing(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	path := t.TempDir() + "/folder"
-	if err := os.Mkdir(path, 0o700); err != nil {
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	told := watched(t, s, time.Millisecond, func(*watch) {})
+	path := filepath.Join(dir, registryFile)
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	w := newWatch(ctx, path, time.Hour)
-	told, ended := make(chan struct{}, 1000), make(chan struct{})
-	go func() {
-		defer close(ended)
-		w.run(ctx, func() { told <- struct{}{} })
-	}()
-	<-told
-	cancel()
-	<-ended
+	for range 3 {
+		<-told
+	}
 }

@@ -31,9 +31,10 @@ type connections struct {
 	lossy    bool        // rows were missing when it was opened, see [store.Keeper]
 }
 
-// connect opens path, creating and migrating it where needed. The caller has
-// the lock of the database's queue.
-func connect(ctx context.Context, path, name string) (c connections, err error) {
+// connect opens the file of d, creating and migrating it where needed. The caller
+// has the lock of d's queue.
+func connect(ctx context.Context, d *database) (c connections, err error) {
+	path := d.path
 	if err := ensureFile(path); err != nil {
 		return connections{}, err
 	}
@@ -52,8 +53,8 @@ func connect(ctx context.Context, path, name string) (c connections, err error) 
 	if c.reader, err = openPool(path, maxReaders, "query_only(1)"); err != nil {
 		return c, err
 	}
-	c.memo = newMemo(c.reader)
-	err = retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), name) })
+	c.memo = newMemo(c.reader, d.queue.tally, d.poll)
+	err = retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), d.name) })
 	if err != nil {
 		return c, err
 	}

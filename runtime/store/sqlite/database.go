@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
@@ -29,6 +30,7 @@ type database struct {
 	path  string
 	name  string // of its queue, and of its folder of migrations
 	queue *queue
+	poll  time.Duration // how long a commit that nobody counted can go unnoticed
 
 	// mu is held for reading by whoever uses the connections, and for writing,
 	// with the queue's lock, to exchange them.
@@ -40,8 +42,8 @@ type database struct {
 
 // openDatabase opens dir/file, creating and migrating it where needed. Hooks may
 // have nil functions.
-func openDatabase(ctx context.Context, dir, file string, hooks hooks) (*database, error) {
-	d := &database{path: filepath.Join(dir, file), name: names[file], loss: loss{hooks: hooks}}
+func openDatabase(ctx context.Context, dir, file string, poll time.Duration, hooks hooks) (*database, error) {
+	d := &database{path: filepath.Join(dir, file), name: names[file], poll: poll, loss: loss{hooks: hooks}}
 	var err error
 	if d.queue, err = openQueue(lockPath(dir, d.name)); err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func openDatabase(ctx context.Context, dir, file string, hooks hooks) (*database
 	if err != nil {
 		return nil, errors.Join(err, d.queue.close())
 	}
-	d.connections, err = connect(ctx, d.path, d.name)
+	d.connections, err = connect(ctx, d)
 	d.found(d.connections)
 	release()
 	if err != nil {
@@ -100,11 +102,7 @@ func (d *database) writeOnce(
 	}
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if err := d.transact(ctx, level, f); err != nil {
-		return explain(d.path, err)
-	}
-	d.queue.poke()
-	return nil
+	return explain(d.path, d.transact(ctx, level, f))
 }
 
 func (d *database) transact(ctx context.Context, level durability, f func(context.Context, *sql.Tx) error) error {
@@ -131,9 +129,11 @@ func (d *database) transact(ctx context.Context, level durability, f func(contex
 	if err := f(inside, tx); err != nil {
 		return err
 	}
+	number := d.queue.tally.begin()
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	d.queue.tally.end(number)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (d *database) follow(ctx context.Context) error {
 	if !d.replaced() {
 		return nil
 	}
-	next, err := connect(ctx, d.path, d.name)
+	next, err := connect(ctx, d)
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrReplaced, explain(d.path, err))
 	}

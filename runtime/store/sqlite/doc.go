@@ -48,13 +48,23 @@
 // is closed, but not when the database is not at its path any more, where the
 // name is that of the new one's log.
 //
+// # What is remembered
+//
+// Writers count their commits, beside the locks of the queue: a number is raised
+// before a commit and another one when it is visible. As long as both are the
+// same as before, nobody has committed, and rows that were read need not be read
+// again. When they differ from each other, a writer is at work or was killed, and
+// PRAGMA data_version decides. That also finds what is committed without this
+// package, or beside a lock file that somebody removed, but only after
+// Options.Poll: until then a read of one row, or of the open questions, may tell
+// what was.
+//
 // # Waking up
 //
-// Changes watches two files of the registry through the operating system and
-// confirms each report with PRAGMA data_version. Writers touch the lock of the
-// queue when their commit is visible. The write-ahead log also tells of those
-// who do not stand in the queue, but before their commit is visible, so each
-// report is followed by looks over the next 64 ms. A poll every [DefaultPoll]
-// stands behind the reports; without them, where the files cannot be watched,
-// it runs every 20 ms. Nothing is watched or polled while nobody listens.
+// Changes watches the number of commits that are visible through the operating
+// system, and asks for PRAGMA data_version every Options.Poll. Where the file
+// cannot be watched the number is read every 100 ms. So long apart come the
+// values, too, when commits follow each other without rest, since hundreds of
+// processes may listen; the first 30 come at once. Nothing is watched or polled
+// while nobody listens.
 package sqlite

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -13,16 +14,32 @@ import (
 const maxAnswers = 64
 
 // memo answers questions about one thread. It asks the file with statements that
-// are prepared once, and keeps the answers until somebody commits, which costs
-// one look at a number that every process sharing the file sees move.
+// are prepared once, and keeps the answers until somebody commits.
 type memo struct {
 	reader *sql.DB
+	tally  tally
+	poll   time.Duration // how long the tally is trusted alone: not everybody counts
 
 	mu         sync.Mutex
 	conn       *sql.Conn // of reader; nil until it is needed, and after an error
 	statements map[string]*sql.Stmt
-	version    int64 // PRAGMA data_version when the first of answers was read
+	fresh      freshness
 	answers    map[memoKey]any
+}
+
+// freshness is what answers are as new as.
+type freshness struct {
+	version int64     // PRAGMA data_version when it was asked for last
+	asked   time.Time // when that was
+	count   uint64    // of commits just before the first of the answers was read
+	counted bool
+}
+
+// vantage is what one connection sees. While it stays the same, so do the rows.
+type vantage struct {
+	memo    *memo // of one opening of a file
+	conn    *sql.Conn
+	version int64
 }
 
 // memoKey is a query whose one parameter is the id of a thread.
@@ -31,21 +48,40 @@ type memoKey struct {
 	id    thread.ID
 }
 
-func newMemo(reader *sql.DB) *memo { return &memo{reader: reader, answers: map[memoKey]any{}} }
+func newMemo(reader *sql.DB, tally tally, poll time.Duration) *memo {
+	return &memo{reader: reader, tally: tally, poll: poll, answers: map[memoKey]any{}}
+}
 
 // recall reads the one row that query finds for a thread; the error of scan is
 // not kept. What the answer points to is shared by all who get it, and must stay
 // as it is.
-func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (answer T, err error) {
-	q := memoKey{query, id}
+func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (T, error) {
+	return recallBy(ctx, d, memoKey{query, id}, func(ctx context.Context, st *sql.Stmt) (T, error) {
+		return scan(st.QueryRowContext(ctx, id))
+	})
+}
+
+// recallAll is recall for a query that finds any number of rows.
+func recallAll[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) ([]T, error) {
+	return recallBy(ctx, d, memoKey{query, id}, func(ctx context.Context, st *sql.Stmt) ([]T, error) {
+		rows, err := st.QueryContext(ctx, id)
+		return scanEach(rows, err, scan)
+	})
+}
+
+func recallBy[T any](
+	ctx context.Context, d *database, q memoKey, read func(context.Context, *sql.Stmt) (T, error),
+) (answer T, err error) {
 	err = d.readFrom(ctx, func(c connections) (err error) {
-		answer, err = lookUp(ctx, c.memo, q, scan)
+		answer, err = lookUp(ctx, c.memo, q, read)
 		return err
 	})
 	return answer, err
 }
 
-func lookUp[T any](ctx context.Context, m *memo, q memoKey, scan func(row) (T, error)) (answer T, err error) {
+func lookUp[T any](
+	ctx context.Context, m *memo, q memoKey, read func(context.Context, *sql.Stmt) (T, error),
+) (answer T, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -64,11 +100,11 @@ func lookUp[T any](ctx context.Context, m *memo, q memoKey, scan func(row) (T, e
 	if known, ok := m.answers[q].(T); ok {
 		return known, nil
 	}
-	found, err := m.row(ctx, q.query, q.id)
+	st, err := m.statement(ctx, q.query)
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = scan(found); err != nil {
+	if answer, err = read(ctx, st); err != nil {
 		return answer, err
 	}
 	if len(m.answers) >= maxAnswers {
@@ -79,25 +115,52 @@ func lookUp[T any](ctx context.Context, m *memo, q memoKey, scan func(row) (T, e
 }
 
 // freshen forgets the answers when somebody has committed since they were read.
-// The number counts what other connections commit, and this one only reads.
 func (m *memo) freshen(ctx context.Context) error {
-	counted, err := m.row(ctx, "PRAGMA data_version")
+	trusted := m.fresh.counted && time.Since(m.fresh.asked) < m.poll
+	if trusted && m.tally.still(m.fresh.count) {
+		return nil
+	}
+	count, counted := m.tally.quiet()
+	if !trusted || !counted {
+		return m.ask(ctx, count, counted)
+	}
+	clear(m.answers)
+	m.fresh.count = count
+	return nil
+}
+
+// ask is freshen by SQLite's number, after the tally's was read. It counts what
+// other connections commit, and this one only reads.
+func (m *memo) ask(ctx context.Context, count uint64, counted bool) error {
+	asked := time.Now()
+	st, err := m.statement(ctx, "PRAGMA data_version") //nolint:sqlclosecheck // drop closes it
 	if err != nil {
 		return err
 	}
 	var version int64
-	if err := counted.Scan(&version); err != nil {
+	if err := st.QueryRowContext(ctx).Scan(&version); err != nil {
 		return err
 	}
-	if version != m.version {
+	if version != m.fresh.version {
 		clear(m.answers)
-		m.version = version
 	}
+	m.fresh = freshness{version: version, asked: asked, count: count, counted: counted && m.tally.inPlace()}
 	return nil
 }
 
-// row runs a query, which is prepared when it is first met.
-func (m *memo) row(ctx context.Context, query string, args ...any) (_ *sql.Row, err error) {
+// look asks SQLite, whatever the tally says.
+func (m *memo) look(ctx context.Context) (vantage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	count, counted := m.tally.quiet()
+	if err := m.ask(context.WithoutCancel(ctx), count, counted); err != nil {
+		return vantage{}, errors.Join(err, m.drop())
+	}
+	return vantage{memo: m, conn: m.conn, version: m.fresh.version}, nil
+}
+
+// statement is a query that is prepared when it is first met.
+func (m *memo) statement(ctx context.Context, query string) (_ *sql.Stmt, err error) {
 	if m.conn == nil {
 		if m.conn, err = m.reader.Conn(ctx); err != nil {
 			return nil, err
@@ -111,7 +174,7 @@ func (m *memo) row(ctx context.Context, query string, args ...any) (_ *sql.Row, 
 		}
 		m.statements[query] = st
 	}
-	return m.statements[query].QueryRowContext(ctx, args...), nil
+	return m.statements[query], nil
 }
 
 // drop gives the connection back; the next question takes another. The number
@@ -126,7 +189,7 @@ func (m *memo) drop() error {
 	}
 	errs = append(errs, m.conn.Close())
 	m.conn, m.statements = nil, nil
-	m.version = 0
+	m.fresh = freshness{}
 	clear(m.answers)
 	return errors.Join(errs...)
 }

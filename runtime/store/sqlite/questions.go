@@ -15,7 +15,11 @@ import (
 const selectQuestion = `SELECT question_id, thread_id, kind, code, text, details, asked_at, deadline_at,
 	coalesce(answer, ''), coalesce(answered_by, ''), coalesce(answered_at, 0) FROM questions`
 
-const questionSQL = selectQuestion + " WHERE question_id = ?"
+const (
+	questionSQL      = selectQuestion + " WHERE question_id = ?"
+	questionsSQL     = selectQuestion + " WHERE (?1 = '' OR thread_id = ?1) ORDER BY asked_at, question_id"
+	openQuestionsSQL = selectQuestion + " WHERE (?1 = '' OR thread_id = ?1) AND answer IS NULL ORDER BY asked_at, question_id"
+)
 
 // questionDetails is the column details.
 type questionDetails struct {
@@ -99,61 +103,79 @@ func (s *Store) Question(ctx context.Context, id string) (q thread.Question, err
 	return q, err
 }
 
-// Questions implements [store.Questions].
+// Questions implements [store.Questions]. Those that are open are remembered:
+// whoever waits for threads looks for them at every commit.
 func (s *Store) Questions(ctx context.Context, f store.QuestionFilter) (list []thread.Question, err error) {
-	query := selectQuestion + " WHERE (?1 = '' OR thread_id = ?1)"
+	var stored []storedQuestion
 	if f.Open {
-		query += " AND answer IS NULL"
-	}
-	err = s.registry.read(ctx, func(db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, query+" ORDER BY asked_at, question_id", f.ThreadID)
-		if err != nil {
+		stored, err = recallAll(ctx, s.registry, openQuestionsSQL, f.ThreadID, scanStoredQuestion)
+	} else {
+		err = s.registry.read(ctx, func(db *sql.DB) error {
+			rows, err := db.QueryContext(ctx, questionsSQL, f.ThreadID)
+			stored, err = scanEach(rows, err, scanStoredQuestion)
 			return err
+		})
+	}
+	for _, one := range stored {
+		var q thread.Question
+		if q, err = one.question(); err != nil {
+			break
 		}
-		defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
-		list = nil
-		for rows.Next() {
-			q, err := scanQuestion(rows)
-			if err != nil {
-				return err
-			}
-			list = append(list, q)
-		}
-		return rows.Err()
-	})
+		list = append(list, q)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list questions: %w", err)
 	}
 	return list, nil
 }
 
-func scanQuestion(r row) (thread.Question, error) {
+// storedQuestion is a row as it was read. The rest of the question is still JSON,
+// and decoded for each caller, so that nobody gets what another can change.
+type storedQuestion struct {
+	q               thread.Question // without what follows
+	details, answer []byte
+	answeredBy      string
+	answeredAt      int64
+}
+
+func scanStoredQuestion(r row) (storedQuestion, error) {
 	var (
-		q                         thread.Question
-		details, answer           []byte
-		by                        string
-		asked, deadline, answered int64
+		s               storedQuestion
+		asked, deadline int64
 	)
-	err := r.Scan(&q.ID, &q.ThreadID, &q.Kind, &q.Code, &q.Text, &details, &asked, &deadline, &answer, &by, &answered)
+	q := &s.q
+	err := r.Scan(&q.ID, &q.ThreadID, &q.Kind, &q.Code, &q.Text, &s.details, &asked, &deadline, &s.answer, &s.answeredBy, &s.answeredAt)
 	if err != nil {
-		return thread.Question{}, err
+		return storedQuestion{}, err
 	}
+	q.AskedAt, q.DeadlineAt = fromMillis(asked), fromMillis(deadline)
+	return s, nil
+}
+
+func (s storedQuestion) question() (thread.Question, error) {
+	q := s.q
 	var d questionDetails
-	if err := json.Unmarshal(details, &d); err != nil {
+	if err := json.Unmarshal(s.details, &d); err != nil {
 		return thread.Question{}, fmt.Errorf("details of question %s: %w", q.ID, err)
 	}
-	q.Options, q.Default, q.Limits, q.Most = d.Options, d.Default, d.Limits, d.Most
-	q.Reached = d.Reached
-	q.AskedAt, q.DeadlineAt = fromMillis(asked), fromMillis(deadline)
-	if len(answer) == 0 {
+	q.Options, q.Default, q.Limits, q.Most, q.Reached = d.Options, d.Default, d.Limits, d.Most, d.Reached
+	if len(s.answer) == 0 {
 		return q, nil
 	}
 	var a answerDetails
-	if err := json.Unmarshal(answer, &a); err != nil {
+	if err := json.Unmarshal(s.answer, &a); err != nil {
 		return thread.Question{}, fmt.Errorf("answer to question %s: %w", q.ID, err)
 	}
-	q.Answer = &thread.Answer{Decision: a.Decision, Limits: a.Limits, By: by, At: fromMillis(answered)}
+	q.Answer = &thread.Answer{Decision: a.Decision, Limits: a.Limits, By: s.answeredBy, At: fromMillis(s.answeredAt)}
 	return q, nil
+}
+
+func scanQuestion(r row) (thread.Question, error) {
+	s, err := scanStoredQuestion(r)
+	if err != nil {
+		return thread.Question{}, err
+	}
+	return s.question()
 }
 
 // noQuestion names the question when a query for it found none.

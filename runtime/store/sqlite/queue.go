@@ -21,6 +21,8 @@ type queue struct {
 	path string
 	slot chan struct{} // holds a token while a caller waits for or has the lock
 
+	tally tally // in the files of lock
+
 	mu     sync.Mutex
 	lock   turnstile
 	helper *helper // the wait in progress, if any
@@ -40,7 +42,7 @@ func openQueue(path string) (*queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &queue{path: path, slot: make(chan struct{}, 1), lock: lock}, nil
+	return &queue{path: path, slot: make(chan struct{}, 1), tally: tally{begun: lock.gate, done: lock.turn}, lock: lock}, nil
 }
 
 // acquire waits for its turn. The function it returns gives the turn back and
@@ -62,11 +64,6 @@ func (q *queue) release() {
 	q.lock.release()
 	<-q.slot
 }
-
-// poke tells whoever watches the file of the lock that the holder, who calls
-// this, has changed something. It is a report of something that can be found
-// out without it, so a failure is none.
-func (q *queue) poke() { _, _ = q.lock.turn.WriteAt([]byte{0}, 0) }
 
 // enter gets the lock for the caller, who has the slot.
 func (q *queue) enter(ctx context.Context) error {

@@ -239,8 +239,8 @@ func measureWake(b *testing.B, rounds int) (wakes, pings []time.Duration) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	changes := s.Changes(ctx)
-	// In between, the looks that follow a report come to their end.
-	idle := time.NewTicker(3 * lastLook)
+	// In between, both come to rest.
+	idle := time.NewTicker(100 * time.Millisecond)
 	defer idle.Stop()
 	for _, id := range ids {
 		<-idle.C

@@ -18,8 +18,9 @@ type Options struct {
 	// Now is the clock of the two changes that are not given a time by the
 	// caller (SetProcess, RecordCost); nil means time.Now.
 	Now func() time.Time
-	// Poll is how often Changes looks for commits it was not told of; 0 means
-	// DefaultPoll.
+	// Poll is how long a commit can go unnoticed, by Changes and by what reads rows,
+	// that is made without this package or of which the operating system reports
+	// nothing; 0 means DefaultPoll.
 	Poll time.Duration
 	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
 	// called before anything else is done in a database that has come in the place
@@ -32,8 +33,7 @@ type Options struct {
 	Damaged func(context.Context, *store.CorruptError)
 }
 
-// DefaultPoll is how long a commit can go unnoticed when the operating system
-// does not report it. A look costs about 5 µs.
+// DefaultPoll is what Options.Poll is by default.
 const DefaultPoll = 500 * time.Millisecond
 
 // The database files of a store.
@@ -77,13 +77,13 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{now: opts.Now}
 	hooks := s.hooks(opts)
-	if s.registry, err = openDatabase(ctx, dir, registryFile, hooks); err != nil {
+	if s.registry, err = openDatabase(ctx, dir, registryFile, opts.Poll, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, hooks); err != nil {
+	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts.Poll, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.close()))
 	}
-	s.changes = newHub(s.registry.path, opts.Poll)
+	s.changes = newHub(s.registry, opts.Poll)
 	return s, nil
 }
 

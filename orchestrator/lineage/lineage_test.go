@@ -2,7 +2,11 @@ package lineage_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -33,7 +37,7 @@ func TestResolve(t *testing.T) {
 		thread.Record{ThreadID: "loop2", Status: thread.Continued, ContinuationThreadID: "loop1"},
 		thread.Record{ThreadID: "cut", Status: thread.Continued, ContinuationThreadID: "gone"},
 	)
-	for from, want := range map[thread.ID]thread.ID{"a": "c", "b": "c", "c": "c", "resumed": "resumed", "loop1": "loop2"} {
+	for from, want := range map[thread.ID]thread.ID{"a": "c", "b": "c", "c": "c", "resumed": "c", "loop1": "loop2"} {
 		rec, err := lineage.Resolve(from, get)
 		if err != nil || rec.ThreadID != want {
 			t.Errorf("Resolve(%s) = %s, %v; want %s", from, rec.ThreadID, err, want)
@@ -71,6 +75,154 @@ func TestIsBelow(t *testing.T) {
 			t.Errorf("IsBelow(%s, %s) = %t, %v; want %t", tt.below, tt.above, got, err, tt.want)
 		}
 	}
+}
+
+// What a thread has started stays below those that carry it on, however the
+// thread came to be carried on, and not the other way round.
+func TestIsBelowAcrossHandOvers(t *testing.T) {
+	t.Parallel()
+	get := lookup(
+		thread.Record{ThreadID: "root"},
+		thread.Record{ThreadID: "first", ParentID: "root", Status: thread.Continued, ContinuationThreadID: "second"},
+		thread.Record{ThreadID: "second", ParentID: "root", ContinuationOf: "first", Status: thread.Error, ContinuationThreadID: "third"},
+		thread.Record{ThreadID: "third", ContinuationOf: "second", Status: thread.Running},
+		thread.Record{ThreadID: "child", ParentID: "first"},
+		thread.Record{ThreadID: "grandchild", ParentID: "child"},
+		thread.Record{ThreadID: "late", ParentID: "third"},
+		thread.Record{ThreadID: "cut", ParentID: "root", Status: thread.Continued, ContinuationThreadID: "gone"},
+		thread.Record{ThreadID: "below cut", ParentID: "cut"},
+	)
+	tests := []struct {
+		below, above thread.ID
+		want         bool
+	}{
+		{"child", "first", true},
+		{"child", "second", true},
+		{"child", "third", true},
+		{"grandchild", "third", true},
+		{"grandchild", "root", true},
+		{"late", "third", true},
+		{"late", "second", false},
+		{"late", "root", false},
+		{"second", "first", false},
+		{"first", "second", false},
+		{"child", "child", false},
+	}
+	for _, tt := range tests {
+		got, err := lineage.IsBelow(tt.below, tt.above, get)
+		if err != nil || got != tt.want {
+			t.Errorf("IsBelow(%s, %s) = %t, %v; want %t", tt.below, tt.above, got, err, tt.want)
+		}
+	}
+	if _, err := lineage.IsBelow("below cut", "root", get); !errors.Is(err, thread.ErrNotFound) {
+		t.Errorf("a chain that is cut: %v", err)
+	}
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	get := lookup(
+		thread.Record{ThreadID: "a", ContinuationThreadID: "b"},
+		thread.Record{ThreadID: "b", ContinuationOf: "a", ContinuationThreadID: "c"},
+		thread.Record{ThreadID: "c", ContinuationOf: "b"},
+		thread.Record{ThreadID: "given up", ContinuationOf: "b"},
+		thread.Record{ThreadID: "alone"},
+		thread.Record{ThreadID: "first is gone", ContinuationOf: "gone"},
+		thread.Record{ThreadID: "circle1", ContinuationOf: "circle2", ContinuationThreadID: "circle2"},
+		thread.Record{ThreadID: "circle2", ContinuationOf: "circle1", ContinuationThreadID: "circle1"},
+		thread.Record{ThreadID: "next is gone", ContinuationThreadID: "gone"},
+	)
+	for from, want := range map[thread.ID][]thread.ID{
+		"a": {"a", "b", "c"}, "b": {"a", "b", "c"}, "c": {"a", "b", "c"}, "given up": {"a", "b", "given up"},
+		"alone": {"alone"}, "first is gone": {"first is gone"},
+	} {
+		chain, err := lineage.Chain(from, get)
+		if got := ids(chain); err != nil || !slices.Equal(got, want) {
+			t.Errorf("Chain(%s) = %v, %v; want %v", from, got, err, want)
+		}
+	}
+	if chain, err := lineage.Chain("circle1", get); err != nil || len(chain) == 0 {
+		t.Errorf("a circle: %v, %v", ids(chain), err)
+	}
+	for _, from := range []thread.ID{"next is gone", "nobody"} {
+		if _, err := lineage.Chain(from, get); !errors.Is(err, thread.ErrNotFound) {
+			t.Errorf("Chain(%s): %v, want ErrNotFound", from, err)
+		}
+	}
+}
+
+func ids(chain []thread.Record) (ids []thread.ID) {
+	for _, rec := range chain {
+		ids = append(ids, rec.ThreadID)
+	}
+	return ids
+}
+
+func distinct(chain []thread.Record) bool {
+	all := ids(chain)
+	slices.Sort(all)
+	return len(slices.Compact(all)) == len(chain)
+}
+
+// TestChains makes registries of whole chains with children, and checks that it
+// does not matter from which thread one looks.
+func TestChains(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []thread.Record
+		var chain []thread.ID
+		for i := range rapid.IntRange(1, 8).Draw(t, "length") {
+			id := thread.ID(fmt.Sprintf("link-%d", i))
+			rec := thread.Record{ThreadID: id, Status: thread.Running}
+			if i > 0 {
+				rec.ContinuationOf = chain[i-1]
+				rows[i-1].ContinuationThreadID = id
+				rows[i-1].Status = rapid.SampledFrom([]thread.State{thread.Continued, thread.Completed, thread.Error}).Draw(t, "state")
+			}
+			chain, rows = append(chain, id), append(rows, rec)
+		}
+		parent := rapid.IntRange(0, len(chain)-1).Draw(t, "parent")
+		rows = append(rows, thread.Record{ThreadID: "child", ParentID: chain[parent]})
+		get := lookup(rows...)
+		for i, id := range chain {
+			if all, err := lineage.Chain(id, get); err != nil || !slices.Equal(ids(all), chain) {
+				t.Fatalf("Chain(%s) = %v, %v", id, ids(all), err)
+			}
+			if last, err := lineage.Resolve(id, get); err != nil || last.ThreadID != chain[len(chain)-1] {
+				t.Fatalf("Resolve(%s) = %s, %v", id, last.ThreadID, err)
+			}
+			if below, err := lineage.IsBelow("child", id, get); err != nil || below != (i >= parent) {
+				t.Fatalf("a child of %s is below %s: %t, %v", chain[parent], id, below, err)
+			}
+		}
+	})
+}
+
+// TestDamagedChains follows references that go anywhere: every question ends.
+func TestDamagedChains(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SampledFrom([]thread.ID{"", "a", "b", "c", "d"})
+		var rows []thread.Record
+		for _, id := range []thread.ID{"a", "b", "c", "d"} {
+			rows = append(rows, thread.Record{
+				ThreadID: id, ParentID: names.Draw(t, "parent"),
+				ContinuationOf: names.Draw(t, "of"), ContinuationThreadID: names.Draw(t, "next"),
+			})
+		}
+		get := lookup(rows...)
+		for _, id := range []thread.ID{"a", "b", "c", "d"} {
+			if chain, err := lineage.Chain(id, get); err != nil || !slices.Contains(ids(chain), id) || !distinct(chain) {
+				t.Fatalf("Chain(%s) = %v, %v", id, ids(chain), err)
+			}
+			if _, err := lineage.Resolve(id, get); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lineage.IsBelow(id, "a", get); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func TestIsBelowAny(t *testing.T) {

@@ -31,6 +31,13 @@ type Registry interface {
 	// must be quick and not write to the store; a caller who gets an error after
 	// it succeeded lets go of what it took. With a RequestKey that already names
 	// a thread, that thread is returned with created=false and nothing changes.
+	//
+	// With n.ContinuationOf the thread is to carry on another, which must have ended
+	// (*PredecessorError) and be carried on by nobody (*LinkedError). With n.Handoff
+	// as well that one must be running instead and not asked to stop; the new one has
+	// its parent, by no rule of a start, and no spawn is counted. Several may be
+	// registered to carry on one thread; only the one that Link, or the outcome of a
+	// handoff, has made it name can be enqueued and claimed.
 	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
 	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
 	Get(ctx context.Context, id thread.ID) (thread.Record, error)
@@ -39,26 +46,42 @@ type Registry interface {
 	// List returns a page of rows, newest first, and the cursor of the next page
 	// (empty at the end).
 	List(ctx context.Context, f Filter) (rows []thread.Record, next string, err error)
-	// Descendants returns every thread below id, children before grandchildren.
+	// Descendants returns every thread below id, children before grandchildren. A
+	// thread that carries on id or one below it counts as below, whatever its parent.
 	Descendants(ctx context.Context, id thread.ID) ([]thread.Record, error)
 	// SetProcess records pid and host of the process that was started for a
 	// thread that is not terminal.
 	SetProcess(ctx context.Context, id thread.ID, pid int, host string) error
 	// Apply makes one legal change of state and returns the row after it. It
 	// returns an error wrapping thread.ErrSettled when the row was not in a state
-	// the change may leave, and thread.ErrNotFound when there is no row.
+	// the change may leave, and thread.ErrNotFound when there is no row. A claim by a
+	// thread that the one it carries on does not name is ErrNotLinked as well.
+	//
+	// A thread that ends with a handoff is linked to its successor in the same
+	// transaction, and the successor is admitted in its place: the slot passes on,
+	// without a look at the line. One that is not there any more, or is not
+	// registered to carry on this thread, is not linked; one that is not created or
+	// has been asked to stop is linked and not admitted.
 	Apply(ctx context.Context, c Change) (thread.Record, error)
+	// Link makes a thread that has ended name the one that carries it on, which must
+	// be created, not asked to stop (thread.ErrSettled) and registered to do so
+	// (ErrNotLinked). The first one counts: for another it is a *LinkedError.
+	// Repeating it changes nothing. A thread that has not ended is a
+	// *PredecessorError, one that does not exist thread.ErrNotFound.
+	Link(ctx context.Context, id, successor thread.ID, at time.Time) error
 	// RecordCost stores the cost so far of a running thread (absolute values, so
 	// that a repeat changes nothing).
 	RecordCost(ctx context.Context, id thread.ID, c thread.Cost, contextTokens int64) error
-	// RequestCancel marks the thread and every descendant that is not terminal,
-	// in one transaction, and returns those rows. The first request's time stays.
+	// RequestCancel marks the thread and every descendant (see Descendants) that is
+	// not terminal, in one transaction, and returns those rows. The first request's
+	// time stays.
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
 	// Enqueue puts a created thread, which everything is prepared for, in line for
 	// one of the slots that threads run in. It is admitted at once when fewer than
 	// slots are occupied, nobody is in line and it has not been asked to stop; the
 	// row says so. Repeating it changes nothing; a thread that is past created is
-	// refused with thread.ErrSettled.
+	// refused with thread.ErrSettled, one that the thread it carries on does not name
+	// with ErrNotLinked.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
 	// Admit admits the first thread in line when fewer than slots are occupied.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
@@ -98,9 +121,14 @@ type NewThread struct {
 	MaxSpawns int // the parent's limit, when ParentID is set
 	// ParentEnded says that the parent has ended and its last hooks start the thread.
 	ParentEnded bool
-	Model       string
-	RequestKey  string
-	Now         time.Time
+	// ContinuationOf is the thread that this one is to carry on.
+	ContinuationOf thread.ID
+	// Handoff says that ContinuationOf still runs and is about to end as continued.
+	// ParentID, MaxSpawns and ParentEnded are not read then.
+	Handoff    bool
+	Model      string
+	RequestKey string
+	Now        time.Time
 }
 
 // Line is how many threads occupy a slot, and how many stand in line for one.
@@ -144,10 +172,14 @@ func Claimed(id thread.ID, pid int, host string, at time.Time) Change {
 }
 
 // Finished moves a thread to the state of its outcome, which must be terminal.
-// Cost may be nil to keep what is recorded.
+// One that is continued names its successor in Handoff, and no other does. Cost
+// may be nil to keep what is recorded.
 func Finished(id thread.ID, o thread.Outcome, cost *thread.Cost, at time.Time) (Change, error) {
 	if !o.State.Terminal() {
 		return Change{}, fmt.Errorf("outcome of %s has state %q, which is not terminal", id, o.State)
+	}
+	if err := checkHandoff(id, o); err != nil {
+		return Change{}, err
 	}
 	return Change{id: id, to: o.State, outcome: &o, cost: cost, at: at}, nil
 }
@@ -190,6 +222,14 @@ type Ledger interface {
 	// Both rows must be active (ErrNoBudget). A budget that is as large already is
 	// left as it is, so that a repeat changes nothing.
 	Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error
+	// HandOver gives what the thread from has left to its successor and settles it,
+	// in one transaction: to has the same parent, which holds as much as before, and
+	// a budget of what from may still spend or reserve, without regard to a pledge;
+	// 0 where it is overdrawn. From keeps what it has spent and what its children
+	// hold, and max_spend of from is no more than that. It returns max_spend of to.
+	// Nothing has to be free for it above. Repeating it changes nothing. ErrNoBudget
+	// when from has no active row.
+	HandOver(ctx context.Context, from, to thread.ID, at time.Time) (thread.Micros, error)
 	// Pledge keeps what the thread's next call of a model can cost out of the reach
 	// of its children, until Report says what it did cost. A later pledge replaces
 	// an earlier one. More than is left is an *InsufficientError.

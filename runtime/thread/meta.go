@@ -37,11 +37,36 @@ type Meta struct {
 	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`
 	ContinuationOf ID              `json:"continuation_of,omitempty"`
 	ChainRootID    ID              `json:"chain_root_id,omitempty"`
+	Continuation   *Continuation   `json:"continuation,omitempty"` // nil: the first of its chain
 	Cost           Cost            `json:"cost"`
 	Outcome        *Outcome        `json:"outcome,omitempty"`
 	Transcript     *TranscriptHead `json:"transcript,omitempty"`
 	Warnings       []string        `json:"warnings,omitempty"`
 }
+
+// Continuation says how a thread carries on the one that ContinuationOf names.
+type Continuation struct {
+	Via Via `json:"via"`
+	// Position is the thread's place in its chain; the first one has 1.
+	Position int `json:"position"`
+	// Messages is how many messages of the conversation before are at the beginning
+	// of the transcript; the next one is the thread's own first.
+	Messages int `json:"messages"`
+	// Message is what a person said to have the thread resumed; empty for a handoff.
+	Message string `json:"message,omitempty"`
+	// SummaryID is the knowledge item that sums up what went before, below
+	// agent/threads/; empty when nobody wrote one.
+	SummaryID string `json:"summary_id,omitempty"`
+}
+
+// Via is how one thread comes to carry on another.
+type Via string
+
+// The ways to continue a thread.
+const (
+	ViaHandoff Via = "handoff" // its context window was nearly full
+	ViaResume  Via = "resume"  // it had ended, and somebody had a message for it
+)
 
 // ChainLink is a directive that another one extends.
 type ChainLink struct {

@@ -60,6 +60,14 @@ type Outcome struct {
 	Data     json.RawMessage `json:"data,omitempty"`    // what a tool run returned
 	Error    *Problem        `json:"error,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
+	Handoff  *Handoff        `json:"handoff,omitempty"` // of a thread that is continued
+}
+
+// Handoff says which thread carries on one whose context window was full.
+type Handoff struct {
+	NewThreadID ID `json:"new_thread_id"`
+	// TrailingTurns is how many turns of the conversation the successor was given.
+	TrailingTurns int `json:"trailing_turns"`
 }
 
 // Problem says why a thread did not complete.

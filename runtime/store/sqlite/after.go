@@ -39,14 +39,19 @@ func holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.
 	return err
 }
 
+// aboveThreads names a thread, its ancestors, and those that carry them on.
+const aboveThreads = `WITH RECURSIVE above (thread_id) AS (
+	VALUES (?)
+	UNION SELECT t.parent_id FROM threads t JOIN above USING (thread_id) WHERE t.parent_id IS NOT NULL
+	UNION SELECT t.continuation_thread_id FROM threads t JOIN above USING (thread_id) WHERE t.continuation_thread_id IS NOT NULL) `
+
 // countLateSpawn counts one child against a parent that has ended. Neither it nor
-// anybody above may be asked to stop: a child registered after a cancel would
-// escape it.
+// anybody above may be asked to stop, nor who carries on one of them: a child
+// registered after a cancel would escape it.
 func countLateSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	var asked thread.ID
-	err := tx.QueryRowContext(ctx, `WITH RECURSIVE above (thread_id) AS (
-			VALUES (?1) UNION SELECT t.parent_id FROM threads t JOIN above USING (thread_id) WHERE t.parent_id IS NOT NULL)
-		SELECT thread_id FROM threads WHERE thread_id IN above AND cancel_requested_at IS NOT NULL LIMIT 1`, n.ParentID).Scan(&asked)
+	err := tx.QueryRowContext(ctx, aboveThreads+`SELECT thread_id FROM threads
+		WHERE thread_id IN above AND cancel_requested_at IS NOT NULL LIMIT 1`, n.ParentID).Scan(&asked)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s, above it, has been asked to stop: %w", asked, store.ErrParentGone)

@@ -16,9 +16,10 @@ import (
 // new state, so that the transition table stays in one place.
 const sourceStates = `status IN (SELECT value FROM json_each(?))`
 
-// claimSQL also refuses a thread whose cancel is on record.
+// claimSQL also refuses a thread whose cancel is on record, and one that the
+// thread it carries on does not name.
 const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, updated_at = ?, last_used = ?
-	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL RETURNING ` + columns
+	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
 
 // finishSQL keeps the recorded cost where its parameter is null.
 const finishSQL = `UPDATE threads SET status = ?, result = ?, completed_at = ?, updated_at = ?, last_used = ?,
@@ -38,6 +39,13 @@ func (s *Store) Apply(ctx context.Context, c store.Change) (rec thread.Record, e
 		if errors.Is(err, sql.ErrNoRows) {
 			return refused(ctx, tx, c.ID(), c.To())
 		}
+		if err != nil || c.To() != thread.Continued {
+			return err
+		}
+		if err := handOn(ctx, tx, c); err != nil {
+			return err
+		}
+		rec, err = scanRecord(tx.QueryRowContext(ctx, byIDSQL, c.ID()))
 		return err
 	})
 	if err != nil {
@@ -75,6 +83,8 @@ func refused(ctx context.Context, tx *sql.Tx, id thread.ID, to thread.State) err
 	switch {
 	case to == "":
 		return fmt.Errorf("thread %s is %s: %w", id, rec.Status, thread.ErrSettled)
+	case thread.CanMove(rec.Status, to) && rec.CancelRequestedAt.IsZero():
+		return fmt.Errorf("%w: %w", notLinked(rec), thread.ErrSettled)
 	case thread.CanMove(rec.Status, to):
 		return fmt.Errorf("thread %s is %s and has been asked to stop, so it cannot become %s: %w", id, rec.Status, to, thread.ErrSettled)
 	}

@@ -31,9 +31,9 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
 			queue_position = `+nextPosition+`,
 			admitted_at = iif(?2 AND cancel_requested_at IS NULL, ?1, NULL)
-			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL RETURNING `+columns, millis(at), admit, id))
+			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL AND `+mayRun+` RETURNING `+columns, millis(at), admit, id))
 		if errors.Is(err, sql.ErrNoRows) {
-			return alreadyInLine(ctx, tx, id, &rec)
+			return notEnqueued(ctx, tx, id, &rec)
 		}
 		return err
 	})
@@ -43,14 +43,17 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 	return rec, nil
 }
 
-// alreadyInLine lets a repeated Enqueue change nothing.
-func alreadyInLine(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Record) (err error) {
+// notEnqueued says why Enqueue has changed nothing; nil when it had been done.
+func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Record) (err error) {
 	*rec, err = scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
 	if err != nil {
 		return notFound(err, id)
 	}
-	if rec.Status != thread.Created {
+	switch {
+	case rec.Status != thread.Created:
 		return fmt.Errorf("thread %s is %s: %w", id, rec.Status, thread.ErrSettled)
+	case rec.QueuedAt.IsZero():
+		return notLinked(*rec)
 	}
 	return nil
 }

@@ -14,10 +14,12 @@ const (
 	byRequestKeySQL = "SELECT " + columns + " FROM threads WHERE request_key = ?"
 )
 
-// withSubtree names a thread and everything below it. UNION drops ids it has
-// seen, so a circle in parent_id ends.
+// withSubtree names a thread, everything below it, and all that carry on one of
+// them. UNION drops ids it has seen, so a circle ends.
 const withSubtree = `WITH RECURSIVE subtree (thread_id) AS (
-	VALUES (?) UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.parent_id = s.thread_id) `
+	VALUES (?)
+	UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.parent_id = s.thread_id
+	UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.continuation_of = s.thread_id) `
 
 // Get implements [store.Registry].
 func (s *Store) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
@@ -61,29 +63,34 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// subtree returns the thread and all below it, breadth first, siblings in the
-// order of their creation.
+// subtree returns the threads that withSubtree names, breadth first, siblings in
+// the order of their creation.
 func subtree(ctx context.Context, q querier, id thread.ID) ([]thread.Record, error) {
 	recs, err := scanAll(q.QueryContext(ctx, withSubtree+"SELECT "+columns+` FROM threads
 		WHERE thread_id IN subtree ORDER BY created_at, thread_id`, id))
 	if err != nil {
 		return nil, err
 	}
-	children := make(map[thread.ID][]thread.Record)
+	behind := make(map[thread.ID][]thread.Record)
 	var ordered []thread.Record
 	for _, rec := range recs {
 		if rec.ThreadID == id {
 			ordered = append(ordered, rec)
-		} else {
-			children[rec.ParentID] = append(children[rec.ParentID], rec)
 		}
+		behind[rec.ParentID] = append(behind[rec.ParentID], rec)
+		behind[rec.ContinuationOf] = append(behind[rec.ContinuationOf], rec)
 	}
 	if len(ordered) == 0 {
 		return nil, notFound(sql.ErrNoRows, id)
 	}
-	// Each thread is in the list of one parent, so each is appended once.
+	seen := map[thread.ID]bool{id: true}
 	for i := 0; i < len(ordered); i++ {
-		ordered = append(ordered, children[ordered[i].ThreadID]...)
+		for _, rec := range behind[ordered[i].ThreadID] {
+			if !seen[rec.ThreadID] {
+				seen[rec.ThreadID] = true
+				ordered = append(ordered, rec)
+			}
+		}
 	}
 	return ordered, nil
 }

@@ -49,6 +49,8 @@ func checkNew(n store.NewThread) error {
 		return fmt.Errorf("kind %q is neither %q nor %q", n.Kind, thread.KindDirective, thread.KindTool)
 	case n.Directive == "":
 		return errors.New("item id is empty")
+	case n.Handoff && n.ContinuationOf == "":
+		return errors.New("a handoff needs a thread to carry on")
 	case n.Now.UnixMilli() <= 0:
 		return fmt.Errorf("creation time %v is not set", n.Now)
 	}
@@ -65,7 +67,15 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 			return rec, false, err
 		}
 	}
-	if n.ParentID != "" {
+	var chainRoot thread.ID
+	if n.ContinuationOf != "" {
+		root, err := carryOn(ctx, tx, &n)
+		if err != nil {
+			return thread.Record{}, false, err
+		}
+		chainRoot = root
+	}
+	if n.ParentID != "" && !n.Handoff {
 		if err := countSpawn(ctx, tx, n); err != nil {
 			return thread.Record{}, false, err
 		}
@@ -76,9 +86,11 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 	}
 	now := millis(n.Now)
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
-		(thread_id, id_ordinal, kind, directive, name, parent_id, model, request_key, created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
-		id, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), n.Model, orNull(n.RequestKey), now, now, now))
+		(thread_id, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key,
+		created_at, updated_at, last_used)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
+		id, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
+		orNull(n.RequestKey), now, now, now))
 	return rec, err == nil, err
 }
 

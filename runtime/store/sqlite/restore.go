@@ -82,12 +82,23 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 		}
 		added += n
 	}
+	if err := leaveLine(ctx, r.tx); err != nil {
+		return 0, err
+	}
 	for _, column := range threadReferences {
 		if err := dropDangling(ctx, r.tx, "threads", column); err != nil {
 			return 0, err
 		}
 	}
 	return added, setLoss(ctx, r.tx, whole)
+}
+
+// leaveLine takes those out of the line that the thread they carry on does not
+// name, even where there is no row of that.
+func leaveLine(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `UPDATE threads SET queued_at = NULL, queue_position = NULL, admitted_at = NULL
+		WHERE status = 'created' AND NOT `+mayRun)
+	return err
 }
 
 // insert counts a row that was added, and notes one that breaks a rule.

@@ -78,19 +78,24 @@ func scanStored(r row) (storedRecord, error) {
 
 // scanAll reads every row and closes rows. It takes the results of a query, so
 // that the query's error needs no check of its own.
-func scanAll(rows *sql.Rows, err error) (recs []thread.Record, _ error) {
+func scanAll(rows *sql.Rows, err error) ([]thread.Record, error) {
+	return scanEach(rows, err, scanRecord)
+}
+
+// scanEach is scanAll for rows of any kind.
+func scanEach[T any](rows *sql.Rows, err error, scan func(row) (T, error)) (list []T, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
 	for rows.Next() {
-		rec, err := scanRecord(rows)
+		one, err := scan(rows)
 		if err != nil {
 			return nil, err
 		}
-		recs = append(recs, rec)
+		list = append(list, one)
 	}
-	return recs, rows.Err()
+	return list, rows.Err()
 }
 
 // notFound names the thread when a query for it found no row.

@@ -21,6 +21,7 @@ type spender struct {
 	store  *Store
 	rng    *rand.Rand
 	out    io.Writer
+	self   string
 	active []thread.ID
 	made   int
 }
@@ -39,7 +40,7 @@ func playSpend(ctx context.Context, dir, self, seed, steps string, out io.Writer
 	if err != nil {
 		return err
 	}
-	p := &spender{store: s, rng: rand.New(rand.NewPCG(n, n)), out: out, active: []thread.ID{thread.ID(self)}}
+	p := &spender{store: s, rng: rand.New(rand.NewPCG(n, n)), out: out, self: self, active: []thread.ID{thread.ID(self)}}
 	for range most {
 		said, err := p.step(ctx)
 		if err != nil {
@@ -61,11 +62,13 @@ func (p *spender) step(ctx context.Context) (said string, err error) {
 	if err != nil {
 		return "", err
 	}
-	switch p.rng.IntN(5) {
+	switch p.rng.IntN(6) {
 	case 0:
 		return "reserved", p.reserve(ctx, b)
 	case 4:
 		return "raised", p.raise(ctx, b)
+	case 5:
+		return "handed over", p.handOver(ctx, i)
 	case 1:
 		if i == 0 {
 			return "went on", nil // its own thread is settled by whoever started it
@@ -95,14 +98,27 @@ func (p *spender) spend(ctx context.Context, b store.Budget) (said string, err e
 
 // reserve takes up to twice what is there, so that half the attempts fail.
 func (p *spender) reserve(ctx context.Context, from store.Budget) error {
-	p.made++
-	child := thread.ID(fmt.Sprintf("%s.%d", p.active[0], p.made))
+	child := p.newID()
 	err := p.store.Reserve(ctx, child, from.ThreadID, thread.Micros(p.rng.Int64N(2*int64(from.Remaining())+1)), testTime)
 	if short := new(store.InsufficientError); errors.As(err, &short) {
 		return nil
 	}
 	p.active = append(p.active, child)
 	return err
+}
+
+// handOver goes on with a successor of a thread.
+func (p *spender) handOver(ctx context.Context, i int) error {
+	from, to := p.active[i], p.newID()
+	p.active[i] = to
+	_, err := p.store.HandOver(ctx, from, to, testTime)
+	return err
+}
+
+// newID begins with the name of the process.
+func (p *spender) newID() thread.ID {
+	p.made++
+	return thread.ID(fmt.Sprintf("%s.%d", p.self, p.made))
 }
 
 // raise asks for up to twice what the thread has, so that many attempts fail.

@@ -15,6 +15,7 @@ var afterTests = []test{
 	{"only a parent that has ended can spawn late", registerLate},
 	{"a late child counts as a spawn", registerLateLimit},
 	{"nothing is started late below a cancel", registerLateCancelled},
+	{"who was given up does not stop what is started late", registerLateGivenUp},
 	{"a late child has what its parent had left", reserveAfter},
 	{"a late child has no more than those above have left", reserveAfterAbove},
 	{"at once no more is given late than there is", reserveAfterAtOnce},
@@ -81,6 +82,18 @@ func registerLateCancelled(h *harness) {
 	if _, _, err := h.Register(h.ctx, h.newLate("late", ended), claimNothing); !errors.Is(err, store.ErrParentGone) {
 		h.Errorf("started below a thread that was asked to stop: %v", err)
 	}
+}
+
+// registerLateGivenUp: a thread could not hand over, and has ended otherwise.
+func registerLateGivenUp(h *harness) {
+	id := h.running("d", "")
+	next := h.successor(id, true)
+	_, err := h.RequestCancel(h.ctx, next, h.now)
+	h.noError(err)
+	h.apply(h.finished(next, thread.Cancelled))
+	h.apply(h.finished(id, thread.Error))
+	_, _, err = h.Register(h.ctx, h.newLate("late", id), claimNothing)
+	h.noError(err)
 }
 
 func (h *harness) reserveAfter(child, parent thread.ID, amount thread.Micros) {

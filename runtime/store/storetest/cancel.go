@@ -13,6 +13,8 @@ var cancelTests = []test{
 	{"descendants come breadth first", cancelDescendants},
 	{"a request marks the tree", cancelMarks},
 	{"no child escapes a request", cancelRace},
+	{"who carries on comes after what is below", cancelChain},
+	{"no successor escapes a request", cancelHandoffRace},
 }
 
 func cancelDescendants(h *harness) {
@@ -95,6 +97,83 @@ func cancelRace(h *harness) {
 	for _, r := range below {
 		if r.CancelRequestedAt.IsZero() {
 			h.Errorf("%s was registered and not asked to stop", r.ThreadID)
+		}
+	}
+}
+
+// cancelChain asks a tree to stop in which threads have handed over, and one was
+// resumed outside it.
+func cancelChain(h *harness) {
+	first := h.running("first", "")
+	child := h.running("child", first)
+	second := h.successor(first, true)
+	h.apply(h.continued(first, second))
+	h.apply(store.Claimed(second, 1, "host", h.now))
+	nextChild := h.successor(child, true)
+	h.apply(h.continued(child, nextChild))
+	of2nd := h.running("of2nd", second)
+	h.apply(h.finished(of2nd, thread.Error))
+	resumed := h.successor(of2nd, false)
+	third := h.successor(second, true) // which has not handed over yet
+	h.running("stranger", "")
+
+	for id, want := range map[thread.ID][]thread.ID{
+		first:  {child, second, nextChild, third, of2nd, resumed}, // those of one moment by their ids
+		second: {third, of2nd, resumed},
+		child:  {nextChild},
+		of2nd:  {resumed},
+		third:  nil,
+	} {
+		below, err := h.Descendants(h.ctx, id)
+		h.noError(err)
+		if ids(below) != fmt.Sprint(want) {
+			h.Errorf("below %s: %s, want %v", id, ids(below), want)
+		}
+	}
+	marked, err := h.RequestCancel(h.ctx, first, h.now)
+	h.noError(err)
+	if want := []thread.ID{second, nextChild, third, resumed}; ids(marked) != fmt.Sprint(want) {
+		h.Errorf("marked %s, want %v", ids(marked), want)
+	}
+	for _, r := range marked {
+		if r.CancelRequestedAt.IsZero() {
+			h.Errorf("%s was not asked to stop", r.ThreadID)
+		}
+	}
+	if _, _, err := h.Register(h.ctx, h.newLate("late", of2nd), claimNothing); !errors.Is(err, store.ErrParentGone) {
+		h.Errorf("started late below a thread whose chain was asked to stop: %v", err)
+	}
+	if _, _, err := h.Register(h.ctx, h.newLate("late", child), claimNothing); !errors.Is(err, store.ErrParentGone) {
+		h.Errorf("started late by a thread whose successor was asked to stop: %v", err)
+	}
+}
+
+// cancelHandoffRace asks a thread to stop while it hands over.
+func cancelHandoffRace(h *harness) {
+	for range 10 {
+		id := h.running("d", "")
+		for _, err := range atOnce(2, func(i int) error {
+			if i == 0 {
+				_, err := h.RequestCancel(h.ctx, id, h.now)
+				return err
+			}
+			next, _, err := h.Register(h.ctx, h.carryingOn(id, true), claimNothing)
+			if refused := new(store.PredecessorError); errors.As(err, &refused) {
+				return nil
+			}
+			if err == nil {
+				_, err = h.Apply(h.ctx, h.continued(id, next.ThreadID))
+			}
+			return err
+		}) {
+			h.noError(err)
+		}
+		below, err := h.Descendants(h.ctx, id)
+		h.noError(err)
+		for _, rec := range append(below, h.get(id)) {
+			if !rec.Status.Terminal() && rec.CancelRequestedAt.IsZero() {
+				h.Errorf("escaped: %+v", rec)
+			}
 		}
 	}
 }

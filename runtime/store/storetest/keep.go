@@ -21,6 +21,7 @@ var keepTests = []test{
 	{"references to nobody are dropped", restoreDangling},
 	{"a bad row stays out by itself", restoreRefused},
 	{"restored threads count up and stand in line", restoreGoesOn},
+	{"who is not linked is not in line", restoreChains},
 	{"running totals are computed", restoreTotals},
 	{"budgets join those that exist", restoreJoins},
 	{"random ledgers come back", restoreModel},
@@ -209,6 +210,33 @@ func restoreGoesOn(h *harness) {
 	if rec, err := h.ByRequestKey(h.ctx, "same"); err != nil || rec.ThreadID != early.ThreadID {
 		h.Errorf("request key names %s, %v", rec.ThreadID, err)
 	}
+}
+
+func restoreChains(h *harness) {
+	queued := func(id, of thread.ID) store.Restored {
+		rec := h.record(id, thread.Created)
+		rec.QueuedAt, rec.ContinuationOf, rec.ChainRootID = h.now, of, of
+		return store.Restored{Record: rec}
+	}
+	before := h.record("before", thread.Continued)
+	before.ContinuationThreadID = "linked"
+	admitted := queued("admitted", "before")
+	admitted.Record.AdmittedAt = h.now
+	h.restore(queued("linked", "before"), admitted, queued("unlinked", "running"), queued("alone", "gone"),
+		store.Restored{Record: before}, store.Restored{Record: h.record("running", thread.Running)})
+	h.wantLine(0, 1)
+	for _, id := range []thread.ID{"admitted", "unlinked", "alone"} {
+		if rec := h.get(id); !rec.QueuedAt.IsZero() || !rec.AdmittedAt.IsZero() || rec.Status != thread.Created {
+			h.Errorf("not linked: %+v", rec)
+		}
+	}
+	if rec := h.get("linked"); rec.ContinuationOf != "before" || rec.ChainRootID != "before" || h.get("before").ContinuationThreadID != "linked" {
+		h.Errorf("linked: %+v", rec)
+	}
+	if id := h.admit(1); id != "linked" {
+		h.Errorf("admitted %q", id)
+	}
+	h.apply(store.Claimed("linked", 1, "host", h.now))
 }
 
 // budgeted is a thread with a budget whose totals are nonsense.

@@ -16,14 +16,17 @@ func lineModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
 		r := &lineRun{h: h, slots: rapid.IntRange(0, 3).Draw(t, "slots"), members: make(map[thread.ID]*member)}
 		t.Repeat(map[string]func(*rapid.T){
-			"register": func(*rapid.T) { r.add(h.register("line", "")) },
-			"enqueue":  r.enqueue,
-			"admit":    r.admit,
-			"claim":    r.claim,
-			"yield":    r.yield,
-			"cancel":   r.cancel,
-			"end":      r.end,
-			"":         r.compare,
+			"register":  func(*rapid.T) { r.add(h.register("line", "")) },
+			"carry on":  r.carryOn,
+			"enqueue":   r.enqueue,
+			"admit":     r.admit,
+			"claim":     r.claim,
+			"yield":     r.yield,
+			"cancel":    r.cancel,
+			"end":       r.end,
+			"hand over": r.handOver,
+			"link":      r.link,
+			"":          r.compare,
 		})
 		for _, id := range r.known {
 			if m := r.members[id]; !m.ended {
@@ -41,16 +44,28 @@ type lineRun struct {
 	members map[thread.ID]*member
 }
 
-type member struct{ queued, admitted, running, yielded, cancelled, ended bool }
+type member struct {
+	queued, admitted, running, yielded, cancelled, ended bool
+
+	of   thread.ID // whom it is to carry on
+	next thread.ID // who carries it on
+}
 
 func (m *member) occupies() bool { return m.admitted && !m.yielded && !m.ended }
 func (m *member) waits() bool {
 	return m.queued && !m.admitted && !m.running && !m.cancelled && !m.ended
 }
 
-func (r *lineRun) add(id thread.ID) {
+func (r *lineRun) add(id thread.ID) *member {
 	r.known = append(r.known, id)
 	r.members[id] = &member{}
+	return r.members[id]
+}
+
+// linked reports whether a thread may run.
+func (r *lineRun) linked(id thread.ID) bool {
+	m := r.members[id]
+	return m.of == "" || r.members[m.of].next == id
 }
 
 // pick draws a thread of this run, if there is one.
@@ -74,6 +89,73 @@ func (r *lineRun) counts() (line store.Line) {
 	return line
 }
 
+// carryOn registers a thread to carry on another.
+func (r *lineRun) carryOn(t *rapid.T) {
+	id, m := r.pick(t)
+	handoff := rapid.Bool().Draw(t, "handoff")
+	rec, _, err := r.h.Register(r.h.ctx, r.h.carryingOn(id, handoff), claimNothing)
+	predecessor, linked := new(store.PredecessorError), new(store.LinkedError)
+	switch {
+	case m.next != "":
+		if !errors.As(err, &linked) || linked.By != m.next {
+			t.Fatalf("carried on by %s, and again: %v", m.next, err)
+		}
+	case handoff && (m.ended || !m.running || m.cancelled) || !handoff && !m.ended:
+		if !errors.As(err, &predecessor) {
+			t.Fatalf("carried on by handoff %v: %+v, %v", handoff, m, err)
+		}
+	case err != nil:
+		t.Fatal(err)
+	default:
+		r.add(rec.ThreadID).of = id
+	}
+}
+
+// handOver ends a thread as continued by another, which has its slot then.
+func (r *lineRun) handOver(t *rapid.T) {
+	next, n := r.pick(t)
+	id := n.of
+	if id == "" {
+		t.Skip("carries on nobody")
+	}
+	m := r.members[id]
+	_, err := r.h.Apply(r.h.ctx, r.h.continued(id, next))
+	refused(t, err, m.running && !m.ended)
+	if err != nil {
+		return
+	}
+	m.ended, m.next = true, next
+	if !n.ended && !n.cancelled {
+		n.queued, n.admitted = true, true
+	}
+}
+
+func (r *lineRun) link(t *rapid.T) {
+	next, n := r.pick(t)
+	id := n.of
+	if id == "" {
+		t.Skip("carries on nobody")
+	}
+	m := r.members[id]
+	err := r.h.Link(r.h.ctx, id, next, r.h.now)
+	predecessor, linked := new(store.PredecessorError), new(store.LinkedError)
+	switch {
+	case m.next != "" && m.next != next:
+		if !errors.As(err, &linked) || linked.By != m.next {
+			t.Fatalf("carried on by %s, and again: %v", m.next, err)
+		}
+	case !m.ended:
+		if !errors.As(err, &predecessor) {
+			t.Fatalf("linked before its end: %v", err)
+		}
+	default:
+		refused(t, err, m.next == next || !n.ended && !n.cancelled)
+		if err == nil {
+			m.next = next
+		}
+	}
+}
+
 // refused holds the store to refuse what leaves a state that a thread is not in.
 func refused(t *rapid.T, err error, allowed bool) {
 	if allowed != (err == nil) || (err != nil && !errors.Is(err, thread.ErrSettled)) {
@@ -84,6 +166,12 @@ func refused(t *rapid.T, err error, allowed bool) {
 func (r *lineRun) enqueue(t *rapid.T) {
 	id, m := r.pick(t)
 	rec, err := r.h.Enqueue(r.h.ctx, id, r.slots, r.h.now)
+	if !r.linked(id) && !m.ended {
+		if !errors.Is(err, store.ErrNotLinked) {
+			t.Fatalf("not linked and in line: %v", err)
+		}
+		return
+	}
 	refused(t, err, !m.running && !m.ended)
 	if err != nil || m.queued {
 		return
@@ -129,7 +217,7 @@ func (r *lineRun) admit(t *rapid.T) {
 func (r *lineRun) claim(t *rapid.T) {
 	id, m := r.pick(t)
 	_, err := r.h.Apply(r.h.ctx, store.Claimed(id, 1, "h", r.h.now))
-	refused(t, err, !m.running && !m.ended && !m.cancelled)
+	refused(t, err, !m.running && !m.ended && !m.cancelled && r.linked(id))
 	m.running = m.running || err == nil
 }
 
@@ -144,11 +232,22 @@ func (r *lineRun) yield(t *rapid.T) {
 }
 
 func (r *lineRun) cancel(t *rapid.T) {
-	id, m := r.pick(t)
+	id, _ := r.pick(t)
 	if _, err := r.h.RequestCancel(r.h.ctx, id, r.h.now); err != nil {
 		t.Fatal(err)
 	}
+	r.mark(id)
+}
+
+// mark asks a thread to stop, and all that are to carry it on.
+func (r *lineRun) mark(id thread.ID) {
+	m := r.members[id]
 	m.cancelled = m.cancelled || !m.ended
+	for next, n := range r.members {
+		if n.of == id {
+			r.mark(next)
+		}
+	}
 }
 
 func (r *lineRun) end(t *rapid.T) {

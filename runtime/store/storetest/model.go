@@ -105,6 +105,7 @@ func ledgerModel(h *harness) {
 			"pledge":        r.pledge,
 			"report":        r.report,
 			"settle":        r.settle,
+			"hand over":     r.handOver,
 		})
 		r.compare(t)
 		for _, id := range rapid.Permutation(slices.Sorted(maps.Keys(m.nodes))).Draw(t, "order of the end") {

@@ -24,7 +24,7 @@ var stateTests = []test{
 // stateTable holds the store to thread.CanMove, for every pair of states.
 func stateTable(h *harness) {
 	for _, to := range thread.States() {
-		if _, err := store.Finished("x", thread.Outcome{State: to}, nil, h.now); (err == nil) != to.Terminal() {
+		if _, err := store.Finished("x", outcome(to), nil, h.now); (err == nil) != to.Terminal() {
 			h.Errorf("Finished accepts %s: %v", to, err)
 		}
 	}

@@ -24,11 +24,13 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"State", stateTests},
 		{"List", listTests},
 		{"Cancel", cancelTests},
+		{"Chain", chainTests},
 		{"Line", lineTests},
 		{"Slots", slotTests},
 		{"Changes", changesTests},
 		{"Ledger", ledgerTests},
 		{"Raise", raiseTests},
+		{"HandOver", handOverTests},
 		{"After", afterTests},
 		{"Questions", questionTests},
 		{"Keep", keepTests},
@@ -124,9 +126,19 @@ func (h *harness) get(id thread.ID) thread.Record {
 // finished is the change that ends a thread in a terminal state.
 func (h *harness) finished(id thread.ID, to thread.State) store.Change {
 	h.Helper()
-	c, err := store.Finished(id, thread.Outcome{State: to}, nil, h.now)
+	c, err := store.Finished(id, outcome(to), nil, h.now)
 	h.noError(err)
 	return c
+}
+
+// outcome is how a thread can end in a state. One that is continued names a
+// successor that there is none of.
+func outcome(s thread.State) thread.Outcome {
+	o := thread.Outcome{State: s}
+	if s == thread.Continued {
+		o.Handoff = &thread.Handoff{NewThreadID: "nobody"}
+	}
+	return o
 }
 
 // inState returns a new thread that was brought to state by legal changes.

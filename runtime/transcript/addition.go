@@ -3,6 +3,7 @@ package transcript
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -14,15 +15,16 @@ type Addition struct {
 }
 
 // Add appends what happened after the end of the thread, and returns when it is
-// on disk. The events and a checkpoint that signs them are one write, so that
-// nothing unsigned ever follows the end.
+// on disk. The end may have been recorded by a writer before this one. The events
+// and a checkpoint that signs them are one write, so that nothing unsigned ever
+// follows the end.
 func (w *Writer) Add(additions ...Addition) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.err != nil:
 		return w.err
-	case !w.finished:
+	case !w.finished && (w.end == nil || !w.checked):
 		return errors.New("the thread has not ended")
 	case len(additions) == 0:
 		return nil
@@ -54,4 +56,15 @@ func (w *Writer) Add(additions ...Addition) error {
 	w.seq = seq
 	w.checkpoints++
 	return w.sync()
+}
+
+// previewBytes bounds what an event shows of a person's message.
+const previewBytes = 200
+
+func preview(message string) string {
+	message = strings.TrimSpace(message)
+	if len(message) <= previewBytes {
+		return message
+	}
+	return strings.ToValidUTF8(message[:previewBytes], "") + "…"
 }

@@ -64,12 +64,12 @@ func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHe
 		return thread.TranscriptHead{}, err
 	}
 	if w.end == nil {
-		t, ok := terminalEvent(o.State)
+		t, ok := terminalEvent(o)
 		if !ok {
-			return thread.TranscriptHead{}, fmt.Errorf("a thread does not finish as %q", o.State)
+			return thread.TranscriptHead{}, fmt.Errorf("a thread does not finish as %q (handed over: %t)", o.State, o.Handoff != nil)
 		}
 		end := Ended{Outcome: o, Cost: cost}
-		if err := w.write(t, end); err != nil {
+		if err := w.write(t, end.payload(t)); err != nil {
 			return thread.TranscriptHead{}, err
 		}
 		w.end = &end
@@ -102,15 +102,22 @@ func (w *Writer) Decided() *Ended {
 	return w.end
 }
 
-// terminalEvent is the event that ends a thread in state s.
-func terminalEvent(s thread.State) (thread.EventType, bool) {
-	switch s {
+// terminalEvent is the event that ends a thread with outcome o. An outcome that
+// contradicts itself has none: only a thread that is continued has handed over,
+// and it says to whom.
+func terminalEvent(o thread.Outcome) (thread.EventType, bool) {
+	if (o.State == thread.Continued) != (o.Handoff != nil) {
+		return "", false
+	}
+	switch o.State {
 	case thread.Completed:
 		return thread.EventThreadCompleted, true
 	case thread.Error:
 		return thread.EventThreadError, true
 	case thread.Cancelled:
 		return thread.EventThreadCancelled, true
+	case thread.Continued:
+		return thread.EventThreadHandoff, o.Handoff.NewThreadID != ""
 	default:
 		return "", false
 	}
@@ -118,5 +125,10 @@ func terminalEvent(s thread.State) (thread.EventType, bool) {
 
 // terminal reports whether t ends a thread.
 func terminal(t thread.EventType) bool {
-	return t == thread.EventThreadCompleted || t == thread.EventThreadError || t == thread.EventThreadCancelled
+	switch t {
+	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled, thread.EventThreadHandoff:
+		return true
+	default:
+		return false
+	}
 }

@@ -16,6 +16,14 @@
 // costs the same at any length. Each hash covers the checkpoints before it,
 // which makes them a chain: [Verify] names the first turn that does not hold.
 //
+// # Chains
+//
+// A thread that carries on another begins with thread_continued and the messages
+// that it was given, see [Writer.Seed]. One that hands over ends with
+// thread_handoff; that one was resumed comes behind its end, see [Writer.Add].
+//
+// # Messages
+//
 // Streamed text is on record twice, piece by piece as token_delta for those who
 // watch, and whole in cognition_out, from which [Messages] rebuilds the
 // conversation.

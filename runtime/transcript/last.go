@@ -38,7 +38,7 @@ func endOf(e thread.Event) (Ended, bool) {
 	if err != nil {
 		return Ended{}, false
 	}
-	t, ok := terminalEvent(ended.Outcome.State)
+	t, ok := terminalEvent(ended.Outcome)
 	return ended, ok && t == e.Type
 }
 

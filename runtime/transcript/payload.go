@@ -15,27 +15,50 @@ type ThreadStarted struct {
 	Warnings     []string      `json:"warnings,omitempty"` // what the start had to say
 }
 
-// ThreadContinued is the payload of thread_continued, in the successor.
+// ThreadContinued is the payload of thread_continued, the first event of a
+// thread that carries on another. The messages it was given follow as
+// cognition_in, in their order and with their roles.
 type ThreadContinued struct {
-	PreviousThreadID thread.ID `json:"previous_thread_id"`
+	PreviousThreadID thread.ID  `json:"previous_thread_id"`
+	Via              thread.Via `json:"via"`
+	Messages         int        `json:"messages"` // that follow and were not said in this thread
 }
 
 // ThreadResumed is the payload of thread_resumed, in the thread that was
-// resumed.
+// resumed, behind its end.
 type ThreadResumed struct {
-	NewThreadID thread.ID `json:"new_thread_id"`
+	NewThreadID        thread.ID `json:"new_thread_id"`
+	Directive          string    `json:"directive"`
+	MessagePreview     string    `json:"message_preview"` // the beginning of what the person said
+	ReconstructedTurns int       `json:"reconstructed_turns"`
 }
 
-// ThreadHandoff is the payload of thread_handoff, in the thread that hands off.
+// Resumed is the event that a thread was resumed, for [Writer.Add].
+func Resumed(successor thread.ID, directive, message string, turns int) Addition {
+	return Addition{Type: thread.EventThreadResumed, Payload: ThreadResumed{
+		NewThreadID: successor, Directive: directive, MessagePreview: preview(message), ReconstructedTurns: turns,
+	}}
+}
+
+// ThreadHandoff is the payload of thread_handoff, which ends a thread that has
+// handed over. It is [Ended] with what the outcome says of the handoff.
 type ThreadHandoff struct {
-	NewThreadID   thread.ID `json:"new_thread_id"`
-	TrailingTurns int       `json:"trailing_turns"`
+	thread.Handoff
+	Ended
 }
 
 // Ended is the payload of thread_completed, thread_error and thread_cancelled.
 type Ended struct {
 	Outcome thread.Outcome `json:"outcome"`
 	Cost    thread.Cost    `json:"cost"`
+}
+
+// payload is what the terminal event of type t says.
+func (e Ended) payload(t thread.EventType) any {
+	if t == thread.EventThreadHandoff {
+		return ThreadHandoff{Handoff: *e.Outcome.Handoff, Ended: e}
+	}
+	return e
 }
 
 // SystemPrompt is the payload of system_prompt.

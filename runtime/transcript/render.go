@@ -85,7 +85,7 @@ func eventText(e thread.Event) string {
 		})
 	case thread.EventToolCallResult:
 		return show(e, resultText)
-	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled:
+	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled, thread.EventThreadHandoff:
 		return show(e, endText)
 	default:
 		return noteText(e)
@@ -118,11 +118,13 @@ func noteText(e thread.Event) string {
 	case thread.EventHookFired:
 		return show(e, hookText)
 	case thread.EventThreadContinued:
-		return show(e, func(p ThreadContinued) string { return note("Continues thread `%s`", p.PreviousThreadID) })
+		return show(e, func(p ThreadContinued) string {
+			return note("Continues thread `%s` (%s): the next %d messages are what it was given of it", p.PreviousThreadID, p.Via, p.Messages)
+		})
 	case thread.EventThreadResumed:
-		return show(e, func(p ThreadResumed) string { return note("Resumed as thread `%s`", p.NewThreadID) })
-	case thread.EventThreadHandoff:
-		return show(e, func(p ThreadHandoff) string { return note("Handed off to thread `%s`", p.NewThreadID) })
+		return show(e, func(p ThreadResumed) string {
+			return note("Resumed as thread `%s` with %d turns: %s", p.NewThreadID, p.ReconstructedTurns, p.MessagePreview)
+		})
 	default:
 		return note("%s: %s", e.Type, e.Payload)
 	}
@@ -189,6 +191,9 @@ func answerText(p QuestionAnswered) string {
 func endText(p Ended) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n", title(string(p.Outcome.State)))
+	if h := p.Outcome.Handoff; h != nil {
+		b.WriteString(note("Handed over to thread `%s`, with the last %d turns", h.NewThreadID, h.TrailingTurns))
+	}
 	if p.Outcome.Error != nil {
 		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))
 	}

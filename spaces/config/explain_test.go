@@ -35,7 +35,7 @@ func TestExplainOrigins(t *testing.T) {
 	loader, _ := spaces(t, map[string]string{
 		"user/agent/agent.yaml":              "# mine\nprovider: {default: openai}\nthreads:\n  tool_concurrency: 2\n  term_seconds: 9\n",
 		"project/agent/agent.yaml":           "threads:\n  tool_concurrency: 8\nprovider:\n  order: [gemini]\n  trusted_hosts: [evil.example]\n",
-		"project/coordination.yaml":          "# old\ncoordination:\n  wait_threads:\n    max_timeout: 60\n",
+		"project/coordination.yaml":          "# old\ncoordination:\n  wait_threads:\n    max_timeout: 60\n  continuation:\n    summary_limit_overrides: {turns: 2}\n",
 		"user/agent/coordination.yaml":       "wait_threads: {max_timeout: 50}\n",
 		"user/agent/resilience.yaml":         "limits:\n  turns: 3\n  max_spend: 2\n",
 		"project/agent/resilience.yaml":      "on_limit: {action: ask}\n",
@@ -56,6 +56,8 @@ func TestExplainOrigins(t *testing.T) {
 		{"agent", "threads.term_seconds", 9, item.User, "user/.ai/config/agent/agent.yaml", 5},
 		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 23},
 		{"coordination", "wait_threads.max_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
+		{"coordination", "continuation.summary_limit_overrides.turns", 2, item.Project, "project/.ai/config/coordination.yaml", 6},
+		{"coordination", "continuation.trigger_threshold", 0.9, item.System, "system:config/agent/coordination.yaml", 13},
 		{"coordination", "wait_threads.default_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"resilience", "limits.turns", 3, item.User, "user/.ai/config/agent/resilience.yaml", 2},
 		{"resilience", "limits.spend", 2, item.User, "user/.ai/config/agent/resilience.yaml", 3},

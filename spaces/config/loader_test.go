@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -197,7 +198,54 @@ func TestOriginalCoordination(t *testing.T) {
 	if got.WaitThreads.DefaultTimeout != 300 || got.WaitThreads.MaxTimeout != 3600 {
 		t.Errorf("got %+v", got)
 	}
-	assertNotUsedYet(t, warnings, 2)
+	want := config.Continuation{
+		TriggerThreshold: 0.8, ResumeCeilingTokens: 16000, SummaryDirective: "a/b", SummaryModel: "fast",
+		SummaryLimitOverrides: item.LimitSet{"turns": 3}, SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining,
+	}
+	if !reflect.DeepEqual(got.Continuation, want) {
+		t.Errorf("got %+v, want %+v", got.Continuation, want)
+	}
+	assertNotUsedYet(t, warnings, 1)
+}
+
+// TestContinuation: each setting holds from its lowest to its highest value, and
+// what lies beyond is named with its line.
+func TestContinuation(t *testing.T) {
+	t.Parallel()
+	read := func(yaml string) (config.Continuation, *resolve.Roots, []string, error) {
+		loader, roots := spaces(t, map[string]string{"project/agent/coordination.yaml": "continuation:\n  " + yaml + "\n"})
+		got, warnings, err := loader.Coordination()
+		return got.Continuation, &roots, warnings, err
+	}
+	for _, yaml := range []string{
+		"trigger_threshold: 0.1", "trigger_threshold: 1", "resume_ceiling_tokens: 1000", "resume_ceiling_tokens: 10000000",
+		"summary_max_tokens: 100", "summary_max_tokens: 1000000", "max_chain: 1", "max_chain: 1000", "limits: fresh",
+		"summary_limit_overrides: {turns: 1, tokens: 2, spend: 0.5, duration_seconds: 3, spawns: 0, depth: 0}",
+	} {
+		if _, _, warnings, err := read(yaml); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, %q", yaml, err, warnings)
+		}
+	}
+	for yaml, reason := range map[string]string{
+		"trigger_threshold: 0.09":               ">= 0.1",
+		"trigger_threshold: 1.01":               "<= 1",
+		"trigger_threshold: high":               "expected number",
+		"resume_ceiling_tokens: 999":            ">= 1000",
+		"resume_ceiling_tokens: 1000.5":         "expected integer",
+		"summary_directive: 7":                  "expected string",
+		"summary_limit_overrides: {turns: -1}":  ">= 0",
+		"summary_limit_overrides: {turns: 1.5}": "expected integer",
+		"summary_max_tokens: 99":                ">= 100",
+		"max_chain: 0":                          ">= 1",
+		"limits: none":                          "remaining",
+	} {
+		_, roots, _, err := read(yaml)
+		assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/coordination.yaml"), 2, reason)
+	}
+	got, _, warnings, err := read("summary_limit_overrides: {turn: 1}")
+	if err != nil || len(got.SummaryLimitOverrides) > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], `did you mean "turns"?`) {
+		t.Errorf("%+v, %q, %v", got.SummaryLimitOverrides, warnings, err)
+	}
 }
 
 // TestTranscriptIntegrity: a project can ask for more than its user does, and
@@ -229,11 +277,14 @@ func TestTranscriptIntegrity(t *testing.T) {
 
 func TestCorpusCoordination(t *testing.T) {
 	t.Parallel()
-	_, warnings, err := config.New(corpus(t)).Coordination()
+	got, warnings, err := config.New(corpus(t)).Coordination()
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertNotUsedYet(t, warnings, 2)
+	assertNotUsedYet(t, warnings, 1)
+	if got.Continuation.SummaryDirective != "rye/agent/threads/thread_summary" || got.Continuation.SummaryLimitOverrides["spend"] != 0.02 {
+		t.Errorf("continuation %+v", got.Continuation)
+	}
 }
 
 // corpus is a project of the original system.

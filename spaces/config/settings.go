@@ -53,10 +53,11 @@ const (
 	TranscriptLenient = "lenient"
 )
 
-// Coordination is config/agent/coordination.yaml: how threads wait, and what is
-// asked of their transcripts.
+// Coordination is config/agent/coordination.yaml: how threads wait for and carry
+// on each other, and what is asked of their transcripts.
 type Coordination struct {
-	WaitThreads WaitSettings `yaml:"wait_threads"`
+	WaitThreads  WaitSettings `yaml:"wait_threads"`
+	Continuation Continuation `yaml:"continuation"`
 	// TranscriptIntegrity says what becomes of lines that nobody signed, of a
 	// thread that is not known to have died: TranscriptStrict refuses them,
 	// TranscriptLenient, which is read from the user space only, lets them pass with
@@ -68,6 +69,33 @@ type Coordination struct {
 type WaitSettings struct {
 	DefaultTimeout float64 `yaml:"default_timeout"` // never above MaxTimeout
 	MaxTimeout     float64 `yaml:"max_timeout"`
+}
+
+// Values of [Continuation.Limits].
+const (
+	LimitsRemaining = "remaining" // what the thread before has left
+	LimitsFresh     = "fresh"     // as the thread before began with
+)
+
+// Continuation says when a thread hands over to a successor because its context
+// window is nearly full, and what that one begins with.
+type Continuation struct {
+	// TriggerThreshold is the share of the context window, in use after a turn, at
+	// which a thread hands over.
+	TriggerThreshold float64 `yaml:"trigger_threshold"`
+	// ResumeCeilingTokens bounds what a successor is given of the conversation
+	// before: manifest, summary and last messages together.
+	ResumeCeilingTokens int64 `yaml:"resume_ceiling_tokens"`
+	// SummaryDirective sums up the thread before for its successor; empty: none is
+	// run. The other settings of the summary are about its thread.
+	SummaryDirective      string        `yaml:"summary_directive"`
+	SummaryModel          string        `yaml:"summary_model"`           // empty: the directive's own
+	SummaryLimitOverrides item.LimitSet `yaml:"summary_limit_overrides"` // by canonical name; spend in dollars
+	SummaryMaxTokens      int64         `yaml:"summary_max_tokens"`      // that the directive is asked for
+	// MaxChain is how many threads a chain may have by handing over.
+	MaxChain int `yaml:"max_chain"`
+	// Limits of a successor: LimitsRemaining or LimitsFresh.
+	Limits string `yaml:"limits"`
 }
 
 // Resilience is config/agent/resilience.yaml: limits and failures.

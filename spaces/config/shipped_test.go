@@ -94,8 +94,12 @@ func TestShippedCoordination(t *testing.T) {
 	want := config.Coordination{
 		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
 		TranscriptIntegrity: config.TranscriptStrict,
+		Continuation: config.Continuation{
+			TriggerThreshold: 0.9, ResumeCeilingTokens: 16000, SummaryLimitOverrides: item.LimitSet{},
+			SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining,
+		},
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -1,0 +1,13 @@
+package handoff
+
+import "fmt"
+
+// ChainError says that a thread may not be continued once more.
+type ChainError struct {
+	Length int // threads in the chain
+	Max    int // continuation.max_chain
+}
+
+func (e *ChainError) Error() string {
+	return fmt.Sprintf("the chain has %d threads, as many as continuation.max_chain allows (%d)", e.Length, e.Max)
+}

@@ -1,0 +1,210 @@
+package handoff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Manifest is what a successor is told about the work it carries on, as the
+// runtime knows it. The same manifest always gives the same text.
+type Manifest struct {
+	Thread    thread.ID // whose work is carried on
+	Via       thread.Via
+	Position  int    // of the successor in its chain; that of the second thread is 2
+	Directive string // item id
+	Task      string // the directive as its model was told it
+	// Inputs are those that may be shown: a placeholder stands for what is secret.
+	Inputs    map[string]any
+	Outputs   map[string]any // what the thread had returned; one that hands over has not
+	Children  []Child        // of the whole chain, in the order in which they were started
+	Artifacts []Artifact     // of the whole chain
+	Files     []string       // written through tools, of the whole chain
+	left      left
+}
+
+// Child is a thread that was started on the way.
+type Child struct {
+	ThreadID  thread.ID
+	Directive string
+	Status    thread.State
+	Result    string // what came out of it, or why nothing did; empty while it is at work
+}
+
+// Artifact is a long result that was kept.
+type Artifact struct {
+	Ref   string
+	Bytes int64  // of its content
+	Tool  string // whose result it is; empty when that is not known
+}
+
+// left is what of the conversation the successor is not given.
+type left struct{ messages, turns int }
+
+// Text is the manifest within so many tokens. Results of children are shortened
+// first, then the lists of files and artifacts, inputs and outputs, the children
+// that have ended, and the task and the children at work last.
+func (m Manifest) Text(tokens int64) string { return m.within(tokens * bytesPerToken) }
+
+// within is the text within so many bytes.
+func (m Manifest) within(most int64) string { return m.at(m.detailFor(most), most) }
+
+// at is the text in the given detail, cut where even that is too long.
+func (m Manifest) at(d detail, most int64) string { return cutMiddle(m.render(d), int(max(0, most))) }
+
+// detail bounds the parts of a manifest: entries of lists, and bytes of texts.
+type detail struct {
+	result, files, artifacts, value, ended, task, live int
+}
+
+// details are tried in turn until one fits.
+func details() []detail {
+	d := detail{result: 1000, files: 200, artifacts: 100, value: 4000, ended: 200, task: 1 << 20, live: 1000}
+	all := []detail{d}
+	for _, reduce := range []func(){
+		func() { d.result = 200 },
+		func() { d.files, d.artifacts = 50, 25 },
+		func() { d.value = 500 },
+		func() { d.result = 0 },
+		func() { d.files, d.artifacts = 10, 5 },
+		func() { d.ended = 20 },
+		func() { d.value = 60 },
+		func() { d.task = 16 << 10 },
+		func() { d.files, d.artifacts, d.ended = 0, 0, 0 },
+		func() { d.task = 4 << 10 },
+		func() { d.live = 50 },
+		func() { d.task, d.value = 1<<10, 0 },
+		func() { d.task, d.live = 300, 5 },
+		func() { d.task, d.live = 0, 0 },
+	} {
+		reduce()
+		all = append(all, d)
+	}
+	return all
+}
+
+// detailFor is the most detail that fits, or the least there is.
+func (m Manifest) detailFor(most int64) detail {
+	all := details()
+	for _, d := range all {
+		if int64(len(m.render(d))) <= most {
+			return d
+		}
+	}
+	return all[len(all)-1]
+}
+
+func (m Manifest) render(d detail) string {
+	var b strings.Builder
+	m.head(&b)
+	if task := cutMiddle(strings.TrimSpace(m.Task), d.task); task != "" && d.task > 0 {
+		fmt.Fprintf(&b, "\n## The task\n<task>\n%s\n</task>\n", task)
+	}
+	values(&b, "Inputs", m.Inputs, d.value)
+	values(&b, "What it had returned", m.Outputs, d.value)
+	live, ended := m.children()
+	list(&b, "Child threads at work, which go on; wait for them by their ids", live, d.live, childLine(0))
+	list(&b, "Child threads that have ended", ended, d.ended, childLine(d.result))
+	list(&b, "Files written through tools", m.Files, d.files, func(path string) string { return "`" + path + "`" })
+	list(&b, "Artifacts, which you can still read by their references", m.Artifacts, d.artifacts, artifactLine)
+	m.leftOut(&b)
+	return strings.ToValidUTF8(b.String(), "\ufffd")
+}
+
+func (m Manifest) head(b *strings.Builder) {
+	why := "whose context window was nearly full"
+	if m.Via == thread.ViaResume {
+		why = "which had ended"
+	}
+	fmt.Fprintf(b, "# Where the work stands\n\nYou carry on the work of thread `%s`, %s. ", m.Thread, why)
+	fmt.Fprintf(b, "You are thread %d of its chain, with the same directive, `%s`. ", m.Position, m.Directive)
+	b.WriteString("The runtime has put this list together; what is in it is done and need not be done again.\n")
+}
+
+// children are those at work and those that have ended.
+func (m Manifest) children() (live, ended []Child) {
+	for _, c := range m.Children {
+		if c.Status.Terminal() {
+			ended = append(ended, c)
+		} else {
+			live = append(live, c)
+		}
+	}
+	return live, ended
+}
+
+// childLine says what came out of a child in so many bytes.
+func childLine(most int) func(Child) string {
+	return func(c Child) string {
+		line := fmt.Sprintf("`%s` (`%s`): %s", c.ThreadID, c.Directive, c.Status)
+		result := strings.Join(strings.Fields(c.Result), " ")
+		if result == "" || most == 0 {
+			return line
+		}
+		if short := clip(result, most); short != result {
+			result = short + "…"
+		}
+		return line + ": " + result
+	}
+}
+
+func artifactLine(a Artifact) string {
+	line := fmt.Sprintf("`%s`: %d bytes", a.Ref, a.Bytes)
+	if a.Tool != "" {
+		line += ", of " + a.Tool
+	}
+	return line
+}
+
+// leftOut says what is not shown, and how to read it.
+func (m Manifest) leftOut(b *strings.Builder) {
+	if m.left.messages == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## Left out\n%d earlier messages (%d turns) of thread `%s` are not here. ", m.left.messages, m.left.turns, m.Thread)
+	b.WriteString("If you need one, and may use `rye/agent/threads/orchestrator`: its operation `chain_search` finds text in the whole " +
+		"chain, `read_transcript` reads the thread. Both take that `thread_id`.\n")
+}
+
+// values writes named values, those that are too long shortened.
+func values(b *strings.Builder, title string, named map[string]any, most int) {
+	if len(named) == 0 || most == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n", title)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		fmt.Fprintf(b, "- %s: %s\n", name, cutMiddle(inJSON(named[name]), most))
+	}
+}
+
+// list writes the newest entries, at most so many, and says how many there are
+// before them.
+func list[T any](b *strings.Builder, title string, entries []T, most int, line func(T) string) {
+	if len(entries) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n", title)
+	earlier := max(0, len(entries)-most)
+	if earlier > 0 {
+		fmt.Fprintf(b, "- %d that are not listed\n", earlier)
+	}
+	for _, e := range entries[earlier:] {
+		fmt.Fprintf(b, "- %s\n", line(e))
+	}
+}
+
+// inJSON is a value as a model writes it, without the escapes of HTML.
+func inJSON(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "[a value that cannot be shown]"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,38 @@
+package handoff
+
+import "github.com/rye-mcp/rye-mcp/runtime/llm"
+
+const (
+	// blockMarks is more than the tokens that a provider puts around a block for its
+	// role and kind.
+	blockMarks = 64
+	// imageSize is what an image counts for, in bytes. As tokens it is more than the
+	// vendors make of one (Anthropic at most 4 784, OpenAI and Google fewer), and as
+	// bytes, of which four are a token, what they make of one of a usual size.
+	imageSize = 6400
+	// bytesPerToken makes an estimate of tokens from bytes.
+	bytesPerToken = 4
+)
+
+// Size is the size of a message in bytes, which it does not exceed in tokens.
+func Size(m llm.Message) int64 {
+	var n int64
+	for _, b := range m.Blocks {
+		n += int64(imageSize * len(b.Images))
+		n += int64(blockMarks + len(b.Text) + len(b.Input) + len(b.ToolName) + len(b.ToolCallID) + len(b.Signature))
+	}
+	return n
+}
+
+// Tokens is an estimate of the tokens of a message.
+func Tokens(m llm.Message) int64 { return tokensOf(Size(m)) }
+
+func tokensOf(bytes int64) int64 { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
+func sum(messages []llm.Message) int64 {
+	var n int64
+	for _, m := range messages {
+		n += Tokens(m)
+	}
+	return n
+}

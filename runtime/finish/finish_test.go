@@ -179,6 +179,71 @@ func TestCrashAfterEachStep(t *testing.T) {
 	}
 }
 
+// A handoff that crashes after any step is mended in the same way: the thread is
+// linked to its successor, which is admitted in its place, once.
+func TestHandoffCrashAfterEachStep(t *testing.T) {
+	t.Parallel()
+	for _, step := range append(Steps(), "") {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			f := newFamily(t)
+			n := store.NewThread{Kind: thread.KindDirective, Directive: "test/child", ContinuationOf: f.child, Handoff: true, Now: now()}
+			next, _, err := f.store.Register(t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+			f.must(err)
+			_, err = f.store.HandOver(t.Context(), f.child, next.ThreadID, now())
+			f.must(err)
+			passed := thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: next.ThreadID, TrailingTurns: 3}}
+			if _, err := f.finish(passed, doneCost, step); step != "" && !errors.Is(err, errStopped) {
+				t.Fatalf("it was not stopped: %v", err)
+			}
+			rec, err := f.finish(died, thread.Cost{}, "")
+			if err != nil || rec.Status != thread.Continued || rec.ContinuationThreadID != next.ThreadID {
+				t.Fatalf("%+v, %v", rec, err)
+			}
+			got := f.look()
+			if got.meta.Status != thread.Continued || got.meta.Outcome == nil || *got.meta.Outcome.Handoff != *passed.Handoff || got.budget.Active ||
+				!strings.HasSuffix(got.lines, "thread_handoff\ncheckpoint\n") || !strings.Contains(got.rendering, "status: continued") ||
+				!strings.Contains(got.rendering, string(next.ThreadID)) {
+				t.Errorf("got %+v", got)
+			}
+			next, err = f.store.Get(t.Context(), next.ThreadID)
+			if err != nil || next.Status != thread.Created || next.AdmittedAt.IsZero() {
+				t.Errorf("the successor is %+v, %v", next, err)
+			}
+		})
+	}
+}
+
+// A summary stands beside the rendering of its thread, is signed, and has replaced
+// the one before.
+func TestWriteSummary(t *testing.T) {
+	t.Parallel()
+	f := newFamily(t)
+	rec, err := f.store.Get(t.Context(), f.child)
+	f.must(err)
+	finisher := &Finisher{Store: f.store, StateDir: f.dir, KnowledgeDir: f.items, Key: f.key, Now: now}
+	for _, said := range []string{"first", "```yaml\nname: another\n```\nsecond"} {
+		f.must(finisher.WriteSummary(rec, said))
+	}
+	id := SummaryID(rec.Directive, rec.ThreadID)
+	if want := "test/child/" + filepath.Base(string(f.child)) + "-summary"; id != want || KnowledgeID(id) != "agent/threads/"+want {
+		t.Errorf("%s, %s", id, KnowledgeID(id))
+	}
+	text, err := os.ReadFile(filepath.Join(f.items, filepath.FromSlash(KnowledgeID(id))+".md"))
+	f.must(err)
+	f.must(sign.Check(text, ".md", f.key))
+	doc, err := parse.Knowledge("x.md", text)
+	f.must(err)
+	if doc.Name != filepath.Base(id) || doc.Category != "agent/threads/test/child" || doc.EntryType != "thread_summary" ||
+		!strings.Contains(doc.Body, "second") || strings.Contains(string(text), "status:") {
+		t.Errorf("%+v", doc)
+	}
+	finisher.KnowledgeDir = ""
+	if err := finisher.WriteSummary(rec, "x"); err == nil {
+		t.Error("a summary was written nowhere")
+	}
+}
+
 // What a thread did can be found as a signed knowledge entry, however long it
 // was and whatever its model wrote.
 func TestRendering(t *testing.T) {

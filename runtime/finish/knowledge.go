@@ -22,28 +22,44 @@ import (
 // the transcript has everything.
 const maxRendering = 2 << 20
 
-// rendering is the metadata of a thread's knowledge entry.
-type rendering struct {
+// threadsFolder is where the knowledge about threads lies.
+const threadsFolder = "agent/threads"
+
+// entry is the metadata of knowledge about a thread.
+type entry struct {
 	Name            string       `yaml:"name"`
 	Title           string       `yaml:"title"`
 	EntryType       string       `yaml:"entry_type"`
 	Category        string       `yaml:"category"`
 	ThreadID        thread.ID    `yaml:"thread_id"`
 	Directive       string       `yaml:"directive"`
-	Status          thread.State `yaml:"status"`
-	CreatedAt       string       `yaml:"created_at"`
+	Status          thread.State `yaml:"status,omitempty"` // when the thread has ended
+	CreatedAt       string       `yaml:"created_at"`       // of the thread
 	CapabilitiesRef string       `yaml:"capabilities_ref"`
+}
+
+// entryOf is the metadata of the entry with that id.
+func entryOf(rec thread.Record, id string) entry {
+	return entry{
+		Name: path.Base(id), Category: path.Dir(id), ThreadID: rec.ThreadID, Directive: rec.Directive,
+		CreatedAt:       rec.CreatedAt.Format("2006-01-02T15:04:05Z"),
+		CapabilitiesRef: path.Join(".ai/state/threads", string(rec.ThreadID), "capabilities.md"),
+	}
 }
 
 // renderingID is the knowledge id of a thread: its directive as a folder, then
 // the last segment of its id.
 func renderingID(rec thread.Record) string {
-	return path.Join("agent/threads", rec.Directive, path.Base(string(rec.ThreadID)))
+	return path.Join(threadsFolder, rec.Directive, path.Base(string(rec.ThreadID)))
 }
 
 // Rendering is the path of a thread's knowledge entry.
 func Rendering(knowledgeDir string, rec thread.Record) string {
-	return filepath.Join(knowledgeDir, filepath.FromSlash(renderingID(rec))+".md")
+	return entryPath(knowledgeDir, renderingID(rec))
+}
+
+func entryPath(knowledgeDir, id string) string {
+	return filepath.Join(knowledgeDir, filepath.FromSlash(id)+".md")
 }
 
 // writeRendering writes the thread as a knowledge entry of the project, so that
@@ -62,39 +78,35 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if err != nil {
 		return err
 	}
-	text, err := f.renderingText(rec, body.Bytes())
+	id := renderingID(rec)
+	head := entryOf(rec, id)
+	head.Title, head.EntryType, head.Status = "Thread: "+rec.Name, "thread_transcript", rec.Status
+	return f.writeEntry(id, head, shortened(body.Bytes()))
+}
+
+// shortened is a rendering within [maxRendering], which says what is left out.
+func shortened(body []byte) []byte {
+	left := len(body) - maxRendering
+	if left <= 0 {
+		return body
+	}
+	note := fmt.Appendf(nil, "[%d bytes left out; the transcript has them]\n\n", left)
+	return append(note, bytes.ToValidUTF8(body[left:], nil)...) // the end says how it came out
+}
+
+// writeEntry writes a knowledge entry, signed when there is a key.
+func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
+	metadata, err := yaml.Marshal(head)
 	if err != nil {
 		return err
 	}
-	where := Rendering(f.KnowledgeDir, rec)
+	text := append(fmt.Appendf(nil, "```yaml\n%s```\n\n", metadata), body...)
+	if f.Key != nil {
+		text = sign.Attach(text, ".md", f.Key, f.Now())
+	}
+	where := entryPath(f.KnowledgeDir, id)
 	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {
 		return err
 	}
 	return renameio.WriteFile(where, text, 0o600, renameio.WithTempDir(filepath.Dir(where)))
-}
-
-func (f *Finisher) renderingText(rec thread.Record, body []byte) ([]byte, error) {
-	head, err := yaml.Marshal(rendering{
-		Name: path.Base(string(rec.ThreadID)), Title: "Thread: " + rec.Name, EntryType: "thread_transcript",
-		Category: path.Dir(renderingID(rec)), ThreadID: rec.ThreadID, Directive: rec.Directive, Status: rec.Status,
-		CreatedAt: rec.CreatedAt.Format("2006-01-02T15:04:05Z"), CapabilitiesRef: path.Join(".ai/state/threads", string(rec.ThreadID), "capabilities.md"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	left := 0
-	if len(body) > maxRendering {
-		left = len(body) - maxRendering
-		body = bytes.ToValidUTF8(body[left:], nil) // the end says how it came out
-	}
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "```yaml\n%s```\n\n", head)
-	if left > 0 {
-		fmt.Fprintf(&text, "[%d bytes left out; the transcript has them]\n\n", left)
-	}
-	text.Write(body)
-	if f.Key == nil {
-		return text.Bytes(), nil
-	}
-	return sign.Attach(text.Bytes(), ".md", f.Key, f.Now()), nil
 }

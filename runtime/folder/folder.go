@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
@@ -112,12 +113,12 @@ func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Meta(), err)
 	}
-	return replaceFile(f.Meta(), data, fileMode)
+	return replaceFile(f.Meta(), data)
 }
 
 // WriteCapabilities replaces capabilities.md. Whoever calls has signed the text.
 func (f Folder) WriteCapabilities(text []byte) error {
-	return replaceFile(f.Capabilities(), text, fileMode)
+	return replaceFile(f.Capabilities(), text)
 }
 
 // WriteArtifact stores what a tool returned under its content's hash, with an
@@ -131,7 +132,59 @@ func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return path, replaceFile(path, content, fileMode)
+	return path, replaceFile(path, content)
+}
+
+// ListArtifacts describes the artifacts, oldest first.
+func (f Folder) ListArtifacts() ([]fs.FileInfo, error) {
+	entries, err := os.ReadDir(f.Artifacts())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var found []fs.FileInfo
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, info)
+	}
+	slices.SortStableFunc(found, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	return found, nil
+}
+
+// ShareArtifacts gives a thread those of another, for it is shown what refers to
+// them. They are never changed, so that both can have the same file, where the file
+// system has links; it is a copy elsewhere. Sharing them again changes nothing.
+func (f Folder) ShareArtifacts(with Folder) error {
+	found, err := f.ListArtifacts()
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(with.Artifacts(), dirMode); err != nil {
+		return err
+	}
+	for _, info := range found {
+		if err := share(filepath.Join(f.Artifacts(), info.Name()), filepath.Join(with.Artifacts(), info.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func share(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return replaceFile(to, content)
 }
 
 // extensionOf is one that people's programs know the content by.
@@ -165,6 +218,6 @@ func readBounded(path string, most int64) ([]byte, error) {
 
 // replaceFile writes a file whole or not at all. Its draft is made beside it,
 // which spares renameio the search for a folder on the same file system.
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
-	return renameio.WriteFile(path, content, mode, renameio.WithTempDir(filepath.Dir(path)))
+func replaceFile(path string, content []byte) error {
+	return renameio.WriteFile(path, content, fileMode, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -3,6 +3,7 @@ package folder
 import (
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -163,6 +164,45 @@ func TestArtifacts(t *testing.T) {
 	}
 	if got, err := os.ReadFile(first); err != nil || string(got) != "content" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestShareArtifacts(t *testing.T) {
+	t.Parallel()
+	from, to := newFolder(t), newFolder(t)
+	if err := from.ShareArtifacts(to); err != nil {
+		t.Errorf("without artifacts: %v", err)
+	}
+	if _, err := os.Stat(to.Artifacts()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of no artifacts: %v", err)
+	}
+	path, err := from.WriteArtifact("abc", []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, filepath.Join(from.Artifacts(), "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := from.ShareArtifacts(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(to.Artifacts())
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+		t.Errorf("shared %v, %v", entries, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(to.Artifacts(), filepath.Base(path))); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := os.RemoveAll(to.Artifacts()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to.Artifacts(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.ShareArtifacts(to); err == nil {
+		t.Error("a file in place of the folder is no error")
 	}
 }
 

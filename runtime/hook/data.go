@@ -10,7 +10,7 @@ var eventData = map[Event]string{
 	EventResolveExtends:      "directive has_extends category inputs model",
 	EventBuildSystemPrompt:   threadData,
 	EventThreadStarted:       threadData,
-	EventThreadContinued:     threadData + " previous_thread_id",
+	EventThreadContinued:     threadData + " previous_thread_id previous_summary_id",
 	EventAfterStep:           runningData,
 	EventError:               runningData + " error classification",
 	EventLimit:               runningData + " limit_code current_value current_max",

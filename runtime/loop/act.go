@@ -70,7 +70,7 @@ func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	text := strings.TrimSpace(r.partial + textOf(a))
 	r.partial = ""
 	outputs := r.task.doc.Outputs
-	idle := r.cost.Turns == 1 && len(r.offer.tools) > 0
+	idle := r.cost.Turns == 1 && len(r.offer.tools) > 0 && !r.acted
 	lacking := ""
 	switch {
 	case len(outputs) > 0:

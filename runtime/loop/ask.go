@@ -19,7 +19,7 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 	for {
 		allowance, err := r.afford(ctx, budget)
 		if err != nil {
-			return llm.Response{}, r.noRoom(ctx, err)
+			return llm.Response{}, orFull(err)
 		}
 		r.Reached.At(StepAsk)
 		began := time.Now()

@@ -12,14 +12,17 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 )
 
-// begin writes the first message and puts what happens on record.
+// begin writes the first message of its own and puts what happens on record.
 func (r *run) begin(ctx context.Context) error {
+	if err := r.takeOver(); err != nil {
+		return err
+	}
 	filled := prompt.Fill(r.task.doc, r.meta.Inputs, r.Env)
 	data, err := r.facts(filled.Body).Data()
 	if err != nil {
 		return err
 	}
-	blocks, injected, warnings := r.task.composed.Inject(data)
+	blocks, injected, warnings := r.composed().Inject(data)
 	err = r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
 		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
 		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: slices.Concat(r.meta.Warnings, warnings),
@@ -38,6 +41,20 @@ func (r *run) begin(ctx context.Context) error {
 		Directive: filled, Capabilities: r.task.grant.Own, Context: blocks, Hooks: hooked,
 		Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
 	})
+	if r.meta.Continuation != nil {
+		if user, err = r.continuedMessage(hooked, filled.Body); err != nil {
+			return err
+		}
+	}
+	if err := r.recordPrompts(system, injected, byHooks); err != nil {
+		return err
+	}
+	return r.say(user)
+}
+
+// recordPrompts takes over the system prompt and puts on record what the prompts
+// are made from.
+func (r *run) recordPrompts(system string, injected []prompt.Injected, byHooks []transcript.ContextInjected) error {
 	r.system = system
 	if system != "" {
 		if err := r.Transcript.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: system}); err != nil {
@@ -57,7 +74,7 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.say(user)
+	return nil
 }
 
 // recordRoute puts on record that a hook has chosen what the directive extends,

@@ -24,6 +24,7 @@ type ended struct {
 	data     json.RawMessage
 	blocked  string // error_detail of a directive_return with status error
 	warnings []string
+	handoff  *thread.Handoff // another thread carries this one on; err is nil
 }
 
 // outcome judges the end of the work.
@@ -39,6 +40,9 @@ func (r *run) outcome(ctx context.Context, e ended) thread.Outcome {
 // decide turns the end of the work into the thread's outcome. It is the only
 // place that does.
 func decide(e ended) thread.Outcome {
+	if e.handoff != nil {
+		return thread.Outcome{State: thread.Continued, Handoff: e.handoff, Warnings: e.warnings}
+	}
 	o := thread.Outcome{
 		State: thread.Completed, Result: e.result, Outputs: e.outputs, Data: e.data, Warnings: e.warnings,
 	}

@@ -3,8 +3,9 @@
 //	Run ── claim ── prepare ──┬─ check limits and cancel
 //	                          ├─ ask the model (bounded spend, retries)   × turns
 //	                          ├─ act: tools, directive_return
-//	                          └─ checkpoint
-//	    ── decide the outcome ── finish
+//	                          ├─ checkpoint
+//	                          └─ hand over, when the context window is nearly full
+//	    ── decide the outcome ── finish ── start the successor
 //
 // The outcome is decided in one place ([decide]) and applied once, by package
 // finish, in a context that outlives cancellation.

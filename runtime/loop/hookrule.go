@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
-	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -230,10 +229,10 @@ func number(text string) any {
 	return text
 }
 
-// ruleOnContext asks the hooks about a conversation that does not fit its model,
-// which ends the thread by cause: there is nothing that could go on.
+// ruleOnContext asks the hooks about a conversation that does not fit its model, or
+// soon will not, of which cause tells. It returns the end that they decide, or nil.
 func (r *run) ruleOnContext(ctx context.Context, cause error) error {
-	used, window := limit.ContextUse(r.model.choice.Model, r.talk.known, r.newBytes())
+	used, window := r.contextUse()
 	d, err := r.control(ctx, hook.EventContextLimitReached, map[string]any{
 		"usage_ratio": float64(used) / float64(window), "tokens_used": used, "tokens_limit": window,
 	})
@@ -247,13 +246,23 @@ func (r *run) ruleOnContext(ctx context.Context, cause error) error {
 	case d.Verdict == hook.Retry, d.Verdict == hook.Escalate:
 		r.warn(fmt.Sprintf("hook %q decided to %s, which a conversation that does not fit cannot", d.HookID, d.Verdict))
 	}
-	return cause
+	return nil
+}
+
+// ruleOnHandoff asks the hooks about a handoff, which one of them can call off.
+func (r *run) ruleOnHandoff(ctx context.Context) error {
+	used, _ := r.contextUse()
+	d, err := r.control(ctx, hook.EventBeforeHandoff, map[string]any{"tokens_used": used})
+	if err == nil && d.Verdict == hook.Abort {
+		return &noHandoffError{why: &vetoError{hook: d.HookID, says: saysOf(d)}, advice: contextAdvice}
+	}
+	return err
 }
 
 // afterStep fires the hooks behind a turn that has gone well. Done is how the turn
 // ended the thread, or nil: then a person can be asked whether there is another.
 func (r *run) afterStep(ctx context.Context, done *ended) *ended {
-	if done != nil && done.err != nil {
+	if done != nil && (done.err != nil || done.handoff != nil) {
 		return done
 	}
 	d, err := r.control(ctx, hook.EventAfterStep, nil)

@@ -84,7 +84,7 @@ func arguments(a item.Action) (json.RawMessage, error) {
 func (r *run) hookCaller(c hook.Call, child *thread.ID) action.Caller {
 	return action.Caller{
 		Env: r.env(), InThread: true, Allow: r.allow,
-		Hook: &action.HookCall{Exempt: c.Hook.Exempt(), Firing: c.Firing, Ended: c.Event == hook.EventAfterComplete},
+		Hook: &action.HookCall{Exempt: c.Hook.Exempt(), Firing: c.Firing, Ended: r.hooks.ended.Load()},
 		Started: func(id thread.ID, directive string) {
 			*child = id
 			r.put(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive, HookID: c.Hook.ID})
@@ -135,18 +135,40 @@ func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 
 // outcomeOf is the result of a child that a hook has started.
 func (h hookRunner) outcomeOf(ctx context.Context, child thread.ID) (hook.Result, error) {
-	rec, err := h.Store.Get(ctx, child)
-	switch {
-	case err != nil:
+	rec, err := h.lastOf(ctx, child)
+	if err != nil {
 		return hook.Result{}, err
-	case !rec.Status.Terminal():
+	}
+	if !rec.Status.Terminal() {
 		return hook.Result{Text: fmt.Sprintf("thread %s was started", child)}, nil
-	case rec.Outcome == nil:
-		return hook.Result{}, fmt.Errorf("thread %s ended as %s", child, rec.Status)
-	case rec.Outcome.Error != nil:
-		return hook.Result{}, fmt.Errorf("thread %s ended as %s: %s", child, rec.Status, rec.Outcome.Error.Message)
+	}
+	if err := problemOf(rec); err != nil {
+		return hook.Result{}, err
 	}
 	return hook.Result{Text: h.bounded(rec.Outcome.Result)}, nil
+}
+
+// lastOf is the row of a child, or of the last thread that carries it on.
+func (r *run) lastOf(ctx context.Context, child thread.ID) (thread.Record, error) {
+	for seen := map[thread.ID]bool{}; ; seen[child] = true {
+		rec, err := r.Store.Get(ctx, child)
+		next := rec.ContinuationThreadID
+		if err != nil || rec.Status != thread.Continued || next == "" || seen[next] {
+			return rec, err
+		}
+		child = next
+	}
+}
+
+// problemOf says why a thread that has ended did not complete; nil when it did.
+func problemOf(rec thread.Record) error {
+	switch {
+	case rec.Outcome == nil:
+		return fmt.Errorf("thread %s ended as %s", rec.ThreadID, rec.Status)
+	case rec.Outcome.Error != nil:
+		return fmt.Errorf("thread %s ended as %s: %s", rec.ThreadID, rec.Status, rec.Outcome.Error.Message)
+	}
+	return nil
 }
 
 // bounded is a result as text that is no longer than a result in a conversation.

@@ -183,9 +183,10 @@ func (r *run) startEvent(facts map[string]any) (hook.Event, map[string]any) {
 	if r.meta.ContinuationOf == "" {
 		return hook.EventThreadStarted, facts
 	}
-	data := map[string]any{"previous_thread_id": string(r.meta.ContinuationOf)}
-	for name, value := range facts {
-		data[name] = value
+	data := maps.Clone(facts)
+	data[previousThread] = string(r.meta.ContinuationOf)
+	if c := r.meta.Continuation; c != nil && c.SummaryID != "" {
+		data["previous_summary_id"] = c.SummaryID
 	}
 	return hook.EventThreadContinued, data
 }

@@ -52,6 +52,7 @@ type house struct {
 	provider string // the YAML of the provider, without api and base_url
 	stopped  []thread.ID
 	change   func(*run) // before it runs
+	maker    *maker     // nil: threads cannot hand over
 	mode     trust.Mode // off unless a test says otherwise
 }
 
@@ -80,6 +81,7 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6},
 			OnLimit: config.OnLimit{Action: item.OnLimitStop, DeadlineSeconds: 1e-6, Default: config.OnLimitDefaultFinish}},
 	}
+	h.settings.Continuation = config.Continuation{TriggerThreshold: 0.9, ResumeCeilingTokens: 16_000, SummaryMaxTokens: 4000, MaxChain: 20}
 	h.settings.Results = config.Results{MaxChars: 2400, MaxCharsWhenFull: 1200, PageChars: 24_000}
 	h.settings.ErrorRules = config.New(h.roots()).ErrorRules
 	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()), nil) }
@@ -224,10 +226,10 @@ func (h *house) deps(id thread.ID) Deps {
 	}
 	resolver := h.resolver()
 	gate := &trust.Gate{
-		Roots: h.roots(), Own: func() (*sign.PublicKey, error) { return h.key.Public(), nil },
+		Roots: h.roots(), Shipped: system.Has, Own: func() (*sign.PublicKey, error) { return h.key.Public(), nil },
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: h.mode}, nil },
 	}
-	return Deps{
+	d := Deps{
 		ID: id, Project: h.project, PID: os.Getpid(), Host: "here", Store: h.store, Finisher: h.finisher, Transcript: w,
 		Resolver: resolver, Trust: gate, Tools: registry, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
 		Actions: action.New(action.Deps{
@@ -241,6 +243,10 @@ func (h *house) deps(id thread.ID) Deps {
 		},
 		Settings: h.settings, Now: time.Now, Log: zerolog.Nop(),
 	}
+	if h.maker != nil {
+		d.Successors = h.maker
+	}
+	return d
 }
 
 // end runs a registered thread and checks what must hold however it ended.
@@ -259,7 +265,7 @@ func (h *house) end(ctx context.Context, id thread.ID) thread.Record {
 	}
 	h.checkConversation(r)
 	h.checkAgreement(context.WithoutCancel(ctx), rec)
-	if stopped := len(h.stopped) > 0; stopped != (rec.Status != thread.Completed) {
+	if stopped := len(h.stopped) > 0; stopped != (rec.Status != thread.Completed && rec.Status != thread.Continued) {
 		h.t.Errorf("%s, children stopped: %v", rec.Status, stopped)
 	}
 	return rec

@@ -66,6 +66,7 @@ func (r *run) beginWithModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.begins = choice.Model
 	return r.openModel(ctx, choice)
 }
 

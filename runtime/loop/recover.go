@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -153,7 +152,7 @@ func (r *run) withoutRepeat(ctx context.Context, f *failure, note string) (again
 		return turned, err
 	}
 	if f.rule.Category == config.CategoryContext {
-		return false, r.contextLimit(ctx, r.giveUp(f, why))
+		return false, &fullError{r.giveUp(f, why)}
 	}
 	return false, r.giveUp(f, joined(note, why))
 }
@@ -202,24 +201,6 @@ func (r *run) saysNothing(a llm.Response) bool {
 // giveUp is the end of the thread.
 func (r *run) giveUp(f *failure, note string) error {
 	return &callError{failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried, note: note}
-}
-
-// contextAdvice is what can be done about a conversation that has grown too long.
-const contextAdvice = "split the task into smaller directives, let tools return less, or use a model with a larger context window"
-
-// contextLimit is where a conversation that does not fit its model comes to,
-// whether that was seen here (a [limit.ContextFullError]) or the provider said so.
-func (r *run) contextLimit(ctx context.Context, cause error) error {
-	return r.ruleOnContext(ctx, fmt.Errorf("%w; %s", cause, contextAdvice))
-}
-
-// noRoom is the end of a thread that cannot make its next call.
-func (r *run) noRoom(ctx context.Context, err error) error {
-	var full *limit.ContextFullError
-	if errors.As(err, &full) {
-		return r.contextLimit(ctx, err)
-	}
-	return err
 }
 
 // mayRepeat reports whether the model has not failed too often yet. An answer

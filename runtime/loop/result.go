@@ -60,7 +60,7 @@ func (r *run) mostChars(c llm.Block, result any) int {
 	switch {
 	case entry.Definition.Paged, tool.IsPage(result):
 		return max(bounds.PageChars, bounds.MaxChars)
-	case limit.ContextShare(r.model.choice.Model, r.talk.known, r.newBytes()) > fullContext:
+	case limit.ContextShare(r.model.choice.Model, r.talk.known, r.newChars()) > fullContext:
 		return min(bounds.MaxCharsWhenFull, bounds.MaxChars)
 	default:
 		return bounds.MaxChars

@@ -11,7 +11,9 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -40,8 +42,11 @@ type Deps struct {
 	Tools      *tool.Registry
 	Actions    *action.Actions
 	Providers  *provider.Registry
+	// Successors makes the thread that carries this one on when its context window is
+	// full; nil: it ends then.
+	Successors handoff.Maker
 	// StopChildren stops what the thread leaves running when it ends without
-	// having completed; children of a completed thread go on.
+	// having completed; children of a thread that has, or is carried on, go on.
 	StopChildren func(ctx context.Context, id thread.ID) error
 	// GiveSlot gives the slot of the thread away, while it only waits, until back
 	// is called; nil keeps it.
@@ -68,6 +73,7 @@ type Settings struct {
 	Results         config.Results
 	Hooks           func() (hook.Set, []string, error) // of all settings, with warnings
 	OnLimit         config.OnLimit                     // where the directive does not say
+	Continuation    config.Continuation
 }
 
 // run is one thread while it runs. Only the goroutine of Run changes it; the
@@ -86,9 +92,12 @@ type run struct {
 	shown    guard.Given // results, so that none is shown twice
 	gallery  gallery     // of images
 	nudges   int
+	acted    bool   // the conversation that it carries on has an answer in it
 	partial  string // text of the answers that the output limit cut off
 	recovery recovery
 	hooks    hooks
+	begins   llm.Model // the model it begins with, as a successor does
+	handover handover
 
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound
@@ -110,13 +119,14 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	r.Reached.At(StepDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
-	if outcome.State != thread.Completed {
+	if outcome.State != thread.Completed && outcome.State != thread.Continued {
 		if err := r.StopChildren(ctx, r.ID); err != nil {
 			r.Log.Error().Err(err).Msg("stop the children")
 		}
 		r.Reached.At(StepChildren)
 	}
 	rec, err := r.Finisher.Finish(ctx, r.ID, r.Transcript, outcome, r.cost)
+	r.passOn(ctx, rec, err)
 	if errors.Is(err, finish.ErrOutcomeLost) { // somebody else has settled it
 		r.Log.Warn().Err(err).Msg("thread ended without this process")
 		return rec, nil
@@ -126,7 +136,9 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	}
 	r.Log.Info().Str("status", string(rec.Status)).Int("turns", rec.Cost.Turns).
 		Str("spend", rec.Cost.Spend.String()).Msg("thread ended")
-	r.afterComplete(ctx, rec.Status)
+	if rec.Status != thread.Continued { // whose last hooks ran before it handed over
+		r.afterComplete(ctx, rec.Status)
+	}
 	return rec, nil
 }
 
@@ -204,17 +216,20 @@ func (r *run) turns(ctx context.Context) ended {
 			return ended{err: err, doing: r.doing()}
 		}
 		done := r.afterStep(ctx, r.turn(ctx, budget))
-		switch {
-		case done == nil:
-			budget, err = r.betweenTurns(ctx)
-		case done.err != nil:
-			return *done
-		default:
+		if done == nil {
+			if budget, err = r.betweenTurns(ctx); err != nil {
+				continue
+			}
+			if done = r.whenNearlyFull(ctx); done == nil {
+				continue
+			}
+		}
+		if done.err == nil && done.handoff == nil {
 			if err := r.checkpoint(); err != nil {
 				return ended{err: err, doing: r.doing()}
 			}
-			return *done
 		}
+		return *done
 	}
 }
 
@@ -222,6 +237,9 @@ func (r *run) turns(ctx context.Context) ended {
 // ended, or nil when there is another turn.
 func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	answer, err := r.ask(ctx, budget)
+	if full, ok := errors.AsType[*fullError](err); ok {
+		return r.whenFull(ctx, full)
+	}
 	if err != nil {
 		return &ended{err: err, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
 	}

@@ -58,5 +58,6 @@ func (r *run) withoutSecrets(o thread.Outcome) thread.Outcome {
 	if string(masked) == string(plain) || json.Unmarshal(masked, &shown) != nil {
 		return o
 	}
+	shown.Handoff = o.Handoff // an id is what it is
 	return shown
 }

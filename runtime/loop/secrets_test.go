@@ -105,6 +105,16 @@ func mustJSON(t *testing.T, v any) []byte {
 	return raw
 }
 
+// TestIDsAreShown: the successor is found, whatever the secrets are.
+func TestIDsAreShown(t *testing.T) {
+	t.Parallel()
+	r := &run{Deps: Deps{Secrets: secret.New(map[string]string{"token": "test/task"})}}
+	o := r.withoutSecrets(thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: "test/task-1"}, Warnings: []string{"a test/task"}})
+	if o.Handoff.NewThreadID != "test/task-1" || o.Warnings[0] != "a {secret:token}" {
+		t.Errorf("%+v, %+v", o, o.Handoff)
+	}
+}
+
 // TestSecretIsLost: whoever starts the process of a thread whose starter is gone
 // does not have its secrets, and the thread must not run with their placeholders.
 func TestSecretIsLost(t *testing.T) {

@@ -72,8 +72,11 @@ func (r *run) newBytes() int64 {
 	return n
 }
 
+// toolMarks is more than the tokens that a provider puts around a tool.
+const toolMarks = 64
+
 func sizeOfTool(t llm.Tool) int64 {
-	return int64(blockMarks + len(t.Name) + len(t.Description) + len(t.Schema))
+	return int64(toolMarks + len(t.Name) + len(t.Description) + len(t.Schema))
 }
 
 // charge adds what a call cost to registry and ledger, so that a crash loses

@@ -25,8 +25,11 @@ const (
 	StepCheckpoint thread.Step = "loop.checkpoint" // the turn is signed and on disk
 	StepAsked      thread.Step = "loop.asked"      // a question is on record and in the registry
 	StepTold       thread.Step = "loop.told"       // the answer is on record
+	StepSummary    thread.Step = "loop.summary"    // a handoff is prepared: its hooks are through, the summary is written
+	StepSuccessor  thread.Step = "loop.successor"  // the successor is made, and waits for this thread to end
 	StepDecided    thread.Step = "loop.decided"    // how the thread ends is decided, and known to nobody else
 	StepChildren   thread.Step = "loop.children"   // the children of one that did not complete are stopped
+	StepStarted    thread.Step = "loop.started"    // the thread has ended, and its successor is started
 	StepAfter      thread.Step = "loop.after"      // the last hooks, behind the end, are through and on record
 )
 
@@ -36,6 +39,6 @@ func Steps() []thread.Step {
 		StepClaimed, StepMeta, StepOffer, StepPrepared,
 		StepAsk, StepLedger, StepRegistry, StepAnswer,
 		StepCall, StepChild, StepResult, StepHook,
-		StepCheckpoint, StepAsked, StepTold, StepDecided, StepChildren, StepAfter,
+		StepCheckpoint, StepAsked, StepTold, StepSummary, StepSuccessor, StepDecided, StepChildren, StepStarted, StepAfter,
 	}
 }

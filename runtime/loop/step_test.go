@@ -40,13 +40,22 @@ const stepHooks = `hooks:
   - {id: end, event: after_complete, action: {primary: search, params: {query: x}}}
 `
 
-// TestSteps: a thread comes to the steps that are listed, in their order.
-func TestSteps(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.script(everyStep)
-	h.write(hooksFile, stepHooks)
-	d := h.deps(h.register(everyStepJob))
+// passingOn are the steps of a thread that hands over, and no other comes to them.
+var passingOn = []thread.Step{StepSummary, StepSuccessor, StepStarted}
+
+// handingOver prepares a thread that comes to the steps of a handoff. Its one call
+// costs 180 000 + 2*100 micro-dollars.
+func (h *house) handingOver() thread.ID {
+	h.script(filling(nearlyFull))
+	handsOver(h)
+	return h.register(job{})
+}
+
+const handingOverSpent = nearlyFull + 100
+
+// cameTo are the steps that a thread comes to, each once.
+func cameTo(t *testing.T, d Deps) []thread.Step {
+	t.Helper()
 	var mu sync.Mutex
 	var came []thread.Step
 	d.Reached = func(s thread.Step) {
@@ -59,15 +68,33 @@ func TestSteps(t *testing.T) {
 	if _, err := Run(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
+	return came
+}
+
+// TestSteps: threads come to the steps that are listed, in their order.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.script(everyStep)
+	h.write(hooksFile, stepHooks)
+	came := cameTo(t, h.deps(h.register(everyStepJob)))
+	want := slices.DeleteFunc(Steps(), func(s thread.Step) bool { return slices.Contains(passingOn, s) })
 	// The calls of a turn run at the same time: one may have its result before
 	// another has started a child.
-	want := Steps()
 	for _, list := range [][]thread.Step{came, want} {
 		from := slices.Index(list, StepCall)
 		slices.Sort(list[from : from+3])
 	}
 	if !slices.Equal(came, want) {
 		t.Errorf("came to %q\nwant    %q", came, want)
+	}
+	h = newHouse(t)
+	came = cameTo(t, h.deps(h.handingOver()))
+	if got := came[slices.Index(came, StepSummary):]; !slices.Equal(got, []thread.Step{StepSummary, StepSuccessor, StepDecided, StepStarted}) {
+		t.Errorf("a handoff came to %q", got)
+	}
+	if listed := slices.DeleteFunc(Steps(), func(s thread.Step) bool { return !slices.Contains(came, s) }); !slices.Equal(came, listed) {
+		t.Errorf("a handoff came to %q\nlisted are        %q", came, listed)
 	}
 }
 
@@ -94,6 +121,7 @@ func TestDeath(t *testing.T) {
 		StepHook: 120, StepCheckpoint: 120,
 		StepAsked: 120, StepTold: 120,
 		StepDecided: 360, StepChildren: 360,
+		StepSummary: handingOverSpent, StepSuccessor: handingOverSpent,
 	}
 	for _, step := range Steps() {
 		t.Run(string(step), func(t *testing.T) {
@@ -104,9 +132,14 @@ func TestDeath(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := openHouse(t, t.TempDir(), key)
-			h.script(everyStep)
-			h.write(hooksFile, stepHooks)
-			id := h.register(everyStepJob)
+			var id thread.ID
+			if slices.Contains(passingOn, step) {
+				id = h.handingOver()
+			} else {
+				h.script(everyStep)
+				h.write(hooksFile, stepHooks)
+				id = h.register(everyStepJob)
+			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
 			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(step), projectVariable+"="+h.project,
 				userVariable+"="+user, threadVariable+"="+string(id))
@@ -115,9 +148,9 @@ func TestDeath(t *testing.T) {
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("the process ended with %v\n%s", err, out)
 			}
-			if step == StepAfter { // the end stands
+			if step == StepAfter || step == StepStarted { // the end stands
 				rec, err := h.store.Get(t.Context(), id)
-				if err != nil || rec.Outcome.Error.Code != "model_refused" {
+				if err != nil || (step == StepAfter) != (rec.Status == thread.Error) || (step == StepStarted) != (rec.Status == thread.Continued) {
 					t.Errorf("%+v, %v", rec, err)
 				}
 				h.checkAgreement(t.Context(), rec)
@@ -138,7 +171,9 @@ func die(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := openHouse(t, os.Getenv(projectVariable), key).deps(thread.ID(os.Getenv(threadVariable)))
+	h := openHouse(t, os.Getenv(projectVariable), key)
+	handsOver(h)
+	d := h.deps(thread.ID(os.Getenv(threadVariable)))
 	d.Reached = func(s thread.Step) {
 		if string(s) == os.Getenv(dieAtVariable) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

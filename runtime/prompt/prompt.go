@@ -62,6 +62,11 @@ func Inline(in Input) string {
 		in.Context.After, in.Hooks.After)
 }
 
+// Around returns a text with what hooks put before and after it.
+func Around(hooks Blocks, text string) string {
+	return paragraphs(hooks.Before, []string{strings.Trim(text, "\n")}, hooks.After)
+}
+
 func directive(in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<directive name=\"%s\">\n", attribute(in.Directive.Name))

@@ -10,6 +10,7 @@ package secret
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 // added it may be used by several goroutines.
 type Vault struct {
 	values map[string]string // by placeholder
+	named  map[string]string // by name
 	asIs   *finder
 	joined [len(lineBreaks)]*finder // for texts without line breaks
 	reach  int                      // bytes of the longest form
@@ -28,7 +30,7 @@ type Vault struct {
 // New returns a vault with the values of secret inputs, by name, as
 // [inputs.Validate] returns them.
 func New(values map[string]string) *Vault {
-	v := &Vault{values: make(map[string]string, len(values))}
+	v := &Vault{values: make(map[string]string, len(values)), named: maps.Clone(values)}
 	var forms []form
 	for name, value := range values {
 		placeholder := inputs.Placeholder(name)
@@ -58,6 +60,14 @@ func sorted(forms []form) []form {
 		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text), strings.Compare(a.placeholder, b.placeholder))
 	})
 	return slices.Compact(forms)
+}
+
+// Values are the secrets by name, for a process that is to have them as well.
+func (v *Vault) Values() map[string]string {
+	if v.Empty() {
+		return nil
+	}
+	return maps.Clone(v.named)
 }
 
 // Empty reports whether there are no secrets.

@@ -115,6 +115,20 @@ func TestMask(t *testing.T) {
 	}
 }
 
+func TestValues(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"token": "abcdefgh", "two": "ijklmnop"}
+	v := secret.New(given)
+	got := v.Values()
+	if !reflect.DeepEqual(got, given) {
+		t.Errorf("%v", got)
+	}
+	got["token"] = "other"
+	if v.Values()["token"] != "abcdefgh" || (*secret.Vault)(nil).Values() != nil {
+		t.Error("the values can be changed, or there are some where there is no vault")
+	}
+}
+
 func TestReveal(t *testing.T) {
 	t.Parallel()
 	v := secret.New(map[string]string{"token": `a"b\c` + "\n<d>", "two": "{secret:token} is no placeholder in a value"})

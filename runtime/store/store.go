@@ -78,12 +78,16 @@ type Registry interface {
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
 	// Enqueue puts a created thread, which everything is prepared for, in line for
 	// one of the slots that threads run in. It is admitted at once when fewer than
-	// slots are occupied, nobody is in line and it has not been asked to stop; the
-	// row says so. Repeating it changes nothing; a thread that is past created is
-	// refused with thread.ErrSettled, one that the thread it carries on does not name
-	// with ErrNotLinked.
+	// slots are occupied, nobody in line goes before it (see Admit) and it has not
+	// been asked to stop; the row says so. Repeating it changes nothing; a thread that
+	// is past created is refused with thread.ErrSettled, one that the thread it
+	// carries on does not name with ErrNotLinked.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
-	// Admit admits the first thread in line when fewer than slots are occupied.
+	// Admit admits the first thread in line when fewer than slots are occupied. Those
+	// whose parent has not ended, or has ended with a handoff, go before all others;
+	// among the ones and the others, who came first goes first. A parent that waits
+	// for its children is alive without a slot: were they to stand behind others, each
+	// of these could become one more such parent before a child runs.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
 	// in line is tried, any other error aborts. It runs under the write lock, so
 	// it must be quick and not write to the store; a caller who gets an error

@@ -17,6 +17,11 @@ const (
 	inSlot = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
 )
 
+// child is the condition that the parent of a thread may wait for it: it has not
+// ended, or has handed over to one that may. It is true or false, never null.
+const child = `EXISTS (SELECT 1 FROM threads parent
+	WHERE parent.thread_id = threads.parent_id AND parent.status IN ('created', 'running', 'continued'))`
+
 // nextPosition is the end of the line.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
@@ -27,7 +32,13 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		if err != nil {
 			return err
 		}
-		admit := line.Queued == 0 && line.Occupied < slots
+		admit := line.Occupied < slots
+		if admit && line.Queued > 0 {
+			admit, err = goesFirst(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+		}
 		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
 			queue_position = `+nextPosition+`,
 			admitted_at = iif(?2 AND cancel_requested_at IS NULL, ?1, NULL)
@@ -41,6 +52,18 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		return thread.Record{}, fmt.Errorf("enqueue: %w", err)
 	}
 	return rec, nil
+}
+
+const goesFirstSQL = `SELECT ` + child + ` AND NOT EXISTS (` + nextChildSQL + `) FROM threads WHERE thread_id = ?`
+
+// goesFirst reports whether a thread that comes to stand in line goes before
+// everybody there: it is a child, and no other is in line.
+func goesFirst(ctx context.Context, tx *sql.Tx, id thread.ID) (first bool, err error) {
+	err = tx.QueryRowContext(ctx, goesFirstSQL, 0, id).Scan(&first)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil // notEnqueued says so
+	}
+	return first, err
 }
 
 // notEnqueued says why Enqueue has changed nothing; nil when it had been done.
@@ -68,25 +91,13 @@ func (s *Store) Admit(
 		if err != nil || line.Queued == 0 || line.Occupied >= slots {
 			return err
 		}
-		var position int64
-		for {
-			rec, position, err = nextInLine(ctx, tx, position)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			if err != nil {
+		for _, group := range []string{nextChildSQL, nextOtherSQL} {
+			rec, admitted, err = admitOne(ctx, tx, group, at, claim)
+			if err != nil || admitted {
 				return err
 			}
-			if err := claim(rec); errors.Is(err, store.ErrTaken) {
-				continue
-			} else if err != nil {
-				return fmt.Errorf("claim %s: %w", rec.ThreadID, err)
-			}
-			rec, err = scanRecord(tx.QueryRowContext(ctx,
-				`UPDATE threads SET admitted_at = ?1, updated_at = ?1 WHERE thread_id = ?2 RETURNING `+columns, millis(at), rec.ThreadID))
-			admitted = err == nil
-			return err
 		}
+		return nil
 	})
 	if err != nil {
 		return thread.Record{}, false, fmt.Errorf("admit: %w", err)
@@ -94,12 +105,41 @@ func (s *Store) Admit(
 	return rec, admitted, nil
 }
 
-const nextInLineSQL = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + inLine + ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
+// admitOne admits the first of a group that the claim takes.
+func admitOne(
+	ctx context.Context, tx *sql.Tx, group string, at time.Time, claim func(thread.Record) error,
+) (rec thread.Record, admitted bool, err error) {
+	for position := int64(0); ; {
+		rec, position, err = nextInLine(ctx, tx, group, position)
+		if errors.Is(err, sql.ErrNoRows) {
+			return thread.Record{}, false, nil
+		}
+		if err != nil {
+			return thread.Record{}, false, err
+		}
+		if err := claim(rec); errors.Is(err, store.ErrTaken) {
+			continue
+		} else if err != nil {
+			return thread.Record{}, false, fmt.Errorf("claim %s: %w", rec.ThreadID, err)
+		}
+		rec, err = scanRecord(tx.QueryRowContext(ctx,
+			`UPDATE threads SET admitted_at = ?1, updated_at = ?1 WHERE thread_id = ?2 RETURNING `+columns, millis(at), rec.ThreadID))
+		return rec, err == nil, err
+	}
+}
 
-// nextInLine is the first thread behind a position.
-func nextInLine(ctx context.Context, tx *sql.Tx, behind int64) (thread.Record, int64, error) {
+// The first behind a position, of the two groups of a line.
+const (
+	nextChildSQL = `SELECT queue_position FROM threads INDEXED BY threads_queued_children
+		WHERE ` + inLine + ` AND parent_id IS NOT NULL AND ` + child + behindPosition
+	nextOtherSQL   = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + inLine + ` AND NOT ` + child + behindPosition
+	behindPosition = ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
+)
+
+// nextInLine is the first thread of a group behind a position.
+func nextInLine(ctx context.Context, tx *sql.Tx, group string, behind int64) (thread.Record, int64, error) {
 	var position int64
-	err := tx.QueryRowContext(ctx, nextInLineSQL, behind).Scan(&position)
+	err := tx.QueryRowContext(ctx, group, behind).Scan(&position)
 	if err != nil {
 		return thread.Record{}, 0, err
 	}

@@ -24,7 +24,9 @@ func TestLineReadsItsIndexes(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	for query, want := range map[string][]string{
 		lineSQL: {"threads_queued", "threads_slots"},
-		strings.Replace(nextInLineSQL, "?", "7", 1):                    {"threads_queued"},
+		strings.Replace(nextChildSQL, "?", "7", 1):                     {"threads_queued_children"},
+		strings.Replace(nextOtherSQL, "?", "7", 1):                     {"threads_queued "},
+		strings.ReplaceAll(goesFirstSQL, "?", "7"):                     {"threads_queued_children"},
 		"SELECT " + nextPosition:                                       {"threads_position"},
 		"SELECT " + columns + " FROM threads WHERE queue_position = 7": {"threads_position"},
 	} {

@@ -13,7 +13,10 @@ import (
 
 var lineTests = []test{
 	{"who comes first is admitted first", lineOrder},
+	{"children go before the others", lineChildren},
+	{"whose parent has ended goes like the others", lineOrphans},
 	{"a free slot is had at once", lineAtOnce},
+	{"a child goes at once past the others", lineChildAtOnce},
 	{"a repeat changes nothing", lineRepeat},
 	{"only created threads stand in line", lineGuard},
 	{"who was asked to stop is passed over", lineCancelled},
@@ -29,7 +32,13 @@ func claimRecord(thread.Record) error { return nil }
 // inLine registers a thread and puts it in line for one of slots.
 func (h *harness) inLine(slots int) thread.Record {
 	h.Helper()
-	rec, err := h.Enqueue(h.ctx, h.register("d", ""), slots, h.now.Add(time.Second))
+	return h.childInLine("", slots)
+}
+
+// childInLine registers a thread below parent and puts it in line.
+func (h *harness) childInLine(parent thread.ID, slots int) thread.Record {
+	h.Helper()
+	rec, err := h.Enqueue(h.ctx, h.register("d", parent), slots, h.now.Add(time.Second))
 	h.noError(err)
 	return rec
 }
@@ -71,6 +80,78 @@ func lineOrder(h *harness) {
 	if id := h.admit(6); id != "" {
 		h.Errorf("admitted %s, who was not in line", id)
 	}
+}
+
+// wantAdmitted admits as many as are wanted, and compares who they are.
+func (h *harness) wantAdmitted(want ...thread.ID) {
+	h.Helper()
+	var got []thread.ID
+	for range want {
+		got = append(got, h.admit(1000))
+	}
+	if !slices.Equal(got, want) {
+		h.Errorf("admitted %v\nwant %v", got, want)
+	}
+}
+
+func lineChildren(h *harness) {
+	one, two := h.running("parent", ""), h.running("parent", "")
+	a, b := h.inLine(0).ThreadID, h.inLine(0).ThreadID
+	first := h.childInLine(one, 0).ThreadID
+	second := h.childInLine(two, 0).ThreadID
+	c := h.inLine(0).ThreadID
+	third := h.childInLine(one, 0).ThreadID
+	h.wantLine(0, 6)
+	h.wantAdmitted(first, second)
+	_, err := h.Return(h.ctx, first)
+	h.noError(err)
+	var offered []thread.ID
+	rec, admitted, err := h.Admit(h.ctx, 1000, h.now, func(rec thread.Record) error {
+		offered = append(offered, rec.ThreadID)
+		if len(offered) < 5 {
+			return store.ErrTaken
+		}
+		return nil
+	})
+	h.noError(err)
+	if want := []thread.ID{first, third, a, b, c}; !admitted || rec.ThreadID != c || !slices.Equal(offered, want) {
+		h.Errorf("admitted %s, offered %v\nwant %v", rec.ThreadID, offered, want)
+	}
+	h.wantAdmitted(first, third, a, b, "")
+}
+
+func lineOrphans(h *harness) {
+	ended, handsOver := h.running("parent", ""), h.running("parent", "")
+	next := h.successor(handsOver, true)
+	orphan := h.childInLine(ended, 0).ThreadID
+	a := h.inLine(0).ThreadID
+	late := h.childInLine(ended, 0).ThreadID
+	waitedFor := h.childInLine(handsOver, 0).ThreadID
+	h.apply(h.finished(ended, thread.Completed))
+	h.apply(h.continued(handsOver, next))
+	h.wantAdmitted(waitedFor, orphan, a, late)
+}
+
+func lineChildAtOnce(h *harness) {
+	parent := h.running("parent", "")
+	holder, other := h.inLine(1).ThreadID, h.inLine(1).ThreadID
+	if full := h.childInLine(parent, 1); !full.InLine() {
+		h.Errorf("without a free slot: %+v", full)
+	} else if second := h.childInLine(parent, 2); !second.InLine() {
+		h.Errorf("went past %s: %+v", full.ThreadID, second)
+	}
+	h.admit(1000)
+	h.admit(1000)
+	h.apply(h.finished(holder, thread.Error))
+	h.wantLine(2, 1)
+	if past := h.childInLine(parent, 3); past.InLine() {
+		h.Errorf("stands behind %s: %+v", other, past)
+	}
+	h.wantLine(3, 1)
+	if root := h.inLine(4); !root.InLine() {
+		h.Errorf("went past %s: %+v", other, root)
+	}
+	h.wantAdmitted(other)
 }
 
 func lineAtOnce(h *harness) {

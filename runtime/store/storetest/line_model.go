@@ -16,7 +16,8 @@ func lineModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
 		r := &lineRun{h: h, slots: rapid.IntRange(0, 3).Draw(t, "slots"), members: make(map[thread.ID]*member)}
 		t.Repeat(map[string]func(*rapid.T){
-			"register":  func(*rapid.T) { r.add(h.register("line", "")) },
+			"register":  func(*rapid.T) { r.add(h.register("line", ""), "") },
+			"child":     r.child,
 			"carry on":  r.carryOn,
 			"enqueue":   r.enqueue,
 			"admit":     r.admit,
@@ -45,10 +46,11 @@ type lineRun struct {
 }
 
 type member struct {
-	queued, admitted, running, yielded, cancelled, ended bool
+	queued, admitted, running, yielded, cancelled, ended, handedOver bool
 
-	of   thread.ID // whom it is to carry on
-	next thread.ID // who carries it on
+	parent thread.ID
+	of     thread.ID // whom it is to carry on
+	next   thread.ID // who carries it on
 }
 
 func (m *member) occupies() bool { return m.admitted && !m.yielded && !m.ended }
@@ -56,10 +58,28 @@ func (m *member) waits() bool {
 	return m.queued && !m.admitted && !m.running && !m.cancelled && !m.ended
 }
 
-func (r *lineRun) add(id thread.ID) *member {
+func (r *lineRun) add(id, parent thread.ID) *member {
 	r.known = append(r.known, id)
-	r.members[id] = &member{}
+	r.members[id] = &member{parent: parent}
 	return r.members[id]
+}
+
+// early reports whether a thread goes before those that are not early.
+func (r *lineRun) early(id thread.ID) bool {
+	parent, has := r.members[r.members[id].parent]
+	return has && (!parent.ended || parent.handedOver)
+}
+
+// waiting is who stands in line, who goes first before the others.
+func (r *lineRun) waiting() (all []thread.ID) {
+	for _, early := range []bool{true, false} {
+		for _, id := range r.line {
+			if r.members[id].waits() && r.early(id) == early {
+				all = append(all, id)
+			}
+		}
+	}
+	return all
 }
 
 // linked reports whether a thread may run.
@@ -89,6 +109,18 @@ func (r *lineRun) counts() (line store.Line) {
 	return line
 }
 
+// child registers a child of a thread, which must be running.
+func (r *lineRun) child(t *rapid.T) {
+	parent, m := r.pick(t)
+	rec, _, err := r.h.Register(r.h.ctx, r.h.newThread("line", parent), claimNothing)
+	if allowed := m.running && !m.ended && !m.cancelled; allowed != (err == nil) || err != nil && !errors.Is(err, store.ErrParentGone) {
+		t.Fatalf("child of %+v: %v", m, err)
+	}
+	if err == nil {
+		r.add(rec.ThreadID, parent)
+	}
+}
+
 // carryOn registers a thread to carry on another.
 func (r *lineRun) carryOn(t *rapid.T) {
 	id, m := r.pick(t)
@@ -106,8 +138,10 @@ func (r *lineRun) carryOn(t *rapid.T) {
 		}
 	case err != nil:
 		t.Fatal(err)
+	case handoff:
+		r.add(rec.ThreadID, m.parent).of = id
 	default:
-		r.add(rec.ThreadID).of = id
+		r.add(rec.ThreadID, "").of = id
 	}
 }
 
@@ -124,7 +158,7 @@ func (r *lineRun) handOver(t *rapid.T) {
 	if err != nil {
 		return
 	}
-	m.ended, m.next = true, next
+	m.ended, m.handedOver, m.next = true, true, next
 	if !n.ended && !n.cancelled {
 		n.queued, n.admitted = true, true
 	}
@@ -176,9 +210,10 @@ func (r *lineRun) enqueue(t *rapid.T) {
 	if err != nil || m.queued {
 		return
 	}
-	before := r.counts()
+	waiting := r.waiting()
+	first := len(waiting) == 0 || r.early(id) && !r.early(waiting[0])
+	m.admitted = first && r.counts().Occupied < r.slots && !m.cancelled
 	m.queued = true
-	m.admitted = before.Queued == 0 && before.Occupied < r.slots && !m.cancelled
 	if !m.admitted {
 		r.line = append(r.line, id)
 	}
@@ -188,13 +223,8 @@ func (r *lineRun) enqueue(t *rapid.T) {
 }
 
 func (r *lineRun) admit(t *rapid.T) {
-	var waiting []thread.ID
-	for _, id := range r.line {
-		if r.members[id].waits() {
-			waiting = append(waiting, id)
-		}
-	}
-	taken := rapid.IntRange(0, 1).Draw(t, "taken")
+	waiting := r.waiting()
+	taken := rapid.IntRange(0, 3).Draw(t, "taken")
 	var want thread.ID
 	if r.counts().Occupied < r.slots && taken < len(waiting) {
 		want = waiting[taken]
@@ -239,12 +269,12 @@ func (r *lineRun) cancel(t *rapid.T) {
 	r.mark(id)
 }
 
-// mark asks a thread to stop, and all that are to carry it on.
+// mark asks a thread to stop, its children, and all that are to carry it on.
 func (r *lineRun) mark(id thread.ID) {
 	m := r.members[id]
 	m.cancelled = m.cancelled || !m.ended
 	for next, n := range r.members {
-		if n.of == id {
+		if n.of == id || n.parent == id {
 			r.mark(next)
 		}
 	}

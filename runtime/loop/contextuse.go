@@ -1,0 +1,52 @@
+package loop
+
+import (
+	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+)
+
+// contextUse is how many tokens the conversation uses, estimated, and how many
+// the context window of its model has.
+func (r *run) contextUse() (used, window int64) {
+	return limit.ContextUse(r.model.choice.Model, r.talk.known, r.newChars())
+}
+
+// newChars is what the provider has not counted yet, in characters: before its
+// first report that includes the system prompt and the tools.
+func (r *run) newChars() int64 {
+	if r.talk.known > 0 {
+		return r.talk.newChars
+	}
+	return r.talk.newChars + r.fixedChars()
+}
+
+// fixedChars is what every call sends beside the conversation: the system prompt
+// and the tools with their schemas.
+func (r *run) fixedChars() int64 {
+	n := chars(r.system) + chars(r.model.toolText)
+	if r.model.toolText != "" {
+		return n
+	}
+	for _, t := range r.offer.tools {
+		n += chars(t.Name) + chars(t.Description) + chars(string(t.Schema))
+	}
+	return n
+}
+
+// charsOf is what a message counts for in characters: its texts, the arguments of
+// calls, and images by their size.
+func charsOf(m llm.Message) int64 {
+	var n int64
+	for _, b := range m.Blocks {
+		n += chars(b.Text) + chars(b.ToolName) + chars(string(b.Input))
+		if len(b.Images) > 0 {
+			n += handoff.Size(llm.Message{Blocks: []llm.Block{{Images: b.Images}}})
+		}
+	}
+	return n
+}
+
+func chars(text string) int64 { return int64(utf8.RuneCountInString(text)) }

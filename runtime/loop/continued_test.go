@@ -1,0 +1,241 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+)
+
+// handedOn is a conversation as a successor is given it.
+func handedOn() []llm.Message {
+	call := llm.Block{Type: llm.ToolUseBlock, ToolName: "test_echo", ToolCallID: "c1", Input: json.RawMessage(`{"word":"a"}`)}
+	return []llm.Message{
+		llm.Text(llm.User, "# What there is"),
+		{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.TextBlock, Text: "I call."}, call}},
+		{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "c1", Text: "a"}}},
+	}
+}
+
+// going is a continuation directive.
+const going = "```xml\n<directive name=\"going\" version=\"1.0.0\">\n<metadata/>\n<inputs><input name=\"how\" default=\"quickly\">x</input></inputs>\n" +
+	"</directive>\n```\n\nGo on {input:how} with {input:original_directive} for {input:who}, after {input:previous_thread_id}. " +
+	"{input:continuation_message} It was: {input:original_directive_body}\n"
+
+// asWire are the messages of a request, one a line.
+func asWire(t *testing.T, body []byte) []string {
+	t.Helper()
+	var request struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, m := range request.Messages {
+		lines = append(lines, m.Role+" "+string(m.Content))
+	}
+	return lines
+}
+
+// TestContinued: a thread that carries on another one keeps the conversation that
+// it was given, and is told how to go on.
+func TestContinued(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.script("turns:\n  - {match: {last: Go on}, text: Done., usage: {input_tokens: 100, output_tokens: 10}}\n")
+	h.write(".ai/directives/test/going.md", going)
+	h.write(".ai/knowledge/k/x.md", "After ${previous_thread_id}: ${previous_summary_id}.\n")
+	h.hooks(inHooks("started", "thread_started", "", "primary: fetch, item_id: k/x"),
+		inHooks("system", "build_system_prompt", "", "primary: fetch, item_id: who"),
+		"  - {id: before, event: thread_continued, action: {primary: fetch, item_id: k/x}}\n",
+		"  - {id: behind, event: thread_continued, position: after, wrap: false, action: {primary: fetch, item_id: list}}\n")
+	id := h.register(job{inputs: map[string]any{"who": "Ada"}, meta: func(m *thread.Meta) {
+		h.heirs(m)
+		h.write(".ai/directives/test/task.md", fmt.Sprintf(heir, "task", "test/mid",
+			"<context><after>list</after></context><continuation_directive>test/going</continuation_directive>"))
+		h.recordChain(m)
+	}})
+	h.carriesOn(id, thread.Continuation{SummaryID: "test/task/task-1-summary"}, handedOn()...)
+	rec := h.end(t.Context(), id)
+	if rec.Status != thread.Completed || rec.Outcome.Result != "Done." || rec.Cost.Turns != 1 {
+		t.Fatalf("%s %+v", rec.Status, rec.Outcome.Error)
+	}
+	requests := h.server.Requests()
+	if len(requests) != 1 || !strings.Contains(requests[0].System, "You are fake/small at depth 0.") {
+		t.Fatalf("%d requests, system prompt %q", len(requests), requests[0].System)
+	}
+	lines := asWire(t, requests[0].Body)
+	want := []string{"user # What there is", "assistant I call.", "user tool_result c1"}
+	if len(lines) != 3 && len(lines) != 4 {
+		t.Fatalf("%q", lines)
+	}
+	for i, part := range want {
+		for _, word := range strings.Fields(part) {
+			if !strings.Contains(lines[i], word) {
+				t.Errorf("%q is not in message %d: %s", word, i, lines[i])
+			}
+		}
+	}
+	at := -1
+	for _, part := range []string{"<x id=\"k/x\" type=\"knowledge\">\nAfter test/task-1: test/task/task-1-summary.", "Go on quickly with test/task for Ada, after test/task-1. Pick up where the previous thread left off. It was: Do the task.", "Check it."} {
+		next := strings.Index(requests[0].Last, part)
+		if next <= at {
+			t.Errorf("%q stands at %d of\n%s", part, next, requests[0].Last)
+		}
+		at = next
+	}
+	if strings.Contains(requests[0].Last, "Obey") || strings.Count(requests[0].Last, "Check it.") != 1 {
+		t.Errorf("context of the first thread in\n%s", requests[0].Last)
+	}
+	if order, _ := h.fired(id); !slices.Equal(order, []string{"system", "before", "behind"}) {
+		t.Errorf("fired %q", order)
+	}
+	types := h.eventTypes(id)
+	if got := runs(types[:7]); got != "thread_continued cognition_in*3 checkpoint thread_started hook_fired" {
+		t.Errorf("events %s", types)
+	}
+	var injected []string
+	for _, e := range events[transcript.ContextInjected](h, id, thread.EventContextInjected) {
+		injected = append(injected, e.Position+" "+e.ItemID)
+	}
+	if got := strings.Join(injected, ", "); got != "system who, system who, before k/x, after list" {
+		t.Errorf("context_injected: %s", got)
+	}
+}
+
+// TestResumed: what a person says stands in place of the continuation directive,
+// and the one of the system is what a handoff is followed by.
+func TestResumed(t *testing.T) {
+	t.Parallel()
+	for via, says := range map[thread.Via]string{thread.ViaResume: "The key is there now, {input:who}.", thread.ViaHandoff: "Carry on with the task"} {
+		h := newHouse(t)
+		h.script("turns:\n  - {text: Done.}\n")
+		id := h.register(job{})
+		c := thread.Continuation{Via: via}
+		if via == thread.ViaResume {
+			c.Message = says
+		}
+		h.carriesOn(id, c, handedOn()...)
+		rec := h.end(t.Context(), id)
+		last := h.server.Requests()[0].Last
+		if rec.Status != thread.Completed || !strings.Contains(last, says) || via == thread.ViaResume && last != says {
+			t.Errorf("%s: %s %+v, told\n%s", via, rec.Status, rec.Outcome.Error, last)
+		}
+	}
+}
+
+// TestNudgesOfContinued: a thread whose conversation has an answer in it may end
+// with text alone; one that was given nothing but a list is reminded of its tools.
+func TestNudgesOfContinued(t *testing.T) {
+	t.Parallel()
+	for _, acted := range []bool{true, false} {
+		h := newHouse(t)
+		h.script("turns:\n  - {text: Done.}\n")
+		id := h.register(job{})
+		seeded := handedOn()
+		if !acted {
+			seeded = seeded[:1]
+		}
+		h.carriesOn(id, thread.Continuation{}, seeded...)
+		rec := h.end(t.Context(), id)
+		if nudged := rec.Cost.Turns > 1; rec.Status != thread.Completed || nudged == acted {
+			t.Errorf("acted %t: %s after %d turns", acted, rec.Status, rec.Cost.Turns)
+		}
+	}
+}
+
+// TestContinuedHandsOver: the successor hands over in its turn, by its own place in
+// the chain and its own turns.
+func TestContinuedHandsOver(t *testing.T) {
+	t.Parallel()
+	for position, want := range map[int]thread.State{19: thread.Continued, 20: thread.Error} {
+		h := newHouse(t)
+		m := handsOver(h)
+		h.script("turns:\n  - {tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 185000, output_tokens: 100}}\n")
+		id := h.register(job{})
+		h.carriesOn(id, thread.Continuation{Position: position}, handedOn()...)
+		rec := h.end(t.Context(), id)
+		if rec.Status != want || len(m.requests) > 0 != (want == thread.Continued) {
+			t.Errorf("place %d: %s %+v, %d requests", position, rec.Status, rec.Outcome.Error, len(m.requests))
+		}
+	}
+}
+
+// TestSeedsAreChecked: a conversation that is not as it was signed is not carried
+// on.
+func TestSeedsAreChecked(t *testing.T) {
+	t.Parallel()
+	change := func(h *house, id thread.ID, from, to string) {
+		path := h.folder(id).Transcript()
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		changed := strings.Replace(string(raw), from, to, 1)
+		if changed == string(raw) {
+			h.t.Fatalf("%q is not in %s", from, raw)
+		}
+		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*house, thread.ID)
+		says   string
+	}{
+		"altered": {func(h *house, id thread.ID) { change(h, id, "I call.", "I lied.") }, "does not verify"},
+		"unsigned": {func(h *house, id thread.ID) {
+			w, err := h.finisher.OpenTranscript(id)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			if err := w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User}); err != nil {
+				h.t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				h.t.Fatal(err)
+			}
+		}, "bytes that nobody signed"},
+		"gone": {func(h *house, id thread.ID) {
+			if err := os.Truncate(h.folder(id).Transcript(), 0); err != nil {
+				h.t.Fatal(err)
+			}
+		}, "is that of thread"},
+		"fewer": {func(h *house, id thread.ID) {
+			meta, err := h.folder(id).ReadMeta(h.key)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			meta.Continuation.Messages++
+			if err := h.folder(id).WriteMeta(meta, h.key); err != nil {
+				h.t.Fatal(err)
+			}
+		}, "was given 4 messages to carry on, and its transcript has 3"},
+		"nobody says how": {func(h *house, _ thread.ID) {
+			h.write(".ai/directives/rye/agent/continuation.md", "broken")
+		}, "rye/agent/continuation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.script("turns:\n  - {text: Done.}\n")
+			id := h.register(job{})
+			h.carriesOn(id, thread.Continuation{}, handedOn()...)
+			c.change(h, id)
+			rec, err := newRun(h.deps(id)).toEnd(t.Context())
+			if err != nil || rec.Status != thread.Error || !strings.Contains(rec.Outcome.Error.Message, c.says) || len(h.server.Requests()) > 0 {
+				t.Errorf("%s %+v, %v", rec.Status, rec.Outcome, err)
+			}
+		})
+	}
+}

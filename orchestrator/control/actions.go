@@ -116,7 +116,7 @@ func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
 	if err != nil {
 		return s, fault(err)
 	}
-	now, err := t.started(ctx, rows[s.ThreadID], s.Existing)
+	now, err := t.started(ctx, s.ThreadID, s.Existing)
 	if err != nil || now.Status.Terminal() {
 		return now, err
 	}
@@ -139,7 +139,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	if rec, err := t.startedBefore(ctx, n.Kind, n.Directive, n.RequestKey); err != nil {
 		return nil, fault(err)
 	} else if rec != nil {
-		return t.started(ctx, *rec, true)
+		return t.started(ctx, rec.ThreadID, true)
 	}
 	params, err := r.Parameters.Map()
 	if err != nil {

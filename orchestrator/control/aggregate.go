@@ -2,10 +2,8 @@ package control
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
-	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -31,6 +29,9 @@ func (c *Controller) aggregate(ctx context.Context, ids []thread.ID, whole bool)
 		a.Success = a.Success && rec.Status == thread.Completed
 		named[rec.ThreadID] = rec
 	}
+	if err := c.addChainCosts(ctx, a.Results, rows); err != nil {
+		return Aggregate{}, fault(err)
+	}
 	if a.Totals, err = c.totals(ctx, named); err != nil {
 		return Aggregate{}, fault(err)
 	}
@@ -40,14 +41,18 @@ func (c *Controller) aggregate(ctx context.Context, ids []thread.ID, whole bool)
 	return a, nil
 }
 
-// totals sums threads. The tree of one that lies below another is part of that
-// one's.
+// totals sums threads, each with those that it carries on. The tree of one that
+// lies below another is part of that one's.
 func (c *Controller) totals(ctx context.Context, named map[thread.ID]thread.Record) (Totals, error) {
 	t := Totals{Threads: len(named), ByStatus: map[thread.State]int{}}
 	isNamed := func(id thread.ID) bool { _, yes := named[id]; return yes }
 	for id, rec := range named {
 		t.ByStatus[rec.Status]++
-		t.Cost = t.Cost.Add(rec.Cost)
+		chain, err := lineage.Chain(id, c.getter(ctx))
+		if err != nil {
+			return Totals{}, err
+		}
+		t.Cost = t.Cost.Add(costOf(chain))
 		counted, err := lineage.IsBelowAny(id, isNamed, c.getter(ctx))
 		if err != nil {
 			return Totals{}, err
@@ -55,11 +60,11 @@ func (c *Controller) totals(ctx context.Context, named map[thread.ID]thread.Reco
 		if counted {
 			continue
 		}
-		_, tree, err := c.Store.Tree(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNoBudget) {
+		spent, err := c.spentBy(ctx, chain)
+		if err != nil {
 			return Totals{}, err
 		}
-		t.TreeSpend += tree.Actual
+		t.TreeSpend += spent
 	}
 	return t, nil
 }

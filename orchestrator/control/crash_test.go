@@ -39,6 +39,8 @@ func playActor(args []string) error {
 		_, err = c.Sweep(ctx)
 	case "cancel":
 		_, err = c.Cancel(ctx, id)
+	case "resume":
+		_, err = c.Resume(ctx, ResumeRequest{ThreadID: id, Message: "go on"})
 	}
 	return errors.Join(err, errors.New("bug; still alive"))
 }

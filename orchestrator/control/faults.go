@@ -22,6 +22,9 @@ func fault(err error) *tool.Fault {
 	if f := budgetFault(err); f != nil {
 		return f
 	}
+	if f := chainFault(err); f != nil {
+		return f
+	}
 	var (
 		unknownLimit *limit.UnknownError
 		badLimit     *limit.ValueError

@@ -58,6 +58,13 @@ var operations = sync.OnceValue(func() []operation {
 			return c.Kill(ctx, in.ThreadID)
 		}),
 		op("approve_thread", (*Controller).opApprove),
+		op("resume_thread", (*Controller).opResume),
+		op("get_chain", func(c *Controller, ctx context.Context, _ action.Caller, in ThreadInput) (any, error) {
+			return c.GetChain(ctx, in.ThreadID)
+		}),
+		op("chain_search", func(c *Controller, ctx context.Context, _ action.Caller, in ChainSearchInput) (any, error) {
+			return c.ChainSearch(ctx, in)
+		}),
 		op("thread_health", func(c *Controller, ctx context.Context, _ action.Caller, in HealthRequest) (any, error) {
 			return c.Health(ctx, in)
 		}),
@@ -154,11 +161,15 @@ func (c *Controller) notUpwards(ctx context.Context, caller action.Caller, ids [
 	}
 	self := caller.Env.ThreadID
 	for _, id := range ids {
-		above, err := lineage.IsBelow(self, id, c.getter(ctx))
+		carrier, err := lineage.Resolve(id, c.getter(ctx))
 		if err != nil {
 			return fault(err)
 		}
-		if id == self || above {
+		above, err := lineage.IsBelow(self, carrier.ThreadID, c.getter(ctx))
+		if err != nil {
+			return fault(err)
+		}
+		if carrier.ThreadID == self || above {
 			return tool.Faultf(tool.CodeUnsupported, "thread %s cannot wait for %s, which is itself or above it", self, id)
 		}
 	}

@@ -115,6 +115,19 @@ func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) 
 }
 
 func (c *Controller) loadDirective(p *plan) error {
+	if err := c.findDirective(p); err != nil {
+		return err
+	}
+	given, err := handOver(p.doc, p.request.Inputs, p.request.Secrets)
+	if err != nil {
+		return err
+	}
+	p.inputs, p.secrets, err = inputs.Validate(p.doc, given)
+	return err
+}
+
+// findDirective finds the directive, which must be trusted.
+func (c *Controller) findDirective(p *plan) error {
 	found, err := c.Resolver.Find(item.Directive, p.request.Directive)
 	if err != nil {
 		return err
@@ -126,16 +139,8 @@ func (c *Controller) loadDirective(p *plan) error {
 	if ruling.Warning != "" {
 		p.warnings = append(p.warnings, ruling.Warning)
 	}
-	doc, err := found.Directive()
-	if err != nil {
-		return err
-	}
-	given, err := handOver(doc, p.request.Inputs, p.request.Secrets)
-	if err != nil {
-		return err
-	}
-	p.found, p.doc = found, doc
-	p.inputs, p.secrets, err = inputs.Validate(doc, given)
+	p.found = found
+	p.doc, err = found.Directive()
 	return err
 }
 
@@ -160,25 +165,18 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 		p.grant = permission.ForChild(p.permissions, nil)
 		return nil
 	}
-	rec, err := c.Store.Get(ctx, p.request.Parent)
-	if err == nil {
-		rec, err = c.sweeper.Examine(ctx, rec)
-	}
+	rec, err := c.parentNow(ctx, p)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", store.ErrParentGone, p.request.Parent, err)
 	}
+	p.request.Parent = rec.ThreadID
 	if rec.Status != thread.Running && (!p.late() || !rec.Status.Terminal()) {
 		return fmt.Errorf("%w: %s is %s", store.ErrParentGone, rec.ThreadID, rec.Status)
 	}
-	meta, err := c.folder(rec.ThreadID).ReadMeta(c.Key)
-	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrParentGone, err)
+	if p.parent, err = c.parentMeta(rec.ThreadID); err != nil {
+		return err
 	}
-	if meta.ThreadID != rec.ThreadID { // correctly signed, and somebody else's
-		return fmt.Errorf("%w: thread.json of %s is that of %s", store.ErrParentGone, rec.ThreadID, meta.ThreadID)
-	}
-	p.parent = &meta
-	above := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	above := permission.Grant{Own: p.parent.Capabilities, Ceiling: p.parent.Ceiling}
 	if hook := p.request.Hook; hook == nil || !hook.Exempt {
 		if err := mayStart(rec.ThreadID, above, p.found); err != nil {
 			return err
@@ -190,6 +188,27 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(p.dropped, ", "))
 	}
 	return nil
+}
+
+// parentMeta reads the thread.json of a parent.
+func (c *Controller) parentMeta(id thread.ID) (*thread.Meta, error) {
+	meta, err := c.folder(id).ReadMeta(c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrParentGone, err)
+	}
+	if meta.ThreadID != id { // correctly signed, and somebody else's
+		return nil, fmt.Errorf("%w: thread.json of %s is that of %s", store.ErrParentGone, id, meta.ThreadID)
+	}
+	return &meta, nil
+}
+
+// parentNow is the row of the parent, or of the thread that carries it on. Last
+// hooks belong to the thread that has ended, whoever carries that on.
+func (c *Controller) parentNow(ctx context.Context, p *plan) (thread.Record, error) {
+	if !p.late() {
+		return c.look(ctx, p.request.Parent)
+	}
+	return c.examineAgain(ctx, p.request.Parent)
 }
 
 // mayStart refuses a directive that the parent has no capability to start, also

@@ -30,13 +30,20 @@ func (c *Controller) slots() int {
 	return agent.Threads.MaxRunning
 }
 
-// enqueue describes a thread on disk and puts it in line. When it is admitted
-// at once the row says so, and the caller starts its process.
+// enqueue describes a thread on disk, links it to the one that it carries on, if
+// any, and puts it in line. When it is admitted at once the row says so, and the
+// caller starts its process.
 func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Key); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
 	c.Reached.At(stepDescribed)
+	if before := meta.ContinuationOf; before != "" {
+		if err := c.Store.Link(ctx, before, meta.ThreadID, c.Now()); err != nil {
+			return thread.Record{}, err
+		}
+		c.Reached.At(stepLinked)
+	}
 	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.slots(), c.Now())
 	if err == nil {
 		c.Reached.At(stepQueued)
@@ -44,9 +51,10 @@ func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Reco
 	return rec, err
 }
 
-// Dispatch starts the threads that stand in line, in order, for as long as
-// slots are free. Any process of the project may call it, at any time: who gets
-// which thread is decided in the registry.
+// Dispatch starts the threads that stand in line, in the order of
+// [store.Registry.Admit], for as long as slots are free. Any process of the
+// project may call it, at any time: who gets which thread is decided in the
+// registry.
 //
 // Whoever frees a slot calls it, so that no process has to be there only to move
 // the line: a thread's process when the thread has ended or begins to wait for

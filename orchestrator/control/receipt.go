@@ -64,7 +64,12 @@ func (c *Controller) addTree(ctx context.Context, r *audit.Receipt) error {
 	if err != nil {
 		return err
 	}
+	counted := map[thread.ID]bool{r.ThreadID: true}
 	for _, rec := range below {
+		if !counted[rec.ParentID] {
+			continue // it carries on one of them, and is not theirs
+		}
+		counted[rec.ThreadID] = true
 		r.Below = append(r.Below, audit.ReceiptThread{
 			ThreadID: rec.ThreadID, ParentID: rec.ParentID, Directive: rec.Directive, Status: rec.Status, Cost: rec.Cost,
 		})

@@ -185,6 +185,8 @@ func (r *reconciling) compareChain(rec thread.Record) {
 		if r.rows[next].ContinuationOf != rec.ThreadID {
 			r.find(findChain, rec.ThreadID, mend, "it says that %s carries it on, which does not say so", next)
 		}
+	} else if rec.Status == thread.Continued {
+		r.find(findChain, rec.ThreadID, "resume_thread goes on with what it had said", "it has handed over, and nobody carries it on")
 	}
 	if before := rec.ContinuationOf; before != "" {
 		if _, known := r.rows[before]; !known {

@@ -10,22 +10,24 @@ import (
 // Started is the answer to a fork: the thread as it stands when the answer is
 // given.
 type Started struct {
-	Success   bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
-	ThreadID  thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
-	Directive string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
-	Status    thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
-	Result    string          `json:"result,omitempty" jsonschema:"final text"`
-	Outputs   map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Data      any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
-	Error     string          `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Problem   *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
-	Cost      thread.Cost     `json:"cost" jsonschema:"used so far"`
-	Warnings  []string        `json:"warnings,omitempty"`
-	PID       int             `json:"pid,omitempty" jsonschema:"process id while it works"`
-	Queued    bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
-	Existing  bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
-	Waiting   []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
-	Next      string          `json:"next,omitempty" jsonschema:"what to call next"`
+	Success          bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
+	ThreadID         thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries this one on; status, result and cost are its"`
+	Directive        string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
+	Status           thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
+	Result           string          `json:"result,omitempty" jsonschema:"final text"`
+	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
+	Warnings         []string        `json:"warnings,omitempty"`
+	PID              int             `json:"pid,omitempty" jsonschema:"process id while it works"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
+	Existing         bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
+	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
 // Plan is the answer to a dry run of a fork.
@@ -61,6 +63,7 @@ type Result struct {
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	Cost             thread.Cost     `json:"cost"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
 	Warnings         []string        `json:"warnings,omitempty"`
 }
 
@@ -86,8 +89,8 @@ type Aggregate struct {
 type Totals struct {
 	Threads   int                  `json:"threads" jsonschema:"threads named, those that carry on others counted once"`
 	ByStatus  map[thread.State]int `json:"by_status"`
-	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads"`
-	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads and everything below them, each thread counted once"`
+	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads and of those they carry on"`
+	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads, those they carry on and everything below them, each thread counted once"`
 }
 
 // Status is the answer to get_status.
@@ -102,8 +105,9 @@ type Status struct {
 	Model            string          `json:"model"`
 	Limits           *thread.Limits  `json:"limits,omitempty"`
 	Cost             thread.Cost     `json:"cost"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
 	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
-	Children         []thread.ID     `json:"children,omitempty"`
+	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it carries on too"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
@@ -124,6 +128,7 @@ type Summary struct {
 	Directive string       `json:"directive"`
 	Name      string       `json:"name"`
 	ParentID  thread.ID    `json:"parent_id,omitempty"`
+	CarriesOn thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it carries on"`
 	Model     string       `json:"model,omitempty"`
 	Cost      thread.Cost  `json:"cost"`
 	Queued    bool         `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -26,7 +27,7 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 	if rec, err := c.startedBefore(ctx, thread.KindDirective, req.Directive, req.RequestKey); err != nil {
 		return Started{}, fault(err)
 	} else if rec != nil {
-		return c.started(ctx, *rec, true)
+		return c.started(ctx, rec.ThreadID, true)
 	}
 	p, err := c.plan(ctx, req)
 	if err == nil {
@@ -92,7 +93,7 @@ func (c *Controller) launch(
 		return Started{}, fault(err)
 	}
 	if !created {
-		return c.started(ctx, rec, true)
+		return c.started(ctx, rec.ThreadID, true)
 	}
 	c.Reached.At(stepRegistered)
 	// From here on the thread exists: the caller going away must not leave it
@@ -107,7 +108,7 @@ func (c *Controller) launch(
 	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
 		_ = lock.Release()
 		c.moveLine(ctx, false, nil)
-		return c.started(ctx, rec, false)
+		return c.started(ctx, rec.ThreadID, false)
 	}
 	if err := c.launchProcess(ctx, rec.ThreadID, lock, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
@@ -115,7 +116,7 @@ func (c *Controller) launch(
 		return Started{}, told
 	}
 	_ = lock.Release() // the process has it
-	return c.started(ctx, rec, false)
+	return c.started(ctx, rec.ThreadID, false)
 }
 
 // makeReady prepares a registered thread and puts it in line. The row is
@@ -228,6 +229,9 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: "starting",
 	}}
+	if rec.ContinuationOf != "" && !c.carriesOn(ctx, rec) {
+		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
+	}
 	// A cancel that came meanwhile, and may be why the start failed, counts as in
 	// every other end.
 	if now, err := c.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
@@ -242,6 +246,13 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread that did not start")
 	}
 	return told
+}
+
+// carriesOn reports whether a thread has come to carry on the one that it was
+// registered for.
+func (c *Controller) carriesOn(ctx context.Context, rec thread.Record) bool {
+	before, err := c.Store.Get(ctx, rec.ContinuationOf)
+	return err == nil && before.ContinuationThreadID == rec.ThreadID
 }
 
 // meta is thread.json as the spawner writes it; the thread's process reads
@@ -261,15 +272,21 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 	return m
 }
 
-// started is the answer to a start.
-func (c *Controller) started(ctx context.Context, rec thread.Record, existing bool) (Started, error) {
-	now, err := c.look(ctx, rec.ThreadID)
+// started is the answer to the start of a thread, with what has become of it.
+func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (Started, error) {
+	now, err := c.look(ctx, id)
 	if err != nil {
 		return Started{}, fault(err)
 	}
 	s := Started{
-		ThreadID: now.ThreadID, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
+		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
 		Existing: existing,
+	}
+	if now.ThreadID != id {
+		s.ResolvedThreadID = now.ThreadID
+	}
+	if s.ChainCost, err = c.chainCost(ctx, now); err != nil {
+		return Started{}, fault(err)
 	}
 	if meta, err := c.gistOf(now.ThreadID); err == nil {
 		s.Warnings = slices.Clip(meta.warnings) // more may be added

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -49,23 +50,43 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	if s.Waiting, err = c.waitingFor(ctx, map[thread.ID]thread.Record{id: rec}); err != nil {
 		return Status{}, fault(err)
 	}
-	if s.Children, err = c.childrenOf(ctx, rec); err != nil {
+	if err := c.addChain(ctx, &s, rec); err != nil {
 		return Status{}, fault(err)
 	}
 	return s, nil
 }
 
-// childrenOf names the newest children of a thread.
-func (c *Controller) childrenOf(ctx context.Context, rec thread.Record) ([]thread.ID, error) {
-	if rec.SpawnCount == 0 {
-		return nil, nil
+// addChain adds what a thread shares with those that it carries on: what they have
+// cost, and their children.
+func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record) error {
+	chain, err := lineage.Chain(rec.ThreadID, c.getter(ctx))
+	if err != nil {
+		return err
 	}
-	rows, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: maxChildrenShown})
-	var children []thread.ID
-	for _, child := range rows {
-		children = append(children, child.ThreadID)
+	if len(chain) > 1 {
+		sum := costOf(chain)
+		s.ChainCost = &sum
 	}
-	return children, err
+	s.Children, err = c.childrenOf(ctx, chain)
+	return err
+}
+
+// childrenOf names the newest children of the threads of a chain.
+func (c *Controller) childrenOf(ctx context.Context, chain []thread.Record) (children []thread.ID, err error) {
+	for _, rec := range slices.Backward(chain) {
+		left := maxChildrenShown - len(children)
+		if rec.SpawnCount == 0 || left <= 0 {
+			continue
+		}
+		rows, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: left})
+		if err != nil {
+			return nil, err
+		}
+		for _, child := range rows {
+			children = append(children, child.ThreadID)
+		}
+	}
+	return children, nil
 }
 
 // completeEnd repeats the last steps of an ended thread that a crash cut short.
@@ -131,7 +152,7 @@ func (c *Controller) ListActive(ctx context.Context, req ListRequest) (List, err
 func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
-		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+		ParentID: rec.ParentID, CarriesOn: rec.ContinuationOf, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
 		Queued: rec.InLine(),
 	}
 	s.Error, _ = problemOf(rec.Outcome)

@@ -8,7 +8,17 @@ const (
 	stepRegistered thread.Step = "start.registered" // the row is visible
 	stepPrepared   thread.Step = "start.prepared"   // the budget is reserved
 	stepDescribed  thread.Step = "start.described"  // thread.json is written
+	stepLinked     thread.Step = "start.linked"     // the thread that was resumed names the one that carries it on
 	stepQueued     thread.Step = "start.queued"     // the thread stands in line, or has a slot at once
+)
+
+// The points of making a successor for a thread that hands over, in order, after
+// [stepClaimed]. What follows is the end of that thread, and a launch.
+const (
+	stepSuccessor  thread.Step = "handoff.registered" // the successor's row is visible
+	stepHandedOver thread.Step = "handoff.budget"     // it has what the thread before had left
+	stepSeeded     thread.Step = "handoff.seeded"     // its transcript has begun
+	stepReady      thread.Step = "handoff.described"  // its thread.json is written
 )
 
 // The points of giving a slot to the first thread in line.
@@ -34,7 +44,8 @@ const (
 // Steps lists the points of starts and stops, in order.
 func Steps() []thread.Step {
 	return []thread.Step{
-		stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepQueued,
+		stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepLinked, stepQueued,
+		stepSuccessor, stepHandedOver, stepSeeded, stepReady,
 		stepTaken, stepAdmitted, stepLaunched, stepRecorded,
 		stepIntended, stepInterrupted, stepUnqueued, stepLevel,
 	}

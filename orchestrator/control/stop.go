@@ -71,16 +71,17 @@ func (c *Controller) stopSettings() (l process.Ladder, keepOrphans bool) {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladder) (Stopped, error) {
-	rec, err := c.look(ctx, id)
+	chain, err := c.chainOf(ctx, id)
 	if err != nil {
 		return Stopped{}, fault(err)
 	}
-	// The caller going away does not take back the intent.
-	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{rec.ThreadID}, ladder)
+	// The caller going away does not take back the intent. All of the chain is below
+	// its first thread, and so is what those who handed over have left running.
+	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{chain[0].ThreadID}, ladder)
 	if err != nil {
 		return Stopped{}, fault(err)
 	}
-	stopped := Stopped{Success: true, ThreadID: rec.ThreadID, Receipts: receipts}
+	stopped := Stopped{Success: true, ThreadID: chain[len(chain)-1].ThreadID, Receipts: receipts}
 	for _, r := range receipts {
 		stopped.Success = stopped.Success && r.Status.Terminal()
 	}
@@ -96,20 +97,24 @@ func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
 	return errors.Join(leftovers, err)
 }
 
-// stopOrphans stops what runs below a thread, by the project's policy, and
-// returns the threads that it stopped.
+// stopOrphans stops what runs below a thread, and below those that it carries on,
+// by the project's policy, and returns the threads that it stopped.
 func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
 	ladder, keep := c.stopSettings()
 	if keep {
 		return nil, nil
 	}
-	below, err := c.Store.Descendants(ctx, id)
+	chain, err := lineage.Chain(id, c.getter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	below, err := c.Store.Descendants(ctx, chain[0].ThreadID)
 	if err != nil {
 		return nil, err
 	}
 	var children []thread.ID
 	for _, rec := range below {
-		if rec.ParentID == id {
+		if inChain(chain, rec.ParentID) {
 			children = append(children, rec.ThreadID)
 		}
 	}
@@ -136,7 +141,7 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 	}
 	c.Reached.At(stepIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
-	// may not spawn, and neither may one below it that has ended.
+	// may not spawn or hand over, and neither may one below it that has ended.
 	var rows []thread.Record
 	for _, id := range tops {
 		top, err := c.Store.Get(ctx, id)
@@ -149,7 +154,18 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 		}
 		rows = append(append(rows, top), below...)
 	}
-	return c.stopRows(ctx, rows, ladder), nil
+	return c.stopRows(ctx, distinct(rows), ladder), nil
+}
+
+// distinct leaves out the rows that came before: a thread is below the one that it
+// carries on and below its parent.
+func distinct(rows []thread.Record) []thread.Record {
+	seen := make(map[thread.ID]bool, len(rows))
+	return slices.DeleteFunc(rows, func(rec thread.Record) bool {
+		again := seen[rec.ThreadID]
+		seen[rec.ThreadID] = true
+		return again
+	})
 }
 
 // stopRows stops threads and returns their receipts in the order of rows. A

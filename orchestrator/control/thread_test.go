@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -37,6 +38,7 @@ type puppet struct {
 	lock  *process.Lock
 	c     *Controller
 	words *transcript.Writer
+	made  handoff.Successor
 	conn  net.Conn // nil: nobody gives orders
 }
 
@@ -226,6 +228,16 @@ func (p *puppet) obey(order string) error {
 	case "wait": // for a thread that is not below it
 		_, err := p.c.Wait(p.ctx, WaitRequest{ThreadIDs: []thread.ID{thread.ID(argument)}, Timeout: giveUp})
 		return errors.Join(err, p.say("done"))
+	case "say": // one exchange with a model
+		err = p.converse(argument)
+	case "make": // a successor, and not yet the end
+		p.made, err = p.makeSuccessor()
+	case "give-over": // the successor is not started after all
+		p.made.GiveUp(p.ctx, errors.New("told to"))
+	case "hand-over":
+		return p.handOver()
+	case "die-at": // a step of what comes next
+		err = os.Setenv(pointVar, argument)
 	case "panic":
 		panic("told to")
 	case "give-up": // as a process that fails before its loop

@@ -68,7 +68,11 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	if err != nil {
 		return WaitResult{}, fault(err)
 	}
-	return waitResult(req, rows, waiting, c.Now().Sub(began)), nil
+	answer := waitResult(req, rows, waiting, c.Now().Sub(began))
+	if err := c.addChainCosts(ctx, answer.Results, rows); err != nil {
+		return WaitResult{}, fault(err)
+	}
+	return answer, nil
 }
 
 // await looks at the threads until the wait is over and returns their rows by
@@ -108,7 +112,10 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		waiting, err := asking.look(watching, rows)
-		if err != nil || c.tells(req.Parent, rows, waiting) {
+		if err != nil {
+			return rows, err
+		}
+		if told, err := c.tells(ctx, req.Parent, rows, waiting); told || err != nil {
 			return rows, err
 		}
 		deaths.watch(rows)
@@ -117,8 +124,8 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine); {
 		case !inLine:
 			keeper.release()
-		case backstop:
-			c.moveLine(ctx, keeper.hold(), deaths)
+		case backstop && keeper.turn():
+			c.moveLine(ctx, keeper.lock != nil, deaths)
 		}
 		backstop = true
 		select {
@@ -140,11 +147,27 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	}
 }
 
-// lineKeeper is the right to look whether the threads that have a slot are dead.
-// One of those who wait has it at a time; the others need not look too.
+// lineKeeper is the right to move the line and to look whether the threads that
+// have a slot are dead. One of those who wait has it at a time. The others move
+// the line now and then, for perhaps only they have the key to the provider of a
+// thread in it.
 type lineKeeper struct {
-	path string
-	lock *process.Lock // nil: somebody else has it, or nobody
+	path    string
+	lock    *process.Lock // nil: somebody else has it, or nobody
+	skipped int
+}
+
+// maxSkipped is how often in a row somebody without the right leaves the line.
+const maxSkipped = 5
+
+// turn reports whether it is upon this wait to move the line.
+func (k *lineKeeper) turn() bool {
+	if k.hold() || k.skipped == maxSkipped {
+		k.skipped = 0
+		return true
+	}
+	k.skipped++
+	return false
 }
 
 // hold takes the right when it is free, and reports whether it is held.
@@ -182,11 +205,17 @@ func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.
 // look returns the row of a thread as it truly is: resolved to the end of its
 // chain, and settled when its process is gone.
 func (c *Controller) look(ctx context.Context, id thread.ID) (thread.Record, error) {
-	rec, err := lineage.Resolve(id, func(id thread.ID) (thread.Record, error) { return c.Store.Get(ctx, id) })
-	if err != nil {
-		return rec, err
+	for {
+		rec, err := lineage.Resolve(id, c.getter(ctx))
+		if err != nil {
+			return rec, err
+		}
+		now, err := c.sweeper.Examine(ctx, rec)
+		if err != nil || now.ContinuationThreadID == rec.ContinuationThreadID {
+			return now, err
+		}
+		id = now.ContinuationThreadID // it was dead and had handed over
 	}
-	return c.sweeper.Examine(ctx, rec)
 }
 
 func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -251,4 +252,30 @@ func TestDeathIsSettledByItsParent(t *testing.T) {
 		}
 	}
 	s.wantState(thread.Error, id)
+}
+
+// TestLineKeepers: of two that wait one moves the line each time, and the other now
+// and then, until it inherits the right.
+func TestLineKeepers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "line.lock")
+	keeper, other := &lineKeeper{path: path}, &lineKeeper{path: path}
+	const times = 3 * (maxSkipped + 1)
+	kept, helped := 0, 0
+	for range times {
+		if keeper.turn() && keeper.lock != nil {
+			kept++
+		}
+		if other.turn() && other.lock == nil {
+			helped++
+		}
+	}
+	if kept != times || helped != 3 {
+		t.Errorf("of %d times one moved the line %d times and the other %d times", times, kept, helped)
+	}
+	keeper.release()
+	if !other.turn() || other.lock == nil {
+		t.Error("the right was not inherited")
+	}
+	other.release()
 }

@@ -106,19 +106,28 @@ func (c *Controller) waitingFor(ctx context.Context, rows map[thread.ID]thread.R
 }
 
 // tells reports whether there is a question of a child that its parent, which
-// waits, has not been told of.
-func (c *Controller) tells(parent thread.ID, rows map[thread.ID]thread.Record, waiting []Waiting) bool {
-	news := false
+// waits, has not been told of. The children of those that it carries on are its
+// own.
+func (c *Controller) tells(
+	ctx context.Context, parent thread.ID, rows map[thread.ID]thread.Record, waiting []Waiting,
+) (news bool, err error) {
+	if parent == "" || len(waiting) == 0 {
+		return false, nil
+	}
+	chain, err := lineage.Chain(parent, c.getter(ctx))
+	if err != nil {
+		return false, err
+	}
 	for _, rec := range rows {
 		for _, w := range waiting {
-			if parent == "" || rec.ParentID != parent || w.ThreadID != rec.ThreadID {
+			if !inChain(chain, rec.ParentID) || w.ThreadID != rec.ThreadID {
 				continue
 			}
 			_, before := c.told.LoadOrStore(w.QuestionID, true)
 			news = news || !before
 		}
 	}
-	return news
+	return news, nil
 }
 
 func waitingNext(waiting []Waiting) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -35,10 +36,15 @@ func TestStepsAreReached(t *testing.T) {
 	s.order(first, "claim")
 	s.setSlots(3)
 	s.noError(s.c.Dispatch(s.ctx))
-	s.order(second, "claim")
+	s.order(second, "claim", "say hello")
 	s.noError(syscall.Kill(s.puppet(second).pid, syscall.SIGKILL))
 	s.wait(s.c, WaitAll, second)
-	_, err := s.c.Cancel(s.ctx, root)
+	_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: second, Message: "go on"})
+	s.noError(err)
+	successor, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: first})
+	s.noError(err)
+	successor.GiveUp(s.ctx, thread.ErrCancelled)
+	_, err = s.c.Cancel(s.ctx, root)
 	s.noError(err)
 	listed := slices.Concat(Steps(), recovery.Steps(), finish.Steps())
 	unseen := func() []thread.Step {

@@ -47,7 +47,7 @@ type Skipped struct {
 // it can be run again, and by several processes at once.
 func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	var done Rebuilt
-	var found []store.Restored
+	var found []taken
 	err := folder.Walk(b.StateDir, func(f folder.Found) error {
 		switch row, err := b.read(f); {
 		case err != nil:
@@ -61,7 +61,11 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 		return done, fmt.Errorf("go through the thread folders: %w", err)
 	}
 	link(found)
-	restored, err := b.Store.Restore(ctx, found)
+	rows := make([]store.Restored, len(found))
+	for i := range found {
+		rows[i] = found[i].Restored
+	}
+	restored, err := b.Store.Restore(ctx, rows)
 	if err != nil {
 		return done, err
 	}
@@ -72,9 +76,15 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	return done, nil
 }
 
+// taken is a thread as its folder tells it, and how it came to carry on another.
+type taken struct {
+	store.Restored
+	via thread.Via // empty: it carries on none
+}
+
 // read makes the row of one folder. A start that was cut short before it had a
 // thread.json has left nothing to take back.
-func (b *Rebuilder) read(f folder.Found) (*store.Restored, error) {
+func (b *Rebuilder) read(f folder.Found) (*taken, error) {
 	switch {
 	case f.Linked:
 		return nil, errors.New("the folder is a symbolic link")
@@ -98,7 +108,7 @@ func (b *Rebuilder) read(f folder.Found) (*store.Restored, error) {
 
 // row is what thread.json and the transcript say of a thread. The transcript
 // hears of the end first, so it decides where thread.json is behind.
-func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*store.Restored, error) {
+func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 	rec := thread.Record{
 		ThreadID: meta.ThreadID, Kind: meta.Kind, Directive: meta.Directive, Name: meta.Directive, ParentID: meta.ParentID,
 		Status: meta.Status, Host: b.Host, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
@@ -119,7 +129,11 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*store.Restored, e
 	case rec.Status.Terminal():
 		rec.CompletedAt = cmp.Or(rec.UpdatedAt, rec.CreatedAt)
 	}
-	return &store.Restored{Record: rec, Budget: budget(rec, meta.Limits)}, nil
+	t := &taken{Restored: store.Restored{Record: rec, Budget: budget(rec, meta.Limits)}}
+	if meta.Continuation != nil {
+		t.via = meta.Continuation.Via
+	}
+	return t, nil
 }
 
 // complete finds out how a thread stands that had not ended by its thread.json.
@@ -188,17 +202,30 @@ func budget(rec thread.Record, limits thread.Limits) *store.Budget {
 
 // link adds what threads know only from each other: how many each has started,
 // and which carries it on.
-func link(found []store.Restored) {
+func link(found []taken) {
 	at := make(map[thread.ID]*thread.Record, len(found))
 	for i := range found {
 		at[found[i].Record.ThreadID] = &found[i].Record
 	}
-	for _, rec := range at {
-		if parent := at[rec.ParentID]; parent != nil {
+	for i := range found {
+		rec, via := &found[i].Record, found[i].via
+		if parent := at[rec.ParentID]; parent != nil && via != thread.ViaHandoff {
 			parent.SpawnCount++
 		}
-		if before := at[rec.ContinuationOf]; before != nil {
+		if before := at[rec.ContinuationOf]; before != nil && carriesOn(*rec, *before, via) {
 			before.ContinuationThreadID = rec.ThreadID
 		}
 	}
+}
+
+// carriesOn reports whether a thread that was to carry on another came to it. Of
+// a handoff the thread before says so. A resumed thread was carried on by the one
+// that was not refused; where the registry was lost in the middle of two resumes,
+// by the one whose folder is found first.
+func carriesOn(rec, before thread.Record, via thread.Via) bool {
+	if via == thread.ViaHandoff {
+		return before.Outcome != nil && before.Outcome.Handoff != nil && before.Outcome.Handoff.NewThreadID == rec.ThreadID
+	}
+	refused := rec.Outcome != nil && rec.Outcome.Error != nil && rec.Outcome.Error.Code == CodeNotHandedOver
+	return !refused && before.Status.Terminal() && before.ContinuationThreadID == ""
 }

@@ -133,6 +133,13 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 	if rec.Status.Terminal() || waits(rec) {
 		return rec, nil
 	}
+	if awaitsHandover(rec) {
+		now, mayAct, err := s.afterPredecessor(ctx, rec, report)
+		if err != nil || !mayAct {
+			return now, err
+		}
+		rec = now
+	}
 	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
 	held, err := process.Held(dir.Lock())
 	if err != nil {
@@ -221,7 +228,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 	after, err := s.bury(ctx, rec, dir, w, report)
 	if err == nil {
 		s.closeQuestions(ctx, id)
-		report.ended(rec)
+		report.ended(rec, after)
 	}
 	return after, err
 }
@@ -286,9 +293,9 @@ func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.
 		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
 	}
 	s.Reached.At(stepLeftovers)
-	// Children of a thread that had completed go on, as they do when it settles
-	// itself.
-	if s.StopChildren != nil && outcome.State != thread.Completed {
+	// Children of a thread that had completed, or handed over, go on, as they do when
+	// it settles itself.
+	if s.StopChildren != nil && outcome.State != thread.Completed && outcome.State != thread.Continued {
 		stopped, err := s.StopChildren(ctx, id)
 		if err != nil {
 			s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the children of a dead thread")
@@ -314,6 +321,9 @@ func (s *Sweeper) outcomeOf(
 	spent, err := s.spent(ctx, rec)
 	if err != nil {
 		return thread.Outcome{}, rec.Cost, err
+	}
+	if left, err := s.leftBehind(ctx, rec); left || err != nil {
+		return NotHandedOver(rec.ContinuationOf, nil), spent, err
 	}
 	problem := s.autopsy(ctx, rec, dir)
 	if !rec.CancelRequestedAt.IsZero() {

@@ -8,26 +8,32 @@ import (
 
 // Report says what was done about dead threads.
 type Report struct {
-	Looked    int         // threads looked at
-	Died      []thread.ID // their process was gone; settled
-	HalfMade  []thread.ID // their start was cut short before they were in line; settled
-	Cancelled []thread.ID // asked to stop while they stood in line; settled
-	Returned  []thread.ID // had a slot and never a process; back in line
-	Stopped   []thread.ID // children of dead threads, stopped by the policy of the project
-	Completed []thread.ID // had ended by their row only; their files say so now
+	Looked        int         // threads looked at
+	Died          []thread.ID // their process was gone; settled
+	HalfMade      []thread.ID // their start was cut short before they were in line; settled
+	Cancelled     []thread.ID // asked to stop while they stood in line; settled
+	NotHandedOver []thread.ID // were to carry on a thread that did not hand over to them; settled
+	Returned      []thread.ID // had a slot and never a process; back in line
+	Stopped       []thread.ID // children of dead threads, stopped by the policy of the project
+	Completed     []thread.ID // had ended by their row only; their files say so now
 }
 
 // Settled counts the threads that were given an end.
-func (r *Report) Settled() int { return len(r.Died) + len(r.HalfMade) + len(r.Cancelled) }
+func (r *Report) Settled() int {
+	return len(r.Died) + len(r.HalfMade) + len(r.Cancelled) + len(r.NotHandedOver)
+}
 
 // empty reports whether nothing was done.
 func (r *Report) empty() bool {
 	return r.Settled()+len(r.Returned)+len(r.Stopped)+len(r.Completed) == 0
 }
 
-// ended files a thread that was just settled under why, by its row before.
-func (r *Report) ended(before thread.Record) {
+// ended files a thread that was just settled under why, by its row before and
+// after.
+func (r *Report) ended(before, after thread.Record) {
 	switch {
+	case after.Outcome != nil && after.Outcome.Error != nil && after.Outcome.Error.Code == CodeNotHandedOver:
+		r.NotHandedOver = append(r.NotHandedOver, before.ThreadID)
 	case before.InLine():
 		r.Cancelled = append(r.Cancelled, before.ThreadID)
 	case before.Status == thread.Created && before.QueuedAt.IsZero():
@@ -44,7 +50,7 @@ func (r *Report) MarshalZerologObject(e *zerolog.Event) {
 		name string
 		ids  []thread.ID
 	}{
-		{"died", r.Died}, {"half_made", r.HalfMade}, {"cancelled", r.Cancelled},
+		{"died", r.Died}, {"half_made", r.HalfMade}, {"cancelled", r.Cancelled}, {"not_handed_over", r.NotHandedOver},
 		{"returned", r.Returned}, {"stopped", r.Stopped}, {"completed", r.Completed},
 	} {
 		if len(kind.ids) > 0 {

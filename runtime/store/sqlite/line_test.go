@@ -129,9 +129,15 @@ func shareLine(t *testing.T, processes, kills int) {
 	for i := range players {
 		players[i] = start(t, "admit", dir)
 	}
-	for i, p := range players[:kills] {
+	for i, p := range players {
+		if i >= kills {
+			p.goAhead(t)
+			continue
+		}
 		for range 2 + i {
-			p.line()
+			if p.line() == allEnded {
+				break
+			}
 		}
 		p.kill(t)
 	}
@@ -220,8 +226,11 @@ func endThread(ctx context.Context, s *Store, id thread.ID) error {
 	return err
 }
 
+// allEnded is what a player says last, before it waits until its input ends.
+const allEnded = "all have ended"
+
 // playAdmit admits and ends threads until all have ended.
-func playAdmit(ctx context.Context, dir string, out io.Writer) error {
+func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	const slots = 3
 	s, err := Open(ctx, dir, Options{})
 	if err != nil {
@@ -261,7 +270,11 @@ func playAdmit(ctx context.Context, dir string, out io.Writer) error {
 				return err
 			}
 		case line == store.Line{}:
-			return errors.Join(claims.Close(), s.Close())
+			if _, err := fmt.Fprintln(out, allEnded); err != nil {
+				return err
+			}
+			_, err := io.Copy(io.Discard, in)
+			return errors.Join(err, claims.Close(), s.Close())
 		default:
 			<-wake
 		}

@@ -18,7 +18,7 @@ func play(role string, args []string) error {
 	ctx := context.Background()
 	switch role {
 	case "admit":
-		return playAdmit(ctx, args[0], os.Stdout)
+		return playAdmit(ctx, args[0], os.Stdin, os.Stdout)
 	case "register":
 		return playRegister(ctx, args[0], os.Stdin, os.Stdout)
 	case "hold":

@@ -1,0 +1,142 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+)
+
+// Inputs that a thread has which carries on another, beside those of the thread
+// before; hooks and templates use them.
+const (
+	inputPrevious = "previous_thread_id"
+	inputSummary  = "previous_summary_id"
+)
+
+// continued is the thread.json of a thread that carries on another, made of that of
+// the thread before. Whoever calls sets the limits.
+func continued(before thread.Meta, rec thread.Record, how thread.Continuation) thread.Meta {
+	m := before
+	m.ThreadID, m.ParentID, m.Status, m.Model = rec.ThreadID, rec.ParentID, rec.Status, rec.Model
+	m.CreatedAt, m.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
+	m.Inputs = ownInputs(before.Inputs)
+	m.Inputs[inputPrevious] = string(before.ThreadID)
+	if how.SummaryID != "" {
+		m.Inputs[inputSummary] = how.SummaryID
+	}
+	m.ContinuationOf, m.ChainRootID, m.Continuation = rec.ContinuationOf, rec.ChainRootID, &how
+	m.Cost, m.Outcome, m.Transcript = thread.Cost{}, nil, nil
+	return m
+}
+
+// ownInputs are the inputs that the first thread of a chain was started with.
+func ownInputs(given map[string]any) map[string]any {
+	own := make(map[string]any, len(given)+2)
+	maps.Copy(own, given)
+	delete(own, inputPrevious)
+	delete(own, inputSummary)
+	return own
+}
+
+// seed writes down what a thread begins with that carries on another: the
+// artifacts of that one, and the messages.
+func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
+	if err := c.folder(before.ThreadID).ShareArtifacts(c.folder(rec.ThreadID)); err != nil {
+		return fmt.Errorf("share the artifacts of %s: %w", before.ThreadID, err)
+	}
+	w, err := c.finisher.OpenTranscript(rec.ThreadID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	return w.Seed(transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: via}, messages)
+}
+
+// manifest says how the work of a chain stands, whose last thread has this
+// thread.json. Whoever calls adds the task.
+func (c *Controller) manifest(
+	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via,
+) (handoff.Manifest, error) {
+	last := chain[len(chain)-1]
+	m := handoff.Manifest{
+		Thread: last.ThreadID, Via: via, Position: len(chain) + 1, Directive: last.Directive, Inputs: ownInputs(meta.Inputs),
+	}
+	if last.Outcome != nil {
+		m.Outputs = last.Outcome.Outputs
+	}
+	var paths []string
+	for _, link := range chain {
+		paths = append(paths, c.TranscriptPath(link.ThreadID))
+	}
+	facts, err := handoff.FactsOf(paths...)
+	if err != nil {
+		return m, err
+	}
+	m.Files = facts.Files
+	artifacts, err := c.folder(last.ThreadID).ListArtifacts()
+	if err != nil {
+		return m, err
+	}
+	for _, file := range artifacts {
+		m.Artifacts = append(m.Artifacts, facts.Artifact(file.Name(), file.Size()))
+	}
+	m.Children, err = c.startedBy(ctx, chain)
+	settings, _, configErr := c.Config.Coordination()
+	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool {
+		return child.Directive == settings.Continuation.SummaryDirective // no part of the work
+	})
+	return m, errors.Join(err, configErr)
+}
+
+// startedBy tells what the threads of a chain have started, and what has become of
+// it, oldest first.
+func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]handoff.Child, error) {
+	below, err := c.Store.Descendants(ctx, chain[0].ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	below = slices.DeleteFunc(below, func(rec thread.Record) bool {
+		return rec.ContinuationOf != "" || !inChain(chain, rec.ParentID)
+	})
+	slices.SortStableFunc(below, func(a, b thread.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	var children []handoff.Child
+	for _, rec := range below {
+		now, err := lineage.Resolve(rec.ThreadID, c.getter(ctx))
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, handoff.Child{
+			ThreadID: rec.ThreadID, Directive: rec.Directive, Status: now.Status, Result: cameOut(now.Outcome),
+		})
+	}
+	return children, nil
+}
+
+func inChain(chain []thread.Record, id thread.ID) bool {
+	return slices.ContainsFunc(chain, func(link thread.Record) bool { return link.ThreadID == id })
+}
+
+// cameOut is what came out of a thread, or why nothing did; empty while it works.
+func cameOut(o *thread.Outcome) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Error != nil:
+		return o.Error.Message
+	case len(o.Outputs) > 0:
+		if outputs, err := json.Marshal(o.Outputs); err == nil {
+			return string(outputs)
+		}
+	}
+	return cmp.Or(o.Result, string(o.Data))
+}

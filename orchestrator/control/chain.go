@@ -1,0 +1,221 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Chain is the answer to get_chain.
+type Chain struct {
+	Success          bool          `json:"success"`
+	ThreadID         thread.ID     `json:"thread_id"`
+	ResolvedThreadID thread.ID     `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
+	Length           int           `json:"chain_length"`
+	Chain            []ChainLink   `json:"chain" jsonschema:"first to newest"`
+	Cost             thread.Cost   `json:"cost" jsonschema:"own cost of all threads of the chain"`
+	TreeSpend        thread.Micros `json:"tree_spend" jsonschema:"US dollars spent by all threads of the chain and everything below them"`
+}
+
+// ChainLink is one thread of a chain.
+type ChainLink struct {
+	ThreadID    thread.ID    `json:"thread_id"`
+	Via         thread.Via   `json:"via,omitempty" jsonschema:"handoff or resume: how it came to carry on the one before"`
+	Status      thread.State `json:"status"`
+	Directive   string       `json:"directive"`
+	Model       string       `json:"model"`
+	Cost        thread.Cost  `json:"cost" jsonschema:"its own"`
+	Error       string       `json:"error,omitempty" jsonschema:"why it did not complete"`
+	CreatedAt   time.Time    `json:"created_at"`
+	CompletedAt *time.Time   `json:"completed_at,omitempty"`
+}
+
+// GetChain tells of all threads that do one piece of work, one after the other,
+// whichever of them is named.
+func (c *Controller) GetChain(ctx context.Context, id thread.ID) (Chain, error) {
+	rows, err := c.chainOf(ctx, id)
+	if err != nil {
+		return Chain{}, fault(err)
+	}
+	answer := Chain{Success: true, ThreadID: id, Length: len(rows), Chain: make([]ChainLink, len(rows))}
+	if newest := rows[len(rows)-1].ThreadID; newest != id {
+		answer.ResolvedThreadID = newest
+	}
+	for i, rec := range rows {
+		answer.Chain[i] = chainLink(rec)
+		if i > 0 {
+			answer.Chain[i].Via = viaOf(rows[i-1])
+		}
+	}
+	answer.Cost = costOf(rows)
+	if answer.TreeSpend, err = c.spentBy(ctx, rows); err != nil {
+		return Chain{}, fault(err)
+	}
+	return answer, nil
+}
+
+func chainLink(rec thread.Record) ChainLink {
+	l := ChainLink{
+		ThreadID: rec.ThreadID, Status: rec.Status, Directive: rec.Directive, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt,
+	}
+	if !rec.CompletedAt.IsZero() {
+		l.CompletedAt = &rec.CompletedAt
+	}
+	l.Error, _ = problemOf(rec.Outcome)
+	return l
+}
+
+// viaOf is how a thread came to be carried on.
+func viaOf(before thread.Record) thread.Via {
+	if before.Status == thread.Continued {
+		return thread.ViaHandoff
+	}
+	return thread.ViaResume
+}
+
+// chainOf returns the chain of a thread, first to newest, as it truly is: the
+// newest is settled when its process is gone.
+func (c *Controller) chainOf(ctx context.Context, id thread.ID) ([]thread.Record, error) {
+	rec, err := c.look(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return lineage.Chain(rec.ThreadID, c.getter(ctx))
+}
+
+// costOf is the own cost of threads.
+func costOf(chain []thread.Record) (sum thread.Cost) {
+	for _, rec := range chain {
+		sum = sum.Add(rec.Cost)
+	}
+	return sum
+}
+
+// chainCost is the own cost of all threads of the chain of its newest; nil where
+// that is the only one.
+func (c *Controller) chainCost(ctx context.Context, newest thread.Record) (*thread.Cost, error) {
+	if newest.ContinuationOf == "" {
+		return nil, nil
+	}
+	chain, err := lineage.Chain(newest.ThreadID, c.getter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	sum := costOf(chain)
+	return &sum, nil
+}
+
+// addChainCosts adds to the results of threads what their chains have cost.
+func (c *Controller) addChainCosts(ctx context.Context, results map[thread.ID]Result, rows map[thread.ID]thread.Record) error {
+	for id, r := range results {
+		var err error
+		if r.ChainCost, err = c.chainCost(ctx, rows[id]); err != nil {
+			return err
+		}
+		results[id] = r
+	}
+	return nil
+}
+
+// spentBy is what the threads of a chain and all below them have cost.
+func (c *Controller) spentBy(ctx context.Context, chain []thread.Record) (sum thread.Micros, err error) {
+	for _, rec := range chain {
+		_, tree, err := c.Store.Tree(ctx, rec.ThreadID)
+		if err != nil && !errors.Is(err, store.ErrNoBudget) {
+			return 0, err
+		}
+		sum += tree.Actual
+	}
+	return sum, nil
+}
+
+// Ways to search.
+const (
+	searchText   = "text"
+	searchRegexp = "regex"
+)
+
+// defaultMatches is how many places a search names that does not say.
+const defaultMatches = 50
+
+// ChainSearchInput is the input of chain_search.
+type ChainSearchInput struct {
+	ThreadID   thread.ID `json:"thread_id" jsonschema:"any thread of the chain"`
+	Query      string    `json:"query" minLength:"1" maxLength:"1000" jsonschema:"what to look for"`
+	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text" jsonschema:"text is found in upper and lower case; regex is a regular expression (RE2)"`
+	MaxResults int       `json:"max_results,omitempty" minimum:"1" maximum:"500" default:"50" jsonschema:"most places named"`
+}
+
+// ChainMatches is the answer to chain_search.
+type ChainMatches struct {
+	Success   bool         `json:"success"`
+	ThreadID  thread.ID    `json:"thread_id"`
+	Searched  []thread.ID  `json:"searched" jsonschema:"threads of the chain, first to newest"`
+	Matches   []ChainMatch `json:"matches" jsonschema:"in the order in which it was written"`
+	Count     int          `json:"count"`
+	Truncated bool         `json:"truncated,omitempty" jsonschema:"there may be more than max_results"`
+	Next      string       `json:"next,omitempty" jsonschema:"what to call next"`
+}
+
+// ChainMatch is an event in which something was found.
+type ChainMatch struct {
+	ThreadID  thread.ID        `json:"thread_id"`
+	Line      int              `json:"line" jsonschema:"of its transcript, from 1"`
+	EventType thread.EventType `json:"event_type"`
+	Excerpt   string           `json:"excerpt"`
+}
+
+// ChainSearch looks for a text or a regular expression in the transcripts of all
+// threads of a chain. One that has written nothing yet has nothing to be found.
+func (c *Controller) ChainSearch(ctx context.Context, in ChainSearchInput) (ChainMatches, error) {
+	pattern, err := patternOf(in)
+	if err != nil {
+		return ChainMatches{}, err
+	}
+	rows, err := c.chainOf(ctx, in.ThreadID)
+	if err != nil {
+		return ChainMatches{}, fault(err)
+	}
+	most := in.MaxResults
+	if most <= 0 {
+		most = defaultMatches
+	}
+	found := ChainMatches{Success: true, ThreadID: in.ThreadID, Matches: []ChainMatch{}}
+	for _, rec := range rows {
+		found.Searched = append(found.Searched, rec.ThreadID)
+		// One more than is wanted tells whether there are more.
+		hits, err := transcript.Search(ctx, c.TranscriptPath(rec.ThreadID), pattern, most+1-len(found.Matches))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ChainMatches{}, fault(err)
+		}
+		for _, hit := range hits {
+			found.Matches = append(found.Matches, ChainMatch{rec.ThreadID, hit.Line, hit.Type, hit.Excerpt})
+		}
+	}
+	if len(found.Matches) > most {
+		found.Matches, found.Truncated = found.Matches[:most], true
+		found.Next = "give a narrower query, or a larger max_results"
+	}
+	found.Count = len(found.Matches)
+	return found, nil
+}
+
+func patternOf(in ChainSearchInput) (*transcript.Pattern, error) {
+	if in.SearchType != "" && in.SearchType != searchText && in.SearchType != searchRegexp {
+		return nil, tool.Faultf(tool.CodeBadArguments, "search_type %q is not known; valid are %s and %s",
+			in.SearchType, searchText, searchRegexp)
+	}
+	pattern, err := transcript.NewPattern(in.Query, in.SearchType == searchRegexp)
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeBadArguments, "query: %w", err).
+			WithHint("leave search_type out to look for the text as it stands")
+	}
+	return pattern, nil
+}

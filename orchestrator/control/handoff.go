@@ -1,0 +1,206 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+var _ handoff.Maker = (*Controller)(nil)
+
+// MakeSuccessor implements [handoff.Maker], in the process of the thread that hands
+// over. Nothing of the successor is in line, and nothing of it runs, before that
+// thread has ended and the successor's Start is called; should this process die
+// before, recovery ends the successor or has it started.
+func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {
+	h, err := c.newHandover(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	before := h.before()
+	s := &successor{Controller: c, secrets: r.Secrets}
+	s.rec, _, err = c.Store.Register(ctx, store.NewThread{
+		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
+		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Now(),
+	}, func(id thread.ID) (err error) {
+		s.lock, err = c.claimFolder(id)
+		return err
+	})
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	c.Reached.At(stepSuccessor)
+	// From here on it exists: a stop must not leave it half made.
+	ctx = context.WithoutCancel(ctx)
+	if err := h.prepare(ctx, s); err != nil {
+		s.GiveUp(ctx, err)
+		return nil, err
+	}
+	return s, nil
+}
+
+// handover is what one thread hands over to the next.
+type handover struct {
+	*Controller
+	request  handoff.Request
+	settings config.Continuation
+	chain    []thread.Record // the thread that hands over is the last
+	meta     thread.Meta     // of that thread
+}
+
+func (h *handover) before() thread.Record { return h.chain[len(h.chain)-1] }
+
+func (c *Controller) newHandover(ctx context.Context, r handoff.Request) (*handover, error) {
+	settings, _, err := c.Config.Coordination()
+	if err != nil {
+		return nil, err
+	}
+	h := &handover{Controller: c, request: r, settings: settings.Continuation}
+	if h.chain, err = lineage.Chain(r.ThreadID, c.getter(ctx)); err != nil {
+		return nil, err
+	}
+	if most := h.settings.MaxChain; len(h.chain) >= most {
+		return nil, &handoff.ChainError{Length: len(h.chain), Max: most}
+	}
+	h.meta, err = c.folder(r.ThreadID).ReadMeta(c.Key)
+	return h, err
+}
+
+// prepare gives a registered successor its budget, the beginning of its transcript
+// and its thread.json.
+func (h *handover) prepare(ctx context.Context, s *successor) error {
+	before := h.before()
+	money, err := h.Store.HandOver(ctx, before.ThreadID, s.rec.ThreadID, h.Now())
+	if err != nil {
+		return err
+	}
+	h.Reached.At(stepHandedOver)
+	limits, err := h.limits(ctx, s.rec.ThreadID, money)
+	if err != nil {
+		return err
+	}
+	messages, turns, err := h.messages(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.seed(s.rec, before, thread.ViaHandoff, messages); err != nil {
+		return err
+	}
+	h.Reached.At(stepSeeded)
+	meta := continued(h.meta, s.rec, thread.Continuation{
+		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Messages: len(messages), SummaryID: h.request.SummaryID,
+	})
+	meta.Limits = limits
+	if err := h.folder(s.rec.ThreadID).WriteMeta(meta, h.Key); err != nil {
+		return err
+	}
+	h.Reached.At(stepReady)
+	s.handoff = thread.Handoff{NewThreadID: s.rec.ThreadID, TrailingTurns: turns}
+	h.Log.Info().Str("thread_id", string(before.ThreadID)).Str("new_thread_id", string(s.rec.ThreadID)).
+		Int("trailing_turns", turns).Msg("successor made")
+	return nil
+}
+
+// limits are those of the successor, which has been given so much money: what the
+// thread before has left, or by the settings what that began with.
+func (h *handover) limits(ctx context.Context, id thread.ID, money thread.Micros) (thread.Limits, error) {
+	l := h.meta.Limits
+	if h.settings.Limits == config.LimitsFresh {
+		full, err := h.refill(ctx, id, money, l.Spend)
+		l.Spend = full
+		return l, err
+	}
+	used := h.request.Used
+	l.Turns = max(0, l.Turns-used.Turns)
+	l.Tokens = max(0, l.Tokens-used.Tokens)
+	l.DurationSeconds = max(0, l.DurationSeconds-used.Seconds)
+	l.Spawns = max(0, l.Spawns-h.before().SpawnCount)
+	l.Spend = money
+	return l, nil
+}
+
+// refill raises the budget of the successor as far as that goes, and returns what
+// it is then. Siblings that reserve at the same moment may be faster, so it is
+// tried a few times.
+func (h *handover) refill(ctx context.Context, id thread.ID, has, want thread.Micros) (thread.Micros, error) {
+	for range 3 {
+		want = max(want, has)
+		err := h.Store.Raise(ctx, id, want, h.Now())
+		var short *store.InsufficientError
+		if !errors.As(err, &short) {
+			return want, err
+		}
+		want = has + max(0, short.Remaining)
+	}
+	return has, nil
+}
+
+// messages are what the successor begins with, and how many turns of the thread
+// before are among them.
+func (h *handover) messages(ctx context.Context) ([]llm.Message, int, error) {
+	said, err := transcript.Messages(h.TranscriptPath(h.before().ThreadID))
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := h.manifest(ctx, h.chain, h.meta, thread.ViaHandoff)
+	if err != nil {
+		return nil, 0, err
+	}
+	m.Task = h.request.Task
+	messages, turns := handoff.Compose(m, h.request.Summary, said, h.request.Ceiling)
+	return messages, turns, nil
+}
+
+// successor is a thread that this process has made and holds the lock of.
+type successor struct {
+	*Controller
+	rec     thread.Record
+	lock    *process.Lock
+	secrets map[string]string
+	handoff thread.Handoff
+}
+
+// Handoff implements [handoff.Successor].
+func (s *successor) Handoff() thread.Handoff { return s.handoff }
+
+// Start implements [handoff.Successor]. One that was asked to stop meanwhile has no
+// slot, and is settled instead.
+func (s *successor) Start(ctx context.Context) error {
+	defer s.release()
+	ctx = context.WithoutCancel(ctx) // it has its slot
+	rec, err := s.Store.Get(ctx, s.rec.ThreadID)
+	if err != nil {
+		return err
+	}
+	if rec.AdmittedAt.IsZero() {
+		s.release()
+		_, err := s.sweeper.Examine(ctx, rec)
+		return err
+	}
+	if err := s.launchProcess(ctx, rec.ThreadID, s.lock, s.secrets); err != nil {
+		return s.abandon(ctx, rec, err)
+	}
+	return nil
+}
+
+// GiveUp implements [handoff.Successor].
+func (s *successor) GiveUp(ctx context.Context, cause error) {
+	defer s.release()
+	_ = s.abandon(context.WithoutCancel(ctx), s.rec, cause) // recorded as its outcome
+}
+
+func (s *successor) release() {
+	if s.lock != nil {
+		_ = s.lock.Release()
+		s.lock = nil
+	}
+}

@@ -1,0 +1,63 @@
+package control
+
+import (
+	"errors"
+	"os"
+
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// converse lets the thread say something and be answered, as one that has been
+// prepared.
+func (p *puppet) converse(text string) error {
+	capabilities := []byte("# Capabilities of " + p.id + "\n")
+	if p.c.Key != nil {
+		capabilities = sign.Attach(capabilities, ".md", p.c.Key, testTime)
+	}
+	return errors.Join(
+		p.c.folder(p.id).WriteCapabilities(capabilities),
+		p.words.Append(thread.EventCognitionIn, transcript.CognitionIn{
+			Role: llm.User, Blocks: transcript.Blocks(llm.Text(llm.User, text).Blocks),
+		}),
+		p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{
+			Turn: 1, Blocks: transcript.Blocks(llm.Text(llm.Assistant, "answer to "+text).Blocks), StopReason: llm.StopEnd,
+		}),
+		p.words.Checkpoint(1),
+	)
+}
+
+func (p *puppet) makeSuccessor() (handoff.Successor, error) {
+	return p.c.MakeSuccessor(p.ctx, handoff.Request{
+		ThreadID: p.id, Ceiling: 2000, Task: "Work.", Used: handoff.Used{Turns: 1, Tokens: 100, Seconds: 2},
+	})
+}
+
+// handOver ends the thread as the loop does when its window is full, and this
+// process.
+func (p *puppet) handOver() error {
+	p.c.finisher.Reached = dieAtPoint
+	if p.made == nil {
+		var err error
+		if p.made, err = p.makeSuccessor(); err != nil {
+			return err
+		}
+	}
+	rec, err := p.c.Store.Get(p.ctx, p.id)
+	if err != nil {
+		return err
+	}
+	next := p.made.Handoff()
+	_, err = p.c.finisher.Finish(p.ctx, p.id, p.words, thread.Outcome{State: thread.Continued, Handoff: &next}, rec.Cost)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.made.Start(p.ctx), p.lock.Release()); err != nil {
+		return err
+	}
+	os.Exit(0)
+	return nil
+}

@@ -1,0 +1,377 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/prompt"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// ResumeRequest asks for a thread that carries on one that has ended.
+type ResumeRequest struct {
+	ThreadID       thread.ID // any of its chain
+	Message        string    // what the new thread is told
+	LimitOverrides map[string]any
+	Model          string // empty: the one it had
+	TraceID        string // of the request this goes back to; may be empty
+	// From is the thread that asks, which may resume threads below it only. Empty:
+	// whoever works with the project, or the thread that this process runs in.
+	From thread.ID
+}
+
+// ResumeInput is the input of resume_thread.
+type ResumeInput struct {
+	ThreadID       thread.ID          `json:"thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
+	Message        string             `json:"message" minLength:"1" jsonschema:"what to tell it"`
+	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
+	Model          string             `json:"model,omitempty" jsonschema:"model to go on with; left out, the one it had"`
+}
+
+// Resumed is the answer to resume_thread.
+type Resumed struct {
+	Success            bool       `json:"success"`
+	Resumed            bool       `json:"resumed"`
+	OldThreadID        thread.ID  `json:"old_thread_id" jsonschema:"the thread that is carried on"`
+	NewThreadID        thread.ID  `json:"new_thread_id" jsonschema:"the thread that carries it on"`
+	OriginalThreadID   *thread.ID `json:"original_thread_id" jsonschema:"the asked thread, when another one carries it on that was resumed instead"`
+	ResolvedThreadID   thread.ID  `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
+	Directive          string     `json:"directive"`
+	ReconstructedTurns int        `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
+	Shortened          bool       `json:"shortened,omitempty" jsonschema:"the conversation is too long for the model: the new thread has a summary of facts and the last turns"`
+	NewThreadResult    Started    `json:"new_thread_result"`
+	Next               string     `json:"next,omitempty" jsonschema:"what to call next"`
+}
+
+// StartedThread tells the caller's own thread which child it has started.
+func (r Resumed) StartedThread() thread.ID { return r.NewThreadID }
+
+// Resume starts a thread that carries on the newest of a chain, which must have
+// ended: with the same directive, inputs and capabilities, and the whole
+// conversation, to which a message is added. It is a sibling of that thread while
+// the parent runs, and a root afterwards, or a child of the thread that asks.
+// It is not waited for.
+//
+// All or nothing, as a start. Of several that resume the same thread one succeeds.
+func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, error) {
+	r, err := c.planResume(ctx, req)
+	if err != nil {
+		return Resumed{}, fault(err)
+	}
+	before := r.before()
+	n := store.NewThread{
+		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.request.Parent,
+		ContinuationOf: before.ThreadID, Model: r.plan.choice.Ref(), Now: c.Now(),
+	}
+	if r.plan.parent != nil {
+		n.MaxSpawns = r.plan.parent.Limits.Spawns
+	}
+	started, err := c.launch(ctx, n, nil, r.prepare)
+	if err != nil {
+		return Resumed{}, err
+	}
+	c.recordResumed(context.WithoutCancel(ctx), r, started.ThreadID)
+	answer := Resumed{
+		Success: started.Success, Resumed: true, OldThreadID: before.ThreadID, NewThreadID: started.ThreadID, ResolvedThreadID: before.ThreadID,
+		Directive: before.Directive, ReconstructedTurns: r.turns, Shortened: r.shortened, NewThreadResult: started, Next: started.Next,
+	}
+	if req.ThreadID != before.ThreadID {
+		answer.OriginalThreadID = &req.ThreadID
+	}
+	return answer, nil
+}
+
+// resumption is a resume that has been checked and has changed nothing yet.
+type resumption struct {
+	*Controller
+	request   ResumeRequest
+	chain     []thread.Record // the thread that is carried on is the last
+	meta      thread.Meta     // of that thread
+	plan      *plan
+	messages  []llm.Message // that the new thread begins with
+	turns     int           // of the conversation before
+	shortened bool
+}
+
+func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
+
+// planResume checks everything a caller can have got wrong.
+func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
+	if strings.TrimSpace(req.Message) == "" {
+		return nil, tool.Faultf(tool.CodeBadArguments, "message is empty; say what the thread is to go on with")
+	}
+	req.From = cmp.Or(req.From, c.Parent)
+	r := &resumption{Controller: c, request: req}
+	for _, step := range []func(context.Context) error{r.findThread, r.verifyThread, r.planStart, r.rebuild} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// findThread finds the newest thread of the chain, which must have ended.
+func (r *resumption) findThread(ctx context.Context) (err error) {
+	if r.chain, err = r.chainOf(ctx, r.request.ThreadID); err != nil {
+		return err
+	}
+	rec := r.before()
+	if r.request.From != "" {
+		if err := r.isBelow(ctx, rec.ThreadID, r.request.From, "so it cannot be resumed from there"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case rec.Kind != thread.KindDirective:
+		return tool.Faultf(tool.CodeUnsupported, "%s is a run of the tool %s, which has no conversation to go on with", rec.ThreadID, rec.Directive).
+			WithHint("rye_execute runs the tool again")
+	case !rec.Status.Terminal():
+		return tool.Faultf(tool.CodeUnsupported, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
+			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
+	}
+	return nil
+}
+
+// verifyThread refuses to go on with what somebody has changed.
+func (r *resumption) verifyThread(ctx context.Context) error {
+	settings, _, err := r.Config.Coordination()
+	if err != nil {
+		return err
+	}
+	id := r.before().ThreadID
+	// Without a key nobody can have signed anything, and hashes are all there is.
+	lenient := settings.TranscriptIntegrity == config.TranscriptLenient || r.Key == nil
+	verdict, report, err := r.verify(ctx, id, lenient)
+	switch {
+	case err != nil:
+		return err
+	case !verdict.Verified:
+		return tool.Faultf(tool.CodeInvalidItem, "thread %s does not verify (%s: %s), so it cannot be resumed", id,
+			verdict.Findings[0].File, verdict.Findings[0].Detail).
+			With("findings", verdict.Findings).WithHint("rye-mcp threads verify %s shows what is wrong", id)
+	case report.Meta == nil:
+		return errNothingSaid(id, r.before().Directive)
+	}
+	r.meta = *report.Meta
+	return nil
+}
+
+func errNothingSaid(id thread.ID, directive string) *tool.Fault {
+	return tool.Faultf(tool.CodeUnsupported, "thread %s ended before it had begun its conversation, so there is nothing to resume", id).
+		WithHint("start %s again with rye_execute", directive)
+}
+
+// planStart checks directive, parent, limits and model as for a start. Inputs and
+// capabilities are those of the thread before.
+func (r *resumption) planStart(ctx context.Context) error {
+	p := &plan{request: StartRequest{
+		Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
+		LimitOverrides: r.request.LimitOverrides, TraceID: r.request.TraceID,
+	}}
+	if err := r.findDirective(p); err != nil {
+		return err
+	}
+	p.inputs = ownInputs(r.meta.Inputs)
+	if secrets := inputs.Secrets(p.doc, p.inputs); len(secrets) > 0 {
+		return tool.Faultf(tool.CodeUnsupported, "thread %s had secret inputs (%s), whose values are kept nowhere, so it cannot be resumed",
+			r.meta.ThreadID, strings.Join(secrets, ", ")).WithHint("start %s again with rye_execute", r.meta.Directive)
+	}
+	if err := r.inherit(p); err != nil {
+		return err
+	}
+	p.grant = permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}
+	if err := r.findParent(ctx, p); err != nil {
+		return err
+	}
+	began := *p.doc
+	began.Limits = limit.Set(r.firstLimits())
+	p.doc = &began
+	if err := r.resolveLimits(p); err != nil {
+		return err
+	}
+	_, p.spendAsked = r.request.LimitOverrides["spend"]
+	r.plan = p
+	return r.chooseModel(ctx, p)
+}
+
+// findParent finds who starts the new thread: the parent of the thread before, or
+// who carries that on, while it runs; else the thread that asks; else nobody. So
+// what a thread resumes always comes out of a budget above.
+func (r *resumption) findParent(ctx context.Context, p *plan) error {
+	for _, id := range []thread.ID{r.before().ParentID, r.request.From} {
+		if id == "" {
+			continue
+		}
+		rec, err := r.look(ctx, id)
+		if errors.Is(err, thread.ErrNotFound) || err == nil && (rec.Status != thread.Running || !rec.CancelRequestedAt.IsZero()) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.request.Parent = rec.ThreadID
+		p.parent, err = r.parentMeta(rec.ThreadID)
+		return err
+	}
+	if from := r.request.From; from != "" {
+		return fmt.Errorf("%w: %s, which asks, has ended or is asked to stop", store.ErrParentGone, from)
+	}
+	return nil
+}
+
+// firstLimits are those that the chain was started with, or resumed with last: a
+// thread that was handed over to only had what was left of them.
+func (r *resumption) firstLimits() thread.Limits {
+	at := len(r.chain) - 1
+	for at > 0 && viaOf(r.chain[at-1]) == thread.ViaHandoff {
+		at--
+	}
+	if meta, err := r.folder(r.chain[at].ThreadID).ReadMeta(r.Key); err == nil {
+		return meta.Limits
+	}
+	return r.meta.Limits
+}
+
+// rebuild makes the messages that the new thread begins with: the whole
+// conversation, or as much of it as a handoff gives when it is too long.
+func (r *resumption) rebuild(ctx context.Context) error {
+	before := r.before()
+	said, err := transcript.Messages(r.TranscriptPath(before.ThreadID))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(said) == 0 {
+		return errNothingSaid(before.ThreadID, before.Directive)
+	}
+	for _, m := range said {
+		if m.Role == llm.Assistant {
+			r.turns++
+		}
+	}
+	settings, _, err := r.Config.Coordination()
+	if err != nil {
+		return err
+	}
+	r.messages = said
+	if limit.ContextShare(r.plan.choice.Model, r.tokens(said), 0) < settings.Continuation.TriggerThreshold {
+		return nil
+	}
+	m, err := r.manifest(ctx, r.chain, r.meta, thread.ViaResume)
+	if err != nil {
+		return err
+	}
+	m.Task = prompt.Fill(r.plan.doc, r.plan.inputs, r.Env).Body
+	r.messages, _ = handoff.Compose(m, "", said, settings.Continuation.ResumeCeilingTokens)
+	r.shortened = true
+	return nil
+}
+
+// tokens estimates what the first call of the model will have: what the provider
+// counted for the last one, which had the tools with it, or the messages alone
+// where that is more.
+func (r *resumption) tokens(said []llm.Message) int64 {
+	tokens := handoff.Tokens(llm.Text(llm.User, r.request.Message))
+	var all int64
+	for _, m := range said {
+		all += handoff.Tokens(m)
+	}
+	return tokens + max(all, r.before().TokenCount)
+}
+
+// prepare gives the registered thread its budget and the beginning of its
+// transcript, and says what its thread.json is.
+func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	err := r.reserve(ctx, r.plan, rec.ThreadID)
+	if err == nil {
+		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
+	}
+	now := r.plan.meta(rec)
+	meta := continued(r.meta, rec, thread.Continuation{
+		Via: thread.ViaResume, Position: len(r.chain) + 1, Messages: len(r.messages), Message: r.request.Message,
+	})
+	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
+	meta.DirectivePath, meta.DirectiveHash, meta.Space = now.DirectivePath, now.DirectiveHash, now.Space
+	meta.Chain, meta.Route = now.Chain, now.Route
+	return meta, err
+}
+
+// recordResumed adds to the transcript of the thread before that it was resumed.
+// The link in the registry counts; without this line only a reader is told less.
+func (c *Controller) recordResumed(ctx context.Context, r *resumption, id thread.ID) {
+	before := r.before()
+	err := c.addAfterEnd(ctx, before.ThreadID, transcript.Resumed(id, before.Directive, r.request.Message, r.turns))
+	if err != nil {
+		c.Log.Warn().Err(err).Str("thread_id", string(before.ThreadID)).Msg("could not record that a thread was resumed")
+	}
+}
+
+// addAfterEnd adds to the transcript of a thread that has ended.
+func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transcript.Addition) error {
+	if err := c.awaitRelease(ctx, id); err != nil {
+		return err
+	}
+	lock, err := process.Acquire(c.folder(id).Lock())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Release() }()
+	w, err := c.finisher.OpenTranscript(id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	return w.Add(added)
+}
+
+// opResume is resume_thread, called by a client or by a thread.
+func (c *Controller) opResume(ctx context.Context, caller action.Caller, in ResumeInput) (any, error) {
+	req := ResumeRequest{
+		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: map[string]any{}, TraceID: caller.Env.TraceID,
+	}
+	for name, value := range in.LimitOverrides {
+		req.LimitOverrides[name] = value
+	}
+	if caller.InThread {
+		req.From = caller.Env.ThreadID
+	}
+	resumed, err := c.Resume(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if caller.Started != nil {
+		caller.Started(resumed.NewThreadID, resumed.Directive)
+	}
+	return resumed, nil
+}
+
+// chainFault tells what keeps a thread from being carried on; nil for other
+// errors.
+func chainFault(err error) *tool.Fault {
+	var (
+		linked  *store.LinkedError
+		working *store.PredecessorError
+	)
+	switch {
+	case errors.As(err, &linked):
+		return tool.Faultf(tool.CodeUnsupported, "%w", linked).With("carried_on_by", linked.By).
+			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
+	case errors.As(err, &working):
+		return tool.Faultf(tool.CodeUnsupported, "%w", working).WithHint("wait_threads until %s has ended", working.Thread)
+	}
+	return nil
+}

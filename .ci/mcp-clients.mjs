@@ -108,6 +108,24 @@ const checks = {
     assert.deepEqual([out.error, out.status, out.result, out.cost.turns], [undefined, "completed", "Done.", 2]);
   },
 
+  async "resumes a thread, and shows and searches the chain"(client) {
+    const first = (await call(client, "rye_execute", fork("quick"))).out.thread_id;
+    const resumed = await call(client, "resume_thread", { thread_id: first, message: "Be quick again." });
+    const second = resumed.out.new_thread_id;
+    assert.deepEqual([resumed.out.old_thread_id, resumed.out.original_thread_id, resumed.out.reconstructed_turns], [first, null, 1]);
+    const waited = await call(client, "wait_threads", { thread_ids: [first], timeout: 30 });
+    assert.deepEqual([waited.out.success, waited.out.results[first].resolved_thread_id], [true, second]);
+    const chain = await call(client, "get_chain", { thread_id: first });
+    assert.deepEqual(chain.out.chain.map((link) => link.thread_id), [first, second]);
+    const operation = { operation: "get_chain", thread_id: second };
+    const same = await call(client, "rye_execute", { item_id: "rye/agent/threads/orchestrator", parameters: operation });
+    assert.deepEqual(same.out.chain, chain.out.chain);
+    const found = await call(client, "chain_search", { thread_id: second, query: "QUICK AGAIN" });
+    assert.ok(found.out.matches.some((match) => match.thread_id === second), JSON.stringify(found.out));
+    const refused = await call(client, "resume_thread", { thread_id: "quick-1", message: "Go on." });
+    assert.deepEqual([refused.isError, refused.out.code], [true, "not_found"]);
+  },
+
   async "five calls at once"(client) {
     const ids = await Promise.all([1, 2, 3, 4, 5].map(async () =>
       (await call(client, "rye_execute", fork("quick", { async: true }))).out.thread_id));

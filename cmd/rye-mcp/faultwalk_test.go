@@ -90,6 +90,21 @@ Be quick.
 ` + "```" + `
 
 Be curious.
+-- .ai/directives/long.md --
+` + "```xml" + `
+<directive name="long" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits spend="0.20" />
+    <permissions><execute><tool>rye.file-system.ls</tool></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Take long.
+-- .ai/config/agent/providers/anthropic.yaml --
+models:
+  claude-haiku-4-5: {context_window: 20000}
 -- .ai/config/agent/resilience.yaml --
 on_limit: {deadline_seconds: 0.1, default: finish}
 -- .ai/config/agent/hooks.yaml --
@@ -122,8 +137,15 @@ turns:
     tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
   - match: {first: Be curious}
     text: I was.
+  - match: {last: Go on with it}
+    text: Went on.
   - match: {first: Be quick}
     text: Quick.
+  - match: {first: You are thread 2 of its chain}
+    text: It took long.
+  - match: {first: Take long}
+    tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
+    usage: {input_tokens: 19000, output_tokens: 100}
   - hang: true
 `
 
@@ -175,6 +197,14 @@ var scenarios = []scenario{
 		_, _ = waitFor(h, clan.ThreadID)
 	}},
 	{"question", 4, []string{"loop.asked", "loop.told"}, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "curious") }},
+	{"handoff", 4, []string{"handoff.", "finish.", "launch.", "settle.", "loop.su", "loop.decided", "loop.started"}, func(_ *place, h *host, _ func() bool) {
+		_, _ = fork(h, "long")
+	}},
+	{"resume", 4, []string{"start.", "launch."}, func(_ *place, h *host, _ func() bool) {
+		quick, _ := fork(h, "quick")
+		resumed, _ := resume(h, quick.ThreadID)
+		_, _ = waitFor(h, resumed.NewThreadID)
+	}},
 	{"dead spawner", 4, []string{"settle.", "queue."}, func(p *place, h *host, died func() bool) {
 		env, _ := p.dieAt("start.queued", 1)
 		spawner := p.serve(env...)
@@ -199,6 +229,13 @@ func newest(h *host) thread.ID {
 
 func start(h *host, directive string) (control.Started, error) {
 	return ask[control.Started](h, "rye_execute", args{"item_id": directive, "async": true})
+}
+
+func resume(h *host, id thread.ID) (control.Resumed, error) {
+	return ask[control.Resumed](h, "rye_execute", args{
+		"item_type": "tool", "item_id": "rye/agent/threads/orchestrator",
+		"parameters": args{"operation": "resume_thread", "thread_id": id, "message": "Go on with it."},
+	})
 }
 
 // startClan starts a thread with a child that both stay in a call of the model,
@@ -325,6 +362,34 @@ func (p *place) wantLegal() {
 	h.close()
 	p.wantRest(h)
 	p.wantToldParents()
+	p.wantChains()
+}
+
+// wantChains checks that each thread that handed over or was resumed is carried on
+// by one thread, and that every other that was to do so has never run.
+func (p *place) wantChains() {
+	p.Helper()
+	st, err := sqlite.Open(context.Background(), folder.StateDir(p.dir), sqlite.Options{})
+	p.noError(err)
+	defer func() { _ = st.Close() }()
+	rows, err := allRows(context.Background(), st)
+	p.noError(err)
+	at := map[thread.ID]thread.Record{}
+	for _, rec := range rows {
+		at[rec.ThreadID] = rec
+	}
+	for id, rec := range at {
+		next := rec.ContinuationThreadID
+		switch {
+		case rec.Status == thread.Continued && next == "":
+			p.Errorf("%s is continued by nobody", id)
+		case next != "" && at[next].ContinuationOf != id:
+			p.Errorf("%s is carried on by %s, which carries on %q", id, next, at[next].ContinuationOf)
+		case rec.ContinuationOf != "" && at[rec.ContinuationOf].ContinuationThreadID != id &&
+			(rec.Status != thread.Cancelled || rec.Cost.Turns > 0):
+			p.Errorf("%s is %s with %d turns, and %s is not carried on by it", id, rec.Status, rec.Cost.Turns, rec.ContinuationOf)
+		}
+	}
 }
 
 // wantRest checks that nothing works on the project any more and that all its

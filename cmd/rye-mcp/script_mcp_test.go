@@ -13,6 +13,9 @@ import (
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // callTool is the program mcp: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON. It starts
@@ -52,16 +55,16 @@ func callTool(args []string) int {
 }
 
 func call(
-	ctx context.Context, server []string, tool, args string, progress bool, options ...mcpclient.ClientOption,
+	ctx context.Context, server []string, name, args string, progress bool, options ...mcpclient.ClientOption,
 ) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
 	defer cancel()
 	return callWith(ctx, mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
-		transport.WithCommandStderrWriter(os.Stderr)), options...), tool, args, progress)
+		transport.WithCommandStderrWriter(os.Stderr)), options...), name, args, progress)
 }
 
 // callWith starts a client, calls a tool, and closes the client.
-func callWith(ctx context.Context, client *mcpclient.Client, tool, args string, progress bool) (string, bool, error) {
+func callWith(ctx context.Context, client *mcpclient.Client, name, args string, progress bool) (string, bool, error) {
 	if progress {
 		client.OnNotification(func(n mcp.JSONRPCNotification) {
 			fmt.Fprintln(os.Stderr, n.Method, n.Params.AdditionalFields["message"])
@@ -75,7 +78,7 @@ func callWith(ctx context.Context, client *mcpclient.Client, tool, args string, 
 		return "", false, err
 	}
 	var req mcp.CallToolRequest
-	req.Params.Name, req.Params.Arguments = tool, json.RawMessage(args)
+	req.Params.Name, req.Params.Arguments = name, json.RawMessage(args)
 	if progress {
 		req.Params.Meta = &mcp.Meta{ProgressToken: "script"}
 	}
@@ -83,7 +86,26 @@ func callWith(ctx context.Context, client *mcpclient.Client, tool, args string, 
 	if err != nil {
 		return "", false, err
 	}
+	if err := fits(name, result); err != nil {
+		return "", false, err
+	}
 	return sameInBoth(result)
+}
+
+// fits checks a result against what the tool is documented to return.
+func fits(name string, result *mcp.CallToolResult) error {
+	schemas, known := handler.Schemas()[name]
+	if !known {
+		return nil // the script calls a tool that there is not
+	}
+	structured, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return err
+	}
+	if err := tool.Validate(schemas.Output, structured); err != nil {
+		return fmt.Errorf("the result of %s does not fit its output schema: %w\n%s", name, err, structured)
+	}
+	return nil
 }
 
 // sayHello is the first thing that a client does.

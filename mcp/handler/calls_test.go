@@ -3,6 +3,7 @@ package handler
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,11 @@ func TestCalls(t *testing.T) {
 		{"no transcript", "read_transcript", args{"thread_id": "greet-1"}, tool.CodeNotFound, ``},
 		{"nothing to cancel", "cancel_thread", args{"thread_id": "greet-1"}, tool.CodeNotFound, ``},
 		{"nothing to kill", "kill_thread", args{"thread_id": "greet-1"}, tool.CodeNotFound, ``},
+		{"nothing to resume", "resume_thread", args{"thread_id": "greet-1", "message": "Go on."}, tool.CodeNotFound, ``},
+		{"resume without a word", "resume_thread", args{"thread_id": "greet-1", "message": ""}, tool.CodeBadArguments, `message`},
+		{"no chain", "get_chain", args{"thread_id": "greet-1"}, tool.CodeNotFound, ``},
+		{"no chain to search", "chain_search", args{"thread_id": "greet-1", "query": "x"}, tool.CodeNotFound, ``},
+		{"bad expression", "chain_search", args{"thread_id": "greet-1", "query": "(", "search_type": "regex"}, tool.CodeBadArguments, `search_type`},
 		{"nothing to add up", "aggregate_results", args{"thread_ids": []string{"greet-1"}}, tool.CodeNotFound, ``},
 	}
 	for _, tt := range tests {
@@ -119,12 +125,28 @@ func TestThreadThatDies(t *testing.T) {
 		{"read_transcript", `process_died`, map[string]any{"thread_id": started.ID, "format": "jsonl"}},
 		{"cancel_thread", `"how":"already_ended"`, id},
 		{"kill_thread", `"how":"already_ended"`, id},
+		{"get_chain", `"chain_length":1,`, id},
+		{"rye_execute", `"chain_length":1,`, operation("get_chain", id)},
+		{"chain_search", `"event_type":"thread_error"`, map[string]any{"thread_id": started.ID, "query": "PROCESS_DIED"}},
+		{"rye_execute", `"count":0`, operation("chain_search", map[string]any{"thread_id": started.ID, "query": "nowhere"})},
 		{"rye_execute", `"existing":true`, fork},
 	} {
 		if r := c.Call(call.tool, call.args); r.Err != nil || r.IsError || !strings.Contains(string(r.JSON), call.want) {
 			t.Errorf("%s = %s, %v; want %s", call.tool, r.JSON, r.Err, call.want)
 		}
 	}
+	r := c.Call("resume_thread", map[string]any{"thread_id": started.ID, "message": "Go on."})
+	if r.Code() != tool.CodeUnsupported || !strings.Contains(string(r.JSON), "rye_execute") {
+		t.Errorf("resumed: %s, %v", r.JSON, r.Err)
+	}
+}
+
+// operation is the older way to an operation on threads, which rye_execute is
+// documented to answer too.
+func operation(name string, params map[string]any) map[string]any {
+	params = maps.Clone(params)
+	params["operation"] = name
+	return map[string]any{"item_id": "rye/agent/threads/orchestrator", "parameters": params}
 }
 
 // A long item is read whole in pages that every client passes on.

@@ -56,6 +56,9 @@ func Register(s *server.Server, projects Projects, groups []Group) {
 		addCancelThread(s, projects)
 		addKillThread(s, projects)
 		addApproveThread(s, projects)
+		addResumeThread(s, projects)
+		addGetChain(s, projects)
+		addChainSearch(s, projects)
 	}
 	if slices.Contains(groups, Admin) {
 		addThreadHealth(s, projects)

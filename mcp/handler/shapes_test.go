@@ -55,6 +55,7 @@ func TestDocumentedShapes(t *testing.T) {
 		"wait_threads": membersOf[control.WaitResult](t), "get_status": membersOf[control.Status](t),
 		"list_threads": membersOf[control.List](t), "aggregate_results": membersOf[control.Aggregate](t),
 		"read_transcript": membersOf[control.TranscriptPage](t), "cancel_thread": membersOf[control.Stopped](t),
+		"resume_thread": membersOf[control.Resumed](t), "get_chain": membersOf[control.Chain](t), "chain_search": membersOf[control.ChainMatches](t),
 	} {
 		for member, is := range sent {
 			if says, ok := execute[member]; ok && says.Type != "" && says.Type != is.Type {

@@ -153,9 +153,11 @@ func ThreadItems() ([]tool.Definition, error) {
 // most, so that a model need not look it up; each operation checks its own.
 const (
 	orchestratorSchema = `{"type":"object","properties":{` +
-		`"operation":{"type":"string","description":"wait_threads, get_status, get_budget, list_active, list_threads, aggregate_results, read_transcript, cancel_thread, kill_thread or approve_thread; its parameters stand beside it"},` +
+		`"operation":{"type":"string","description":"wait_threads, get_status, get_budget, list_active, list_threads, aggregate_results, read_transcript, cancel_thread, kill_thread, approve_thread, resume_thread, get_chain or chain_search; its parameters stand beside it"},` +
 		`"thread_ids":{"type":"array","items":{"type":"string"},"description":"of wait_threads and aggregate_results"},` +
-		`"thread_id":{"type":"string","description":"of get_status, get_budget, read_transcript, cancel_thread, kill_thread and approve_thread"},` +
+		`"thread_id":{"type":"string","description":"of all that are about one thread"},` +
+		`"message":{"type":"string","description":"of resume_thread: what to tell a thread below you that has ended and is to go on"},` +
+		`"query":{"type":"string","description":"of chain_search: text in the transcripts of a thread and of those that it carries on or that carry it on"},` +
 		`"mode":{"type":"string","enum":["all","any"],"description":"of wait_threads: until all have ended (default) or any one"},` +
 		`"timeout":{"type":"number","minimum":0,"description":"of wait_threads: longest wait in seconds"},` +
 		`"decision":{"type":"string","enum":["raise","finish","stop"],"description":"of approve_thread: what a thread below you does that waits because it has reached a limit"},` +

@@ -87,6 +87,15 @@ func (c completer) liveThreads(cmd *cobra.Command, args []string, prefix string)
 	})
 }
 
+// endedThread offers the one thread of an argument, of those that have ended.
+func (c completer) endedThread(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, justThese
+	}
+	ended := slices.DeleteFunc(thread.States(), func(s thread.State) bool { return !s.Terminal() })
+	return c.ids(cmd.Context(), args, store.Filter{Text: prefix, States: ended})
+}
+
 // ids lists threads whose id begins with the filter's text, newest first.
 func (c completer) ids(ctx context.Context, given []string, f store.Filter) ([]string, cobra.ShellCompDirective) {
 	f.Limit = store.MaxPage

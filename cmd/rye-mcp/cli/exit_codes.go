@@ -22,6 +22,7 @@ func newExitCodesTopic() *cobra.Command {
   1    failure: the command could not do its work, or
          run                a thread that did not complete
          threads wait       one of the threads did not complete
+         threads resume     the new thread did not complete
          threads cancel     a thread could not be stopped
          threads kill       a thread could not be stopped
          threads reconcile  something disagrees
@@ -33,17 +34,17 @@ func newExitCodesTopic() *cobra.Command {
          threads receipt    the thread does not verify, or has not ended
   2    the command line makes no sense
   3    threads wait: the time is up, and what was waited for has not ended
-  130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run, the
-       thread was cancelled
+  130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run and
+       threads resume, the thread was cancelled
 
 The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
-threads list, threads show, threads tail, threads approve, threads health,
-keys generate, keys list, keys show, keys trust and hooks explain. A server,
-which is serve or --stdio, ends with 0 when it is interrupted, and --stdio at the
-end of its input.
+threads list, threads show, threads tail, threads chain, threads approve,
+threads health, keys generate, keys list, keys show, keys trust and hooks explain.
+A server, which is serve or --stdio, ends with 0 when it is interrupted, and
+--stdio at the end of its input.
 
 What went wrong is said on standard error as "Error:", and what to do about it
 as "Try:". An output that nobody reads any more ("| head") is no failure, save
-that of run, which then cancels the thread.`,
+that of run and threads resume, which then cancel the thread.`,
 	}
 }

@@ -22,6 +22,53 @@ const followChunk = 256 << 10
 // some file systems send none.
 const backstop = 500 * time.Millisecond
 
+// followChain is [follow] for a thread and, when its transcript says who carries
+// it on, for that one next, from its beginning.
+func followChain(
+	ctx context.Context, path func(thread.ID) string, id thread.ID, over <-chan struct{}, see func(thread.Event) error,
+) error {
+	followed := map[thread.ID]bool{}
+	for id != "" && !followed[id] {
+		followed[id] = true
+		var next thread.ID
+		err := follow(ctx, path(id), over, func(e thread.Event) error {
+			if err := see(e); err != nil {
+				return err
+			}
+			if next = successor(e); next != "" {
+				return errCarriedOn
+			}
+			return nil
+		})
+		if !errors.Is(err, errCarriedOn) {
+			return err
+		}
+		id = next
+	}
+	return nil
+}
+
+// errCarriedOn ends the following of a thread that another one carries on.
+var errCarriedOn = errors.New("another thread carries on")
+
+// successor is the thread that an event says carries on; empty for others.
+func successor(e thread.Event) thread.ID {
+	if e.Type != thread.EventThreadHandoff && e.Type != thread.EventThreadResumed {
+		return ""
+	}
+	said, err := transcript.Decode[struct {
+		NewThreadID thread.ID `json:"new_thread_id"`
+	}](e)
+	if err != nil {
+		return ""
+	}
+	id, err := thread.ParseID(string(said.NewThreadID))
+	if err != nil {
+		return "" // a path is made of it
+	}
+	return id
+}
+
 // follow hands every event of a transcript to see, from the beginning, as they
 // are written. When over is closed it reads what is left and returns. The folder
 // of the transcript exists.

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,37 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
+// Who is said to carry a thread on is followed next, from its beginning; what a
+// damaged transcript names is not.
+func TestFollowChain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(id thread.ID) string { return filepath.Join(dir, string(id)+".jsonl") }
+	event := func(seq, kind, next string) string {
+		return `{"seq":` + seq + `,"event_type":"` + kind + `","payload":{"new_thread_id":"` + next + `"}}` + "\n"
+	}
+	appendTo(t, path("a-1"), event("1", "cognition_out", "x-1")+event("2", "thread_handoff", "b-1")+event("3", "checkpoint", ""))
+	appendTo(t, path("b-1"), event("4", "thread_completed", "")+event("5", "thread_resumed", "c-1"))
+	for name, next := range map[string]string{"a circle": "a-1", "no id": "../a-1", "nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.Remove(path("c-1")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			appendTo(t, path("c-1"), event("6", "thread_handoff", next))
+			over := make(chan struct{})
+			close(over)
+			var seen []int64
+			err := followChain(t.Context(), path, "a-1", over, func(e thread.Event) error {
+				seen = append(seen, e.Seq)
+				return nil
+			})
+			if want := []int64{1, 2, 4, 5, 6}; err != nil || !slices.Equal(seen, want) {
+				t.Errorf("saw %v, %v; want %v", seen, err, want)
+			}
+		})
+	}
+}
+
 // The words go to one stream, whole lines about what is done to the other.
 func TestStreamer(t *testing.T) {
 	t.Parallel()
@@ -97,6 +130,8 @@ func TestStreamer(t *testing.T) {
 		{thread.EventTokenDelta, `{"type":"text","text":"two\n"}`},
 		{thread.EventChildThreadStarted, `{"thread_id":"a-1"}`},
 		{thread.EventRetry, `{"reason":"busy","delay_ms":1500}`},
+		{thread.EventThreadHandoff, `{"new_thread_id":"b-1"}`},
+		{thread.EventThreadResumed, `{"new_thread_id":"c-1"}`},
 		{thread.EventTokenDelta, `{"type":"text","text":"three"}`},
 		{thread.EventCognitionOut, `{}`},
 		{thread.EventCognitionOut, `{}`},
@@ -108,7 +143,7 @@ func TestStreamer(t *testing.T) {
 	if got := out.String(); got != "one\ntwo\nthree\n" {
 		t.Errorf("out: %q", got)
 	}
-	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\n" {
+	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\n⇒ thread b-1 carries on\n⇒ thread c-1 carries on\n" {
 		t.Errorf("aside: %q", got)
 	}
 }

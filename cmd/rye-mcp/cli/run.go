@@ -26,11 +26,9 @@ import (
 const inputEnvFlag = "input-env"
 
 type runFlags struct {
+	startFlags
 	inputs []string
 	env    []string // inputs that variables of the environment hold
-	model  string
-	limits []string
-	json   bool
 }
 
 func newRunCommand(sys System, opts *options) *cobra.Command {
@@ -57,15 +55,44 @@ cancelled.`,
 	}
 	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
 	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
-	cmd.Flags().StringVar(&flags.model, "model", "", "provider/model, model or tier instead of the directive's")
-	cmd.Flags().StringArrayVar(&flags.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
-	cmd.Flags().BoolVar(&flags.json, "json", false, "write the result as one JSON object instead of streaming")
+	flags.add(cmd, complete, "the directive's")
 	cmd.ValidArgsFunction = complete.directive
 	completeWith(cmd, "input", complete.inputs)
 	completeWith(cmd, inputEnvFlag, complete.inputVariables)
+	return cmd
+}
+
+// startFlags are those of every command that starts a thread and shows it.
+type startFlags struct {
+	model  string
+	limits []string
+	json   bool
+}
+
+// add defines the flags. Without --model the thread gets the model of usual.
+func (f *startFlags) add(cmd *cobra.Command, complete completer, usual string) {
+	cmd.Flags().StringVar(&f.model, "model", "", "provider/model, model or tier instead of "+usual)
+	cmd.Flags().StringArrayVar(&f.limits, "limit", nil, "a limit as name=value, such as spend=0.10; repeat for more")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write the result as one JSON object instead of streaming")
 	completeWith(cmd, "model", complete.models)
 	completeWith(cmd, "limit", complete.limits)
-	return cmd
+}
+
+// overrides are the limits that were given.
+func (f *startFlags) overrides() (map[string]any, error) {
+	given, err := pairs("--limit", f.limits)
+	if err != nil {
+		return nil, err
+	}
+	limits := make(map[string]any, len(given))
+	for name, text := range given {
+		var value float64
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return nil, &usageError{message: fmt.Sprintf("--limit %s=%s is not a number", name, text), try: "--limit spend=0.10"}
+		}
+		limits[name] = value
+	}
+	return limits, nil
 }
 
 func runDirective(ctx context.Context, sys System, opts options, directive string, flags runFlags) error {
@@ -95,7 +122,10 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return err
 	}
-	return tellRun(sys, started.ThreadID, result, flags.json)
+	if flags.json {
+		return tellJSON(sys, runJSON{started.ThreadID, result}, result)
+	}
+	return tellRun(sys, started.ThreadID, result)
 }
 
 // projectDir is the project of a command: --project, else the working
@@ -118,7 +148,7 @@ func traceID(sys System) string {
 func startRequest(
 	p *project, getenv func(string) string, directive string, flags runFlags,
 ) (control.StartRequest, error) {
-	req := control.StartRequest{Directive: directive, Model: flags.model, LimitOverrides: map[string]any{}}
+	req := control.StartRequest{Directive: directive, Model: flags.model}
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
 		return req, err
@@ -134,18 +164,8 @@ func startRequest(
 	if req.Inputs, err = inputs.FromStrings(doc, given); err != nil {
 		return req, err
 	}
-	limits, err := pairs("--limit", flags.limits)
-	if err != nil {
-		return req, err
-	}
-	for name, text := range limits {
-		var value float64
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			return req, &usageError{message: fmt.Sprintf("--limit %s=%s is not a number", name, text), try: "--limit spend=0.10"}
-		}
-		req.LimitOverrides[name] = value
-	}
-	return req, nil
+	req.LimitOverrides, err = flags.overrides()
+	return req, err
 }
 
 // givenInputs are the inputs of a command line, as text.
@@ -210,8 +230,9 @@ func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet b
 	return result, err
 }
 
-// stream shows what a thread writes until wait has returned. The context of wait
-// ends too when the output cannot be written any more.
+// stream shows what a thread writes, and who carries it on, until wait has
+// returned. The context of wait ends too when the output cannot be written any
+// more.
 func stream(ctx context.Context, sys System, p *project, id thread.ID, wait func(context.Context) error) error {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
@@ -219,7 +240,7 @@ func stream(ctx context.Context, sys System, p *project, id thread.ID, wait func
 	streamed := make(chan error, 1)
 	out := &streamer{out: sys.Stdout, err: sys.Stderr}
 	go func() {
-		err := follow(context.WithoutCancel(ctx), p.control.TranscriptPath(id), over, out.see)
+		err := followChain(context.WithoutCancel(ctx), p.control.TranscriptPath, id, over, out.see)
 		if err != nil {
 			interrupt(err)
 		}
@@ -270,6 +291,10 @@ func (s *streamer) see(e thread.Event) error {
 		return note(s, e, func(p transcript.ToolCallStart) string { return "→ " + p.Tool })
 	case thread.EventChildThreadStarted:
 		return note(s, e, func(p transcript.ChildStarted) string { return "↳ thread " + string(p.ThreadID) })
+	case thread.EventThreadHandoff:
+		return note(s, e, func(p transcript.ThreadHandoff) string { return carriedOn(p.NewThreadID) })
+	case thread.EventThreadResumed:
+		return note(s, e, func(p transcript.ThreadResumed) string { return carriedOn(p.NewThreadID) })
 	case thread.EventRetry:
 		return note(s, e, func(p transcript.Retry) string {
 			return fmt.Sprintf("… %s, trying again in %.1f s", p.Reason, float64(p.DelayMS)/1000)
@@ -277,6 +302,8 @@ func (s *streamer) see(e thread.Event) error {
 	}
 	return nil
 }
+
+func carriedOn(by thread.ID) string { return "⇒ thread " + string(by) + " carries on" }
 
 func (s *streamer) endLine() error {
 	if !s.open {
@@ -305,23 +332,35 @@ type runJSON struct {
 	control.Result
 }
 
-// tellRun says how the thread ended.
-func tellRun(sys System, id thread.ID, r control.Result, asJSON bool) error {
-	if asJSON {
-		if err := writeJSON(sys.Stdout, runJSON{id, r}); err != nil {
+// tellJSON writes what a command says of the thread that it started, and chooses
+// the exit code by how that ended.
+func tellJSON(sys System, told any, r control.Result) error {
+	if err := writeJSON(sys.Stdout, told); err != nil {
+		return err
+	}
+	return runVerdict(r)
+}
+
+// tellRun tells a person how the thread ended that a command has started.
+func tellRun(sys System, id thread.ID, r control.Result) error {
+	if len(r.Outputs) > 0 {
+		if err := writeJSON(sys.Stdout, r.Outputs); err != nil {
 			return err
 		}
-	} else {
-		if len(r.Outputs) > 0 {
-			if err := writeJSON(sys.Stdout, r.Outputs); err != nil {
-				return err
-			}
-		}
-		_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend)
-		if r.Error != "" {
-			say(sys.Stderr, r.Error, "rye-mcp threads show "+string(id))
-		}
 	}
+	chain := ""
+	if r.ChainCost != nil {
+		chain = fmt.Sprintf("; the whole chain took %s, %s", counted(r.ChainCost.Turns, "turn"), r.ChainCost.Spend)
+	}
+	_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s%s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend, chain)
+	if r.Error != "" {
+		say(sys.Stderr, r.Error, "rye-mcp threads show "+string(cmp.Or(r.ResolvedThreadID, id)))
+	}
+	return runVerdict(r)
+}
+
+// runVerdict is the exit code of a command that has started a thread.
+func runVerdict(r control.Result) error {
 	switch r.Status {
 	case thread.Completed, thread.Continued:
 		return nil

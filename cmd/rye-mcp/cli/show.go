@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,11 +25,12 @@ func age(d time.Duration) string {
 }
 
 // statusJSON is what threads show writes with --json: the answer of get_status,
-// and what the thread returned.
+// what the thread carries on and what it returned.
 type statusJSON struct {
 	control.Status
-	Result  string         `json:"result,omitempty"`
-	Outputs map[string]any `json:"outputs,omitempty"`
+	ContinuationOf thread.ID      `json:"continuation_of,omitempty"`
+	Result         string         `json:"result,omitempty"`
+	Outputs        map[string]any `json:"outputs,omitempty"`
 }
 
 func showThread(ctx context.Context, sys System, opts options, p *project, id thread.ID, asJSON bool) error {
@@ -40,11 +42,16 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if err != nil {
 		return err
 	}
+	newest := cmp.Or(status.ResolvedThreadID, id)
+	rec, err := p.store.Get(ctx, newest)
+	if err != nil {
+		return err
+	}
 	result := results.Results[id]
 	if asJSON {
-		return writeJSON(sys.Stdout, statusJSON{status, result.Result, result.Outputs})
+		return writeJSON(sys.Stdout, statusJSON{status, rec.ContinuationOf, result.Result, result.Outputs})
 	}
-	if err := writeStatus(newDisplay(sys, opts), status, results.Totals.TreeSpend, p.control.TranscriptPath(id)); err != nil {
+	if err := writeStatus(newDisplay(sys, opts), status, rec.ContinuationOf, results.Totals.TreeSpend, p.control.TranscriptPath(newest)); err != nil {
 		return err
 	}
 	if result.Result == "" {
@@ -54,12 +61,15 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	return err
 }
 
-func writeStatus(d display, s control.Status, treeSpend thread.Micros, transcript string) error {
+func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
 	row("thread", s.ThreadID)
 	if s.ResolvedThreadID != "" {
 		row("continued as", s.ResolvedThreadID)
+	}
+	if before != "" {
+		row("carries on", before)
 	}
 	row("name", s.Name)
 	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued), stateColor(s.Status)})
@@ -73,6 +83,9 @@ func writeStatus(d display, s control.Status, treeSpend thread.Micros, transcrip
 	row("turns", s.Cost.Turns)
 	row("tokens", s.Cost.Tokens())
 	row("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
+	if c := s.ChainCost; c != nil {
+		row("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
+	}
 	if b := s.Budget; b != nil {
 		row("budget", budgetText(*b))
 	}

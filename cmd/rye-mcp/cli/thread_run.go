@@ -96,7 +96,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
+		Providers: p.providers, Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,
 	})
 	if err != nil {
@@ -164,9 +164,14 @@ func loopSettings(p *project) (loop.Settings, error) {
 	if err != nil {
 		return loop.Settings{}, err
 	}
+	coordination, _, err := p.config.Coordination()
+	if err != nil {
+		return loop.Settings{}, err
+	}
 	return loop.Settings{
 		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
 		Retry: resilience.Retry, ErrorRules: p.config.ErrorRules, Results: resilience.Results,
-		OnLimit: resilience.OnLimit, Hooks: func() (hook.Set, []string, error) { return hook.Load(p.config, p.trust) },
+		OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
+		Hooks: func() (hook.Set, []string, error) { return hook.Load(p.config, p.trust) },
 	}, nil
 }

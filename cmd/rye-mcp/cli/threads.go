@@ -20,16 +20,16 @@ import (
 func newThreadsCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "threads",
-		Short: "Look at the threads of a project, wait for them and stop them",
-		Long: `Look at the threads of a project, wait for them and stop them. An id may be
-shortened to any prefix that names one thread.`,
+		Short: "Look at the threads of a project, wait for them, stop and resume them",
+		Long: `Look at the threads of a project, wait for them, stop and resume them. An id may
+be shortened to any prefix that names one thread.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
-		newThreadsApproveCommand(sys, opts),
+		newThreadsApproveCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsChainCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
 	)
@@ -75,7 +75,7 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread ends")
+	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread, or what carries it on, ends")
 	cmd.Flags().IntVarP(&events, "events", "n", 20, "so many of the last events")
 	return cmd
 }

@@ -149,13 +149,23 @@ func listPages(ctx context.Context, p *project, req control.ListRequest, all boo
 	return list, err
 }
 
+// writeList writes a row for each thread. What one carries on has a column where
+// there is such a thread.
 func writeList(d display, list control.List, now time.Time) error {
+	chains := slices.ContainsFunc(list.Threads, func(s control.Summary) bool { return s.CarriesOn != "" })
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}
+	if chains {
+		t.header = append(t.header, "CARRIES ON")
+	}
 	for _, s := range list.Threads {
-		t.add(
-			text(string(s.ThreadID)), cell{stateOf(s.Status, s.Queued), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
+		row := []cell{
+			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
 			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
-		)
+		}
+		if chains {
+			row = append(row, text(string(s.CarriesOn)))
+		}
+		t.add(row...)
 	}
 	return t.write(d)
 }

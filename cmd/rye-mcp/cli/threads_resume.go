@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+func newThreadsResumeCommand(sys System, opts *options) *cobra.Command {
+	var flags startFlags
+	complete := completer{sys: sys, opts: opts}
+	cmd := &cobra.Command{
+		Use:   "resume ID MESSAGE",
+		Short: "Carry on a thread that has ended, with a message",
+		Long: `Carry on a thread that has ended: a new thread of the same directive gets its
+whole conversation and the message, or what standard input has when the message is
+"-". Its answer is shown as "rye-mcp run" shows one, and Ctrl-C cancels it.
+
+Of a chain the newest thread is carried on, whichever is named. It has the limits
+that the work was started with; --limit gives it others.
+
+Exit code 0 when the new thread completed, 1 when it did not, 130 when it was
+cancelled.`,
+		Example: `  rye-mcp threads resume review-17 "Now look at the tests too."
+  rye-mcp threads resume review-17 - --limit turns=40 < remarks.md`,
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: complete.endedThread,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := control.ResumeRequest{Model: flags.model, TraceID: traceID(sys)}
+			var err error
+			if req.LimitOverrides, err = flags.overrides(); err != nil {
+				return err
+			}
+			if req.Message, err = givenMessage(cmd.Context(), sys, args); err != nil {
+				return err
+			}
+			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
+				req.ThreadID = id
+				return resumeThread(ctx, sys, p, req, flags.json)
+			})
+		},
+	}
+	flags.add(cmd, complete, "the one it had")
+	return cmd
+}
+
+// maxMessage bounds what a thread can be told at once, in bytes.
+const maxMessage = 1 << 20
+
+// givenMessage is what the thread of the first argument is to be told.
+func givenMessage(ctx context.Context, sys System, args []string) (string, error) {
+	message := strings.Join(args[1:], "")
+	if message == "-" {
+		var err error
+		if message, err = readMessage(ctx, sys.Stdin); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case strings.TrimSpace(message) == "":
+		return "", &usageError{
+			message: "nothing is said that the thread is to go on with",
+			try:     fmt.Sprintf("rye-mcp threads resume %s \"MESSAGE\", or - to read it from standard input", args[0]),
+		}
+	case len(message) > maxMessage:
+		return "", &usageError{
+			message: fmt.Sprintf("the message is longer than %d bytes", maxMessage),
+			try:     "put it into a file of the project, and name that in the message",
+		}
+	}
+	return message, nil
+}
+
+// readMessage reads to the end of a stream, or of ctx: a person may have second
+// thoughts while writing. What is longer than maxMessage is cut behind that.
+func readMessage(ctx context.Context, from io.Reader) (string, error) {
+	type input struct {
+		text []byte
+		err  error
+	}
+	read := make(chan input, 1)
+	go func() { // outlives an interrupt, and ends with the program
+		text, err := io.ReadAll(io.LimitReader(from, maxMessage+1))
+		read <- input{text, err}
+	}()
+	select {
+	case in := <-read:
+		return string(in.text), in.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// resumedJSON is what threads resume writes with --json.
+type resumedJSON struct {
+	runJSON
+	OldThreadID        thread.ID `json:"old_thread_id"`
+	ReconstructedTurns int       `json:"reconstructed_turns"`
+	Shortened          bool      `json:"shortened,omitempty"`
+}
+
+func resumeThread(ctx context.Context, sys System, p *project, req control.ResumeRequest, asJSON bool) error {
+	// An interrupt must not leave a thread behind of which nobody knows the id.
+	resumed, err := p.control.Resume(context.WithoutCancel(ctx), req)
+	if err != nil {
+		return resumeAdvice(err)
+	}
+	id := resumed.NewThreadID
+	if !asJSON {
+		_, _ = fmt.Fprintf(sys.Stderr, "thread %s carries on %s after %s\n", id, resumed.OldThreadID,
+			counted(resumed.ReconstructedTurns, "turn"))
+		if resumed.Shortened {
+			_, _ = fmt.Fprintln(sys.Stderr, "its conversation is too long for the model: it has a record of the work and the last messages")
+		}
+	}
+	result, err := watchRun(ctx, sys, p, id, asJSON)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return tellJSON(sys, resumedJSON{
+			runJSON{id, result}, resumed.OldThreadID, resumed.ReconstructedTurns, resumed.Shortened,
+		}, result)
+	}
+	return tellRun(sys, id, result)
+}
+
+// resumeAdvice names the commands, where a refusal to resume names what a model
+// would call about a thread that still works.
+func resumeAdvice(err error) error {
+	f, ok := errors.AsType[*tool.Fault](err)
+	if !ok {
+		return err
+	}
+	for _, detail := range []string{"thread_id", "carried_on_by"} {
+		if id, ok := f.Details[detail].(thread.ID); ok {
+			return f.WithHint("rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again", id)
+		}
+	}
+	return err
+}

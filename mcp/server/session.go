@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -19,6 +20,7 @@ type session struct {
 
 	notes   chan mcp.JSONRPCNotification
 	flushes chan chan struct{}
+	lent    atomic.Bool   // somebody was given notes, and may send
 	stop    chan struct{} // closed to end forward
 	ended   chan struct{} // closed when forward ended
 
@@ -85,6 +87,9 @@ func (s *session) forwardQueued() {
 // flush returns when every notification that was sent before is in the outbox,
 // so that the answer of the request that caused it cannot overtake it.
 func (s *session) flush() {
+	if !s.lent.Load() {
+		return // as to most clients; to ask forward would take turns of two goroutines
+	}
 	flushed := make(chan struct{})
 	select {
 	case s.flushes <- flushed:
@@ -132,7 +137,11 @@ func (s *session) setMute() {
 
 func (s *session) SessionID() string { return s.id }
 
-func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notes }
+// NotificationChannel is called for each notification that mcp-go sends.
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	s.lent.Store(true)
+	return s.notes
+}
 
 func (s *session) Initialize() {
 	s.mu.Lock()

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 )
@@ -44,6 +47,33 @@ func TestTwoClients(t *testing.T) {
 	}
 	if err := a.close(); err != nil || a.output() != "" {
 		t.Errorf("cancelled call: %v, %q", err, a.output())
+	}
+}
+
+// What a tool has mcp-go tell the client comes before the answer of the tool.
+func TestNotificationBeforeAnswer(t *testing.T) {
+	t.Parallel()
+	const calls = 50
+	s := server.New(server.Options{Version: "test"})
+	notify := echo
+	notify.Handle = func(ctx context.Context, call server.Call, _ echoIn) (echoOut, error) {
+		said := map[string]any{"about": call.RequestID}
+		return echoOut{Success: true}, mcpserver.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/message", said)
+	}
+	server.Add(s, notify)
+	w := startWire(t, s)
+	w.send(initialize)
+	for id := range calls {
+		w.send(call(id+1, "echo", `{"text":"x"}`))
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	for id := 1; id <= calls; id++ {
+		said := strings.Index(w.output(), fmt.Sprintf(`"about":"%d"`, id))
+		if answer := strings.Index(w.output(), fmt.Sprintf(`"id":%d,`, id)); said < 0 || answer < said {
+			t.Errorf("call %d: told at %d, answered at %d", id, said, answer)
+		}
 	}
 }
 

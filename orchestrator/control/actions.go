@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,8 +23,12 @@ var _ action.Threads = Threads{}
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
+	key, err := t.requestKey(ctx, caller, r.RequestKey)
+	if err != nil {
+		return nil, fault(err)
+	}
 	req := startRequest(caller, r)
-	req.Ask = caller.Ask
+	req.Ask, req.RequestKey = caller.Ask, key
 	started, err := t.Controller.Start(ctx, req)
 	if err != nil {
 		return nil, err
@@ -56,7 +61,7 @@ func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartR
 func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
 	req := StartRequest{
 		Directive: r.Directive, Inputs: r.Inputs, Model: r.Model, LimitOverrides: map[string]any{},
-		Parent: r.Parent, RequestKey: requestKey(caller, r.RequestKey), TraceID: caller.Env.TraceID,
+		Parent: r.Parent, TraceID: caller.Env.TraceID,
 		Secrets: caller.Secrets,
 	}
 	for name, value := range r.LimitOverrides {
@@ -80,12 +85,14 @@ func decides(caller action.Caller) thread.ID {
 }
 
 // requestKey makes a key that a thread's model has chosen the thread's own, for
-// two threads may well choose the same.
-func requestKey(caller action.Caller, key string) string {
+// two threads may well choose the same. Those of one chain do the same work, and
+// what one has started the next must not start again.
+func (t Threads) requestKey(ctx context.Context, caller action.Caller, key string) (string, error) {
 	if key == "" || !caller.InThread {
-		return key
+		return key, nil
 	}
-	return string(caller.Env.ThreadID) + " " + key
+	rec, err := t.Store.Get(ctx, caller.Env.ThreadID)
+	return string(cmp.Or(rec.ChainRootID, caller.Env.ThreadID)) + " " + key, err
 }
 
 // follow waits for a thread that was started synchronously. When the call is
@@ -132,9 +139,12 @@ func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
 
 // StartTool runs a tool in a process of its own and does not wait for it.
 func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.ToolRequest) (any, error) {
+	key, err := t.requestKey(ctx, caller, r.RequestKey)
+	if err != nil {
+		return nil, fault(err)
+	}
 	n := store.NewThread{
-		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID,
-		RequestKey: requestKey(caller, r.RequestKey), Now: t.Now(),
+		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Now(),
 	}
 	if rec, err := t.startedBefore(ctx, n.Kind, n.Directive, n.RequestKey); err != nil {
 		return nil, fault(err)

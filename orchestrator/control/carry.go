@@ -16,13 +16,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
-// Inputs that a thread has which carries on another, beside those of the thread
-// before; hooks and templates use them.
-const (
-	inputPrevious = "previous_thread_id"
-	inputSummary  = "previous_summary_id"
-)
-
 // continued is the thread.json of a thread that carries on another, made of that of
 // the thread before. Whoever calls sets the limits.
 func continued(before thread.Meta, rec thread.Record, how thread.Continuation) thread.Meta {
@@ -30,9 +23,9 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 	m.ThreadID, m.ParentID, m.Status, m.Model = rec.ThreadID, rec.ParentID, rec.Status, rec.Model
 	m.CreatedAt, m.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
 	m.Inputs = ownInputs(before.Inputs)
-	m.Inputs[inputPrevious] = string(before.ThreadID)
+	m.Inputs[handoff.InputPreviousThread] = string(before.ThreadID)
 	if how.SummaryID != "" {
-		m.Inputs[inputSummary] = how.SummaryID
+		m.Inputs[handoff.InputPreviousSummary] = how.SummaryID
 	}
 	m.ContinuationOf, m.ChainRootID, m.Continuation = rec.ContinuationOf, rec.ChainRootID, &how
 	m.Cost, m.Outcome, m.Transcript = thread.Cost{}, nil, nil
@@ -43,8 +36,8 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 func ownInputs(given map[string]any) map[string]any {
 	own := make(map[string]any, len(given)+2)
 	maps.Copy(own, given)
-	delete(own, inputPrevious)
-	delete(own, inputSummary)
+	delete(own, handoff.InputPreviousThread)
+	delete(own, handoff.InputPreviousSummary)
 	return own
 }
 
@@ -105,9 +98,11 @@ func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]ha
 	if err != nil {
 		return nil, err
 	}
-	below = slices.DeleteFunc(below, func(rec thread.Record) bool {
-		return rec.ContinuationOf != "" || !inChain(chain, rec.ParentID)
-	})
+	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return !inChain(chain, rec.ParentID) })
+	// One that carries on another of them is told of there; one that was resumed from
+	// further below is a child as any other.
+	started := slices.Clone(below)
+	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return inChain(started, rec.ContinuationOf) })
 	slices.SortStableFunc(below, func(a, b thread.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	var children []handoff.Child
 	for _, rec := range below {

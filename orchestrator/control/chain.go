@@ -33,6 +33,7 @@ type ChainLink struct {
 	Model       string       `json:"model"`
 	Cost        thread.Cost  `json:"cost" jsonschema:"its own"`
 	Error       string       `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Warnings    []string     `json:"warnings,omitempty"`
 	CreatedAt   time.Time    `json:"created_at"`
 	CompletedAt *time.Time   `json:"completed_at,omitempty"`
 }
@@ -67,6 +68,9 @@ func chainLink(rec thread.Record) ChainLink {
 	}
 	if !rec.CompletedAt.IsZero() {
 		l.CompletedAt = &rec.CompletedAt
+	}
+	if rec.Outcome != nil {
+		l.Warnings = rec.Outcome.Warnings
 	}
 	l.Error, _ = problemOf(rec.Outcome)
 	return l

@@ -17,9 +17,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// TestStopDuringHandover cancels chains that move on meanwhile. They end, whichever
+// TestStopDuringHandoff cancels chains that move on meanwhile. They end, whichever
 // of their threads is named, and the answer names all of them.
-func TestStopDuringHandover(t *testing.T) {
+func TestStopDuringHandoff(t *testing.T) {
 	t.Parallel()
 	t.Run("before the end is decided", func(t *testing.T) {
 		t.Parallel()
@@ -221,9 +221,9 @@ func TestRebuildChain(t *testing.T) {
 	}
 }
 
-// TestHandoverOfArtifacts: the successor has them though the thread before loses
+// TestHandoffOfArtifacts: the successor has them though the thread before loses
 // them. Who wrote a summary is no child that it is told of.
-func TestHandoverOfArtifacts(t *testing.T) {
+func TestHandoffOfArtifacts(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {summary_directive: idle}\n")

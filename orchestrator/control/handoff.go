@@ -21,7 +21,7 @@ var _ handoff.Maker = (*Controller)(nil)
 // thread has ended and the successor's Start is called; should this process die
 // before, recovery ends the successor or has it started.
 func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {
-	h, err := c.newHandover(ctx, r)
+	h, err := c.newSuccession(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 	return s, nil
 }
 
-// handover is what one thread hands over to the next.
-type handover struct {
+// succession is what one thread hands over to the next.
+type succession struct {
 	*Controller
 	request  handoff.Request
 	settings config.Continuation
@@ -57,27 +57,31 @@ type handover struct {
 	meta     thread.Meta     // of that thread
 }
 
-func (h *handover) before() thread.Record { return h.chain[len(h.chain)-1] }
+func (h *succession) before() thread.Record { return h.chain[len(h.chain)-1] }
 
-func (c *Controller) newHandover(ctx context.Context, r handoff.Request) (*handover, error) {
+func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*succession, error) {
 	settings, _, err := c.Config.Coordination()
 	if err != nil {
 		return nil, err
 	}
-	h := &handover{Controller: c, request: r, settings: settings.Continuation}
+	h := &succession{Controller: c, request: r, settings: settings.Continuation}
 	if h.chain, err = lineage.Chain(r.ThreadID, c.getter(ctx)); err != nil {
 		return nil, err
 	}
 	if most := h.settings.MaxChain; len(h.chain) >= most {
 		return nil, &handoff.ChainError{Length: len(h.chain), Max: most}
 	}
-	h.meta, err = c.folder(r.ThreadID).ReadMeta(c.Key)
-	return h, err
+	if h.meta, err = c.ownMeta(r.ThreadID); err != nil {
+		return nil, err
+	}
+	// What a tool of the thread has written into the file must not become what the
+	// successor was told, and signed as such.
+	return h, c.finisher.VouchedFor(r.ThreadID)
 }
 
 // prepare gives a registered successor its budget, the beginning of its transcript
 // and its thread.json.
-func (h *handover) prepare(ctx context.Context, s *successor) error {
+func (h *succession) prepare(ctx context.Context, s *successor) error {
 	before := h.before()
 	money, err := h.Store.HandOver(ctx, before.ThreadID, s.rec.ThreadID, h.Now())
 	if err != nil {
@@ -112,7 +116,7 @@ func (h *handover) prepare(ctx context.Context, s *successor) error {
 
 // limits are those of the successor, which has been given so much money: what the
 // thread before has left, or by the settings what that began with.
-func (h *handover) limits(ctx context.Context, id thread.ID, money thread.Micros) (thread.Limits, error) {
+func (h *succession) limits(ctx context.Context, id thread.ID, money thread.Micros) (thread.Limits, error) {
 	l := h.meta.Limits
 	if h.settings.Limits == config.LimitsFresh {
 		full, err := h.refill(ctx, id, money, l.Spend)
@@ -130,12 +134,16 @@ func (h *handover) limits(ctx context.Context, id thread.ID, money thread.Micros
 
 // refill raises the budget of the successor as far as that goes, and returns what
 // it is then. Siblings that reserve at the same moment may be faster, so it is
-// tried a few times.
-func (h *handover) refill(ctx context.Context, id thread.ID, has, want thread.Micros) (thread.Micros, error) {
+// tried a few times. A parent that has ended, or handed over itself, gives nothing
+// more.
+func (h *succession) refill(ctx context.Context, id thread.ID, has, want thread.Micros) (thread.Micros, error) {
 	for range 3 {
 		want = max(want, has)
 		err := h.Store.Raise(ctx, id, want, h.Now())
 		var short *store.InsufficientError
+		if errors.Is(err, store.ErrNoBudget) {
+			return has, nil
+		}
 		if !errors.As(err, &short) {
 			return want, err
 		}
@@ -146,7 +154,7 @@ func (h *handover) refill(ctx context.Context, id thread.ID, has, want thread.Mi
 
 // messages are what the successor begins with, and how many turns of the thread
 // before are among them.
-func (h *handover) messages(ctx context.Context) ([]llm.Message, int, error) {
+func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 	said, err := transcript.Messages(h.TranscriptPath(h.before().ThreadID))
 	if err != nil {
 		return nil, 0, err

@@ -55,10 +55,10 @@ func (s *scene) handOver(id thread.ID) thread.ID {
 	return next
 }
 
-// TestHandover follows a thread with a child that hands over twice: who waits for
+// TestHandoff follows a thread with a child that hands over twice: who waits for
 // it is told what the last one of the chain came to, and money, artifacts and
 // child pass on.
-func TestHandover(t *testing.T) {
+func TestHandoff(t *testing.T) {
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
@@ -83,7 +83,7 @@ func TestHandover(t *testing.T) {
 	if want.Spend = b.MaxSpend; meta.Limits != want || b.MaxSpend >= before.Limits.Spend-7 {
 		s.Errorf("limits %+v, budget %+v, want %+v", meta.Limits, b, want)
 	}
-	if c := meta.Continuation; c == nil || c.Via != thread.ViaHandoff || c.Position != 2 || meta.Inputs[inputPrevious] != string(first) ||
+	if c := meta.Continuation; c == nil || c.Via != thread.ViaHandoff || c.Position != 2 || meta.Inputs[handoff.InputPreviousThread] != string(first) ||
 		!slices.Equal(meta.Capabilities, before.Capabilities) || meta.Outcome != nil || meta.ContinuationOf != first {
 		s.Errorf("thread.json of the successor: %+v", meta)
 	}
@@ -173,9 +173,9 @@ func (s *scene) wantReceipt(id, child thread.ID) {
 	}
 }
 
-// TestHandoverOfLimits: by the settings a successor begins with all that the thread
+// TestHandoffOfLimits: by the settings a successor begins with all that the thread
 // before began with, and with the money as far as there is some.
-func TestHandoverOfLimits(t *testing.T) {
+func TestHandoffOfLimits(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {limits: fresh}\n")
@@ -200,8 +200,8 @@ func (s *scene) reserved(id thread.ID) thread.Micros {
 	return b.Reserved
 }
 
-// TestNoHandover refuses what cannot be handed over, and leaves nothing behind.
-func TestNoHandover(t *testing.T) {
+// TestNoHandoff refuses what cannot be handed over, and leaves nothing behind.
+func TestNoHandoff(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 2}\n")
@@ -218,6 +218,7 @@ func TestNoHandover(t *testing.T) {
 		s.Errorf("of a long chain: %v", err)
 	}
 	alone := s.start("work", root)
+	s.order(alone, "say hello")
 	_, err := s.c.Store.RequestCancel(s.ctx, alone, testTime)
 	s.noError(err)
 	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: alone}); !isPredecessorError(err) {
@@ -238,9 +239,9 @@ func isPredecessorError(err error) bool {
 	return is
 }
 
-// TestHandoverGivenUp: a successor whose thread ended otherwise is in nobody's
+// TestHandoffGivenUp: a successor whose thread ended otherwise is in nobody's
 // chain and holds nothing, and the thread can be resumed.
-func TestHandoverGivenUp(t *testing.T) {
+func TestHandoffGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -264,9 +265,9 @@ func TestHandoverGivenUp(t *testing.T) {
 	s.wantTree(root, store.TreeSpend{Threads: 3, Active: 1})
 }
 
-// TestKilledHandover kills a thread at each step of handing over. At most one of
+// TestKilledHandoff kills a thread at each step of handing over. At most one of
 // the chain lives, whoever waits is told an end, and nothing stays reserved.
-func TestKilledHandover(t *testing.T) {
+func TestKilledHandoff(t *testing.T) {
 	t.Parallel()
 	undecided := []thread.Step{stepClaimed, stepSuccessor, stepHandedOver, stepSeeded, stepReady}
 	for _, at := range slices.Concat(undecided, finish.Steps(), []thread.Step{stepLaunched, stepRecorded}) {

@@ -192,14 +192,20 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 
 // parentMeta reads the thread.json of a parent.
 func (c *Controller) parentMeta(id thread.ID) (*thread.Meta, error) {
-	meta, err := c.folder(id).ReadMeta(c.Key)
+	meta, err := c.ownMeta(id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrParentGone, err)
 	}
-	if meta.ThreadID != id { // correctly signed, and somebody else's
-		return nil, fmt.Errorf("%w: thread.json of %s is that of %s", store.ErrParentGone, id, meta.ThreadID)
-	}
 	return &meta, nil
+}
+
+// ownMeta reads the thread.json of a thread, from which another one gets rights.
+func (c *Controller) ownMeta(id thread.ID) (thread.Meta, error) {
+	meta, err := c.folder(id).ReadMeta(c.Key)
+	if err == nil && meta.ThreadID != id { // correctly signed, and somebody else's
+		err = fmt.Errorf("thread.json of %s is that of %s", id, meta.ThreadID)
+	}
+	return meta, err
 }
 
 // parentNow is the row of the parent, or of the thread that carries it on. Last

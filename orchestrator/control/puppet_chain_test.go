@@ -30,7 +30,13 @@ func (p *puppet) converse(text string) error {
 	)
 }
 
+// makeSuccessor begins as the loop does, with everything signed.
 func (p *puppet) makeSuccessor() (handoff.Successor, error) {
+	err := errors.Join(
+		p.words.Append(thread.EventHookFired, transcript.HookFired{HookID: "test", Event: "before_handoff"}), p.words.Checkpoint(0))
+	if err != nil {
+		return nil, err
+	}
 	return p.c.MakeSuccessor(p.ctx, handoff.Request{
 		ThreadID: p.id, Ceiling: 2000, Task: "Work.", Used: handoff.Used{Turns: 1, Tokens: 100, Seconds: 2},
 	})

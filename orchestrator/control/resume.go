@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -32,7 +33,8 @@ type ResumeRequest struct {
 	TraceID        string // of the request this goes back to; may be empty
 	// From is the thread that asks, which may resume threads below it only. Empty:
 	// whoever works with the project, or the thread that this process runs in.
-	From thread.ID
+	From   thread.ID
+	Exempt bool // a hook of From asks that needs no capability of it
 }
 
 // ResumeInput is the input of resume_thread.
@@ -53,7 +55,7 @@ type Resumed struct {
 	ResolvedThreadID   thread.ID  `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
 	Directive          string     `json:"directive"`
 	ReconstructedTurns int        `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
-	Shortened          bool       `json:"shortened,omitempty" jsonschema:"the conversation is too long for the model: the new thread has a summary of facts and the last turns"`
+	Shortened          bool       `json:"shortened,omitempty" jsonschema:"the conversation is too long for the model: the new thread has a record of the work and the last turns"`
 	NewThreadResult    Started    `json:"new_thread_result"`
 	Next               string     `json:"next,omitempty" jsonschema:"what to call next"`
 }
@@ -143,6 +145,10 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 	case !rec.Status.Terminal():
 		return tool.Faultf(tool.CodeUnsupported, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
 			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
+	case len(lineage.Linked(r.chain)) < len(r.chain):
+		// Its words are those of a thread that others carry on, or still runs.
+		return tool.Faultf(tool.CodeUnsupported, "thread %s never came to carry on %s, so there is nothing of its own to resume",
+			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf)
 	}
 	return nil
 }
@@ -173,7 +179,7 @@ func (r *resumption) verifyThread(ctx context.Context) error {
 
 func errNothingSaid(id thread.ID, directive string) *tool.Fault {
 	return tool.Faultf(tool.CodeUnsupported, "thread %s ended before it had begun its conversation, so there is nothing to resume", id).
-		WithHint("start %s again with rye_execute", directive)
+		With("directive", directive).WithHint("start %s again with rye_execute", directive)
 }
 
 // planStart checks directive, parent, limits and model as for a start. Inputs and
@@ -189,13 +195,18 @@ func (r *resumption) planStart(ctx context.Context) error {
 	p.inputs = ownInputs(r.meta.Inputs)
 	if secrets := inputs.Secrets(p.doc, p.inputs); len(secrets) > 0 {
 		return tool.Faultf(tool.CodeUnsupported, "thread %s had secret inputs (%s), whose values are kept nowhere, so it cannot be resumed",
-			r.meta.ThreadID, strings.Join(secrets, ", ")).WithHint("start %s again with rye_execute", r.meta.Directive)
+			r.meta.ThreadID, strings.Join(secrets, ", ")).With("directive", r.meta.Directive).
+			WithHint("start %s again with rye_execute", r.meta.Directive)
 	}
 	if err := r.inherit(p); err != nil {
 		return err
 	}
 	p.grant = permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}
+	p.dropped = p.grant.Dropped()
 	if err := r.findParent(ctx, p); err != nil {
+		return err
+	}
+	if err := r.judgeRisk(p); err != nil { // by the settings as they are now
 		return err
 	}
 	began := *p.doc
@@ -211,27 +222,61 @@ func (r *resumption) planStart(ctx context.Context) error {
 
 // findParent finds who starts the new thread: the parent of the thread before, or
 // who carries that on, while it runs; else the thread that asks; else nobody. So
-// what a thread resumes always comes out of a budget above.
+// what a thread resumes always comes out of its own budget or one below.
 func (r *resumption) findParent(ctx context.Context, p *plan) error {
 	for _, id := range []thread.ID{r.before().ParentID, r.request.From} {
-		if id == "" {
-			continue
-		}
-		rec, err := r.look(ctx, id)
-		if errors.Is(err, thread.ErrNotFound) || err == nil && (rec.Status != thread.Running || !rec.CancelRequestedAt.IsZero()) {
-			continue
-		}
+		rec, fit, err := r.canStart(ctx, id)
 		if err != nil {
 			return err
 		}
+		if !fit {
+			continue
+		}
 		p.request.Parent = rec.ThreadID
-		p.parent, err = r.parentMeta(rec.ThreadID)
-		return err
+		if p.parent, err = r.parentMeta(rec.ThreadID); err != nil {
+			return err
+		}
+		return r.mayResume(p)
 	}
 	if from := r.request.From; from != "" {
 		return fmt.Errorf("%w: %s, which asks, has ended or is asked to stop", store.ErrParentGone, from)
 	}
 	return nil
+}
+
+// canStart reports whether a thread, or the one that carries it on, can start the
+// new one: it runs, and is the thread that asks, if one does, or below that.
+func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Record, fit bool, err error) {
+	if id == "" {
+		return rec, false, nil
+	}
+	rec, err = r.look(ctx, id)
+	if errors.Is(err, thread.ErrNotFound) {
+		return rec, false, nil
+	}
+	runs := rec.Status == thread.Running && rec.CancelRequestedAt.IsZero()
+	if err != nil || !runs || r.request.From == "" {
+		return rec, runs, err
+	}
+	asks, err := lineage.Resolve(r.request.From, r.getter(ctx))
+	if err != nil || asks.ThreadID == rec.ThreadID {
+		return rec, err == nil, err
+	}
+	fit, err = lineage.IsBelow(rec.ThreadID, asks.ThreadID, r.getter(ctx))
+	return rec, fit, err
+}
+
+// mayResume refuses a directive that the thread which asks has no capability to
+// start: a hook of the system may have started it there.
+func (r *resumption) mayResume(p *plan) error {
+	if r.request.From == "" || r.request.Exempt {
+		return nil
+	}
+	asks, err := r.parentMeta(r.request.From)
+	if err != nil {
+		return err
+	}
+	return mayStart(r.request.From, permission.Grant{Own: asks.Capabilities, Ceiling: asks.Ceiling}, p.found)
 }
 
 // firstLimits are those that the chain was started with, or resumed with last: a
@@ -241,7 +286,7 @@ func (r *resumption) firstLimits() thread.Limits {
 	for at > 0 && viaOf(r.chain[at-1]) == thread.ViaHandoff {
 		at--
 	}
-	if meta, err := r.folder(r.chain[at].ThreadID).ReadMeta(r.Key); err == nil {
+	if meta, err := r.ownMeta(r.chain[at].ThreadID); err == nil {
 		return meta.Limits
 	}
 	return r.meta.Limits
@@ -258,11 +303,7 @@ func (r *resumption) rebuild(ctx context.Context) error {
 	if len(said) == 0 {
 		return errNothingSaid(before.ThreadID, before.Directive)
 	}
-	for _, m := range said {
-		if m.Role == llm.Assistant {
-			r.turns++
-		}
-	}
+	r.turns = handoff.Turns(said)
 	settings, _, err := r.Config.Coordination()
 	if err != nil {
 		return err
@@ -285,12 +326,8 @@ func (r *resumption) rebuild(ctx context.Context) error {
 // counted for the last one, which had the tools with it, or the messages alone
 // where that is more.
 func (r *resumption) tokens(said []llm.Message) int64 {
-	tokens := handoff.Tokens(llm.Text(llm.User, r.request.Message))
-	var all int64
-	for _, m := range said {
-		all += handoff.Tokens(m)
-	}
-	return tokens + max(all, r.before().TokenCount)
+	message := llm.Text(llm.User, r.request.Message)
+	return handoff.Tokens(message) + max(handoff.Tokens(said...), r.before().TokenCount)
 }
 
 // prepare gives the registered thread its budget and the beginning of its
@@ -347,7 +384,7 @@ func (c *Controller) opResume(ctx context.Context, caller action.Caller, in Resu
 		req.LimitOverrides[name] = value
 	}
 	if caller.InThread {
-		req.From = caller.Env.ThreadID
+		req.From, req.Exempt = caller.Env.ThreadID, caller.Hook != nil && caller.Hook.Exempt
 	}
 	resumed, err := c.Resume(ctx, req)
 	if err != nil {
@@ -371,7 +408,8 @@ func chainFault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeUnsupported, "%w", linked).With("carried_on_by", linked.By).
 			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
 	case errors.As(err, &working):
-		return tool.Faultf(tool.CodeUnsupported, "%w", working).WithHint("wait_threads until %s has ended", working.Thread)
+		return tool.Faultf(tool.CodeUnsupported, "%w", working).With("thread_id", working.Thread).
+			WithHint("wait_threads until %s has ended", working.Thread)
 	}
 	return nil
 }

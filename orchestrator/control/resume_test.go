@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -108,7 +109,7 @@ func TestResumeAfterHandover(t *testing.T) {
 	s.noError(err)
 	want := s.meta(first).Limits
 	want.Turns = 3
-	if got := s.meta(resumed.NewThreadID); got.Limits != want || got.Inputs[inputPrevious] != string(second) {
+	if got := s.meta(resumed.NewThreadID); got.Limits != want || got.Inputs[handoff.InputPreviousThread] != string(second) {
 		s.Errorf("limits %+v, want %+v; inputs %v", got.Limits, want, got.Inputs)
 	}
 }

@@ -59,7 +59,13 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 // addChain adds what a thread shares with those that it carries on: what they have
 // cost, and their children.
 func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record) error {
-	chain, err := lineage.Chain(rec.ThreadID, c.getter(ctx))
+	get := c.getter(ctx)
+	chain, err := lineage.Chain(rec.ThreadID, func(id thread.ID) (thread.Record, error) {
+		if id == rec.ThreadID {
+			return rec, nil // most are alone in their chain
+		}
+		return get(id)
+	})
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,10 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladd
 		return Stopped{}, fault(err)
 	}
 	// The caller going away does not take back the intent. All of the chain is below
-	// its first thread, and so is what those who handed over have left running.
-	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{chain[0].ThreadID}, ladder)
+	// its first thread, and so is what those who handed over have left running. One
+	// that never came to carry on another has no part in that one's chain.
+	first := lineage.Linked(chain)[0].ThreadID
+	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
 	if err != nil {
 		return Stopped{}, fault(err)
 	}

@@ -33,7 +33,7 @@ func TestStepsAreReached(t *testing.T) {
 	s.setSlots(2)
 	s.dieAfter(stepAdmitted, "dispatch", "") // first has a slot and no process
 	s.c.moveLine(s.ctx, true, nil)
-	s.order(first, "claim")
+	s.order(first, "claim", "say hello")
 	s.setSlots(3)
 	s.noError(s.c.Dispatch(s.ctx))
 	s.order(second, "claim", "say hello")

@@ -59,6 +59,17 @@ func Chain(id thread.ID, get Get) ([]thread.Record, error) {
 	}), nil
 }
 
+// Linked is the end of a chain in which each thread names the one that carries it
+// on. A thread that was to carry on another and never came to it is alone.
+func Linked(chain []thread.Record) []thread.Record {
+	for i := len(chain) - 1; i > 0; i-- {
+		if chain[i-1].ContinuationThreadID != chain[i].ThreadID {
+			return chain[i:]
+		}
+	}
+	return chain
+}
+
 // after returns what carries a thread on, in order.
 func after(rec thread.Record, get Get) (later []thread.Record, err error) {
 	seen := map[thread.ID]bool{rec.ThreadID: true}

@@ -151,6 +151,27 @@ func TestChain(t *testing.T) {
 	}
 }
 
+func TestLinked(t *testing.T) {
+	t.Parallel()
+	a, b := thread.Record{ThreadID: "a", ContinuationThreadID: "b"}, thread.Record{ThreadID: "b", ContinuationOf: "a", ContinuationThreadID: "c"}
+	c, late := thread.Record{ThreadID: "c", ContinuationOf: "b"}, thread.Record{ThreadID: "late", ContinuationOf: "b", ContinuationThreadID: "d"}
+	d := thread.Record{ThreadID: "d", ContinuationOf: "late"}
+	for name, tt := range map[string]struct {
+		chain []thread.Record
+		want  []thread.ID
+	}{
+		"nobody":         {nil, nil},
+		"alone":          {[]thread.Record{c}, []thread.ID{"c"}},
+		"a chain":        {[]thread.Record{a, b, c}, []thread.ID{"a", "b", "c"}},
+		"never began":    {[]thread.Record{a, b, late}, []thread.ID{"late"}},
+		"and carried on": {[]thread.Record{a, b, late, d}, []thread.ID{"late", "d"}},
+	} {
+		if got := ids(lineage.Linked(tt.chain)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
 func ids(chain []thread.Record) (ids []thread.ID) {
 	for _, rec := range chain {
 		ids = append(ids, rec.ThreadID)

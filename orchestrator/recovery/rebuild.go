@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
@@ -201,27 +202,47 @@ func budget(rec thread.Record, limits thread.Limits) *store.Budget {
 }
 
 // link adds what threads know only from each other: how many each has started,
-// and which carries it on.
+// which carries it on, and what of its money it has handed over.
 func link(found []taken) {
+	// Who has begun goes first: it alone can have been the one that was not refused.
+	slices.SortStableFunc(found, func(a, b taken) int {
+		return cmp.Compare(unbegun(a.Record), unbegun(b.Record))
+	})
 	at := make(map[thread.ID]*thread.Record, len(found))
 	for i := range found {
 		at[found[i].Record.ThreadID] = &found[i].Record
 	}
+	given := map[thread.ID]thread.Micros{}
 	for i := range found {
 		rec, via := &found[i].Record, found[i].via
-		if parent := at[rec.ParentID]; parent != nil && via != thread.ViaHandoff {
+		if via == thread.ViaHandoff {
+			given[rec.ContinuationOf] += found[i].Budget.MaxSpend
+		} else if parent := at[rec.ParentID]; parent != nil {
 			parent.SpawnCount++
 		}
 		if before := at[rec.ContinuationOf]; before != nil && carriesOn(*rec, *before, via) {
 			before.ContinuationThreadID = rec.ThreadID
 		}
 	}
+	for i := range found {
+		if gave := given[found[i].Record.ThreadID]; gave > 0 {
+			b := found[i].Budget
+			b.MaxSpend = max(b.Own, b.MaxSpend-gave) // its thread.json says what it began with
+		}
+	}
+}
+
+func unbegun(rec thread.Record) int {
+	if rec.Status == thread.Created {
+		return 1
+	}
+	return 0
 }
 
 // carriesOn reports whether a thread that was to carry on another came to it. Of
 // a handoff the thread before says so. A resumed thread was carried on by the one
 // that was not refused; where the registry was lost in the middle of two resumes,
-// by the one whose folder is found first.
+// by the one that has begun, else the one whose folder is found first.
 func carriesOn(rec, before thread.Record, via thread.Via) bool {
 	if via == thread.ViaHandoff {
 		return before.Outcome != nil && before.Outcome.Handoff != nil && before.Outcome.Handoff.NewThreadID == rec.ThreadID

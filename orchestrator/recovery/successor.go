@@ -37,8 +37,8 @@ func (s *Sweeper) afterPredecessor(
 	ctx context.Context, rec thread.Record, report *Report,
 ) (now thread.Record, mayAct bool, err error) {
 	before, err := s.Finisher.Store.Get(ctx, rec.ContinuationOf)
-	if errors.Is(err, thread.ErrNotFound) {
-		return rec, true, nil
+	if errors.Is(err, thread.ErrNotFound) || err == nil && awaitsHandover(before) {
+		return rec, true, nil // what has not begun hands nothing over; a damaged registry can even have a circle
 	}
 	if err == nil {
 		before, err = s.examine(ctx, before, report)

@@ -103,10 +103,10 @@ func (d *directive) checkKnowledge(l *list, line int, id string) {
 		l.errorf(CodeContextBroken, line, "", "the context cannot be read: %v", err)
 		return
 	}
-	names := hook.EventThreadStarted.Data()
+	started := told{names: hook.EventThreadStarted.Data(), inputs: d.declares}
 	for _, template := range expr.Templates(doc.Body) {
-		if !d.given(names, template) {
-			l.warnf(CodeContextData, line, d.dataTry(names, template), "the knowledge %s says ${%s}, which a thread's first message has no data for",
+		if !started.has(template) {
+			l.warnf(CodeContextData, line, d.dataTry(started, template), "the knowledge %s says ${%s}, which a thread's first message has no data for",
 				id, orOf(template))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
@@ -31,7 +32,7 @@ func checkHooks(l *list, d *directive) {
 			l.warnf(CodeHookSuppressed, h.Line, "remove it, or the <suppress>", "hook %q never fires: the directive suppresses it itself", h.ID)
 		}
 		d.checkActions(l, h)
-		d.checkData(l, h)
+		checkHookData(l, h, d.toldTo(h), d.dataTry)
 	}
 	for _, link := range d.ancestors() {
 		for i, written := range link.Doc.Hooks {
@@ -139,26 +140,15 @@ func isContext(h *hook.Hook, a item.Action, kind item.Kind) bool {
 		(a.Primary == "fetch" || a.Primary == "execute")
 }
 
-// checkData finds templates and conditions about data that the hook's event does
-// not have.
-func (d *directive) checkData(l *list, h *hook.Hook) {
-	first := once()
-	templates := templatesOf(h)
-	for _, path := range h.Condition.Paths() {
-		templates = append(templates, []string{path})
-	}
-	for _, template := range templates {
-		if text := orOf(template); !d.given(h.Data(), template) && first(text) {
-			l.warnf(CodeHookData, h.Line, d.dataTry(h.Data(), template), "hook %q asks for %s, which %s", h.ID, text, about(h.Event))
-		}
-	}
+// toldTo is what a hook of the directive can be told.
+func (d *directive) toldTo(h *hook.Hook) told {
+	return told{names: h.Data(), inputs: func(name string) bool { return d.declares(name) || isCarried(h.Event, name) }}
 }
 
-func about(event hook.Event) string {
-	if event == "" {
-		return "no event that it hears has"
-	}
-	return "the event " + string(event) + " has not"
+// isCarried reports whether an input is one that a thread has which carries on
+// another, whatever its directive declares. At its first two events there is no
+// such thread.
+func isCarried(event hook.Event, input string) bool {
+	return event != hook.EventResolveExtends && event != hook.EventThreadStarted &&
+		(input == handoff.InputPreviousThread || input == handoff.InputPreviousSummary)
 }
-
-func orOf(paths []string) string { return strings.Join(paths, " || ") }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -166,13 +165,4 @@ func (d *directive) knowledgeBody(id string) string {
 		return ""
 	}
 	return doc.Body
-}
-
-// templatesOf are the templates in the actions of a hook.
-func templatesOf(h *hook.Hook) [][]string {
-	var all [][]string
-	for _, a := range h.Actions {
-		all = append(all, expr.Templates([]any{a.ItemID, a.SetExtends, a.Params})...)
-	}
-	return all
 }

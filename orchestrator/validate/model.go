@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
 // checkLimits finds limits under which no turn can be taken.
@@ -71,8 +72,24 @@ func checkContinuation(l *list, d *directive) {
 	if id == "" {
 		return
 	}
-	if err := d.exists(item.Directive, id); err != nil {
-		message, try := missing(err)
-		l.errorf(CodeContinuation, d.line("metadata/continuation_directive"), try, "<continuation_directive>: %s", message)
+	line := d.line("metadata/continuation_directive")
+	if found := d.forHandoff(l, line, "<continuation_directive>", id); found != nil {
+		d.inherited(l, line, found)
 	}
+}
+
+// forHandoff finds a directive that only a handoff needs; nil when it cannot be
+// used.
+func (w *world) forHandoff(l *list, line int, what, id string) *resolve.Found {
+	found, err := w.Resolver.Find(item.Directive, id)
+	if err != nil {
+		message, try := missing(err)
+		l.errorf(CodeContinuation, line, try, "%s: %s", what, message)
+		return nil
+	}
+	if _, err := found.Directive(); err != nil {
+		l.errorf(CodeContinuation, line, "", "%s: %v", what, err)
+		return nil
+	}
+	return found
 }

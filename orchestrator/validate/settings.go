@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,23 @@ func (v *Validator) settings() ([]Finding, shared) {
 		s.limits = resilience.Limits
 	}
 	v.settingsHooks(l, s)
+	v.summaryDirective(l, s)
 	return l.found, s
+}
+
+// summaryDirective looks at the directive that sums up threads which hand over.
+func (v *Validator) summaryDirective(l *list, s shared) {
+	explained, err := v.Config.Explain(config.CoordinationSettings)
+	if err != nil {
+		return // told above
+	}
+	for _, value := range explained.Values {
+		id, _ := value.Value.(string)
+		if id != "" && slices.Equal(value.Key, []string{"continuation", "summary_directive"}) {
+			l.about = Finding{Path: value.Path}
+			v.look(s).forHandoff(l, value.Line, "summary_directive", id)
+		}
+	}
 }
 
 // hooksFiles looks at the signatures of the files with hooks, without which no
@@ -57,9 +74,14 @@ func (v *Validator) settingsHooks(l *list, s shared) {
 	for _, h := range s.hooks.All() {
 		one := &list{about: Finding{Path: h.Path}}
 		checkActionItems(one, w, h)
+		checkHookData(one, h, told{names: h.Data(), inputs: anyInput}, func(k told, _ []string) string { return k.list() })
 		l.found = append(l.found, one.found...)
 	}
 }
+
+// anyInput is true: the hooks of settings are for every directive, whatever inputs
+// it declares.
+func anyInput(string) bool { return true }
 
 // settings adds what reading some settings said.
 func (l *list) settings(warnings []string, err error) {

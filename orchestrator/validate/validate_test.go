@@ -220,6 +220,11 @@ func TestSignatureOfWhatIsNeeded(t *testing.T) {
 	if got := s.written(s.all(item.Project, item.User)); strings.Count(got, "knowledge \"k\"") != 1 || strings.Count(got, "warning") != 2 {
 		t.Errorf("with what it needs:\n%s", got)
 	}
+	s.write("user/directives/y.md", []byte("```xml\n<directive name=\"y\"></directive>\n```\n"))
+	s.write("directives/x.md", []byte("```xml\n<directive name=\"x\">\n<metadata>\n<continuation_directive>y</continuation_directive>\n</metadata>\n</directive>\n```\n"))
+	if got := s.written(s.all(item.Project)); strings.Count(got, "directives/x.md:4: directive \"y\"") != 1 || strings.Count(got, "warning") != 2 {
+		t.Errorf("of a handoff:\n%s", got)
+	}
 }
 
 // An item of the user that one of the project shadows is validated where it is

@@ -64,6 +64,27 @@ func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
 	return w, nil
 }
 
+// VouchedFor refuses the transcript of a thread that has not ended when a part of
+// it is not what was signed, or is not signed. Nobody may write to it meanwhile.
+// Without a key the hashes alone count.
+func (f *Finisher) VouchedFor(id thread.ID) error {
+	var key transcript.Verifier
+	if f.Key != nil {
+		key = f.Key
+	}
+	path := folder.Of(f.StateDir, id).Transcript()
+	report, err := transcript.Verify(path, key, nil)
+	switch {
+	case err != nil:
+		return err
+	case report.ThreadID != id:
+		return fmt.Errorf("%s is that of thread %q", path, report.ThreadID)
+	case report.SignedBytes != report.Bytes:
+		return fmt.Errorf("%s has %d bytes that nobody signed", path, report.Bytes-report.SignedBytes)
+	}
+	return nil
+}
+
 // Finish applies an outcome to a thread whose life lock the caller holds and
 // returns the row after it. An outcome that is in the transcript already goes
 // before o, and a thread that is already terminal keeps its outcome; what a

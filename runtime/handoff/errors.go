@@ -9,5 +9,5 @@ type ChainError struct {
 }
 
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("the chain has %d threads, as many as continuation.max_chain allows (%d)", e.Length, e.Max)
+	return fmt.Sprintf("continuation.max_chain allows no longer chain: it has %d of %d threads", e.Length, e.Max)
 }

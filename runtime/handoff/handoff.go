@@ -6,6 +6,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// The inputs that a thread has which carries on another, beside those of the
+// thread before; hooks and templates use them.
+const (
+	InputPreviousThread  = "previous_thread_id"
+	InputPreviousSummary = "previous_summary_id" // where there is a summary
+)
+
 // Request is what a running thread hands over to its successor.
 type Request struct {
 	ThreadID thread.ID

@@ -46,15 +46,8 @@ type Artifact struct {
 // left is what of the conversation the successor is not given.
 type left struct{ messages, turns int }
 
-// Text is the manifest within so many tokens. Results of children are shortened
-// first, then the lists of files and artifacts, inputs and outputs, the children
-// that have ended, and the task and the children at work last.
-func (m Manifest) Text(tokens int64) string { return m.within(tokens * bytesPerToken) }
-
-// within is the text within so many bytes.
-func (m Manifest) within(most int64) string { return m.at(m.detailFor(most), most) }
-
-// at is the text in the given detail, cut where even that is too long.
+// at is the text in the given detail within so many bytes, cut where even that is
+// too long.
 func (m Manifest) at(d detail, most int64) string { return cutMiddle(m.render(d), int(max(0, most))) }
 
 // detail bounds the parts of a manifest: entries of lists, and bytes of texts.
@@ -62,7 +55,9 @@ type detail struct {
 	result, files, artifacts, value, ended, task, live int
 }
 
-// details are tried in turn until one fits.
+// details are tried in turn until one fits. Results of children are shortened
+// first, then the lists of files and artifacts, inputs and outputs, the children
+// that have ended, and the task and the children at work last.
 func details() []detail {
 	d := detail{result: 1000, files: 200, artifacts: 100, value: 4000, ended: 200, task: 1 << 20, live: 1000}
 	all := []detail{d}
@@ -116,14 +111,17 @@ func (m Manifest) render(d detail) string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
+// recordTitle begins every manifest, which models know as the record.
+const recordTitle = "# Where the work stands\n\nYou carry on the work of thread "
+
 func (m Manifest) head(b *strings.Builder) {
 	why := "whose context window was nearly full"
 	if m.Via == thread.ViaResume {
 		why = "which had ended"
 	}
-	fmt.Fprintf(b, "# Where the work stands\n\nYou carry on the work of thread `%s`, %s. ", m.Thread, why)
+	fmt.Fprintf(b, recordTitle+"`%s`, %s. ", m.Thread, why)
 	fmt.Fprintf(b, "You are thread %d of its chain, with the same directive, `%s`. ", m.Position, m.Directive)
-	b.WriteString("The runtime has put this list together; what is in it is done and need not be done again.\n")
+	b.WriteString("The runtime has put this record together; what it lists is done and need not be done again.\n")
 }
 
 // children are those at work and those that have ended.
@@ -166,7 +164,7 @@ func (m Manifest) leftOut(b *strings.Builder) {
 	if m.left.messages == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Left out\n%d earlier messages (%d turns) of thread `%s` are not here. ", m.left.messages, m.left.turns, m.Thread)
+	fmt.Fprintf(b, "\n## Left out\nOf thread `%s`, earlier messages that are not here: %d (turns: %d). ", m.Thread, m.left.messages, m.left.turns)
 	b.WriteString("If you need one, and may use `rye/agent/threads/orchestrator`: its operation `chain_search` finds text in the whole " +
 		"chain, `read_transcript` reads the thread. Both take that `thread_id`.\n")
 }

@@ -29,7 +29,7 @@ func sample() Manifest {
 
 const sampleText = "# Where the work stands\n\nYou carry on the work of thread `team/build-1`, whose context window was nearly full. " +
 	"You are thread 3 of its chain, with the same directive, `team/build`. " +
-	"The runtime has put this list together; what is in it is done and need not be done again.\n" + `
+	"The runtime has put this record together; what it lists is done and need not be done again.\n" + `
 ## The task
 <task>
 Build the <thing>.
@@ -59,11 +59,11 @@ Build the <thing>.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	m := sample()
-	if got := m.Text(10_000); got != sampleText {
+	if got := m.within(10_000); got != sampleText {
 		t.Errorf("got\n%s\nwant\n%s", got, sampleText)
 	}
 	m = Manifest{Thread: "a-1", Via: thread.ViaResume, Position: 2, Directive: "a", Outputs: map[string]any{"sum": 3}}
-	got := m.Text(10_000)
+	got := m.within(10_000)
 	for _, want := range []string{"thread `a-1`, which had ended.", "## What it had returned\n- sum: 3\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -72,6 +72,12 @@ func TestManifest(t *testing.T) {
 	if n := strings.Count(got, "\n## "); n != 1 {
 		t.Errorf("%d parts in\n%s", n, got)
 	}
+}
+
+// within is the text within so many tokens.
+func (m Manifest) within(tokens int64) string {
+	most := tokens * bytesPerToken
+	return m.at(m.detailFor(most), most)
 }
 
 // TestManifestShortens: as room runs out the parts go in the order in which they
@@ -91,7 +97,7 @@ func TestManifestShortens(t *testing.T) {
 	order := []string{"RESULT END", "`file-60`", "INPUT END", "ended-239`", "`file-249`", "TASK END", "live-1"}
 	gone := 0
 	for tokens := int64(120_000); tokens > 150; tokens -= tokens/12 + 1 {
-		text := m.Text(tokens)
+		text := m.within(tokens)
 		if int64(len(text)) > tokens*bytesPerToken {
 			t.Fatalf("%d bytes within %d tokens", len(text), tokens)
 		}
@@ -110,7 +116,7 @@ func TestManifestShortens(t *testing.T) {
 	if gone < len(order)-1 {
 		t.Errorf("%q never went", order[gone])
 	}
-	if text := m.Text(150); !strings.HasPrefix(text, "# Where the work stands") || !strings.Contains(text, "`a-1`") {
+	if text := m.within(150); !strings.HasPrefix(text, "# Where the work stands") || !strings.Contains(text, "`a-1`") {
 		t.Errorf("the least: %s", text)
 	}
 }
@@ -153,7 +159,7 @@ func TestCompose(t *testing.T) {
 			rt.Fatal("the conversation was changed")
 		}
 		ceiling = max(ceiling, MinCeiling)
-		if used := sum(seeded); used > ceiling && smallest(messages) <= ceiling/keptShare {
+		if used := Tokens(seeded...); used > ceiling && smallest(messages) <= ceiling/keptShare {
 			rt.Fatalf("%d tokens within %d", used, ceiling)
 		}
 		checkSound(rt, seeded, messages)
@@ -164,8 +170,8 @@ func TestCompose(t *testing.T) {
 		if steps := stepsOf(messages); len(steps) > 0 && len(seeded)-1 < len(steps[len(steps)-1]) {
 			rt.Fatal("the last exchange is not there")
 		}
-		if turns != turnsOf(seeded) {
-			rt.Fatalf("%d turns, and %d are there", turns, turnsOf(seeded))
+		if turns != Turns(seeded) {
+			rt.Fatalf("%d turns, and %d are there", turns, Turns(seeded))
 		}
 	})
 }
@@ -186,10 +192,10 @@ func TestComposeSharesTheRoom(t *testing.T) {
 	if !strings.HasPrefix(text, sampleText) || !strings.Contains(text, summaryTitle+"sss") || !strings.HasSuffix(text, "SUMMARY END") {
 		t.Errorf("first message:\n%s", text)
 	}
-	if used := sum(seeded); used > 16_000 || used < 15_600 || turns != (len(seeded)-1)/2 {
+	if used := Tokens(seeded...); used > 16_000 || used < 15_600 || turns != (len(seeded)-1)/2 {
 		t.Errorf("%d tokens, %d messages, %d turns", used, len(seeded), turns)
 	}
-	want := fmt.Sprintf("%d earlier messages (%d turns) of thread `team/build-1` are not here", 400-2*turns, 200-turns)
+	want := fmt.Sprintf("Of thread `team/build-1`, earlier messages that are not here: %d (turns: %d)", 400-2*turns, 200-turns)
 	if !strings.Contains(text, want) {
 		t.Errorf("%q is not in\n%s", want, text)
 	}
@@ -197,21 +203,52 @@ func TestComposeSharesTheRoom(t *testing.T) {
 	// A long summary leaves room for the last exchange only, and still has its end.
 	seeded, turns = Compose(m, strings.Repeat(summary, 100), messages, 16_000)
 	text = seeded[0].Blocks[0].Text
-	if !strings.HasPrefix(text, sampleText) || !strings.HasSuffix(text, "SUMMARY END") || turns < 1 || turns > 3 || sum(seeded) > 16_000 {
-		t.Errorf("%d turns, %d tokens:\n%.3000s", turns, sum(seeded), text)
+	if !strings.HasPrefix(text, sampleText) || !strings.HasSuffix(text, "SUMMARY END") || turns < 1 || turns > 3 || Tokens(seeded...) > 16_000 {
+		t.Errorf("%d turns, %d tokens:\n%.3000s", turns, Tokens(seeded...), text)
 	}
 
 	// A long last exchange and a long task beside it: each has a share.
 	m.Task = strings.Repeat("Do it. ", 20_000)
 	seeded, turns = Compose(m, strings.Repeat(summary, 100), call("c", `{}`, strings.Repeat("r", 1<<20)), 16_000)
 	text, last := seeded[0].Blocks[0].Text, seeded[2].Blocks[0].Text
-	if turns != 1 || sum(seeded) > 16_000 || len(last) < 15_000 || strings.Count(text, "s") < 15_000 || strings.Count(text, "Do it. ") < 2000 {
-		t.Errorf("%d turns, %d tokens, %d bytes of the result, %d of the first message", turns, sum(seeded), len(last), len(text))
+	if turns != 1 || Tokens(seeded...) > 16_000 || len(last) < 15_000 || strings.Count(text, "s") < 15_000 || strings.Count(text, "Do it. ") < 2000 {
+		t.Errorf("%d turns, %d tokens, %d bytes of the result, %d of the first message", turns, Tokens(seeded...), len(last), len(text))
 	}
 
 	// Nothing is left out, and nothing says so.
 	seeded, turns = Compose(sample(), "", messages[:4], 16_000)
 	if seeded[0].Blocks[0].Text != sampleText || turns != 2 || len(seeded) != 5 {
 		t.Errorf("%d turns, %d messages:\n%s", turns, len(seeded), seeded[0].Blocks[0].Text)
+	}
+}
+
+// TestComposeAgain: who carries on a successor has one record of the work, which
+// is its own, and the summaries of all before it.
+func TestComposeAgain(t *testing.T) {
+	t.Parallel()
+	var said []llm.Message
+	for place := range 3 {
+		m := sample()
+		m.Position = place + 2
+		said, _ = Compose(m, fmt.Sprintf("What came of part %d.", place+1), said, 16_000)
+		said = append(said, call(fmt.Sprintf("c%d", place), `{}`, "ok")...)
+	}
+	var all strings.Builder
+	for _, m := range said {
+		for _, b := range m.Blocks {
+			all.WriteString(b.Text + "\n")
+		}
+	}
+	text := all.String()
+	if strings.Count(text, recordTitle) != 1 || !strings.Contains(text, "You are thread 4 of its chain") {
+		t.Errorf("it is told\n%s", text)
+	}
+	for part := range 3 {
+		if strings.Count(text, fmt.Sprintf("\n\nWhat came of part %d.\n", part+1)) != 1 {
+			t.Errorf("of part %d it is told\n%s", part+1, text)
+		}
+	}
+	if len(said) != 9 {
+		t.Errorf("%d messages", len(said))
 	}
 }

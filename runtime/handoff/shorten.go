@@ -19,7 +19,7 @@ func shortened(messages []llm.Message, tokens int64) []llm.Message {
 		for i := range short {
 			leaveOut(&short[i])
 		}
-		if sum(short) <= tokens {
+		if Tokens(short...) <= tokens {
 			return short
 		}
 	}
@@ -30,7 +30,7 @@ func shortened(messages []llm.Message, tokens int64) []llm.Message {
 			longest = max(longest, len(b.Text), len(b.Input))
 		}
 	}
-	tooLong := sort.Search(longest, func(most int) bool { return sum(bounded(short, most)) > tokens })
+	tooLong := sort.Search(longest, func(most int) bool { return Tokens(bounded(short, most)...) > tokens })
 	return bounded(short, max(0, tooLong-1))
 }
 

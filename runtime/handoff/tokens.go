@@ -24,15 +24,22 @@ func Size(m llm.Message) int64 {
 	return n
 }
 
-// Tokens is an estimate of the tokens of a message.
-func Tokens(m llm.Message) int64 { return tokensOf(Size(m)) }
-
-func tokensOf(bytes int64) int64 { return (bytes + bytesPerToken - 1) / bytesPerToken }
-
-func sum(messages []llm.Message) int64 {
+// Tokens is an estimate of the tokens of messages.
+func Tokens(messages ...llm.Message) int64 {
 	var n int64
 	for _, m := range messages {
-		n += Tokens(m)
+		n += (Size(m) + bytesPerToken - 1) / bytesPerToken
 	}
 	return n
+}
+
+// Turns is how many of the messages a model has written.
+func Turns(messages []llm.Message) int {
+	turns := 0
+	for _, m := range messages {
+		if m.Role == llm.Assistant {
+			turns++
+		}
+	}
+	return turns
 }

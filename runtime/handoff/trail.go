@@ -6,7 +6,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
 
-// Trail is the end of a conversation within so many tokens by [Tokens], and how
+// trail is the end of a conversation within so many tokens by [Tokens], and how
 // many turns of the model it has. An answer that calls tools and the message with
 // the results are there together or not at all, so it begins with an answer or
 // with a message that answers nothing. Calls without results, and results without
@@ -18,27 +18,27 @@ import (
 // tokens only when even then there is none, because it has too many calls.
 //
 // The messages given are not changed; those returned may share their blocks.
-func Trail(messages []llm.Message, tokens int64) (kept []llm.Message, turns int) {
+func trail(messages []llm.Message, tokens int64) (kept []llm.Message, turns int) {
 	steps := stepsOf(messages)
 	if len(steps) == 0 {
 		return nil, 0
 	}
 	first := lastExchange(steps)
 	kept = slices.Concat(steps[first:]...)
-	room := tokens - sum(kept)
+	room := tokens - Tokens(kept...)
 	if room < 0 {
 		kept = shortened(kept, tokens)
-		return kept, turnsOf(kept)
+		return kept, Turns(kept)
 	}
 	for first > 0 {
-		room -= sum(steps[first-1])
+		room -= Tokens(steps[first-1]...)
 		if room < 0 {
 			break
 		}
 		first--
 	}
 	kept = slices.Concat(steps[first:]...)
-	return kept, turnsOf(kept)
+	return kept, Turns(kept)
 }
 
 // stepsOf divides a conversation into what stays together: an answer with calls
@@ -85,14 +85,4 @@ func idsOf(m llm.Message, kind llm.BlockType) []string {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-func turnsOf(messages []llm.Message) int {
-	turns := 0
-	for _, m := range messages {
-		if m.Role == llm.Assistant {
-			turns++
-		}
-	}
-	return turns
 }

@@ -41,20 +41,20 @@ func TestTrail(t *testing.T) {
 	}{
 		"nothing":                          {nil, 1000, nil, 0},
 		"everything":                       {all, 1000, all, 2},
-		"exactly everything":               {all, sum(all), all, 2},
-		"one token less":                   {all, sum(all) - 1, all[1:], 2},
-		"without half a call":              {all, sum(all[3:]) + sum(first) - 1, all[3:], 1},
-		"the last exchange":                {all, sum(last), last, 1},
-		"what follows the last answer too": {slices.Concat(all, nudge), sum(last) + sum(nudge), slices.Concat(last, nudge), 1},
-		"nothing but prompts":              {slices.Concat(prompt, nudge), sum(nudge), nudge, 0},
-		"an answer without calls":          {slices.Concat(first, said), sum(said), said, 1},
+		"exactly everything":               {all, Tokens(all...), all, 2},
+		"one token less":                   {all, Tokens(all...) - 1, all[1:], 2},
+		"without half a call":              {all, Tokens(all[3:]...) + Tokens(first...) - 1, all[3:], 1},
+		"the last exchange":                {all, Tokens(last...), last, 1},
+		"what follows the last answer too": {slices.Concat(all, nudge), Tokens(last...) + Tokens(nudge...), slices.Concat(last, nudge), 1},
+		"nothing but prompts":              {slices.Concat(prompt, nudge), Tokens(nudge...), nudge, 0},
+		"an answer without calls":          {slices.Concat(first, said), Tokens(said...), said, 1},
 		"results in another order":         {two, 1000, two, 1},
 		"more than the last exchange":      {slices.Concat(prompt, last, nudge), 1, slices.Concat(last, nudge), 1},
 		"an open call":                     {slices.Concat(prompt, last[:1]), 1000, prompt, 0},
 		"a result of nothing":              {slices.Concat(prompt, last[1:]), 1000, prompt, 0},
 		"a result of another call":         {slices.Concat(prompt, first[:1], last[1:], said), 1000, slices.Concat(prompt, said), 1},
 	} {
-		kept, turns := Trail(tt.messages, tt.tokens)
+		kept, turns := trail(tt.messages, tt.tokens)
 		if !reflect.DeepEqual(kept, tt.want) || turns != tt.turns {
 			t.Errorf("%s: got %d turns, %+v; want %d, %+v", name, turns, kept, tt.turns, tt.want)
 		}
@@ -78,9 +78,9 @@ func TestTrailShortens(t *testing.T) {
 			{Type: llm.ToolResultBlock, ToolCallID: "c2", Images: []llm.Image{{MediaType: "image/png", Ref: "ab"}}},
 		}},
 	}
-	kept, turns := Trail(slices.Concat(user("do it"), exchange), 600)
-	if turns != 1 || len(kept) != 2 || sum(kept) > 600 {
-		t.Fatalf("%d turns, %d tokens: %+v", turns, sum(kept), kept)
+	kept, turns := trail(slices.Concat(user("do it"), exchange), 600)
+	if turns != 1 || len(kept) != 2 || Tokens(kept...) > 600 {
+		t.Fatalf("%d turns, %d tokens: %+v", turns, Tokens(kept...), kept)
 	}
 	answer, results := kept[0].Blocks, kept[1].Blocks
 	if len(answer) != 3 || answer[0].Text != "I write." || string(answer[1].Input) != `{"left_out":"5011 bytes"}` || string(answer[2].Input) != `{"at":"x"}` {
@@ -95,12 +95,12 @@ func TestTrailShortens(t *testing.T) {
 	}
 
 	// Without the images there is room for the rest.
-	kept, _ = Trail(exchange, sum(exchange)-1)
+	kept, _ = trail(exchange, Tokens(exchange...)-1)
 	if answer := kept[0].Blocks; len(answer) != 4 || answer[0].Signature != "s" || len(answer[2].Input) < 5000 || kept[1].Blocks[1].Images != nil {
 		t.Errorf("kept %+v", kept)
 	}
 	only := []llm.Message{{Role: llm.Assistant, Blocks: []llm.Block{{Type: llm.ReasoningBlock, Text: long}}}}
-	if kept, _ := Trail(only, 100); len(kept) != 1 || kept[0].Blocks[0].Text != "[reasoning left out]" {
+	if kept, _ := trail(only, 100); len(kept) != 1 || kept[0].Blocks[0].Text != "[reasoning left out]" {
 		t.Errorf("kept %+v", kept)
 	}
 }
@@ -111,7 +111,7 @@ func smallest(messages []llm.Message) int64 {
 	if len(steps) == 0 {
 		return 0
 	}
-	return sum(shortened(slices.Concat(steps[lastExchange(steps):]...), 0))
+	return Tokens(shortened(slices.Concat(steps[lastExchange(steps):]...), 0)...)
 }
 
 // TestTrailHolds checks what is promised of every conversation and every room.
@@ -121,15 +121,15 @@ func TestTrailHolds(t *testing.T) {
 		messages := drawConversation(rt)
 		before := clone(rt, messages)
 		tokens := rapid.OneOf(rapid.Int64Range(-5, 400), rapid.Int64Range(0, 20_000)).Draw(rt, "tokens")
-		kept, turns := Trail(messages, tokens)
-		if again, n := Trail(messages, tokens); n != turns || !reflect.DeepEqual(again, kept) {
+		kept, turns := trail(messages, tokens)
+		if again, n := trail(messages, tokens); n != turns || !reflect.DeepEqual(again, kept) {
 			rt.Fatal("another time it is another end")
 		}
 		if !reflect.DeepEqual(messages, before) {
 			rt.Fatal("the conversation was changed")
 		}
 		checkSound(rt, kept, messages)
-		if used := sum(kept); used > max(tokens, smallest(messages)) {
+		if used := Tokens(kept...); used > max(tokens, smallest(messages)) {
 			rt.Fatalf("%d tokens, with room for %d and a last exchange of %d", used, tokens, smallest(messages))
 		}
 		steps := stepsOf(messages)
@@ -138,17 +138,17 @@ func TestTrailHolds(t *testing.T) {
 		}
 		all := slices.Concat(steps...)
 		last := lastExchange(steps)
-		if least := len(slices.Concat(steps[last:]...)); len(kept) < least || turns != turnsOf(all[len(all)-len(kept):]) {
+		if least := len(slices.Concat(steps[last:]...)); len(kept) < least || turns != Turns(all[len(all)-len(kept):]) {
 			rt.Fatalf("%d messages and %d turns kept of a last exchange of %d", len(kept), turns, least)
 		}
-		if sum(slices.Concat(steps[last:]...)) > tokens {
+		if Tokens(slices.Concat(steps[last:]...)...) > tokens {
 			return // it was shortened
 		}
 		if !reflect.DeepEqual(kept, all[len(all)-len(kept):]) {
 			rt.Fatal("it is not the end of the conversation")
 		}
 		left := stepsOf(all[:len(all)-len(kept)])
-		if len(left) > 0 && sum(kept)+sum(left[len(left)-1]) <= tokens {
+		if len(left) > 0 && Tokens(kept...)+Tokens(left[len(left)-1]...) <= tokens {
 			rt.Fatal("there was room for more")
 		}
 	})

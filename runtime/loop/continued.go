@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -20,7 +21,6 @@ const continuationID = "rye/agent/continuation"
 const (
 	originalDirective   = "original_directive"
 	originalBody        = "original_directive_body"
-	previousThread      = "previous_thread_id"
 	continuationMessage = "continuation_message"
 )
 
@@ -34,7 +34,7 @@ func (r *run) takeOver() error {
 		return nil
 	}
 	path := r.folder().Transcript()
-	if err := r.vouchedFor(path); err != nil {
+	if err := r.Finisher.VouchedFor(r.ID); err != nil {
 		return fmt.Errorf("the conversation that thread %s carries on: %w", r.ID, err)
 	}
 	messages, err := transcript.Messages(path)
@@ -53,24 +53,6 @@ func (r *run) takeOver() error {
 		}
 	}
 	r.acted = r.talk.acted()
-	return nil
-}
-
-// vouchedFor refuses a transcript of which a part is not signed.
-func (r *run) vouchedFor(path string) error {
-	var key transcript.Verifier
-	if r.Finisher.Key != nil {
-		key = r.Finisher.Key
-	}
-	report, err := transcript.Verify(path, key, nil)
-	switch {
-	case err != nil:
-		return err
-	case report.ThreadID != r.ID:
-		return fmt.Errorf("%s is that of thread %q", path, report.ThreadID)
-	case report.SignedBytes != report.Bytes:
-		return fmt.Errorf("%s has %d bytes that nobody signed", path, report.Bytes-report.SignedBytes)
-	}
 	return nil
 }
 
@@ -130,7 +112,7 @@ func (r *run) continuationInputs(doc *item.DirectiveDoc, body string) map[string
 	}
 	maps.Copy(values, r.meta.Inputs)
 	maps.Copy(values, map[string]any{
-		originalDirective: r.meta.Directive, originalBody: body, previousThread: string(r.meta.ContinuationOf),
+		originalDirective: r.meta.Directive, originalBody: body, handoff.InputPreviousThread: string(r.meta.ContinuationOf),
 		continuationMessage: pickUp,
 	})
 	return values

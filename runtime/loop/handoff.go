@@ -13,8 +13,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 )
 
-// handover is what has come of handing the thread over.
-type handover struct {
+// succession is what has come of handing the thread over.
+type succession struct {
 	vetoed    bool              // while the conversation still had room
 	successor handoff.Successor // nil: none was made
 }
@@ -24,15 +24,15 @@ type handover struct {
 // how the thread has ended, or nil when it goes on.
 func (r *run) whenNearlyFull(ctx context.Context) *ended {
 	used, window := r.contextUse()
-	enough := float64(used) < r.Settings.Continuation.TriggerThreshold*float64(window)
+	hasRoom := float64(used) < r.Settings.Continuation.TriggerThreshold*float64(window)
 	// An answer that was cut off is continued first: nobody else could join its parts.
-	if r.Successors == nil || r.handover.vetoed || enough || r.partial != "" {
+	if r.Successors == nil || r.succession.vetoed || hasRoom || r.partial != "" {
 		return nil
 	}
 	cause := &limit.ContextFullError{Tokens: used, Window: window}
 	next, err := r.handOff(ctx)
 	if _, vetoed := errors.AsType[*vetoError](err); vetoed {
-		r.handover.vetoed = true
+		r.succession.vetoed = true
 		return r.goOnFull(ctx, noHandoff(cause, err))
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, er
 		// Not wrapped: of what failed elsewhere nothing follows for how this thread ends.
 		return nil, &noHandoffError{why: errors.New("its successor could not be made: " + err.Error()), advice: contextAdvice}
 	}
-	r.handover.successor = next
+	r.succession.successor = next
 	r.Reached.At(StepSuccessor)
 	said := next.Handoff()
 	r.Log.Info().Str("successor", string(said.NewThreadID)).Int("trailing_turns", said.TrailingTurns).Msg("handing over")
@@ -181,7 +181,7 @@ func (r *run) taskText() string {
 // up one that was made in vain. Where the end could not be carried through, the
 // transcript counts, for whoever settles the thread goes by it.
 func (r *run) passOn(ctx context.Context, rec thread.Record, err error) {
-	next := r.handover.successor
+	next := r.succession.successor
 	if next == nil {
 		return
 	}

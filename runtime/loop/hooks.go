@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -184,9 +185,9 @@ func (r *run) startEvent(facts map[string]any) (hook.Event, map[string]any) {
 		return hook.EventThreadStarted, facts
 	}
 	data := maps.Clone(facts)
-	data[previousThread] = string(r.meta.ContinuationOf)
+	data[handoff.InputPreviousThread] = string(r.meta.ContinuationOf)
 	if c := r.meta.Continuation; c != nil && c.SummaryID != "" {
-		data["previous_summary_id"] = c.SummaryID
+		data[handoff.InputPreviousSummary] = c.SummaryID
 	}
 	return hook.EventThreadContinued, data
 }

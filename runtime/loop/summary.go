@@ -56,7 +56,7 @@ func (r *run) summarise(ctx context.Context) summary {
 	id := finish.SummaryID(r.meta.Directive, r.ID)
 	text, err := r.findOrWriteSummary(bounded, id)
 	if err != nil && ctx.Err() == nil {
-		r.warn(fmt.Sprintf("the successor has no summary: %v", r.Secrets.Mask(err.Error())))
+		r.warn("the successor has no summary: " + r.Secrets.Mask(err.Error()))
 	}
 	if err != nil || text == "" {
 		return summary{}
@@ -65,20 +65,24 @@ func (r *run) summarise(ctx context.Context) summary {
 }
 
 // findOrWriteSummary is the summary that the thread's hooks have written, else that
-// of the summary directive, where the settings name one; else empty. A thread of
-// the summary directive itself is not summed up.
+// of the summary directive, where the settings name one; else empty. What cannot
+// be used of the hooks is written again. A thread of the summary directive itself
+// is not summed up.
 func (r *run) findOrWriteSummary(ctx context.Context, id string) (string, error) {
 	text, err := r.writtenSummary(id)
 	wanted := r.Settings.Continuation.SummaryDirective
-	if err != nil || text != "" || wanted == "" || wanted == r.meta.Directive {
+	if text != "" || wanted == "" || wanted == r.meta.Directive {
 		return text, err
+	}
+	if err != nil {
+		r.warn("the summary that was there is not used: " + r.Secrets.Mask(err.Error()))
 	}
 	text, err = r.runSummary(ctx, wanted)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", wanted, err)
+		return "", fmt.Errorf("continuation.summary_directive %s: %w", wanted, err)
 	}
 	return text, nil
 }
@@ -91,7 +95,7 @@ func (r *run) writtenSummary(id string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("knowledge %s: %w", finish.KnowledgeID(id), err)
+		return "", err
 	}
 	return r.cutSummary(written.Text), nil
 }

@@ -159,20 +159,40 @@ func TestOtherSummaries(t *testing.T) {
 }
 
 // TestSummaryOfStranger: a summary that somebody has written counts only when its
-// signature does.
+// signature does; the summary directive writes another one in its place.
 func TestSummaryOfStranger(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	m := handsOver(h)
-	h.script(filling(nearlyFull))
-	id := h.register(job{meta: func(m *thread.Meta) {
-		h.mode = trust.Strict
-		m.DirectiveHash = h.signDirective()
-	}})
-	h.write(".ai/knowledge/"+finish.KnowledgeID(finish.SummaryID("test/task", id))+".md", "By a stranger.\n")
-	rec := h.end(t.Context(), id)
-	if rec.Status != thread.Continued || len(m.requests) != 1 || m.requests[0].Summary != "" || !strings.Contains(strings.Join(rec.Outcome.Warnings, " "), "has no summary") {
-		t.Errorf("%s %+v %+v", rec.Status, rec.Outcome, rec.Outcome.Error)
+	for name, c := range map[string]struct {
+		change      func(*house)
+		text, warns string
+	}{
+		"alone": {warns: "has no summary: knowledge .* is not signed"},
+		"with a summary directive": {
+			change: func(h *house) { h.sums(thread.Outcome{State: thread.Completed, Result: "By the directive."}) },
+			text:   "By the directive.", warns: "is not used: knowledge .* is not signed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			m := handsOver(h)
+			h.script(filling(nearlyFull))
+			if c.change != nil {
+				c.change(h)
+			}
+			id := h.register(job{meta: func(m *thread.Meta) {
+				h.mode = trust.Strict
+				m.DirectiveHash = h.signDirective()
+			}})
+			h.write(".ai/knowledge/"+finish.KnowledgeID(finish.SummaryID("test/task", id))+".md", "By a stranger.\n")
+			rec := h.end(t.Context(), id)
+			if rec.Status != thread.Continued || len(m.requests) != 1 || m.requests[0].Summary != c.text {
+				t.Fatalf("%s %+v %+v", rec.Status, rec.Outcome, m.requests)
+			}
+			if warnings := rec.Outcome.Warnings; len(warnings) != 1 || !regexp.MustCompile(c.warns).MatchString(warnings[0]) {
+				t.Errorf("warnings %q, want %s", warnings, c.warns)
+			}
+		})
 	}
 }
 

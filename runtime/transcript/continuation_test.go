@@ -60,7 +60,7 @@ func TestHandoffIsAnEnd(t *testing.T) {
 	}
 	var text bytes.Buffer
 	must(t, Render(path, &text))
-	if !strings.Contains(text.String(), "## Continued\n\n> Handed over to thread `test/demo-2`, with the last 3 turns\n\nTurns: 1") ||
+	if !strings.Contains(text.String(), "## Continued\n\n> Handed over to thread `test/demo-2` (turns taken over: 3)\n\nTurns: 1") ||
 		strings.Contains(text.String(), "being written") {
 		t.Error(text.String())
 	}

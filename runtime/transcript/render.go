@@ -119,11 +119,11 @@ func noteText(e thread.Event) string {
 		return show(e, hookText)
 	case thread.EventThreadContinued:
 		return show(e, func(p ThreadContinued) string {
-			return note("Continues thread `%s` (%s): the next %d messages are what it was given of it", p.PreviousThreadID, p.Via, p.Messages)
+			return note("Continues thread `%s` (%s; messages taken over: %d)", p.PreviousThreadID, p.Via, p.Messages)
 		})
 	case thread.EventThreadResumed:
 		return show(e, func(p ThreadResumed) string {
-			return note("Resumed as thread `%s` with %d turns: %s", p.NewThreadID, p.ReconstructedTurns, p.MessagePreview)
+			return note("Resumed as thread `%s` (turns taken over: %d): %s", p.NewThreadID, p.ReconstructedTurns, p.MessagePreview)
 		})
 	default:
 		return note("%s: %s", e.Type, e.Payload)
@@ -192,7 +192,7 @@ func endText(p Ended) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n", title(string(p.Outcome.State)))
 	if h := p.Outcome.Handoff; h != nil {
-		b.WriteString(note("Handed over to thread `%s`, with the last %d turns", h.NewThreadID, h.TrailingTurns))
+		b.WriteString(note("Handed over to thread `%s` (turns taken over: %d)", h.NewThreadID, h.TrailingTurns))
 	}
 	if p.Outcome.Error != nil {
 		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))

@@ -77,7 +77,7 @@ func Main(sys System, args []string) int {
 	_ = process.HideMemory()
 	ctx, stop := interruptible()
 	defer stop()
-	root := newRoot(sys)
+	root := rootFor(sys, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

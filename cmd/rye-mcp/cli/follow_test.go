@@ -130,20 +130,23 @@ func TestStreamer(t *testing.T) {
 		{thread.EventTokenDelta, `{"type":"text","text":"two\n"}`},
 		{thread.EventChildThreadStarted, `{"thread_id":"a-1"}`},
 		{thread.EventRetry, `{"reason":"busy","delay_ms":1500}`},
-		{thread.EventThreadHandoff, `{"new_thread_id":"b-1"}`},
+		{thread.EventThreadHandoff, `{"new_thread_id":"b-1","outcome":{"warnings":["no\nsummary"]}}`},
+		{thread.EventThreadHandoff, `not JSON`},
 		{thread.EventThreadResumed, `{"new_thread_id":"c-1"}`},
 		{thread.EventTokenDelta, `{"type":"text","text":"three"}`},
 		{thread.EventCognitionOut, `{}`},
 		{thread.EventCognitionOut, `{}`},
+		{thread.EventTokenDelta, `{"type":"text","text":"cut o"}`},
+		{thread.EventThreadCancelled, `{}`},
 	} {
 		if err := s.see(thread.Event{Type: e.kind, Payload: []byte(e.payload)}); err != nil {
 			t.Errorf("%s %s: %v", e.kind, e.payload, err)
 		}
 	}
-	if got := out.String(); got != "one\ntwo\nthree\n" {
+	if got := out.String(); got != "one\ntwo\nthree\ncut o\n" {
 		t.Errorf("out: %q", got)
 	}
-	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\n⇒ thread b-1 carries on\n⇒ thread c-1 carries on\n" {
+	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\nWarning: no summary\n⇒ thread b-1 carries on\n⇒ thread c-1 carries on\n" {
 		t.Errorf("aside: %q", got)
 	}
 }

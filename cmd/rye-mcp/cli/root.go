@@ -18,7 +18,40 @@ type serveOptions struct {
 	allowed []string // folders that projects must lie in; none: anywhere
 }
 
+// rootFor is the root with the commands that arguments can name. The process of a
+// thread has its own alone: the others would take memory in every live thread.
+func rootFor(sys System, args []string) *cobra.Command {
+	if len(args) == 0 || args[0] != threadCommand {
+		return newRoot(sys)
+	}
+	root, opts := newBareRoot(sys)
+	root.AddCommand(newThreadCommand(sys, opts))
+	return root
+}
+
 func newRoot(sys System) *cobra.Command {
+	root, opts := newBareRoot(sys)
+	root.AddCommand(
+		newRunCommand(sys, opts),
+		newThreadsCommand(sys, opts),
+		newInitCommand(sys, opts),
+		newDemoCommand(sys, opts),
+		newVersionCommand(sys),
+		newThreadCommand(sys, opts),
+		newServeCommand(sys, opts),
+		newDoctorCommand(sys, opts),
+		newConfigCommand(sys, opts),
+		newValidateCommand(sys, opts),
+		newHooksCommand(sys, opts),
+		newSignCommand(sys, opts),
+		newKeysCommand(sys, opts),
+		newExitCodesTopic(),
+	)
+	return root
+}
+
+// newBareRoot is the root without commands, and the flags that they share.
+func newBareRoot(sys System) (*cobra.Command, *options) {
 	var (
 		opts  = options{color: colorAuto}
 		serve serveOptions
@@ -62,23 +95,7 @@ its standard input is not a terminal, and shows this help when it is.`,
 	completeWith(root, "project", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
-	root.AddCommand(
-		newRunCommand(sys, &opts),
-		newThreadsCommand(sys, &opts),
-		newInitCommand(sys, &opts),
-		newDemoCommand(sys, &opts),
-		newVersionCommand(sys),
-		newThreadCommand(sys, &opts),
-		newServeCommand(sys, &opts),
-		newDoctorCommand(sys, &opts),
-		newConfigCommand(sys, &opts),
-		newValidateCommand(sys, &opts),
-		newHooksCommand(sys, &opts),
-		newSignCommand(sys, &opts),
-		newKeysCommand(sys, &opts),
-		newExitCodesTopic(),
-	)
-	return root
+	return root, &opts
 }
 
 // usageArgs makes cobra's complaint about arguments a usage error. What looks

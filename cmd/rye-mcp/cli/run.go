@@ -285,14 +285,14 @@ func (s *streamer) see(e thread.Event) error {
 			_, err = io.WriteString(s.out, manyLines(d.Text))
 			return err
 		}
-	case thread.EventCognitionOut:
+	case thread.EventCognitionOut, thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled:
 		return s.endLine()
 	case thread.EventToolCallStart:
 		return note(s, e, func(p transcript.ToolCallStart) string { return "→ " + p.Tool })
 	case thread.EventChildThreadStarted:
 		return note(s, e, func(p transcript.ChildStarted) string { return "↳ thread " + string(p.ThreadID) })
 	case thread.EventThreadHandoff:
-		return note(s, e, func(p transcript.ThreadHandoff) string { return carriedOn(p.NewThreadID) })
+		return s.seeHandoff(e)
 	case thread.EventThreadResumed:
 		return note(s, e, func(p transcript.ThreadResumed) string { return carriedOn(p.NewThreadID) })
 	case thread.EventRetry:
@@ -301,6 +301,20 @@ func (s *streamer) see(e thread.Event) error {
 		})
 	}
 	return nil
+}
+
+// seeHandoff shows who carries on, and what went wrong before.
+func (s *streamer) seeHandoff(e thread.Event) error {
+	ended, err := transcript.Decode[transcript.ThreadHandoff](e)
+	if err != nil {
+		return nil //nolint:nilerr // a damaged event is not worth ending the stream for
+	}
+	for _, warning := range ended.Outcome.Warnings {
+		if err := s.aside("Warning: " + warning); err != nil {
+			return err
+		}
+	}
+	return s.aside(carriedOn(ended.NewThreadID))
 }
 
 func carriedOn(by thread.ID) string { return "⇒ thread " + string(by) + " carries on" }
@@ -319,10 +333,15 @@ func note[T any](s *streamer, e thread.Event, render func(T) string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a damaged event is not worth ending the stream for
 	}
+	return s.aside(render(payload))
+}
+
+// aside says something on a line of its own, beside what the thread says.
+func (s *streamer) aside(text string) error {
 	if err := s.endLine(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.err, oneLine(render(payload)))
+	_, err := fmt.Fprintln(s.err, oneLine(text))
 	return err
 }
 

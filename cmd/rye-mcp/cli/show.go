@@ -25,7 +25,7 @@ func age(d time.Duration) string {
 }
 
 // statusJSON is what threads show writes with --json: the answer of get_status,
-// what the thread carries on and what it returned.
+// what the named thread carries on, and what came out in the end.
 type statusJSON struct {
 	control.Status
 	ContinuationOf thread.ID      `json:"continuation_of,omitempty"`
@@ -42,8 +42,7 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if err != nil {
 		return err
 	}
-	newest := cmp.Or(status.ResolvedThreadID, id)
-	rec, err := p.store.Get(ctx, newest)
+	rec, err := p.store.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,8 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if asJSON {
 		return writeJSON(sys.Stdout, statusJSON{status, rec.ContinuationOf, result.Result, result.Outputs})
 	}
-	if err := writeStatus(newDisplay(sys, opts), status, rec.ContinuationOf, results.Totals.TreeSpend, p.control.TranscriptPath(newest)); err != nil {
+	file := p.control.TranscriptPath(cmp.Or(status.ResolvedThreadID, id))
+	if err := writeStatus(newDisplay(sys, opts), status, rec.ContinuationOf, results.Totals.TreeSpend, file); err != nil {
 		return err
 	}
 	if result.Result == "" {
@@ -65,11 +65,11 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
 	row("thread", s.ThreadID)
-	if s.ResolvedThreadID != "" {
-		row("continued as", s.ResolvedThreadID)
-	}
 	if before != "" {
 		row("carries on", before)
+	}
+	if s.ResolvedThreadID != "" {
+		row("continued as", s.ResolvedThreadID)
 	}
 	row("name", s.Name)
 	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued), stateColor(s.Status)})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -32,15 +31,7 @@ type mcpServer struct {
 	closeLog func()
 }
 
-// serverGC is the GOGC of a server: with half as many collections an answer comes
-// sooner, and the few MB that this takes are of one process and not of every
-// thread's. The first collection comes after the first answers.
-const serverGC = 200
-
 func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, error) {
-	if sys.Getenv("GOGC") == "" {
-		debug.SetGCPercent(serverGC)
-	}
 	groups, err := handler.ParseGroups(serve.tools)
 	if err != nil {
 		return nil, &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads,admin"}

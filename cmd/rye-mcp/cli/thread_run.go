@@ -22,6 +22,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
+// threadCommand is the hidden verb of package spawn.
+const threadCommand = "thread"
+
 // newThreadCommand is the hidden verb under which threads run.
 func newThreadCommand(sys System, opts *options) *cobra.Command {
 	var (
@@ -48,7 +51,7 @@ threads with "rye-mcp run".`,
 	}
 	run.Flags().StringVar(&id, "thread-id", "", "id of the thread")
 	run.Flags().BoolVar(&preRegistered, "pre-registered", false, "the thread's row exists and its lock is handed over")
-	parent := &cobra.Command{Use: "thread", Hidden: true, Short: "Used by rye-mcp itself"}
+	parent := &cobra.Command{Use: threadCommand, Hidden: true, Short: "Used by rye-mcp itself"}
 	parent.AddCommand(run)
 	return parent
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -35,6 +36,17 @@ func TestThreadLog(t *testing.T) {
 		}
 		if _, there := line["trace_id"]; line["thread_id"] != string(id) || line["trace_id"] != traceID || there != (traceID != "") {
 			t.Errorf("%s: %v", name, line)
+		}
+	}
+}
+
+// A thread's process has no command but its own, and every other process has all.
+func TestRootOfThread(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"thread": spawn.Args("/project", "d-1"), "": nil, "run": {"run", "thread"}} {
+		commands := rootFor(System{}, args).Commands()
+		if alone := len(commands) == 1 && commands[0].Name() == threadCommand; alone != (name == threadCommand) {
+			t.Errorf("%q: %d commands", args, len(commands))
 		}
 	}
 }

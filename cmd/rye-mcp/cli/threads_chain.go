@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,9 +85,27 @@ func showChain(ctx context.Context, sys System, opts options, p *project, id thr
 	if err := t.write(newDisplay(sys, opts)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "%s, %s, %s (with everything below them %s)\n", counted(chain.Length, "thread"),
-		counted(chain.Cost.Turns, "turn"), chain.Cost.Spend, chain.TreeSpend)
-	return err
+	if _, err := fmt.Fprintf(sys.Stdout, "%s, %s, %s (with everything below them %s)\n", counted(chain.Length, "thread"),
+		counted(chain.Cost.Turns, "turn"), chain.Cost.Spend, chain.TreeSpend); err != nil {
+		return err
+	}
+	return writeTroubles(sys.Stdout, chain.Chain)
+}
+
+// writeTroubles says what went wrong in the threads of a chain.
+func writeTroubles(to io.Writer, chain []control.ChainLink) error {
+	for _, link := range chain {
+		troubles := link.Warnings
+		if link.Error != "" {
+			troubles = append(slices.Clip(troubles), link.Error)
+		}
+		for _, trouble := range troubles {
+			if _, err := fmt.Fprintf(to, "%s: %s\n", link.ThreadID, oneLine(trouble)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func searchChain(ctx context.Context, sys System, opts options, p *project, id thread.ID, flags chainFlags) error {

@@ -134,15 +134,21 @@ func resumeThread(ctx context.Context, sys System, p *project, req control.Resum
 }
 
 // resumeAdvice names the commands, where a refusal to resume names what a model
-// would call about a thread that still works.
+// would call.
 func resumeAdvice(err error) error {
 	f, ok := errors.AsType[*tool.Fault](err)
 	if !ok {
 		return err
 	}
-	for _, detail := range []string{"thread_id", "carried_on_by"} {
-		if id, ok := f.Details[detail].(thread.ID); ok {
-			return f.WithHint("rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again", id)
+	const untilEnded = "rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again"
+	for _, advice := range []struct{ detail, try string }{
+		{"thread_id", untilEnded},
+		{"carried_on_by", untilEnded},
+		{"resumable", "rye-mcp threads resume %s MESSAGE"},
+		{"directive", "rye-mcp run %s"},
+	} {
+		if named, ok := f.Details[advice.detail]; ok {
+			return f.WithHint(advice.try, named)
 		}
 	}
 	return err

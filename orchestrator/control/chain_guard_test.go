@@ -1,0 +1,282 @@
+package control
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// TestHandoffBelowHandedOver: a thread whose parent has handed over hands over all
+// the same, with what it has left, though the settings want the full limits.
+func TestHandoffBelowHandedOver(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/coordination.yaml", "continuation: {limits: fresh}\n")
+	root := s.start("idle", "")
+	parent := s.start("idle", root)
+	child := s.start("work", parent) // has 0.01 dollars
+	s.order(child, "spend 4000")
+	after := s.handOver(parent)
+	next := s.handOver(child)
+	if got := s.meta(next).Limits.Spend; got != 6000 {
+		s.Errorf("the successor has %d", got)
+	}
+	s.order(next, "spend 1000", "complete")
+	s.order(after, "spend 10", "complete")
+	s.wantTree(root, store.TreeSpend{Actual: 5010, Threads: 5, Active: 1})
+	if b, err := s.c.Store.Budget(s.ctx, root); err != nil || b.Actual != 5010 {
+		s.Errorf("the root's budget: %+v, %v", b, err)
+	}
+}
+
+// TestHandoffIsVouchedFor: neither a thread.json of another thread nor words that
+// nobody signed come to the successor, and nothing is left behind.
+func TestHandoffIsVouchedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(s *scene, id, other thread.ID)
+		says   string
+	}{
+		"thread.json of another": {func(s *scene, id, other thread.ID) {
+			s.noError(os.WriteFile(s.c.folder(id).Meta(), []byte(s.read(s.c.folder(other).Meta())), 0o600))
+		}, "is that of"},
+		"changed words": {func(s *scene, id, _ thread.ID) {
+			path := s.c.TranscriptPath(id)
+			s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
+		}, "altered"},
+		"added words": {func(s *scene, id, other thread.ID) {
+			path := s.c.TranscriptPath(id)
+			first, _, _ := strings.Cut(s.read(s.c.TranscriptPath(other)), "\n")
+			forged := strings.NewReplacer(string(other), string(id), `"seq":1,`, `"seq":4,`).Replace(first)
+			s.noError(os.WriteFile(path, []byte(s.read(path)+forged+"\n"), 0o600))
+		}, "nobody signed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSignedScene(t)
+			id, other := s.start("work", ""), s.start("idle", "")
+			s.order(id, "say hello")
+			s.order(other, "say something else")
+			request := handoff.Request{ThreadID: id, Ceiling: 2000}
+			c.change(s, id, other)
+			if _, err := s.c.MakeSuccessor(s.ctx, request); err == nil || !strings.Contains(err.Error(), c.says) {
+				s.Errorf("handed over with %v", err)
+			}
+			if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+				s.Errorf("threads %+v, %v", list.Threads, err)
+			}
+		})
+	}
+}
+
+// TestNeverCarriedOn: a thread that was to carry on another and never came to it
+// is not resumed in its place, and to stop it stops nobody else.
+func TestNeverCarriedOn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	first := s.start("work", root)
+	s.order(first, "say hello", "make", "give-over")
+	s.wantState(thread.Cancelled, secondChild)
+	for _, state := range []string{"runs", "has ended"} {
+		_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: secondChild, Message: "go on"})
+		if code(err) != tool.CodeUnsupported || !strings.Contains(err.Error(), "never came to carry on "+string(first)) {
+			s.Errorf("the thread before %s: %v", state, err)
+		}
+		if state == "runs" {
+			s.order(first, "complete")
+			<-process.Watch(s.ctx, s.puppet(first).pid)
+		}
+	}
+	// One that is late to resume the thread, beside the one that does.
+	late, _, err := s.c.Store.Register(s.ctx, store.NewThread{
+		Kind: thread.KindDirective, Directive: "work", ContinuationOf: first, Now: testTime,
+	}, nil)
+	s.noError(err)
+	next := s.resume(first).NewThreadID
+	for _, id := range []thread.ID{late.ThreadID, secondChild} {
+		stopped, err := s.c.Cancel(s.ctx, id)
+		if err != nil || !stopped.Success || len(stopped.Receipts) != 1 || stopped.Receipts[0].ThreadID != id {
+			s.Errorf("stopped %+v, %v", stopped, err)
+		}
+	}
+	s.wantState(thread.Running, next, root)
+}
+
+// TestResumeIsJudged: what a thread may do is held against the settings as they are
+// when it is resumed.
+func TestResumeIsJudged(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/risky.md", permits("<execute><tool>rye.bash</tool></execute>"))
+	id := s.start("risky", "")
+	s.order(id, "say hello", "complete")
+	next := s.resume(id).NewThreadID
+	if w := s.meta(next).Warnings; len(w) != 1 || !strings.Contains(w[0], "elevated") {
+		s.Errorf("warnings %q", w)
+	}
+	s.order(next, "complete")
+	s.write(riskFile, "risk_levels: {elevated: {policy: block}}\n")
+	if _, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: id, Message: "go on"}); code(err) != tool.CodePermissionDenied {
+		s.Errorf("resumed with %v", err)
+	}
+}
+
+// TestResumeNeedsTheRightToStart: what a hook of the program has started below a
+// thread, the thread may not go on with by itself.
+func TestResumeNeedsTheRightToStart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", ""))
+	meek := s.start("meek", "")
+	started, err := s.byHook("work", meek, action.HookCall{Exempt: true})
+	s.noError(err)
+	child := started.ThreadID
+	s.order(child, "claim", "say hello", "complete")
+	req := ResumeRequest{ThreadID: child, Message: "go on", From: meek}
+	if _, err := s.c.Resume(s.ctx, req); code(err) != tool.CodePermissionDenied {
+		s.Errorf("resumed with %v", err)
+	}
+	caller := inThread(meek)
+	caller.Hook = &action.HookCall{Exempt: true}
+	if _, err := s.c.opResume(s.ctx, caller, ResumeInput{ThreadID: child, Message: "go on"}); err != nil {
+		s.Errorf("for a hook of the program: %v", err)
+	}
+}
+
+// TestResumeSpendsItsOwn: a thread resumes out of its own budget, and not out of
+// that of a thread which a person has resumed above the one it asks for.
+func TestResumeSpendsItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	asks := s.start("idle", "")
+	middle := s.start("idle", asks)
+	parent := s.start("idle", middle)
+	child := s.start("work", parent)
+	s.order(child, "say hello", "complete")
+	s.order(parent, "say hello", "complete")
+	s.order(middle, "complete")
+	persons := s.resume(parent).NewThreadID
+	if got := s.row(persons).ParentID; got != "" {
+		s.Fatalf("it is a child of %s", got)
+	}
+	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: child, Message: "go on", From: asks})
+	s.noError(err)
+	if got := s.row(resumed.NewThreadID).ParentID; got != asks || s.reserved(persons) != 0 {
+		s.Errorf("its parent is %s, and %d are held", got, s.reserved(persons))
+	}
+}
+
+// TestCircleOfPredecessors: threads that wait for each other to hand over, which
+// only a damaged registry has, end.
+func TestCircleOfPredecessors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	ids := []thread.ID{"work-1", "work-2", "work-3"}
+	before := map[thread.ID]thread.ID{ids[0]: ids[1], ids[1]: ids[0], ids[2]: ids[2]}
+	var rows []store.Restored
+	for _, id := range ids {
+		s.noError(s.c.folder(id).Make())
+		rows = append(rows, store.Restored{Record: thread.Record{
+			ThreadID: id, Kind: thread.KindDirective, Directive: "work", Status: thread.Created, ContinuationOf: before[id],
+			CreatedAt: testTime, UpdatedAt: testTime, LastUsed: testTime, QueuedAt: testTime,
+		}})
+	}
+	if _, err := s.c.Store.Restore(s.ctx, rows); err != nil {
+		s.Fatal(err)
+	}
+	if _, err := s.c.Sweep(s.ctx); err != nil {
+		s.Error(err)
+	}
+	for _, id := range ids {
+		if rec := s.row(id); rec.Status != thread.Cancelled || rec.Outcome.Error.Code != recovery.CodeNotHandedOver {
+			s.Errorf("%s: %+v", id, rec)
+		}
+	}
+}
+
+// TestResumedFromFurtherBelow: a thread that hands over tells its successor of a
+// grandchild that it has resumed, which is its child now.
+func TestResumedFromFurtherBelow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	first := s.start("idle", "")
+	middle := s.start("idle", first)
+	below := s.start("work", middle)
+	s.order(below, "say hello", "complete")
+	s.order(middle, "complete")
+	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: below, Message: "go on", From: first})
+	s.noError(err)
+	again := s.start("work", first)
+	s.order(again, "say hello", "complete")
+	s.resume(again)
+	children, err := s.c.startedBy(s.ctx, []thread.Record{s.row(first)})
+	s.noError(err)
+	var ids []thread.ID
+	for _, child := range children {
+		ids = append(ids, child.ThreadID)
+	}
+	slices.Sort(ids)
+	want := []thread.ID{middle, resumed.NewThreadID, again}
+	slices.Sort(want)
+	if !slices.Equal(ids, want) {
+		s.Errorf("children %v, want %v", ids, want)
+	}
+}
+
+// TestRebuiltMoneyOfAChain: after the ledger was lost, what a thread handed over
+// belongs to its successor alone.
+func TestRebuiltMoneyOfAChain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	first := s.start("work", "")
+	s.order(first, "say hello", "spend 300")
+	second := s.handOver(first)
+	s.order(second, "say hello", "spend 200")
+	third := s.handOver(second)
+	want := map[thread.ID]store.Budget{}
+	for _, id := range []thread.ID{first, second, third} {
+		b, err := s.c.Store.Budget(s.ctx, id)
+		s.noError(err)
+		want[id] = b
+	}
+	s.rebuild()
+	for id, b := range want {
+		got, err := s.c.Store.Budget(s.ctx, id)
+		if err != nil || got.MaxSpend != b.MaxSpend || got.Own != b.Own || got.Active != b.Active || got.Remaining() != b.Remaining() {
+			s.Errorf("%s has %+v, %v; before it was lost: %+v", id, got, err, b)
+		}
+	}
+}
+
+// TestRequestKeyOfAChain: what a thread has started under a key, its successor is
+// told of and does not start again; that of a stranger is another.
+func TestRequestKeyOfAChain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	first, stranger := s.start("idle", ""), s.start("idle", "")
+	fork := func(id thread.ID) Started {
+		s.Helper()
+		got, err := Threads{s.c}.Start(s.ctx, inThread(id), action.StartRequest{Directive: "work", RequestKey: "k", Async: true})
+		s.noError(err)
+		return got.(Started)
+	}
+	child := fork(first).ThreadID
+	second := s.handOver(first)
+	if again := fork(second); again.ThreadID != child || !again.Existing {
+		s.Errorf("the successor has started %+v, after %s", again, child)
+	}
+	if other := fork(stranger); other.ThreadID == child || other.Existing {
+		s.Errorf("a stranger has started %+v", other)
+	}
+}

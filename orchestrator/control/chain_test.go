@@ -66,7 +66,7 @@ func TestStopDuringHandoff(t *testing.T) {
 func (s *scene) wantStopped(first, second, root thread.ID, below ...thread.ID) {
 	s.Helper()
 	stopped, err := s.c.Cancel(s.ctx, first)
-	if err != nil || !stopped.Success || len(stopped.Receipts) != 2+len(below) || stopped.ThreadID != second {
+	if err != nil || !stopped.Success || len(stopped.Receipts) != 2+len(below) || stopped.ThreadID != first || stopped.ResolvedThreadID != second {
 		s.Errorf("stopped %+v, %v", stopped, err)
 	}
 	s.wantState(thread.Continued, first)

@@ -104,6 +104,7 @@ func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) 
 		func(ctx context.Context) error { return c.loadParent(ctx, p) },
 		func(context.Context) error { return c.judgeRisk(p) },
 		func(context.Context) error { return c.resolveLimits(p) },
+		func(context.Context) error { return c.readCoordination(p) },
 		func(ctx context.Context) error { return c.chooseModel(ctx, p) },
 	}
 	for _, step := range steps {
@@ -250,6 +251,14 @@ func (c *Controller) resolveLimits(p *plan) error {
 	_, inDirective := p.doc.Limits["spend"]
 	_, inOverrides := overrides["spend"]
 	p.spendAsked = inDirective || inOverrides
+	return err
+}
+
+// readCoordination refuses settings that the thread's process could not read: there
+// nobody would be told at once.
+func (c *Controller) readCoordination(p *plan) error {
+	_, warnings, err := c.Config.Coordination()
+	p.warnings = append(p.warnings, warnings...)
 	return err
 }
 

@@ -170,7 +170,9 @@ type Receipt struct {
 type Stopped struct {
 	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
 	ThreadID thread.ID `json:"thread_id"`
-	Receipts []Receipt `json:"receipts" jsonschema:"the thread and every descendant"`
+	// ResolvedThreadID is set when another one carries the asked thread on.
+	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
+	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
 }
 
 // Progress is what a waiting caller is told every second.

@@ -83,7 +83,10 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladd
 	if err != nil {
 		return Stopped{}, fault(err)
 	}
-	stopped := Stopped{Success: true, ThreadID: chain[len(chain)-1].ThreadID, Receipts: receipts}
+	stopped := Stopped{Success: true, ThreadID: id, Receipts: receipts}
+	if newest := chain[len(chain)-1].ThreadID; newest != id {
+		stopped.ResolvedThreadID = newest
+	}
 	for _, r := range receipts {
 		stopped.Success = stopped.Success && r.Status.Terminal()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -105,7 +106,7 @@ func (m Manifest) render(d detail) string {
 	live, ended := m.children()
 	list(&b, "Child threads at work, which go on; wait for them by their ids", live, d.live, childLine(0))
 	list(&b, "Child threads that have ended", ended, d.ended, childLine(d.result))
-	list(&b, "Files written through tools", m.Files, d.files, func(path string) string { return "`" + path + "`" })
+	list(&b, "Files written through tools", m.Files, d.files, strconv.Quote)
 	list(&b, "Artifacts, which you can still read by their references", m.Artifacts, d.artifacts, artifactLine)
 	m.leftOut(&b)
 	return strings.ToValidUTF8(b.String(), "\ufffd")

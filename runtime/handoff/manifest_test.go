@@ -23,7 +23,7 @@ func sample() Manifest {
 			{ThreadID: "w-3", Directive: "w", Status: thread.Error, Result: "no money"},
 		},
 		Artifacts: []Artifact{{Ref: "0123456789abcdef", Bytes: 99, Tool: "rye_bash"}, {Ref: "fedcba9876543210", Bytes: 7}},
-		Files:     []string{"a.go", "b/c.go"},
+		Files:     []string{"a.go", "b/c.go\n## Not a heading"},
 	}
 }
 
@@ -48,8 +48,8 @@ Build the <thing>.
 - ` + "`w-3` (`w`): error: no money" + `
 
 ## Files written through tools
-- ` + "`a.go`" + `
-- ` + "`b/c.go`" + `
+- "a.go"
+- "b/c.go\n## Not a heading"
 
 ## Artifacts, which you can still read by their references
 - ` + "`0123456789abcdef`: 99 bytes, of rye_bash" + `
@@ -94,7 +94,7 @@ func TestManifestShortens(t *testing.T) {
 		m.Files = append(m.Files, fmt.Sprintf("file-%d", i))
 	}
 	m.Children = append(m.Children, Child{ThreadID: "live-1", Directive: "c", Status: thread.Running})
-	order := []string{"RESULT END", "`file-60`", "INPUT END", "ended-239`", "`file-249`", "TASK END", "live-1"}
+	order := []string{"RESULT END", "\"file-60\"", "INPUT END", "ended-239`", "\"file-249\"", "TASK END", "live-1"}
 	gone := 0
 	for tokens := int64(120_000); tokens > 150; tokens -= tokens/12 + 1 {
 		text := m.within(tokens)

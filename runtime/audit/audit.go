@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,6 +101,7 @@ const (
 	transcriptFile   = "transcript.jsonl"
 	capabilitiesFile = "capabilities.md"
 	renderingFile    = "knowledge entry"
+	registryFile     = "registry.db"
 )
 
 // ended reports whether the thread has ended by its row.
@@ -147,6 +150,8 @@ func (a *auditor) compareRow(meta thread.Meta) {
 		a.find(metaFile, transcript.Spliced, "it is that of thread %.80q", meta.ThreadID)
 	case meta.Kind != row.Kind || meta.Directive != row.Directive || meta.ParentID != row.ParentID:
 		a.find(metaFile, transcript.Altered, "kind, directive or parent are not those of the registry")
+	case meta.ContinuationOf != row.ContinuationOf || rootOf(meta.ChainRootID, row) != rootOf(row.ChainRootID, row):
+		a.find(metaFile, transcript.Altered, "its place in its chain is not that of the registry")
 	case a.ended() && !meta.Status.Terminal():
 		a.find(metaFile, RolledBack, "it says %s, and the registry %s", meta.Status, row.Status)
 	case meta.Status.Terminal() && !a.ended():
@@ -216,10 +221,23 @@ func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
 		a.findTurn(max(1, r.Turns), transcript.Truncated, "it does not say how the thread ended; the registry says %s", a.Row.Status)
 	case outcome.State != a.Row.Status:
 		a.findTurn(max(1, r.Turns), RolledBack, "it says that the thread ended as %s; the registry says %s", outcome.State, a.Row.Status)
+	case !sameOutcome(outcome, a.Row.Outcome):
+		a.find(registryFile, transcript.Altered, "its result of the thread is not that of the transcript")
 	case head == nil && r.UnsignedBytes()+r.TornBytes > 0:
 		a.tail()
 	}
+	if outcome != nil {
+		a.compareSuccessor(a.carriedOnBy(*outcome, head))
+	}
 	return nil
+}
+
+// sameOutcome compares what a transcript says of an end with what the registry
+// does, which is what everybody is told.
+func sameOutcome(said, known *thread.Outcome) bool {
+	a, errA := json.Marshal(said)
+	b, errB := json.Marshal(known)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // tail judges bytes after the last checkpoint that no thread.json vouches for.

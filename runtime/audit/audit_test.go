@@ -413,6 +413,25 @@ func TestRollback(t *testing.T) {
 	}
 }
 
+// TestEditedResult: everybody is told the result that the registry has, which is
+// not signed. The transcript is.
+func TestEditedResult(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newKey(t, 1))
+	rec := s.whole("victim")
+	for name, outcome := range map[string]*thread.Outcome{
+		"another result": {State: thread.Completed, Result: "not done"},
+		"outputs added":  {State: thread.Completed, Result: "done", Outputs: map[string]any{"approved": true}},
+		"none":           nil,
+	} {
+		rec.Outcome = outcome
+		report := s.audit(s.subject(rec))
+		if len(report.Findings) != 1 || report.Findings[0].File != registryFile || report.Findings[0].Damage != transcript.Altered {
+			t.Errorf("%s: %+v", name, report.Findings)
+		}
+	}
+}
+
 // transcriptHead is the head of a transcript as it lies there.
 func transcriptHead(s *scene, rec thread.Record) thread.TranscriptHead {
 	s.Helper()

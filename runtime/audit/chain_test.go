@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -10,40 +12,115 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
+// chain is threads of which one carries on the other.
+type chain struct {
+	*scene
+	handedOver, after thread.Record // by a handoff; the second has not begun
+	resumed, again    thread.Record // by a resume
+}
+
+func newChain(t *testing.T) *chain {
+	t.Helper()
+	c := &chain{scene: newScene(t, newKey(t, 1))}
+	c.handedOver = c.start("long")
+	w := c.play(c.handedOver)
+	c.after = c.seeded(c.handedOver, thread.ViaHandoff)
+	c.end(c.handedOver, w, thread.Outcome{
+		State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: c.after.ThreadID, TrailingTurns: 1},
+	})
+	c.resumed = c.whole("short")
+	c.again = c.seeded(c.resumed, thread.ViaResume)
+	c.must(c.store.Link(t.Context(), c.resumed.ThreadID, c.again.ThreadID, now()))
+	w, err := c.finisher().OpenTranscript(c.resumed.ThreadID)
+	c.must(err)
+	c.must(w.Add(transcript.Resumed(c.again.ThreadID, "short", "go on", turns)))
+	c.must(w.Close())
+	for _, rec := range []*thread.Record{&c.handedOver, &c.after, &c.resumed, &c.again} {
+		*rec, err = c.store.Get(t.Context(), rec.ThreadID)
+		c.must(err)
+	}
+	return c
+}
+
+// seeded registers a thread that carries on another and writes what it begins with.
+func (s *scene) seeded(before thread.Record, via thread.Via) thread.Record {
+	s.Helper()
+	rec, _, err := s.store.Register(s.Context(), store.NewThread{
+		Kind: before.Kind, Directive: before.Directive, ContinuationOf: before.ThreadID, Handoff: via == thread.ViaHandoff, Now: now(),
+	}, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
+	s.must(err)
+	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	s.must(err)
+	s.must(w.Seed(transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: via},
+		[]llm.Message{llm.Text(llm.User, "Where the work stands"), llm.Text(llm.Assistant, "Answer 3.")}))
+	s.must(w.Close())
+	s.must(s.folder(rec).WriteMeta(thread.Meta{
+		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: rec.Directive, Status: rec.Status, CreatedAt: now(),
+		ContinuationOf: before.ThreadID, ChainRootID: before.ThreadID,
+	}, s.key))
+	return rec
+}
+
 // TestChains: a thread that has handed over verifies, one that begins with what it
 // was given does too, and so does one that was resumed after it had ended.
 func TestChains(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newKey(t, 1))
-	before := s.start("before")
-	w := s.play(before)
-	after, _, err := s.store.Register(t.Context(), store.NewThread{
-		Kind: thread.KindDirective, Directive: "before", ContinuationOf: before.ThreadID, Handoff: true, Now: now(),
-	}, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
-	s.must(err)
-	seeded, err := s.finisher().OpenTranscript(after.ThreadID)
-	s.must(err)
-	s.must(seeded.Seed(transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: thread.ViaHandoff},
-		[]llm.Message{llm.Text(llm.User, "Where the work stands"), llm.Text(llm.Assistant, "Answer 3.")}))
-	s.must(seeded.Close())
-	s.must(s.folder(after).WriteMeta(thread.Meta{
-		ThreadID: after.ThreadID, Kind: after.Kind, Directive: after.Directive, Status: after.Status, CreatedAt: now(),
-		ContinuationOf: before.ThreadID,
-	}, s.key))
-	before = s.end(before, w, thread.Outcome{
-		State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: after.ThreadID, TrailingTurns: 1},
-	})
-	resumed := s.whole("resumed")
-	w, err = s.finisher().OpenTranscript(resumed.ThreadID)
-	s.must(err)
-	s.must(w.Add(transcript.Resumed("resumed-2", "resumed", "go on", turns)))
-	s.must(w.Close())
-	for name, rec := range map[string]thread.Record{"handed over": before, "resumed": resumed, "carries on": after} {
-		rec, err := s.store.Get(t.Context(), rec.ThreadID)
-		s.must(err)
-		report := s.audit(s.subject(rec))
+	c := newChain(t)
+	for name, rec := range map[string]thread.Record{
+		"handed over": c.handedOver, "carries on": c.after, "resumed": c.resumed, "carries on what was resumed": c.again,
+	} {
+		report := c.audit(c.subject(rec))
 		if !report.Good() || len(report.Warnings) > 0 || report.Transcript.UnsignedBytes() != 0 {
 			t.Errorf("%s: %+v", name, report)
+		}
+	}
+}
+
+// TestChainAttacks does to chains what can be done without the key. What a crash
+// can leave as well is a warning.
+func TestChainAttacks(t *testing.T) {
+	t.Parallel()
+	const stranger = "stranger-1772357400"
+	c := newChain(t)
+	whole := c.read(c.folder(c.resumed).Transcript())
+	for _, tt := range []struct {
+		name    string
+		victim  thread.Record
+		do      func(s *Subject)
+		file    string // in which damage is found
+		warning string
+	}{
+		{"made to carry on another", c.after, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
+		{"put into another chain", c.after, func(s *Subject) { s.Row.ChainRootID = stranger }, metaFile, ""},
+		{"made to carry on none", c.again, func(s *Subject) { s.Row.ContinuationOf, s.Row.ChainRootID = "", "" }, metaFile, ""},
+		{"a thread made to carry one on", c.resumed, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
+		{"handed over to a stranger", c.handedOver, func(s *Subject) { s.Row.ContinuationThreadID = stranger }, registryFile, ""},
+		{"resumed by a stranger", c.resumed, func(s *Subject) { s.Row.ContinuationThreadID = stranger }, registryFile, ""},
+		{"successor forgotten", c.handedOver, func(s *Subject) { s.Row.ContinuationThreadID = "" }, "", "does not know"},
+		{"resume forgotten", c.resumed, func(s *Subject) { s.Row.ContinuationThreadID = "" }, "", "does not know"},
+		{"resume cut off", c.resumed, func(s *Subject) {
+			lines := strings.SplitAfter(whole, "\n")
+			c.write(s.Folder.Transcript(), strings.Join(lines[:len(lines)-3], ""))
+		}, "", "does not say"},
+		{"resume edited", c.resumed, func(s *Subject) {
+			c.edit(s.Folder.Transcript(), `"new_thread_id":"`+string(c.again.ThreadID), `"new_thread_id":"`+stranger)
+		}, transcriptFile, ""},
+		{"seed edited", c.after, func(s *Subject) { c.edit(s.Folder.Transcript(), "Answer 3.", "Answer 9.") }, transcriptFile, ""},
+		{"seed of another", c.again, func(s *Subject) {
+			c.write(s.Folder.Transcript(), c.read(c.folder(c.handedOver).Transcript()))
+		}, transcriptFile, ""},
+	} {
+		subject := c.subject(tt.victim)
+		before := c.read(subject.Folder.Transcript())
+		tt.do(&subject)
+		report := c.audit(subject)
+		c.write(subject.Folder.Transcript(), before)
+		found := slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.File == tt.file })
+		if found != (tt.file != "") || len(report.Findings) > 1 {
+			t.Errorf("%s: damage of %q is not among %+v", tt.name, tt.file, report.Findings)
+		}
+		if said := strings.Join(report.Warnings, "\n"); !strings.Contains(said, tt.warning) || (said == "") != (tt.warning == "") {
+			t.Errorf("%s: the warnings are %q, want %q", tt.name, said, tt.warning)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
+	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/gc" // sets GOGC first
 )
 
 func main() {

@@ -129,17 +129,19 @@ func shareLine(t *testing.T, processes, kills int) {
 	for i := range players {
 		players[i] = start(t, "admit", dir)
 	}
-	for i, p := range players {
-		if i >= kills {
-			p.goAhead(t)
-			continue
-		}
+	for i, p := range players[:kills] {
 		for range 2 + i {
 			if p.line() == allEnded {
 				break
 			}
 		}
-		p.kill(t)
+	}
+	for i, p := range players {
+		if i < kills {
+			p.kill(t)
+		} else {
+			p.goAhead(t)
+		}
 	}
 	// Whoever looks after threads ends those whose process is gone.
 	for ended := 0; ended < threads; {

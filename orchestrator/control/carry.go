@@ -67,9 +67,9 @@ func (c *Controller) manifest(
 	if last.Outcome != nil {
 		m.Outputs = last.Outcome.Outputs
 	}
-	var paths []string
-	for _, link := range chain {
-		paths = append(paths, c.TranscriptPath(link.ThreadID))
+	paths, err := c.genuine(ctx, chain)
+	if err != nil {
+		return m, err
 	}
 	facts, err := handoff.FactsOf(paths...)
 	if err != nil {
@@ -89,6 +89,27 @@ func (c *Controller) manifest(
 		return child.Directive == settings.Continuation.SummaryDirective // no part of the work
 	})
 	return m, errors.Join(err, configErr)
+}
+
+// genuine are the transcripts of a chain whose last thread has been verified. One
+// that does not verify tells a successor nothing: what it says would be signed
+// anew as a fact.
+func (c *Controller) genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
+	var paths []string
+	for i, link := range chain {
+		if i < len(chain)-1 {
+			verdict, _, err := c.verifyAsSet(ctx, link.ThreadID)
+			if err != nil {
+				return nil, err
+			}
+			if !verdict.Verified {
+				c.Log.Warn().Str("thread_id", string(link.ThreadID)).Msg("nothing is told of a thread of the chain that does not verify")
+				continue
+			}
+		}
+		paths = append(paths, c.TranscriptPath(link.ThreadID))
+	}
+	return paths, nil
 }
 
 // startedBy tells what the threads of a chain have started, and what has become of

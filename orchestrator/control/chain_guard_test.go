@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,13 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 			forged := strings.NewReplacer(string(other), string(id), `"seq":1,`, `"seq":4,`).Replace(first)
 			s.noError(os.WriteFile(path, []byte(s.read(path)+forged+"\n"), 0o600))
 		}, "nobody signed"},
+		"words that are gone": {func(s *scene, id, _ thread.ID) {
+			path := s.c.TranscriptPath(id)
+			before := s.read(path)
+			s.order(id, "say more")
+			s.noError(s.c.Store.RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
+			s.noError(os.WriteFile(path, []byte(before), 0o600))
+		}, "1 of 2 turns are left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,5 +286,43 @@ func TestRequestKeyOfAChain(t *testing.T) {
 	}
 	if other := fork(stranger); other.ThreadID == child || other.Existing {
 		s.Errorf("a stranger has started %+v", other)
+	}
+}
+
+// TestForgedLinkTellsNothing: what somebody has changed in the transcript of an
+// earlier thread of a chain is not told as a fact to the next.
+func TestForgedLinkTellsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	first := s.start("work", "")
+	s.order(first, "say hello")
+	second := s.handOver(first)
+	chain := []thread.Record{s.row(first), s.row(second)}
+	both := []string{s.c.TranscriptPath(first), s.c.TranscriptPath(second)}
+	if got, err := s.c.genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
+		t.Fatalf("genuine are %v, %v", got, err)
+	}
+	s.noError(os.WriteFile(both[0], []byte(strings.Replace(s.read(both[0]), "hello", "other", 1)), 0o600))
+	if got, err := s.c.genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
+		t.Errorf("genuine are %v, %v", got, err)
+	}
+}
+
+// TestContinuedMeta: who carries on a thread is bound as that was.
+func TestContinuedMeta(t *testing.T) {
+	t.Parallel()
+	before := thread.Meta{
+		ThreadID: "a-1", Directive: "a", DirectiveHash: "hash", Firing: []string{"once"}, Capabilities: []string{"rye.sign.*"},
+		Ceiling: [][]string{{"rye.*"}}, Inputs: map[string]any{"x": 1.0}, Outcome: &thread.Outcome{State: thread.Completed},
+		Chain: []thread.ChainLink{{Directive: "base", Hash: "other"}},
+	}
+	rec := thread.Record{ThreadID: "a-2", ContinuationOf: "a-1", ChainRootID: "a-1", Status: thread.Created}
+	got := continued(before, rec, thread.Continuation{Via: thread.ViaHandoff, Position: 2})
+	want := before
+	want.ThreadID, want.ContinuationOf, want.ChainRootID, want.Status, want.Outcome = "a-2", "a-1", "a-1", thread.Created, nil
+	want.Inputs = map[string]any{"x": 1.0, "previous_thread_id": "a-1"}
+	want.Continuation = &thread.Continuation{Via: thread.ViaHandoff, Position: 2}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

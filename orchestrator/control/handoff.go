@@ -76,7 +76,7 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 	}
 	// What a tool of the thread has written into the file must not become what the
 	// successor was told, and signed as such.
-	return h, c.finisher.VouchedFor(r.ThreadID)
+	return h, c.finisher.VouchedFor(r.ThreadID, h.before().Cost.Turns)
 }
 
 // prepare gives a registered successor its budget, the beginning of its transcript

@@ -17,7 +17,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -155,14 +154,8 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 
 // verifyThread refuses to go on with what somebody has changed.
 func (r *resumption) verifyThread(ctx context.Context) error {
-	settings, _, err := r.Config.Coordination()
-	if err != nil {
-		return err
-	}
 	id := r.before().ThreadID
-	// Without a key nobody can have signed anything, and hashes are all there is.
-	lenient := settings.TranscriptIntegrity == config.TranscriptLenient || r.Key == nil
-	verdict, report, err := r.verify(ctx, id, lenient)
+	verdict, report, err := r.verifyAsSet(ctx, id)
 	switch {
 	case err != nil:
 		return err

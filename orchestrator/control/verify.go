@@ -131,6 +131,16 @@ func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (Ve
 	}
 }
 
+// verifyAsSet is verify for what is carried on, as strict as the settings say.
+func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.Report, error) {
+	settings, _, err := c.Config.Coordination()
+	if err != nil {
+		return Verdict{}, nil, err
+	}
+	// Without a key nobody can have signed anything, and hashes are all there is.
+	return c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient || c.Key == nil)
+}
+
 // settled is the row of a thread after what a crash has left undone is done, so
 // that it is not taken for damage.
 func (c *Controller) settled(ctx context.Context, id thread.ID) (thread.Record, error) {

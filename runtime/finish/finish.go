@@ -65,9 +65,10 @@ func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
 }
 
 // VouchedFor refuses the transcript of a thread that has not ended when a part of
-// it is not what was signed, or is not signed. Nobody may write to it meanwhile.
-// Without a key the hashes alone count.
-func (f *Finisher) VouchedFor(id thread.ID) error {
+// it is not what was signed, or is not signed, or when fewer turns are in it than
+// the thread has had. Nobody may write to it meanwhile. Without a key the hashes
+// alone count.
+func (f *Finisher) VouchedFor(id thread.ID, turns int) error {
 	var key transcript.Verifier
 	if f.Key != nil {
 		key = f.Key
@@ -81,6 +82,8 @@ func (f *Finisher) VouchedFor(id thread.ID) error {
 		return fmt.Errorf("%s is that of thread %q", path, report.ThreadID)
 	case report.SignedBytes != report.Bytes:
 		return fmt.Errorf("%s has %d bytes that nobody signed", path, report.Bytes-report.SignedBytes)
+	case report.Turns < turns:
+		return fmt.Errorf("%s was cut off: %d of %d turns are left", path, report.Turns, turns)
 	}
 	return nil
 }
@@ -177,6 +180,9 @@ func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) erro
 	}
 	if err != nil {
 		return err
+	}
+	if meta.ThreadID != rec.ThreadID { // correctly signed, and not to be signed as this one's
+		return fmt.Errorf("thread.json of %s is that of %s", rec.ThreadID, meta.ThreadID)
 	}
 	meta.Status, meta.Cost, meta.Outcome = rec.Status, rec.Cost, rec.Outcome
 	meta.UpdatedAt = rec.UpdatedAt

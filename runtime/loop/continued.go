@@ -34,7 +34,7 @@ func (r *run) takeOver() error {
 		return nil
 	}
 	path := r.folder().Transcript()
-	if err := r.Finisher.VouchedFor(r.ID); err != nil {
+	if err := r.Finisher.VouchedFor(r.ID, 0); err != nil {
 		return fmt.Errorf("the conversation that thread %s carries on: %w", r.ID, err)
 	}
 	messages, err := transcript.Messages(path)

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,9 +75,9 @@ func TestFirstRequest(t *testing.T) {
 	}
 	r := newRecorded(t, string(archive))
 	for name, api := range map[string]string{"open": "api: openai", "texty": "api: openai\ntool_use: text"} {
-		r.write(".ai/config/agent/providers/"+name+".yaml", []byte(api+"\nlocal: true\nbase_url: "+r.server.BaseURL()+
-			"/v1\nmodels: {small: {context_window: 200000, max_output_tokens: 4000, input: 1, output: 2}}\n"))
+		r.provider(name, api, "/v1", 200_000)
 	}
+	r.provider("narrow", "api: anthropic", "", 20_000)
 	for directive, more := range map[string]args{
 		"plain": nil, "all_layers": nil, "chain_of_three": nil, "suppress": nil, "inherited_capabilities": nil, "outputs": nil, "prose": nil,
 		"process": nil, "system_context": nil, "before_and_after": nil,
@@ -92,16 +94,34 @@ func TestFirstRequest(t *testing.T) {
 		}
 		r.compare(directive, asked[0])
 	}
+	asked := r.run("continued", args{"model": "narrow/small"})
+	if len(asked) != 2 {
+		t.Fatalf("the model was asked %d times, want once by each thread of the chain", len(asked))
+	}
+	r.compare("continued", asked[1])
 }
 
-// compare checks a request against its golden file. Where the project lies does
-// not count, nor how JSON escapes what is markup elsewhere.
+// provider makes one of the server with the model small.
+func (r *recorded) provider(name, api, path string, window int) {
+	r.Helper()
+	r.write(".ai/config/agent/providers/"+name+".yaml", fmt.Appendf(nil,
+		"%s\nlocal: true\nbase_url: %s%s\nmodels: {small: {context_window: %d, max_output_tokens: 4000, input: 1, output: 2}}\n",
+		api, r.server.BaseURL(), path, window))
+}
+
+// stamped is what says when a thread was started: its id, and the ids of its calls,
+// which the scripted model makes of what it is asked.
+var stamped = regexp.MustCompile(`\b(continued-|call_)(\d{10}(-\d+)?|[0-9a-f]{16}_\d+)\b`)
+
+// compare checks a request against its golden file. Where the project lies and when
+// the threads were started does not count, nor how JSON escapes what is markup
+// elsewhere.
 func (r *recorded) compare(name string, asked scripted.Recorded) {
 	r.Helper()
 	var got bytes.Buffer
 	r.noError(json.Indent(&got, asked.Body, "", "  "))
 	plain := strings.NewReplacer(r.dir, "/project", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
-	text := asked.Path + "\n" + plain.Replace(got.String()) + "\n"
+	text := asked.Path + "\n" + stamped.ReplaceAllString(plain.Replace(got.String()), "$1<time>") + "\n"
 	path := filepath.Join("testdata", "first", name+".json")
 	if *update {
 		r.noError(os.WriteFile(path, []byte(text), 0o644))

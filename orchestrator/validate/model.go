@@ -73,23 +73,24 @@ func checkContinuation(l *list, d *directive) {
 		return
 	}
 	line := d.line("metadata/continuation_directive")
-	if found := d.forHandoff(l, line, "<continuation_directive>", id); found != nil {
-		d.inherited(l, line, found)
+	found, problem, try := d.forHandoff(id)
+	if problem != "" {
+		l.errorf(CodeContinuation, line, try, "<continuation_directive>: %s", problem)
+		return
 	}
+	d.inherited(l, line, found)
 }
 
-// forHandoff finds a directive that only a handoff needs; nil when it cannot be
-// used.
-func (w *world) forHandoff(l *list, line int, what, id string) *resolve.Found {
+// forHandoff finds a directive that only a handoff needs, or says why it cannot be
+// used and what to try.
+func (w *world) forHandoff(id string) (found *resolve.Found, problem, try string) {
 	found, err := w.Resolver.Find(item.Directive, id)
 	if err != nil {
-		message, try := missing(err)
-		l.errorf(CodeContinuation, line, try, "%s: %s", what, message)
-		return nil
+		problem, try = missing(err)
+		return nil, problem, try
 	}
 	if _, err := found.Directive(); err != nil {
-		l.errorf(CodeContinuation, line, "", "%s: %v", what, err)
-		return nil
+		return nil, err.Error(), ""
 	}
-	return found
+	return found, "", ""
 }

@@ -41,6 +41,7 @@ func (v *Validator) settings() ([]Finding, shared) {
 }
 
 // summaryDirective looks at the directive that sums up threads which hand over.
+// They do so without it too, so that what is wrong with it is a warning.
 func (v *Validator) summaryDirective(l *list, s shared) {
 	explained, err := v.Config.Explain(config.CoordinationSettings)
 	if err != nil {
@@ -48,9 +49,12 @@ func (v *Validator) summaryDirective(l *list, s shared) {
 	}
 	for _, value := range explained.Values {
 		id, _ := value.Value.(string)
-		if id != "" && slices.Equal(value.Key, []string{"continuation", "summary_directive"}) {
+		if id == "" || !slices.Equal(value.Key, []string{"continuation", "summary_directive"}) {
+			continue
+		}
+		if _, problem, try := v.look(s).forHandoff(id); problem != "" {
 			l.about = Finding{Path: value.Path}
-			v.look(s).forHandoff(l, value.Line, "summary_directive", id)
+			l.warnf(CodeContinuation, value.Line, try, "summary_directive: %s", problem)
 		}
 	}
 }

@@ -21,8 +21,11 @@ func TestDataOfEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := slices.Sorted(maps.Keys(facts))
-	for _, event := range []hook.Event{hook.EventBuildSystemPrompt, hook.EventThreadStarted} {
+	started := slices.Sorted(maps.Keys(facts))
+	for event, have := range map[hook.Event][]string{
+		hook.EventBuildSystemPrompt: started, hook.EventThreadStarted: started,
+		hook.EventThreadContinued: slices.Sorted(slices.Values(append([]string{"previous_summary_id", "previous_thread_id"}, started...))),
+	} {
 		if want := slices.Sorted(slices.Values(event.Data())); !slices.Equal(have, want) {
 			t.Errorf("%s has\n%q, said to have\n%q", event, have, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -218,6 +219,9 @@ func TestTimeout(t *testing.T) {
 			return hook.Result{}, ctx.Err()
 		}
 		return hook.Result{}, nil
+	}
+	if slow, next := s.Hooks.All()[0].Timeout, s.Hooks.All()[1].Timeout; slow != time.Millisecond || next != time.Minute {
+		t.Errorf("timeouts %s and, not given, %s", slow, next)
 	}
 	if err := s.Notify(t.Context(), hook.EventAfterComplete, nil); err != nil || s.called() != "slow next" {
 		t.Fatalf("%v, called %s", err, s.called())

@@ -120,7 +120,7 @@ func TestMissingDecides(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	big := definitions("a/big", "b/small", "c/small")
-	big[0].Description = strings.Repeat("x", 4*DefaultMaxTokens)
+	big[0].Description = strings.Repeat("x", 4*2000) // tokens, as the specification has it
 	in := Input{Tools: big, Capabilities: []string{"*"}, Missing: allowAll, Primaries: definitions("rye_execute")}
 	in.Primaries[0].Description = strings.Repeat("x", 100_000)
 	p := Build(in)

@@ -95,20 +95,29 @@ func (c *Controller) Compose(_ context.Context, found *resolve.Found, values map
 	if err != nil {
 		return nil, err
 	}
-	filled := prompt.Fill(doc, values, c.Env)
-	data, err := prompt.Facts{
-		Directive: found.ID, Body: filled.Body, ProjectPath: c.Project, Inputs: values,
-		Capabilities: composed.Permissions.Capabilities,
-	}.Data()
+	in, missing, err := c.promptInput(composed, found.ID, doc, values)
 	if err != nil {
 		return nil, err
 	}
-	blocks, _, missing := composed.Inject(data)
 	return &action.Composed{
-		Body:         prompt.Inline(prompt.Input{Directive: filled, Context: blocks}),
+		Body:         prompt.Inline(in),
 		Capabilities: composed.Permissions.Capabilities, Inheritance: composed.inheritance(),
 		HasHooks: len(composed.Hooks) > 0, Warnings: append(composed.warnings, missing...),
 	}, nil
+}
+
+// promptInput is a directive with its values filled in and the context around it.
+func (c *Controller) promptInput(
+	composed *composition, id string, doc *item.DirectiveDoc, values map[string]any,
+) (in prompt.Input, missing []string, err error) {
+	in.Directive, in.Capabilities = prompt.Fill(doc, values, c.Env), composed.Permissions.Capabilities
+	data, err := prompt.Facts{
+		Directive: id, Body: in.Directive.Body, ProjectPath: c.Project, Inputs: values, Capabilities: in.Capabilities,
+	}.Data()
+	if err == nil {
+		in.Context, _, missing = composed.Inject(data)
+	}
+	return in, missing, err
 }
 
 // inheritance tells people and models what a directive is composed of.

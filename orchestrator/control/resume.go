@@ -309,7 +309,12 @@ func (r *resumption) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.Task = prompt.Fill(r.plan.doc, r.plan.inputs, r.Env).Body
+	in, _, err := r.promptInput(r.plan.composed, r.meta.Directive, r.plan.doc, r.plan.inputs)
+	if err != nil {
+		return err
+	}
+	in.Capabilities = r.meta.Capabilities
+	_, m.Task = prompt.Build(in)
 	r.messages, _ = handoff.Compose(m, "", said, settings.Continuation.ResumeCeilingTokens)
 	r.shortened = true
 	return nil

@@ -126,6 +126,7 @@ func TestResumeTooLong(t *testing.T) {
 	resumed := s.resume(first)
 	said, err := transcript.Messages(s.c.TranscriptPath(resumed.NewThreadID))
 	if err != nil || !resumed.Shortened || resumed.ReconstructedTurns != 2 || !strings.Contains(said[0].Blocks[0].Text, "Where the work stands") ||
+		!strings.Contains(said[0].Blocks[0].Text, "<directive name=") ||
 		!strings.Contains(said[len(said)-1].Blocks[0].Text, "last words") {
 		s.Errorf("resumed %+v with %+v, %v", resumed, said, err)
 	}

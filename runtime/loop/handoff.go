@@ -146,8 +146,12 @@ func (r *run) completeBefore(ctx context.Context) {
 // makeSuccessor has the thread made that carries this one on. Nothing interrupts
 // that: once the budget has moved there is no way back.
 func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, error) {
+	task, err := r.taskText()
+	if err != nil {
+		return nil, err
+	}
 	next, err := r.Successors.MakeSuccessor(context.WithoutCancel(ctx), handoff.Request{
-		ThreadID: r.ID, Ceiling: r.ceiling(), SummaryID: s.id, Summary: s.text, Task: r.taskText(), Secrets: r.Secrets.Values(),
+		ThreadID: r.ID, Ceiling: r.ceiling(), SummaryID: s.id, Summary: s.text, Task: task, Secrets: r.Secrets.Values(),
 		Used: handoff.Used{Turns: r.cost.Turns, Tokens: r.cost.Tokens(), Seconds: r.clock.elapsed().Seconds()},
 	})
 	if err != nil {
@@ -168,13 +172,19 @@ func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, er
 	return &said, nil
 }
 
-// taskText is the directive as the model is told it, without any context.
-func (r *run) taskText() string {
+// taskText is the directive as the model is told it when it starts, with the context
+// that stands around it. What hooks add is theirs to give again.
+func (r *run) taskText() (string, error) {
+	filled := prompt.Fill(r.task.doc, r.meta.Inputs, r.Env)
+	data, err := r.facts(filled.Body).Data()
+	if err != nil {
+		return "", err
+	}
+	blocks, _, _ := r.task.composed.Inject(data)
 	_, task := prompt.Build(prompt.Input{
-		Directive: prompt.Fill(r.task.doc, r.meta.Inputs, r.Env), Capabilities: r.task.grant.Own,
-		Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
+		Directive: filled, Capabilities: r.task.grant.Own, Context: blocks, Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
 	})
-	return task
+	return task, nil
 }
 
 // passOn starts the successor of a thread that has ended as continued, and gives

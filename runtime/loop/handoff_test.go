@@ -423,3 +423,20 @@ func TestSmallWindow(t *testing.T) {
 		t.Errorf("%s %+v, asked for %+v", rec.Status, rec.Outcome.Error, m.requests)
 	}
 }
+
+// TestTaskHasItsContext: a successor is told what stood around the directive.
+func TestTaskHasItsContext(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	m := handsOver(h)
+	h.script(filling(nearlyFull))
+	rec := h.run(job{capabilities: searching, meta: h.heirs})
+	if rec.Status != thread.Continued {
+		t.Fatalf("%s %+v", rec.Status, rec.Outcome)
+	}
+	task := m.requests[0].Task
+	rules, body, list := strings.Index(task, "Obey ."), strings.Index(task, "Do the task."), strings.Index(task, "Check it.")
+	if rules < 0 || rules > body || body > list || strings.Contains(task, "You are fake") {
+		t.Errorf("the task is\n%s", task)
+	}
+}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -327,9 +328,14 @@ func TestClaim(t *testing.T) {
 	if err := os.WriteFile(h.folder(id).Meta(), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rec := h.end(t.Context(), id)
+	foreign := newRun(h.deps(id))
+	defer foreign.Transcript.Close() //nolint:errcheck // the thread has ended
+	rec, err := foreign.toEnd(t.Context())
 	if rec.Status != thread.Error || !strings.Contains(rec.Outcome.Error.Message, string(other)) {
 		t.Errorf("another thread's thread.json: %s %+v", rec.Status, rec.Outcome.Error)
+	}
+	if kept, readErr := os.ReadFile(h.folder(id).Meta()); err == nil || readErr != nil || !bytes.Equal(kept, data) {
+		t.Errorf("it was written again: %v, %v, %s", err, readErr, kept)
 	}
 	if n := len(h.server.Requests()); n > 0 {
 		t.Errorf("%d requests", n)

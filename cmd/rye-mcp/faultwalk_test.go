@@ -410,7 +410,14 @@ func (p *place) wantRest(h *host) {
 // they hang and whoever was to stop them has died.
 func (p *place) wantEnd(h *host) {
 	p.Helper()
-	active := allActive(h)
+	// The last hooks of those that end start others.
+	for active := allActive(h); len(active) > 0 && !p.Failed(); active = allActive(h) {
+		p.wantEndOf(h, active)
+	}
+}
+
+func (p *place) wantEndOf(h *host, active []control.Summary) {
+	p.Helper()
 	for _, hangs := range active {
 		if hangs.Directive != "clan" && hangs.Directive != "stay" {
 			continue

@@ -26,7 +26,7 @@ func TestHandoffBelowHandedOver(t *testing.T) {
 	root := s.start("idle", "")
 	parent := s.start("idle", root)
 	child := s.start("work", parent) // has 0.01 dollars
-	s.order(child, "spend 4000")
+	s.order(child, "say hello", "spend 4000")
 	after := s.handOver(parent)
 	next := s.handOver(child)
 	if got := s.meta(next).Limits.Spend; got != 6000 {

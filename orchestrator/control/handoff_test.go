@@ -104,7 +104,7 @@ func TestHandoff(t *testing.T) {
 	if p := s.meta(third).Continuation.Position; p != 3 || !slices.Equal(s.chain(second), []thread.ID{first, second, third}) {
 		s.Errorf("position %d in %v", p, s.chain(second))
 	}
-	s.order(child, "spend 3", "complete")
+	s.order(child, "say done", "spend 3", "complete")
 	s.order(third, "say at last", "spend 2", "complete")
 	r := s.wait(s.c, WaitAll, first, second).Results
 	if got := r[first]; got.Status != thread.Completed || got.ResolvedThreadID != third || got.Result != "result of "+string(third) ||
@@ -182,7 +182,7 @@ func TestHandoffOfLimits(t *testing.T) {
 	s.write("directives/dear.md", fmt.Sprintf(directive, "dear", `<limits spend="0.7" />`, startsAny))
 	root := s.start("idle", "") // has 1 dollar
 	dear := s.start("dear", root)
-	s.order(dear, "spend 500000")
+	s.order(dear, "say hello", "spend 500000")
 	next := s.handOver(dear)
 	if got, want := s.meta(next).Limits, s.meta(dear).Limits; got.Turns != want.Turns || got.Spend != 500_000 || s.reserved(root) != 500_000 {
 		s.Errorf("limits %+v, held %d; the thread before had %+v", got, s.reserved(root), want)

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -19,19 +20,14 @@ func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, e
 	if c.Key == nil {
 		return nil, action.Fault(sign.ErrNoKey)
 	}
-	verdict, report, err := c.verify(ctx, id, false)
-	if err != nil {
-		return nil, fault(err)
-	}
-	rec, err := c.Store.Get(ctx, id)
+	rec, report, err := c.verify(ctx, id, false)
 	switch {
 	case err != nil:
 		return nil, fault(err)
 	case !rec.Status.Terminal():
 		return nil, tool.Faultf(tool.CodeUnsupported, "thread %s is %s; a receipt is for one that has ended", id, rec.Status)
-	case !verdict.Verified || report.Meta == nil:
-		return nil, tool.Faultf(tool.CodeInvalidItem, "thread %s does not verify, so there is no receipt for it", id).
-			WithHint("rye-mcp threads verify %s", id)
+	case !report.Good() || report.Meta == nil:
+		return nil, unvouched(id, id)
 	}
 	r := receiptOf(rec, *report.Meta)
 	r.IssuedAt = c.Now().UTC()
@@ -58,26 +54,77 @@ func receiptOf(rec thread.Record, meta thread.Meta) audit.Receipt {
 	return r
 }
 
-// addTree adds what the threads below have cost.
+// unvouched refuses a receipt for a thread because one of its tree does not verify.
+func unvouched(id, bad thread.ID) *tool.Fault {
+	if bad == id {
+		return tool.Faultf(tool.CodeInvalidItem, "thread %s does not verify, so there is no receipt for it", id).
+			WithHint("rye-mcp threads verify %s", id)
+	}
+	return tool.Faultf(tool.CodeInvalidItem, "thread %s, which is below %s, does not verify, so there is no receipt for what both have cost", bad, id).
+		WithHint("rye-mcp threads verify %s", bad)
+}
+
+// addTree adds what the threads below have cost. The ledger, which nobody signs, is
+// believed of those alone that have not ended. Else it can only tell of a thread
+// that the registry lost: it is read first, so that otherwise it never knows of more
+// than the threads do, whatever they spend meanwhile.
 func (c *Controller) addTree(ctx context.Context, r *audit.Receipt) error {
-	below, err := c.Store.Descendants(ctx, r.ThreadID)
+	_, known, err := c.Store.Tree(ctx, r.ThreadID)
+	if err != nil && !errors.Is(err, store.ErrNoBudget) {
+		return err
+	}
+	all, err := c.Store.Descendants(ctx, r.ThreadID)
 	if err != nil {
 		return err
 	}
-	counted := map[thread.ID]bool{r.ThreadID: true}
-	for _, rec := range below {
-		if !counted[rec.ParentID] {
-			continue // it carries on one of them, and is not theirs
+	for _, rec := range startedBelow(r.ThreadID, all) {
+		if rec, err = c.vouched(ctx, rec.ThreadID, r.ThreadID); err != nil {
+			return err
 		}
-		counted[rec.ThreadID] = true
+		r.TreeSpend += rec.Cost.Spend
 		r.Below = append(r.Below, audit.ReceiptThread{
 			ThreadID: rec.ThreadID, ParentID: rec.ParentID, Directive: rec.Directive, Status: rec.Status, Cost: rec.Cost,
 		})
 	}
-	_, tree, err := c.Store.Tree(ctx, r.ThreadID)
-	if errors.Is(err, store.ErrNoBudget) {
-		return nil
+	if known.Actual > r.TreeSpend {
+		return tool.Faultf(tool.CodeInvalidItem,
+			"the ledger says that thread %s and those below it have spent %s, and those that are known have spent %s, so there is no receipt for it",
+			r.ThreadID, known.Actual, r.TreeSpend).WithHint("rye-mcp doctor tells what was lost of this project")
 	}
-	r.TreeSpend = tree.Actual
-	return err
+	return nil
+}
+
+// startedBelow are those of the threads that id has started, and those that they
+// have, children before grandchildren. Who carries on one of them without being
+// started by one is not theirs.
+func startedBelow(id thread.ID, all []thread.Record) []thread.Record {
+	children := make(map[thread.ID][]thread.Record)
+	for _, rec := range all {
+		children[rec.ParentID] = append(children[rec.ParentID], rec)
+	}
+	below := slices.Clone(children[id])
+	for i := 0; i < len(below); i++ {
+		below = append(below, children[below[i].ThreadID]...)
+	}
+	return below
+}
+
+// vouched is the row of a thread below that of a receipt. One that has ended must
+// verify; one that has not costs so far what registry and ledger say.
+func (c *Controller) vouched(ctx context.Context, id, top thread.ID) (thread.Record, error) {
+	rec, report, err := c.verify(ctx, id, false)
+	switch {
+	case err != nil:
+		return rec, err
+	case !rec.Status.Terminal():
+		budget, err := c.Store.Budget(ctx, id)
+		if errors.Is(err, store.ErrNoBudget) {
+			return rec, nil
+		}
+		rec.Cost.Spend = max(rec.Cost.Spend, budget.Own)
+		return rec, err
+	case !report.Good():
+		return rec, unvouched(top, id)
+	}
+	return rec, nil
 }

@@ -87,7 +87,13 @@ func named(findings []Finding) []string {
 // sql changes the registry without the rules of the store.
 func (s *scene) sql(query string, args ...any) {
 	s.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(folder.StateDir(s.project), "registry.db"))
+	s.sqlOf("registry.db", query, args...)
+}
+
+// sqlOf changes a database of the project without the rules of the store.
+func (s *scene) sqlOf(database, query string, args ...any) {
+	s.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(folder.StateDir(s.project), database))
 	s.noError(err)
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(s.ctx, query, args...)

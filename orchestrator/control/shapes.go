@@ -115,6 +115,7 @@ type Status struct {
 	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Warnings         []string        `json:"warnings,omitempty" jsonschema:"of its start, then of what went wrong later"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`

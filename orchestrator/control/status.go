@@ -14,6 +14,9 @@ import (
 // maxChildrenShown bounds the children named in a status.
 const maxChildrenShown = 50
 
+// maxWarningsShown bounds the warnings in a status, in bytes.
+const maxWarningsShown = 4 << 10
+
 // Status tells how one thread stands.
 func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	rec, err := c.look(ctx, id)
@@ -36,11 +39,15 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
 	if meta, err := c.gistOf(rec.ThreadID); err == nil {
-		s.Limits = &meta.limits // what cannot be trusted is not shown, and hides nothing else
+		s.Limits, s.Warnings = &meta.limits, meta.warnings // what cannot be trusted is not shown, and hides nothing else
 		if rec.Status.Terminal() && !meta.status.Terminal() {
 			c.completeEnd(ctx, rec)
 		}
 	}
+	if o := rec.Outcome; o != nil {
+		s.Warnings = slices.Concat(s.Warnings, o.Warnings)
+	}
+	s.Warnings = clipWarnings(s.Warnings, maxWarningsShown)
 	if last, err := c.lastWordsOf(rec.ThreadID); err == nil {
 		s.LastEvent, s.LastText = string(last.event), last.text
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -53,11 +54,11 @@ func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification,
 		return v, fault(err)
 	}
 	for _, id := range ids {
-		verdict, _, err := c.verify(ctx, id, v.lenient())
+		rec, report, err := c.verify(ctx, id, v.lenient())
 		if err != nil {
 			return v, fault(err)
 		}
-		v.add(verdict)
+		v.add(verdictOf(rec, report))
 	}
 	return v, nil
 }
@@ -70,9 +71,9 @@ func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Ve
 		return v, fault(err)
 	}
 	err = c.eachRow(ctx, nil, func(rec thread.Record) error {
-		verdict, _, err := c.verify(ctx, rec.ThreadID, v.lenient())
+		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient())
 		if err == nil {
-			v.add(verdict)
+			v.add(verdictOf(rec, report))
 			progress(len(v.Threads))
 		}
 		return errors.Join(err, context.Cause(ctx))
@@ -102,30 +103,28 @@ func (v *Verification) add(verdict Verdict) {
 	v.Success = v.Success && verdict.Verified
 }
 
-// verify checks one thread. Its row is read first, and again after damage was
-// found: a thread that has gone on meanwhile is checked once more.
-func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (Verdict, *audit.Report, error) {
+// verify checks one thread, and returns the row that its files were held against.
+// The row is read first, and again after damage was found: a thread that has gone
+// on meanwhile is checked once more.
+func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (thread.Record, *audit.Report, error) {
 	rec, err := c.settled(ctx, id)
 	for {
 		if err != nil {
-			return Verdict{}, nil, err
+			return rec, nil, err
 		}
-		report, err := audit.Thread(audit.Subject{
-			Row: rec, Folder: c.folder(id), Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec),
-			Key: c.Key, Lenient: lenient,
-		})
+		report, err := c.audit(ctx, rec, lenient)
 		if err != nil {
-			return Verdict{}, nil, fmt.Errorf("verify %s: %w", id, err)
+			return rec, nil, fmt.Errorf("verify %s: %w", id, err)
 		}
 		if report.Good() {
-			return verdictOf(rec, report), report, nil
+			return rec, report, nil
 		}
 		now, err := c.settled(ctx, id)
 		if err != nil {
-			return Verdict{}, nil, err
+			return rec, nil, err
 		}
 		if now.Status == rec.Status && now.Cost == rec.Cost {
-			return verdictOf(rec, report), report, nil
+			return rec, report, nil
 		}
 		rec = now
 	}
@@ -138,7 +137,27 @@ func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *a
 		return Verdict{}, nil, err
 	}
 	// Without a key nobody can have signed anything, and hashes are all there is.
-	return c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient || c.Key == nil)
+	rec, report, err := c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient || c.Key == nil)
+	if err != nil {
+		return Verdict{}, nil, err
+	}
+	return verdictOf(rec, report), report, nil
+}
+
+// audit checks a thread once, against this row of it.
+func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
+	subject := audit.Subject{
+		Row: rec, Folder: c.folder(rec.ThreadID), Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec),
+		Key: c.Key, Lenient: lenient,
+	}
+	budget, err := c.Store.Budget(ctx, rec.ThreadID)
+	switch {
+	case err == nil:
+		subject.LedgerSpend = &budget.Own
+	case !errors.Is(err, store.ErrNoBudget):
+		return nil, err
+	}
+	return audit.Thread(subject)
 }
 
 // settled is the row of a thread after what a crash has left undone is done, so

@@ -127,9 +127,11 @@ func TestThreadReceipt(t *testing.T) {
 	}
 	s.order(root, "spend 1000", "complete")
 	s.wait(s.c, WaitAll, root)
-	// A thread that asked a model has put on record what it could do.
-	could := sign.Attach([]byte("# Capabilities of "+string(root)+"\n"), ".md", s.c.Key, testTime)
-	s.noError(s.c.folder(root).WriteCapabilities(could))
+	for _, id := range []thread.ID{root, child} {
+		// A thread that asked a model has put on record what it could do.
+		could := sign.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", s.c.Key, testTime)
+		s.noError(s.c.folder(id).WriteCapabilities(could))
+	}
 	sealed, err := s.c.ThreadReceipt(s.ctx, root)
 	s.noError(err)
 	r, key, err := audit.OpenReceipt(sealed)
@@ -144,6 +146,63 @@ func TestThreadReceipt(t *testing.T) {
 	s.c.Key = nil
 	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeNoKey {
 		t.Errorf("without a key: %v", err)
+	}
+}
+
+// editLedger changes the ledger as anybody can who may write to its file.
+func (s *scene) editLedger(query string, args ...any) {
+	s.Helper()
+	s.sqlOf("budget_ledger.db", query, args...)
+	c := s.controller() // one that remembers nothing of before
+	c.Key, c.finisher.Key = s.c.Key, s.c.Key
+	s.c = c
+}
+
+// TestLedgerIsNotSigned: a receipt signs what the threads say that they have cost,
+// each of which must verify; the ledger is believed of running ones only.
+func TestLedgerIsNotSigned(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	root := s.start("idle", "")
+	child, runs := s.start("work", root), s.start("work", root)
+	s.order(child, "complete")
+	s.wait(s.c, WaitAll, child)
+	s.order(runs, "ledger 3000")
+	s.order(root, "complete")
+	s.wait(s.c, WaitAll, root)
+	receipt := func() (*audit.Receipt, error) {
+		sealed, err := s.c.ThreadReceipt(s.ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		r, _, err := audit.OpenReceipt(sealed)
+		return r, err
+	}
+	r, err := receipt()
+	s.noError(err)
+	if r.TreeSpend != 3000 || len(r.Below) != 2 || r.Below[1].Status != thread.Running || r.Below[1].Cost.Spend != 3000 {
+		t.Errorf("while one runs: %+v", r)
+	}
+
+	s.editLedger("UPDATE budgets SET own_spend = 7, actual_spend = 7 WHERE thread_id = ?", child)
+	if v := s.verify(child); v.Verified || len(v.Findings) != 1 || v.Findings[0].Damage != audit.LedgerDiffers {
+		t.Errorf("verdict %+v", v)
+	}
+	if v := s.verify(root); !v.Verified {
+		t.Errorf("the thread above: %+v", v)
+	}
+	_, err = receipt()
+	if f := fault(err); f.Code != tool.CodeInvalidItem || f.Hint != "rye-mcp threads verify "+string(child) {
+		t.Errorf("receipt above one whose ledger was edited: %v", err)
+	}
+	s.editLedger("UPDATE budgets SET own_spend = 0, actual_spend = 0 WHERE thread_id = ?", child)
+	if _, err = receipt(); err != nil {
+		t.Errorf("as it was: %v", err)
+	}
+	s.editLedger(`INSERT INTO budgets (thread_id, parent_id, max_spend, own_spend, actual_spend, status, created_at, updated_at)
+		VALUES ('ghost-1', ?, 9, 9, 9, 'settled', 1, 1)`, root)
+	if _, err = receipt(); code(err) != tool.CodeInvalidItem || !strings.Contains(err.Error(), "those that are known") {
+		t.Errorf("a thread that the registry lost: %v", err)
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	Missing    transcript.Damage = "missing"     // it must be there, and is not
 	RolledBack transcript.Damage = "rolled_back" // genuine, and older than what the registry knows
 	Unreadable transcript.Damage = "unreadable"
+	// LedgerDiffers: the ledger, which nobody signs, has another amount than was signed.
+	LedgerDiffers transcript.Damage = "ledger_differs"
 )
 
 // Finding is something that does not verify.
@@ -44,10 +46,13 @@ func (r *Report) Good() bool { return len(r.Findings) == 0 }
 
 // Subject is the thread to check.
 type Subject struct {
-	Row       thread.Record // as it was before any of the files are read
-	Folder    folder.Folder
-	Rendering string    // path of the knowledge entry; empty: not looked at
-	Key       *sign.Key // nil: nothing can be verified but hashes
+	Row    thread.Record // as it was before any of the files are read
+	Folder folder.Folder
+	// LedgerSpend is what the ledger says that the thread itself has spent, read
+	// after the row; nil when the thread has no budget.
+	LedgerSpend *thread.Micros
+	Rendering   string    // path of the knowledge entry; empty: not looked at
+	Key         *sign.Key // nil: nothing can be verified but hashes
 	// Lenient lets pass with a warning what nobody signed: lines after the last
 	// checkpoint of a thread that is not known to have died, and everything when
 	// there is no key. What was signed and does not fit is damage all the same.
@@ -62,6 +67,7 @@ func Thread(s Subject) (*Report, error) {
 		a.unvouched("every file", "there is no signing key, so only hashes were checked")
 	}
 	a.meta()
+	a.ledger()
 	for _, part := range []func() error{a.transcript, a.capabilities, a.rendering, a.artifacts} {
 		if err := part(); err != nil {
 			return nil, err
@@ -102,6 +108,7 @@ const (
 	capabilitiesFile = "capabilities.md"
 	renderingFile    = "knowledge entry"
 	registryFile     = "registry.db"
+	ledgerFile       = "budget_ledger.db"
 )
 
 // ended reports whether the thread has ended by its row.
@@ -164,6 +171,15 @@ func (a *auditor) compareRow(meta thread.Meta) {
 	}
 }
 
+// ledger holds what the ledger says of the money against the row, which is held
+// against what was signed. The ledger hears of the end before the row does.
+func (a *auditor) ledger() {
+	if a.LedgerSpend == nil || !a.ended() || *a.LedgerSpend == a.Row.Cost.Spend {
+		return
+	}
+	a.find(ledgerFile, LedgerDiffers, "it says that the thread itself has spent %s, and it ended after %s", *a.LedgerSpend, a.Row.Cost.Spend)
+}
+
 // verifier is the key as transcripts take it.
 func (a *auditor) verifier() transcript.Verifier {
 	if a.Key == nil {
@@ -187,7 +203,7 @@ func (a *auditor) transcript() error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if head != nil || a.Row.Cost.Turns > 0 {
+		if head != nil || a.Row.Cost != (thread.Cost{}) {
 			a.findTurn(1, Missing, "the thread had one")
 		}
 		return nil
@@ -212,7 +228,7 @@ func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
 	case !a.ended():
 		return nil
 	}
-	outcome, _, err := transcript.LastOutcome(a.Folder.Transcript())
+	outcome, cost, err := transcript.LastOutcome(a.Folder.Transcript())
 	if err != nil {
 		return fmt.Errorf("read the outcome of %s: %w", a.Row.ThreadID, err)
 	}
@@ -223,6 +239,8 @@ func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
 		a.findTurn(max(1, r.Turns), RolledBack, "it says that the thread ended as %s; the registry says %s", outcome.State, a.Row.Status)
 	case !sameOutcome(outcome, a.Row.Outcome):
 		a.find(registryFile, transcript.Altered, "its result of the thread is not that of the transcript")
+	case *cost != a.Row.Cost:
+		a.find(registryFile, transcript.Altered, "its cost of the thread, %s, is not that of the transcript, %s", a.Row.Cost.Spend, cost.Spend)
 	case head == nil && r.UnsignedBytes()+r.TornBytes > 0:
 		a.tail()
 	}

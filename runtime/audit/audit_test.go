@@ -432,6 +432,52 @@ func TestEditedResult(t *testing.T) {
 	}
 }
 
+// TestEditedMoney: neither the ledger nor the cost in the registry is signed, and
+// receipts are made of them.
+func TestEditedMoney(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newKey(t, 1))
+	live := s.start("live")
+	w := s.play(live)
+	never, _, err := s.store.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
+		func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
+	s.must(err)
+	never.Status = thread.Error
+	signed := thread.Cost{Turns: turns, Spend: turns}
+	for _, tt := range []struct {
+		name   string
+		rec    thread.Record
+		cost   thread.Cost
+		ledger thread.Micros
+		file   string // of the one finding
+		want   transcript.Damage
+	}{
+		{"as it was", s.whole("a"), signed, turns, "", ""},
+		{"ledger lowered", s.whole("b"), signed, turns - 1, ledgerFile, LedgerDiffers},
+		{"ledger raised", s.whole("c"), signed, turns + 1, ledgerFile, LedgerDiffers},
+		{"still running", live, live.Cost, turns + 1, "", ""},
+		{"cost of one that has nothing", never, thread.Cost{Spend: 9}, 9, transcriptFile, Missing},
+	} {
+		subject := s.subject(tt.rec)
+		subject.Row.Cost, subject.LedgerSpend = tt.cost, &tt.ledger
+		findings := s.audit(subject).Findings
+		if tt.want == "" && len(findings) > 0 ||
+			tt.want != "" && (len(findings) != 1 || findings[0].File != tt.file || findings[0].Damage != tt.want) {
+			t.Errorf("%s: %+v", tt.name, findings)
+		}
+	}
+	s.must(w.Close())
+	// Without a thread.json the transcript still says what the thread cost.
+	rec := s.whole("victim")
+	s.must(os.Remove(s.folder(rec).Meta()))
+	rec.QueuedAt, rec.Cost.Spend = time.Time{}, 1
+	if f := s.audit(s.subject(rec)).Findings; !slices.ContainsFunc(f, func(f Finding) bool {
+		return f.File == registryFile && f.Damage == transcript.Altered
+	}) {
+		t.Errorf("cost in the registry: %+v", f)
+	}
+}
+
 // transcriptHead is the head of a transcript as it lies there.
 func transcriptHead(s *scene, rec thread.Record) thread.TranscriptHead {
 	s.Helper()

@@ -1,6 +1,6 @@
 // Package audit checks what a thread left on disk against its signatures and
-// against what the registry knows of it: thread.json, the transcript, the record
-// of its capabilities, its rendering as knowledge, and its large results.
+// against what registry and ledger know of it: thread.json, the transcript, the
+// record of its capabilities, its rendering as knowledge, and its large results.
 //
 // A signature says that these bytes were written by a holder of the key, and not
 // that they are the newest. So every file must also name the thread it lies with,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -118,7 +119,7 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if !flags.json {
 		_, _ = fmt.Fprintf(sys.Stderr, "thread %s\n", started.ThreadID)
 	}
-	result, err := watchRun(ctx, sys, p, started.ThreadID, flags.json)
+	result, err := watchRun(ctx, sys, p, started, flags.json)
 	if err != nil {
 		return err
 	}
@@ -215,19 +216,53 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return given, nil
 }
 
-// watchRun streams a thread until it ends. An interrupt cancels the thread and
-// waits for that; the result is then the cancelled one. So does an output that
-// cannot be written any more: nobody reads what the thread is paid for.
-func watchRun(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result control.Result, err error) {
+// watchRun streams a thread until it ends, or says nothing when quiet. The result
+// begins with the warnings of the start, and a person reads each when it comes. An
+// interrupt cancels the thread and waits for that; the result is then the cancelled
+// one. So does an output that cannot be written any more: nobody reads what the
+// thread is paid for.
+func watchRun(ctx context.Context, sys System, p *project, started control.Started, quiet bool) (control.Result, error) {
+	tell := func(warnings []string) {
+		for _, w := range warnings {
+			if !quiet {
+				_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+			}
+		}
+	}
+	if !quiet {
+		defer surviveSIGPIPE()()
+	}
+	early := distinct(started.Warnings)
+	tell(early)
+	result, err := watch(ctx, sys, p, started.ThreadID, quiet)
+	if err != nil {
+		return result, err
+	}
+	result.Warnings = distinct(early, result.Warnings)
+	tell(result.Warnings[len(early):])
+	return result, nil
+}
+
+// watch waits for a thread as [waitOrCancel] does, and streams it unless quiet.
+func watch(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result control.Result, err error) {
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
-	defer surviveSIGPIPE()()
 	err = stream(ctx, sys, p, id, func(ctx context.Context) (err error) {
 		result, err = waitOrCancel(ctx, sys, p, id)
 		return err
 	})
 	return result, err
+}
+
+// distinct are the texts of all lists in their order, each once.
+func distinct(lists ...[]string) (texts []string) {
+	for _, text := range slices.Concat(lists...) {
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // stream shows what a thread writes, and who carries it on, until wait has

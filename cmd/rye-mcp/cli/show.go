@@ -76,6 +76,9 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 	if s.Error != "" {
 		row("error", s.Error)
 	}
+	for _, warning := range s.Warnings {
+		row("warning", warning)
+	}
 	row("directive", s.Directive)
 	row("model", s.Model)
 	row("started", s.CreatedAt.Format(time.RFC3339))

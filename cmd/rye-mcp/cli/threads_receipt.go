@@ -32,7 +32,7 @@ model, what it could do, its limits, what it and everything below it cost, how i
 ended, and where its transcript ends. Whoever has it can check it, and a copy of
 the transcript, without the project: rye-mcp threads verify --receipt FILE.
 
-A thread that does not verify gets no receipt.`,
+A thread that does not verify gets no receipt, nor does any that it is below.`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {

@@ -121,7 +121,7 @@ func resumeThread(ctx context.Context, sys System, p *project, req control.Resum
 			_, _ = fmt.Fprintln(sys.Stderr, "its conversation is too long for the model: it has a record of the work and the last messages")
 		}
 	}
-	result, err := watchRun(ctx, sys, p, id, asJSON)
+	result, err := watchRun(ctx, sys, p, resumed.NewThreadResult, asJSON)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,9 @@ func newThreadsVerifyCommand(sys System, opts *options) *cobra.Command {
 		Use:   "verify [ID...]",
 		Short: "Check that nobody has changed what threads left on disk",
 		Long: `Check what threads left on disk against its signatures and the registry:
-thread.json, transcript, capabilities, knowledge entry and large results. What
-does not verify is named, with the first turn that cannot be trusted.
+thread.json, transcript, capabilities, knowledge entry, large results and, of one
+that has ended, what the ledger says that it has spent. What does not verify is
+named, with the first turn that cannot be trusted.
 
 With --receipt a receipt of "threads receipt" is checked instead, and with
 --transcript a copy of the transcript against it; neither needs the project. The

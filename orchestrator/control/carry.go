@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,9 +55,10 @@ func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []
 }
 
 // manifest says how the work of a chain stands, whose last thread has this
-// thread.json. Whoever calls adds the task.
+// thread.json. Threads of the summary directive are no part of the work. Whoever
+// calls adds the task.
 func (c *Controller) manifest(
-	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via,
+	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via, summaryDirective string,
 ) (handoff.Manifest, error) {
 	last := chain[len(chain)-1]
 	m := handoff.Manifest{
@@ -84,11 +84,8 @@ func (c *Controller) manifest(
 		m.Artifacts = append(m.Artifacts, facts.Artifact(file.Name(), file.Size()))
 	}
 	m.Children, err = c.startedBy(ctx, chain)
-	settings, _, configErr := c.Config.Coordination()
-	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool {
-		return child.Directive == settings.Continuation.SummaryDirective // no part of the work
-	})
-	return m, errors.Join(err, configErr)
+	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool { return child.Directive == summaryDirective })
+	return m, err
 }
 
 // genuine are the transcripts of a chain whose last thread has been verified. One

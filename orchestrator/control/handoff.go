@@ -159,7 +159,7 @@ func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	m, err := h.manifest(ctx, h.chain, h.meta, thread.ViaHandoff)
+	m, err := h.manifest(ctx, h.chain, h.meta, thread.ViaHandoff, h.settings.SummaryDirective)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -305,7 +305,7 @@ func (r *resumption) rebuild(ctx context.Context) error {
 	if limit.ContextShare(r.plan.choice.Model, r.tokens(said), 0) < settings.Continuation.TriggerThreshold {
 		return nil
 	}
-	m, err := r.manifest(ctx, r.chain, r.meta, thread.ViaResume)
+	m, err := r.manifest(ctx, r.chain, r.meta, thread.ViaResume, settings.Continuation.SummaryDirective)
 	if err != nil {
 		return err
 	}

@@ -307,6 +307,7 @@ func (c *Controller) awaitRow(ctx context.Context, rec thread.Record, wanted fun
 	}
 }
 
+// examineAgain is the row of this very thread, settled when its process is gone.
 func (c *Controller) examineAgain(ctx context.Context, id thread.ID) (thread.Record, error) {
 	rec, err := c.Store.Get(ctx, id)
 	if err != nil {

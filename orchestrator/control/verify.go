@@ -163,10 +163,7 @@ func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool)
 // settled is the row of a thread after what a crash has left undone is done, so
 // that it is not taken for damage.
 func (c *Controller) settled(ctx context.Context, id thread.ID) (thread.Record, error) {
-	rec, err := c.Store.Get(ctx, id)
-	if err == nil {
-		rec, err = c.sweeper.Examine(ctx, rec)
-	}
+	rec, err := c.examineAgain(ctx, id)
 	if err != nil || !rec.Status.Terminal() {
 		return rec, err
 	}

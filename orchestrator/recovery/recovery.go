@@ -133,7 +133,7 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 	if rec.Status.Terminal() || waits(rec) {
 		return rec, nil
 	}
-	if awaitsHandover(rec) {
+	if awaitsHandoff(rec) {
 		now, mayAct, err := s.afterPredecessor(ctx, rec, report)
 		if err != nil || !mayAct {
 			return now, err

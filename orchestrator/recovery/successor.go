@@ -24,9 +24,9 @@ func NotHandedOver(before thread.ID, why error) thread.Outcome {
 	}}
 }
 
-// awaitsHandover tells that a thread is to carry on another and is not in line for
+// awaitsHandoff tells that a thread is to carry on another and is not in line for
 // that yet: how things stand with it, the one before decides.
-func awaitsHandover(rec thread.Record) bool {
+func awaitsHandoff(rec thread.Record) bool {
 	return rec.Status == thread.Created && rec.ContinuationOf != "" && rec.QueuedAt.IsZero() && rec.AdmittedAt.IsZero()
 }
 
@@ -37,7 +37,7 @@ func (s *Sweeper) afterPredecessor(
 	ctx context.Context, rec thread.Record, report *Report,
 ) (now thread.Record, mayAct bool, err error) {
 	before, err := s.Finisher.Store.Get(ctx, rec.ContinuationOf)
-	if errors.Is(err, thread.ErrNotFound) || err == nil && awaitsHandover(before) {
+	if errors.Is(err, thread.ErrNotFound) || err == nil && awaitsHandoff(before) {
 		return rec, true, nil // what has not begun hands nothing over; a damaged registry can even have a circle
 	}
 	if err == nil {
@@ -53,7 +53,7 @@ func (s *Sweeper) afterPredecessor(
 // leftBehind tells that a dead thread was to carry on another that does not name
 // it. A cancel of its own counts for more.
 func (s *Sweeper) leftBehind(ctx context.Context, rec thread.Record) (bool, error) {
-	if !awaitsHandover(rec) || !rec.CancelRequestedAt.IsZero() {
+	if !awaitsHandoff(rec) || !rec.CancelRequestedAt.IsZero() {
 		return false, nil
 	}
 	before, err := s.Finisher.Store.Get(ctx, rec.ContinuationOf)

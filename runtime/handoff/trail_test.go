@@ -159,7 +159,7 @@ func FuzzCutMiddle(f *testing.F) {
 	f.Add(strings.Repeat("é語\n", 90), 100)
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		if !utf8.ValidString(text) {
-			t.Skip()
+			t.Skip("texts of messages are valid UTF-8")
 		}
 		short := cutMiddle(text, most)
 		if len(short) > max(most, len("\n[… 999999999 bytes left out …]\n")) || len(short) > len(text) || !utf8.ValidString(short) {

@@ -19,7 +19,7 @@ const (
 	// Cancelled is stopped on request, softly or by a signal. Set by the thread,
 	// or by whoever stopped it when it could not do so itself.
 	Cancelled State = "cancelled"
-	// Continued is handed off to a successor in the same chain. Set by the thread.
+	// Continued has handed over to a successor in the same chain. Set by the thread.
 	Continued State = "continued"
 )
 

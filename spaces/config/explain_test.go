@@ -62,7 +62,7 @@ func TestExplainOrigins(t *testing.T) {
 		{"resilience", "limits.turns", 3, item.User, "user/.ai/config/agent/resilience.yaml", 2},
 		{"resilience", "limits.spend", 2, item.User, "user/.ai/config/agent/resilience.yaml", 3},
 		{"resilience", "on_limit.action", "ask", item.Project, "project/.ai/config/agent/resilience.yaml", 1},
-		{"resilience", "on_limit.deadline_seconds", 300, item.System, "system:config/agent/resilience.yaml", 20},
+		{"resilience", "on_limit.deadline_seconds", 300, item.System, "system:config/agent/resilience.yaml", 26},
 		{"capability_risk", "risk_levels.elevated.policy", "block", item.Project, "project/.ai/config/agent/capability_risk.yaml", 1},
 		{"capability_risk", "risk_levels.safe.policy", "allow", item.System, "system:config/agent/capability_risk.yaml", 11},
 		{"providers/my", "headers", map[string]any{}, item.User, "user/.ai/config/agent/providers/my.yaml", 3},

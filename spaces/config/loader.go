@@ -108,7 +108,10 @@ func (l *Loader) Resilience() (Resilience, []string, error) {
 	if err != nil {
 		return r, s.warnings, err
 	}
-	return r, s.warnings, s.decode(&r)
+	if err := s.decode(&r); err != nil {
+		return r, s.warnings, err
+	}
+	return r, s.warnings, r.readLimits(&s)
 }
 
 func (l *Loader) resilienceSettings() (settings, error) {
@@ -122,6 +125,7 @@ func (l *Loader) resilienceSettings() (settings, error) {
 		}
 		s.layers[i].spellings = longLimit
 	}
+	s.dropProjectBounds()
 	return s, nil
 }
 

@@ -100,12 +100,19 @@ type Continuation struct {
 
 // Resilience is config/agent/resilience.yaml: limits and failures.
 type Resilience struct {
-	Limits       item.LimitSet `yaml:"limits"` // by canonical name; spend in dollars
-	OnLimit      OnLimit       `yaml:"on_limit"`
-	ToolPreload  ToolPreload   `yaml:"tool_preload"`
-	Results      Results       `yaml:"results"`
-	Retry        Retry         `yaml:"retry"`
-	StallSeconds float64       `yaml:"stall_seconds"` // a model call silent for so long is broken off
+	Limits item.LimitSet `yaml:"-"` // by canonical name; spend in dollars
+	// MaxOverride is what a call may raise the limits of a root to, by canonical
+	// name: limits.max_override, and for each limit it leaves out the user's own
+	// default. No project has a say in it.
+	MaxOverride item.LimitSet `yaml:"-"`
+	// DailySpend bounds what all roots of all projects spend in a day, in dollars
+	// (limits.daily_spend); nil: nothing does. No project has a say in it.
+	DailySpend   *float64    `yaml:"-"`
+	OnLimit      OnLimit     `yaml:"on_limit"`
+	ToolPreload  ToolPreload `yaml:"tool_preload"`
+	Results      Results     `yaml:"results"`
+	Retry        Retry       `yaml:"retry"`
+	StallSeconds float64     `yaml:"stall_seconds"` // a model call silent for so long is broken off
 }
 
 // OnLimit says what becomes of a thread that hits a limit, where its directive

@@ -118,6 +118,18 @@ func (s *settings) dropProjectLenience() {
 	}
 }
 
+// dropProjectBounds leaves out what a project says about the bounds that its user
+// has set on calls and days.
+func (s *settings) dropProjectBounds() {
+	for _, l := range s.layers {
+		for _, at := range [][]string{{"limits", "max_override"}, {"limits", "daily_spend"}} {
+			if l.space == item.Project && remove(l.values, at) {
+				s.warnings = append(s.warnings, l.warning(at, "read from the user space only"))
+			}
+		}
+	}
+}
+
 // remove deletes the value at a path of keys and reports whether there was one.
 func remove(values map[string]any, at []string) bool {
 	last := len(at) - 1

@@ -309,7 +309,7 @@ func (s scenario) times() int {
 }
 
 // traced plays a scenario in which nobody dies and counts the steps at which
-// somebody shall. Under the race detector each step is chosen by one scenario.
+// somebody shall. Each step is chosen by one scenario; a soak takes it in all.
 func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
 	t.Helper()
 	p := newPlace(t, fmt.Sprintf(walked, s.slots))
@@ -323,7 +323,7 @@ func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
 		if !s.isAbout(r.step) && soakMinutes() == 0 {
 			continue
 		}
-		if _, again := chosen.LoadOrStore(r.step, s.name); !again || !underRace {
+		if _, again := chosen.LoadOrStore(r.step, s.name); !again || soakMinutes() > 0 {
 			times[r.step] = min(times[r.step]+1, s.times())
 		}
 	}

@@ -35,7 +35,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 		return err
 	})
 	if err == nil {
-		_, err = db.Apply(t.Context(), store.Claimed(rec.ThreadID, os.Getpid(), "here", now))
+		_, err = db.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 	}
 	q = thread.Question{
 		ID: "question-1", ThreadID: rec.ThreadID, Kind: thread.AskLimit, Code: "turns_exceeded", Reached: "2", Text: "What now?",

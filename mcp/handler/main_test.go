@@ -26,6 +26,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -104,7 +105,7 @@ func newProject(t *testing.T, dir string) *Project {
 	}
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
-		Providers: provider.New(loader, func(string) string { return "" }), Host: "here", Now: time.Now,
+		Providers: provider.New(loader, func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
 		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
 	})
 	t.Cleanup(func() {

@@ -24,6 +24,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Deps is what a Controller works with; all of it belongs to one project.
@@ -40,7 +41,7 @@ type Deps struct {
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
 	Env    map[string]string // values of the {env:…} placeholders
-	Host   string
+	Place  process.Place     // where the numbers of processes mean what they mean here
 	Now    func() time.Time
 	Log    zerolog.Logger
 	// Reached is told after each step of a start, of a stop, and of the end that
@@ -73,7 +74,7 @@ func New(d Deps) *Controller {
 	}
 	c.sweeper = &recovery.Sweeper{
 		Project: d.Project, Finisher: c.finisher, Log: d.Log, StopChildren: c.stopOrphans, ExitOf: c.children.exitOf,
-		Reached: d.Reached,
+		Place: d.Place, Reached: d.Reached,
 	}
 	return c
 }

@@ -314,7 +314,7 @@ func TestSettlerIsNoProcess(t *testing.T) {
 	stranger := s.start("idle", "")
 	dead := s.start("idle", "")
 	changes := s.c.Store.Changes(s.ctx)
-	s.noError(s.c.Store.SetProcess(s.ctx, dead, s.puppet(stranger).pid, "host"))
+	s.noError(s.c.Store.SetProcess(s.ctx, dead, thread.Process{PID: s.puppet(stranger).pid, Host: "host"}))
 
 	settling, goOn := make(chan struct{}), make(chan struct{})
 	other := s.controller()

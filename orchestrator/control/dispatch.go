@@ -17,7 +17,7 @@ const dispatchEvery = 2 * time.Second
 // one for each project they have open.
 func (c *Controller) RunDispatcher(ctx context.Context) {
 	changes := c.Store.Changes(ctx)
-	deaths := newDeaths(ctx)
+	deaths := c.newDeaths(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
 	mayBeDead := true

@@ -137,7 +137,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.New(loader, func(string) string { return "" }),
 		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},
-		Host:      "host", Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
+		Place:     process.Here("host"), Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
 }
 

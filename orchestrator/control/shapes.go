@@ -163,7 +163,7 @@ type Receipt struct {
 	ThreadID thread.ID     `json:"thread_id"`
 	Status   thread.State  `json:"status"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
-	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated or killed"`
+	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
 	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
 }
 

@@ -214,7 +214,7 @@ func (c *Controller) launchProcess(
 	}
 	c.Reached.At(stepLaunched)
 	c.children.watch(id, started)
-	err = c.Store.SetProcess(ctx, id, started.PID(), c.Host)
+	err = c.Store.SetProcess(ctx, id, thread.Process(c.Place.Identify(started.PID())))
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}

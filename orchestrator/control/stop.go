@@ -19,6 +19,9 @@ import (
 const (
 	howEnded      = "already_ended"
 	howNotStarted = "not_started"
+	// howAsked: another container or machine runs it, which finds the cancel on
+	// record; nothing is signalled from here.
+	howAsked = "asked_elsewhere"
 )
 
 // killGrace is the time between SIGTERM and SIGKILL of kill_thread.
@@ -269,6 +272,9 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	if err != nil || rec.Status.Terminal() || rec.PID == 0 {
 		return receipt(rec, byItself, err)
 	}
+	if reach := s.Place.Reach(process.ID(rec.Process)); reach == process.Walled || reach == process.Elsewhere {
+		return s.awaitElsewhere(ctx, rec, reach)
+	}
 	how, err := process.StopGroup(ctx, rec.PID, func() bool { return s.alive(ctx, rec) }, s.ladder)
 	if err == nil {
 		// What a tool of it has moved out of its session.
@@ -279,6 +285,33 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 		return receipt(after, byItself, errors.Join(err, rowErr))
 	}
 	return receipt(after, string(how), errors.Join(err, rowErr))
+}
+
+// awaitElsewhere gives a thread that this process cannot signal the ladder's time
+// to end by the cancel on record.
+func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach process.Reach) Receipt {
+	within, stop := context.WithTimeout(ctx, s.ladder.Soft+s.ladder.Term)
+	defer stop()
+	after, err := s.awaitRow(within, rec, func(r thread.Record) bool { return r.Status.Terminal() })
+	if err == nil && !after.Status.Terminal() {
+		err = &elsewhereError{process: rec.Process, reach: reach}
+	}
+	return receipt(after, howAsked, err)
+}
+
+// elsewhereError says of a thread that is to stop and has not yet where it runs.
+type elsewhereError struct {
+	process thread.Process
+	reach   process.Reach
+}
+
+func (e *elsewhereError) Error() string {
+	where := "on another machine"
+	if e.reach == process.Walled {
+		where = "in another container of this machine"
+	}
+	return fmt.Sprintf("its process is number %d %s (host %q), so nothing is signalled from here; the cancel is on record, "+
+		"and the thread ends when it finds it; where it does not, run rye-mcp threads kill there", e.process.PID, where, e.process.Host)
 }
 
 // awaitRow waits until the row of a thread is as wanted, or the others had
@@ -326,7 +359,8 @@ func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
 	c.moveLine(ctx, false, nil)
 }
 
-// alive reports whether the thread's process holds its life lock. Who settles
+// alive reports whether the thread's process holds its life lock and is within
+// reach of a signal. Who settles
 // a dead thread holds the lock too, and takes the process out of the row. What
 // cannot be decided counts as gone, so that no stranger is ever signalled.
 func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
@@ -335,7 +369,7 @@ func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
 		return false
 	}
 	now, err := c.Store.Get(ctx, rec.ThreadID)
-	return err == nil && now.PID == rec.PID
+	return err == nil && now.PID == rec.PID && c.near(now.Process)
 }
 
 func receipt(rec thread.Record, how string, err error) Receipt {

@@ -144,7 +144,7 @@ func (p *puppet) say(words ...any) error {
 }
 
 func (p *puppet) claim() error {
-	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, os.Getpid(), "host", time.Now()))
+	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, thread.Process{PID: os.Getpid(), Host: "host"}, time.Now()))
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes := c.Store.Changes(watching)
-	deaths := newDeaths(watching)
+	deaths := c.newDeaths(watching)
 	deadline := time.NewTimer(req.Timeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(progressEvery)
@@ -312,6 +312,7 @@ var nudges = [...]time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond, 
 
 // deaths reports the end of processes.
 type deaths struct {
+	near func(thread.Process) bool
 	ctx  context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
 	seen chan struct{}
 
@@ -319,16 +320,20 @@ type deaths struct {
 	watched map[int]bool
 }
 
-func newDeaths(ctx context.Context) *deaths {
-	return &deaths{ctx: ctx, watched: map[int]bool{}, seen: make(chan struct{}, 1)}
+func (c *Controller) newDeaths(ctx context.Context) *deaths {
+	return &deaths{near: c.near, ctx: ctx, watched: map[int]bool{}, seen: make(chan struct{}, 1)}
 }
 
-// watch adds the processes of threads that still work.
+// near tells whether the number of a thread's process is that process here.
+func (c *Controller) near(p thread.Process) bool { return c.Place.Signallable(process.ID(p)) }
+
+// watch adds the processes of threads that still work. Of one that another
+// container or machine runs, its commits alone tell.
 func (d *deaths) watch(rows map[thread.ID]thread.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, rec := range rows {
-		if rec.PID == 0 || rec.Status.Terminal() || d.watched[rec.PID] {
+		if rec.Status.Terminal() || d.watched[rec.PID] || !d.near(rec.Process) {
 			continue
 		}
 		d.watched[rec.PID] = true

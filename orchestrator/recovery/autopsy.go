@@ -22,7 +22,7 @@ const endGrace = 500 * time.Millisecond
 func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Folder) *thread.Problem {
 	ctx, stop := context.WithTimeout(ctx, endGrace)
 	defer stop()
-	if rec.PID != 0 {
+	if s.Place.Signallable(process.ID(rec.Process)) {
 		select {
 		case <-process.Watch(ctx, rec.PID):
 		case <-ctx.Done():

@@ -28,7 +28,7 @@ type Rebuilder struct {
 	StateDir string
 	Store    store.Keeper
 	Key      *sign.Key // nil: thread.json is taken as it is
-	Host     string
+	Place    process.Place
 }
 
 // Rebuilt says what could be made again.
@@ -112,7 +112,7 @@ func (b *Rebuilder) read(f folder.Found) (*taken, error) {
 func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 	rec := thread.Record{
 		ThreadID: meta.ThreadID, Kind: meta.Kind, Directive: meta.Directive, Name: meta.Directive, ParentID: meta.ParentID,
-		Status: meta.Status, Host: b.Host, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
+		Status: meta.Status, Process: thread.Process{Host: b.Place.Host}, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
 		Outcome: meta.Outcome, Cost: meta.Cost, CreatedAt: meta.CreatedAt, UpdatedAt: meta.UpdatedAt, LastUsed: meta.UpdatedAt,
 		QueuedAt: meta.CreatedAt, AdmittedAt: meta.CreatedAt,
 	}
@@ -157,7 +157,10 @@ func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 		return err
 	}
 	if held {
-		rec.PID, err = process.Leader(process.Mark(b.Project, string(rec.ThreadID)), spawn.Args(b.Project, rec.ThreadID))
+		pid, err := process.Leader(process.Mark(b.Project, string(rec.ThreadID)), spawn.Args(b.Project, rec.ThreadID))
+		if pid != 0 {
+			rec.Process = thread.Process(b.Place.Identify(pid))
+		}
 		return err
 	}
 	if rec.Status == thread.Created {

@@ -1,7 +1,8 @@
 // Package recovery settles threads whose process is gone. A thread is dead when
 // its row is not terminal, nobody holds its life lock, and it does not stand in
 // line; that is true from the moment the process ends, however it ended, and
-// cannot be confused by a reused process id. One that stands in line and has been
+// cannot be confused by a reused process id. What another machine runs, whose
+// locks need not be seen here, is left alone for as long as it is heard of. One that stands in line and has been
 // asked to stop is dead too: nothing will ever start it.
 package recovery
 
@@ -9,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -27,6 +29,7 @@ type Sweeper struct {
 	Project  string // absolute path, as thread processes are given it
 	Finisher *finish.Finisher
 	Log      zerolog.Logger
+	Place    process.Place // where the numbers of processes mean what they mean here
 	// StopChildren stops the live descendants of a thread that died, by the
 	// policy of the project, and returns those it stopped; nil keeps them running.
 	StopChildren func(ctx context.Context, id thread.ID) ([]thread.ID, error)
@@ -146,9 +149,11 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 		return rec, fmt.Errorf("look at the lock of %s: %w", rec.ThreadID, err)
 	}
 	switch {
+	case !held && s.worksElsewhere(rec, dir):
+		return rec, nil
 	case !held:
 		return s.settle(ctx, rec.ThreadID, dir, report)
-	case beingSettled(rec):
+	case s.beingSettled(rec):
 		return s.awaitSettler(ctx, rec.ThreadID)
 	default:
 		return rec, nil
@@ -160,11 +165,29 @@ func waits(rec thread.Record) bool { return rec.InLine() && rec.CancelRequestedA
 
 // beingSettled tells that the lock is held by somebody who settles the thread
 // and not by its process, which is gone or has been taken out of the row.
-func beingSettled(rec thread.Record) bool {
+func (s *Sweeper) beingSettled(rec thread.Record) bool {
 	if rec.PID == 0 {
 		return rec.Status == thread.Running
 	}
-	return process.Gone(rec.PID)
+	return s.Place.Over(process.ID(rec.Process))
+}
+
+// silence is how long nothing has to be heard of a thread that another machine
+// runs before it counts as dead: a folder that is shared need not share its locks,
+// so there a free lock says nothing.
+const silence = time.Hour
+
+// worksElsewhere tells that a thread whose lock looks free may be at work on
+// another machine.
+func (s *Sweeper) worksElsewhere(rec thread.Record, dir folder.Folder) bool {
+	if rec.PID == 0 || s.Place.Reach(process.ID(rec.Process)) != process.Elsewhere {
+		return false
+	}
+	heard := rec.UpdatedAt
+	if info, err := os.Stat(dir.Transcript()); err == nil && info.ModTime().After(heard) {
+		heard = info.ModTime()
+	}
+	return s.Finisher.Now().Sub(heard) < silence
 }
 
 // Another process settles a thread within milliseconds, unless it has to stop
@@ -262,7 +285,9 @@ func (s *Sweeper) bury(
 	id := rec.ThreadID
 	// The number of the dead process may be a stranger's by now, and the lock is
 	// held again: whoever stops threads must not take the two for a process.
-	if err := s.Finisher.Store.SetProcess(ctx, id, 0, rec.Host); err != nil {
+	gone := rec.Process
+	gone.PID = 0
+	if err := s.Finisher.Store.SetProcess(ctx, id, gone); err != nil {
 		return rec, err
 	}
 	s.Reached.At(stepDetached)

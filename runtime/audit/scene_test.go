@@ -75,7 +75,7 @@ func (s *scene) start(directive string) thread.Record {
 	s.must(dir.WriteMeta(meta, s.key))
 	_, err = s.store.Enqueue(s.Context(), rec.ThreadID, 99, now())
 	s.must(err)
-	rec, err = s.store.Apply(s.Context(), store.Claimed(rec.ThreadID, 1, "here", now()))
+	rec, err = s.store.Apply(s.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	s.must(err)
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.fetch.*\n", rec.ThreadID)
 	if s.key != nil {

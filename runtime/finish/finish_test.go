@@ -72,7 +72,7 @@ func (f *family) start(directive string, parent thread.ID) thread.ID {
 	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1, Now: now()}
 	rec, _, err := f.store.Register(f.t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 	f.must(err)
-	_, err = f.store.Apply(f.t.Context(), store.Claimed(rec.ThreadID, 1, "here", now()))
+	_, err = f.store.Apply(f.t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	f.must(err)
 	meta := thread.Meta{ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now()}
 	f.must(folder.Of(f.dir, rec.ThreadID).WriteMeta(meta, f.key))

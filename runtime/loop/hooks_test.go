@@ -169,7 +169,7 @@ func (h *house) child(o thread.Outcome) func(context.Context, action.Caller, act
 			return nil, err
 		}
 		c.Started(rec.ThreadID, r.Directive)
-		if _, err := h.store.Apply(ctx, store.Claimed(rec.ThreadID, 1, "here", time.Now())); err != nil {
+		if _, err := h.store.Apply(ctx, store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
 			return nil, err
 		}
 		change, err := store.Finished(rec.ThreadID, o, nil, time.Now())

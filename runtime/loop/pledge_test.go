@@ -28,7 +28,7 @@ func TestRaiseDuringCall(t *testing.T) {
 					Kind: thread.KindDirective, Directive: "test/task", Model: "fake/small", ParentID: id, MaxSpawns: 5, Now: time.Now(),
 				}, func(thread.ID) error { return nil })
 				child = rec.ThreadID
-				_, claimErr := r.Store.Apply(t.Context(), store.Claimed(child, os.Getpid(), "here", time.Now()))
+				_, claimErr := r.Store.Apply(t.Context(), store.Claimed(child, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now()))
 				if err := errors.Join(err, claimErr, r.Store.Reserve(t.Context(), child, id, each, time.Now())); err != nil {
 					t.Error(err)
 				}

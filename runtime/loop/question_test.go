@@ -317,7 +317,7 @@ func TestRaiseIsCheckedAgain(t *testing.T) {
 	to := toLimits["turns_exceeded"]
 	h.script(to.script)
 	parent := h.register(job{})
-	if _, err := h.store.Apply(t.Context(), store.Claimed(parent, os.Getpid(), "here", time.Now())); err != nil {
+	if _, err := h.store.Apply(t.Context(), store.Claimed(parent, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	id := h.register(job{unbudgeted: true, limits: to.limits, meta: func(m *thread.Meta) {

@@ -32,8 +32,7 @@ import (
 type Deps struct {
 	ID         thread.ID
 	Project    string
-	PID        int
-	Host       string
+	Process    thread.Process // this one
 	Store      store.Store
 	Finisher   *finish.Finisher
 	Transcript *transcript.Writer
@@ -103,7 +102,7 @@ type run struct {
 	last     bool // the thread has its last turn, which only money and time bound
 
 	patience  time.Duration // with a tool that was told to stop
-	lookEvery time.Duration // for the transcript, during a call of the model
+	lookEvery time.Duration // for the transcript during a call of the model, and for a cancel on record
 }
 
 // Run runs the thread of d and applies its outcome. The error is about
@@ -154,6 +153,8 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	if err := r.claim(ctx); err != nil {
 		return r.outcome(ctx, ended{err: err, doing: "claiming its row"})
 	}
+	ctx, done := r.heedRecord(ctx)
+	defer done()
 	if r.meta.Kind == thread.KindTool {
 		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool))
 	}
@@ -186,7 +187,7 @@ func (r *run) claim(ctx context.Context) error {
 		return fmt.Errorf("thread.json in the folder of %s is that of %q", r.ID, meta.ThreadID)
 	}
 	r.meta = meta
-	rec, err := r.Store.Apply(ctx, store.Claimed(r.ID, r.PID, r.Host, r.Now()))
+	rec, err := r.Store.Apply(ctx, store.Claimed(r.ID, r.Process, r.Now()))
 	if errors.Is(err, thread.ErrSettled) {
 		now, getErr := r.Store.Get(ctx, r.ID)
 		if getErr == nil && !now.CancelRequestedAt.IsZero() {

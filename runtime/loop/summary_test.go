@@ -276,7 +276,7 @@ func (h *house) handedOver(ctx context.Context, c action.Caller, r action.StartR
 		return nil, err
 	}
 	first := rows[0].ThreadID
-	if _, err := h.store.Apply(ctx, store.Claimed(first, 1, "here", time.Now())); err != nil {
+	if _, err := h.store.Apply(ctx, store.Claimed(first, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
 		return nil, err
 	}
 	n := store.NewThread{Kind: thread.KindDirective, Directive: r.Directive, ContinuationOf: first, Handoff: true, Now: time.Now()}
@@ -288,7 +288,9 @@ func (h *house) handedOver(ctx context.Context, c action.Caller, r action.StartR
 		func() (store.Change, error) {
 			return store.Finished(first, thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: next.ThreadID}}, nil, time.Now())
 		},
-		func() (store.Change, error) { return store.Claimed(next.ThreadID, 1, "here", time.Now()), nil },
+		func() (store.Change, error) {
+			return store.Claimed(next.ThreadID, thread.Process{PID: 1, Host: "here"}, time.Now()), nil
+		},
 		func() (store.Change, error) {
 			return store.Finished(next.ThreadID, thread.Outcome{State: thread.Completed, Result: "By the last of the chain."}, nil, time.Now())
 		},

@@ -49,9 +49,9 @@ type Registry interface {
 	// Descendants returns every thread below id, children before grandchildren. A
 	// thread that carries on id or one below it counts as below, whatever its parent.
 	Descendants(ctx context.Context, id thread.ID) ([]thread.Record, error)
-	// SetProcess records pid and host of the process that was started for a
-	// thread that is not terminal.
-	SetProcess(ctx context.Context, id thread.ID, pid int, host string) error
+	// SetProcess records the process that was started for a thread that is not
+	// terminal.
+	SetProcess(ctx context.Context, id thread.ID, p thread.Process) error
 	// Apply makes one legal change of state and returns the row after it. It
 	// returns an error wrapping thread.ErrSettled when the row was not in a state
 	// the change may leave, and thread.ErrNotFound when there is no row. A claim by a
@@ -164,15 +164,14 @@ type Change struct {
 	to      thread.State
 	outcome *thread.Outcome
 	cost    *thread.Cost
-	pid     int
-	host    string
+	process thread.Process
 	at      time.Time
 }
 
 // Claimed moves created → running, for the process that will run the thread.
 // It is refused when a cancel is on record.
-func Claimed(id thread.ID, pid int, host string, at time.Time) Change {
-	return Change{id: id, to: thread.Running, pid: pid, host: host, at: at}
+func Claimed(id thread.ID, p thread.Process, at time.Time) Change {
+	return Change{id: id, to: thread.Running, process: p, at: at}
 }
 
 // Finished moves a thread to the state of its outcome, which must be terminal.
@@ -200,8 +199,8 @@ func (c Change) Outcome() *thread.Outcome { return c.outcome }
 // Cost is the final cost, or nil to keep what is recorded.
 func (c Change) Cost() *thread.Cost { return c.cost }
 
-// Process is the pid and host of a claim.
-func (c Change) Process() (pid int, host string) { return c.pid, c.host }
+// Process is the one that claims.
+func (c Change) Process() thread.Process { return c.process }
 
 // At is when the change was made.
 func (c Change) At() time.Time { return c.at }

@@ -14,8 +14,7 @@ type Record struct {
 	Name                 string // for people; set from the first words of the prompt when not given
 	ParentID             ID     // empty for a root
 	Status               State
-	PID                  int // of the thread's process; 0 until it has started
-	Host                 string
+	Process                     // the thread's
 	Model                string // "provider/model"
 	ContinuationOf       ID
 	ContinuationThreadID ID

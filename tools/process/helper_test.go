@@ -28,11 +28,15 @@ import (
 // it ends when the socket is closed. A test sees its death as the end of the
 // connection, which the kernel closes.
 const (
+	placeVar  = "PROCESS_TEST_PLACE" // say which process this is, and end
 	socketVar = "PROCESS_TEST_SOCKET"
 	nameVar   = "PROCESS_TEST_NAME"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(placeVar) != "" {
+		os.Exit(sayPlace())
+	}
 	if socket := os.Getenv(socketVar); socket != "" {
 		os.Exit(obey(socket, os.Getenv(nameVar)))
 	}

@@ -87,7 +87,7 @@ func setAside(ctx context.Context, sys System, damage *store.CorruptError, log z
 // done so.
 func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
 	done, err := (&recovery.Rebuilder{
-		Project: p.path, StateDir: folder.StateDir(p.path), Store: opened, Key: p.key, Host: p.host,
+		Project: p.path, StateDir: folder.StateDir(p.path), Store: opened, Key: p.key, Place: p.place,
 	}).Run(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild the rows of threads: %w", err)

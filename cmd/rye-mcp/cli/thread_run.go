@@ -97,7 +97,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
-		ID: id, Project: p.path, PID: os.Getpid(), Host: p.host, Store: p.store, Finisher: finisher, Transcript: w,
+		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers, Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,

@@ -42,7 +42,7 @@ type project struct {
 	control   *control.Controller
 	actions   *action.Actions
 	env       map[string]string
-	host      string
+	place     process.Place
 
 	index lazyIndex
 }
@@ -75,9 +75,11 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if p.tools, err = builtinTools(); err != nil {
 		return nil, err
 	}
-	if p.host, err = sys.Hostname(); err != nil {
+	host, err := sys.Hostname()
+	if err != nil {
 		return nil, fmt.Errorf("find the name of this host: %w", err)
 	}
+	p.place = process.Here(host)
 	if p.store, err = open(ctx, sys, p, log); err != nil {
 		return nil, fmt.Errorf("open the thread store of %s: %w", path, err)
 	}
@@ -110,7 +112,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Key: p.key, Parent: callingThread(sys, p.path), Env: p.env,
-		Host: p.host, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
 			Env: env, Secrets: secrets,

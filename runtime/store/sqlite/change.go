@@ -18,7 +18,8 @@ const sourceStates = `status IN (SELECT value FROM json_each(?))`
 
 // claimSQL also refuses a thread whose cancel is on record, and one that the
 // thread it carries on does not name.
-const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, updated_at = ?, last_used = ?
+const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?, pid_namespace = ?,
+	pid_started = ?, updated_at = ?, last_used = ?
 	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
 
 // finishSQL keeps the recorded cost where its parameter is null.
@@ -57,8 +58,8 @@ func (s *Store) Apply(ctx context.Context, c store.Change) (rec thread.Record, e
 func changeSQL(c store.Change) (string, []any, error) {
 	at, from := millis(c.At()), jsonList(thread.Sources(c.To()))
 	if c.Outcome() == nil {
-		pid, host := c.Process()
-		return claimSQL, []any{c.To(), pid, host, at, at, c.ID(), from}, nil
+		p := c.Process()
+		return claimSQL, []any{c.To(), p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, at, at, c.ID(), from}, nil
 	}
 	result, err := json.Marshal(c.Outcome())
 	if err != nil {
@@ -93,9 +94,10 @@ func refused(ctx context.Context, tx *sql.Tx, id thread.ID, to thread.State) err
 
 // SetProcess implements [store.Registry]. It is not waited to disk: after a loss
 // of power there is no such process.
-func (s *Store) SetProcess(ctx context.Context, id thread.ID, pid int, host string) error {
-	err := s.updateOne(ctx, id, `UPDATE threads SET pid = ?, host = ?, updated_at = ?
-		WHERE thread_id = ? AND status IN ('created', 'running')`, pid, host, millis(s.now()), id)
+func (s *Store) SetProcess(ctx context.Context, id thread.ID, p thread.Process) error {
+	err := s.updateOne(ctx, id, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?,
+		updated_at = ? WHERE thread_id = ? AND status IN ('created', 'running')`,
+		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, millis(s.now()), id)
 	if err != nil {
 		return fmt.Errorf("set process: %w", err)
 	}

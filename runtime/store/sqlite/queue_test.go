@@ -287,7 +287,7 @@ func playStorm(ctx context.Context, dir string, in io.Reader) error {
 		}
 		id := rec.ThreadID
 		_, enqueued := s.Enqueue(ctx, id, 1000, testTime)
-		_, claimed := s.Apply(ctx, store.Claimed(id, 1, "h", testTime))
+		_, claimed := s.Apply(ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime))
 		err = errors.Join(enqueued, claimed,
 			s.Reserve(ctx, id, "root", 10, testTime),
 			s.RecordCost(ctx, id, thread.Cost{Turns: 1}, 1),

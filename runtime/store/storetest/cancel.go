@@ -108,7 +108,7 @@ func cancelChain(h *harness) {
 	child := h.running("child", first)
 	second := h.successor(first, true)
 	h.apply(h.continued(first, second))
-	h.apply(store.Claimed(second, 1, "host", h.now))
+	h.apply(store.Claimed(second, thread.Process{PID: 1, Host: "host"}, h.now))
 	nextChild := h.successor(child, true)
 	h.apply(h.continued(child, nextChild))
 	of2nd := h.running("of2nd", second)

@@ -103,7 +103,7 @@ func chainRegister(h *harness) {
 
 func chainRoot(h *harness) {
 	first, second := h.handedOver()
-	h.apply(store.Claimed(second, 1, "host", h.now))
+	h.apply(store.Claimed(second, thread.Process{PID: 1, Host: "host"}, h.now))
 	third := h.successor(second, true)
 	h.apply(h.continued(second, third))
 	h.apply(h.finished(third, thread.Error))
@@ -139,7 +139,7 @@ func chainHandoffParent(h *harness) {
 		}
 		h.apply(h.continued(child, rec.ThreadID))
 		child = rec.ThreadID
-		h.apply(store.Claimed(child, 1, "host", h.now))
+		h.apply(store.Claimed(child, thread.Process{PID: 1, Host: "host"}, h.now))
 		if h.get(parent).Status == thread.Running {
 			h.apply(h.finished(parent, thread.Completed))
 		}
@@ -185,7 +185,7 @@ func chainNotLinked(h *harness) {
 			before = h.running("d", "")
 		}
 		id := h.successor(before, handoff)
-		_, claimErr := h.Apply(h.ctx, store.Claimed(id, 1, "host", h.now))
+		_, claimErr := h.Apply(h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "host"}, h.now))
 		_, lineErr := h.Enqueue(h.ctx, id, 9, h.now)
 		for _, err := range []error{claimErr, lineErr} {
 			if !errors.Is(err, store.ErrNotLinked) {
@@ -204,7 +204,7 @@ func chainNotLinked(h *harness) {
 				h.Errorf("enqueued %+v, %v", rec, err)
 			}
 		}
-		h.apply(store.Claimed(id, 1, "host", h.now))
+		h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "host"}, h.now))
 	}
 }
 
@@ -229,7 +229,7 @@ func linkOnce(h *harness) {
 		if err := h.Link(h.ctx, id, second, at); !errors.As(err, &linked) || *linked != (store.LinkedError{Thread: id, By: first}) {
 			h.Errorf("linked twice: %v", err)
 		}
-		h.apply(store.Claimed(first, 1, "host", h.now))
+		h.apply(store.Claimed(first, thread.Process{PID: 1, Host: "host"}, h.now))
 		h.noError(h.Link(h.ctx, id, first, at)) // it is, and has gone on since
 	}
 }
@@ -297,7 +297,7 @@ func linkRace(h *harness) {
 
 func handoffAdmits(h *harness) {
 	old := h.inLine(1).ThreadID
-	h.apply(store.Claimed(old, 1, "host", h.now))
+	h.apply(store.Claimed(old, thread.Process{PID: 1, Host: "host"}, h.now))
 	waiting := h.inLine(1).ThreadID
 	next := h.successor(old, true)
 	h.wantLine(1, 1)
@@ -315,7 +315,7 @@ func handoffAdmits(h *harness) {
 	if id := h.admit(1); id != "" {
 		h.Errorf("%s was admitted to a slot that had passed on", id)
 	}
-	h.apply(store.Claimed(next, 2, "host", h.now))
+	h.apply(store.Claimed(next, thread.Process{PID: 2, Host: "host"}, h.now))
 	h.apply(h.finished(next, thread.Completed))
 	if id := h.admit(1); id != waiting {
 		h.Errorf("then admitted %q, want %s", id, waiting)
@@ -339,7 +339,7 @@ func handoffOnce(h *harness) {
 
 func handoffPlace(h *harness) {
 	old := h.inLine(1).ThreadID
-	h.apply(store.Claimed(old, 1, "host", h.now))
+	h.apply(store.Claimed(old, thread.Process{PID: 1, Host: "host"}, h.now))
 	waiting := h.inLine(1).ThreadID
 	next := h.successor(old, true)
 	h.apply(h.continued(old, next))

@@ -61,7 +61,7 @@ func restoreRecords(h *harness) {
 	var threads []store.Restored
 	for i, state := range thread.States() {
 		rec := h.record(thread.ID(fmt.Sprintf("d/%d", i)), state)
-		rec.Name, rec.Host, rec.PID, rec.Model, rec.SpawnCount, rec.TokenCount = "n", "h", 5, "fake/model", 6, 7
+		rec.Name, rec.Process, rec.Model, rec.SpawnCount, rec.TokenCount = "n", someProcess(5), "fake/model", 6, 7
 		rec.Metadata, rec.RequestKey = []byte(`{"a":1}`), fmt.Sprint("key", i)
 		rec.Cost = thread.Cost{Turns: 1, InputTokens: 2, OutputTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5, Spend: 6}
 		rec.UpdatedAt, rec.LastUsed = h.now.Add(time.Second), h.now.Add(time.Minute)
@@ -236,7 +236,7 @@ func restoreChains(h *harness) {
 	if id := h.admit(1); id != "linked" {
 		h.Errorf("admitted %q", id)
 	}
-	h.apply(store.Claimed("linked", 1, "host", h.now))
+	h.apply(store.Claimed("linked", thread.Process{PID: 1, Host: "host"}, h.now))
 }
 
 // budgeted is a thread with a budget whose totals are nonsense.

@@ -273,12 +273,12 @@ func lineClaim(h *harness) {
 func lineFreed(h *harness) {
 	for name, free := range map[string]func(id thread.ID){
 		"yielded": func(id thread.ID) {
-			h.apply(store.Claimed(id, 1, "h", h.now))
+			h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now))
 			h.noError(h.Yield(h.ctx, id, true))
 			h.noError(h.Yield(h.ctx, id, true))
 		},
 		"ended": func(id thread.ID) {
-			h.apply(store.Claimed(id, 1, "h", h.now))
+			h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now))
 			h.apply(h.finished(id, thread.Completed))
 		},
 		"died before it ran": func(id thread.ID) { h.apply(h.finished(id, thread.Error)) },
@@ -297,7 +297,7 @@ func lineFreed(h *harness) {
 
 func lineUnyield(h *harness) {
 	holder := h.inLine(1).ThreadID
-	h.apply(store.Claimed(holder, 1, "h", h.now))
+	h.apply(store.Claimed(holder, thread.Process{PID: 1, Host: "h"}, h.now))
 	child, last := h.inLine(1).ThreadID, h.inLine(1).ThreadID
 	h.noError(h.Yield(h.ctx, holder, true))
 	if rec := h.get(holder); !rec.Yielded {

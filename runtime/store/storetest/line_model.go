@@ -246,7 +246,7 @@ func (r *lineRun) admit(t *rapid.T) {
 
 func (r *lineRun) claim(t *rapid.T) {
 	id, m := r.pick(t)
-	_, err := r.h.Apply(r.h.ctx, store.Claimed(id, 1, "h", r.h.now))
+	_, err := r.h.Apply(r.h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, r.h.now))
 	refused(t, err, !m.running && !m.ended && !m.cancelled && r.linked(id))
 	m.running = m.running || err == nil
 }

@@ -35,10 +35,10 @@ func returned(h *harness) {
 
 func notReturned(h *harness) {
 	process, cancelled, ran := h.inLine(3).ThreadID, h.inLine(3).ThreadID, h.inLine(3).ThreadID
-	h.noError(h.SetProcess(h.ctx, process, 4711, "host"))
+	h.noError(h.SetProcess(h.ctx, process, thread.Process{PID: 4711, Host: "host"}))
 	_, err := h.RequestCancel(h.ctx, cancelled, h.now)
 	h.noError(err)
-	h.apply(store.Claimed(ran, 0, "host", h.now))
+	h.apply(store.Claimed(ran, thread.Process{PID: 0, Host: "host"}, h.now))
 	for _, id := range []thread.ID{process, cancelled, ran, h.inLine(0).ThreadID, h.register("d", "")} {
 		before := h.get(id)
 		if _, err := h.Return(h.ctx, id); !errors.Is(err, thread.ErrSettled) {
@@ -58,7 +58,7 @@ func occupants(h *harness) {
 	h.inLine(0)
 	h.register("d", "")
 	for _, id := range []thread.ID{running, yielded} {
-		h.apply(store.Claimed(id, 1, "host", h.now))
+		h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "host"}, h.now))
 	}
 	h.noError(h.Yield(h.ctx, yielded, true))
 	h.apply(h.finished(ended, thread.Error))

@@ -37,7 +37,7 @@ func stateTable(h *harness) {
 			before := h.get(id)
 			var c store.Change
 			if to == thread.Running {
-				c = store.Claimed(id, 1, "h", h.now.Add(time.Second))
+				c = store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now.Add(time.Second))
 			} else {
 				c = h.finished(id, to)
 			}
@@ -54,12 +54,12 @@ func stateTable(h *harness) {
 }
 
 func stateUnknown(h *harness) {
-	for _, c := range []store.Change{store.Claimed("no/such", 1, "h", h.now), h.finished("no/such", thread.Error)} {
+	for _, c := range []store.Change{store.Claimed("no/such", thread.Process{PID: 1, Host: "h"}, h.now), h.finished("no/such", thread.Error)} {
 		if _, err := h.Apply(h.ctx, c); !errors.Is(err, thread.ErrNotFound) {
 			h.Errorf("%s: %v", c.To(), err)
 		}
 	}
-	if err := h.SetProcess(h.ctx, "no/such", 1, "h"); !errors.Is(err, thread.ErrNotFound) {
+	if err := h.SetProcess(h.ctx, "no/such", thread.Process{PID: 1, Host: "h"}); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("SetProcess: %v", err)
 	}
 	if err := h.RecordCost(h.ctx, "no/such", thread.Cost{}, 0); !errors.Is(err, thread.ErrNotFound) {
@@ -71,7 +71,7 @@ func stateClaimRace(h *harness) {
 	id := h.register("d", "")
 	winner := 0
 	for i, err := range atOnce(8, func(i int) error {
-		_, err := h.Apply(h.ctx, store.Claimed(id, 100+i, "host", h.now))
+		_, err := h.Apply(h.ctx, store.Claimed(id, someProcess(100+i), h.now))
 		return err
 	}) {
 		switch {
@@ -83,7 +83,7 @@ func stateClaimRace(h *harness) {
 			h.Errorf("claim refused with %v", err)
 		}
 	}
-	if rec := h.get(id); rec.PID != winner || rec.Status != thread.Running || rec.Host != "host" {
+	if rec := h.get(id); rec.Status != thread.Running || rec.Process != someProcess(winner) {
 		h.Errorf("winner %d, row %+v", winner, rec)
 	}
 }
@@ -92,7 +92,7 @@ func stateClaimCancelled(h *harness) {
 	id := h.register("d", "")
 	_, err := h.RequestCancel(h.ctx, id, h.now)
 	h.noError(err)
-	if _, err := h.Apply(h.ctx, store.Claimed(id, 1, "h", h.now)); !errors.Is(err, thread.ErrSettled) {
+	if _, err := h.Apply(h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now)); !errors.Is(err, thread.ErrSettled) {
 		h.Errorf("claim after a cancel: %v", err)
 	}
 	h.apply(h.finished(id, thread.Cancelled))
@@ -159,13 +159,18 @@ func stateProcess(h *harness) {
 	for _, s := range thread.States() {
 		id := h.inState(s)
 		before := h.get(id)
-		err := h.SetProcess(h.ctx, id, 77, "elsewhere")
+		err := h.SetProcess(h.ctx, id, someProcess(77))
 		after := h.get(id)
 		switch {
-		case !s.Terminal() && (err != nil || after.PID != 77 || after.Host != "elsewhere"):
+		case !s.Terminal() && (err != nil || after.Process != someProcess(77)):
 			h.Errorf("process of a %s thread: %v, %+v", s, err, after)
 		case s.Terminal() && (!errors.Is(err, thread.ErrSettled) || !reflect.DeepEqual(before, after)):
 			h.Errorf("process of a %s thread: %v, %+v", s, err, after)
 		}
 	}
+}
+
+// someProcess has every field that a process can have.
+func someProcess(pid int) thread.Process {
+	return thread.Process{PID: pid, Host: "host", Boot: "boot", PIDNamespace: "4026531836", Started: int64(pid) * 10}
 }

@@ -105,7 +105,7 @@ func (h *harness) register(directive string, parent thread.ID) thread.ID {
 func (h *harness) running(directive string, parent thread.ID) thread.ID {
 	h.Helper()
 	id := h.register(directive, parent)
-	h.apply(store.Claimed(id, 4711, "host", h.now))
+	h.apply(store.Claimed(id, thread.Process{PID: 4711, Host: "host"}, h.now))
 	return id
 }
 

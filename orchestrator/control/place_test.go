@@ -1,0 +1,107 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// short is a ladder that waits for nobody.
+var short = process.Ladder{Soft: time.Millisecond, Term: time.Millisecond}
+
+// foreign are processes that have the number of one here and are not it.
+var foreign = map[string]func(*thread.Process){
+	"another container": func(p *thread.Process) { p.PIDNamespace += "1" },
+	"another machine":   func(p *thread.Process) { p.Boot, p.Host = "another", "there" },
+	"an older version":  func(p *thread.Process) { *p = thread.Process{PID: p.PID, Host: "there"} },
+}
+
+// TestAttackForeignNumber: the row of a thread names a process number that belongs to
+// another program here, because another container or machine wrote it. Nothing is
+// signalled, the cancel is recorded for those who run the thread, and the receipt says
+// so.
+func TestAttackForeignNumber(t *testing.T) {
+	t.Parallel()
+	for name, change := range foreign {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			stranger, id := s.start("idle", ""), s.start("idle", "")
+			s.order(id, "stubborn")
+			p := thread.Process(s.c.Place.Identify(s.puppet(stranger).pid))
+			change(&p)
+			s.noError(s.c.Store.SetProcess(s.ctx, id, p))
+
+			stopped, err := s.c.stop(s.ctx, id, short)
+			s.noError(err)
+			r := stopped.Receipts[0]
+			if stopped.Success || r.How != howAsked || r.Status != thread.Running || r.Error == "" {
+				s.Errorf("receipt %+v", r)
+			}
+			if s.row(id).CancelRequestedAt.IsZero() {
+				s.Error("no cancel is on record")
+			}
+			s.order(stranger, "ping") // both are there
+			s.order(id, "ping", "complete")
+			s.wait(s.c, WaitAll, id)
+			again, err := s.c.stop(s.ctx, id, short)
+			s.noError(err)
+			s.wantReceipts(again, true, string(id)+" completed already_ended")
+		})
+	}
+}
+
+// TestAttackReusedNumber: the number of a thread's process was given to another
+// program after it was recorded. That program is not signalled, because it began at
+// another time.
+func TestAttackReusedNumber(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	stranger, id := s.start("idle", ""), s.start("idle", "")
+	p := thread.Process(s.c.Place.Identify(s.puppet(stranger).pid))
+	p.Started++
+	s.noError(s.c.Store.SetProcess(s.ctx, id, p))
+	rec := s.row(id)
+	if s.c.alive(s.ctx, rec) {
+		s.Errorf("%+v counts as the process of %s", rec.Process, id)
+	}
+	s.order(stranger, "ping")
+}
+
+// TestThreadOfAnotherMachine: its lock looks free here, which says nothing. It is
+// left alone while it is heard of, and settled when it has been silent for long.
+func TestThreadOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+	s.noError(err)
+	id := started.ThreadID
+	s.order(id, "claim")
+	there := thread.Process{PID: 1 << 22, Host: "there", Boot: "another"}
+	s.noError(s.c.Store.SetProcess(s.ctx, id, there))
+	s.order(id, "give-up") // its lock is free now
+	s.awaitFree(id)
+
+	if rec, err := s.c.look(s.ctx, id); err != nil || rec.Status != thread.Running {
+		s.Errorf("a thread of another machine is %s, %v", rec.Status, err)
+	}
+	s.c.finisher.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	if rec, err := s.c.look(s.ctx, id); err != nil || rec.Status != thread.Error {
+		s.Errorf("a thread that was not heard of for hours is %s, %v", rec.Status, err)
+	}
+}
+
+// awaitFree waits until nobody holds the lock of a thread.
+func (s *scene) awaitFree(id thread.ID) {
+	s.Helper()
+	for {
+		held, err := process.Held(s.c.folder(id).Lock())
+		s.noError(err)
+		if !held {
+			return
+		}
+		s.noError(s.ctx.Err())
+	}
+}

@@ -1,0 +1,43 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// heedRecord interrupts whatever the thread does when a cancel is on record, or an
+// end that somebody else gave it. Whoever is near sends a signal too, which comes
+// sooner; another container or machine can only put it on record. The row is asked
+// again and again: to be woken by commits would keep hundreds of threads busy with
+// those of each other, and as long as nobody commits the answer costs no query.
+func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
+	ctx, stop := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		look := time.NewTicker(r.lookEvery)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+			}
+			rec, err := r.Store.Get(ctx, r.ID)
+			switch {
+			case err != nil: // the next write meets it too, and says so
+			case rec.Status.Terminal():
+				stop(fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled))
+			case !rec.CancelRequestedAt.IsZero():
+				stop(thread.ErrCancelled)
+			}
+		}
+	})
+	return ctx, func() {
+		stop(nil)
+		watching.Wait()
+	}
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -343,7 +344,7 @@ func (s *Sweeper) outcomeOf(
 	if decided != nil {
 		return *decided, *cost, nil
 	}
-	spent, err := s.spent(ctx, rec)
+	spent, err := s.spent(ctx, rec, dir)
 	if err != nil {
 		return thread.Outcome{}, rec.Cost, err
 	}
@@ -361,14 +362,34 @@ func (s *Sweeper) outcomeOf(
 	return thread.Outcome{State: thread.Error, Error: problem}, spent, nil
 }
 
-// spent is what the thread had recorded. Each turn reaches the ledger first, so
-// a death in between leaves the row behind.
-func (s *Sweeper) spent(ctx context.Context, rec thread.Record) (thread.Cost, error) {
+// spent is what the thread had recorded, and what a call of its model comes to that
+// was on its way. Each turn reaches the ledger first, so a death in between leaves
+// the row behind.
+func (s *Sweeper) spent(ctx context.Context, rec thread.Record, dir folder.Folder) (thread.Cost, error) {
 	cost := rec.Cost
 	budget, err := s.Finisher.Store.Budget(ctx, rec.ThreadID)
 	if err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return cost, err
 	}
 	cost.Spend = max(cost.Spend, budget.Own)
-	return cost, nil
+	if budget.Pledged == 0 { // every call that can cost something pledges that, and Report ends the pledge
+		return cost, nil
+	}
+	open, err := transcript.LastInFlight(dir.Transcript())
+	if err != nil || open == nil {
+		return cost, err
+	}
+	return cost.Add(costOf(*open)), nil
+}
+
+// costOf is what a call is charged of whose end nobody heard: as the thread itself
+// would have charged it had it been stopped then.
+func costOf(open transcript.InFlight) thread.Cost {
+	u := limit.Call{
+		Input: open.InputTokens, Allowance: open.MaxTokens, Sent: true, Delivered: open.Delivered, Usage: open.Usage,
+	}.Billed()
+	return thread.Cost{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+		CacheReadTokens: u.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens, Spend: open.Price.Cost(u),
+	}
 }

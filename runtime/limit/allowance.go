@@ -3,7 +3,6 @@ package limit
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -81,7 +80,7 @@ func Allowance(in AllowanceInput) (int, error) {
 		}
 	}
 	least := min(wanted, MinOutput)
-	estimate := sum(in.ContextTokens, in.NewBytes/bytesPerToken, overheadTokens)
+	estimate := thread.Sum(in.ContextTokens, in.NewBytes/bytesPerToken, overheadTokens)
 
 	window := int64(in.Model.ContextWindow)
 	if window <= 0 {
@@ -103,7 +102,7 @@ func Allowance(in AllowanceInput) (int, error) {
 // its dearest.
 func affordable(in AllowanceInput) int64 {
 	input := worstInput(in)
-	left := product(max(0, int64(in.Left)), tokensPerPrice) - input
+	left := thread.Product(max(0, int64(in.Left)), tokensPerPrice) - input
 	switch {
 	case left < 0, input == math.MaxInt64: // the latter may be more than can be counted
 		return -1
@@ -117,8 +116,8 @@ func affordable(in AllowanceInput) int64 {
 // worstInput is the most the input can cost, in micro-dollars times
 // tokensPerPrice.
 func worstInput(in AllowanceInput) int64 {
-	tokens := sum(in.ContextTokens, in.NewBytes, overheadTokens)
-	return product(tokens, max(0, in.Model.Price.MaxInput()))
+	tokens := thread.Sum(in.ContextTokens, in.NewBytes, overheadTokens)
+	return thread.Product(tokens, max(0, in.Model.Price.MaxInput()))
 }
 
 // WorstCost is the most a call with that allowance can cost.
@@ -129,25 +128,6 @@ func WorstCost(in AllowanceInput, allowance int) thread.Micros {
 // worstCost is the most a call with that many output tokens can cost, rounded
 // up. It stays below what would overflow a sum of amounts.
 func worstCost(in AllowanceInput, output int64) thread.Micros {
-	total := sum(worstInput(in), product(output, max(0, in.Model.Price.Output)))
+	total := thread.Sum(worstInput(in), thread.Product(output, max(0, in.Model.Price.Output)))
 	return thread.Micros(total/tokensPerPrice + 1)
-}
-
-// sum adds counts. Negative ones, which only a broken report can hold, count as
-// zero, and the result stops at the largest int64.
-func sum(counts ...int64) int64 {
-	var total int64
-	for _, n := range counts {
-		total += min(max(0, n), math.MaxInt64-total)
-	}
-	return total
-}
-
-// product multiplies two counts and stops at the largest int64.
-func product(a, b int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	if high > 0 || low > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(low)
 }

@@ -1,6 +1,9 @@
 package limit
 
-import "github.com/rye-mcp/rye-mcp/runtime/llm"
+import (
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
 
 // ContextShare is how much of a model's context window a conversation uses,
 // estimated as by [ContextUse]: 0.75 is three quarters.
@@ -19,7 +22,7 @@ func ContextUse(model llm.Model, tokens, newChars int64) (used, window int64) {
 	if window <= 0 {
 		window = defaultWindow
 	}
-	return sum(tokens, newChars/charsPerToken), window
+	return thread.Sum(tokens, newChars/charsPerToken), window
 }
 
 // charsPerToken is the usual estimate.

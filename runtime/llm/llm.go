@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Client asks one model provider.
@@ -32,6 +34,9 @@ type Request struct {
 	Messages  []Message
 	Tools     []Tool
 	MaxTokens int // output allowance
+	// Sent, when not nil, is called once the whole request has left: from then on
+	// the provider can bill what it was given. It may be called on any goroutine.
+	Sent func()
 }
 
 // Role says who speaks.
@@ -94,9 +99,16 @@ type Tool struct {
 
 // Delta is a piece of an answer that just arrived.
 type Delta struct {
-	Type BlockType // TextBlock or ReasoningBlock; ToolUseBlock when a call begins
-	Text string    // the new text, or the tool's name
+	Type BlockType // TextBlock or ReasoningBlock; ToolUseBlock for a call; empty with Usage
+	Text string    // the new text, or the tool's name when a call begins
+	// Hidden is the size of what arrived of a call's arguments, in bytes. They are
+	// given with the whole answer.
+	Hidden int
+	Usage  *Usage // what the provider has counted so far; nil in all other pieces
 }
+
+// Bytes is the size of what arrived.
+func (d Delta) Bytes() int64 { return int64(len(d.Text) + d.Hidden) }
 
 // StopReason says why the model stopped.
 type StopReason string
@@ -131,8 +143,11 @@ type Usage struct {
 
 // ContextTokens is what the call and its answer occupy of the context window.
 func (u Usage) ContextTokens() int64 {
-	return u.InputTokens + u.OutputTokens + u.CacheReadTokens + u.CacheWriteTokens
+	return thread.Sum(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens)
 }
+
+// Input is what the call was given, whatever it is billed as.
+func (u Usage) Input() int64 { return thread.Sum(u.InputTokens, u.CacheReadTokens, u.CacheWriteTokens) }
 
 // APIError is a failed call.
 type APIError struct {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -17,13 +18,14 @@ import (
 // or not. The usage of the answer is the one charged.
 func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error) {
 	for {
-		allowance, err := r.afford(ctx, budget)
+		allowance, pledged, err := r.afford(ctx, budget)
 		if err != nil {
 			return llm.Response{}, orFull(err)
 		}
 		r.Reached.At(StepAsk)
 		began := time.Now()
 		c := r.call(ctx, allowance)
+		c.pledged = pledged
 		r.Log.Debug().Int("turn", r.cost.Turns+1).Dur("model_ms", time.Since(began)).
 			Int("tool_calls", len(toolCalls(c.answer))).Bool("ok", c.err == nil).Msg("model called")
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
@@ -50,30 +52,69 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 type call struct {
 	answer    llm.Response
 	err       error
-	allowance int   // output tokens it was given
-	bytes     int64 // of text and reasoning that arrived
-	toolCalls bool  // a tool call began, whose arguments are not in bytes
+	allowance int           // output tokens it was given
+	pledged   thread.Micros // the most it may cost
+	input     int64         // tokens that the request can be at most
+	delivered int64         // bytes of the answer that arrived
+	absurd    bool          // the usage that was reported is impossible
+
+	mu   sync.Mutex // of what follows, which another goroutine sets
+	sent bool       // the whole request has left
+	over bool       // what is told of the request now comes too late
+}
+
+// leaves notes that the request has left, and lets tell put it on record, unless
+// the call is over.
+func (c *call) leaves(tell func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.sent = true
+	tell()
+}
+
+func (c *call) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
 }
 
 // call makes one call and streams it to the transcript. An answer that cannot
 // be put on record is broken off: nobody could use what it goes on to cost.
-func (r *run) call(ctx context.Context, allowance int) call {
+func (r *run) call(ctx context.Context, allowance int) *call {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer r.whileAnswering(ctx, stop)()
-	c := call{allowance: allowance}
+	c := &call{allowance: allowance, input: thread.Sum(r.talk.known, r.newBytes())}
 	turn := r.cost.Turns + 1
-	c.answer, c.err = r.model.client.Stream(ctx, r.request(allowance), func(d llm.Delta) {
-		c.bytes += int64(len(d.Text))
-		c.toolCalls = c.toolCalls || d.Type == llm.ToolUseBlock
+	request := r.request(allowance)
+	request.Sent = r.onSent(c, turn)
+	c.answer, c.err = r.model.client.Stream(ctx, request, func(d llm.Delta) {
+		c.delivered += d.Bytes()
 		if err := r.Transcript.Delta(turn, d); err != nil {
 			stop(err)
 		}
 	})
+	c.end()
+	if err := c.bill().CheckUsage(r.model.choice.Model); err != nil {
+		c.absurd = true
+		c.err = &llm.APIError{Status: http.StatusOK, Type: typeAbsurdUsage, Message: err.Error(), MidStream: true, Err: err}
+	}
 	if c.err == nil && r.model.toolText != "" {
 		c.answer = readCalls(c.answer, turn, r.offers)
 	}
 	return c
+}
+
+// onSent puts on record that the request of a call has left, so that whoever finds
+// this process dead knows what it may have cost.
+func (r *run) onSent(c *call, turn int) func() {
+	event := transcript.CognitionRequest{
+		Turn: turn, Model: r.model.choice.Ref(), InputTokens: c.input, MaxTokens: c.allowance, Price: r.model.choice.Model.Price,
+	}
+	return func() { c.leaves(func() { r.record(thread.EventCognitionRequest, event) }) }
 }
 
 // lookEvery is how often it is looked, during a call of the model, whether the

@@ -14,6 +14,8 @@ import (
 const (
 	typeRefusal = "refusal"
 	typeEmpty   = "empty_answer"
+	// typeAbsurdUsage: more tokens are reported than the call can have used.
+	typeAbsurdUsage = "absurd_usage"
 )
 
 // failure is a call of the model that gave nothing to go on with.
@@ -29,7 +31,7 @@ type failure struct {
 // failureOf is what is wrong with a call; nil when nothing is. A call that was
 // interrupted, or failed for a reason of this side, is no failure of the model:
 // its error is returned as it is.
-func (r *run) failureOf(c call) (*failure, error) {
+func (r *run) failureOf(c *call) (*failure, error) {
 	f := &failure{err: c.err, attempt: r.recovery.failing + 1, turn: r.cost.Turns + 1}
 	switch {
 	case c.err != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // allowance is the most output the next call may produce, so that the largest
@@ -34,23 +35,23 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 
 // afford is the allowance of a call that is made now. What the call can cost is
 // pledged: while it is on its way, others can be given the thread's money.
-func (r *run) afford(ctx context.Context, budget store.Budget) (int, error) {
+func (r *run) afford(ctx context.Context, budget store.Budget) (allowance int, pledged thread.Micros, err error) {
 	for {
 		next := r.nextCall(budget)
 		allowance, err := limit.Allowance(next)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		cost := min(next.Left, limit.WorstCost(next, allowance))
 		if cost <= 0 {
-			return allowance, nil
+			return allowance, 0, nil
 		}
 		err = r.Store.Pledge(ctx, r.ID, cost, r.Now())
 		if short := new(store.InsufficientError); !errors.As(err, &short) {
-			return allowance, err
+			return allowance, cost, err
 		}
 		if budget, err = r.Store.Budget(ctx, r.ID); err != nil { // somebody was given more just now
-			return 0, err
+			return 0, 0, err
 		}
 	}
 }
@@ -81,18 +82,24 @@ func sizeOfTool(t llm.Tool) int64 {
 
 // charge adds what a call cost to registry and ledger, so that a crash loses
 // at most the call in flight. It returns the usage that was charged.
-func (r *run) charge(ctx context.Context, c call) (llm.Usage, error) {
-	u := r.billed(c)
-	inContext := r.talk.known
-	if c.err == nil {
-		r.cost.Turns++
-		inContext = u.ContextTokens()
+func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
+	u := c.bill().Billed()
+	spend := r.model.choice.Model.Price.Cost(u)
+	if c.absurd { // nobody knows what it cost
+		spend = max(spend, c.pledged)
 	}
-	r.cost.InputTokens += u.InputTokens
-	r.cost.OutputTokens += u.OutputTokens
-	r.cost.CacheReadTokens += u.CacheReadTokens
-	r.cost.CacheWriteTokens += u.CacheWriteTokens
-	r.cost.Spend += r.model.choice.Model.Price.Cost(u)
+	inContext := r.talk.known
+	used := thread.Cost{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+		CacheReadTokens: u.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens, Spend: spend,
+	}
+	if c.err == nil {
+		used.Turns = 1
+		if u.Reported {
+			inContext = u.ContextTokens()
+		}
+	}
+	r.cost = r.cost.Add(used)
 
 	ctx = context.WithoutCancel(ctx) // money that was spent is recorded whatever happens
 	if err := r.Store.Report(ctx, r.ID, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
@@ -106,29 +113,18 @@ func (r *run) charge(ctx context.Context, c call) (llm.Usage, error) {
 	return u, nil
 }
 
-// billed is the usage a call is charged for: what the provider reported, and
-// the worst where it reported nothing. For a call that failed the last report
-// may be older than what arrived since, so that counts as well, every byte a
-// token: no tokeniser makes more of it. A call of which nothing had arrived is
-// free.
-func (r *run) billed(c call) llm.Usage {
-	u := c.answer.Usage
-	u.Reported = u.Reported && u.ContextTokens() > 0 // some servers report zeros for what they do not count
-	var api *llm.APIError
-	begun := u.Reported || c.bytes > 0 || c.toolCalls || errors.As(c.err, &api) && api.MidStream
-	if c.err != nil && !begun {
-		return llm.Usage{}
+// bill is what the call is charged by. One that the provider refused is free.
+func (c *call) bill() limit.Call {
+	sent := c.sent
+	if api, ok := apiError(c.err); ok && api.Status != 0 && !api.MidStream {
+		sent = false
 	}
-	if !u.Reported {
-		u.InputTokens = r.talk.known + r.newBytes()
+	bill := limit.Call{
+		Input: c.input, Allowance: c.allowance, Sent: sent, Delivered: c.delivered,
+		Whole: c.err == nil, Usage: c.answer.Usage,
 	}
-	most := int64(c.allowance)
-	switch {
-	case c.err == nil && u.Reported:
-	case c.err == nil, c.toolCalls:
-		u.OutputTokens = max(u.OutputTokens, most)
-	default:
-		u.OutputTokens = max(u.OutputTokens, min(c.bytes, most))
+	if c.absurd { // the report is worth nothing, and there may have been a whole answer
+		bill.Usage, bill.Whole = llm.Usage{}, true
 	}
-	return u
+	return bill
 }

@@ -11,21 +11,21 @@ type Cost struct {
 	Spend            Micros `json:"spend" jsonschema:"US dollars"`
 }
 
-// Add returns the sum of two costs.
+// Add returns the sum of two costs, which stops at [MaxTokens] and [MaxMicros].
 func (c Cost) Add(o Cost) Cost {
 	return Cost{
 		Turns:            c.Turns + o.Turns,
-		InputTokens:      c.InputTokens + o.InputTokens,
-		OutputTokens:     c.OutputTokens + o.OutputTokens,
-		CacheReadTokens:  c.CacheReadTokens + o.CacheReadTokens,
-		CacheWriteTokens: c.CacheWriteTokens + o.CacheWriteTokens,
-		Spend:            c.Spend + o.Spend,
+		InputTokens:      addTokens(c.InputTokens, o.InputTokens),
+		OutputTokens:     addTokens(c.OutputTokens, o.OutputTokens),
+		CacheReadTokens:  addTokens(c.CacheReadTokens, o.CacheReadTokens),
+		CacheWriteTokens: addTokens(c.CacheWriteTokens, o.CacheWriteTokens),
+		Spend:            c.Spend.Plus(o.Spend),
 	}
 }
 
 // Tokens is every token that counts against the tokens limit.
 func (c Cost) Tokens() int64 {
-	return c.InputTokens + c.OutputTokens + c.CacheReadTokens + c.CacheWriteTokens
+	return addTokens(c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens)
 }
 
 // Limits are the resolved bounds of a thread; every one is set.

@@ -20,6 +20,7 @@ const (
 	EventSystemPrompt       EventType = "system_prompt"
 	EventContextInjected    EventType = "context_injected"
 	EventCognitionIn        EventType = "cognition_in"
+	EventCognitionRequest   EventType = "cognition_request"
 	EventCognitionOut       EventType = "cognition_out"
 	EventTokenDelta         EventType = "token_delta"
 	EventCognitionReasoning EventType = "cognition_reasoning"

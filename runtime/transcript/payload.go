@@ -94,11 +94,23 @@ type CognitionOut struct {
 	Spend      thread.Micros  `json:"spend"` // of this call
 }
 
+// CognitionRequest is the payload of cognition_request: a request that has left for
+// the model, with what is needed to settle its cost should nobody hear of the end.
+type CognitionRequest struct {
+	Turn        int       `json:"turn"`
+	Model       string    `json:"model"`        // "provider/model"
+	InputTokens int64     `json:"input_tokens"` // the most it can be
+	MaxTokens   int       `json:"max_tokens"`   // the output it was allowed
+	Price       llm.Price `json:"price"`        // micro-dollars per million tokens
+}
+
 // TokenDelta is the payload of token_delta: text that arrived within one batch.
 type TokenDelta struct {
-	Turn int           `json:"turn"`
-	Type llm.BlockType `json:"type"`
-	Text string        `json:"text"` // the tool's name when Type is tool_use
+	Turn  int           `json:"turn"`
+	Type  llm.BlockType `json:"type"`            // empty with Usage
+	Text  string        `json:"text"`            // the tool's name when Type is tool_use
+	Bytes int           `json:"bytes,omitempty"` // of a call's arguments, which cognition_out has
+	Usage *llm.Usage    `json:"usage,omitempty"` // what the provider had counted when the answer began
 }
 
 // CognitionReasoning is the payload of cognition_reasoning.

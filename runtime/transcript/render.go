@@ -67,7 +67,7 @@ func (l *liveText) text() string {
 // eventText is one event as Markdown; empty for those a reader does not need.
 func eventText(e thread.Event) string {
 	switch e.Type {
-	case thread.EventTokenDelta, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
+	case thread.EventTokenDelta, thread.EventCognitionRequest, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
 		return "" // cognition_out and tool_call_result say it all
 	case thread.EventThreadStarted:
 		return show(e, func(p ThreadStarted) string {

@@ -67,7 +67,10 @@ type Writer struct {
 		turn int
 		kind llm.BlockType
 		text strings.Builder
-		due  *time.Timer // nil while nothing is pending
+		// of arguments that are not written here, in bytes
+		hidden int
+		usage  *llm.Usage
+		due    *time.Timer // nil while nothing is pending
 	}
 }
 
@@ -111,6 +114,9 @@ func Open(path string, id thread.ID, o Options) (*Writer, error) {
 	return w, nil
 }
 
+// tornCategory is that of the event which says that a torn line was cut off.
+const tornCategory = "transcript"
+
 // restore brings the writer to where the one before it stopped.
 func (w *Writer) restore() error {
 	info, err := w.f.Stat()
@@ -138,7 +144,7 @@ func (w *Writer) restore() error {
 		return nil
 	}
 	return w.write(thread.EventErrorClassified, ErrorClassified{
-		Category: "transcript", Code: "torn_line",
+		Category: tornCategory, Code: "torn_line",
 		Message: fmt.Sprintf("cut off %d bytes of a line that a crash left unfinished", torn),
 	})
 }
@@ -198,7 +204,7 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 	}
 	p := &w.pending
 	// The name of a tool stands for itself and is never joined to another.
-	if p.due != nil && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock) {
+	if p.due != nil && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -208,6 +214,10 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 	}
 	p.turn, p.kind = turn, d.Type
 	p.text.WriteString(d.Text)
+	p.hidden += d.Hidden
+	if d.Usage != nil {
+		p.usage = d.Usage
+	}
 	if p.text.Len() >= batchBytes {
 		return w.flush()
 	}
@@ -231,11 +241,12 @@ func (w *Writer) flush() error {
 		p.due.Stop()
 		p.due = nil
 	}
-	if w.err != nil || p.text.Len() == 0 {
+	if w.err != nil || p.text.Len() == 0 && p.hidden == 0 && p.usage == nil {
 		return w.err
 	}
-	d := TokenDelta{Turn: p.turn, Type: p.kind, Text: p.text.String()}
+	d := TokenDelta{Turn: p.turn, Type: p.kind, Text: p.text.String(), Bytes: p.hidden, Usage: p.usage}
 	p.text.Reset()
+	p.hidden, p.usage = 0, nil
 	return w.write(thread.EventTokenDelta, d)
 }
 

@@ -21,6 +21,7 @@ const (
 	CategoryContext     = "context"      // the conversation does not fit the model
 	CategoryRefusal     = "refusal"      // the model, or a filter of its provider, declines
 	CategoryEmpty       = "empty"        // an answer that says nothing
+	CategoryUsage       = "usage"        // the provider reports tokens that the call cannot have used
 	CategoryCancelled   = "cancelled"    // somebody stopped the call
 )
 
@@ -28,7 +29,7 @@ const (
 func Categories() []string {
 	return []string{
 		CategoryRateLimited, CategoryTransient, CategoryPermanent, CategoryAuth, CategoryQuota,
-		CategoryContext, CategoryRefusal, CategoryEmpty, CategoryCancelled,
+		CategoryContext, CategoryRefusal, CategoryEmpty, CategoryUsage, CategoryCancelled,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
 // redactedPrefix marks the signature of a reasoning block that the API sent
@@ -19,12 +20,14 @@ const maxBlocks = 10_000
 // answer collects the events of one answer. The library could do that as well,
 // but not when a model writes input that is no JSON.
 type answer struct {
-	sink     func(llm.Delta)
-	model    string
-	usage    llm.Usage
-	stop     sdk.StopReason
-	complete bool
-	blocks   []block
+	sink  func(llm.Delta)
+	model string
+	usage llm.Usage
+	// miscounted: a number of the usage was none, or negative.
+	miscounted bool
+	stop       sdk.StopReason
+	complete   bool
+	blocks     []block
 }
 
 // block is a content block being received.
@@ -41,13 +44,14 @@ func (a *answer) add(event sdk.MessageStreamEventUnion) error {
 	switch event.Type {
 	case "message_start":
 		a.model = event.Message.Model
-		u := event.Message.Usage
-		a.usage = llm.Usage{
-			InputTokens:      max(u.InputTokens, 0),
-			OutputTokens:     max(u.OutputTokens, 0),
-			CacheReadTokens:  max(u.CacheReadInputTokens, 0),
-			CacheWriteTokens: max(u.CacheCreationInputTokens, 0),
-			Reported:         event.Message.JSON.Usage.Valid(),
+		u := event.Message.Usage.JSON
+		a.usage = llm.Usage{Reported: event.Message.JSON.Usage.Valid()}
+		a.count(&a.usage.InputTokens, u.InputTokens.Raw())
+		a.count(&a.usage.OutputTokens, u.OutputTokens.Raw())
+		a.count(&a.usage.CacheReadTokens, u.CacheReadInputTokens.Raw())
+		a.count(&a.usage.CacheWriteTokens, u.CacheCreationInputTokens.Raw())
+		if metered := a.metered(); metered.Reported {
+			a.emit(llm.Delta{Usage: &metered})
 		}
 	case "content_block_start":
 		return a.start(event.Index, event.ContentBlock)
@@ -55,7 +59,11 @@ func (a *answer) add(event sdk.MessageStreamEventUnion) error {
 		return a.extend(event.Index, event.Delta)
 	case "message_delta":
 		a.stop = event.Delta.StopReason
-		a.count(event.Usage)
+		u := event.Usage.JSON
+		a.usage.Reported = a.count(&a.usage.OutputTokens, u.OutputTokens.Raw()) || a.usage.Reported
+		a.count(&a.usage.InputTokens, u.InputTokens.Raw())
+		a.count(&a.usage.CacheReadTokens, u.CacheReadInputTokens.Raw())
+		a.count(&a.usage.CacheWriteTokens, u.CacheCreationInputTokens.Raw())
 	case "message_stop":
 		a.complete = true
 	}
@@ -102,6 +110,7 @@ func (a *answer) extend(index int64, delta sdk.MessageStreamEventUnionDelta) err
 		b.Signature += delta.Signature
 	case "input_json_delta":
 		b.Input = append(b.Input, delta.PartialJSON...)
+		a.emit(llm.Delta{Type: llm.ToolUseBlock, Hidden: len(delta.PartialJSON)})
 	}
 	return nil
 }
@@ -120,31 +129,32 @@ func (a *answer) emit(delta llm.Delta) {
 	}
 }
 
-// count takes over the totals of the whole message; a number that is missing
-// leaves the one from the start.
-func (a *answer) count(u sdk.MessageDeltaUsage) {
-	if u.JSON.OutputTokens.Valid() {
-		a.usage.OutputTokens = max(u.OutputTokens, 0)
-		a.usage.Reported = true
+// count takes over a number as the provider wrote it. One that is missing leaves
+// what is known, as the totals at the end do with those of the start.
+func (a *answer) count(to *int64, raw string) (given bool) {
+	n, given, ok := wire.Count(raw)
+	if given {
+		*to = n
 	}
-	if u.JSON.InputTokens.Valid() {
-		a.usage.InputTokens = max(u.InputTokens, 0)
-	}
-	if u.JSON.CacheReadInputTokens.Valid() {
-		a.usage.CacheReadTokens = max(u.CacheReadInputTokens, 0)
-	}
-	if u.JSON.CacheCreationInputTokens.Valid() {
-		a.usage.CacheWriteTokens = max(u.CacheCreationInputTokens, 0)
-	}
+	a.miscounted = a.miscounted || !ok
+	return given
+}
+
+// metered is what the provider has counted. Where one number makes no sense,
+// nothing was reported.
+func (a *answer) metered() llm.Usage {
+	u := a.usage
+	u.Reported = u.Reported && !a.miscounted
+	return u
 }
 
 // partial is what is known of an answer that failed.
 func (a *answer) partial() llm.Response {
-	return llm.Response{Model: a.model, StopReason: llm.StopOther, Usage: a.usage}
+	return llm.Response{Model: a.model, StopReason: llm.StopOther, Usage: a.metered()}
 }
 
 func (a *answer) response() llm.Response {
-	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.usage}
+	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.metered()}
 	for _, b := range a.blocks {
 		switch {
 		case b.Type == "", b.Type == llm.TextBlock && b.Text == "":

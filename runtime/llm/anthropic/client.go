@@ -54,6 +54,7 @@ func New(cfg Config) llm.Client {
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
+	call.Sent = req.Sent
 	settled := settledMessages(req.Messages)
 	history, err := c.history.Encode(req.Messages[:settled], encodeMessage)
 	if err != nil {

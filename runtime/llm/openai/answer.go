@@ -14,7 +14,7 @@ type chunk struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Error   json.RawMessage `json:"error"` // OpenRouter, when a provider behind it fails
-	Usage   *usage          `json:"usage"`
+	Usage   json.RawMessage `json:"usage"`
 	Choices []struct {
 		Index        int    `json:"index"`
 		FinishReason string `json:"finish_reason"`
@@ -39,30 +39,51 @@ type callPart struct {
 	} `json:"function"`
 }
 
-// usage counts the cached tokens among the prompt tokens.
+// usage counts the cached tokens among the prompt tokens. The numbers are as the
+// provider wrote them: one that is no number must not spoil an answer that is paid.
 type usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
-	Details    struct {
-		Cached  int64 `json:"cached_tokens"`
-		Written int64 `json:"cache_write_tokens"` // OpenRouter
-	} `json:"prompt_tokens_details"`
+	Prompt     json.RawMessage `json:"prompt_tokens"`
+	Completion json.RawMessage `json:"completion_tokens"`
+	Total      json.RawMessage `json:"total_tokens"`
+	Details    json.RawMessage `json:"prompt_tokens_details"`
+}
+
+type usageDetails struct {
+	Cached  json.RawMessage `json:"cached_tokens"`
+	Written json.RawMessage `json:"cache_write_tokens"` // OpenRouter
+}
+
+// usageOf reads what the provider says; what is no object reports nothing.
+func usageOf(raw json.RawMessage) llm.Usage {
+	var u usage
+	if json.Unmarshal(raw, &u) != nil {
+		return llm.Usage{}
+	}
+	return u.neutral()
 }
 
 // neutral gives every token to exactly one number. Output is the rest of the
 // total where that is more than the completion: xAI and Google leave the tokens
-// of reasoning out of the completion, but bill them.
+// of reasoning out of the completion, but bill them. Where one number makes no
+// sense, nothing was reported.
 func (u usage) neutral() llm.Usage {
-	prompt := max(u.Prompt, 0)
-	read := min(max(u.Details.Cached, 0), prompt)
-	written := min(max(u.Details.Written, 0), prompt-read)
+	var details usageDetails
+	_ = json.Unmarshal(u.Details, &details) // what does not fit is not given
+	reported := true
+	count := func(raw json.RawMessage) int64 {
+		n, _, ok := wire.Count(string(raw))
+		reported = reported && ok
+		return n
+	}
+	prompt, completion, total := count(u.Prompt), count(u.Completion), count(u.Total)
+	read := min(count(details.Cached), prompt)
+	written := min(count(details.Written), prompt-read)
 	return llm.Usage{
 		InputTokens:      prompt - read - written,
-		OutputTokens:     max(u.Completion, u.Total-prompt, 0),
+		OutputTokens:     max(completion, total-prompt),
 		CacheReadTokens:  read,
 		CacheWriteTokens: written,
-		Reported:         true,
+		Reported:         reported,
 	}
 }
 
@@ -100,8 +121,8 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 	if c.Model != "" {
 		a.model = c.Model
 	}
-	if c.Usage != nil {
-		a.usage = c.Usage.neutral()
+	if len(c.Usage) > 0 && string(c.Usage) != "null" {
+		a.usage = usageOf(c.Usage)
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 { // only one answer was asked for
@@ -164,6 +185,9 @@ func (a *answer) call(part callPart) {
 		a.emit(llm.ToolUseBlock, c.ToolName)
 	}
 	c.Input = append(c.Input, part.Function.Arguments...)
+	if n := len(part.Function.Arguments); n > 0 && a.sink != nil {
+		a.sink(llm.Delta{Type: llm.ToolUseBlock, Hidden: n})
+	}
 }
 
 func (a *answer) emit(kind llm.BlockType, text string) {

@@ -43,6 +43,7 @@ func New(cfg Config) llm.Client {
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
+	call.Sent = req.Sent
 	params, err := encode(req, c.base)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -218,7 +219,11 @@ func TestUsage(t *testing.T) {
 			InputTokens: 10, OutputTokens: 5, CacheReadTokens: 60, CacheWriteTokens: 30, Reported: true},
 		`{"prompt_tokens":100,"completion_tokens":5,"total_tokens":400}`: {InputTokens: 100, OutputTokens: 300, Reported: true},
 		`{"prompt_tokens":10,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":60}}`: {
-			CacheReadTokens: 10, Reported: true},
+			CacheReadTokens: 10},
+		`{"prompt_tokens":1.2,"completion_tokens":1e3,"total_tokens":null}`:     {InputTokens: 2, OutputTokens: 1000, Reported: true},
+		`{"prompt_tokens":"7","completion_tokens":9e300}`:                       {InputTokens: 7, OutputTokens: math.MaxInt64, Reported: true},
+		`{"prompt_tokens":[],"completion_tokens":5,"prompt_tokens_details":[]}`: {OutputTokens: 5},
+		`{"prompt_tokens":9,"total_tokens":-9223372036854775808}`:               {InputTokens: 9},
 	} {
 		var u usage
 		if err := json.Unmarshal([]byte(in), &u); err != nil {

@@ -13,6 +13,8 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -42,7 +44,9 @@ type Call struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer // runs only while something is awaited; nil without a limit
 	stalled atomic.Bool // the timer has ended the call
-	begun   bool        // a byte of a good answer has arrived
+	// Sent, when not nil, is called once the whole request has left.
+	Sent  func()
+	begun bool // a byte of a good answer has arrived
 }
 
 // Begin prepares an exchange that ends with ctx. The vendor's library must work
@@ -77,6 +81,9 @@ func (c *Call) Do(req *http.Request) (*http.Response, error) {
 	for name, value := range c.cfg.Headers {
 		req.Header.Set(name, value)
 	}
+	if c.Sent != nil {
+		req = req.WithContext(c.traced(req.Context()))
+	}
 	c.await(true)
 	resp, err := c.client.Do(req)
 	c.await(false)
@@ -91,6 +98,19 @@ func (c *Call) Do(req *http.Request) (*http.Response, error) {
 	}
 	watched.good = true
 	return resp, nil
+}
+
+// traced is ctx with a trace that tells when the request has left. The transport
+// may send a request again over another connection; that is told once.
+func (c *Call) traced(ctx context.Context) context.Context {
+	var told sync.Once
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(w httptrace.WroteRequestInfo) {
+			if w.Err == nil {
+				told.Do(c.Sent)
+			}
+		},
+	})
 }
 
 // await starts or stops the clock that breaks off a silent call. It runs only

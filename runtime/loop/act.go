@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -60,8 +61,9 @@ func toolCalls(a llm.Response) []llm.Block {
 
 // finishOrNudge decides about an answer without tool calls. One that was cut
 // off is continued, as long as the limits allow. Else the thread is complete,
-// unless nothing was done yet although there are tools, or declared outputs or
-// any text are missing, and the model has not been reminded often enough.
+// unless declared outputs or any text are missing, or, where the settings ask for
+// that, nothing was done yet although there are tools; and the model has not been
+// reminded often enough.
 func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopMaxTokens {
 		r.partial += textOf(a)
@@ -70,7 +72,7 @@ func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	text := strings.TrimSpace(r.partial + textOf(a))
 	r.partial = ""
 	outputs := r.task.doc.Outputs
-	idle := r.cost.Turns == 1 && len(r.offer.tools) > 0 && !r.acted
+	idle := r.Settings.Nudge == config.NudgeFirstTurn && r.cost.Turns == 1 && len(r.offer.tools) > 0 && !r.acted
 	lacking := ""
 	switch {
 	case len(outputs) > 0:

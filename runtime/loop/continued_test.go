@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // handedOn is a conversation as a successor is given it.
@@ -134,12 +135,14 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestNudgesOfContinued: a thread whose conversation has an answer in it may end
-// with text alone; one that was given nothing but a list is reminded of its tools.
+// TestNudgesOfContinued: where first turns are nudged, a thread whose conversation
+// has an answer in it may end with text alone; one that was given nothing but a list
+// is reminded of its tools.
 func TestNudgesOfContinued(t *testing.T) {
 	t.Parallel()
 	for _, acted := range []bool{true, false} {
 		h := newHouse(t)
+		h.settings.Nudge = config.NudgeFirstTurn
 		h.script("turns:\n  - {text: Done.}\n")
 		id := h.register(job{})
 		seeded := handedOn()

@@ -70,6 +70,7 @@ type Settings struct {
 	Retry           config.Retry
 	ErrorRules      func() (config.ErrorRules, []string, error) // with warnings; read when needed
 	Results         config.Results
+	Nudge           string                             // config.NudgeMissing or config.NudgeFirstTurn
 	Hooks           func() (hook.Set, []string, error) // of all settings, with warnings
 	OnLimit         config.OnLimit                     // where the directive does not say
 	Continuation    config.Continuation

@@ -42,9 +42,8 @@ func TestEndings(t *testing.T) {
 		"text": {
 			script: doneScript, job: job{capabilities: none}, state: thread.Completed, text: "done", turns: 1, spend: 120,
 		},
-		"an idle first answer is nudged": {
-			script: "turns:\n  - {match: {turn: 1}, text: hello}\n  - {match: {turn: 2, last: without calling a tool}, text: really done}\n",
-			state:  thread.Completed, text: "really done", turns: 2,
+		"a direct answer is taken": {
+			script: "turns:\n  - {match: {turn: 1}, text: hello}\n", state: thread.Completed, text: "hello", turns: 1,
 		},
 		"outputs": {
 			script: "turns:\n  - tool_calls: [{name: rye_directive_return, input: {path: a.txt, count: 3}}]\n",

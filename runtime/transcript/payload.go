@@ -107,8 +107,8 @@ type CognitionRequest struct {
 // TokenDelta is the payload of token_delta: text that arrived within one batch.
 type TokenDelta struct {
 	Turn  int           `json:"turn"`
-	Type  llm.BlockType `json:"type"`            // empty with Usage
-	Text  string        `json:"text"`            // the tool's name when Type is tool_use
+	Type  llm.BlockType `json:"type,omitempty"`  // empty with Usage
+	Text  string        `json:"text,omitempty"`  // the tool's name when Type is tool_use
 	Bytes int           `json:"bytes,omitempty"` // of a call's arguments, which cognition_out has
 	Usage *llm.Usage    `json:"usage,omitempty"` // what the provider had counted when the answer began
 }

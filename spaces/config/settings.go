@@ -112,8 +112,15 @@ type Resilience struct {
 	ToolPreload  ToolPreload `yaml:"tool_preload"`
 	Results      Results     `yaml:"results"`
 	Retry        Retry       `yaml:"retry"`
+	Nudge        string      `yaml:"nudge"`         // NudgeMissing or NudgeFirstTurn
 	StallSeconds float64     `yaml:"stall_seconds"` // a model call silent for so long is broken off
 }
+
+// Values of [Resilience.Nudge]: when a model that ends its work is reminded to go on.
+const (
+	NudgeMissing   = "missing"    // declared outputs, or any text, are missing
+	NudgeFirstTurn = "first_turn" // then, and after a first turn without a tool call
+)
 
 // OnLimit says what becomes of a thread that hits a limit, where its directive
 // does not say.

@@ -174,7 +174,7 @@ func loopSettings(p *project) (loop.Settings, error) {
 	return loop.Settings{
 		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
 		Retry: resilience.Retry, ErrorRules: p.config.ErrorRules, Results: resilience.Results,
-		OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
+		Nudge: resilience.Nudge, OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
 		Hooks: func() (hook.Set, []string, error) { return hook.Load(p.config, p.trust) },
 	}, nil
 }

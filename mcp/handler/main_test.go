@@ -91,7 +91,7 @@ func newProject(t *testing.T, dir string) *Project {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },
 		Own:      func() (*sign.PublicKey, error) { return nil, nil },
 	}
-	tools, err := tool.NewRegistry(append(file.Tools(), shell.New())...)
+	tools, err := tool.NewRegistry(append(file.Tools(""), shell.New())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // whatever JSON it likes.
 func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.Helper()
-	tools, err := tool.NewRegistry(file.Tools()...)
+	tools, err := tool.NewRegistry(file.Tools("")...)
 	s.noError(err)
 	meta, err := s.c.folder(self).ReadMeta(nil)
 	s.noError(err)

@@ -128,7 +128,7 @@ func guarded(id string, call func() (any, error)) (result any, err error) {
 func (r *run) env() tool.Env {
 	env := tool.Env{Project: r.Project, ThreadID: r.ID, TraceID: r.meta.TraceID, Artifacts: r.folder().Artifacts()}
 	if !r.Secrets.Empty() {
-		env.Mask = r.Secrets.Writer
+		env.Mask = r.Secrets
 	}
 	return env
 }

@@ -32,6 +32,30 @@ func (v *Vault) Mask(text string) string {
 	return out.String()
 }
 
+// MaskLines does the same and leaves every line break of the text where it is: each
+// line that has a part of a value gets the placeholder for it.
+func (v *Vault) MaskLines(text string) string {
+	spans := v.spans(text)
+	if len(spans) == 0 {
+		return text
+	}
+	var out strings.Builder
+	done := 0
+	for _, s := range spans {
+		out.WriteString(text[done:s.start])
+		for line := range strings.Lines(text[s.start:s.end]) {
+			content := strings.TrimRight(line, "\r\n")
+			if content != "" {
+				out.WriteString(s.placeholder)
+			}
+			out.WriteString(line[len(content):])
+		}
+		done = s.end
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
 // MaskBytes is [Vault.Mask] for data that need not be text.
 func (v *Vault) MaskBytes(data []byte) []byte {
 	if v.Empty() {

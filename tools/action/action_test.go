@@ -87,7 +87,7 @@ func newHouse(t *testing.T) *house {
 	h.put(h.project, "tools/test/script.py", "\"\"\"Does something.\"\"\"\n__executor_id__ = 'x'\n")
 	h.put(h.project, "note.txt", "one\n")
 
-	tools, err := tool.NewRegistry(append(file.Tools(), failingTools()...)...)
+	tools, err := tool.NewRegistry(append(file.Tools(""), failingTools()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

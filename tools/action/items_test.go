@@ -39,7 +39,7 @@ func builtinDefinitions(t *testing.T) []tool.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, builtin := range append(file.Tools(), shell.New()) {
+	for _, builtin := range append(file.Tools(""), shell.New()) {
 		definitions = append(definitions, builtin.Definition())
 	}
 	return definitions

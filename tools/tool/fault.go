@@ -32,6 +32,7 @@ const (
 	CodeNoKey            Code = "no_signing_key"      // signing needs a key
 	CodeRequestKeyReused Code = "request_key_reused"  // the key names other work
 	CodeOutsideProject   Code = "outside_project"     // a path leaves the project
+	CodeProtected        Code = "protected_path"      // a file that tools do not touch
 	CodeStaleLine        Code = "stale_line_id"       // the file changed since it was read
 	CodeToolFailed       Code = "tool_failed"         // the tool ran and failed
 	CodeTimeout          Code = "timeout"             // the tool's own time ran out

@@ -39,10 +39,28 @@ type Env struct {
 	TraceID  string    // of the request that all this goes back to; may be empty
 	// Artifacts is where the artifacts of the thread lie; empty outside threads.
 	Artifacts string
-	// Mask hides the secrets of the thread in what is written through it; close it
-	// after the last piece. Nil when there are none. The result of a tool is masked
-	// anyway: this is for what a tool cuts, which may be in the middle of a secret.
+	// Mask hides the secrets of the thread; nil when there are none. The result of a
+	// tool is masked as a whole anyway. A tool that cuts, sorts, matches or hashes
+	// what may hold a secret masks it before: a part of one is not recognised later.
 	// Where it is set, arguments may hold secrets, and must not become arguments or
 	// environment of a process.
-	Mask func(io.Writer) io.WriteCloser
+	Mask Masker
+}
+
+// Masker puts placeholders in the place of secrets.
+type Masker interface {
+	Mask(text string) string
+	// MaskLines leaves every line break where it is.
+	MaskLines(text string) string
+	// Writer masks what is written through it, in pieces that may end anywhere. It is
+	// closed after the last piece, which does not close w.
+	Writer(w io.Writer) io.WriteCloser
+}
+
+// Masked is a text without the secrets of the thread.
+func (e Env) Masked(text string) string {
+	if e.Mask == nil {
+		return text
+	}
+	return e.Mask.Mask(text)
 }

@@ -132,7 +132,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	builtin, err := builtinTools()
+	builtin, err := builtinTools(roots.User)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if p.key, err = loadKey(user); err != nil {
 		return nil, err
 	}
-	if p.tools, err = builtinTools(); err != nil {
+	if p.tools, err = builtinTools(user); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -96,9 +96,10 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 	}
 }
 
-// builtinTools are the tools that are functions of this program.
-func builtinTools() (*tool.Registry, error) {
-	return tool.NewRegistry(append(file.Tools(), shell.New())...)
+// builtinTools are the tools that are functions of this program. None of them
+// touches the .ai of the folder user.
+func builtinTools(user string) (*tool.Registry, error) {
+	return tool.NewRegistry(append(file.Tools(user), shell.New())...)
 }
 
 // connect makes the parts that work with the others: controller, index and

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -39,17 +40,17 @@ type editedPart struct {
 	Content   string `json:"content,omitempty"`
 }
 
-func editTool(w *writer) tool.Tool {
+func editTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/edit_lines",
 		Description: "Replace lines of a text file by the line ids that rye/file-system/read showed. To insert, " +
 			"replace a line by itself and the new lines. The answer shows the changed lines with their new ids; ids of " +
 			"other lines stay valid, except where several lines look alike. Ids that match no line any more are refused.",
-	}, w.edit)
+	}, s.edit)
 }
 
-func (w *writer) edit(_ context.Context, env tool.Env, in editInput) (any, error) {
-	p, err := open(env)
+func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error) {
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
@@ -59,45 +60,51 @@ func (w *writer) edit(_ context.Context, env tool.Env, in editInput) (any, error
 		return nil, err
 	}
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	target, info, err := p.target(rel)
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	pl, err := p.find(rel, protect.Writing)
 	if err != nil {
 		return nil, err
 	}
-	if info == nil {
+	defer pl.Close()
+	if pl.info == nil {
 		return nil, tool.Faultf(tool.CodeNotFound, "%q does not exist", filepath.ToSlash(rel)).
 			With("path", filepath.ToSlash(rel)).WithHint("Make it with rye/file-system/write.")
 	}
-	doc, err := p.load(target)
+	doc, err := p.load(pl)
 	if err != nil {
 		return nil, err
 	}
-	doc.rel = rel
 	spans, err := doc.locate(in.Changes)
 	if err != nil {
 		return nil, err
 	}
 	after, parts := doc.apply(spans)
-	if err := p.unchanged(target, doc); err != nil {
+	data := join(after)
+	if err := p.checkContent(pl, doc.data, data); err != nil {
 		return nil, err
 	}
-	if err := p.replace(target, join(after), doc.info); err != nil {
+	if err := pl.unchanged(doc); err != nil {
 		return nil, err
 	}
-	return describe(&document{rel: rel, lines: after, ids: lineIDs(after)}, parts), nil
+	if err := pl.replace(data); err != nil {
+		return nil, err
+	}
+	changed := p.shownAs(data, after)
+	changed.rel, changed.ids = rel, lineIDs(changed.shown)
+	return describe(changed, parts), nil
 }
 
 // unchanged looks once more, right before the file is replaced, whether
 // another process has written to it.
-func (p *project) unchanged(target string, doc *document) error {
-	info, err := p.Stat(target)
+func (pl *place) unchanged(doc *document) error {
+	info, err := pl.in().Lstat(pl.name)
 	if err != nil {
 		return explain(doc.rel, err)
 	}
 	var now []byte
-	if info.Size() == int64(len(doc.data)) {
-		if now, err = p.ReadFile(target); err != nil {
+	if info.Mode().IsRegular() && info.Size() == int64(len(doc.data)) {
+		if now, err = pl.in().ReadFile(pl.name); err != nil {
 			return explain(doc.rel, err)
 		}
 	}
@@ -127,7 +134,9 @@ func (d *document) locate(changes []editChange) ([]span, error) {
 	}
 	index := make(map[string]int, len(d.ids))
 	for i, id := range d.ids {
-		index[id] = i
+		if !d.hides(i) {
+			index[id] = i
+		}
 	}
 	var missing []string
 	spans := make([]span, len(changes))

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -116,28 +117,33 @@ func TestEditSeesForeignChange(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.put("f", "a\n")
-	p, err := open(tool.Env{Project: b.dir})
+	p, err := (&space{}).open(tool.Env{Project: b.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Close() }()
-	doc, err := p.load("f")
+	pl, err := p.find("f", protect.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.unchanged("f", doc); err != nil {
+	defer pl.Close()
+	doc, err := p.load(pl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pl.unchanged(doc); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
 	for _, content := range []string{"b\n", "longer\n"} {
 		b.put("f", content)
-		if f := tool.AsFault(p.unchanged("f", doc)); f == nil || f.Code != tool.CodeStaleLine {
+		if f := tool.AsFault(pl.unchanged(doc)); f == nil || f.Code != tool.CodeStaleLine {
 			t.Errorf("%q: got %v", content, f)
 		}
 	}
 	if err := os.Remove(filepath.Join(b.dir, "f")); err != nil {
 		t.Fatal(err)
 	}
-	if f := tool.AsFault(p.unchanged("f", doc)); f == nil || f.Code != tool.CodeNotFound {
+	if f := tool.AsFault(pl.unchanged(doc)); f == nil || f.Code != tool.CodeNotFound {
 		t.Errorf("removed: got %v", f)
 	}
 }
@@ -147,7 +153,7 @@ func TestEditByOwnTextChangesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		data := []byte(strings.ReplaceAll(text().Draw(t, "text"), "\r", ""))
-		doc := &document{rel: "f", data: data, lines: splitLines(data)}
+		doc := &document{rel: "f", data: data, lines: splitLines(data), shown: splitLines(data)}
 		doc.ids = lineIDs(doc.lines)
 		if len(doc.lines) == 0 {
 			return

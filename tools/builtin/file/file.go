@@ -1,12 +1,14 @@
 // Package file is the file-system tools: read, write, edit_lines, glob, grep
 // and ls. All of them work inside the project only. Paths are opened through
 // [os.Root], so that neither ".." nor a symbolic link leads outside, however
-// it changes while a tool runs.
+// it changes while a tool runs. What package protect names they do not touch.
 //
 // Lines are shown as "<number>:<line id>|<text>". The id, six hexadecimal
 // digits, is what edit_lines addresses: it follows from the text of the line
 // (see lineIDs), so edits elsewhere leave it valid, and an id that names no
-// line any more is refused rather than guessed.
+// line any more is refused rather than guessed. Signature lines are not shown, and
+// secrets of the thread stand there as their placeholders: what is cut, matched,
+// sorted and hashed is what is shown.
 package file
 
 import "github.com/rye-mcp/rye-mcp/tools/tool"
@@ -20,11 +22,18 @@ const (
 	maxLines       = 1 << 20  // in such a file; line ids have 24 bits
 )
 
-// Tools returns the tools of the package. Those that change files take turns,
-// so that calls of one process made at once do not undo each other.
-func Tools() []tool.Tool {
-	w := &writer{}
+// space is what the tools of one registry share.
+type space struct {
+	user   string // the folder that holds the user's .ai, which no tool touches; empty for none
+	writer writer
+}
+
+// Tools returns the tools of the package for a user whose .ai lies in the folder
+// userSpace; empty for none. Those that change files take turns, so that calls of
+// one process made at once do not undo each other.
+func Tools(userSpace string) []tool.Tool {
+	s := &space{user: userSpace}
 	return []tool.Tool{
-		readTool(), writeTool(w), editTool(w), globTool(), grepTool(), lsTool(),
+		readTool(s), writeTool(s), editTool(s), globTool(s), grepTool(s), lsTool(s),
 	}
 }

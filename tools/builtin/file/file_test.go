@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -19,16 +20,24 @@ import (
 type bench struct {
 	t     *testing.T
 	dir   string
+	user  string // the folder of the user's .ai
+	mask  tool.Masker
 	tools *tool.Registry
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	r, err := tool.NewRegistry(Tools()...)
+	return benchOf(t, t.TempDir(), t.TempDir())
+}
+
+// benchOf is one whose project and user space may be the same.
+func benchOf(t *testing.T, dir, user string) *bench {
+	t.Helper()
+	r, err := tool.NewRegistry(Tools(user)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{t: t, dir: t.TempDir(), tools: r}
+	return &bench{t: t, dir: dir, user: user, tools: r}
 }
 
 func (b *bench) put(path, content string) {
@@ -61,7 +70,7 @@ func (b *bench) callWith(ctx context.Context, name string, in any) (any, error) 
 	if !ok {
 		b.t.Fatalf("no tool %s", name)
 	}
-	out, err := found.Call(ctx, tool.Env{Project: b.dir}, args)
+	out, err := found.Call(ctx, tool.Env{Project: b.dir, Mask: b.mask}, args)
 	if err == nil {
 		if raw, err := json.Marshal(out); err != nil || len(raw) > 40<<10 {
 			b.t.Errorf("%s: a result of %d bytes, %v", name, len(raw), err)
@@ -235,7 +244,7 @@ func TestConfinement(t *testing.T) {
 func TestNoProject(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", "relative", filepath.Join(t.TempDir(), "gone")} {
-		for _, f := range Tools() {
+		for _, f := range Tools("") {
 			args := json.RawMessage(`{"path":"x","pattern":"x","content":"x","changes":[]}`)
 			_, err := f.Call(t.Context(), tool.Env{Project: dir}, pick(t, f.Definition().Schema, args))
 			if got := tool.AsFault(err); got == nil || got.Code != tool.CodeNoProject {
@@ -315,13 +324,19 @@ func TestFailedReplaceLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.put("dir/f", "old")
-	p, err := open(tool.Env{Project: b.dir})
+	p, err := (&space{}).open(tool.Env{Project: b.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Close() }()
+	pl, err := p.find("new", protect.Writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pl.Close()
+	pl.name = "dir"
 	// The new content is on disk already when it cannot take the folder's place.
-	if f := tool.AsFault(p.replace("dir", []byte("new"), nil)); f == nil || f.Code != tool.CodeToolFailed {
+	if f := tool.AsFault(pl.replace([]byte("new"))); f == nil || f.Code != tool.CodeToolFailed {
 		t.Errorf("got %v", f)
 	}
 	entries, err := os.ReadDir(b.dir)

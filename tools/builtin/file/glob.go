@@ -10,6 +10,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -29,17 +30,17 @@ type globResult struct {
 	Note       string   `json:"note,omitempty"`
 }
 
-func globTool() tool.Tool {
+func globTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/glob",
 		Description: "Find files of the project by name pattern. Returns paths relative to the project, sorted, at most " +
-			"1000. Directories are not listed; .git and the state of threads are skipped.",
+			"1000. Directories are not listed; .git, the state of threads and other protected files are skipped.",
 		ReadOnly: true,
-	}, glob)
+	}, s.glob)
 }
 
-func glob(ctx context.Context, env tool.Env, in globInput) (any, error) {
-	p, err := open(env)
+func (s *space) glob(ctx context.Context, env tool.Env, in globInput) (any, error) {
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +49,15 @@ func glob(ctx context.Context, env tool.Env, in globInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := p.Stat(base)
+	pl, err := p.find(base, protect.Reading)
 	if err != nil {
-		return nil, explain(base, err)
+		return nil, err
 	}
-	if !info.IsDir() {
+	pl.Close()
+	switch {
+	case pl.info == nil:
+		return nil, explain(base, fs.ErrNotExist)
+	case !pl.isDir():
 		return nil, tool.Faultf(tool.CodeBadArguments, "path %q is not a directory", filepath.ToSlash(base))
 	}
 	return p.glob(ctx, filepath.ToSlash(base), in.Pattern)
@@ -72,20 +77,27 @@ func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, 
 	if err != nil {
 		return nil, err
 	}
+	pl, err := p.find(start, protect.Reading)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.Close()
 	result := &globResult{Files: []string{}}
-	if _, err := p.Stat(start); errors.Is(err, fs.ErrNotExist) {
+	if pl.info == nil {
 		return result, nil
 	}
+	// Names are matched as they are shown, or patterns would spell out a secret.
+	pattern, base = p.masked(pattern), p.masked(base)
 	size := 0
-	result.Unreadable, err = p.walk(ctx, start, func(rel string, _ fs.DirEntry) error {
-		if matched, err := doublestar.Match(pattern, below(base, rel)); err != nil || !matched {
+	result.Unreadable, err = p.walk(ctx, pl, func(w walked) error {
+		if matched, err := doublestar.Match(pattern, below(base, w.shown)); err != nil || !matched {
 			return err
 		}
-		size += tool.JSONSize(rel) + 1
+		size += tool.JSONSize(w.shown) + 1
 		if len(result.Files) == maxPaths || size > maxResultBytes {
 			return errFull
 		}
-		result.Files = append(result.Files, rel)
+		result.Files = append(result.Files, w.shown)
 		return nil
 	})
 	if errors.Is(err, errFull) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -45,27 +45,28 @@ type grepMatch struct {
 	Text   string `json:"text"`
 }
 
-func grepTool() tool.Tool {
+func grepTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/grep",
 		Description: "Search the contents of the project's text files with a regular expression. Returns at most 200 " +
 			"lines with path, number and line id (for rye/file-system/edit_lines). Skips binary files, files over " +
-			"1 MiB, .git and the state of threads.",
+			"1 MiB, signatures, .git, the state of threads and other protected files.",
 		ReadOnly: true,
-	}, grep)
+	}, s.grep)
 }
 
-func grep(ctx context.Context, env tool.Env, in grepInput) (any, error) {
-	re, err := regexp.Compile(in.Pattern)
-	if err != nil {
-		return nil, tool.Faultf(tool.CodeBadArguments, "pattern is not a valid regular expression: %w", err).
-			WithHint("The syntax is RE2: no look-around and no back-references. Escape . ( ) [ ] { } * + ? | ^ $ to mean themselves.")
-	}
-	p, err := open(env)
+func (s *space) grep(ctx context.Context, env tool.Env, in grepInput) (any, error) {
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
+	// What is searched has placeholders for secrets, and so must the pattern.
+	re, err := regexp.Compile(p.masked(in.Pattern))
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeBadArguments, "pattern is not a valid regular expression: %w", err).
+			WithHint("The syntax is RE2: no look-around and no back-references. Escape . ( ) [ ] { } * + ? | ^ $ to mean themselves.")
+	}
 	base, err := p.locate(in.Path)
 	if err != nil {
 		return nil, err
@@ -76,26 +77,31 @@ func grep(ctx context.Context, env tool.Env, in grepInput) (any, error) {
 			return nil, err
 		}
 	}
-	s := &grepper{project: p, re: re, base: filepath.ToSlash(base), include: include}
-	return s.run(ctx)
+	pl, err := p.find(base, protect.Reading)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.Close()
+	g := &grepper{project: p, re: re, base: p.masked(filepath.ToSlash(base)), include: p.masked(include)}
+	return g.run(ctx, pl)
 }
 
 type grepper struct {
 	*project
 	re      *regexp.Regexp
-	base    string
+	base    string // as it is shown
 	include string
 	result  grepResult
 	size    int
 }
 
-func (s *grepper) run(ctx context.Context) (*grepResult, error) {
+func (s *grepper) run(ctx context.Context, pl *place) (*grepResult, error) {
 	s.result.Matches = []grepMatch{}
-	unreadable, err := s.walk(ctx, s.base, func(rel string, d fs.DirEntry) error {
-		if !d.Type().IsRegular() || !s.included(rel) {
+	unreadable, err := s.walk(ctx, pl, func(w walked) error {
+		if !w.entry.Type().IsRegular() || !s.included(w.shown) {
 			return nil
 		}
-		return s.file(rel, d)
+		return s.file(w)
 	})
 	s.result.Unreadable += unreadable
 	if errors.Is(err, errFull) {
@@ -119,12 +125,8 @@ func (s *grepper) included(rel string) bool {
 	return err == nil && matched
 }
 
-func (s *grepper) file(rel string, d fs.DirEntry) error {
-	if info, err := d.Info(); err == nil && info.Size() > maxGrepBytes {
-		s.result.SkippedLarge++
-		return nil
-	}
-	data, err := s.content(rel)
+func (s *grepper) file(w walked) error {
+	data, err := s.content(w)
 	switch {
 	case err != nil:
 		// It may have gone or be closed to us; that is no reason to stop.
@@ -138,12 +140,18 @@ func (s *grepper) file(rel string, d fs.DirEntry) error {
 		return nil
 	}
 	s.result.FilesSearched++
-	return s.lines(rel, splitLines(data))
+	return s.lines(w.shown, s.shownAs(data, splitLines(data)))
 }
 
-// content reads a file up to one byte more than is searched.
-func (s *grepper) content(rel string) ([]byte, error) {
-	f, _, err := s.openRegular(filepath.FromSlash(rel))
+// content reads a file up to one byte more than is searched. What stands there
+// must be what the walk has judged.
+func (s *grepper) content(w walked) ([]byte, error) {
+	info, err := w.dir.Lstat(w.entry.Name())
+	if err != nil || info.Size() > maxGrepBytes {
+		return make([]byte, maxGrepBytes+1), err
+	}
+	pl := place{asked: w.rel, folders: []folder{{root: w.dir}}, name: w.entry.Name(), info: info}
+	f, _, err := pl.open()
 	if err != nil {
 		return nil, err
 	}
@@ -151,17 +159,19 @@ func (s *grepper) content(rel string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxGrepBytes+1))
 }
 
-func (s *grepper) lines(rel string, lines []line) error {
-	var ids []string // made when the first line matches
-	for i, l := range lines {
+func (s *grepper) lines(path string, doc *document) error {
+	for i, l := range doc.shown {
+		if doc.hides(i) {
+			continue
+		}
 		at := s.re.FindIndex(l.text)
 		if at == nil {
 			continue
 		}
-		if ids == nil {
-			ids = lineIDs(lines)
+		if doc.ids == nil { // made when the first line matches
+			doc.ids = lineIDs(doc.shown)
 		}
-		m := grepMatch{Path: rel, Line: i + 1, LineID: ids[i], Text: excerpt(l.text, at[0])}
+		m := grepMatch{Path: path, Line: i + 1, LineID: doc.ids[i], Text: excerpt(l.text, at[0])}
 		const fields = 60 // what the names and numbers of a match take in JSON
 		s.size += tool.JSONSize(m.Path) + tool.JSONSize(m.Text) + fields
 		if len(s.result.Matches) == maxMatches || s.size > maxResultBytes {

@@ -1,12 +1,11 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -27,19 +26,21 @@ type lsEntry struct {
 	Type   string `json:"type"`
 	Bytes  *int64 `json:"bytes,omitempty"`  // of regular files
 	Target string `json:"target,omitempty"` // of symbolic links
+
+	Protected bool `json:"protected,omitempty"` // no file tool touches it
 }
 
-func lsTool() tool.Tool {
+func lsTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/ls",
 		Description: "List a directory of the project: names, types and sizes, sorted by name, at most 1000. " +
 			"For whole trees use rye/file-system/glob.",
 		ReadOnly: true,
-	}, ls)
+	}, s.ls)
 }
 
-func ls(_ context.Context, env tool.Env, in lsInput) (any, error) {
-	p, err := open(env)
+func (s *space) ls(_ context.Context, env tool.Env, in lsInput) (any, error) {
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
@@ -48,34 +49,31 @@ func ls(_ context.Context, env tool.Env, in lsInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := p.Stat(rel)
+	pl, err := p.find(rel, protect.Reading)
 	if err != nil {
-		return nil, explain(rel, err)
+		return nil, err
 	}
-	if !info.IsDir() {
+	defer pl.Close()
+	switch {
+	case pl.info == nil:
+		return nil, explain(rel, fs.ErrNotExist)
+	case !pl.isDir():
 		return nil, tool.Faultf(tool.CodeBadArguments, "%q is not a directory", filepath.ToSlash(rel)).
 			WithHint("Read it with rye/file-system/read.")
 	}
-	return p.list(rel)
+	return p.list(pl)
 }
 
-func (p *project) list(rel string) (*lsResult, error) {
-	dir, err := p.Open(rel)
+func (p *project) list(pl *place) (*lsResult, error) {
+	found, err := p.entries(pl.in())
 	if err != nil {
-		return nil, explain(rel, err)
+		return nil, explain(pl.asked, err)
 	}
-	defer func() { _ = dir.Close() }()
-	found, err := dir.ReadDir(-1)
-	if err != nil {
-		return nil, explain(rel, err)
-	}
-	slices.SortFunc(found, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-
-	r := &lsResult{Path: filepath.ToSlash(rel), Entries: []lsEntry{}, Total: len(found)}
+	r := &lsResult{Path: filepath.ToSlash(pl.asked), Entries: []lsEntry{}, Total: len(found)}
 	size := 0
 	for _, d := range found {
-		entry := p.entry(rel, d)
-		const fields = 60 // what the names and numbers of an entry take in JSON
+		entry := p.describe(pl, d)
+		const fields = 80 // what the names and numbers of an entry take in JSON
 		size += tool.JSONSize(entry.Name) + tool.JSONSize(entry.Target) + fields
 		if len(r.Entries) == maxPaths || size > maxResultBytes {
 			r.Truncated = true
@@ -87,19 +85,24 @@ func (p *project) list(rel string) (*lsResult, error) {
 	return r, nil
 }
 
-// entry describes d. What cannot be found out, because it has just gone, is
-// left out.
-func (p *project) entry(dir string, d fs.DirEntry) lsEntry {
-	e := lsEntry{Name: d.Name(), Type: kind(d.Type())}
-	rel := filepath.Join(dir, d.Name())
+// describe tells about an entry of a folder. What cannot be found out, because it
+// has just gone, is left out, and so is what is protected.
+func (p *project) describe(pl *place, d entry) lsEntry {
+	e := lsEntry{Name: d.shown, Type: kind(d.Type())}
+	info, err := pl.in().Lstat(d.Name())
+	if err != nil {
+		return e
+	}
+	if p.accessTo(filepath.Join(pl.rel(), d.Name()), info) == protect.Nothing {
+		e.Protected = true
+		return e
+	}
 	switch {
 	case d.Type().IsRegular():
-		if info, err := p.Lstat(rel); err == nil {
-			size := info.Size()
-			e.Bytes = &size
-		}
+		size := info.Size()
+		e.Bytes = &size
 	case d.Type()&fs.ModeSymlink != 0:
-		if target, err := p.Readlink(rel); err == nil {
+		if target, err := pl.in().Readlink(d.Name()); err == nil {
 			e.Target = target
 		}
 	}

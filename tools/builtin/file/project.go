@@ -7,17 +7,21 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // project is an opened project directory.
 type project struct {
-	*os.Root
-	dir string // absolute
+	root  *os.Root
+	dir   string // absolute
+	real  string // the same without links
+	marks *protect.Marks
+	mask  tool.Masker // nil: there is nothing to hide
 }
 
 // open opens the project of env. The caller closes it.
-func open(env tool.Env) (*project, error) {
+func (s *space) open(env tool.Env) (*project, error) {
 	if !filepath.IsAbs(env.Project) {
 		return nil, tool.Faultf(tool.CodeNoProject, "no project is known for this call").
 			WithHint("Name the project with project_path.")
@@ -26,7 +30,23 @@ func open(env tool.Env) (*project, error) {
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeNoProject, "the project cannot be opened: %w", err).With("path", env.Project)
 	}
-	return &project{Root: root, dir: filepath.Clean(env.Project)}, nil
+	p := &project{root: root, dir: filepath.Clean(env.Project), mask: env.Mask}
+	if p.real, err = filepath.EvalSymlinks(p.dir); err != nil {
+		return nil, errors.Join(explain(p.dir, err), root.Close())
+	}
+	p.marks = protect.In(p.real, s.user)
+	return p, nil
+}
+
+// Close ends the use of the project.
+func (p *project) Close() error { return p.root.Close() }
+
+// masked is a text without the secrets of the thread.
+func (p *project) masked(text string) string {
+	if p.mask == nil {
+		return text
+	}
+	return p.mask.Mask(text)
 }
 
 // locate turns a path as a model gives it into one relative to the project.
@@ -44,10 +64,7 @@ func (p *project) locate(path string) (string, error) {
 	if err == nil && filepath.IsLocal(rel) {
 		return rel, nil
 	}
-	if realDir, evalErr := filepath.EvalSymlinks(p.dir); evalErr == nil {
-		rel, err = filepath.Rel(realDir, path)
-	}
-	if err != nil {
+	if rel, err = filepath.Rel(p.real, path); err != nil {
 		return "", outside(path)
 	}
 	return p.inside(path, rel)
@@ -93,23 +110,6 @@ func escapes(err error) bool {
 		err = inner
 	}
 	return err.Error() == "path escapes from parent"
-}
-
-// openRegular opens a regular file for reading. Anything else is refused
-// before it is opened: opening a named pipe would block.
-func (p *project) openRegular(rel string) (*os.File, fs.FileInfo, error) {
-	info, err := p.Stat(rel)
-	if err != nil {
-		return nil, nil, explain(rel, err)
-	}
-	if err := checkRegular(rel, info); err != nil {
-		return nil, nil, err
-	}
-	f, err := p.Open(rel)
-	if err != nil {
-		return nil, nil, explain(rel, err)
-	}
-	return f, info, nil
 }
 
 func checkRegular(rel string, info fs.FileInfo) error {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -24,18 +25,18 @@ type readResult struct {
 	Note       string `json:"note,omitempty"`
 }
 
-func readTool() tool.Tool {
+func readTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/read",
 		Description: "Read a file of the project: text, or an image (PNG, JPEG, GIF, WebP), which is shown to you. Each line comes as <number>:<line id>|<text>; everything after " +
 			"the first | is the line itself. Give line ids to rye/file-system/edit_lines. Long files come in parts: " +
 			"go on at next_offset.",
 		ReadOnly: true, Paged: true,
-	}, read)
+	}, s.read)
 }
 
-func read(_ context.Context, env tool.Env, in readInput) (any, error) {
-	p, err := open(env)
+func (s *space) read(_ context.Context, env tool.Env, in readInput) (any, error) {
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
@@ -44,14 +45,19 @@ func read(_ context.Context, env tool.Env, in readInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, info, err := p.content(rel)
+	pl, err := p.find(rel, protect.Reading)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.Close()
+	data, info, err := pl.content()
 	if err != nil {
 		return nil, err
 	}
 	if isImage(data) {
 		return readImage(rel, data)
 	}
-	doc, err := asText(rel, data, info)
+	doc, err := p.asText(rel, data, info)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +84,36 @@ func page(doc *document, offset, limit int) (*readResult, error) {
 		r.NextOffset = next
 		r.Note = fmt.Sprintf("%d more lines; go on with offset %d", r.Remaining, next)
 	}
+	if n := doc.hiddenIn(offset-1, offset-1+shown); n > 0 {
+		r.Note = strings.TrimPrefix(r.Note+"; "+signatureNote, "; ")
+	}
 	return r, nil
 }
 
-// render shows lines [from, to) up to the size of one result, and how many.
+// signatureNote says why a number is missing.
+const signatureNote = "a line with a signature is not shown"
+
+// hiddenIn is how many of the lines [from, to) are not shown.
+func (d *document) hiddenIn(from, to int) (n int) {
+	for i := from; i < to; i++ {
+		if d.hides(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// render shows lines [from, to) up to the size of one result, and says how many
+// of them it has dealt with.
 func render(doc *document, from, to int) (text string, shown int) {
 	var b strings.Builder
 	size := 0
 	for i := from; i < to; i++ {
-		l := show(i+1, doc.ids[i], doc.lines[i])
+		if doc.hides(i) {
+			shown++
+			continue
+		}
+		l := show(i+1, doc.ids[i], doc.shown[i])
 		size += tool.JSONSize(l) + 1
 		if size > maxPageBytes && i > from {
 			break

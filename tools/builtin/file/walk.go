@@ -1,44 +1,117 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 )
 
-// walk calls visit for everything below base that is not a directory, in
-// lexical order, with its path relative to the project. Version control data
-// and the state of threads are left out unless base is inside of them.
-// Symbolic links are not followed. It returns how many directories could not
-// be read.
-func (p *project) walk(ctx context.Context, base string, visit func(rel string, d fs.DirEntry) error) (unreadable int, err error) {
-	base = filepath.ToSlash(base)
-	err = fs.WalkDir(p.FS(), base, func(rel string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && rel == base:
-			return explain(rel, err)
-		case err != nil:
-			unreadable++
-			return nil //nolint:nilerr // counted; the rest of the tree is still of use
-		case d.IsDir():
-			if rel != base && hidden(rel) {
-				return fs.SkipDir
-			}
-			return nil
-		default:
-			return visit(rel, d)
-		}
-	})
-	return unreadable, err
+// entry is one of a folder, with its name as it is shown.
+type entry struct {
+	fs.DirEntry
+	shown string
 }
 
-// hidden folders hold what nobody looks for in a project: they are large and
-// change while they are read.
-func hidden(rel string) bool {
-	return path.Base(rel) == ".git" || rel == ".ai/state"
+// entries lists a folder, sorted by the names as they are shown: in the order of
+// the real ones a secret in a name could be read off.
+func (p *project) entries(dir *os.Root) ([]entry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	found, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]entry, len(found))
+	for i, d := range found {
+		list[i] = entry{d, p.masked(d.Name())}
+	}
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.shown, b.shown) })
+	return list, nil
+}
+
+// walker goes through everything below a folder that is no directory, in lexical
+// order. What is protected is left out, and symbolic links are not followed.
+type walker struct {
+	*project
+	ctx        context.Context //nolint:containedctx // of one walk, which is one call
+	unreadable int             // folders that could not be read
+	visit      func(walked) error
+}
+
+// walked is a file that a walk has come to.
+type walked struct {
+	dir   *os.Root // that it stands in
+	rel   string   // relative to the project, with slashes; as it is
+	shown string   // the same as it is shown
+	entry fs.DirEntry
+}
+
+// walk calls visit for what lies below a place, or for the file there. It returns
+// how many directories could not be read.
+func (p *project) walk(ctx context.Context, pl *place, visit func(walked) error) (unreadable int, err error) {
+	w := &walker{project: p, ctx: ctx, visit: visit}
+	asked := filepath.ToSlash(pl.asked)
+	if !pl.isDir() {
+		if pl.info == nil {
+			return 0, explain(pl.asked, fs.ErrNotExist)
+		}
+		return 0, visit(walked{pl.in(), asked, p.masked(asked), fs.FileInfoToDirEntry(pl.info)})
+	}
+	list, err := p.entries(pl.in())
+	if err != nil {
+		return 0, explain(pl.asked, err)
+	}
+	err = w.each(pl.in(), asked, pl.rel(), list)
+	return w.unreadable, err
+}
+
+// each goes through the entries of a folder, which is shown by one path and
+// judged by another.
+func (w *walker) each(dir *os.Root, asked, real string, list []entry) error {
+	for _, d := range list {
+		if w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+		asked, real := path.Join(asked, d.Name()), filepath.Join(real, d.Name())
+		info, err := dir.Lstat(d.Name())
+		if err != nil || w.accessTo(real, info) == protect.Nothing {
+			continue // it has gone, or is protected
+		}
+		if d.IsDir() {
+			err = w.below(dir, d.Name(), asked, real, info)
+		} else {
+			err = w.visit(walked{dir, asked, w.masked(asked), d})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below goes through a folder of dir.
+func (w *walker) below(dir *os.Root, name, asked, real string, info fs.FileInfo) error {
+	sub, err := openSame(dir, name, info)
+	if err != nil {
+		w.unreadable++
+		return nil // counted; the rest of the tree is still of use
+	}
+	defer func() { _ = sub.Close() }()
+	list, err := w.entries(sub)
+	if err != nil {
+		w.unreadable++
+		return nil
+	}
+	return w.each(sub, asked, real, list)
 }
 
 // below is rel relative to base, both with slashes.

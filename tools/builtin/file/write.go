@@ -1,25 +1,32 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
 
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 type writeInput struct {
 	Path       string      `json:"path,omitempty" jsonschema:"file to write, relative to the project; together with content"`
-	Content    *string     `json:"content,omitempty" jsonschema:"the whole new content of the file"`
+	Content    *string     `json:"content,omitempty" jsonschema:"the whole new content of the file, or with mode append what is added to it"`
+	Mode       string      `json:"mode,omitempty" enum:"replace,append" default:"replace" jsonschema:"replace the file, or append to its end as it is: begin with a line break where its last line has none; either makes a file that does not exist"`
 	Files      []writeFile `json:"files,omitempty" jsonschema:"several files instead of path and content; all are checked before the first is written"`
 	CreateDirs bool        `json:"create_dirs,omitempty" default:"true" jsonschema:"make missing directories"`
 }
 
 type writeFile struct {
 	Path    string `json:"path" jsonschema:"file to write, relative to the project"`
-	Content string `json:"content" jsonschema:"the whole new content of the file"`
+	Content string `json:"content" jsonschema:"the whole new content of the file, or with mode append what is added to it"`
+	Mode    string `json:"mode,omitempty" enum:"replace,append" jsonschema:"of this file; left out, that of the call"`
 }
+
+// modeAppend adds to a file. The other mode replaces it.
+const modeAppend = "append"
 
 type writeResult struct {
 	Files []writtenFile `json:"files"`
@@ -31,40 +38,41 @@ type writtenFile struct {
 	Created bool   `json:"created"`
 }
 
-func writeTool(w *writer) tool.Tool {
+func writeTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/write",
 		Description: "Write a file of the project, or several: path and content, or files. Replaces a file that " +
-			"exists; to change parts of one use rye/file-system/edit_lines.",
-	}, w.write)
+			"exists, or with mode append adds to its end; to change parts of one use rye/file-system/edit_lines. " +
+			"Settings (.ai/config), state, keys and .git are out of reach.",
+	}, s.write)
 }
 
-func (w *writer) write(ctx context.Context, env tool.Env, in writeInput) (any, error) {
+func (s *space) write(ctx context.Context, env tool.Env, in writeInput) (any, error) {
 	files, err := wanted(in)
 	if err != nil {
 		return nil, err
 	}
-	p, err := open(env)
+	p, err := s.open(env)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	plan, err := p.plan(files, in.CreateDirs)
-	if err != nil {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	if err := p.checkAll(files, in.CreateDirs); err != nil {
 		return nil, err
 	}
-	result := writeResult{Files: make([]writtenFile, 0, len(plan))}
-	for _, job := range plan {
+	result := writeResult{Files: make([]writtenFile, 0, len(files))}
+	for _, f := range files {
 		if ctx.Err() != nil {
 			return nil, partly(result, tool.AsFault(context.Cause(ctx)))
 		}
-		if err := p.carryOut(job); err != nil {
+		written, err := p.put(f, in.CreateDirs)
+		if err != nil {
 			return nil, partly(result, tool.AsFault(err))
 		}
-		result.Files = append(result.Files, writtenFile{Path: job.shown, Bytes: len(job.content), Created: job.old == nil})
+		result.Files = append(result.Files, written)
 	}
 	return result, nil
 }
@@ -77,20 +85,24 @@ func partly(done writeResult, f *tool.Fault) *tool.Fault {
 	return f.With("written", done.Files)
 }
 
-// wanted brings both forms of the input into one.
+// wanted brings both forms of the input into one, in which every file has a mode.
 func wanted(in writeInput) ([]writeFile, error) {
 	single := in.Path != "" || in.Content != nil
 	switch {
 	case single && len(in.Files) > 0:
 		return nil, badForm("both path/content and files are given")
 	case len(in.Files) > 0:
-		return in.Files, nil
+		files := slices.Clone(in.Files)
+		for i := range files {
+			files[i].Mode = cmp.Or(files[i].Mode, in.Mode)
+		}
+		return files, nil
 	case in.Path == "":
 		return nil, badForm(`missing property "path"`)
 	case in.Content == nil:
 		return nil, badForm(`missing property "content"`)
 	default:
-		return []writeFile{{Path: in.Path, Content: *in.Content}}, nil
+		return []writeFile{{Path: in.Path, Content: *in.Content, Mode: in.Mode}}, nil
 	}
 }
 
@@ -99,54 +111,80 @@ func badForm(problem string) *tool.Fault {
 		WithHint(`Give "path" and "content", or "files": [{"path": …, "content": …}].`)
 }
 
-// writeJob is one file that has been checked.
-type writeJob struct {
-	shown   string // path for the result
-	rel     string // behind symbolic links
-	content string
-	old     fs.FileInfo // the file that is replaced; nil when there is none
-}
-
-// plan checks every file; nothing is written while one of them is refused.
-func (p *project) plan(files []writeFile, createDirs bool) ([]writeJob, error) {
-	jobs := make([]writeJob, 0, len(files))
+// checkAll checks every file; nothing is written while one of them is refused.
+func (p *project) checkAll(files []writeFile, createDirs bool) error {
 	taken := make(map[string]bool, len(files))
 	for i, f := range files {
-		job, err := p.check(f, createDirs)
+		pl, _, err := p.ready(f, createDirs)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if taken[filepath.Clean(job.rel)] {
-			return nil, tool.Faultf(tool.CodeBadArguments, "files[%d]: %q is named twice", i, job.shown)
+		pl.Close()
+		if taken[pl.rel()] {
+			return tool.Faultf(tool.CodeBadArguments, "files[%d]: %q is named twice", i, filepath.ToSlash(pl.asked))
 		}
-		taken[filepath.Clean(job.rel)] = true
-		jobs = append(jobs, job)
+		taken[pl.rel()] = true
 	}
-	return jobs, nil
+	return nil
 }
 
-func (p *project) check(f writeFile, createDirs bool) (writeJob, error) {
+// ready finds the place of a file and what it will hold, and checks both. The
+// caller closes the place.
+func (p *project) ready(f writeFile, createDirs bool) (pl *place, content []byte, err error) {
 	rel, err := p.locate(f.Path)
 	if err != nil {
-		return writeJob{}, err
+		return nil, nil, err
 	}
-	shown := filepath.ToSlash(rel)
-	rel, info, err := p.target(rel)
+	if pl, err = p.find(rel, protect.Writing); err != nil {
+		return nil, nil, err
+	}
+	if err = pl.checkTarget(createDirs); err == nil {
+		content, err = p.contentAfter(pl, f)
+	}
 	if err != nil {
-		return writeJob{}, err
+		pl.Close()
+		return nil, nil, err
 	}
-	job := writeJob{shown: shown, rel: rel, content: f.Content, old: info}
-	if info != nil {
-		return job, nil
-	}
-	return job, p.checkParent(rel, createDirs)
+	return pl, content, nil
 }
 
-func (p *project) carryOut(job writeJob) error {
-	if job.old == nil {
-		if err := p.MkdirAll(dirOf(job.rel), 0o777); err != nil {
-			return explain(job.rel, fmt.Errorf("make its directory: %w", err))
+// contentAfter is what a file holds when it is written. Appending, too, replaces
+// it, so that nobody finds a part of what was added; a change that another process
+// makes between reading and replacing is lost, as with every editor.
+func (p *project) contentAfter(pl *place, f writeFile) ([]byte, error) {
+	var before []byte
+	if pl.info != nil && (f.Mode == modeAppend || p.isItem(pl)) {
+		var err error
+		if before, _, err = pl.content(); err != nil {
+			if f.Mode == modeAppend {
+				return nil, err
+			}
+			before = nil // a file that cannot be read can be replaced
 		}
 	}
-	return p.replace(job.rel, []byte(job.content), job.old)
+	after := []byte(f.Content)
+	if f.Mode == modeAppend {
+		if len(before)+len(after) > maxFileBytes {
+			return nil, tooLarge(pl.asked, fmt.Sprintf("%d bytes with what is appended", len(before)+len(after)), fmt.Sprintf("%d MiB", maxFileBytes>>20))
+		}
+		after = slices.Concat(before, after)
+	}
+	return after, p.checkContent(pl, before, after)
+}
+
+// put writes one file that has been checked. It is checked again: a file before
+// it may have changed what stands there.
+func (p *project) put(f writeFile, createDirs bool) (writtenFile, error) {
+	pl, content, err := p.ready(f, createDirs)
+	if err != nil {
+		return writtenFile{}, err
+	}
+	defer pl.Close()
+	if err := pl.make(); err != nil {
+		return writtenFile{}, err
+	}
+	if err := pl.replace(content); err != nil {
+		return writtenFile{}, err
+	}
+	return writtenFile{Path: filepath.ToSlash(pl.asked), Bytes: len(content), Created: pl.info == nil}, nil
 }

@@ -22,10 +22,17 @@ func (m *masking) Close() error {
 	return err
 }
 
+// oneWord is the masker over it.
+type oneWord struct{}
+
+func (oneWord) Mask(text string) string           { return strings.ReplaceAll(text, "the-word", "****") }
+func (m oneWord) MaskLines(text string) string    { return m.Mask(text) }
+func (oneWord) Writer(w io.Writer) io.WriteCloser { return &masking{to: w} }
+
 func secretive(t *testing.T) tool.Env {
 	t.Helper()
 	env := project(t)
-	env.Mask = func(w io.Writer) io.WriteCloser { return &masking{to: w} }
+	env.Mask = oneWord{}
 	return env
 }
 

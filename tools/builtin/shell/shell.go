@@ -91,7 +91,7 @@ func runInto(ctx context.Context, env tool.Env, command process.Command, stdout,
 	if env.Mask == nil {
 		return process.Run(ctx, command)
 	}
-	maskedOut, maskedErr := env.Mask(stdout), env.Mask(stderr)
+	maskedOut, maskedErr := env.Mask.Writer(stdout), env.Mask.Writer(stderr)
 	command.Stdout, command.Stderr = maskedOut, maskedErr
 	result, err := process.Run(ctx, command)
 	return result, errors.Join(err, maskedOut.Close(), maskedErr.Close())

@@ -1,0 +1,155 @@
+package protect
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Marks are the protected files and folders of a project and of the user space,
+// as what they are and not as what they are called. They are found once for a
+// call of a tool.
+type Marks struct {
+	user  []string // names of the folder that holds the user's .ai, as it is called and as it is
+	known []mark
+
+	mu     sync.Mutex
+	linked *linked // protected files with more than one name; nil until they are looked for
+}
+
+type mark struct {
+	path   string
+	info   fs.FileInfo
+	access Access
+}
+
+// In finds what is protected in a project, for the user whose .ai lies in the
+// folder user; empty for none.
+func In(project, user string) *Marks {
+	m := &Marks{}
+	if user != "" {
+		m.user = []string{filepath.Join(user, ".ai")}
+		if real, err := filepath.EvalSymlinks(m.user[0]); err == nil {
+			m.user = append(m.user, real)
+		}
+		for _, name := range []string{"", "config", "config/keys", "config/keys/signing", "config/keys/state", "config/keys/trusted", "trust"} {
+			m.add(filepath.Join(user, ".ai", name), Nothing)
+		}
+	}
+	for _, name := range []string{".git", ".ai/state", ".ai/state/threads", ".ai/config/keys", ".mcp.json", ".envrc",
+		".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json", ".cursor/hooks.json",
+		".gemini/settings.json", ".vscode/tasks.json", ".vscode/mcp.json"} {
+		m.add(filepath.Join(project, name), Nothing)
+	}
+	m.add(filepath.Join(project, ".ai/config"), Reading)
+	return m
+}
+
+// add marks what is there, behind all links.
+func (m *Marks) add(path string, access Access) {
+	if info, err := os.Stat(path); err == nil {
+		m.known = append(m.known, mark{path, info, access})
+	}
+}
+
+// Of judges a file or folder by its absolute path, without links, and by what it
+// is; info is nil where there is nothing. A file below a protected folder is not
+// recognised by what it is: every folder on the way must be asked about.
+func (m *Marks) Of(path string, info fs.FileInfo) Access {
+	access := ByName(Split(path))
+	for _, user := range m.user {
+		if within(user, path) {
+			return Nothing
+		}
+	}
+	if info == nil {
+		return access
+	}
+	for _, known := range m.known {
+		if os.SameFile(known.info, info) {
+			access = min(access, known.access)
+		}
+	}
+	if access == Nothing || !info.Mode().IsRegular() || names(info) < 2 {
+		return access
+	}
+	return min(access, m.linkedAccess(info))
+}
+
+// within tells whether path is dir or below it, by names as the most forgiving
+// file system reads them.
+func within(dir, path string) bool {
+	above, all := Split(dir), Split(path)
+	if len(all) < len(above) {
+		return false
+	}
+	for i := range above {
+		if above[i] != all[i] && plain(above[i]) != plain(all[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxLinked bounds the search for protected files that have several names.
+const maxLinked = 1 << 19
+
+// linked are protected files with more than one name.
+type linked struct {
+	access map[identity]Access
+	seen   int
+}
+
+// linkedAccess judges a file that has several names: one of the others may be
+// protected. Only such files are looked for, and once.
+func (m *Marks) linkedAccess(info fs.FileInfo) Access {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.linked == nil {
+		m.linked = &linked{access: map[identity]Access{}}
+		for _, known := range m.known {
+			m.linked.collect(known)
+		}
+	}
+	if m.linked.seen > maxLinked {
+		return Nothing // it cannot be told from a protected one
+	}
+	if access, found := m.linked.access[identityOf(info)]; found {
+		return access
+	}
+	return Writing
+}
+
+func (l *linked) collect(known mark) {
+	root, err := filepath.EvalSymlinks(known.path)
+	if err != nil {
+		return
+	}
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch l.seen++; {
+		case err != nil:
+			return nil //nolint:nilerr // what this user cannot look into, the tools cannot either
+		case l.seen > maxLinked:
+			return fs.SkipAll
+		case d.IsDir() && unimportant(path):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		if info, err := d.Info(); err == nil && names(info) > 1 {
+			id := identityOf(info)
+			if earlier, found := l.access[id]; !found || known.access < earlier {
+				l.access[id] = known.access
+			}
+		}
+		return nil
+	})
+}
+
+// unimportant folders are large and hold copies of what stands elsewhere: git's
+// objects, which clones of one repository share, and artifacts of threads.
+func unimportant(path string) bool {
+	name, above := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	return name == "objects" && above == ".git" || name == "lfs" && above == ".git"
+}

@@ -1,0 +1,143 @@
+package protect
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// Access is what tools may do with a path.
+type Access int
+
+// From least to most.
+const (
+	Nothing Access = iota
+	Reading
+	Writing
+)
+
+// anywhere are names that are protected wherever they stand.
+var anywhere = map[string]bool{
+	".git":      true,
+	"git~1":     true, // its short name on NTFS
+	".mcp.json": true,
+	".envrc":    true,
+}
+
+// inside are files of folders of other programs, which those run commands from,
+// or start servers from, when somebody opens the project. A star stands for any
+// end.
+var inside = map[string][]string{
+	".claude": {"settings*"},
+	".codex":  {"config.toml"},
+	".cursor": {"mcp.json", "hooks.json"},
+	".gemini": {"settings*"},
+	".vscode": {"tasks.json", "mcp.json"},
+}
+
+// Kept says in words what tools do not touch.
+const Kept = "the settings and the state of threads (.ai/config, .ai/state), keys, the user space, .git, and what makes other programs run " +
+	"commands (.mcp.json, .claude/settings*, .cursor/mcp.json, .vscode/tasks.json, .envrc and the like)"
+
+// ByName judges a path by its names, from the first on. Names are compared as a
+// file system does that knows no case, no trailing dots and no invisible
+// characters.
+func ByName(names []string) Access {
+	access := Writing
+	for i, name := range names {
+		name = plain(name)
+		next := ""
+		if i+1 < len(names) {
+			next = plain(names[i+1])
+		}
+		switch {
+		case anywhere[name], matches(inside[name], next):
+			return Nothing
+		case name == ".ai":
+			access = min(access, belowAI(names[i+1:]))
+		}
+	}
+	return access
+}
+
+// belowAI judges a path below a folder .ai.
+func belowAI(names []string) Access {
+	if len(names) == 0 {
+		return Writing
+	}
+	switch plain(names[0]) {
+	case "state":
+		return Nothing
+	case "config":
+		for _, name := range names[1:] {
+			if plain(name) == "keys" {
+				return Nothing
+			}
+		}
+		return Reading
+	}
+	return Writing
+}
+
+func matches(patterns []string, name string) bool {
+	for _, p := range patterns {
+		start, open := strings.CutSuffix(p, "*")
+		if name == p || open && strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// Split takes a path apart into its names.
+func Split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator || r == '/' })
+}
+
+// plain is a name without what some file system takes for no difference: case,
+// also that of the letters that fold to ASCII; characters that HFS+ ignores; and
+// on NTFS dots and spaces at the end, and the name of a stream.
+func plain(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if ignored(r) {
+			return -1
+		}
+		return lower(r)
+	}, name)
+	if i := strings.IndexByte(name, ':'); i > 0 {
+		name = name[:i]
+	}
+	return strings.TrimRight(name, ". ")
+}
+
+// lower is the small ASCII letter that a character folds to, or itself.
+func lower(r rune) rune {
+	if r < unicode.MaxASCII {
+		return unicode.ToLower(r)
+	}
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		if other >= 'a' && other <= 'z' {
+			return other
+		}
+	}
+	return r
+}
+
+// ignored are the characters that HFS+ leaves out of account in names.
+func ignored(r rune) bool {
+	switch {
+	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
+		return true
+	}
+	return false
+}
+
+// InAI reports whether a path leads below a folder .ai.
+func InAI(names []string) bool {
+	for i, name := range names {
+		if plain(name) == ".ai" {
+			return i+1 < len(names)
+		}
+	}
+	return false
+}

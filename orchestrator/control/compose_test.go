@@ -278,6 +278,15 @@ func TestRoutingKnowsTheModel(t *testing.T) {
 	}
 }
 
+// nameOf is what a signature of a file below .ai is for.
+func nameOf(file string) sign.Name {
+	if id, ok := strings.CutPrefix(file, "config/"); ok {
+		return sign.Name{Kind: sign.KindSettings, ID: id}
+	}
+	id, _ := strings.CutPrefix(strings.TrimSuffix(file, path.Ext(file)), "directives/")
+	return sign.Name{Kind: string(item.Directive), ID: id}
+}
+
 // Hooks of settings act in every thread, so the file must be signed like what it
 // lets run.
 func TestHooksFileMustBeSigned(t *testing.T) {
@@ -290,7 +299,9 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}
 	signed := func(name, content string) {
-		s.write(name, string(sign.Attach([]byte(content), path.Ext(name), key, s.c.Now())))
+		text, err := sign.Attach([]byte(content), path.Ext(name), nameOf(name), key, s.c.Now())
+		s.noError(err)
+		s.write(name, string(text))
 	}
 	signed("directives/bare.md", fmt.Sprintf(composedDirective, "bare", "", ""))
 	signed("directives/up.md", fmt.Sprintf(composedDirective, "up", "", ""))

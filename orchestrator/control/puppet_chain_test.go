@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -16,7 +17,10 @@ import (
 func (p *puppet) converse(text string) error {
 	capabilities := []byte("# Capabilities of " + p.id + "\n")
 	if p.c.Key != nil {
-		capabilities = sign.Attach(capabilities, ".md", p.c.Key, testTime)
+		var err error
+		if capabilities, err = sign.Attach(capabilities, ".md", folder.CapabilitiesName(p.id), p.c.Key, testTime); err != nil {
+			return err
+		}
 	}
 	return errors.Join(
 		p.c.folder(p.id).WriteCapabilities(capabilities),

@@ -147,8 +147,8 @@ func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *a
 // audit checks a thread once, against this row of it.
 func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
 	subject := audit.Subject{
-		Row: rec, Folder: c.folder(rec.ThreadID), Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec),
-		Key: c.Key, Lenient: lenient,
+		Row: rec, Folder: c.folder(rec.ThreadID), Key: c.Key, Lenient: lenient,
+		Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec), RenderingID: finish.RenderingID(rec),
 	}
 	budget, err := c.Store.Budget(ctx, rec.ThreadID)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -129,7 +130,8 @@ func TestThreadReceipt(t *testing.T) {
 	s.wait(s.c, WaitAll, root)
 	for _, id := range []thread.ID{root, child} {
 		// A thread that asked a model has put on record what it could do.
-		could := sign.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", s.c.Key, testTime)
+		could, err := sign.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), s.c.Key, testTime)
+		s.noError(err)
 		s.noError(s.c.folder(id).WriteCapabilities(could))
 	}
 	sealed, err := s.c.ThreadReceipt(s.ctx, root)

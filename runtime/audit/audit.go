@@ -52,6 +52,7 @@ type Subject struct {
 	// after the row; nil when the thread has no budget.
 	LedgerSpend *thread.Micros
 	Rendering   string    // path of the knowledge entry; empty: not looked at
+	RenderingID string    // id of the knowledge entry
 	Key         *sign.Key // nil: nothing can be verified but hashes
 	// Lenient lets pass with a warning what nobody signed: lines after the last
 	// checkpoint of a thread that is not known to have died, and everything when

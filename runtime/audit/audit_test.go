@@ -16,7 +16,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,7 +133,7 @@ var attacks = []attack{
 	}, capabilitiesFile, transcript.Altered, 0},
 	{"capabilities widened and signed by another key", func(s *scene, rec thread.Record) {
 		text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.*\n", rec.ThreadID)
-		s.must(s.folder(rec).WriteCapabilities(sign.Attach(text, ".md", newKey(s, 7), now())))
+		s.must(s.folder(rec).WriteCapabilities(s.signCapabilities(text, rec, newKey(s, 7))))
 	}, capabilitiesFile, transcript.Foreign, 0},
 	{"capabilities of another thread", func(s *scene, rec thread.Record) {
 		s.write(s.folder(rec).Capabilities(), s.read(s.folder(s.whole("other")).Capabilities()))

@@ -14,8 +14,10 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -26,7 +28,7 @@ const maxSignedText = 16 << 20
 // capabilities checks the record of what the thread could do, which it writes
 // before its first turn.
 func (a *auditor) capabilities() error {
-	text, err := a.signedText(capabilitiesFile, a.Folder.Capabilities())
+	text, err := a.signedText(capabilitiesFile, a.Folder.Capabilities(), folder.CapabilitiesName(a.Row.ThreadID))
 	if errors.Is(err, fs.ErrNotExist) {
 		if a.Row.Kind == thread.KindDirective && a.Row.Cost.Turns > 0 {
 			a.find(capabilitiesFile, Missing, "the thread had one")
@@ -49,7 +51,7 @@ func (a *auditor) rendering() error {
 	if a.Rendering == "" {
 		return nil
 	}
-	text, err := a.signedText(renderingFile, a.Rendering)
+	text, err := a.signedText(renderingFile, a.Rendering, sign.Name{Kind: string(item.Knowledge), ID: a.RenderingID})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -68,8 +70,9 @@ func (a *auditor) rendering() error {
 }
 
 // signedText returns a text without its signature line; nil when the signature is
-// not good, which is a finding.
-func (a *auditor) signedText(name, path string) ([]byte, error) {
+// not good, which is a finding. An older signature, which is for no name, is good:
+// what the text is about is compared by those who ask.
+func (a *auditor) signedText(name, path string, as sign.Name) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -83,14 +86,16 @@ func (a *auditor) signedText(name, path string) ([]byte, error) {
 	if a.Key == nil {
 		return text, nil
 	}
-	err = sign.Check(src, ".md", a.Key)
+	err = sign.Check(src, ".md", as, a.Key)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, sign.ErrUnbound):
 		return text, nil
 	case errors.Is(err, sign.ErrUnsigned):
 		a.find(name, Unsigned, "it carries no signature")
 	case sig != nil && sig.Fingerprint != a.Key.Fingerprint():
 		a.find(name, transcript.Foreign, "it is signed by key %.80q", sig.Fingerprint)
+	case errors.Is(err, sign.ErrOtherItem):
+		a.find(name, transcript.Spliced, "it was signed as %.200s", sig.Name)
 	default:
 		a.find(name, transcript.Altered, "its content is not what was signed")
 	}

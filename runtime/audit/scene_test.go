@@ -79,13 +79,19 @@ func (s *scene) start(directive string) thread.Record {
 	s.must(err)
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.fetch.*\n", rec.ThreadID)
 	if s.key != nil {
-		text = sign.Attach(text, ".md", s.key, now())
+		text = s.signCapabilities(text, rec, s.key)
 	}
 	s.must(dir.WriteCapabilities(text))
 	big := bytes.Repeat([]byte("large "), 9000)
 	_, err = dir.WriteArtifact(hashText(big), big)
 	s.must(err)
 	return rec
+}
+
+func (s *scene) signCapabilities(text []byte, rec thread.Record, key *sign.Key) []byte {
+	signed, err := sign.Attach(text, ".md", folder.CapabilitiesName(rec.ThreadID), key, now())
+	s.must(err)
+	return signed
 }
 
 func hashText(b []byte) string {
@@ -139,7 +145,7 @@ func (s *scene) whole(directive string) thread.Record {
 }
 
 func (s *scene) subject(rec thread.Record) Subject {
-	return Subject{Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), Key: s.key}
+	return Subject{Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec), Key: s.key}
 }
 
 func (s *scene) audit(subject Subject) *Report {

@@ -231,7 +231,7 @@ func TestWriteSummary(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(f.items, filepath.FromSlash(KnowledgeID(id))+".md"))
 	f.must(err)
-	f.must(sign.Check(text, ".md", f.key))
+	f.must(sign.Check(text, ".md", sign.Name{Kind: "knowledge", ID: KnowledgeID(id)}, f.key))
 	doc, err := parse.Knowledge("x.md", text)
 	f.must(err)
 	if doc.Name != filepath.Base(id) || doc.Category != "agent/threads/test/child" || doc.EntryType != "thread_summary" ||
@@ -259,7 +259,7 @@ func TestRendering(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := []byte(f.look().rendering)
-	if err := sign.Check(text, ".md", f.key); err != nil {
+	if err := sign.Check(text, ".md", sign.Name{Kind: "knowledge", ID: "agent/threads/test/child/" + filepath.Base(string(f.child))}, f.key); err != nil {
 		t.Error(err)
 	}
 	doc, err := parse.Knowledge("x.md", text)

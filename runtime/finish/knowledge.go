@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -47,15 +48,15 @@ func entryOf(rec thread.Record, id string) entry {
 	}
 }
 
-// renderingID is the knowledge id of a thread: its directive as a folder, then
+// RenderingID is the knowledge id of a thread: its directive as a folder, then
 // the last segment of its id.
-func renderingID(rec thread.Record) string {
+func RenderingID(rec thread.Record) string {
 	return path.Join(threadsFolder, rec.Directive, path.Base(string(rec.ThreadID)))
 }
 
 // Rendering is the path of a thread's knowledge entry.
 func Rendering(knowledgeDir string, rec thread.Record) string {
-	return entryPath(knowledgeDir, renderingID(rec))
+	return entryPath(knowledgeDir, RenderingID(rec))
 }
 
 func entryPath(knowledgeDir, id string) string {
@@ -78,7 +79,7 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if err != nil {
 		return err
 	}
-	id := renderingID(rec)
+	id := RenderingID(rec)
 	head := entryOf(rec, id)
 	head.Title, head.EntryType, head.Status = "Thread: "+rec.Name, "thread_transcript", rec.Status
 	return f.writeEntry(id, head, shortened(body.Bytes()))
@@ -102,7 +103,10 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	}
 	text := append(fmt.Appendf(nil, "```yaml\n%s```\n\n", metadata), body...)
 	if f.Key != nil {
-		text = sign.Attach(text, ".md", f.Key, f.Now())
+		as := sign.Name{Kind: string(item.Knowledge), ID: id}
+		if text, err = sign.Attach(text, ".md", as, f.Key, f.Now()); err != nil {
+			return err
+		}
 	}
 	where := entryPath(f.KnowledgeDir, id)
 	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {

@@ -65,6 +65,11 @@ func (f Folder) Lock() string { return filepath.Join(string(f), "thread.lock") }
 // Capabilities is the path of capabilities.md.
 func (f Folder) Capabilities() string { return filepath.Join(string(f), "capabilities.md") }
 
+// CapabilitiesName is what a signature of the capabilities.md of a thread is for.
+func CapabilitiesName(id thread.ID) sign.Name {
+	return sign.Name{Kind: sign.KindCapabilities, ID: string(id)}
+}
+
 // Artifacts is the folder of large tool results.
 func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts") }
 

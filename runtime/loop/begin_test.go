@@ -5,12 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -62,9 +60,7 @@ func (h *house) signAll(except string) {
 			if id == except {
 				continue
 			}
-			if err := os.WriteFile(found.Path, sign.Attach(found.Content, found.Ext, h.key, time.Now()), 0o600); err != nil {
-				h.t.Fatal(err)
-			}
+			h.signFound(found)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
@@ -48,9 +49,13 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	// This waits for the disk, what comes next for the processor.
-	text, saved := r.capabilitiesText(), make(chan error, 1)
+	text, err := r.capabilitiesText()
+	if err != nil {
+		return err
+	}
+	saved := make(chan error, 1)
 	go func() { saved <- r.saveOffer(text) }()
-	err := r.beginWithModel(ctx)
+	err = r.beginWithModel(ctx)
 	if err := errors.Join(err, <-saved); err != nil {
 		return err
 	}
@@ -172,11 +177,11 @@ func definitions(tools []tool.Tool) []tool.Definition {
 
 // capabilitiesText is capabilities.md: what the thread may do and what its
 // model is offered, signed when there is a key.
-func (r *run) capabilitiesText() []byte {
+func (r *run) capabilitiesText() ([]byte, error) {
 	held := palette.Held{Own: r.task.grant.Own, Ancestors: r.task.grant.Ceiling, Idle: r.task.grant.Dropped()}
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.offer.palette.Tree(held))
 	if key := r.Finisher.Key; key != nil {
-		return sign.Attach(text, ".md", key, r.Now())
+		return sign.Attach(text, ".md", folder.CapabilitiesName(r.ID), key, r.Now())
 	}
-	return text
+	return text, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -193,7 +194,7 @@ func TestCapabilitiesFile(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "`test_echo` (test/echo)") || strings.Contains(string(text), "test_fail") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := sign.Check(text, ".md", h.key); err != nil {
+	if err := sign.Check(text, ".md", folder.CapabilitiesName(rec.ThreadID), h.key); err != nil {
 		t.Errorf("its signature: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -48,6 +50,15 @@ func TestDirectiveIsVerifiedAgain(t *testing.T) {
 	}
 }
 
+// signFound replaces the file of an item by its signed form.
+func (h *house) signFound(found *resolve.Found) {
+	h.t.Helper()
+	text, err := sign.Attach(found.Content, found.Ext, trust.NameOf(found.Entry), h.key, time.Now())
+	if err = errors.Join(err, os.WriteFile(found.Path, text, 0o600)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // signDirective signs the directive of the registered thread and returns its
 // hash.
 func (h *house) signDirective() string {
@@ -56,10 +67,7 @@ func (h *house) signDirective() string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	text := sign.Attach(found.Content, found.Ext, h.key, time.Now())
-	if err := os.WriteFile(found.Path, text, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	h.signFound(found)
 	if found, err = h.resolver().Find(item.Directive, "test/task"); err != nil {
 		h.t.Fatal(err)
 	}

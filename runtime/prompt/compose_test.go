@@ -217,7 +217,14 @@ func TestComposeChecksSignatures(t *testing.T) {
 	put := func(name, content string, signed bool) {
 		data := []byte(content)
 		if signed {
-			data = sign.Attach(data, ".md", key, time.Now())
+			kind := item.Directive
+			if strings.HasPrefix(name, "knowledge/") {
+				kind = item.Knowledge
+			}
+			id := strings.TrimPrefix(strings.TrimSuffix(name, ".md"), kind.Dir()+"/")
+			if data, err = sign.Attach(data, ".md", sign.Name{Kind: string(kind), ID: id}, key, time.Now()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		path := filepath.Join(project, ".ai", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {

@@ -81,7 +81,7 @@ func (l *Loader) hooksFiles() (Hooks, []string, error) {
 		}
 		if len(*into) > 0 {
 			hooks.Files = append(hooks.Files, trust.Subject{
-				Space: file.space, Path: file.path, Ext: path.Ext(hooksFile), Content: file.source,
+				ID: hooksFile, Space: file.space, Path: file.path, Ext: path.Ext(hooksFile), Content: file.source,
 			})
 		}
 		for _, h := range *into {

@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestProjectCannotTrustForTheUser(t *testing.T) {
 func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
 	t.Parallel()
 	const off = "integrity: {mode: off, accept_legacy_directives: true}\n"
-	strict, none := trust.Settings{Mode: trust.Strict}, trust.Settings{Mode: trust.Off, AcceptLegacyDirectives: true}
+	strict, none := trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{}}, trust.Settings{Mode: trust.Off, AcceptLegacy: []string{}, AcceptLegacyDirectives: true}
 	for name, tt := range map[string]struct {
 		user, project string
 		want          trust.Settings
@@ -111,7 +112,9 @@ func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
 		"project":         {project: off, want: strict, warnings: 1},
 		"project, partly": {project: "integrity: {mode: warn}\nprovider: {trusted_hosts: [a.example]}\n", want: strict, warnings: 2},
 		"user":            {user: off, want: none},
-		"user, partly":    {user: "integrity: {accept_legacy_directives: true}\n", want: trust.Settings{Mode: trust.Strict, AcceptLegacyDirectives: true}},
+		"user, partly":    {user: "integrity: {accept_legacy_directives: true}\n", want: trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{}, AcceptLegacyDirectives: true}},
+		"user, by kind":   {user: "integrity: {accept_legacy: [knowledge]}\n", want: trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{"knowledge"}}},
+		"project accepts": {project: "integrity: {accept_legacy: [directive]}\n", want: strict, warnings: 1},
 		"project asks":    {project: "risk: {ask: true}\n", want: strict, warnings: 1},
 		"both":            {user: off, project: "integrity: {mode: strict}\n", want: none, warnings: 1},
 	} {
@@ -119,7 +122,7 @@ func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
 			t.Parallel()
 			loader, _ := spaces(t, map[string]string{"user/agent/agent.yaml": tt.user, "project/agent/agent.yaml": tt.project})
 			agent, warnings, err := loader.Agent()
-			if err != nil || agent.Integrity != tt.want || len(warnings) != tt.warnings {
+			if err != nil || !reflect.DeepEqual(agent.Integrity, tt.want) || len(warnings) != tt.warnings {
 				t.Errorf("got %+v, warnings %q, error %v", agent.Integrity, warnings, err)
 			}
 			for _, w := range warnings {
@@ -127,7 +130,7 @@ func TestProjectCannotSwitchOffTheCheck(t *testing.T) {
 					t.Errorf("warning %q", w)
 				}
 			}
-			if got, err := loader.Integrity(); err != nil || got != tt.want {
+			if got, err := loader.Integrity(); err != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

@@ -43,9 +43,9 @@ func cutShebang(src []byte) (shebang, rest []byte) {
 // isSignature reports whether line is a comment that holds a signature or the
 // marker of an item that was left unsigned on purpose.
 func isSignature(line []byte) bool {
-	// The longest signature line of the format has about 300 bytes; a bound keeps
+	// A signature line has at most about 3 300 bytes; a bound keeps
 	// the check cheap on minified files.
-	const most = 1024
+	const most = 4096
 	if len(line) > most {
 		return false
 	}

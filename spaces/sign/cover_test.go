@@ -212,14 +212,14 @@ func TestEveryChangeIsCaught(t *testing.T) {
 	key := testKey(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ext := rapid.SampledFrom(extensions).Draw(t, "ext")
-		signed := sign.Attach(forms().Draw(t, "src"), ext, key, noon)
-		if err := sign.Check(signed, ext, key); err != nil {
+		signed := attach(forms().Draw(t, "src"), ext, key, noon)
+		if err := check(signed, ext, key); err != nil {
 			t.Fatal(err)
 		}
 		at := rapid.IntRange(0, len(signed)-1).Draw(t, "at")
 		changed := bytes.Clone(signed)
 		changed[at] ^= rapid.Byte().Filter(func(b byte) bool { return b != 0 }).Draw(t, "flip")
-		err := sign.Check(changed, ext, key)
+		err := check(changed, ext, key)
 		if err == nil && !unsignedByte(signed, changed, ext) {
 			t.Fatalf("byte %d of %q changed to %q is not noticed", at, signed, changed)
 		}
@@ -259,14 +259,14 @@ func FuzzCover(f *testing.F) {
 			_ = sig.CoversDirectiveBlock(rest)
 			_ = sig.CoversBelowFrontMatter(rest)
 		}
-		signed := sign.Attach(src, ext, key, noon)
+		signed := attach(src, ext, key, noon)
 		crlf := bytes.ReplaceAll(bytes.ReplaceAll(signed, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 		if ext == ".md" && !bytes.Contains(src, []byte("\r")) {
-			if err := sign.Check(crlf, ext, key); err != nil {
+			if err := check(crlf, ext, key); err != nil {
 				t.Errorf("converted to CRLF: %v", err)
 			}
 		}
-		if err := sign.Check(append(signed, 'x'), ext, key); err == nil {
+		if err := check(append(signed, 'x'), ext, key); err == nil {
 			t.Error("an appended byte is not noticed")
 		}
 	})

@@ -43,8 +43,10 @@ func (k *Key) Fingerprint() string { return k.public.Fingerprint() }
 
 // Sign signs a hash given in hex; the message is that text. The signature is
 // base64url with padding.
-func (k *Key) Sign(hexHash string) string {
-	return base64.URLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(hexHash)))
+func (k *Key) Sign(hexHash string) string { return k.sign([]byte(hexHash)) }
+
+func (k *Key) sign(message []byte) string {
+	return base64.URLEncoding.EncodeToString(ed25519.Sign(k.private, message))
 }
 
 // Verify checks a signature of this key, see [PublicKey.Verify].

@@ -12,6 +12,9 @@ import (
 
 // Signature is a parsed signature line.
 type Signature struct {
+	// Name is what the signature is for, as the line says. An older signature is for
+	// any content with the hash, and has none.
+	Name        Name
 	Time        time.Time // as the line says: not signed; UTC, whole seconds
 	Hash        string    // SHA-256 of what was signed, hex
 	Sig         string    // base64url
@@ -22,13 +25,20 @@ type Signature struct {
 // signatureText is what stands in the comment. It is anchored, so that prose
 // which mentions a signature is not taken for one. Time and provenance are not
 // signed, so their alphabet leaves no room for what a language would read out of
-// a comment on its first lines, such as Python's "coding=".
-var signatureText = lazily(`^rye:signed:` +
+// a comment on its first lines, such as Python's "coding=". Kind and id are
+// checked further by decodeName.
+var signatureText = lazily(`^rye:signed:(` + versionMark + `)?` +
 	`(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):` +
 	`([0-9a-f]{64}):` +
 	`([A-Za-z0-9_-]+={0,2}):` +
 	`([0-9a-f]{16})` +
+	`(?::([a-z_]+):([A-Za-z0-9/._%-]+))?` +
 	`(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
+
+// versionMark stands in signatures that are for a name. Where it stands the
+// original system expects the time, so that it takes the line for no signature,
+// not for one that is not genuine, and yet replaces it when it signs.
+const versionMark = "v2:"
 
 // lazily compiles an expression when it is first needed: counted repetitions make
 // that dear, and few processes look at signatures.
@@ -36,9 +46,9 @@ func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// maxLine bounds a signature line: the longest of the format has about 300
-// bytes, and a minified file may be one line.
-const maxLine = 1 << 10
+// maxLine bounds a signature line: most have about 300 bytes, one for the longest
+// id all of whose bytes are encoded 3 300, and a minified file may be one line.
+const maxLine = 4 << 10
 
 // comment is how a language writes a comment of one line.
 type comment struct {
@@ -103,20 +113,48 @@ func (c comment) parse(line string) (Signature, bool) {
 	if m == nil {
 		return Signature{}, false
 	}
-	at, err := time.Parse(time.RFC3339, m[1])
-	if err != nil {
+	sig := Signature{Hash: m[3], Sig: m[4], Fingerprint: m[5], Provenance: m[8]}
+	if (m[1] != "") != (m[6] != "") {
 		return Signature{}, false
 	}
-	return Signature{Time: at, Hash: m[2], Sig: m[3], Fingerprint: m[4], Provenance: m[5]}, true
+	if m[1] != "" {
+		if sig.Name, ok = decodeName(m[6], m[7]); !ok {
+			return Signature{}, false
+		}
+	}
+	at, err := time.Parse(time.RFC3339, m[2])
+	sig.Time = at
+	return sig, err == nil
+}
+
+// Bound reports whether the signature is for one name, as opposed to an older one.
+func (s Signature) Bound() bool { return s.Name != Name{} }
+
+// VerifyBy checks that the holder of a key made the signature for its hash and
+// its name. Any failure is an ErrBadSignature. Whether hash and name are those of
+// a file is not asked, see [Signature.Covers].
+func (s Signature) VerifyBy(key *PublicKey) error {
+	if !s.Bound() {
+		return key.Verify(s.Hash, s.Sig)
+	}
+	return key.verify(s.Name.message(s.Hash), s.Sig)
 }
 
 // String is the text of the signature without a comment around it.
 func (s Signature) String() string {
-	text := fmt.Sprintf("rye:signed:%s:%s:%s:%s", s.Time.UTC().Format(time.RFC3339), s.Hash, s.Sig, s.Fingerprint)
-	if s.Provenance != "" {
-		text += "|" + s.Provenance
+	var text strings.Builder
+	text.WriteString("rye:signed:")
+	if s.Bound() {
+		text.WriteString(versionMark)
 	}
-	return text
+	fmt.Fprintf(&text, "%s:%s:%s:%s", s.Time.UTC().Format(time.RFC3339), s.Hash, s.Sig, s.Fingerprint)
+	if s.Bound() {
+		text.WriteString(":" + s.Name.encode())
+	}
+	if s.Provenance != "" {
+		text.WriteString("|" + s.Provenance)
+	}
+	return text.String()
 }
 
 // byteOrderMark may stand before the first line of a UTF-8 file.
@@ -141,10 +179,14 @@ func Resembles(src []byte, ext string) bool {
 	return bytes.Contains(line[:min(len(line), maxLine)], []byte("rye:signed:"))
 }
 
-// Attach signs a file and returns it with the signature line in place, instead
-// of an earlier one if there is one. The line ends the way the file's first line
-// does. It is placed after a byte order mark or a shebang.
-func Attach(src []byte, ext string, k *Key, at time.Time) []byte {
+// Attach signs a file as what its name says and returns it with the signature line
+// in place, instead of an earlier one if there is one. The line ends the way the
+// file's first line does. It is placed after a byte order mark or a shebang. The
+// error is about the name.
+func Attach(src []byte, ext string, name Name, k *Key, at time.Time) ([]byte, error) {
+	if err := name.check(); err != nil {
+		return nil, err
+	}
 	_, rest := Split(src, ext)
 	lineBreak := "\n"
 	if bytes.HasSuffix(firstLine(rest), []byte("\r\n")) {
@@ -157,29 +199,40 @@ func Attach(src []byte, ext string, k *Key, at time.Time) []byte {
 	}
 	hash := contentHash(slices.Concat(head, rest), ext)
 	sig := Signature{
+		Name:        name,
 		Time:        at.UTC().Truncate(time.Second),
 		Hash:        hash,
-		Sig:         k.Sign(hash),
+		Sig:         k.sign(name.message(hash)),
 		Fingerprint: k.Fingerprint(),
 	}
-	return slices.Concat(head, []byte(commentOf(ext).format(sig.String())+lineBreak), rest)
+	return slices.Concat(head, []byte(commentOf(ext).format(sig.String())+lineBreak), rest), nil
 }
 
-// Check verifies the signature of a file against k. The error is ErrUnsigned
-// when there is none and ErrBadSignature when another key made it, when the
-// content was changed, or when it is not genuine.
-func Check(src []byte, ext string, k *Key) error {
+// Check verifies that k signed a file as what its name says. The error is
+// ErrUnsigned when there is no signature, ErrUnbound when it is a genuine older
+// one, which is for no name, ErrOtherItem when it is for another name, and
+// ErrBadSignature when another key made it, when the content was changed, or when
+// it is not genuine.
+func Check(src []byte, ext string, name Name, k *Key) error {
 	sig, rest := Split(src, ext)
-	if sig == nil {
+	switch {
+	case sig == nil:
 		return ErrUnsigned
-	}
-	if sig.Fingerprint != k.Fingerprint() {
+	case sig.Fingerprint != k.Fingerprint():
 		return fmt.Errorf("%w: made by key %s, not by %s", ErrBadSignature, sig.Fingerprint, k.Fingerprint())
-	}
-	if !sig.Covers(rest, ext) {
+	case !sig.Covers(rest, ext):
 		return fmt.Errorf("%w: the content was changed after signing", ErrBadSignature)
 	}
-	return k.Verify(sig.Hash, sig.Sig)
+	if err := sig.VerifyBy(k.Public()); err != nil {
+		return err
+	}
+	switch {
+	case !sig.Bound():
+		return ErrUnbound
+	case sig.Name != name:
+		return fmt.Errorf("%w: made for %s", ErrOtherItem, sig.Name)
+	}
+	return nil
 }
 
 // headLength is the length of what stands before a signature line: a byte order

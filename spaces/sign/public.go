@@ -74,7 +74,9 @@ func (p *PublicKey) Equal(q *PublicKey) bool { return p.key.Equal(q.key) }
 
 // Verify checks a signature made by [Key.Sign], with or without its padding. Any
 // failure is an ErrBadSignature.
-func (p *PublicKey) Verify(hexHash, sig string) error {
+func (p *PublicKey) Verify(hexHash, sig string) error { return p.verify([]byte(hexHash), sig) }
+
+func (p *PublicKey) verify(message []byte, sig string) error {
 	raw := strings.TrimSuffix(strings.TrimSuffix(sig, "="), "=")
 	// The decoder skips line breaks, which would give one signature many forms.
 	if strings.ContainsAny(raw, "\r\n") {
@@ -84,7 +86,7 @@ func (p *PublicKey) Verify(hexHash, sig string) error {
 	if err != nil {
 		return fmt.Errorf("%w: not base64url", ErrBadSignature)
 	}
-	if !ed25519.Verify(p.key, []byte(hexHash), decoded) {
+	if !ed25519.Verify(p.key, message, decoded) {
 		return fmt.Errorf("%w: it was not made by key %s for this content", ErrBadSignature, p.fingerprint)
 	}
 	return nil

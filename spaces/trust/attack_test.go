@@ -53,14 +53,14 @@ func TestAttacks(t *testing.T) {
 		{name: "stripped signature", edit: func(s string) string { _, rest, _ := strings.Cut(s, "\n"); return rest }, want: trust.Unsigned, whose: "not signed"},
 		{name: "swapped key", edit: inLine(replace(own.Fingerprint(), mallory.Fingerprint())), want: trust.UntrustedKey, whose: mallory.Fingerprint()},
 		{name: "signed again by a stranger", edit: func(s string) string {
-			return string(sign.Attach([]byte(s+"more"), ".md", mallory, noon))
+			return string(attach([]byte(s+"more"), ".md", mallory, noon))
 		}, want: trust.UntrustedKey},
 		{name: "a stranger's signature under the own fingerprint", edit: func(s string) string {
-			signed := string(sign.Attach([]byte(s+"more"), ".md", mallory, noon))
+			signed := string(attach([]byte(s+"more"), ".md", mallory, noon))
 			return strings.Replace(signed, mallory.Fingerprint(), own.Fingerprint(), 1)
 		}, want: trust.Altered, whose: "not genuine"},
 		{name: "hash made to fit", edit: func(s string) string {
-			other, _ := sign.Split(sign.Attach([]byte(s+"more"), ".md", mallory, noon), ".md")
+			other, _ := sign.Split(attach([]byte(s+"more"), ".md", mallory, noon), ".md")
 			mine, _ := sign.Split([]byte(s), ".md")
 			return strings.Replace(s+"more", mine.Hash, other.Hash, 1)
 		}, want: trust.Altered, whose: "not genuine"},
@@ -69,13 +69,13 @@ func TestAttacks(t *testing.T) {
 			return strings.Replace(line, sig.Hash, otherHash, 1)
 		}), want: trust.Altered},
 		{name: "signature of another file", edit: func(s string) string {
-			other := string(sign.Attach([]byte("# Other\n"), ".md", own, noon))
+			other := string(attach([]byte("# Other\n"), ".md", own, noon))
 			line, _, _ := strings.Cut(other, "\n")
 			_, rest, _ := strings.Cut(s, "\n")
 			return line + "\n" + rest
 		}, want: trust.Altered, whose: "changed after"},
 		{name: "a stranger's line above the genuine one", edit: func(s string) string {
-			return string(bytes.Join([][]byte{sign.Attach(nil, ".md", mallory, noon), []byte(s)}, nil))
+			return string(bytes.Join([][]byte{attach(nil, ".md", mallory, noon), []byte(s)}, nil))
 		}, want: trust.Altered},
 		{name: "a line added below the genuine one", edit: func(s string) string {
 			line, rest, _ := strings.Cut(s, "\n")
@@ -85,7 +85,7 @@ func TestAttacks(t *testing.T) {
 			line, _, _ := strings.Cut(s, "\n")
 			return "# T\n" + line + "\nObey.\n"
 		}, want: trust.Unsigned, whose: "not signed"},
-		{name: "prompt text that imitates a signature, signed", text: string(sign.Attach([]byte("# T\n"), ".md", mallory, noon)) + "text\n",
+		{name: "prompt text that imitates a signature, signed", text: string(attach([]byte("# T\n"), ".md", mallory, noon)) + "text\n",
 			edit: nil, want: trust.Genuine},
 		{name: "line cut short", edit: inLine(func(line string) string { return line[:100] }), want: trust.Unsigned, whose: "damaged"},
 		{name: "huge line", edit: inLine(replace(" -->", strings.Repeat(" ", 1<<20)+"-->")), want: trust.Unsigned, whose: "damaged"},
@@ -106,6 +106,11 @@ func TestAttacks(t *testing.T) {
 			edit: replace("python3", "python3 -*- coding: utf-7 -*-"), want: trust.Altered},
 		{name: "statement in the shebang", kind: item.Tool, ext: ".py", text: "#!/usr/bin/python3\nprint(1)\n",
 			edit: replace("python3\n", "python3\rimport evil\n"), want: trust.Altered},
+		{name: "mark and name taken away", edit: func(s string) string {
+			return strings.Replace(strings.Replace(s, "v2:", "", 1), ":directive:team/review", "", 1)
+		}, want: trust.Altered, whose: "not genuine"},
+		{name: "another name", edit: inLine(replace("team/review", "team/deploy")), want: trust.Altered, whose: "not genuine"},
+		{name: "another kind", edit: inLine(replace("directive", "knowledge")), want: trust.Altered, whose: "not genuine"},
 		{name: "added shebang with prose", kind: item.Knowledge, ext: ".yaml", text: "title: a\n",
 			edit: func(s string) string { return "#!/bin/obey me\n" + s }, want: trust.Unsigned},
 
@@ -130,7 +135,8 @@ func TestAttacks(t *testing.T) {
 			if tt.text == "" {
 				tt.text = directiveText
 			}
-			content := string(sign.Attach([]byte(tt.text), tt.ext, h.own, noon))
+			subject := trust.Subject{Kind: tt.kind, ID: "team/review", Space: item.Project, Ext: tt.ext}
+			content := string(attachAs([]byte(tt.text), tt.ext, subject.Name(), h.own, noon))
 			if tt.edit != nil {
 				edited := tt.edit(content)
 				if edited == content {
@@ -138,7 +144,8 @@ func TestAttacks(t *testing.T) {
 				}
 				content = edited
 			}
-			v := h.load().Verify(trust.Subject{Kind: tt.kind, ID: "team/review", Space: item.Project, Ext: tt.ext, Content: []byte(content)})
+			subject.Content = []byte(content)
+			v := h.load().Verify(subject)
 			if v.Status != tt.want || !strings.Contains(v.Detail, tt.whose) {
 				t.Errorf("verdict %+v, want %s with %q", v, tt.want, tt.whose)
 			}
@@ -149,41 +156,14 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A signature is over content, not over the place: a signed file may be moved,
-// and keeps its signature under another id, kind and extension of the same
-// comment style. What the place decides must not rest on the signature.
-func TestMovedFileStaysSigned(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	content := sign.Attach([]byte("x = 1\n"), ".py", h.own, noon)
-	for _, s := range []trust.Subject{
-		{Kind: item.Tool, ID: "a", Ext: ".py"},
-		{Kind: item.Tool, ID: "b", Ext: ".py"},
-		{Kind: item.Tool, ID: "a", Ext: ".sh"},
-		{Kind: item.Knowledge, ID: "a", Ext: ".yaml"},
-	} {
-		s.Space, s.Content = item.Project, content
-		if v := h.load().Verify(s); v.Status != trust.Genuine {
-			t.Errorf("%s%s: %+v", s, s.Ext, v)
-		}
-	}
-}
-
-// legacy signs the way the original system does: over the part only.
-func legacy(text, part, ext string, key *sign.Key) []byte {
-	whole := string(sign.Attach([]byte(text), ext, key, noon))
-	inner, _ := sign.Split(sign.Attach([]byte(part), ".md", key, noon), ".md")
-	outer, _ := sign.Split([]byte(whole), ext)
-	return []byte(strings.Replace(whole, outer.String(), inner.String(), 1))
-}
-
-func TestLegacySignatures(t *testing.T) {
+func TestOlderSignatures(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	mallory := newKey(t, 9)
 	from, to := strings.Index(directiveText, "<directive"), strings.Index(directiveText, "\n```\n\nRead")
 	block := directiveText[from:to]
-	own, theirs := legacy(directiveText, block, ".md", h.own), legacy(directiveText, block, ".md", mallory)
+	own, theirs := older(directiveText, block, ".md", h.own), older(directiveText, block, ".md", mallory)
+	whole := older(directiveText, directiveText, ".md", h.own)
 	const entry = "---\ntitle: a\n---\n\nText.\n"
 	tests := []struct {
 		name    string
@@ -192,23 +172,84 @@ func TestLegacySignatures(t *testing.T) {
 		want    trust.Status
 		detail  string
 	}{
-		{"directive", item.Directive, own, trust.BodyNotCovered, "body not covered"},
+		{"over the whole", item.Directive, whole, trust.Unbound, "for no kind and id"},
+		{"over the whole, as another kind", item.Knowledge, whole, trust.Unbound, "for no kind and id"},
+		{"over the whole, changed", item.Directive, append(whole[:len(whole):len(whole)], 'x'), trust.Altered, "changed"},
+		{"over the whole, by a stranger", item.Directive, older(directiveText, directiveText, ".md", mallory), trust.UntrustedKey, "not trusted"},
+		{"over the block", item.Directive, own, trust.BodyNotCovered, "body not covered"},
 		{"with another body", item.Directive, bytes.Replace(own, []byte("Read"), []byte("Leak"), 1), trust.BodyNotCovered, "body not covered"},
 		{"with another block", item.Directive, bytes.Replace(own, []byte("<metadata/>"), []byte("<x/>"), 1), trust.Altered, "changed"},
 		{"by a stranger", item.Directive, theirs, trust.UntrustedKey, "not trusted; body not covered"},
 		{"by a stranger under the own fingerprint", item.Directive,
 			bytes.Replace(theirs, []byte(mallory.Fingerprint()), []byte(h.own.Fingerprint()), 1), trust.Altered, "not genuine"},
 		{"of another kind", item.Knowledge, own, trust.Altered, "changed"},
-		{"knowledge with front matter", item.Knowledge, legacy(entry, "Text.", ".md", h.own), trust.Altered, "below the front matter only"},
+		{"knowledge with front matter", item.Knowledge, older(entry, "Text.", ".md", h.own), trust.Altered, "below the front matter only"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			v := h.load().Verify(trust.Subject{Kind: tt.kind, ID: "x", Space: item.Project, Ext: ".md", Content: tt.content})
-			if v.Status != tt.want || !strings.Contains(v.Detail, tt.detail) {
+			if v.Status != tt.want || !strings.Contains(v.Detail, tt.detail) || v.Status.Good() {
 				t.Errorf("verdict %+v, want %s with %q", v, tt.want, tt.detail)
 			}
 		})
+	}
+}
+
+// TestAttackMovedFile: a file that the user signed is put in the place of another item, by another kind, id, case, extension or as settings.
+// It is refused there, the reason says what it was signed as, and in either space its own place still counts.
+func TestAttackMovedFile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	script := attachAs([]byte("# rm -rf build\n"), ".py", sign.Name{Kind: "tool", ID: "team/deploy.py"}, h.own, noon)
+	settings := attachAs([]byte("hooks: []\n"), ".yaml", sign.Name{Kind: sign.KindSettings, ID: "agent/hooks.yaml"}, h.own, noon)
+	entry := attachAs([]byte(directiveText), ".md", sign.Name{Kind: "knowledge", ID: "team/deploy"}, h.own, noon)
+	tests := []struct {
+		name    string
+		subject trust.Subject
+		content []byte
+		made    string // part of the reason; empty: it counts
+	}{
+		{"tool in its place", trust.Subject{Kind: item.Tool, ID: "team/deploy", Ext: ".py"}, script, ""},
+		{"tool under another id", trust.Subject{Kind: item.Tool, ID: "team/other", Ext: ".py"}, script, `tool "team/deploy.py" and not for tool "team/other.py"`},
+		{"tool in another case", trust.Subject{Kind: item.Tool, ID: "Team/Deploy", Ext: ".py"}, script, `tool "team/deploy.py"`},
+		{"Python run by a shell", trust.Subject{Kind: item.Tool, ID: "team/deploy", Ext: ".sh"}, script, `and not for tool "team/deploy.sh"`},
+		{"Python read as YAML", trust.Subject{Kind: item.Tool, ID: "team/deploy", Ext: ".yaml"}, script, `tool "team/deploy.py"`},
+		{"tool as knowledge", trust.Subject{Kind: item.Knowledge, ID: "team/deploy", Ext: ".yaml"}, script, `tool "team/deploy.py"`},
+		{"tool as settings", trust.Subject{ID: "agent/hooks.yaml", Ext: ".yaml"}, script, `and not for settings "agent/hooks.yaml"`},
+		{"knowledge in its place", trust.Subject{Kind: item.Knowledge, ID: "team/deploy", Ext: ".md"}, entry, ""},
+		{"knowledge as a directive of the same id", trust.Subject{Kind: item.Directive, ID: "team/deploy", Ext: ".md"}, entry, `knowledge "team/deploy" and not for directive "team/deploy"`},
+		{"settings in their place", trust.Subject{ID: "agent/hooks.yaml", Ext: ".yaml"}, settings, ""},
+		{"settings of another name", trust.Subject{ID: "agent/agent.yaml", Ext: ".yaml"}, settings, `settings "agent/hooks.yaml"`},
+		{"settings as a tool", trust.Subject{Kind: item.Tool, ID: "agent/hooks", Ext: ".yaml"}, settings, `settings "agent/hooks.yaml"`},
+	}
+	for _, tt := range tests {
+		for _, space := range []item.Space{item.Project, item.User} {
+			s := tt.subject
+			s.Space, s.Content = space, tt.content
+			_, err := (&trust.Checker{Ring: h.load()}).Check(s)
+			switch {
+			case tt.made == "" && err != nil:
+				t.Errorf("%s, %s: %v", tt.name, space, err)
+			case tt.made != "" && (!errors.Is(err, sign.ErrOtherItem) || !strings.Contains(err.Error(), tt.made)):
+				t.Errorf("%s, %s: error %v, want ErrOtherItem with %q", tt.name, space, err, tt.made)
+			}
+		}
+	}
+}
+
+// TestAttackReplayOfADeletedDirective: the text and signature of a directive that the user deleted come back under the id of another one.
+// They are refused, because the signature is for the id that it had.
+func TestAttackReplayOfADeletedDirective(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	deleted := attachAs([]byte(directiveText), ".md", sign.Name{Kind: "directive", ID: "old/wipe"}, h.own, noon)
+	s := trust.Subject{Kind: item.Directive, ID: "team/review", Space: item.Project, Path: "/p/review.md", Ext: ".md", Content: deleted}
+	_, err := (&trust.Checker{Ring: h.load()}).Check(s)
+	refused, ok := errors.AsType[*trust.RefusedError](err)
+	if !ok || refused.Verdict.Status != trust.OtherItem || !strings.Contains(refused.Error(), `made for directive "old/wipe"`) ||
+		!strings.Contains(refused.Try(), "rye-mcp sign --type directive team/review, after reading the file; or put the file back") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -221,7 +262,7 @@ func TestSystemSpace(t *testing.T) {
 	if v := ring.Verify(s); v.Status != trust.Shipped || !v.Status.Good() {
 		t.Errorf("shipped: %+v", v)
 	}
-	s.Content = sign.Attach([]byte("shipped"), ".md", h.own, noon)
+	s.Content = attach([]byte("shipped"), ".md", h.own, noon)
 	if v := ring.Verify(s); v.Status != trust.NotShipped || v.Status.Good() {
 		t.Errorf("passed off as the system's: %+v", v)
 	}

@@ -29,9 +29,14 @@
 // [Ring.Verify] says what the signature of a file is worth, [Checker.Check] what
 // follows in the user's mode: go on, go on with a warning, or refuse.
 //
-// A signature says who wrote these bytes, not when, nor under which id: a signed
-// file keeps its signature when it is moved, and time and provenance of the line
-// are not signed.
+// A signature says who wrote these bytes, as which kind and under which id, not
+// when: time and provenance of the line are not signed, and an earlier text that
+// was signed as the same item still counts. It does not say in which project or
+// space: people share items by copying them.
+//
+// An older signature says none of that but who. It is [Unbound]: anybody who can
+// have one text signed as knowledge could put it where directives are. The user
+// may accept such signatures by kind; "rye-mcp sign --renew" replaces them.
 //
 // Files of the system space are checked against the list of hashes that is
 // embedded beside them. Who can change the one in the binary can change the

@@ -4,19 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// maxDocument bounds a trusted-key document: 16 KiB, thirty times what one needs.
-const maxDocument = 16 << 10
-
-// maxText bounds owner, version and attestation, in bytes.
-const maxText = 1 << 10
+// Bounds of a trusted-key document, which may be a stranger's. The decoder takes
+// memory by the square of the dots of a key: 16 KiB of "a.a.a…" cost it a
+// gigabyte. So dots and brackets are counted before, wherever they stand, since
+// what is a key and what a text is for the decoder to say.
+const (
+	maxDocument = 8 << 10 // bytes, fifteen times what one needs
+	maxDots     = 64
+	maxBrackets = 64      // that open a table, an array or an inline table
+	maxText     = 1 << 10 // bytes of owner, version and attestation each
+	maxNotes    = 5       // of unknown keys
+)
 
 // Document says to whom a key belongs.
 type Document struct {
@@ -25,6 +33,13 @@ type Document struct {
 	Version     string `toml:"version,omitempty"`
 	Attestation string `toml:"attestation,omitempty"` // of the registry the key came through; not checked here
 	PublicKey   keyPEM `toml:"public_key"`
+
+	notes []string // what is not used of the text it was read from
+}
+
+// documentFor is what a signature of the document about a key is for.
+func documentFor(fingerprint string) sign.Name {
+	return sign.Name{Kind: sign.KindTrustedKey, ID: fingerprint}
 }
 
 // keyPEM is the table that holds the key.
@@ -33,19 +48,18 @@ type keyPEM struct {
 }
 
 // ParseDocument reads a trusted-key document and the key in it. It checks that
-// the fingerprint is the key's, and leaves the signature to others.
+// the fingerprint is the key's, and leaves the signature to others. Keys that it
+// does not know are not used, see [Document.Notes].
 func ParseDocument(src []byte) (*Document, *sign.PublicKey, error) {
-	if len(src) > maxDocument {
-		return nil, nil, fmt.Errorf("larger than %d bytes", maxDocument)
+	if err := checkBounds(src); err != nil {
+		return nil, nil, err
 	}
 	var doc Document
 	meta, err := toml.Decode(string(src), &doc)
 	if err != nil {
 		return nil, nil, fmt.Errorf("not the TOML of a trusted key: %w", tomlError(err))
 	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return nil, nil, fmt.Errorf("unknown key %s; known are fingerprint, owner, version, attestation and public_key.pem", unknown[0])
-	}
+	doc.notes = unknownKeys(meta.Undecoded())
 	for _, text := range []string{doc.Owner, doc.Version, doc.Attestation} {
 		if err := checkText(text); err != nil {
 			return nil, nil, err
@@ -63,6 +77,41 @@ func ParseDocument(src []byte) (*Document, *sign.PublicKey, error) {
 	}
 	return &doc, key, nil
 }
+
+// checkBounds refuses what would cost the decoder more than a document is worth.
+func checkBounds(src []byte) error {
+	dots, brackets := bytes.Count(src, []byte(".")), bytes.Count(src, []byte("["))+bytes.Count(src, []byte("{"))
+	switch {
+	case len(src) > maxDocument:
+		return fmt.Errorf("larger than %d bytes", maxDocument)
+	case dots > maxDots:
+		return fmt.Errorf("not a trusted key: it has %d dots, more than %d", dots, maxDots)
+	case brackets > maxBrackets:
+		return fmt.Errorf("not a trusted key: it opens %d brackets, more than %d", brackets, maxBrackets)
+	}
+	return nil
+}
+
+// unknownKeys names keys that are not used, with the known one that may be meant.
+func unknownKeys(keys []toml.Key) []string {
+	known := []string{"fingerprint", "owner", "version", "attestation", "public_key", "public_key.pem"}
+	var notes []string
+	for i, key := range keys {
+		if i == maxNotes {
+			return append(notes, fmt.Sprintf("%d more keys are not known and not used", len(keys)-i))
+		}
+		note := fmt.Sprintf("the key %.80q is not known and not used", key.String())
+		if nearest := item.Nearest(key.String(), known); nearest != "" {
+			note += fmt.Sprintf("; %s is", nearest)
+		}
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+// Notes says what of the text that the document was read from is not used, for a
+// person.
+func (d *Document) Notes() []string { return slices.Clone(d.notes) }
 
 // tomlError adds the line, which the text of a syntax error lacks.
 func tomlError(err error) error {
@@ -97,8 +146,8 @@ func (d *Document) encode() ([]byte, error) {
 // ParseKey reads a key that somebody handed over: PEM text, or a document, whose
 // signature is not asked for. Of PEM text, owner and the rest are empty.
 func ParseKey(src []byte) (*Document, *sign.PublicKey, error) {
-	if len(src) > maxDocument {
-		return nil, nil, fmt.Errorf("larger than %d bytes", maxDocument)
+	if err := checkBounds(src); err != nil {
+		return nil, nil, err
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(src), []byte("-----BEGIN ")) {
 		return ParseDocument(src)

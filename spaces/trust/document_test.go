@@ -168,7 +168,8 @@ func FuzzParseDocument(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sign.Check(written, ".toml", key); err != nil {
+		as := sign.Name{Kind: sign.KindTrustedKey, ID: public.Fingerprint()}
+		if err := sign.Check(written, ".toml", as, key); err != nil {
 			t.Error(err)
 		}
 		again, same, err := trust.ParseDocument(written)
@@ -182,14 +183,15 @@ func FuzzParseDocument(f *testing.F) {
 func FuzzVerify(f *testing.F) {
 	h := newHouse(f)
 	ring := h.load()
-	signed := sign.Attach([]byte(directiveText), ".md", h.own, noon)
+	signed := attach([]byte(directiveText), ".md", h.own, noon)
 	f.Add(signed, ".md")
 	f.Add(bytes.ReplaceAll(signed, []byte("\n"), []byte("\r\n")), ".md")
-	f.Add(sign.Attach([]byte("#!/bin/sh\necho\n"), ".sh", h.own, noon), ".sh")
+	f.Add(attach([]byte("#!/bin/sh\necho\n"), ".sh", h.own, noon), ".sh")
 	f.Fuzz(func(t *testing.T, content []byte, ext string) {
 		for _, kind := range item.Kinds() {
-			v := ring.Verify(trust.Subject{Kind: kind, ID: "x", Space: item.Project, Ext: ext, Content: content})
-			if v.Status.Good() != (sign.Check(content, ext, h.own) == nil) {
+			s := trust.Subject{Kind: kind, ID: "team/review", Space: item.Project, Ext: ext, Content: content}
+			v := ring.Verify(s)
+			if v.Status.Good() != (sign.Check(content, ext, s.Name(), h.own) == nil) {
 				t.Errorf("%q as %s%s: %+v", content, kind, ext, v)
 			}
 			if !v.Status.Good() && v.Detail == "" {

@@ -29,7 +29,7 @@ func directiveOf(space item.Space, content []byte) trust.Subject {
 	if space == item.System {
 		path = "system:directives/a.md"
 	}
-	return trust.Subject{Kind: item.Directive, ID: "a", Space: space, Path: path, Ext: ".md", Content: content}
+	return trust.Subject{Kind: item.Directive, ID: review.ID, Space: space, Path: path, Ext: ".md", Content: content}
 }
 
 // A gate sees what changes while it is there.
@@ -39,7 +39,7 @@ func TestGateFollowsSettingsAndKeys(t *testing.T) {
 	friend := newKey(t, 2)
 	settings := trust.Settings{Mode: trust.Strict}
 	gate := h.gate(&settings)
-	file := directiveOf(item.Project, sign.Attach([]byte(directiveText), ".md", friend, noon))
+	file := directiveOf(item.Project, attach([]byte(directiveText), ".md", friend, noon))
 	if _, err := gate.Check(file); !errors.Is(err, trust.ErrUntrustedKey) {
 		t.Errorf("before: %v", err)
 	}
@@ -71,7 +71,7 @@ func TestGateFailsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	broken := errors.New("broken")
-	good := directiveOf(item.Project, sign.Attach([]byte(directiveText), ".md", h.own, noon))
+	good := directiveOf(item.Project, attach([]byte(directiveText), ".md", h.own, noon))
 	shipped, forged := directiveOf(item.System, []byte("shipped")), directiveOf(item.System, []byte("forged"))
 	for name, spoil := range map[string]func(*trust.Gate){
 		"settings": func(g *trust.Gate) {
@@ -127,7 +127,7 @@ func BenchmarkGate(b *testing.B) {
 		return key.Public(), nil
 	}
 	for name, by := range map[string]*sign.Key{"own": h.own, "other": newKey(b, 10)} {
-		file := directiveOf(item.Project, sign.Attach([]byte(directiveText), ".md", by, noon))
+		file := directiveOf(item.Project, attach([]byte(directiveText), ".md", by, noon))
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := gate.Check(file); err != nil {

@@ -46,7 +46,10 @@ func (g Grant) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := sign.Attach(text, ".toml", g.By, g.At)
+	data, err := sign.Attach(text, ".toml", documentFor(g.Document.Fingerprint), g.By, g.At)
+	if err != nil {
+		return nil, err
+	}
 	if _, _, err := ParseDocument(data); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package trust_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,7 +80,32 @@ func document(t testing.TB, key *sign.PublicKey, owner string, by *sign.Key) []b
 	if by == nil {
 		return []byte(text)
 	}
-	return sign.Attach([]byte(text), ".toml", by, noon)
+	return attachAs([]byte(text), ".toml", sign.Name{Kind: sign.KindTrustedKey, ID: key.Fingerprint()}, by, noon)
+}
+
+// review is what most tests sign: the subject of directiveOf and its like.
+var review = sign.Name{Kind: "directive", ID: "team/review"}
+
+// attach signs a file as review.
+func attach(src []byte, ext string, k *sign.Key, at time.Time) []byte {
+	return attachAs(src, ext, review, k, at)
+}
+
+func attachAs(src []byte, ext string, as sign.Name, k *sign.Key, at time.Time) []byte {
+	signed, err := sign.Attach(src, ext, as, k, at)
+	if err != nil {
+		panic(err) // only about the name, which the tests choose
+	}
+	return signed
+}
+
+// older signs a file the way earlier versions and the original system do: with
+// the hash of the part, for no name.
+func older(text, part, ext string, k *sign.Key) []byte {
+	outer, _ := sign.Split(attach([]byte(text), ext, k, noon), ext)
+	inner, _ := sign.Split(attach([]byte(part), ".md", k, noon), ".md")
+	line := sign.Signature{Time: inner.Time, Hash: inner.Hash, Sig: k.Sign(inner.Hash), Fingerprint: k.Fingerprint()}
+	return bytes.Replace(attach([]byte(text), ext, k, noon), []byte(outer.String()), []byte(line.String()), 1)
 }
 
 // vouch puts a document about a key into a space and returns its path.

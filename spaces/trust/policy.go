@@ -2,6 +2,7 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -21,9 +22,25 @@ const (
 // a project that set them would decide whether it is to be trusted.
 type Settings struct {
 	Mode Mode `yaml:"mode"`
-	// AcceptLegacyDirectives lets directives through whose genuine signature is
-	// over the XML block only, with a warning.
+	// AcceptLegacy are the kinds of what is let through, with a warning, with a
+	// genuine older signature, which is for no kind and id: directive, tool,
+	// knowledge or settings.
+	AcceptLegacy []string `yaml:"accept_legacy"`
+	// AcceptLegacyDirectives lets those of them through whose signature is over the
+	// XML block of a directive only.
 	AcceptLegacyDirectives bool `yaml:"accept_legacy_directives"`
+}
+
+// accept reports whether the settings let an older signature pass.
+func (s Settings) accept(subject Subject, v Verdict) bool {
+	switch v.Status {
+	case BodyNotCovered:
+		return s.AcceptLegacyDirectives && slices.Contains(s.AcceptLegacy, subject.Name().Kind)
+	case Unbound:
+		return slices.Contains(s.AcceptLegacy, subject.Name().Kind)
+	default:
+		return false
+	}
 }
 
 // ForDevelopment is what RYE_DEV_MODE=1 makes of the settings: what would be
@@ -59,16 +76,15 @@ func (c *Checker) Check(s Subject) (Ruling, error) {
 	}
 	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v)}
 	refused.Subject.Content = nil // an error may live long
-	accepted := v.Status == BodyNotCovered && c.Settings.AcceptLegacyDirectives
-	if c.Settings.Mode != Warn && !accepted {
+	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
 		return Ruling{}, refused
 	}
 	return Ruling{Verdict: v, Warning: refused.warning()}, nil
 }
 
 // RefusedError says that a file may not be used. It is one of
-// sign.ErrUnsigned, sign.ErrBadSignature, [ErrUntrustedKey], [ErrBodyNotCovered]
-// and [ErrNotShipped].
+// sign.ErrUnsigned, sign.ErrBadSignature, sign.ErrUnbound,
+// sign.ErrOtherItem, [ErrUntrustedKey], [ErrBodyNotCovered] and [ErrNotShipped].
 type RefusedError struct {
 	Subject Subject // without its content
 	Verdict Verdict
@@ -94,6 +110,10 @@ func (e *RefusedError) Unwrap() error {
 		return ErrUntrustedKey
 	case BodyNotCovered:
 		return ErrBodyNotCovered
+	case Unbound:
+		return sign.ErrUnbound
+	case OtherItem:
+		return sign.ErrOtherItem
 	case NotShipped:
 		return ErrNotShipped
 	default:
@@ -114,12 +134,25 @@ func (r *Ring) mend(s Subject, v Verdict) []string {
 	case UntrustedKey:
 		return []string{r.trusting(v.Fingerprint) + ", if you know whose key it is", signing}
 	case BodyNotCovered:
-		return []string{signing, "set integrity.accept_legacy_directives in config/agent/agent.yaml of your user space"}
+		return []string{signing, "set integrity.accept_legacy: [directive] and integrity.accept_legacy_directives in config/agent/agent.yaml of your user space"}
+	case Unbound:
+		return append(r.renewing(v), signing,
+			"set integrity.accept_legacy: ["+s.Name().Kind+"] in config/agent/agent.yaml of your user space")
+	case OtherItem:
+		return []string{signing, "put the file back where it was signed"}
 	case Altered:
 		return []string{signing, "put back the file as it was signed"}
 	default:
 		return []string{signing}
 	}
+}
+
+// renewing is the command that signs anew what the user signed himself.
+func (r *Ring) renewing(v Verdict) []string {
+	if r.own == nil || v.Fingerprint != r.own.Fingerprint() {
+		return nil
+	}
+	return []string{"rye-mcp sign --renew, which lists all that you have signed before"}
 }
 
 // trusting is the command that makes a key trusted: with its document, or with

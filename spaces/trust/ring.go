@@ -35,8 +35,9 @@ type Entry struct {
 	Space       item.Space
 	Path        string
 	State       State
-	By          string // fingerprint of the key that vouches; empty for the own key and the system space
-	Reason      string // why it is untrusted
+	By          string   // fingerprint of the key that vouches; empty for the own key and the system space
+	Reason      string   // why it is untrusted
+	Notes       []string // what of its document is not used
 	Key         *sign.PublicKey
 }
 
@@ -110,7 +111,7 @@ func (r *Ring) parse(files []file) []*claim {
 		}
 		c := &claim{data: f.data, entry: Entry{
 			Fingerprint: doc.Fingerprint, Owner: doc.Owner, Version: doc.Version, Attestation: doc.Attestation,
-			Space: f.space, Path: f.path, Key: key,
+			Space: f.space, Path: f.path, Key: key, Notes: doc.notes,
 		}}
 		c.sig, c.rest = sign.Split(f.data, ".toml")
 		claims = append(claims, c)
@@ -180,13 +181,21 @@ func (r *Ring) examine(c *claim) (state State, by string, err error) {
 		return Untrusted, by, errors.New("its document was changed after it was signed")
 	case key == nil:
 		return Untrusted, by, r.stranger(c.entry)
-	default:
-		if err := key.Verify(c.sig.Hash, c.sig.Sig); err != nil {
-			return Untrusted, by, errors.New("the signature of its document is not genuine")
-		}
-		return Trusted, by, nil
+	case c.sig.VerifyBy(key) != nil:
+		return Untrusted, by, errors.New("the signature of its document is not genuine")
+	case !c.sig.Bound():
+		// That the document names its own key is not enough: it is also a valid Python
+		// script, and somebody may have had it signed as that.
+		return Untrusted, by, errOlderDocument
+	case c.sig.Name != documentFor(c.entry.Fingerprint):
+		return Untrusted, by, fmt.Errorf("the signature of its document was made for %s", c.sig.Name)
 	}
+	return Trusted, by, nil
 }
+
+// errOlderDocument says why a document that a trusted key signed does not count.
+var errOlderDocument = errors.New("the signature of its document is an older one, which is for no kind and id, " +
+	"so the text can have been signed as something else; rye-mcp sign --renew, or rye-mcp keys trust, signs it anew")
 
 // stranger says why nobody vouches for a key.
 func (r *Ring) stranger(e Entry) error {

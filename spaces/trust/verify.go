@@ -12,7 +12,7 @@ import (
 // Subject is a file whose signature is asked for.
 type Subject struct {
 	Kind    item.Kind // empty for a settings file
-	ID      string    // of an item
+	ID      string    // of an item; of a settings file its path below .ai/config
 	Space   item.Space
 	Path    string // absolute, or "system:" and the path below .ai
 	Ext     string // with the dot
@@ -23,6 +23,21 @@ type Subject struct {
 func SubjectOf(f *resolve.Found) Subject {
 	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content}
 }
+
+// Name is what a signature of the subject must be for.
+func (s Subject) Name() sign.Name {
+	switch s.Kind {
+	case "":
+		return sign.Name{Kind: sign.KindSettings, ID: s.ID}
+	case item.Tool:
+		return sign.Name{Kind: string(s.Kind), ID: s.ID + s.Ext}
+	default:
+		return sign.Name{Kind: string(s.Kind), ID: s.ID}
+	}
+}
+
+// NameOf is what a signature of an item, or of a settings file, is for.
+func NameOf(e resolve.Entry) sign.Name { return Subject{Kind: e.Kind, ID: e.ID, Ext: e.Ext}.Name() }
 
 // String names the subject for people.
 func (s Subject) String() string {
@@ -43,7 +58,9 @@ const (
 	Unsigned       Status = "unsigned"
 	Altered        Status = "altered"
 	UntrustedKey   Status = "untrusted_key"
-	BodyNotCovered Status = "body_not_covered" // otherwise genuine
+	OtherItem      Status = "other_item"       // genuine, and for another kind or id
+	Unbound        Status = "unbound"          // an older one, for no kind and id; otherwise genuine
+	BodyNotCovered Status = "body_not_covered" // an older one that is otherwise genuine
 	NotShipped     Status = "not_shipped"
 )
 
@@ -84,12 +101,27 @@ func (r *Ring) Verify(s Subject) Verdict {
 		v.Status, v.Detail = UntrustedKey, why
 		return v
 	}
-	if key.Verify(sig.Hash, sig.Sig) != nil {
+	if sig.VerifyBy(key) != nil {
 		v.Status, v.Detail = Altered, fmt.Sprintf("its signature is not genuine: key %s did not make it for this content", sig.Fingerprint)
 		return v
 	}
 	v.Owner = r.owners[sig.Fingerprint]
+	if v.Status == Genuine {
+		v.Status, v.Detail = belonging(s, sig)
+	}
 	return v
+}
+
+// belonging says whether a genuine signature is for the subject.
+func belonging(s Subject, sig *sign.Signature) (Status, string) {
+	switch {
+	case !sig.Bound():
+		return Unbound, "its signature is an older one, which is for no kind and id, so the text can have been signed as something else"
+	case sig.Name != s.Name():
+		return OtherItem, fmt.Sprintf("its signature was made for %s and not for %s", sig.Name, s.Name())
+	default:
+		return Genuine, ""
+	}
 }
 
 func (r *Ring) verifyShipped(s Subject) Verdict {
@@ -112,6 +144,8 @@ func coverage(s Subject, sig *sign.Signature, rest []byte) (Status, string) {
 	switch {
 	case sig.Covers(rest, s.Ext):
 		return Genuine, ""
+	case sig.Bound(): // always made over the whole
+		return Altered, "it was changed after it was signed"
 	case s.Kind == item.Directive && sig.CoversDirectiveBlock(rest):
 		return BodyNotCovered, "body not covered: its signature is over the XML block only, so its instructions can have been changed"
 	case s.Kind == item.Knowledge && sig.CoversBelowFrontMatter(rest):

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 
@@ -14,6 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // SignResult says what was signed. Success means that nothing failed.
@@ -85,9 +89,12 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
 			return err
 		}
 	}
-	// A linked item stays a link; what it leads to is signed.
+	// A linked file stays a link; what it leads to is signed.
 	path, err := filepath.EvalSymlinks(e.Path)
 	if err != nil {
+		return err
+	}
+	if err := checkLink(e, path); err != nil {
 		return err
 	}
 	info, err := os.Stat(path)
@@ -101,11 +108,36 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
 	if err := check(e, src); err != nil {
 		return err
 	}
-	signed := sign.Attach(src, e.Ext, key, a.Now())
+	signed, err := sign.Attach(src, e.Ext, trust.NameOf(e), key, a.Now())
+	if err != nil {
+		return err
+	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, src) {
 		return errors.Join(fmt.Errorf("%s changed while it was being signed; sign it again", e.Path), err)
 	}
 	return maybe.WriteFile(path, signed, info.Mode().Perm())
+}
+
+// checkLink refuses an item whose file is a link to that of another item: it has
+// one signature, which is for one id, so that signing the one would take the other
+// its signature.
+func checkLink(e resolve.Entry, real string) error {
+	folder, isItem := strings.CutSuffix(e.Path, filepath.FromSlash(e.ID)+e.Ext)
+	if e.Kind == "" || !isItem {
+		return nil
+	}
+	folder, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(folder, real)
+	ext := filepath.Ext(below)
+	id := filepath.ToSlash(strings.TrimSuffix(below, ext))
+	if err != nil || id == e.ID || !slices.Contains(e.Kind.Extensions(), ext) || item.CheckID(id) != nil {
+		return nil
+	}
+	return tool.Faultf(tool.CodeUnsupported, "%s is a link to %s %q, and a signature is for one id", e.Path, e.Kind, id).
+		WithHint("Sign %s by that id, and put a copy where the link is.", id)
 }
 
 // check parses an item, so that only what can be executed gets signed.

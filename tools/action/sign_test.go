@@ -2,13 +2,17 @@ package action
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -19,6 +23,15 @@ func (h *house) sign(c Caller, kind, id string) *SignResult {
 		h.t.Fatalf("%s %s: %v", kind, id, err)
 	}
 	return got.(*SignResult)
+}
+
+// signedBy checks that a key signed a file below .ai as the item that it is.
+func (h *house) signedBy(key *sign.Key, dir, name string) error {
+	ext := filepath.Ext(name)
+	folder, id, _ := strings.Cut(strings.TrimSuffix(name, ext), "/")
+	kinds := map[string]item.Kind{"directives": item.Directive, "tools": item.Tool, "knowledge": item.Knowledge}
+	as := trust.NameOf(resolve.Entry{Kind: kinds[folder], ID: id, Ext: ext})
+	return sign.Check([]byte(h.item(dir, name)), ext, as, key)
 }
 
 func TestSignOne(t *testing.T) {
@@ -33,7 +46,7 @@ func TestSignOne(t *testing.T) {
 		if !r.Success || r.Total != 1 || len(r.Signed) != 1 || r.Signed[0].Item != id || r.Signed[0].Space != "project" {
 			t.Errorf("got %+v", r)
 		}
-		if err := sign.Check([]byte(h.item(h.project, name)), filepath.Ext(name), key); err != nil {
+		if err := h.signedBy(key, h.project, name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if info, err := os.Stat(filepath.Join(h.project, ".ai", name)); err != nil || info.Mode().Perm() != 0o640 {
@@ -68,7 +81,7 @@ func TestSignPattern(t *testing.T) {
 	if strings.Contains(h.item(h.project, "directives/other.md"), "rye:signed") {
 		t.Error("an item outside the pattern was signed")
 	}
-	if err := sign.Check([]byte(h.item(h.user, "directives/test/deep/good.md")), ".md", key); err != nil {
+	if err := h.signedBy(key, h.user, "directives/test/deep/good.md"); err != nil {
 		t.Error(err)
 	}
 	if r := h.sign(h.client(), "directive", "test/*"); r.Total != 2 {
@@ -81,20 +94,31 @@ func TestSignPattern(t *testing.T) {
 	}
 }
 
+// A link to something that is no item of its own is followed; one to another item
+// would take that its signature.
 func TestSignThroughLink(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	key := h.makeKey()
-	link := filepath.Join(h.project, ".ai/directives/link.md")
-	if err := os.Symlink("test/hello.md", link); err != nil {
+	h.put(h.project, "directives/.shared/text.md", helloDirective)
+	link, alias := filepath.Join(h.project, ".ai/directives/link.txt.md"), filepath.Join(h.project, ".ai/directives/alias.md")
+	if err := errors.Join(os.Rename(filepath.Join(h.project, ".ai/directives/.shared/text.md"), filepath.Join(h.project, ".ai/directives/.shared/text")),
+		os.Symlink(".shared/text", link), os.Symlink("test/hello.md", alias)); err != nil {
 		t.Fatal(err)
 	}
-	h.sign(h.client(), "directive", "link")
+	h.sign(h.client(), "directive", "link.txt")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
-	if err := sign.Check([]byte(h.item(h.project, "directives/test/hello.md")), ".md", key); err != nil {
+	if err := h.signedBy(key, h.project, "directives/link.txt.md"); err != nil {
 		t.Error(err)
+	}
+	r := h.sign(h.client(), "directive", "alias")
+	if len(r.Failed) != 1 || !strings.Contains(r.Failed[0].Error, `a link to directive "test/hello"`) {
+		t.Errorf("got %+v", r)
+	}
+	if h.item(h.project, "directives/test/hello.md") != helloDirective {
+		t.Error("it was signed as the link")
 	}
 }
 

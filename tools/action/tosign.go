@@ -166,36 +166,45 @@ func (a *Actions) entryOf(path string, items []resolve.Entry) (resolve.Entry, er
 			return e, nil
 		}
 	}
-	settings := resolve.Entry{ID: path, Path: path, Ext: filepath.Ext(path)}
-	switch roots := a.Resolver.Roots(); {
-	case !info.Mode().IsRegular():
-	case isSettings(roots.User, path):
-		settings.Space = item.User
-		return settings, nil
-	case isSettings(roots.Project, path):
-		settings.Space = item.Project
-		return settings, nil
+	settings := resolve.Entry{Path: path, Ext: filepath.Ext(path)}
+	roots := a.Resolver.Roots()
+	for _, in := range []struct {
+		space item.Space
+		dir   string
+	}{{item.User, roots.User}, {item.Project, roots.Project}} {
+		if settings.ID = settingsID(in.dir, path); settings.ID != "" && info.Mode().IsRegular() {
+			settings.Space = in.space
+			return settings, nil
+		}
 	}
 	return resolve.Entry{}, tool.Faultf(tool.CodeBadArguments, "%s is no item and no settings file of the project or user space", path).
 		WithHint("Items stand in .ai/directives, .ai/tools and .ai/knowledge, settings in .ai/config; rye-mcp keys trust signs keys.")
 }
 
-// isSettings reports whether a path leads to a YAML file in the settings folder
-// of a space and not, by a link, elsewhere.
-func isSettings(dir, path string) bool {
+// settingsID is the path of a YAML file below the settings folder of a space; it is
+// empty when the path leads elsewhere, be it by a link. A link within the folder
+// has the name by which the settings are read, not that of the file it leads to.
+func settingsID(dir, path string) string {
 	if ext := filepath.Ext(path); dir == "" || ext != ".yaml" && ext != ".yml" {
-		return false
+		return ""
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Join(dir, ".ai", "config"))
+	config := filepath.Join(dir, ".ai", "config")
+	folder, err := filepath.EvalSymlinks(config)
 	if err != nil {
-		return false
+		return ""
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return false
+		return ""
 	}
-	rel, err := filepath.Rel(folder, real)
-	return err == nil && filepath.IsLocal(rel)
+	below, err := filepath.Rel(folder, real)
+	if err != nil || !filepath.IsLocal(below) {
+		return ""
+	}
+	if named, err := filepath.Rel(config, path); err == nil && filepath.IsLocal(named) {
+		below = named
+	}
+	return filepath.ToSlash(below)
 }
 
 // CheckSettings makes sure that a settings file is one YAML mapping.

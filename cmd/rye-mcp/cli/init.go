@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // starter is what a new project gets.
@@ -81,16 +86,20 @@ func writeStarter(dir string, key *sign.Key, sys System) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(rel); ext == ".md" {
-			content = sign.Attach(content, ext, key, sys.Now())
+		if id, ok := strings.CutPrefix(filepath.ToSlash(rel), item.Directive.Dir()+"/"); ok {
+			ext := path.Ext(id)
+			as := trust.NameOf(resolve.Entry{Kind: item.Directive, ID: strings.TrimSuffix(id, ext), Ext: ext})
+			if content, err = sign.Attach(content, ext, as, key, sys.Now()); err != nil {
+				return err
+			}
 		}
-		path := filepath.Join(root, rel)
+		target := filepath.Join(root, rel)
 		if rel == "gitignore" { // the embedding would leave out a file with a dot
-			path = filepath.Join(root, ".gitignore")
+			target = filepath.Join(root, ".gitignore")
 		}
-		made, err := writeNew(path, content)
+		made, err := writeNew(target, content)
 		if made {
-			written = append(written, path)
+			written = append(written, target)
 		}
 		return err
 	})

@@ -17,6 +17,9 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 )
 
 // place is a project of its own, with a home and a model, for servers that are
@@ -69,6 +72,9 @@ func (p *place) write(name string, content []byte) {
 	}
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		p.Fatal(err)
+	}
+	if strings.HasPrefix(name, ".ai/config/") {
+		trusttest.AcceptSettings(p, resolve.Roots{Project: p.dir, User: filepath.Join(filepath.Dir(p.dir), "home")})
 	}
 }
 

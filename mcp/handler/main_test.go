@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
@@ -86,6 +87,7 @@ func connectTo(t *testing.T, p *Project) *servertest.Client {
 func newProject(t *testing.T, dir string) *Project {
 	t.Helper()
 	roots := resolve.Roots{Project: dir, User: t.TempDir(), System: system.FS()}
+	trusttest.AcceptSettings(t, roots)
 	resolver, loader := resolve.New(roots), config.New(roots)
 	unchecked := &trust.Gate{
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },

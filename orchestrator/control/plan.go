@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -97,7 +98,8 @@ func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
 // registered: directive, inputs, what it extends, its context, parent,
 // capabilities and their risk, limits, model.
 func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) {
-	p := &plan{request: req}
+	leftOut := config.Strings(c.Config.LeftOut())
+	p := &plan{request: req, warnings: leftOut}
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(context.Context) error { return c.inherit(p) },
@@ -109,10 +111,19 @@ func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) 
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, fault(err)
+			return nil, withLeftOut(fault(err), leftOut)
 		}
 	}
 	return p, nil
+}
+
+// withLeftOut adds to a refusal what of the project's settings does not count: it
+// may be the cause.
+func withLeftOut(f *tool.Fault, leftOut []string) *tool.Fault {
+	if len(leftOut) == 0 {
+		return f
+	}
+	return f.With("settings_left_out", leftOut)
 }
 
 func (c *Controller) loadDirective(p *plan) error {

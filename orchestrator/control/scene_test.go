@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -99,6 +101,13 @@ func (s *scene) write(file, text string) {
 	path := filepath.Join(s.project, ".ai", filepath.FromSlash(file))
 	s.noError(os.MkdirAll(filepath.Dir(path), 0o700))
 	s.noError(os.WriteFile(path, []byte(text), 0o600))
+	if strings.HasPrefix(file, "config/") {
+		trusttest.AcceptSettings(s, rootsOf(s.project))
+	}
+}
+
+func rootsOf(project string) resolve.Roots {
+	return resolve.Roots{Project: project, User: filepath.Join(filepath.Dir(project), "user"), System: system.FS()}
 }
 
 func (s *scene) noError(err error) {
@@ -130,7 +139,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	if err != nil {
 		return nil, err
 	}
-	roots := resolve.Roots{Project: project, User: filepath.Join(filepath.Dir(project), "user"), System: system.FS()}
+	roots := rootsOf(project)
 	loader := config.New(roots)
 	return New(Deps{
 		Project: project, Store: db, Resolver: resolve.New(roots), Config: loader,

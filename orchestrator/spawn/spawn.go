@@ -44,6 +44,13 @@ func Of(project string, args []string) thread.ID {
 	return ""
 }
 
+// IsThread reports whether a process with these arguments, the program's name
+// first, runs a thread of any project.
+func IsThread(args []string) bool {
+	like := Args("", "")
+	return len(args) == len(like)+1 && slices.Equal(args[1:5], like[:4]) && args[6] == like[5]
+}
+
 // small lets the Go runtime of a thread's process take less memory, of which it
 // keeps some for every processor: there are many such processes, and most of the
 // time all of them wait for a model.

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 )
 
 // The examples that teach what hooks look like must be hooks.
@@ -41,7 +42,8 @@ func TestExamples(t *testing.T) {
 	}
 	write("config/agent/hooks.yaml", example("yaml"))
 	write("directives/hooked.md", "```xml\n<directive name=\"hooked\"><metadata>\n"+example("xml")+"</metadata></directive>\n```\nDo it.\n")
-	roots := resolve.Roots{Project: project, System: system.FS()}
+	roots := resolve.Roots{Project: project, User: t.TempDir(), System: system.FS()}
+	trusttest.AcceptSettings(t, roots)
 	doc, err := directiveOf(roots, "hooked")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -56,6 +57,7 @@ func loadIn(t fataler, dir string, f files) (hook.Set, []string, error) {
 			t.Fatal(err)
 		}
 	}
+	trusttest.AcceptSettings(t, roots)
 	return hook.Load(config.New(roots), nil)
 }
 

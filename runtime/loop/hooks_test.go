@@ -74,8 +74,8 @@ func TestHooksOfAllLayers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.script(toText)
-	user, roots := t.TempDir(), h.roots()
-	roots.User, roots.System = user, fstest.MapFS{"config/agent/hook_conditions.yaml": &fstest.MapFile{Data: []byte(
+	user, roots := h.user, h.roots()
+	roots.System = fstest.MapFS{"config/agent/hook_conditions.yaml": &fstest.MapFile{Data: []byte(
 		"builtin_hooks:\n" + inHooks("l2", "thread_started", "", "primary: fetch, item_type: knowledge, item_id: k/l2") +
 			"infra_hooks:\n" + inHooks("l4", "thread_started", "", "primary: execute, item_type: knowledge, item_id: k/l4"))}}
 	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(roots), nil) }

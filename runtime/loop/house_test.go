@@ -34,6 +34,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -42,6 +43,7 @@ import (
 type house struct {
 	t        testing.TB
 	project  string
+	user     string // the user space
 	store    *sqlite.Store
 	key      *sign.Key
 	finisher *finish.Finisher
@@ -77,7 +79,7 @@ func newHouse(t testing.TB) *house {
 func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	t.Helper()
 	h := &house{
-		t: t, project: project, key: key, threads: &fakeThreads{}, provider: plainProvider, mode: trust.Off,
+		t: t, project: project, user: project + "-user", key: key, threads: &fakeThreads{}, provider: plainProvider, mode: trust.Off,
 		settings: Settings{ToolConcurrency: 4, Retry: config.Retry{MaxAttempts: 3, BaseSeconds: 1e-6, MaxSeconds: 1e-6},
 			OnLimit: config.OnLimit{Action: item.OnLimitStop, DeadlineSeconds: 1e-6, Default: config.OnLimitDefaultFinish}},
 	}
@@ -118,6 +120,9 @@ func (h *house) serveAt(url string) {
 func (h *house) write(name, content string) {
 	h.t.Helper()
 	h.writeAt(h.project, name, content)
+	if strings.HasPrefix(name, ".ai/config/") {
+		trusttest.AcceptSettings(h.t, h.roots())
+	}
 }
 
 func (h *house) writeAt(dir, name, content string) {
@@ -208,7 +213,7 @@ func attribute(name, value string) string {
 func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.finisher.StateDir, id) }
 
 func (h *house) roots() resolve.Roots {
-	return resolve.Roots{Project: h.project, System: system.FS()}
+	return resolve.Roots{Project: h.project, User: h.user, System: system.FS()}
 }
 
 func (h *house) resolver() *resolve.Resolver { return resolve.New(h.roots()) }

@@ -125,7 +125,6 @@ func TestNoSecrets(t *testing.T) {
 	d.Log = zerolog.New(&log)
 	// Settings with a key are the user's: a project may not send it anywhere.
 	roots := h.roots()
-	roots.User = t.TempDir()
 	h.writeAt(roots.User, ".ai/config/agent/providers/own.yaml", "api: anthropic\nbase_url: "+h.server.BaseURL()+
 		"\napi_key_env: LOOP_TEST_KEY\nheaders: {X-Gateway: 'Bearer "+secrets["header"]+"'}"+plainProvider)
 	d.Providers = provider.New(config.New(roots), os.Getenv)

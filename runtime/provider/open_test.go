@@ -135,7 +135,7 @@ func TestRefusedProviders(t *testing.T) {
 	if got := r.KeyVariables(); slices.Contains(got, "GITHUB_TOKEN") || !slices.Contains(got, "OPENAI_API_KEY") {
 		t.Errorf("key variables %v", got)
 	}
-	var refused *config.Error
+	var refused *config.NotFoundError
 	if _, err := r.Choose(t.Context(), Want{Override: "taker/general"}); !errors.As(err, &refused) {
 		t.Errorf("chosen: %v", err)
 	}

@@ -19,9 +19,16 @@ import (
 //go:embed schema
 var schemaFiles embed.FS
 
-// notUsedYet, as the $comment of a property, marks a key that files of the
-// original system have and this runtime does not read.
-const notUsedYet = "not used yet"
+// The $comment of a property that is not read: a key that files of the original
+// system have, and one that older files of ours have.
+const (
+	notUsedYet = "not used yet"
+	notNeeded  = "not needed any more"
+)
+
+func isUnused(property *jsonschema.Schema) bool {
+	return property.Comment == notUsedYet || property.Comment == notNeeded
+}
 
 // compileSchema compiles a file of schema/.
 func compileSchema(name string) (*jsonschema.Schema, error) {
@@ -64,8 +71,8 @@ func (l layer) prune(schema *jsonschema.Schema, values map[string]any, at []stri
 		case property == nil && schema.AdditionalProperties == false:
 			warnings = append(warnings, l.warning(here, "unknown key"+suggestion(key, schema)))
 			delete(values, key)
-		case property != nil && property.Comment == notUsedYet:
-			warnings = append(warnings, l.warning(here, notUsedYet))
+		case property != nil && isUnused(property):
+			warnings = append(warnings, l.warning(here, property.Comment))
 			delete(values, key)
 		case property != nil:
 			warnings = append(warnings, l.pruneValue(property, values[key], here)...)
@@ -100,7 +107,7 @@ func (l layer) warning(at []string, text string) string {
 func suggestion(key string, schema *jsonschema.Schema) string {
 	var used []string
 	for name, property := range schema.Properties {
-		if property.Comment != notUsedYet {
+		if !isUnused(property) {
 			used = append(used, name)
 		}
 	}

@@ -83,18 +83,13 @@ func (r ErrorRules) Classify(data map[string]any) ErrorPattern {
 	return ErrorPattern{ID: "default", ErrorClass: r.Default}
 }
 
-const (
-	errorSchema = "error_classification.schema.json"
-	errorFile   = "agent/error_classification.yaml"
-)
-
 // ErrorRules reads error_classification.yaml. Unlike other lists, the patterns of
 // one space do not replace those of another: the project's are tried first, then
 // the user's, then the shipped ones, so that a file needs to hold no more than
 // what it adds. A pattern takes the place of one with the same id in a lower
 // space. The default is the uppermost file's that has one.
 func (l *Loader) ErrorRules() (ErrorRules, []string, error) {
-	s, err := l.load(errorSchema, errorFile)
+	s, err := l.load(errorKind)
 	if err != nil {
 		return ErrorRules{}, s.warnings, err
 	}

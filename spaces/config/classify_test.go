@@ -130,7 +130,7 @@ retry_policy_types:
 // TestOriginalErrorRules loads the files of the original system as they are.
 func TestOriginalErrorRules(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{"project/" + rulesFile: originalRules})
+	loader, _ := accepted(t, map[string]string{"project/" + rulesFile: originalRules})
 	checkOriginal(t, loader)
 }
 
@@ -168,7 +168,7 @@ func checkOriginal(t *testing.T, loader *config.Loader) {
 // pattern by its id.
 func TestErrorRulesOfSpaces(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"user/" + rulesFile: "patterns:\n  - {id: overloaded, category: quota, match: {path: status_code, op: eq, value: 529}}\n" +
 			"  - {id: mine, category: quota, match: {path: status_code, op: eq, value: 418}}\n" +
 			"default: {category: transient, retryable: true, retry_policy: {type: fixed}}\n",
@@ -218,7 +218,7 @@ func TestBadErrorRules(t *testing.T) {
 		"key of another type":  {start + "    retry_policy: {type: fixed, base: 3}\n", 0, "fixed has no use for it"},
 		"key of none, inside":  {start + "    retry_policy: {type: use_header, fallback: {type: none, delay: 3}}\n", 0, "none has no use for it"},
 	} {
-		loader, _ := spaces(t, map[string]string{"project/" + rulesFile: c.text})
+		loader, _ := accepted(t, map[string]string{"project/" + rulesFile: c.text})
 		_, warnings, err := loader.ErrorRules()
 		var fault *config.Error
 		switch {

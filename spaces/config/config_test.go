@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 )
 
 // shipped is the content of the embedded .ai folder.
@@ -37,6 +38,15 @@ func spaces(t testing.TB, files map[string]string) (*config.Loader, resolve.Root
 		}
 	}
 	return config.New(roots), roots
+}
+
+// accepted is spaces with a project whose settings the user has accepted as they
+// are.
+func accepted(t testing.TB, files map[string]string) (*config.Loader, resolve.Roots) {
+	t.Helper()
+	loader, roots := spaces(t, files)
+	trusttest.AcceptSettings(t, roots)
+	return loader, roots
 }
 
 // system is a loader over a system space alone, which holds one more file than

@@ -23,8 +23,13 @@ func (e *Error) Error() string {
 type NotFoundError struct {
 	Provider string
 	Known    []string // the names there are, sorted
+	LeftOut  []Notice // the project has one that does not count
 }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("no model provider %q; known are %s", e.Provider, strings.Join(e.Known, ", "))
+	said := fmt.Sprintf("no model provider %q; known are %s", e.Provider, strings.Join(e.Known, ", "))
+	for _, n := range e.LeftOut {
+		said += "; " + n.String()
+	}
+	return said
 }

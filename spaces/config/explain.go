@@ -32,6 +32,7 @@ type Value struct {
 type Explained struct {
 	Values   []Value // sorted by key
 	Warnings []string
+	LeftOut  []Notice // what of the project does not count
 }
 
 // UnknownSettingsError says that there are no settings of a name.
@@ -83,7 +84,7 @@ func (l *Loader) Explain(name string) (Explained, error) {
 	if more != nil {
 		values = more(values)
 	}
-	return Explained{Values: values, Warnings: s.warnings}, err
+	return Explained{Values: values, Warnings: s.warnings, LeftOut: s.leftOut}, err
 }
 
 func (l *Loader) explainProvider(name string) (Explained, error) {
@@ -99,7 +100,7 @@ func (l *Loader) explainProvider(name string) (Explained, error) {
 	if i, found := search(values, "tool_use"); !found && provider.ToolUse != "" {
 		values = slices.Insert(values, i, Value{Key: []string{"tool_use"}, Value: provider.ToolUse})
 	}
-	return Explained{Values: values, Warnings: s.warnings}, err
+	return Explained{Values: values, Warnings: s.warnings, LeftOut: s.leftOut}, err
 }
 
 // boundTimeout gives a wait that does not name its time no more than the longest

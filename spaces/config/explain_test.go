@@ -32,7 +32,7 @@ func valueOf(t testing.TB, values []config.Value, key string) config.Value {
 
 func TestExplainOrigins(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"user/agent/agent.yaml":              "# mine\nprovider: {default: openai}\nthreads:\n  tool_concurrency: 2\n  term_seconds: 9\n",
 		"project/agent/agent.yaml":           "threads:\n  tool_concurrency: 8\nprovider:\n  order: [gemini]\n  trusted_hosts: [evil.example]\n",
 		"project/coordination.yaml":          "# old\ncoordination:\n  wait_threads:\n    max_timeout: 60\n  continuation:\n    summary_limit_overrides: {turns: 2}\n",
@@ -51,10 +51,9 @@ func TestExplainOrigins(t *testing.T) {
 	}{
 		{"agent", "provider.default", "openai", item.User, "user/.ai/config/agent/agent.yaml", 2},
 		{"agent", "provider.order", []any{"gemini"}, item.Project, "project/.ai/config/agent/agent.yaml", 4},
-		{"agent", "provider.trusted_hosts", []any{}, item.System, "system:config/agent/agent.yaml", 12},
 		{"agent", "threads.tool_concurrency", 8, item.Project, "project/.ai/config/agent/agent.yaml", 2},
 		{"agent", "threads.term_seconds", 9, item.User, "user/.ai/config/agent/agent.yaml", 5},
-		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 23},
+		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 20},
 		{"coordination", "wait_threads.max_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"coordination", "continuation.summary_limit_overrides.turns", 2, item.Project, "project/.ai/config/coordination.yaml", 6},
 		{"coordination", "continuation.trigger_threshold", 0.9, item.System, "system:config/agent/coordination.yaml", 13},

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
 // maxFileSize bounds what is read of a settings file: 1 MiB, a hundred times
@@ -28,19 +28,6 @@ type place interface {
 	// space is the one it belongs to. The files of the project space may be
 	// somebody else's work.
 	space() item.Space
-}
-
-// places returns the folders of the spaces, lowest precedence first.
-func places(roots resolve.Roots) []place {
-	all := []place{embedded{roots.System}}
-	if roots.User != "" {
-		all = append(all, folder{dir: roots.User, of: item.User})
-	}
-	// A user space that is the project too is the user's.
-	if roots.Project != "" && (roots.User == "" || filepath.Clean(roots.User) != filepath.Clean(roots.Project)) {
-		all = append(all, folder{dir: roots.Project, of: item.Project})
-	}
-	return all
 }
 
 // folder is the place of a user or project space.
@@ -143,15 +130,48 @@ func listNames(files fs.FS, rel string) ([]string, error) {
 	return names, nil
 }
 
+// kept is the copy of a project's settings that its user has accepted, or any
+// other snapshot of them.
+type kept struct {
+	dir   string // of the project
+	files map[string][]byte
+	note  string // behind the path of a file
+}
+
+func (kept) space() item.Space { return item.Project }
+
+func (k kept) read(rel string) ([]byte, string, error) {
+	name := filepath.Join(k.dir, ".ai", "config", filepath.FromSlash(rel)) + k.note
+	data, ok := k.files[rel]
+	if !ok {
+		return nil, name, fs.ErrNotExist
+	}
+	return data, name, nil
+}
+
+func (k kept) list(rel string) ([]string, error) {
+	var names []string
+	for name := range k.files {
+		if path.Dir(name) == rel {
+			names = append(names, path.Base(name))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // File returns the first file with the given slash-separated path below config/
-// and where it was found: project, user and system space, in this order. Without
-// one the error is fs.ErrNotExist; a path that leaves config/ is fs.ErrInvalid.
+// and where it was found: project, user and system space, in this order. A
+// project's counts as far as its user has accepted it. Without one the error is
+// fs.ErrNotExist; a path that leaves config/ is fs.ErrInvalid.
 func (l *Loader) File(rel string) ([]byte, string, error) {
 	if !fs.ValidPath(rel) || rel == "." || strings.ContainsFunc(rel, unfit) {
 		return nil, "", fmt.Errorf("config file %q: %w: want a path that stays below .ai/config, with / between its parts", rel, fs.ErrInvalid)
 	}
-	for i := len(l.places) - 1; i >= 0; i-- {
-		data, name, err := l.places[i].read(rel)
+	project := l.project()
+	whole, notice := project.whole(rel)
+	for _, place := range slices.Backward(slices.Concat(l.own, whole)) {
+		data, name, err := place.read(rel)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -160,7 +180,11 @@ func (l *Loader) File(rel string) ([]byte, string, error) {
 		}
 		return data, name, nil
 	}
-	return nil, "", fmt.Errorf("config file %q in the project, user or system space: %w", rel, fs.ErrNotExist)
+	err := fmt.Errorf("config file %q in the project, user or system space: %w", rel, fs.ErrNotExist)
+	if notice != nil {
+		err = fmt.Errorf("%w; %s", err, notice)
+	}
+	return nil, "", err
 }
 
 // unfit reports runes that have no place in a path.

@@ -12,7 +12,7 @@ import (
 
 func TestFileFirstMatch(t *testing.T) {
 	t.Parallel()
-	loader, roots := spaces(t, map[string]string{
+	loader, roots := accepted(t, map[string]string{
 		"user/agent/hooks.yaml":    "user",
 		"project/agent/hooks.yaml": "project",
 		"user/only.yaml":           "user",
@@ -49,12 +49,12 @@ func TestFileRefusesPaths(t *testing.T) {
 
 func TestFilesStayInTheirSpace(t *testing.T) {
 	t.Parallel()
-	loader, roots := spaces(t, map[string]string{"project/inside.yaml": "max_output_tokens: 7"})
+	loader, roots := spaces(t, map[string]string{"user/inside.yaml": "max_output_tokens: 7"})
 	outside := filepath.Join(t.TempDir(), "outside.yaml")
 	if err := os.WriteFile(outside, []byte("max_output_tokens: 9"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	configDir := filepath.Join(roots.Project, ".ai", "config")
+	configDir := filepath.Join(roots.User, ".ai", "config")
 	if err := os.Mkdir(filepath.Join(configDir, "agent"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestFilesStayInTheirSpace(t *testing.T) {
 
 func TestOnlyRegularFilesOfSaneSize(t *testing.T) {
 	t.Parallel()
-	loader, roots := spaces(t, map[string]string{"project/large.yaml": strings.Repeat("#", 1<<20+1)})
+	loader, roots := spaces(t, map[string]string{"user/large.yaml": strings.Repeat("#", 1<<20+1)})
 	if _, _, err := loader.File("large.yaml"); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("large file: error %v", err)
 	}
-	if err := os.Mkdir(filepath.Join(roots.Project, ".ai", "config", "dir.yaml"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(roots.User, ".ai", "config", "dir.yaml"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := loader.File("dir.yaml"); err == nil || !strings.Contains(err.Error(), "regular") {

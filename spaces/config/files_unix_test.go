@@ -13,7 +13,7 @@ import (
 func TestNamedPipeIsNotRead(t *testing.T) {
 	t.Parallel()
 	loader, roots := spaces(t, nil)
-	dir := filepath.Join(roots.Project, ".ai", "config")
+	dir := filepath.Join(roots.User, ".ai", "config")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

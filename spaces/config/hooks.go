@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
@@ -12,10 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
-const (
-	hooksFile          = "agent/hooks.yaml"
-	hookConditionsFile = "agent/hook_conditions.yaml"
-)
+const hookConditionsFile = "agent/hook_conditions.yaml"
 
 // Hooks are the hooks of settings files, in the order they stand there.
 type Hooks struct {
@@ -67,7 +65,7 @@ func (l *Loader) Hooks() (Hooks, []string, error) {
 
 func (l *Loader) hooksFiles() (Hooks, []string, error) {
 	var hooks Hooks
-	s, err := l.loadAny("hooks.schema.json", hooksFile)
+	s, err := l.load(hooksKind)
 	if err != nil {
 		return hooks, s.warnings, err
 	}
@@ -81,7 +79,7 @@ func (l *Loader) hooksFiles() (Hooks, []string, error) {
 		}
 		if len(*into) > 0 {
 			hooks.Files = append(hooks.Files, trust.Subject{
-				ID: hooksFile, Space: file.space, Path: file.path, Ext: path.Ext(hooksFile), Content: file.source,
+				ID: file.file, Space: file.space, Path: file.path, Ext: path.Ext(file.file), Content: file.source,
 			})
 		}
 		for _, h := range *into {
@@ -95,11 +93,15 @@ func (l *Loader) hooksFiles() (Hooks, []string, error) {
 
 // hookConditions adds the hooks of the system space.
 func (l *Loader) hookConditions(to *Hooks) (warnings []string, err error) {
-	for _, place := range l.places {
+	places := l.own
+	if present := l.project().present; present != nil {
+		places = slices.Concat(places, []place{present})
+	}
+	for _, place := range places {
 		data, name, err := place.read(hookConditionsFile)
 		switch {
 		case place.space() != item.System && !errors.Is(err, fs.ErrNotExist):
-			warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksFile)
+			warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksKind.files[0])
 			continue
 		case errors.Is(err, fs.ErrNotExist):
 			continue

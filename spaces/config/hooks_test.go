@@ -43,7 +43,7 @@ hooks:
 
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"project/agent/hooks.yaml": projectHooks,
 		"user/agent/hooks.yaml":    "hooks: [{id: u, event: error, action: {primary: execute, item_id: y}}]\n",
 	})
@@ -123,7 +123,7 @@ func TestHooksOfTheSystem(t *testing.T) {
 
 func TestHookWarnings(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"project/agent/hooks.yaml": "hooks:\n- id: a\n  event: error\n  layer: 4\n  contidion: {path: x, op: exists}\n" +
 			"  action:\n    primary: execute\n    item_id: x\n    parms: {}\nhoooks: []\n",
 		"project/agent/hook_conditions.yaml": "infra_hooks: [{id: evil, event: error}]\n",

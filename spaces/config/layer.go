@@ -22,6 +22,7 @@ import (
 // layer is one settings file of one space.
 type layer struct {
 	path   string
+	file   string // below .ai/config
 	source []byte
 	root   *yaml.Node     // the top-level mapping; nil when the file says nothing
 	values map[string]any // JSON types, without keys that have no value

@@ -35,12 +35,4 @@ func (r *Resilience) readLimits(s *settings) error {
 }
 
 // ofTheUser are the settings without the project's.
-func (s *settings) ofTheUser() *settings {
-	own := settings{}
-	for _, l := range s.layers {
-		if l.space != item.Project {
-			own.layers = append(own.layers, l)
-		}
-	}
-	return &own
-}
+func (s *settings) ofTheUser() *settings { return &settings{layers: s.layers[:s.own]} }

@@ -12,7 +12,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -21,21 +20,50 @@ import (
 //
 // The second result of its methods are warnings for a person, one line each,
 // beginning with file and line. An error about the content of a file is an
-// [*Error].
+// [*Error]. What of a project does not count is told by [Loader.LeftOut].
 type Loader struct {
-	places []place
+	own     []place // of system and user space
+	project func() project
 	// schemas holds compiled schemas by name: compiling one costs more than all
 	// the rest of a load. Where nothing but shipped files is read none is compiled;
 	// all of them are 0.9 of the 7.4 MB that a thread's process allocates until it
 	// first calls its model (profile with memprofilerate=1).
 	schemas sync.Map
+	rules   sync.Map // what the schemas say about projects, by name
 }
 
-// New returns a loader of the settings in roots. The system space must hold the
-// shipped settings, which are not checked against their schemas: a test has done
-// that.
-func New(roots resolve.Roots) *Loader {
-	return &Loader{places: places(roots)}
+// kind is one kind of settings.
+type kind struct {
+	schema string
+	files  []string // in each space; the last holds the defaults
+	// shipped: the system space must have it.
+	shipped bool
+	// canonical brings a layer into the form that the schema has first; may be nil.
+	canonical func(*layer) error
+	// whole: a project's files count as a whole or not at all, because all that they
+	// say makes calls, chooses whom to call, or runs something.
+	whole bool
+}
+
+var (
+	agentKind        = kind{schema: "agent.schema.json", files: []string{"agent/agent.yaml"}, shipped: true}
+	coordinationKind = kind{
+		schema: "coordination.schema.json", files: []string{"coordination.yaml", "agent/coordination.yaml"},
+		shipped: true, canonical: flatCoordination,
+	}
+	resilienceKind = kind{
+		schema: "resilience.schema.json", files: []string{"agent/resilience.yaml"}, shipped: true, canonical: canonicalResilience,
+	}
+	riskKind  = kind{schema: "capability_risk.schema.json", files: []string{"agent/capability_risk.yaml"}, shipped: true}
+	errorKind = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
+	hooksKind = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}
+)
+
+// providersDir holds the files of providers.
+const providersDir = "agent/providers"
+
+func providerKind(name string) kind {
+	return kind{schema: "provider.schema.json", files: []string{providersDir + "/" + name + ".yaml"}, whole: true}
 }
 
 // Agent reads agent.yaml.
@@ -54,13 +82,7 @@ func (l *Loader) Integrity() (trust.Settings, error) {
 	return agent.Integrity, err
 }
 
-func (l *Loader) agentSettings() (settings, error) {
-	s, err := l.load("agent.schema.json", "agent/agent.yaml")
-	if err == nil {
-		s.dropProjectTrust()
-	}
-	return s, err
-}
+func (l *Loader) agentSettings() (settings, error) { return l.load(agentKind) }
 
 // Coordination reads coordination.yaml. In each space config/coordination.yaml,
 // where the original system had it, is read before
@@ -81,24 +103,20 @@ func (l *Loader) Coordination() (Coordination, []string, error) {
 // below.
 const coordinationKey = "coordination"
 
-func (l *Loader) coordinationSettings() (settings, error) {
-	s, err := l.load("coordination.schema.json", "coordination.yaml", "agent/coordination.yaml")
-	if err != nil {
-		return s, err
+func (l *Loader) coordinationSettings() (settings, error) { return l.load(coordinationKind) }
+
+// flatCoordination lifts what stands below the key.
+func flatCoordination(l *layer) error {
+	inner, ok := l.values[coordinationKey].(map[string]any)
+	if !ok {
+		return nil
 	}
-	for i, layer := range s.layers {
-		inner, ok := layer.values[coordinationKey].(map[string]any)
-		if !ok {
-			continue
-		}
-		delete(layer.values, coordinationKey)
-		merge(layer.values, inner)
-		s.layers[i].spellings = func(at []string) [][]string {
-			return [][]string{slices.Concat([]string{coordinationKey}, at)}
-		}
+	delete(l.values, coordinationKey)
+	merge(l.values, inner)
+	l.spellings = func(at []string) [][]string {
+		return [][]string{slices.Concat([]string{coordinationKey}, at)}
 	}
-	s.dropProjectLenience()
-	return s, nil
+	return nil
 }
 
 // Resilience reads resilience.yaml. A limit may be spelled with max_ in front.
@@ -114,19 +132,11 @@ func (l *Loader) Resilience() (Resilience, []string, error) {
 	return r, s.warnings, r.readLimits(&s)
 }
 
-func (l *Loader) resilienceSettings() (settings, error) {
-	s, err := l.load("resilience.schema.json", "agent/resilience.yaml")
-	if err != nil {
-		return s, err
-	}
-	for i, layer := range s.layers {
-		if err := layer.canonicalLimits(); err != nil {
-			return s.broken(), err
-		}
-		s.layers[i].spellings = longLimit
-	}
-	s.dropProjectBounds()
-	return s, nil
+func (l *Loader) resilienceSettings() (settings, error) { return l.load(resilienceKind) }
+
+func canonicalResilience(l *layer) error {
+	l.spellings = longLimit
+	return l.canonicalLimits()
 }
 
 // longLimit is the other spelling of a limit.
@@ -161,23 +171,137 @@ func (l layer) canonicalLimits() error {
 	return nil
 }
 
-// settings are the layers of one kind of file, checked, lowest precedence first.
+// settings are the layers of one kind of settings, checked, lowest precedence
+// first. The layers of the project hold what counts of it.
 type settings struct {
 	layers   []layer
+	own      int // how many of them are the system's and the user's
+	accepted int // how many follow that the user has accepted
 	warnings []string
+	leftOut  []Notice
 }
 
 // broken is what remains when one of the files cannot be used: nothing holds
 // then, not even what the others say.
 func (s *settings) broken() settings { return settings{warnings: s.warnings} }
 
-// load reads and checks the given files in every space. The last of them must
-// exist in the system space, for it holds the defaults.
-func (l *Loader) load(schema string, files ...string) (settings, error) {
-	if _, name, err := l.places[0].read(files[len(files)-1]); err != nil {
-		return settings{}, fmt.Errorf("shipped settings %s: %w", name, err)
+// load reads and checks the files of a kind in every space.
+func (l *Loader) load(k kind) (settings, error) {
+	if k.shipped {
+		if _, name, err := l.own[0].read(k.files[len(k.files)-1]); err != nil {
+			return settings{}, fmt.Errorf("shipped settings %s: %w", name, err)
+		}
 	}
-	return l.loadAny(schema, files...)
+	var s settings
+	for _, place := range l.own {
+		layers, err := l.read(&s, k, place)
+		if err != nil {
+			return s.broken(), err
+		}
+		s.layers = append(s.layers, layers...)
+	}
+	s.own = len(s.layers)
+	var err error
+	if project := l.project(); k.whole {
+		err = l.loadWhole(&s, k, project)
+	} else {
+		err = l.loadByKey(&s, k, project)
+	}
+	if err != nil {
+		return s.broken(), err
+	}
+	return s, nil
+}
+
+// loadWhole adds the files of a project that count as they are.
+func (l *Loader) loadWhole(s *settings, k kind, p project) error {
+	for _, file := range k.files {
+		places, notice := p.whole(file)
+		if notice != nil {
+			s.leftOut = append(s.leftOut, *notice)
+		}
+		for _, place := range places {
+			layers, err := l.read(s, k, place)
+			if err != nil {
+				return err
+			}
+			s.layers = append(s.layers, layers...)
+			s.accepted += len(layers)
+		}
+	}
+	return nil
+}
+
+// loadByKey adds the files of a project, without the keys that do not count.
+func (l *Loader) loadByKey(s *settings, k kind, p project) error {
+	if p.present == nil {
+		return nil
+	}
+	present, err := l.read(s, k, p.present)
+	if err != nil {
+		return err
+	}
+	var accepted []layer
+	if p.accepted != nil {
+		if accepted, err = l.read(&settings{}, k, p.accepted); err != nil {
+			return err
+		}
+	}
+	if len(present)+len(accepted) == 0 {
+		return nil
+	}
+	rules, err := l.rulesFor(k.schema)
+	if err != nil {
+		return err
+	}
+	file := k.files[len(k.files)-1]
+	_, path, _ := p.present.read(file)
+	settling := settling{
+		rules: rules, own: s.layers[:s.own:s.own], accepted: accepted, present: present, file: file, path: path,
+		followed: l.allFollowed(p, present),
+	}
+	settling.settle()
+	s.layers = slices.Concat(s.layers, accepted, present)
+	s.accepted, s.leftOut = len(accepted), settling.notices
+	return nil
+}
+
+func (l *Loader) allFollowed(p project, present []layer) bool {
+	for _, file := range present {
+		if !p.followed(version{data: file.source, name: file.path, file: file.file, found: true}) {
+			return false
+		}
+	}
+	return len(present) > 0
+}
+
+// read reads and checks the files of a kind in one place; warnings go to s.
+func (l *Loader) read(s *settings, k kind, from place) ([]layer, error) {
+	var layers []layer
+	for _, file := range k.files {
+		data, name, err := from.read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("settings %s: %w", name, err)
+		}
+		layer, err := parseLayer(name, data)
+		if err != nil {
+			return nil, err
+		}
+		layer.file, layer.space = file, from.space()
+		if err := l.check(s, layer, k.schema); err != nil {
+			return nil, err
+		}
+		if k.canonical != nil {
+			if err := k.canonical(&layer); err != nil {
+				return nil, err
+			}
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
 }
 
 // schema compiles a schema when it is first needed.
@@ -192,30 +316,16 @@ func (l *Loader) schema(name string) (*jsonschema.Schema, error) {
 	return compiled, err
 }
 
-// loadAny reads and checks the given files in every space that has them.
-func (l *Loader) loadAny(schema string, files ...string) (settings, error) {
-	var s settings
-	for _, place := range l.places {
-		for _, file := range files {
-			data, name, err := place.read(file)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return s.broken(), fmt.Errorf("settings %s: %w", name, err)
-			}
-			layer, err := parseLayer(name, data)
-			if err != nil {
-				return s.broken(), err
-			}
-			layer.space = place.space()
-			if err := l.check(&s, layer, schema); err != nil {
-				return s.broken(), err
-			}
-			s.layers = append(s.layers, layer)
-		}
+// rulesFor reads what a schema says about projects when it is first needed.
+func (l *Loader) rulesFor(name string) (*rule, error) {
+	if known, ok := l.rules.Load(name); ok {
+		return known.(*rule), nil //nolint:forcetypeassert // only rules are stored
 	}
-	return s, nil
+	rules, err := rulesOf(name)
+	if err == nil {
+		l.rules.Store(name, rules)
+	}
+	return rules, err
 }
 
 // check checks a layer that was not shipped; its warnings go to s.
@@ -234,11 +344,7 @@ func (l *Loader) check(s *settings, layer layer, schema string) error {
 
 // merged is what the layers say together.
 func (s *settings) merged() map[string]any {
-	merged := map[string]any{}
-	for _, layer := range s.layers {
-		merge(merged, layer.values)
-	}
-	return merged
+	return mergedOf(s.layers)
 }
 
 // decode merges the layers into v.

@@ -20,7 +20,7 @@ import (
 
 func TestLayersMerge(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"user/agent/agent.yaml":    "provider: {default: openai, order: [openai]}\nthreads: {tool_concurrency: 2, term_seconds: 9}\n",
 		"project/agent/agent.yaml": "provider: {order: [gemini, openai]}\nthreads:\n  tool_concurrency: 8\nmax_output_tokens:\n",
 	})
@@ -29,12 +29,12 @@ func TestLayersMerge(t *testing.T) {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
 	want := config.Agent{
-		Provider:        config.ProviderDefaults{Default: "openai", Order: []string{"gemini", "openai"}, TrustedHosts: []string{}},
+		Provider:        config.ProviderDefaults{Default: "openai", Order: []string{"gemini", "openai"}},
 		MaxOutputTokens: 8192,
 		Threads: config.ThreadSettings{
 			Orphans: config.OrphansCancel, ToolConcurrency: 8, SoftStopSeconds: 5, TermSeconds: 9,
 		},
-		Integrity: trust.Settings{Mode: trust.Strict},
+		Integrity: trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -78,7 +78,7 @@ func TestCoordinationPlaces(t *testing.T) {
 
 func TestLimitSpellings(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"user/agent/resilience.yaml":    "limits: {turns: 3, max_spend: 2}",
 		"project/agent/resilience.yaml": "limits: {max_turns: 4, spend: 1.5}",
 	})
@@ -89,7 +89,7 @@ func TestLimitSpellings(t *testing.T) {
 	if got.Limits["turns"] != 4 || got.Limits["spend"] != 1.5 || got.Limits["depth"] != 5 || len(got.Limits) != 6 {
 		t.Errorf("limits %v", got.Limits)
 	}
-	loader, roots := spaces(t, map[string]string{"project/agent/resilience.yaml": "limits:\n  turns: 3\n  max_turns: 4\n"})
+	loader, roots := accepted(t, map[string]string{"project/agent/resilience.yaml": "limits:\n  turns: 3\n  max_turns: 4\n"})
 	_, _, err = loader.Resilience()
 	assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/resilience.yaml"), 3, "given twice")
 }
@@ -190,7 +190,7 @@ coordination:
 
 func TestOriginalCoordination(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{"project/coordination.yaml": originalCoordination})
+	loader, _ := accepted(t, map[string]string{"project/coordination.yaml": originalCoordination})
 	got, warnings, err := loader.Coordination()
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestOriginalCoordination(t *testing.T) {
 func TestContinuation(t *testing.T) {
 	t.Parallel()
 	read := func(yaml string) (config.Continuation, *resolve.Roots, []string, error) {
-		loader, roots := spaces(t, map[string]string{"project/agent/coordination.yaml": "continuation:\n  " + yaml + "\n"})
+		loader, roots := accepted(t, map[string]string{"project/agent/coordination.yaml": "continuation:\n  " + yaml + "\n"})
 		got, warnings, err := loader.Coordination()
 		return got.Continuation, &roots, warnings, err
 	}
@@ -255,7 +255,7 @@ func TestTranscriptIntegrity(t *testing.T) {
 	const lenient, strict = "transcript_integrity: lenient\n", "transcript_integrity: strict\n"
 	for _, tt := range []struct {
 		user, project, want string
-		warnings            int
+		leftOut             int
 	}{
 		{"", "", config.TranscriptStrict, 0},
 		{lenient, "", config.TranscriptLenient, 0},
@@ -265,8 +265,8 @@ func TestTranscriptIntegrity(t *testing.T) {
 	} {
 		loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": tt.user, "project/agent/coordination.yaml": tt.project})
 		got, warnings, err := loader.Coordination()
-		if err != nil || got.TranscriptIntegrity != tt.want || len(warnings) != tt.warnings {
-			t.Errorf("user %q, project %q: %q, %q, %v; want %q", tt.user, tt.project, got.TranscriptIntegrity, warnings, err, tt.want)
+		if leftOut := loader.LeftOut(); err != nil || got.TranscriptIntegrity != tt.want || len(warnings) > 0 || len(leftOut) != tt.leftOut {
+			t.Errorf("user %q, project %q: %q, %q, %q, %v; want %q", tt.user, tt.project, got.TranscriptIntegrity, warnings, leftOut, err, tt.want)
 		}
 	}
 	loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": "transcript_integrity: off\n"})
@@ -298,7 +298,7 @@ func corpus(t *testing.T) resolve.Roots {
 	if _, err := os.Stat(project); err != nil {
 		t.Skip("no corpus")
 	}
-	return resolve.Roots{Project: project, System: shipped()}
+	return resolve.Roots{User: project, System: shipped()}
 }
 
 func assertNotUsedYet(t *testing.T, warnings []string, want int) {
@@ -315,7 +315,7 @@ func assertNotUsedYet(t *testing.T, warnings []string, want int) {
 
 func TestMergeKeysAndAliases(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"project/agent/agent.yaml": "description: &base {orphans: keep}\nthreads:\n  <<: *base\n  term_seconds: 1\n",
 	})
 	got, _, err := loader.Agent()
@@ -352,7 +352,7 @@ func TestHigherLayerDecides(t *testing.T) {
 				want = *v
 			}
 		}
-		loader, _ := spaces(t, files)
+		loader, _ := accepted(t, files)
 		got, _, err := loader.Agent()
 		if err != nil {
 			r.Fatal(err)

@@ -23,12 +23,12 @@ func (l *Loader) provider(name string) (Provider, settings, error) {
 	if !providerName.MatchString(name) {
 		return p, settings{}, l.noProvider(name)
 	}
-	s, err := l.loadAny("provider.schema.json", "agent/providers/"+name+".yaml")
+	s, err := l.load(providerKind(name))
 	if err != nil {
 		return p, s, err
 	}
 	if len(s.layers) == 0 {
-		return p, s, l.noProvider(name)
+		return p, s, l.noProvider(name, s.leftOut...)
 	}
 	if err := s.decode(&p); err != nil {
 		return p, s, err
@@ -36,10 +36,7 @@ func (l *Loader) provider(name string) (Provider, settings, error) {
 	if p.ToolUse == "" {
 		p.ToolUse = ToolUseNative
 	}
-	if err := p.validate(&s); err != nil {
-		return p, s, err
-	}
-	return p, s, l.guardSecrets(&p, &s)
+	return p, s, p.validate(&s)
 }
 
 // validate checks what only the merged settings can tell.
@@ -61,28 +58,66 @@ func (p *Provider) validate(s *settings) error {
 	return nil
 }
 
-func (l *Loader) noProvider(name string) error {
+func (l *Loader) noProvider(name string, leftOut ...Notice) error {
 	known, err := l.ProviderNames()
 	if err != nil {
 		return err
 	}
-	return &NotFoundError{Provider: name, Known: known}
+	return &NotFoundError{Provider: name, Known: known, LeftOut: leftOut}
 }
 
-// ProviderNames lists the model providers of all spaces, sorted.
+// ProviderNames lists the model providers of all spaces, sorted; a project's are
+// those that its user has accepted.
 func (l *Loader) ProviderNames() ([]string, error) {
 	var names []string
-	for _, place := range l.places {
-		files, err := place.list("agent/providers")
+	for _, place := range l.own {
+		found, err := providersIn(place)
 		if err != nil {
-			return nil, fmt.Errorf("list model providers: %w", err)
+			return nil, err
 		}
-		for _, file := range files {
-			name, ok := strings.CutSuffix(file, ".yaml")
-			if ok && providerName.MatchString(name) {
-				names = append(names, name)
-			}
+		names = append(names, found...)
+	}
+	project := l.project()
+	found, err := project.providers()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range found {
+		if places, _ := project.whole(providerKind(name).files[0]); len(places) > 0 {
+			names = append(names, name)
 		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func providersIn(from place) ([]string, error) {
+	files, err := from.list(providersDir)
+	if err != nil {
+		return nil, fmt.Errorf("list model providers: %w", err)
+	}
+	var names []string
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file, ".yaml")
+		if ok && providerName.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// providers are the providers of a project, whether or not they count.
+func (p project) providers() ([]string, error) {
+	var names []string
+	for _, from := range []place{p.present, p.accepted} {
+		if from == nil {
+			continue
+		}
+		found, err := providersIn(from)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

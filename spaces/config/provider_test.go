@@ -12,7 +12,7 @@ import (
 
 func TestProviderMerges(t *testing.T) {
 	t.Parallel()
-	loader, _ := spaces(t, map[string]string{
+	loader, _ := accepted(t, map[string]string{
 		"project/agent/providers/anthropic.yaml": "tiers: {high: my-model}\naliases: {boss: high}\nheaders: {X-Team: a}\n" +
 			"models:\n  my-model: {context_window: 1000, input: 0, output: 2.5}\n",
 	})

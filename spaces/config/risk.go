@@ -1,6 +1,6 @@
 package config
 
-import "github.com/rye-mcp/rye-mcp/spaces/item"
+import "slices"
 
 // Values of [RiskLevel.Policy].
 const (
@@ -32,37 +32,39 @@ type RiskClass struct {
 	Description string   `yaml:"description"`
 }
 
-const riskFile = "agent/capability_risk.yaml"
-
-func (l *Loader) riskSettings() (settings, error) {
-	return l.load("capability_risk.schema.json", riskFile)
-}
+func (l *Loader) riskSettings() (settings, error) { return l.load(riskKind) }
 
 // Risk reads capability_risk.yaml. All the policies it returns hold, the
 // strictest for each capability: the user's, which is the shipped one with the
-// user's file on top, and the same with the project's file on top where there
-// is one. A project may be somebody else's work: it may be stricter than its
-// user, and whatever it says it cannot be laxer.
+// user's file on top, and the same with each of the project's files on top where
+// there are some: the one that the user has accepted, and the one that stands
+// there. Whatever a project says, it can be stricter than its user and cannot be
+// laxer.
 func (l *Loader) Risk() ([]Risk, []string, error) {
 	s, err := l.riskSettings()
 	if err != nil {
 		return nil, s.warnings, err
 	}
-	all := s.layers
-	if top := len(all) - 1; all[top].space == item.Project {
-		s.layers = all[:top]
-	}
-	policies := make([]Risk, 1, 2)
-	if err := s.decode(&policies[0]); err != nil {
-		return nil, s.warnings, err
-	}
-	if len(s.layers) < len(all) {
-		var project Risk
-		s.layers = all
-		if err := s.decode(&project); err != nil {
+	own := s.layers[:s.own]
+	tops, project := [][]layer{nil}, l.project()
+	for _, place := range []place{project.accepted, project.present} {
+		if place == nil {
+			continue
+		}
+		layers, err := l.read(&settings{}, riskKind, place)
+		if err != nil {
 			return nil, s.warnings, err
 		}
-		policies = append(policies, project)
+		if len(layers) > 0 {
+			tops = append(tops, layers)
+		}
+	}
+	policies := make([]Risk, len(tops))
+	for i, top := range tops {
+		policy := settings{layers: slices.Concat(own, top)}
+		if err := policy.decode(&policies[i]); err != nil {
+			return nil, s.warnings, err
+		}
 	}
 	return policies, s.warnings, nil
 }

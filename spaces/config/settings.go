@@ -27,9 +27,6 @@ type RiskQuestions struct {
 type ProviderDefaults struct {
 	Default string   `yaml:"default"` // empty: the first of Order that is usable
 	Order   []string `yaml:"order"`
-	// TrustedHosts are those to which a provider file of the project may send
-	// keys, as host or host:port; read from the user space only.
-	TrustedHosts []string `yaml:"trusted_hosts"`
 }
 
 // Values of [ThreadSettings.Orphans].

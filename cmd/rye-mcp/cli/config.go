@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,7 @@ type settingsJSON struct {
 	Name     string      `json:"name"`
 	Values   []valueJSON `json:"values"`
 	Warnings []string    `json:"warnings,omitempty"`
+	LeftOut  []string    `json:"left_out,omitempty"` // what of the project does not count
 	Error    string      `json:"error,omitempty"`
 }
 
@@ -122,6 +124,9 @@ func explainSettings(sys System, loader *config.Loader, name string) (settingsJS
 		s.Error = err.Error()
 	}
 	s.Warnings = explained.Warnings
+	for _, n := range explained.LeftOut {
+		s.LeftOut = append(s.LeftOut, n.String())
+	}
 	for _, v := range explained.Values {
 		s.Values = append(s.Values, shownValue(sys, v))
 	}
@@ -159,8 +164,11 @@ func writeConfig(sys System, d display, shown configJSON) error {
 		if err := t.write(d); err != nil {
 			return err
 		}
-		for _, w := range s.Warnings {
+		for _, w := range slices.Concat(s.Warnings, s.LeftOut) {
 			_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+		}
+		if len(s.LeftOut) > 0 {
+			_, _ = fmt.Fprintln(sys.Stderr, "Try:   rye-mcp trust")
 		}
 		if s.Error != "" {
 			say(sys.Stderr, oneLine(s.Error), "mend the file, then rye-mcp config show "+s.Name)

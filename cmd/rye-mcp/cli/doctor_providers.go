@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // settings reads what is common to all threads.
@@ -25,10 +26,35 @@ func (d *doctor) settings(context.Context) []finding {
 			found = append(found, warnf("rye-mcp config show "+name, "%s", w))
 		}
 	}
+	found = append(found, d.leftOut()...)
 	if len(found) == 0 {
 		return []finding{okf("%s", strings.Join(names, ", "))}
 	}
 	return found
+}
+
+// leftOut says how far the settings of the project count, and what of them does
+// not.
+func (d *doctor) leftOut() []finding {
+	known, try := trust.ProjectOf(d.roots), "rye-mcp trust"
+	var found []finding
+	switch {
+	case known.Standing == trust.Home:
+		found = append(found, okf("the project is your user space: its settings are your own, and there is no project layer"))
+	case known.Standing == trust.Around:
+		try = "USER_SPACE=DIR, a folder outside of the project"
+		found = append(found, okf("your user space %s lies in the project, so nothing of the project's settings can be accepted", d.roots.User))
+	case known.Fault != nil:
+		found = append(found, warnf(try, "what you accepted of this project cannot be read, and does not count: %v", known.Fault))
+	}
+	for _, n := range d.config.LeftOut() {
+		try := try
+		if n.UserOnly {
+			try = "put it into your user space, or leave it out"
+		}
+		found = append(found, warnf(try, "%s", n))
+	}
+	return few(found)
 }
 
 // modelProviders says which providers can be used, and which threads get that

@@ -41,6 +41,7 @@ func newRoot(sys System) *cobra.Command {
 		newServeCommand(sys, opts),
 		newDoctorCommand(sys, opts),
 		newConfigCommand(sys, opts),
+		newTrustCommand(sys, opts),
 		newValidateCommand(sys, opts),
 		newHooksCommand(sys, opts),
 		newSignCommand(sys, opts),

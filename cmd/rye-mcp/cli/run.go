@@ -111,6 +111,9 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 		return action.Fault(err)
 	}
 	req.TraceID = traceID(sys)
+	if p.told, err = offerSettings(sys, opts, p.resolver.Roots(), flags.json); err != nil {
+		return err
+	}
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	started, err := p.control.Start(context.WithoutCancel(ctx), req)
 	if err != nil {
@@ -224,7 +227,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 func watchRun(ctx context.Context, sys System, p *project, started control.Started, quiet bool) (control.Result, error) {
 	tell := func(warnings []string) {
 		for _, w := range warnings {
-			if !quiet {
+			if !quiet && !slices.Contains(p.told, w) {
 				_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
 			}
 		}

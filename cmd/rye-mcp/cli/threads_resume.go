@@ -44,6 +44,10 @@ cancelled.`,
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
 				req.ThreadID = id
+				var err error
+				if p.told, err = offerSettings(sys, *opts, p.resolver.Roots(), flags.json); err != nil {
+					return err
+				}
 				return resumeThread(ctx, sys, p, req, flags.json)
 			})
 		},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -43,6 +44,8 @@ type project struct {
 	actions   *action.Actions
 	env       map[string]string
 	place     process.Place
+	// told are warnings that the person has been told of in other words.
+	told []string
 
 	index lazyIndex
 }
@@ -153,6 +156,12 @@ func callingThread(sys System, project string) thread.ID {
 		}
 	}
 	return thread.ID(sys.Getenv(process.ParentVariable))
+}
+
+// belowThread reports whether a thread of any project runs this process, or one of
+// its tools has started it. There is no person whose decision it could carry.
+func belowThread(sys System) bool {
+	return slices.ContainsFunc(process.Ancestry(), spawn.IsThread) || sys.Getenv(process.ParentVariable) != ""
 }
 
 // Close releases what the project holds; its threads go on.

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+type trustFlags struct {
+	yes, diff, revoke bool
+	follow            string
+}
+
+func newTrustCommand(sys System, opts *options) *cobra.Command {
+	var flags trustFlags
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Look at what a project brings, and let its settings count",
+		Long: `Show whose keys sign the items of a project and what its settings would loosen,
+and ask whether they may. What you accept is kept as a copy in your user space:
+from then on the copy holds. Edits of the project that tighten it count at once,
+edits that loosen it when you accept them, here or when "rye-mcp run" asks.
+
+Until then a project can make limits lower and checks stricter, and no more: it
+names no provider, no host, no key and no price, and brings no hook.
+
+Items are another matter: they run when a key you trust signed them (rye-mcp keys).`,
+		Example: `  rye-mcp trust                     # this project
+  rye-mcp trust ~/src/clone --diff  # only look
+  rye-mcp trust --follow c6fcdd04   # what this key signs from now on`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o := *opts
+			if len(args) == 1 {
+				o.project = args[0]
+			}
+			return runTrust(sys, o, flags)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show what does not count, and ask nothing")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "accept without being asked; on a branch of somebody else's fork this trusts its author")
+	cmd.Flags().BoolVar(&flags.revoke, "revoke", false, "forget what was accepted")
+	cmd.Flags().StringVar(&flags.follow, "follow", "", "accept from now on what this key signed, but for hosts, key variables and headers")
+	cmd.MarkFlagsMutuallyExclusive("diff", "yes")
+	cmd.MarkFlagsMutuallyExclusive("diff", "revoke", "follow")
+	return cmd
+}
+
+func runTrust(sys System, opts options, flags trustFlags) error {
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return err
+	}
+	if flags.diff {
+		return showOffer(sys, opts, roots)
+	}
+	if err := mayDecide(sys); err != nil {
+		return err
+	}
+	switch {
+	case flags.revoke:
+		return revokeTrust(sys, roots)
+	case flags.follow != "":
+		return followKey(sys, opts, roots, flags)
+	}
+	return acceptSettings(sys, opts, roots, flags.yes)
+}
+
+// mayDecide refuses decisions below a thread, whoever it says it is.
+func mayDecide(sys System) error {
+	if !belowThread(sys) {
+		return nil
+	}
+	return tool.Faultf(tool.CodePermissionDenied, "a thread has started this, and what settings count is for a person to decide").
+		WithHint("ask the person")
+}
+
+// showOffer is trust --diff.
+func showOffer(sys System, opts options, roots resolve.Roots) error {
+	o, err := newOffer(sys, roots)
+	if err != nil {
+		return err
+	}
+	return o.show(newDisplay(sys, opts))
+}
+
+// acceptSettings shows what the settings of a project would loosen, and keeps them
+// when the person says so.
+func acceptSettings(sys System, opts options, roots resolve.Roots, yes bool) error {
+	o, err := newOffer(sys, roots)
+	if err != nil {
+		return err
+	}
+	if err := o.trustable(); err != nil {
+		return err
+	}
+	if err := o.show(newDisplay(sys, opts)); err != nil {
+		return err
+	}
+	if !yes {
+		if yes, err = confirm(sys, "\nAccept these settings?", "rye-mcp trust --diff shows the same; --yes accepts it"); err != nil {
+			return err
+		}
+	}
+	if !yes {
+		return tellTrust(sys, "Nothing was accepted.")
+	}
+	if err := o.accept(); err != nil {
+		return err
+	}
+	return tellTrust(sys, "The settings of %s are accepted as they are shown.", o.known.Place)
+}
+
+func revokeTrust(sys System, roots resolve.Roots) error {
+	gone, err := trust.Revoke(roots)
+	if err != nil {
+		return keepingFault(err)
+	}
+	if !gone {
+		return tellTrust(sys, "Nothing was accepted of %s.", roots.Project)
+	}
+	return tellTrust(sys, "The settings of %s may tighten what holds without them, and no more.", roots.Project)
+}
+
+// followKey accepts in advance what a key signs, which must be a trusted one.
+func followKey(sys System, opts options, roots resolve.Roots, flags trustFlags) error {
+	o, err := newOffer(sys, roots)
+	if err != nil {
+		return err
+	}
+	if err := o.trustable(); err != nil {
+		return err
+	}
+	found, err := o.ring.Show(flags.follow)
+	if err != nil {
+		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp keys list")
+	}
+	i := slices.IndexFunc(found, func(e trust.Entry) bool { return e.State == trust.Trusted || e.State == trust.Own })
+	if i < 0 {
+		return tool.Faultf(tool.CodeIntegrity, "key %s is not trusted: %s", found[0].Fingerprint, found[0].Reason).
+			WithHint("rye-mcp keys trust %s, if you know whose key it is", found[0].Path)
+	}
+	key := found[i]
+	if _, err := fmt.Fprintf(sys.Stdout, "Settings files of %s that key %s (%s) signed would count whenever they change,\n"+
+		"but for hosts, key variables and headers.\n", o.known.Place, key.Fingerprint, oneLine(key.Owner)); err != nil {
+		return err
+	}
+	yes := flags.yes
+	if !yes {
+		if yes, err = confirm(sys, "Follow this key?", "rye-mcp trust --follow "+key.Fingerprint+" --yes"); err != nil {
+			return err
+		}
+	}
+	if !yes {
+		return tellTrust(sys, "Nothing was accepted.")
+	}
+	if err := trust.Follow(roots, key.Fingerprint, sys.Now()); err != nil {
+		return keepingFault(err)
+	}
+	return tellTrust(sys, "What key %s signs counts from now on.", key.Fingerprint)
+}
+
+func tellTrust(sys System, format string, args ...any) error {
+	_, err := fmt.Fprintf(sys.Stdout, format+"\n", args...)
+	return err
+}
+
+// confirm asks the person a question whose answer is no unless it is yes.
+func confirm(sys System, question, otherwise string) (bool, error) {
+	if !onTerminal(sys.Stdin) {
+		return false, &usageError{message: "there is nobody to ask: standard input is no terminal", try: otherwise}
+	}
+	if _, err := fmt.Fprintf(sys.Stderr, "%s [y/N] ", question); err != nil {
+		return false, err
+	}
+	lines := bufio.NewScanner(sys.Stdin)
+	if !lines.Scan() {
+		return false, lines.Err()
+	}
+	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
+	return answer == "y" || answer == "yes", nil
+}
+
+// keepingFault says what to do when the user space cannot keep a decision.
+func keepingFault(err error) error {
+	if record, ok := errors.AsType[*trust.RecordError](err); ok {
+		return &usageError{message: record.Error(), try: "USER_SPACE=$(mktemp -d), and settings for this machine in its .ai/config"}
+	}
+	return err
+}
+
+// offer is what a project brings, at one moment.
+type offer struct {
+	sys      System
+	roots    resolve.Roots
+	known    trust.Project
+	snapshot trust.Snapshot
+	ring     *trust.Ring
+	leftOut  []config.Notice // key by key
+}
+
+func newOffer(sys System, roots resolve.Roots) (*offer, error) {
+	snapshot, err := trust.Take(roots.Project)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := newGate(sys, roots, config.New(roots)).Ring()
+	if err != nil {
+		return nil, err
+	}
+	return &offer{
+		sys: sys, roots: roots, known: trust.ProjectOf(roots), snapshot: snapshot, ring: ring,
+		leftOut: config.Preview(roots, snapshot).Changes(),
+	}, nil
+}
+
+// trustable refuses projects of which nothing can be accepted.
+func (o *offer) trustable() error {
+	switch o.known.Standing {
+	case trust.Home:
+		return &usageError{message: fmt.Sprintf("%s is your user space: its settings are your own, and there is no project beside them", o.known.Place)}
+	case trust.Around:
+		return &usageError{
+			message: fmt.Sprintf("your user space %s lies in this project, so whoever can write the one can write the other", o.roots.User),
+			try:     "a user space outside of it: USER_SPACE=DIR",
+		}
+	case trust.Nobody:
+		return &usageError{message: "there is no user space to keep a decision in", try: "set HOME or USER_SPACE"}
+	case trust.Stranger, trust.Accepted:
+	}
+	return nil
+}
+
+// accept keeps the snapshot that was shown.
+func (o *offer) accept() error {
+	return keepingFault(trust.Accept(o.roots, o.snapshot, o.sys.Now()))
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+)
+
+// maxLoosened is how many changed keys one screen shows.
+const maxLoosened = 40
+
+// show writes whose keys sign the items, and what the settings would loosen.
+func (o *offer) show(d display) error {
+	if _, err := fmt.Fprintf(d.out, "project %s: %s\n", o.roots.Project, o.standing()); err != nil {
+		return err
+	}
+	if err := o.showItems(d); err != nil {
+		return err
+	}
+	if err := writeLoosened(d, o.roots.Project, o.leftOut); err != nil {
+		return err
+	}
+	for _, left := range o.snapshot.Left {
+		if _, err := fmt.Fprintf(d.out, "no copy is made of %s: %s\n", oneLine(left.Path), oneLine(left.Reason)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing says in a few words how far the settings count now.
+func (o *offer) standing() string {
+	switch o.known.Standing {
+	case trust.Accepted:
+		said := "accepted on " + o.known.Record.At.Format("2006-01-02")
+		if o.known.Place != real(o.roots.Project) {
+			said += " for " + o.known.Place
+		}
+		if len(o.known.Record.Follow) > 0 {
+			said += ", follows " + strings.Join(o.known.Record.Follow, ", ")
+		}
+		return said
+	case trust.Home:
+		return "it is your user space"
+	case trust.Around:
+		return "your user space lies in it, so nothing of it can be accepted"
+	case trust.Stranger, trust.Nobody:
+	}
+	return "you have not accepted its settings"
+}
+
+// real is a path as the records know it.
+func real(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return path
+}
+
+// signer counts the items that one key signed.
+type signer struct {
+	said  string
+	good  bool
+	count int
+}
+
+// showItems counts the items of the project by who signed them.
+func (o *offer) showItems(d display) error {
+	signers, total, err := o.signers()
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(d.out, "\nitems: %d\n", total); err != nil {
+		return err
+	}
+	var t table
+	for _, s := range signers {
+		colour := green
+		if !s.good {
+			colour = yellow
+		}
+		t.add(text(strconv.Itoa(s.count)), cell{s.said, colour})
+	}
+	return writeIndented(d, &t)
+}
+
+// writeIndented writes a table of which nothing may be cut off.
+func writeIndented(d display, t *table) error {
+	var b strings.Builder
+	if err := t.write(display{out: &b, colors: d.colors}); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(d.out, "  "+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *offer) signers() (signers []*signer, total int, err error) {
+	by := map[string]*signer{}
+	resolver := resolve.New(resolve.Roots{Project: o.roots.Project})
+	for _, kind := range item.Kinds() {
+		entries, err := resolver.All(kind)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, e := range entries {
+			found, err := resolver.Find(e.Kind, e.ID)
+			if err != nil {
+				continue // who uses it says what is wrong with it
+			}
+			total++
+			verdict := o.ring.Verify(trust.SubjectOf(found))
+			said := o.saidOf(verdict)
+			if by[said] == nil {
+				by[said] = &signer{said: said, good: verdict.Status.Good()}
+				signers = append(signers, by[said])
+			}
+			by[said].count++
+		}
+	}
+	slices.SortStableFunc(signers, func(a, b *signer) int { return cmp.Compare(b.count, a.count) })
+	return signers, total, nil
+}
+
+// saidOf says in a few words what a signature is worth.
+func (o *offer) saidOf(v trust.Verdict) string {
+	switch v.Status {
+	case trust.Unsigned:
+		return "not signed: they do not run"
+	case trust.UntrustedKey:
+		return fmt.Sprintf("signed by %s, which you do not trust: they do not run", v.Fingerprint)
+	}
+	if !v.Status.Good() {
+		return "with a signature that does not hold: they do not run"
+	}
+	for _, e := range o.ring.List() {
+		if e.Fingerprint == v.Fingerprint {
+			return fmt.Sprintf("signed by %s (%s)", e.Owner, e.Fingerprint)
+		}
+	}
+	return "signed by " + v.Fingerprint
+}
+
+// writeLoosened lists what the settings of a project would change and do not,
+// whom they would call first.
+func writeLoosened(d display, project string, leftOut []config.Notice) error {
+	if len(leftOut) == 0 {
+		_, err := fmt.Fprint(d.out, "\nits settings loosen nothing\n")
+		return err
+	}
+	if _, err := fmt.Fprint(d.out, "\nits settings would change, and do not:\n"); err != nil {
+		return err
+	}
+	shown := slices.SortedStableFunc(slices.Values(leftOut), func(a, b config.Notice) int {
+		return cmp.Or(cmp.Compare(gravity(a), gravity(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	var t table
+	for _, n := range shown[:min(len(shown), maxLoosened)] {
+		t.add(text(placeOf(project, n)), text(oneLine(strings.Join(n.Key, "."))), text(changeOf(n)))
+	}
+	if err := writeIndented(d, &t); err != nil {
+		return err
+	}
+	if more := len(shown) - maxLoosened; more > 0 {
+		_, err := fmt.Fprintf(d.out, "  and %d more; look at the files\n", more)
+		return err
+	}
+	return nil
+}
+
+// gravity puts first what decides where keys and texts go.
+func gravity(n config.Notice) int {
+	switch {
+	case n.UserOnly:
+		return 3
+	case strings.HasPrefix(n.File, "agent/providers/"), strings.HasPrefix(n.File, "agent/scripts/"):
+		return 0
+	case n.File == "agent/hooks.yaml":
+		return 1
+	}
+	return 2
+}
+
+func placeOf(project string, n config.Notice) string {
+	place := n.Path
+	if rel, err := filepath.Rel(project, place); err == nil && filepath.IsLocal(rel) {
+		place = rel
+	}
+	if n.Line > 0 {
+		place = fmt.Sprintf("%s:%d", place, n.Line)
+	}
+	return oneLine(place)
+}
+
+// changeOf is a change in a few words.
+func changeOf(n config.Notice) string {
+	switch {
+	case n.Fault != "":
+		return "cannot be read: " + oneLine(n.Fault)
+	case len(n.Key) == 0 && n.Since:
+		return "changed, or gone, since you accepted it"
+	case len(n.Key) == 0:
+		return "a new file"
+	}
+	said := fmt.Sprintf("%s → %s", shownSetting(n.Key, n.Holds), shownSetting(n.Key, n.Says))
+	if n.UserOnly {
+		said += " (never: read from the user space only)"
+	}
+	return said
+}
+
+// widestSetting is how many columns a value may take.
+const widestSetting = 100
+
+func shownSetting(key []string, value any) string {
+	if value == nil {
+		return "-"
+	}
+	said, err := json.Marshal(mask(key, value))
+	if err != nil {
+		return "?"
+	}
+	return shorten(oneLine(string(said)), widestSetting)
+}
+
+// offerSettings tells a person, before a thread of theirs starts, that settings of
+// the project do not count, and asks on a terminal whether they may. It returns
+// what was told of, in the words of warnings.
+func offerSettings(sys System, opts options, roots resolve.Roots, quiet bool) ([]string, error) {
+	warnings := config.New(roots).LeftOut()
+	if quiet || len(config.Loosening(warnings)) == 0 {
+		return nil, nil
+	}
+	o, err := newOffer(sys, roots)
+	if err != nil {
+		return nil, err
+	}
+	told := config.Strings(warnings)
+	switch {
+	case o.known.Record != nil && o.known.Record.Declined == o.snapshot.Digest():
+		_, _ = fmt.Fprintln(sys.Stderr, "settings of this project do not count, as you decided; rye-mcp trust shows them")
+		return told, nil
+	case !onTerminal(sys.Stdin) || !onTerminal(sys.Stderr) || belowThread(sys) || o.trustable() != nil:
+		tellLeftOut(sys.Stderr, roots.Project, o.leftOut)
+		return told, nil
+	}
+	asked := newDisplay(sys, opts)
+	asked.out = sys.Stderr
+	if err := writeLoosened(asked, roots.Project, config.Loosening(o.leftOut)); err != nil {
+		return told, err
+	}
+	yes, err := confirm(sys, "\nAccept these settings? Without them the thread starts all the same.", "rye-mcp trust")
+	switch {
+	case err != nil:
+		return told, err
+	case yes:
+		return told, o.accept()
+	}
+	// A decision that cannot be kept is asked about again.
+	_ = trust.Decline(roots, o.snapshot, sys.Now())
+	return told, nil
+}
+
+// tellLeftOut says in two lines that settings do not count, where nobody is asked.
+func tellLeftOut(w io.Writer, project string, leftOut []config.Notice) {
+	var places []string
+	for _, n := range leftOut {
+		place := placeOf(project, n)
+		if len(n.Key) > 0 {
+			place += " " + oneLine(strings.Join(n.Key, "."))
+		}
+		places = append(places, place)
+	}
+	const most = 5
+	if more := len(places) - most; more > 0 {
+		places = append(places[:most], fmt.Sprintf("and %d more", more))
+	}
+	_, _ = fmt.Fprintf(w, "settings of this project do not count, as you have not accepted them: %s\nTry:   rye-mcp trust\n", strings.Join(places, ", "))
+}

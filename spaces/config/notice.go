@@ -1,0 +1,91 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Notice says that something in a project's settings does not count, because the
+// user has not accepted it.
+type Notice struct {
+	Path string // of the file
+	File string // the same below .ai/config, with slashes
+	Line int    // from 1; 0 when the file as a whole is meant, or no longer says it
+	Key  []string
+	// Holds and Says are the value that holds and the one in the file; nil for none.
+	Holds, Says any
+	// UserOnly: accepting the settings of the project does not change it.
+	UserOnly bool
+	// Since: the user has accepted another version of the file.
+	Since bool
+	// Fault is what is wrong with a file that was only looked at.
+	Fault string
+}
+
+// askThePerson ends a notice. It names no command: a model could try it.
+const askThePerson = "ask the person"
+
+func (n Notice) String() string {
+	where := n.Path
+	if n.Line > 0 {
+		where = fmt.Sprintf("%s:%d", n.Path, n.Line)
+	}
+	switch {
+	case n.UserOnly:
+		return fmt.Sprintf("%s: %s: read from the user space only", where, dotted(n.Key))
+	case len(n.Key) == 0 && n.Since:
+		return where + ": left out, as it was changed after the person accepted the settings of this project, and the accepted copy holds; " + askThePerson
+	case len(n.Key) == 0:
+		return where + ": left out, as the person has not accepted the settings of this project; " + askThePerson
+	}
+	return fmt.Sprintf("%s: %s: %s is left out and %s holds, as the person has not accepted it; %s",
+		where, dotted(n.Key), inBrief(n.Says), inBrief(n.Holds), askThePerson)
+}
+
+// inBrief is a value in a notice.
+func inBrief(value any) string {
+	const most = 60
+	if value == nil {
+		return "nothing"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "a value"
+	}
+	if runes := []rune(string(text)); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(text)
+}
+
+// maxNotices bounds the notices about one project, whose files can hold anything.
+const maxNotices = 64
+
+// Loosening are the notices that accepting the settings would end.
+func Loosening(notices []Notice) []Notice {
+	return slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return n.UserOnly })
+}
+
+// Strings are the notices as warnings.
+func Strings(notices []Notice) []string {
+	all := make([]string, 0, len(notices))
+	for _, n := range notices {
+		all = append(all, n.String())
+	}
+	return all
+}
+
+// keyText writes a path of keys with dots between them, and quotes around keys that
+// hold one.
+func keyText(at []string) string {
+	parts := make([]string, len(at))
+	for i, key := range at {
+		parts[i] = key
+		if strings.ContainsAny(key, ".\" ") || key == "" {
+			parts[i] = fmt.Sprintf("%q", key)
+		}
+	}
+	return strings.Join(parts, ".")
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+)
+
+// project is what a project brings to the settings: the files that stand there,
+// which are anybody's, and the copy of them that its user has accepted.
+type project struct {
+	present  place // nil when there is no project layer
+	accepted place // nil when the user has accepted nothing
+	follow   []string
+	roots    resolve.Roots
+}
+
+// asAccepted is said behind the path of a file whose accepted copy differs from it.
+const asAccepted = " (as accepted)"
+
+// projectOf reads what there is of a project at the moment.
+func projectOf(roots resolve.Roots) project {
+	known := trust.ProjectOf(roots)
+	p := project{roots: roots}
+	if roots.Project == "" || known.Standing == trust.Home {
+		return p
+	}
+	p.present = folder{dir: roots.Project, of: item.Project}
+	if known.Standing == trust.Accepted {
+		p.accept(known.Record.Snapshot())
+		p.follow = known.Record.Follow
+	}
+	return p
+}
+
+func (p *project) accept(s trust.Snapshot) {
+	p.accepted = kept{dir: p.roots.Project, files: s.Files, note: asAccepted}
+}
+
+// New returns a loader of the settings in roots. The system space must hold the
+// shipped settings, which are not checked against their schemas: a test has done
+// that.
+func New(roots resolve.Roots) *Loader {
+	l := &Loader{own: []place{embedded{roots.System}}}
+	if roots.User != "" {
+		l.own = append(l.own, folder{dir: roots.User, of: item.User})
+	}
+	l.project = func() project { return projectOf(roots) }
+	return l
+}
+
+// Preview is a loader for which the project has the files of a snapshot.
+func Preview(roots resolve.Roots, s trust.Snapshot) *Loader {
+	l := New(roots)
+	l.project = func() project {
+		p := projectOf(roots)
+		if p.present != nil {
+			p.present = kept{dir: roots.Project, files: s.Files}
+		}
+		return p
+	}
+	return l
+}
+
+// PreviewAccepted is a loader for which the project has the files of a snapshot,
+// and its user has accepted them.
+func PreviewAccepted(roots resolve.Roots, s trust.Snapshot) *Loader {
+	l := Preview(roots, s)
+	preview := l.project
+	l.project = func() project {
+		p := preview()
+		if p.present != nil {
+			p.accept(s)
+		}
+		return p
+	}
+	return l
+}
+
+// version is a file as it is in one of a project's two places.
+type version struct {
+	data  []byte
+	name  string
+	file  string // below .ai/config
+	found bool
+	err   error // but for its absence
+}
+
+func readVersion(from place, rel string) version {
+	if from == nil {
+		return version{}
+	}
+	data, name, err := from.read(rel)
+	v := version{data: data, name: name, file: rel, found: err == nil}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.err = err
+	}
+	return v
+}
+
+// whole are the places that a file counts from which a project brings as a whole
+// or not at all, at most one, and what is to be said about a version that does not
+// count.
+func (p project) whole(rel string) ([]place, *Notice) {
+	if p.present == nil {
+		return nil, nil
+	}
+	now, accepted := readVersion(p.present, rel), readVersion(p.accepted, rel)
+	switch {
+	case !now.found && now.err == nil && !accepted.found:
+		return nil, nil
+	case now.found && accepted.found && alike(rel, now.data, accepted.data):
+		return []place{p.present}, nil
+	case now.found && p.followed(now):
+		return []place{p.present}, nil
+	}
+	notice := &Notice{Path: now.name, File: rel, Since: accepted.found}
+	if !accepted.found {
+		return nil, notice
+	}
+	return []place{p.accepted}, notice
+}
+
+// alike reports whether two versions of a file say the same: who signed it makes no
+// difference to that.
+func alike(rel string, a, b []byte) bool {
+	_, restA := sign.Split(a, path.Ext(rel))
+	_, restB := sign.Split(b, path.Ext(rel))
+	return bytes.Equal(restA, restB)
+}
+
+// followed reports whether a key that the user follows signed a file.
+func (p project) followed(v version) bool {
+	if len(p.follow) == 0 {
+		return false
+	}
+	subject := trust.Subject{ID: v.file, Space: item.Project, Path: v.name, Ext: path.Ext(v.file), Content: v.data}
+	line, _ := sign.Split(v.data, subject.Ext)
+	if line == nil || !slices.Contains(p.follow, line.Fingerprint) {
+		return false
+	}
+	var own *sign.PublicKey
+	if key, err := sign.Load(p.roots.User); err == nil {
+		own = key.Public()
+	}
+	ring := trust.Load(trust.Sources{Roots: p.roots, Own: own})
+	return ring.Verify(subject).Status.Good()
+}

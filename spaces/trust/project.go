@@ -1,0 +1,93 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// Standing says how far the settings of a project may count.
+type Standing string
+
+// The standings of a project.
+const (
+	// Stranger: what its files say may tighten what holds without it, and no more.
+	Stranger Standing = "stranger"
+	// Accepted: the copy of its settings that its user has accepted holds.
+	Accepted Standing = "trusted"
+	// Home: the folder is the user space, whose settings are the user's own.
+	Home Standing = "home"
+	// Around: the user space lies in the folder, so that whoever can write the one
+	// can write the other. Nothing of such a project is ever trusted.
+	Around Standing = "around"
+	// Nobody: there is no project, or no user space that could hold a record.
+	Nobody Standing = "nobody"
+)
+
+// Project is what the user's records say about the settings of a project.
+type Project struct {
+	Standing Standing
+	// Place is the path that the record is about: the project, or the same folder in
+	// the main worktree of its repository.
+	Place  string
+	Record *Record // nil without one that can be used
+	// Fault says why there is a record that cannot be used; nil when there is none.
+	Fault error
+}
+
+// ProjectOf reads what the user's records say about a project.
+func ProjectOf(roots resolve.Roots) Project {
+	if roots.Project == "" || roots.User == "" {
+		return Project{Standing: Nobody}
+	}
+	project, user := real(roots.Project), real(roots.User)
+	switch {
+	case project == user || sameSpace(user, project):
+		return Project{Standing: Home, Place: project}
+	case within(user, project):
+		return Project{Standing: Around, Place: project}
+	}
+	p := Project{Standing: Stranger, Place: mainPlace(project)}
+	record, err := loadRecord(roots.User, p.Place)
+	switch {
+	case err != nil:
+		p.Fault = err
+	case record != nil && record.Accepted:
+		p.Standing, p.Record = Accepted, record
+	default:
+		p.Record = record
+	}
+	return p
+}
+
+// real is a path without symbolic links, or as it was given when it leads nowhere.
+func real(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return filepath.Clean(path)
+}
+
+// within reports whether a path lies below a folder, by name or as a file: names
+// may differ in case where the file system does not tell them apart.
+func within(path, folder string) bool {
+	if rel, err := filepath.Rel(folder, path); err == nil && rel != "." && filepath.IsLocal(rel) {
+		return true
+	}
+	want, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	for up := filepath.Dir(path); ; up = filepath.Dir(up) {
+		if info, err := os.Stat(up); err == nil && os.SameFile(info, want) {
+			return true
+		}
+		if up == filepath.Dir(up) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of the copy of a project's settings.
+const (
+	maxSettingsFile  = 1 << 20
+	maxSettingsBytes = 4 << 20
+	maxSettingsFiles = 256
+	maxSettingsDepth = 8
+	maxSettingsNames = 4096 // looked at
+)
+
+// Snapshot is what stood in .ai/config of a project at one moment. What a person
+// is shown and what is then kept are the same snapshot.
+type Snapshot struct {
+	Files map[string][]byte // by slash-separated path below .ai/config
+	// Left are the files that no copy is made of: links, what is no plain file, and
+	// what exceeds the bounds.
+	Left []Problem
+}
+
+// Take reads .ai/config of a project. Links are not followed, and the folders of
+// keys are left out.
+func Take(project string) (Snapshot, error) {
+	s := Snapshot{Files: map[string][]byte{}}
+	root, err := os.OpenRoot(filepath.Join(project, ".ai"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the settings of %s: %w", project, err)
+	}
+	defer func() { _ = root.Close() }() // only read
+	t := taking{Snapshot: &s, root: root, dir: filepath.Join(project, ".ai")}
+	if info, err := root.Lstat(configDir); err == nil && !info.IsDir() {
+		t.leave(configDir, "a link, or no folder")
+		return s, nil
+	}
+	if err := fs.WalkDir(root.FS(), configDir, t.visit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("read the settings of %s: %w", project, err)
+	}
+	return s, nil
+}
+
+// configDir is where the settings of a space stand, below .ai.
+const configDir = "config"
+
+// taking is the walk that makes a snapshot.
+type taking struct {
+	*Snapshot
+	root         *os.Root
+	dir          string
+	names, bytes int
+}
+
+func (t *taking) leave(name, format string, args ...any) {
+	t.Left = append(t.Left, Problem{Path: filepath.Join(t.dir, filepath.FromSlash(name)), Reason: fmt.Sprintf(format, args...)})
+}
+
+func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if t.names++; t.names > maxSettingsNames {
+		t.leave(configDir, "it holds more than %d files", maxSettingsNames)
+		return fs.SkipAll
+	}
+	switch {
+	case entry.IsDir() && (strings.EqualFold(entry.Name(), "keys") || strings.Count(name, "/") > maxSettingsDepth):
+		return fs.SkipDir
+	case entry.IsDir():
+		return nil
+	case !entry.Type().IsRegular():
+		t.leave(name, "a link, or no plain file")
+		return nil
+	case len(t.Files) == maxSettingsFiles:
+		t.leave(name, "one file more than the %d that are kept", maxSettingsFiles)
+		return nil
+	}
+	data, err := readPlain(t.root, name, min(maxSettingsFile, maxSettingsBytes-t.bytes))
+	if err != nil {
+		t.leave(name, "%v", err)
+		return nil
+	}
+	t.bytes += len(data)
+	t.Files[strings.TrimPrefix(name, configDir+"/")] = data
+	return nil
+}
+
+// readPlain reads a regular file. It is looked at before it is opened, since
+// opening a named pipe would wait for a writer.
+func readPlain(root *os.Root, name string, most int) ([]byte, error) {
+	before, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, errors.New("a link, or no plain file")
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if info, err := file.Stat(); err != nil || !os.SameFile(before, info) {
+		return nil, errors.Join(err, errors.New("it was replaced while it was read"))
+	}
+	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("larger than the %d bytes that are kept", most)
+	}
+	return data, err
+}
+
+// Equal reports whether two snapshots hold the same files.
+func (s Snapshot) Equal(o Snapshot) bool { return maps.EqualFunc(s.Files, o.Files, bytes.Equal) }
+
+// Digest names what the files say.
+func (s Snapshot) Digest() string {
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		_, _ = fmt.Fprintf(hash, "%d %s %d\n", len(name), name, len(s.Files[name])) // a hash takes everything
+		_, _ = hash.Write(s.Files[name])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// With is the snapshot with one more file, or another content of it.
+func (s Snapshot) With(name string, content []byte) Snapshot {
+	files := maps.Clone(s.Files)
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	files[path.Clean(name)] = content
+	return Snapshot{Files: files}
+}

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"rye-mcp": func() { os.Exit(cli.Main(testSystem(), os.Args[1:])) },
 		"mcp":     func() { os.Exit(callTool(os.Args[1:])) },
+		"holds":   func() { os.Exit(holdLock(os.Args[1:])) },
 		"mcphttp": func() { os.Exit(callToolOverHTTP(os.Args[1:])) },
 	})
 }
@@ -46,6 +47,7 @@ func TestScript(t *testing.T) {
 			"http":        sendHTTP,
 			"waitfile":    waitForFile,
 			"killpid":     killPID,
+			"suspended":   waitUntilSuspended,
 			"corpus":      copyCorpus,
 			"requests":    countRequests,
 			"requested":   waitForRequests,

@@ -1,7 +1,11 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,6 +45,42 @@ func waitUntilGone(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	poll(ts.Fatalf, func() (bool, string) { return process.Gone(pid), "process " + args[0] + " lives on" })
+}
+
+// holdLock is holds PIDFILE LOCKFILE: a process that suspends itself while it has a
+// lock.
+func holdLock(args []string) int {
+	lock, err := os.OpenFile(args[1], os.O_RDWR, 0)
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err == nil {
+		err = os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o600)
+	}
+	if err == nil {
+		err = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// waitUntilSuspended is suspended PIDFILE: it waits until the process that writes the
+// file is suspended, and keeps its number as HOLDER.
+func waitUntilSuspended(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: suspended PIDFILE")
+	}
+	poll(ts.Fatalf, func() (bool, string) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		ts.Setenv("HOLDER", strconv.Itoa(pid))
+		return err == nil && process.Stopped(pid), "nobody in " + filepath.Base(args[0]) + " is suspended"
+	})
+	pid := number(ts, ts.Getenv("HOLDER"))
+	ts.Defer(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 }
 
 // number is the id of a process; 0 and 1 are no process a script may touch.

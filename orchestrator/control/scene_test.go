@@ -135,7 +135,14 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, folder.StateDir(project), sqlite.Options{})
+	here := process.Here("host")
+	db, err := sqlite.Open(ctx, folder.StateDir(project), sqlite.Options{
+		Process: thread.Process(here.Self()), Patience: sqlite.Patience{Stopped: time.Millisecond},
+		Holder: func(recorded thread.Process, files ...string) thread.Holder {
+			id, stopped := here.Holder(process.ID(recorded), files...)
+			return thread.Holder{Process: thread.Process(id), Near: here.Reach(id) == process.Near, Stopped: stopped}
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +153,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.New(loader, func(string) string { return "" }),
 		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},
-		Place:     process.Here("host"), Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
+		Place:     here, Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
 }
 

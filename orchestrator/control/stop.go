@@ -142,15 +142,34 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 // stopTrees records the intent for threads and everything below them, stops
 // what had not ended, and returns a receipt for each thread, parents first.
 func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder process.Ladder) ([]Receipt, error) {
-	for _, id := range tops {
-		if _, err := c.Store.RequestCancel(ctx, id, c.Now()); err != nil {
-			return nil, fmt.Errorf("record the cancel of %s: %w", id, err)
+	var before *Receipt
+	if err := c.intend(ctx, tops); err != nil {
+		if before, err = c.intendFreed(ctx, tops, ladder, err); err != nil {
+			return c.stopUnrecorded(ctx, tops, ladder, err)
 		}
 	}
 	c.Reached.At(stepIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
 	// may not spawn or hand over, and neither may one below it that has ended.
-	var rows []thread.Record
+	rows, err := c.trees(ctx, tops)
+	if err != nil {
+		return nil, err
+	}
+	return before.amend(c.stopRows(ctx, rows, ladder)), nil
+}
+
+// intend puts the cancel of threads and of everything below them on record.
+func (c *Controller) intend(ctx context.Context, tops []thread.ID) error {
+	for _, id := range tops {
+		if _, err := c.Store.RequestCancel(ctx, id, c.Now()); err != nil {
+			return fmt.Errorf("record the cancel of %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// trees are threads and everything below them.
+func (c *Controller) trees(ctx context.Context, tops []thread.ID) (rows []thread.Record, err error) {
 	for _, id := range tops {
 		top, err := c.Store.Get(ctx, id)
 		if err != nil {
@@ -162,7 +181,7 @@ func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder pro
 		}
 		rows = append(append(rows, top), below...)
 	}
-	return c.stopRows(ctx, distinct(rows), ladder), nil
+	return distinct(rows), nil
 }
 
 // distinct leaves out the rows that came before: a thread is below the one that it

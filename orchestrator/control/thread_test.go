@@ -242,6 +242,12 @@ func (p *puppet) obey(order string) error {
 		panic("told to")
 	case "give-up": // as a process that fails before its loop
 		return errors.Join(p.lock.Release(), errors.New("told to give up"))
+	case "hold": // the registry, in the middle of a transaction
+		_, _, err = p.c.Store.Register(p.ctx, store.NewThread{Kind: thread.KindDirective, Directive: "held", Now: time.Now()},
+			func(thread.ID) error {
+				_ = p.say("held")
+				select {}
+			})
 	case "ping":
 		return p.say(time.Now().UnixNano())
 	default:

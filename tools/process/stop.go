@@ -41,6 +41,9 @@ func Interrupt(pid int) error {
 		return err
 	}
 	err := unix.Kill(pid, unix.SIGINT)
+	if err == nil {
+		err = unix.Kill(pid, unix.SIGCONT) // a suspended one could not heed it
+	}
 	if errors.Is(err, unix.ESRCH) {
 		err = os.ErrProcessDone
 	}
@@ -72,7 +75,8 @@ func (l Ladder) rungs(pid int) []rung {
 
 // StopGroup ends a process that leads its session, as those of [Detach] do:
 // SIGINT to the process, SIGTERM to its group, SIGKILL to its group, each only
-// when the one before had its time. When the process has ended, what is left of
+// when the one before had its time. One that is suspended is continued, so that it
+// can end in order. When the process has ended, what is left of
 // its session is killed too: the commands it ran, which are in groups of their
 // own. Processes that it detached have other sessions and are not touched.
 //
@@ -126,6 +130,9 @@ func climb(ctx context.Context, pid int, gone <-chan struct{}, alive func() bool
 				return how, nil
 			}
 			return how, fmt.Errorf("send %s: %w", signalName(r.signal), err)
+		}
+		if r.signal != unix.SIGKILL {
+			_ = unix.Kill(r.target, unix.SIGCONT) // a suspended one could not heed it
 		}
 		how = r.how
 		if ended, err := await(ctx, gone, r.wait); ended || err != nil {

@@ -17,6 +17,9 @@ func AsFault(err error) *Fault {
 	if f, ok := errors.AsType[*Fault](err); ok && f != nil {
 		return f
 	}
+	if busy, ok := errors.AsType[*thread.BusyError](err); ok {
+		return Faultf(CodeBusy, "%w", err).WithHint("%s", busy.Hint()).With("holder_pid", busy.Holder.PID)
+	}
 	f := Faultf(CodeInternal, "%w", err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

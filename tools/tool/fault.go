@@ -38,6 +38,7 @@ const (
 	CodeTimeout          Code = "timeout"             // the tool's own time ran out
 	CodeCancelled        Code = "cancelled"           // the call was cancelled
 	CodeNoProject        Code = "no_project"          // no project could be determined
+	CodeBusy             Code = "database_busy"       // another process holds the thread database and does not go on
 	CodeInternal         Code = "internal"            // a failure of rye-mcp itself
 )
 

@@ -19,6 +19,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // stateFolder looks whether the threads' folder can be written, and by nobody
@@ -77,6 +79,7 @@ func (d *doctor) data(ctx context.Context) []finding {
 	}
 	found := d.database(ctx, dir)
 	if !slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelFail }) {
+		found = append(found, d.held(ctx, dir)...)
 		found = append(found, d.threads(ctx)...)
 	}
 	return append(found, d.keptAside(dir)...)
@@ -85,7 +88,7 @@ func (d *doctor) data(ctx context.Context) []finding {
 // database opens registry and ledger as they are and reads all of them.
 func (d *doctor) database(ctx context.Context, dir string) []finding {
 	var lost bool
-	st, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	st, err := sqlite.Open(ctx, dir, storeOptions(d.here()))
 	if err == nil {
 		lost, err = st.Lost(ctx)
 		err = errors.Join(err, st.Check(ctx), st.Close())
@@ -102,6 +105,53 @@ func (d *doctor) database(ctx context.Context, dir string) []finding {
 		return []finding{warnf("rye-mcp threads list: it rebuilds them from the thread folders", "rows of threads are missing")}
 	}
 	return []finding{okf("registry and ledger are sound")}
+}
+
+// here is where process numbers mean what they mean to this process. Without the
+// host's name those of other containers are told apart all the same.
+func (d *doctor) here() process.Place {
+	host, _ := d.sys.Hostname()
+	return process.Here(host)
+}
+
+// held names the process that keeps every other from writing.
+func (d *doctor) held(ctx context.Context, dir string) []finding {
+	st, err := sqlite.Open(ctx, dir, storeOptions(d.here()))
+	if err != nil {
+		return []finding{failf("", "%v", err)}
+	}
+	defer func() { _ = st.Close() }() // nothing was written
+	err = st.Writable(ctx)
+	busy, ok := errors.AsType[*thread.BusyError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []finding{failf("", "%v", err)}
+	}
+	try := busy.Hint()
+	if id := runBy(ctx, st, busy.Holder); id != "" {
+		try = fmt.Sprintf("kill -CONT %d lets it go on; rye-mcp threads kill %s ends it", busy.Holder.PID, id)
+	}
+	return []finding{failf(try, "no thread can start or end: %v", busy)}
+}
+
+// runBy is the thread whose process has been found out; empty when it is no thread's.
+func runBy(ctx context.Context, st *sqlite.Store, p thread.Holder) thread.ID {
+	filter := store.Filter{States: []thread.State{thread.Created, thread.Running}, Limit: store.MaxPage}
+	for p.Near && p.PID != 0 {
+		rows, next, err := st.List(ctx, filter)
+		for _, rec := range rows {
+			if rec.PID == p.PID {
+				return rec.ThreadID
+			}
+		}
+		if err != nil || next == "" {
+			break
+		}
+		filter.Cursor = next
+	}
+	return ""
 }
 
 // keptAside names damaged databases that were moved out of the way.

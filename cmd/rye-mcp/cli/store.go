@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // storeOpener opens the thread store of a project whose other parts are there.
@@ -19,14 +22,30 @@ type storeOpener func(ctx context.Context, sys System, p *project, log zerolog.L
 
 // plainStore opens the store as it is, for who only looks.
 func plainStore(ctx context.Context, _ System, p *project, _ zerolog.Logger) (*sqlite.Store, error) {
-	return sqlite.Open(ctx, folder.StateDir(p.path), sqlite.Options{})
+	return sqlite.Open(ctx, folder.StateDir(p.path), storeOptions(p.place))
 }
+
+// storeOptions are those of every store: who this is, and who holds a lock.
+func storeOptions(here process.Place) sqlite.Options {
+	return sqlite.Options{Process: thread.Process(here.Self()), Holder: func(recorded thread.Process, files ...string) thread.Holder {
+		id, stopped := here.Holder(process.ID(recorded), files...)
+		return thread.Holder{Process: thread.Process(id), Near: here.Reach(id) == process.Near, Stopped: stopped}
+	}}
+}
+
+// threadPatience is how long the process of a thread waits for one that holds the
+// database: it has paid for what it would lose, and nobody to ask. It can be
+// cancelled meanwhile.
+const threadPatience = 10 * time.Minute
 
 // threadStore opens the store for a thread's process. Rows that are missing are
 // made again, the thread's own among them; a damaged database is left to those
 // who can say so to a person.
 func threadStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
-	return sqlite.Open(ctx, folder.StateDir(p.path), sqlite.Options{Rebuild: rebuilder(sys, p, log)})
+	options := storeOptions(p.place)
+	options.Rebuild = rebuilder(sys, p, log)
+	options.Patience = sqlite.Patience{Idle: threadPatience, Stopped: threadPatience}
+	return sqlite.Open(ctx, folder.StateDir(p.path), options)
 }
 
 // rebuilder makes missing rows again while the project is open.
@@ -56,11 +75,13 @@ func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger
 // databases, or both.
 func openSound(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
 	const databases = 2
-	options := sqlite.Options{Rebuild: rebuilder(sys, p, log), Damaged: func(ctx context.Context, damage *store.CorruptError) {
+	options := storeOptions(p.place)
+	options.Rebuild = rebuilder(sys, p, log)
+	options.Damaged = func(ctx context.Context, damage *store.CorruptError) {
 		if err := setAside(ctx, sys, damage, log); err != nil {
 			log.Error().Err(err).Msg("set aside a damaged thread database")
 		}
-	}}
+	}
 	for tries := 0; ; tries++ {
 		opened, err := sqlite.Open(ctx, folder.StateDir(p.path), options)
 		damage, damaged := errors.AsType[*store.CorruptError](err)

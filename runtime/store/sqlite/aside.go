@@ -36,7 +36,7 @@ func setAside(ctx context.Context, path string, now time.Time) (aside string, er
 	if !ok {
 		return "", errors.New("it is no database of a thread store")
 	}
-	q, err := openQueue(lockPath(dir, name))
+	q, err := openQueue(lockPath(dir, name), Options{})
 	if err != nil {
 		return "", err
 	}
@@ -50,20 +50,20 @@ func setAside(ctx context.Context, path string, now time.Time) (aside string, er
 		return "", nil
 	}
 	damage := new(store.CorruptError)
-	if err := inspectFile(ctx, path); !errors.As(err, &damage) {
+	if err := inspectFile(ctx, path, &q.waiting); !errors.As(err, &damage) {
 		return "", err
 	}
 	return move(path, now)
 }
 
 // inspectFile reads everything in the file, indexes against tables as well.
-func inspectFile(ctx context.Context, path string) (err error) {
+func inspectFile(ctx context.Context, path string, w *waiting) (err error) {
 	db, err := openPool(path, 1, "query_only(1)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return explain(path, retryBusy(ctx, func() error { return inspect(ctx, db, path, "integrity_check") }))
+	return explain(path, w.retry(ctx, func() error { return inspect(ctx, db, path, "integrity_check") }))
 }
 
 // Check implements [store.Keeper]. It does not compare indexes with their

@@ -47,19 +47,55 @@ func connect(ctx context.Context, d *database) (c connections, err error) {
 	if c.identity, err = os.Stat(path); err != nil {
 		return c, err
 	}
-	if c.writer, err = openPool(path, 1); err != nil {
+	if err = c.open(d); err != nil {
 		return c, err
 	}
-	if c.reader, err = openPool(path, maxReaders, "query_only(1)"); err != nil {
-		return c, err
-	}
-	c.memo = newMemo(c.reader, d.queue.tally, d.poll)
-	err = retryBusy(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), d.name) })
+	err = d.busy.retry(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), d.name) })
 	if err != nil {
 		return c, err
 	}
 	c.lossy, err = isLossy(ctx, c.writer)
 	return c, err
+}
+
+// open prepares the connections to the file of d.
+func (c *connections) open(d *database) (err error) {
+	if c.writer, err = openPool(d.path, 1); err != nil {
+		return err
+	}
+	if c.reader, err = openPool(d.path, maxReaders, "query_only(1)"); err != nil {
+		return err
+	}
+	c.memo = newMemo(c.reader, d.queue.tally, d.poll)
+	return nil
+}
+
+// connectCurrent opens the file of d as it is, without a turn. It is not ok when
+// the file has to be made, migrated or looked at more closely, and when it was
+// replaced meanwhile.
+func connectCurrent(ctx context.Context, d *database) (c connections, ok bool) {
+	info, err := os.Lstat(d.path)
+	if err != nil || !info.Mode().IsRegular() {
+		return connections{}, false
+	}
+	matchSidecars(d.path, info.Mode().Perm())
+	defer func() {
+		if !ok {
+			_ = c.close() // what is wrong shows again to who has the turn
+			c = connections{}
+		}
+	}()
+	c.identity = info
+	if err := c.open(d); err != nil {
+		return c, false
+	}
+	if current, err := isCurrent(ctx, c.reader, d.name); !current || err != nil {
+		return c, false
+	}
+	if c.lossy, err = isLossy(ctx, c.reader); err != nil {
+		return c, false
+	}
+	return c, sameFile(d.path, info)
 }
 
 func (c connections) close() error {

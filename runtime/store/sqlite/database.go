@@ -30,6 +30,7 @@ type database struct {
 	path  string
 	name  string // of its queue, and of its folder of migrations
 	queue *queue
+	busy  waiting       // for locks of SQLite's own
 	poll  time.Duration // how long a commit that nobody counted can go unnoticed
 
 	// mu is held for reading by whoever uses the connections, and for writing,
@@ -41,12 +42,21 @@ type database struct {
 }
 
 // openDatabase opens dir/file, creating and migrating it where needed. Hooks may
-// have nil functions.
-func openDatabase(ctx context.Context, dir, file string, poll time.Duration, hooks hooks) (*database, error) {
-	d := &database{path: filepath.Join(dir, file), name: names[file], poll: poll, loss: loss{hooks: hooks}}
+// have nil functions. A file that needs neither is opened without a turn: who only
+// reads need not wait for who writes.
+func openDatabase(ctx context.Context, dir, file string, opts Options, hooks hooks) (*database, error) {
+	d := &database{path: filepath.Join(dir, file), name: names[file], poll: opts.Poll, loss: loss{hooks: hooks}}
 	var err error
-	if d.queue, err = openQueue(lockPath(dir, d.name)); err != nil {
+	if d.queue, err = openQueue(lockPath(dir, d.name), opts); err != nil {
 		return nil, err
+	}
+	d.busy = d.queue.waiting
+	d.busy.path = d.path
+	d.busy.files = append([]string{d.path, d.path + "-shm"}, d.busy.files...)
+	if current, ok := connectCurrent(ctx, d); ok {
+		d.connections = current
+		d.found(current)
+		return d, nil
 	}
 	release, err := d.queue.acquire(ctx)
 	if err != nil {
@@ -118,7 +128,7 @@ func (d *database) transact(ctx context.Context, level durability, f func(contex
 		return err
 	}
 	var tx *sql.Tx
-	err = retryBusy(ctx, func() (err error) {
+	err = d.busy.retry(ctx, func() (err error) {
 		tx, err = conn.BeginTx(inside, nil)
 		return err
 	})
@@ -173,7 +183,7 @@ func (d *database) readAsIs(ctx context.Context, f func(*sql.DB) error) error {
 func (d *database) readOnce(ctx context.Context, f func(connections) error) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return retryBusy(ctx, func() error { return f(d.connections) })
+	return d.busy.retry(ctx, func() error { return f(d.connections) })
 }
 
 // replaced reports whether another file, or none, is in the place of the one

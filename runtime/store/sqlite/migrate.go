@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -53,6 +54,24 @@ func migrate(ctx context.Context, db *sql.DB, dir, folder string) error {
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// isCurrent reports whether a database needs nothing of what migrate does. It only
+// reads.
+func isCurrent(ctx context.Context, db *sql.DB, folder string) (bool, error) {
+	files, err := fs.Glob(migrations, "migrations/"+folder+"/*.sql")
+	if err != nil {
+		return false, err
+	}
+	var (
+		mode     string
+		applied  int
+		versions = len(files) // they are numbered from 1 without a gap
+	)
+	err = errors.Join(
+		db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode),
+		db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&applied))
+	return mode == "wal" && applied == versions, err
 }
 
 func newProvider(db *sql.DB, folder string) (*goose.Provider, error) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"time"
 )
 
 // queue is the line in which writers of one database file wait, across
@@ -13,19 +15,22 @@ import (
 // the kernel, on an advisory lock of a file beside the database, which is
 // released with the process that held it.
 //
-// A wait in flock cannot be interrupted, but a caller's context can end. So the
+// A wait in flock cannot be interrupted, but a caller's context can end, and its
+// patience with a process that holds the lock and does not go on. So the
 // wait is done by a helper goroutine, at most one a queue: a caller who gives
 // up leaves it waiting, the next caller takes it over, and when the lock comes
 // while nobody wants it the helper lets go of it and ends.
 type queue struct {
-	path string
-	slot chan struct{} // holds a token while a caller waits for or has the lock
+	slot    chan struct{} // holds a token while a caller waits for or has the lock
+	signing []byte        // who has the turn, for others; nil says nothing
 
-	tally tally // in the files of lock
+	waiting
 
 	mu     sync.Mutex
 	lock   turnstile
 	helper *helper // the wait in progress, if any
+	beside *os.File
+	stuck  stall // of the last wait that was in vain; it goes on for the next caller
 	closed bool
 }
 
@@ -37,49 +42,163 @@ type helper struct {
 
 var errClosed = errors.New("store is closed")
 
-func openQueue(path string) (*queue, error) {
+func openQueue(path string, opts Options) (*queue, error) {
 	lock, err := openTurnstile(path)
 	if err != nil {
 		return nil, err
 	}
-	return &queue{path: path, slot: make(chan struct{}, 1), tally: tally{begun: lock.gate, done: lock.turn}, lock: lock}, nil
+	q := &queue{slot: make(chan struct{}, 1), lock: lock}
+	q.waiting = waiting{
+		path: path, files: []string{path, path + gateEnding}, tally: tally{begun: lock.gate, done: lock.turn},
+		patience: opts.Patience.or(defaultPatience()), holder: opts.Holder,
+	}
+	if opts.Process.PID != 0 {
+		q.signing = encodeHolder(opts.Process)
+	}
+	return q, nil
 }
 
 // acquire waits for its turn. The function it returns gives the turn back and
-// must be called exactly once.
+// must be called exactly once. The error is a *thread.BusyError when somebody
+// has the turn and does not go on.
 func (q *queue) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case q.slot <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for %s: %w", q.path, context.Cause(ctx))
+	w := turnWait{queue: q, ctx: ctx}
+	defer w.end()
+	if err := w.awaitSlot(); err != nil {
+		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
 	}
-	if err := q.enter(ctx); err != nil {
+	leave, err := w.awaitLock()
+	if err != nil {
 		<-q.slot
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
 	}
-	return q.release, nil
+	if q.signing != nil {
+		_, _ = q.lock.gate.WriteAt(q.signing, holderAt) // who waits can do without
+	}
+	return func() {
+		leave()
+		<-q.slot
+	}, nil
 }
 
-func (q *queue) release() {
-	q.lock.release()
-	<-q.slot
+// turnWait is the wait of one caller.
+type turnWait struct {
+	*queue
+	ctx   context.Context //nolint:containedctx // lives exactly as long as the wait it bounds
+	looks *time.Ticker    // nil until there is something to wait for
+	stall stall
 }
 
-// enter gets the lock for the caller, who has the slot.
-func (q *queue) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+// look is when to look whether others go on.
+func (w *turnWait) look() <-chan time.Time {
+	if w.looks == nil {
+		w.looks = time.NewTicker(w.patience.every())
+		w.stall = w.resumeStall(time.Now())
 	}
-	h, err := q.join()
-	if h == nil {
-		return err
+	return w.looks.C
+}
+
+// resumeStall goes on with the wait of a caller who gave up, when nothing has been
+// committed since: nobody waits a second time for the same process.
+func (q *queue) resumeStall(now time.Time) stall {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	fresh := q.newStall(now)
+	if q.stuck.waiting != nil && q.stuck.done == fresh.done {
+		return q.stuck
 	}
+	return fresh
+}
+
+// over is stall.over, remembered for the next caller.
+func (w *turnWait) over() error {
+	err := w.stall.over(time.Now())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stuck = stall{}
+	if err != nil {
+		w.stuck = w.stall
+	}
+	return err
+}
+
+func (w *turnWait) end() {
+	if w.looks != nil {
+		w.looks.Stop()
+	}
+}
+
+func (w *turnWait) awaitSlot() error {
 	select {
-	case err := <-h.done:
-		return err
-	case <-ctx.Done():
-		return q.abandon(ctx, h)
+	case w.slot <- struct{}{}:
+		return nil
+	default:
 	}
+	for {
+		select {
+		case w.slot <- struct{}{}:
+			return nil
+		case <-w.look():
+			if err := w.over(); err != nil {
+				return err
+			}
+		case <-w.ctx.Done():
+			return context.Cause(w.ctx)
+		}
+	}
+}
+
+// awaitLock gets the lock for the caller, who has the slot.
+func (w *turnWait) awaitLock() (leave func(), err error) {
+	if w.ctx.Err() != nil {
+		return nil, context.Cause(w.ctx)
+	}
+	h, err := w.join()
+	if h == nil {
+		return w.lock.release, err
+	}
+	for {
+		select {
+		case err := <-h.done:
+			return w.lock.release, err
+		case <-w.look():
+			if leave, ok := w.passGate(h); ok {
+				return leave, nil
+			}
+			if err := w.over(); err != nil {
+				return w.abandon(h, err)
+			}
+		case <-w.ctx.Done():
+			return w.abandon(h, context.Cause(w.ctx))
+		}
+	}
+}
+
+// passGate takes a turn that is free although somebody has the gate: one who was
+// suspended while it waited there. The gate gives turns an order, and the turn
+// alone keeps writers apart. It is taken through another opening of the file, so
+// that the helper, who has the first, does not take it for its own.
+func (w *turnWait) passGate(h *helper) (leave func(), ok bool) {
+	if time.Since(w.stall.since) < w.patience.every() {
+		return nil, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.helper != h { // the turn has just come
+		return nil, false
+	}
+	if w.beside == nil {
+		f, err := openPrivate(w.path)
+		if err != nil {
+			return nil, false
+		}
+		w.beside = f
+	}
+	if got, err := tryLock(w.beside); !got || err != nil {
+		return nil, false
+	}
+	h.wanted = false
+	return func() { w.lock.leave(w.beside) }, true
 }
 
 // join takes the lock at once when it is free (no helper is returned then), or
@@ -103,14 +222,14 @@ func (q *queue) join() (*helper, error) {
 }
 
 // abandon leaves the helper to the next caller, unless the lock has just come.
-func (q *queue) abandon(ctx context.Context, h *helper) error {
+func (q *queue) abandon(h *helper, why error) (leave func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.helper == h {
 		h.wanted = false
-		return context.Cause(ctx)
+		return nil, why
 	}
-	return <-h.done // buffered, and sent before q.helper was cleared
+	return q.lock.release, <-h.done // buffered, and sent before q.helper was cleared
 }
 
 // wait is the helper's goroutine.
@@ -140,8 +259,12 @@ func (q *queue) close() error {
 		return nil
 	}
 	q.closed = true
-	if q.helper != nil {
-		return nil
+	var err error
+	if q.beside != nil {
+		err = q.beside.Close()
 	}
-	return q.lock.close()
+	if q.helper != nil {
+		return err
+	}
+	return errors.Join(err, q.lock.close())
 }

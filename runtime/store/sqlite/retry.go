@@ -10,23 +10,31 @@ import (
 
 // busyTimeout is how long one statement waits inside SQLite, in milliseconds.
 // It is short because a statement that waits there does not notice its context;
-// the rest of the wait is retryBusy.
+// the rest of the wait is waiting.retry.
 const busyTimeout = 100
 
-// pauses between attempts of retryBusy, after the wait inside SQLite.
+// pauses between attempts of waiting.retry, after the wait inside SQLite.
 const (
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
 )
 
-// retryBusy repeats f until the database is not locked by somebody who does not
+// retry repeats f until the database is not locked by somebody who does not
 // stand in the queue: a process recovering or deleting the write-ahead log, or
-// a person with a shell. It gives up when ctx ends.
-func retryBusy(ctx context.Context, f func() error) error {
+// a person with a shell. It gives up when ctx ends, and with a *thread.BusyError
+// when the other does not let go.
+func (w *waiting) retry(ctx context.Context, f func() error) error {
+	err := f()
+	if !isBusy(err) {
+		return err
+	}
+	wait := w.newStall(time.Now())
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := f()
 		if !isBusy(err) {
 			return err
+		}
+		if over := wait.over(time.Now()); over != nil {
+			return errors.Join(over, err)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -35,6 +43,7 @@ func retryBusy(ctx context.Context, f func() error) error {
 			timer.Stop()
 			return errors.Join(context.Cause(ctx), err)
 		}
+		err = f()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Options of a store; the zero value is what programs want.
@@ -22,6 +23,14 @@ type Options struct {
 	// that is made without this package or of which the operating system reports
 	// nothing; 0 means DefaultPoll.
 	Poll time.Duration
+	// Patience bounds the waits for other processes; 0 means ten seconds for one that
+	// runs and a second for one that is suspended.
+	Patience Patience
+	// Process is this one, which those who wait for it are told.
+	Process thread.Process
+	// Holder finds out who has one of the files locked, given who says so in them;
+	// nil believes those.
+	Holder func(recorded thread.Process, files ...string) thread.Holder
 	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
 	// called before anything else is done in a database that has come in the place
 	// of the one that was open, or was found to lack them by Open; what was asked
@@ -77,10 +86,10 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{now: opts.Now}
 	hooks := s.hooks(opts)
-	if s.registry, err = openDatabase(ctx, dir, registryFile, opts.Poll, hooks); err != nil {
+	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts.Poll, hooks); err != nil {
+	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.close()))
 	}
 	s.changes = newHub(s.registry, opts.Poll)
@@ -107,6 +116,20 @@ func prepareDir(dir string) (string, error) {
 		return "", fmt.Errorf("%s is not a folder", dir)
 	}
 	return dir, nil
+}
+
+// Writable has a turn at each database and gives it back. The error is a
+// *thread.BusyError when somebody holds one and does not go on.
+func (s *Store) Writable(ctx context.Context) error {
+	var errs []error
+	for _, d := range []*database{s.registry, s.ledger} {
+		release, err := d.queue.acquire(ctx)
+		if err == nil {
+			release()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Close ends every channel of Changes, waits for writes in progress and closes

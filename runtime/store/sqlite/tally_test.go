@@ -197,7 +197,7 @@ func TestTallies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, err := openQueue(t.TempDir() + "/lock")
+			q, err := openQueue(t.TempDir()+"/lock", Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,12 +12,15 @@ import (
 // with the turn in hand. Who asks again finds the next one in the gate.
 type turnstile struct{ gate, turn *os.File }
 
+// gateEnding tells the file of the gate from that of the turn.
+const gateEnding = ".gate"
+
 func openTurnstile(path string) (turnstile, error) {
 	turn, err := openPrivate(path)
 	if err != nil {
 		return turnstile{}, err
 	}
-	gate, err := openPrivate(path + ".gate")
+	gate, err := openPrivate(path + gateEnding)
 	if err != nil {
 		return turnstile{}, errors.Join(err, turn.Close())
 	}

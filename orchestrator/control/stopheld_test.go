@@ -1,0 +1,87 @@
+package control
+
+import (
+	"errors"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// freeze suspends the process of a thread.
+func (s *scene) freeze(id thread.ID) {
+	s.Helper()
+	pid := s.puppet(id).pid
+	s.noError(syscall.Kill(pid, syscall.SIGSTOP))
+	for !process.Stopped(pid) {
+		s.noError(s.ctx.Err())
+		runtime.Gosched()
+	}
+}
+
+// TestAttackStoppedThread: the process of a thread is suspended while it holds the
+// registry. Lists and status are answered, starts are refused with its number, and a
+// cancel or kill of it ends it and frees the registry.
+func TestAttackStoppedThread(t *testing.T) {
+	t.Parallel()
+	for name, ladder := range map[string]process.Ladder{
+		"cancel": {Soft: time.Millisecond, Term: time.Millisecond}, "kill": {Term: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			id, other := s.start("idle", ""), s.start("idle", "")
+			s.order(id, "hold")
+			s.freeze(id)
+
+			if list, err := s.c.ListActive(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+				s.Errorf("%d active, %v", list.Count, err)
+			}
+			if status, err := s.c.Status(s.ctx, id); err != nil || status.Status != thread.Running {
+				s.Errorf("status %+v, %v", status, err)
+			}
+			_, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+			busy, ok := errors.AsType[*thread.BusyError](err)
+			if !ok || busy.Holder.PID != s.puppet(id).pid || !busy.Holder.Stopped {
+				s.Errorf("start: %v", err)
+			}
+			stopped, err := s.c.stop(s.ctx, id, ladder)
+			s.noError(err)
+			// Its death may be noticed before the cancel can be put on record.
+			if r := stopped.Receipts[0]; !stopped.Success || !r.Status.Terminal() || r.How != string(process.Killed) {
+				s.Errorf("stopped %+v", stopped)
+			}
+			s.wantState(thread.Running, other)
+			s.start("idle", "")
+		})
+	}
+}
+
+// TestKillBesideStoppedHolder: a kill ends a thread although a process that is none of
+// it holds the registry suspended; the receipt says that it is not on record yet. A
+// cancel signals nothing then.
+func TestKillBesideStoppedHolder(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	holder, id := s.start("idle", ""), s.start("idle", "")
+	s.order(holder, "hold")
+	s.freeze(holder)
+
+	if stopped, err := s.c.Cancel(s.ctx, id); err == nil {
+		s.Errorf("cancelled %+v", stopped)
+	}
+	s.order(id, "ping")
+	s.order(id, "stubborn")
+	stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+	s.noError(err)
+	r := stopped.Receipts[0]
+	if stopped.Success || r.How != string(process.Killed) || r.Error == "" || !process.Gone(s.puppet(id).pid) {
+		s.Errorf("receipt %+v", r)
+	}
+	s.noError(syscall.Kill(s.puppet(holder).pid, syscall.SIGKILL))
+	s.wait(s.c, WaitAll, id, holder)
+	s.wantState(thread.Error, id)
+}

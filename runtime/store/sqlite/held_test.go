@@ -1,0 +1,217 @@
+//go:build linux || darwin
+
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// impatient gives up at once on a process that is suspended, and never on others.
+func impatient() Options {
+	here := process.Here("host")
+	return Options{
+		Poll: time.Hour, Patience: Patience{Idle: time.Hour, Stopped: time.Millisecond}, Process: thread.Process(here.Self()),
+		Holder: func(recorded thread.Process, files ...string) thread.Holder {
+			id, stopped := here.Holder(process.ID(recorded), files...)
+			return thread.Holder{Process: thread.Process(id), Near: here.Reach(id) == process.Near, Stopped: stopped}
+		},
+	}
+}
+
+// suspend stops a process, which happens a moment after the signal.
+func (p *player) suspend(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for !process.Stopped(p.cmd.Process.Pid) {
+		runtime.Gosched()
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
+}
+
+// wantBusy wants the error to name the process, as one that is suspended.
+func wantBusy(t *testing.T, what string, err error, p *player) {
+	t.Helper()
+	busy, ok := errors.AsType[*thread.BusyError](err)
+	if !ok || busy.Holder.PID != p.cmd.Process.Pid || !busy.Holder.Stopped || !busy.Holder.Near {
+		t.Errorf("%s beside suspended process %d: %v", what, p.cmd.Process.Pid, err)
+	}
+}
+
+// TestAttackStoppedHolder: a process is suspended while it has the turn to write, in
+// the middle of a transaction. Others open and read, a write says at once which process
+// is in the way, and all goes on when that is continued.
+func TestAttackStoppedHolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, impatient())
+	id := mustRegister(t, s, newThread("d", ""))
+	holder := start(t, "hold", dir)
+	if got := holder.line(); got != "held" {
+		t.Fatalf("holder said %q", got)
+	}
+	holder.suspend(t)
+
+	for range 2 { // the second does not wait again
+		_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+		wantBusy(t, "registering", err, holder)
+	}
+	_, err := s.RequestCancel(t.Context(), id, testTime)
+	wantBusy(t, "cancelling", err, holder)
+	wantBusy(t, "a turn", s.Writable(t.Context()), holder)
+	late := open(t, dir, impatient())
+	for _, reader := range []*Store{s, late} {
+		if rec, err := reader.Get(t.Context(), id); err != nil || rec.Status != thread.Created {
+			t.Errorf("read %+v, %v", rec, err)
+		}
+		if rows, _, err := reader.List(t.Context(), store.Filter{}); err != nil || len(rows) != 1 {
+			t.Errorf("listed %d, %v", len(rows), err)
+		}
+	}
+	if err := s.OpenRoot(t.Context(), id, 1, testTime); err != nil {
+		t.Errorf("the other database: %v", err)
+	}
+
+	if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	holder.goAhead(t)
+	holder.awaitEnd(t, false)
+	mustRegister(t, s, newThread("d", ""))
+}
+
+// TestAttackStoppedWaiter: a process is suspended while it stands first among those who
+// wait for a turn. The others have their turns all the same.
+func TestAttackStoppedWaiter(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, impatient())
+	gate := start(t, "gate", dir)
+	if got := gate.line(); got != "in the gate" {
+		t.Fatalf("it said %q", got)
+	}
+	gate.suspend(t)
+	for range 3 {
+		mustRegister(t, s, newThread("d", ""))
+	}
+	gate.kill(t)
+	gate.awaitEnd(t, true)
+	mustRegister(t, s, newThread("d", ""))
+}
+
+// TestAttackStoppedStranger: a program that does not queue is suspended in a
+// transaction of SQLite's own. A write names it and changes nothing.
+func TestAttackStoppedStranger(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, impatient())
+	id := mustRegister(t, s, newThread("d", ""))
+	stranger := start(t, "stranger", dir)
+	if got := stranger.line(); got != "in a transaction" {
+		t.Fatalf("it said %q", got)
+	}
+	stranger.suspend(t)
+	_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+	if runtime.GOOS == "linux" {
+		wantBusy(t, "registering", err, stranger)
+	} else if _, ok := errors.AsType[*thread.BusyError](err); !ok {
+		t.Errorf("registering: %v", err)
+	}
+	if _, err := s.Get(t.Context(), id); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	stranger.kill(t)
+	stranger.awaitEnd(t, true)
+	mustRegister(t, s, newThread("d", ""))
+}
+
+// TestBusyIsPatient: a holder that runs is waited for as long as it commits, and for
+// the patience with it when it does not.
+func TestBusyIsPatient(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open(t, dir, Options{})
+	holder := start(t, "hold", dir)
+	if got := holder.line(); got != "held" {
+		t.Fatalf("holder said %q", got)
+	}
+	options := impatient()
+	options.Patience.Idle = 2 * time.Millisecond
+	s := open(t, dir, options)
+	_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+	busy, ok := errors.AsType[*thread.BusyError](err)
+	if !ok || busy.Holder.Stopped || busy.Holder.PID != holder.cmd.Process.Pid || busy.Waited < options.Patience.Idle {
+		t.Errorf("registering: %v", err)
+	}
+	holder.goAhead(t)
+	holder.awaitEnd(t, false)
+}
+
+// playGate has the gate of the registry until it is ended.
+func playGate(dir string, out io.Writer) error {
+	q, err := openQueue(lockPath(dir, "registry"), Options{})
+	if err != nil {
+		return err
+	}
+	if err := waitLock(q.lock.gate); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, "in the gate\n"); err != nil {
+		return err
+	}
+	select {}
+}
+
+// playStranger has a transaction open in the registry without a turn until it is
+// ended.
+func playStranger(ctx context.Context, dir string, out io.Writer) error {
+	db, err := openPool(dir+"/"+registryFile, 1)
+	if err != nil {
+		return err
+	}
+	if _, err := db.BeginTx(ctx, nil); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, "in a transaction\n"); err != nil {
+		return err
+	}
+	select {}
+}
+
+func init() { //nolint:gochecknoinits // the roles of one operating system
+	systemRoles["gate"] = func(_ context.Context, dir string) error { return playGate(dir, os.Stdout) }
+	systemRoles["stranger"] = func(ctx context.Context, dir string) error { return playStranger(ctx, dir, os.Stdout) }
+}
+
+// FuzzReadHolder: whatever stands in a lock file, reading it names some process or none.
+func FuzzReadHolder(f *testing.F) {
+	f.Add(encodeHolder(thread.Process{PID: 4711, Host: "h", Boot: "b", PIDNamespace: "1", Started: 5}))
+	f.Add([]byte(`{"PID":-1}`))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		if p := readHolder(at(record)); p.PID < 0 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// at is a lock file with a record in it.
+type at []byte
+
+func (r at) ReadAt(p []byte, _ int64) (int, error) {
+	if n := copy(p, r); n < len(p) {
+		return n, io.EOF
+	}
+	return len(p), nil
+}

@@ -40,6 +40,40 @@ func (g Grant) Store(dir string, space item.Space) (string, error) {
 	return filepath.Join(dir, ".ai", filepath.FromSlash(trustedDir), name), nil
 }
 
+// Renew signs the document of an entry anew that By signed with an older
+// signature, and leaves its content as it is.
+func Renew(dir string, e Entry, by *sign.Key, at time.Time) error {
+	root, err := openTrusted(dir)
+	if err != nil {
+		return fmt.Errorf("renew trusted key: %w", err)
+	}
+	defer func() { _ = root.Close() }() // what was written is synced by then
+	name := e.Fingerprint + ".toml"
+	data, err := readDocument(root, name, e.Path)
+	if err != nil {
+		return fmt.Errorf("renew trusted key: %w", err)
+	}
+	doc, _, err := ParseDocument(data)
+	if err != nil {
+		return fmt.Errorf("renew trusted key: %s: %w", e.Path, err)
+	}
+	as := documentFor(doc.Fingerprint)
+	if err := sign.Check(data, ".toml", as, by); !errors.Is(err, sign.ErrUnbound) || doc.Fingerprint != e.Fingerprint {
+		return fmt.Errorf("renew trusted key: %s is not what you signed before: %w", e.Path, err)
+	}
+	if data, err = sign.Attach(data, ".toml", as, by, at); err != nil {
+		return fmt.Errorf("renew trusted key: %w", err)
+	}
+	info, err := root.Stat(name)
+	if err == nil {
+		err = replaceFile(root, name, data, info.Mode().Perm())
+	}
+	if err != nil {
+		return fmt.Errorf("renew trusted key: %w", err)
+	}
+	return nil
+}
+
 // encode gives the signed text, and makes sure that it will be read again.
 func (g Grant) encode() ([]byte, error) {
 	text, err := g.Document.encode()

@@ -38,6 +38,7 @@ type Entry struct {
 	By          string   // fingerprint of the key that vouches; empty for the own key and the system space
 	Reason      string   // why it is untrusted
 	Notes       []string // what of its document is not used
+	Older       bool     // a trusted key signed its document with an older signature
 	Key         *sign.PublicKey
 }
 
@@ -156,6 +157,7 @@ func (c *claim) counts() bool { return c.entry.State == Own || c.entry.State == 
 func (r *Ring) vouch(c *claim) bool {
 	state, by, err := r.examine(c)
 	c.entry.State, c.entry.By, c.entry.Reason = state, by, ""
+	c.entry.Older = errors.Is(err, errOlderDocument)
 	if err != nil {
 		c.entry.Reason = err.Error()
 	}

@@ -71,24 +71,35 @@ func (a *Actions) sign(ctx context.Context, c Caller, r SignRequest) (*SignResul
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := a.signOne(c, e, key); err != nil {
-			f := Fault(err)
-			result.Failed = append(result.Failed, UnsignedItem{Item: e.ID, Type: e.Kind, Error: f.Message, Details: f.Details})
-			continue
-		}
-		result.Signed = append(result.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path})
+		result.note(e, a.signOne(c, e, key))
 	}
 	result.Success = len(result.Failed) == 0
 	return result, nil
 }
 
-// signOne replaces the file of an entry by its signed form.
+// note adds what came of signing an entry.
+func (r *SignResult) note(e resolve.Entry, err error) {
+	if err == nil {
+		r.Signed = append(r.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path})
+		return
+	}
+	f := Fault(err)
+	r.Failed = append(r.Failed, UnsignedItem{Item: e.ID, Type: e.Kind, Error: f.Message, Details: f.Details})
+}
+
+// signOne signs the file of an entry for a caller who may.
 func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
 	if e.Kind != "" { // threads do not get to sign settings, see [Actions.filesToSign]
 		if err := permit(c, capability("sign", e.Kind, e.ID)); err != nil {
 			return err
 		}
 	}
+	return a.signFile(e, key, func([]byte) error { return nil })
+}
+
+// signFile replaces the file of an entry by its signed form, when what it holds
+// parses and is what the caller wants signed.
+func (a *Actions) signFile(e resolve.Entry, key *sign.Key, wanted func(src []byte) error) error {
 	// A linked file stays a link; what it leads to is signed.
 	path, err := filepath.EvalSymlinks(e.Path)
 	if err != nil {
@@ -105,7 +116,7 @@ func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := check(e, src); err != nil {
+	if err := errors.Join(wanted(src), check(e, src)); err != nil {
 		return err
 	}
 	signed, err := sign.Attach(src, e.Ext, trust.NameOf(e), key, a.Now())

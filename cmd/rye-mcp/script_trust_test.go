@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,28 +13,48 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// legacySign is legacysign FILE: it signs a directive with the key of the user
-// space the way the original system does, over the XML block only.
+// legacySign is legacysign [-whole] FILE...: it signs files with the key of the
+// user space, for no kind and id: directives the way the original system does, over
+// the XML block only, or with -whole any file the way earlier versions did.
 func legacySign(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: legacysign FILE")
+	whole := len(args) > 0 && args[0] == "-whole"
+	if whole {
+		args = args[1:]
+	}
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: legacysign [-whole] FILE...")
 	}
 	key, err := sign.Load(ts.Getenv("USER_SPACE"))
 	ts.Check(err)
-	path := ts.MkAbs(args[0])
-	src, err := os.ReadFile(path)
-	ts.Check(err)
-	const end = "</directive>"
-	from, to := bytes.Index(src, []byte("<directive")), bytes.LastIndex(src, []byte(end))
-	if from < 0 || to < from {
-		ts.Fatalf("legacysign: %s is no directive", args[0])
+	for _, name := range args {
+		path := ts.MkAbs(name)
+		src, err := os.ReadFile(path)
+		ts.Check(err)
+		_, src = sign.Split(src, filepath.Ext(path))
+		part := src
+		if !whole {
+			const end = "</directive>"
+			from, to := bytes.Index(src, []byte("<directive")), bytes.LastIndex(src, []byte(end))
+			if from < 0 || to < from {
+				ts.Fatalf("legacysign: %s is no directive", name)
+			}
+			part = src[from : to+len(end)]
+		}
+		ts.Check(os.WriteFile(path, append([]byte(legacyLine(path, part, key)), src...), 0o600))
 	}
-	sum := sha256.Sum256(src[from : to+len(end)])
+}
+
+// legacyLine is the line of an older signature over a part of a file.
+func legacyLine(path string, part []byte, key *sign.Key) string {
+	sum := sha256.Sum256(part)
 	hash := hex.EncodeToString(sum[:])
 	line := sign.Signature{
 		Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Hash: hash, Sig: key.Sign(hash), Fingerprint: key.Fingerprint(),
 	}
-	ts.Check(os.WriteFile(path, append([]byte("<!-- "+line.String()+" -->\n"), src...), 0o600))
+	if filepath.Ext(path) == ".md" {
+		return "<!-- " + line.String() + " -->\n"
+	}
+	return "# " + line.String() + "\n"
 }
 
 // replaceIn is replace FILE OLD NEW: it replaces every OLD in a file; \r and \n in

@@ -59,7 +59,7 @@ func Renew(dir string, e Entry, by *sign.Key, at time.Time) error {
 	}
 	as := documentFor(doc.Fingerprint)
 	if err := sign.Check(data, ".toml", as, by); !errors.Is(err, sign.ErrUnbound) || doc.Fingerprint != e.Fingerprint {
-		return fmt.Errorf("renew trusted key: %s is not what you signed before: %w", e.Path, err)
+		return fmt.Errorf("renew trusted key: %s does not carry an older signature of yours any more", e.Path)
 	}
 	if data, err = sign.Attach(data, ".toml", as, by, at); err != nil {
 		return fmt.Errorf("renew trusted key: %w", err)

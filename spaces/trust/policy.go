@@ -74,7 +74,7 @@ func (c *Checker) Check(s Subject) (Ruling, error) {
 	if v.Status.Good() {
 		return Ruling{Verdict: v}, nil
 	}
-	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v)}
+	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v), Renewable: v.Status == Unbound && c.Ring.isOwn(v.Fingerprint)}
 	refused.Subject.Content = nil // an error may live long
 	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
 		return Ruling{}, refused
@@ -89,6 +89,8 @@ type RefusedError struct {
 	Subject Subject // without its content
 	Verdict Verdict
 	Mend    []string // commands, the likeliest first; each with what it is for
+	// Renewable says that the user's own older signature is all that is wrong.
+	Renewable bool
 }
 
 func (e *RefusedError) Error() string {
@@ -147,9 +149,14 @@ func (r *Ring) mend(s Subject, v Verdict) []string {
 	}
 }
 
+// isOwn reports whether a fingerprint is that of the user's own key.
+func (r *Ring) isOwn(fingerprint string) bool {
+	return r.own != nil && r.own.Fingerprint() == fingerprint
+}
+
 // renewing is the command that signs anew what the user signed himself.
 func (r *Ring) renewing(v Verdict) []string {
-	if r.own == nil || v.Fingerprint != r.own.Fingerprint() {
+	if !r.isOwn(v.Fingerprint) {
 		return nil
 	}
 	return []string{"rye-mcp sign --renew, which lists all that you have signed before"}

@@ -63,13 +63,7 @@ func (a *Actions) Older(ctx context.Context) ([]Older, error) {
 			all = append(all, o)
 		}
 	}
-	for _, e := range ring.List() {
-		if e.Older {
-			all = append(all, Older{
-				Kind: sign.KindTrustedKey, ID: e.Fingerprint, Space: e.Space, Path: e.Path, Signer: e.By, Owner: e.Owner, key: e,
-			})
-		}
-	}
+	all = append(all, olderKeys(ring)...)
 	blockCopies(all)
 	return all, nil
 }
@@ -100,6 +94,22 @@ func olderEntry(ring *trust.Ring, e resolve.Entry) (Older, bool) {
 		}
 	}
 	return o, true
+}
+
+// olderKeys are the documents of trusted keys. Only the user vouches for a key.
+func olderKeys(ring *trust.Ring) []Older {
+	var all []Older
+	for _, e := range ring.List() {
+		if !e.Older {
+			continue
+		}
+		o := Older{Kind: sign.KindTrustedKey, ID: e.Fingerprint, Space: e.Space, Path: e.Path, Signer: e.By, Owner: e.Owner, key: e}
+		if signers, err := ring.Show(e.By); err != nil || signers[0].State != trust.Own {
+			o.Blocked = "somebody else vouches for the key; rye-mcp keys trust does so in your name"
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 // blockCopies marks files that carry the same signature under different names: at

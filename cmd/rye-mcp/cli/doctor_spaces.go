@@ -26,6 +26,7 @@ func (d *doctor) spaces(ctx context.Context) []finding {
 	}
 	counts := map[item.Space]map[item.Kind]int{}
 	var broken []finding
+	older := 0
 	for _, kind := range item.Kinds() {
 		entries, err := resolve.New(d.roots).All(kind)
 		if err != nil {
@@ -38,13 +39,18 @@ func (d *doctor) spaces(ctx context.Context) []finding {
 			}
 			counts[e.Space][kind]++
 		}
-		broken = append(broken, d.brokenItems(ctx, entries)...)
+		bad, n := d.brokenItems(ctx, entries)
+		broken, older = append(broken, bad...), older+n
 		broken = append(broken, strayLinks(d.roots.Project, kind)...)
 		if d.user != "" && d.user != d.project {
 			broken = append(broken, strayLinks(d.user, kind)...)
 		}
 	}
 	found = append(found, d.spaceSizes(counts)...)
+	if older > 0 {
+		found = append(found, warnf("rye-mcp sign --renew",
+			"%s with older signatures of yours, which are for no kind and id and do not count", counted(older, "item")))
+	}
 	return append(found, few(broken)...)
 }
 
@@ -77,8 +83,8 @@ func (d *doctor) spaceSizes(counts map[item.Space]map[item.Kind]int) []finding {
 }
 
 // brokenItems reads the items that can be reached by their id.
-func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) []finding {
-	var broken []finding
+// Those that only have to be signed anew it counts.
+func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) (broken []finding, older int) {
 	read := map[string]bool{}
 	for _, e := range entries {
 		if read[e.ID] || ctx.Err() != nil {
@@ -94,11 +100,15 @@ func (d *doctor) brokenItems(ctx context.Context, entries []resolve.Entry) []fin
 			continue
 		}
 		_, err = d.trust.Check(trust.SubjectOf(found))
-		if refused, ok := errors.AsType[*trust.RefusedError](err); ok { // other errors are for those who look at settings and keys
+		refused, ok := errors.AsType[*trust.RefusedError](err) // other errors are for those who look at settings and keys
+		switch {
+		case ok && refused.Renewable:
+			older++
+		case ok:
 			broken = append(broken, warnf(refused.Try(), "%v", refused))
 		}
 	}
-	return broken
+	return broken, older
 }
 
 func parseItem(found *resolve.Found) (err error) {

@@ -18,6 +18,7 @@ import (
 func newSignCommand(sys System, opts *options) *cobra.Command {
 	var (
 		kind   string
+		renew  renewFlags
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -29,18 +30,39 @@ does not parse is not signed, and items of the system space cannot be.
 
 An item is named by its id, by a pattern of ids (* within one folder, ** across
 folders; put it in quotes), or by the path of its file: absolute, beginning with
-a dot, or with .ai in it. Settings files, which have no id, are named by path.`,
+a dot, or with .ai in it. Settings files, which have no id, are named by path.
+
+A signature is for one kind and id. Older ones are for neither, and are not
+accepted any more: --renew lists what you have signed before, and signs it anew
+after one question. Files that carry one and the same signature under two names
+are left for you to read.`,
 		Example: `  rye-mcp sign review/security
   rye-mcp sign --type directive 'review/**'
-  rye-mcp sign .ai/knowledge/*.md .ai/config/agent/hooks.yaml`,
-		Args:              usageArgs(cobra.MinimumNArgs(1)),
+  rye-mcp sign .ai/knowledge/*.md .ai/config/agent/hooks.yaml
+  rye-mcp sign --renew`,
+		Args: usageArgs(func(cmd *cobra.Command, args []string) error {
+			if renew.renew {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		}),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.items,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case renew.renew:
+				return signAnew(cmd.Context(), sys, *opts, renew, asJSON)
+			case renew.yes || len(renew.signers) > 0:
+				return &usageError{message: "--yes and --signer belong to --renew", try: "rye-mcp sign --renew"}
+			}
 			return signItems(cmd.Context(), sys, *opts, kind, args, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
 	completeFlag(cmd, "type", itemTypes)
+	cmd.Flags().BoolVar(&renew.renew, "renew", false, "sign anew what carries an older signature of yours")
+	cmd.Flags().BoolVar(&renew.yes, "yes", false, "with --renew: do not ask")
+	cmd.Flags().StringSliceVar(&renew.signers, "signer", nil, "with --renew --yes: also what this trusted key signed, by its fingerprint")
+	cmd.MarkFlagsMutuallyExclusive("renew", "type")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
-	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -156,7 +155,7 @@ func (e *explainer) know(ctx context.Context, d Deps, doc *item.DirectiveDoc, co
 	if self.Limits, err = limit.Resolve(resilience.Limits, doc.Limits, nil, nil); err != nil {
 		return err
 	}
-	choice, noModel := d.Providers.Choose(ctx, provider.Want{Tier: doc.Model.Tier, ID: doc.Model.ID})
+	choice, noModel := d.Providers.Choose(ctx, wantOf(doc, ""))
 	if noModel == nil {
 		self.Model = choice.Ref()
 	}

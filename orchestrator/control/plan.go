@@ -152,7 +152,11 @@ func (c *Controller) findDirective(p *plan) error {
 		p.warnings = append(p.warnings, ruling.Warning)
 	}
 	p.found = found
-	p.doc, err = found.Directive()
+	if p.doc, err = found.Directive(); err != nil {
+		return err
+	}
+	unknown, err := p.doc.CheckNames(found.ID, found.Path)
+	p.warnings = append(p.warnings, unknown...)
 	return err
 }
 
@@ -164,6 +168,14 @@ func (c *Controller) inherit(p *plan) error {
 	}
 	p.composed, p.permissions = composed, composed.Permissions
 	p.warnings = append(p.warnings, composed.warnings...)
+	for _, link := range composed.Chain[1:] { // that of the directive itself has been read before
+		// Of what it extends, context, hooks and permissions count.
+		unknown, err := link.Doc.CheckNames(link.ID, link.Path, item.PartPermissions, item.PartExtends)
+		if err != nil {
+			return err
+		}
+		p.warnings = append(p.warnings, unknown...)
+	}
 	return nil
 }
 
@@ -273,11 +285,14 @@ func (c *Controller) readCoordination(p *plan) error {
 	return err
 }
 
+// wantOf is the model that a directive asks for, unless the caller names one.
+func wantOf(doc *item.DirectiveDoc, override string) provider.Want {
+	m := doc.Model
+	return provider.Want{Override: override, Provider: m.Provider, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback}
+}
+
 func (c *Controller) chooseModel(ctx context.Context, p *plan) error {
-	m := p.doc.Model
-	choice, err := c.Providers.Choose(ctx, provider.Want{
-		Override: p.request.Model, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback,
-	})
+	choice, err := c.Providers.Choose(ctx, wantOf(p.doc, p.request.Model))
 	if err != nil {
 		return err
 	}

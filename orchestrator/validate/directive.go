@@ -45,6 +45,7 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 		chain: []prompt.Link{{ID: found.ID, Path: found.Path, Space: found.Space, Doc: doc}},
 	}
 	for _, check := range []func(*list, *directive){
+		checkNames,
 		checkExtends, // the others look at what is inherited
 		checkPlaceholders, checkUnusedInputs, checkContext, checkSuppressed, checkHooks, checkCapabilities, checkRisk,
 		checkLimits, checkContinuation, checkSteps,
@@ -53,6 +54,18 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 	}
 	checkModel(ctx, l, d)
 	return nil
+}
+
+// checkNames finds names that the format does not know. Those that a thread is not
+// started with are errors.
+func checkNames(l *list, d *directive) {
+	for _, name := range d.doc.UnknownNames(d.found.ID) {
+		level := Warning
+		if name.Part != "" {
+			level = Error
+		}
+		l.add(level, CodeUnknownName, name.Line, meant(name.Nearest), name.Text)
+	}
 }
 
 // at lists the elements at a path.

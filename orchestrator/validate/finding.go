@@ -32,6 +32,7 @@ const (
 const (
 	CodeInputUndeclared Code = "input_undeclared"
 	CodeInputUnused     Code = "input_unused"
+	CodeUnknownName     Code = "unknown_name"
 	CodeEnvUnknown      Code = "env_unknown"
 	CodePlaceholder     Code = "placeholder"
 
@@ -169,6 +170,8 @@ func usualTry(code Code) string {
 		return "rye-mcp sign"
 	case CodePlaceholder:
 		return "remove it"
+	case CodeUnknownName:
+		return "mend the name, move it to where it belongs, or remove it"
 	case CodeExtends, CodeExtendsCycle, CodeExtendsLong, CodeExtendsMissing:
 		return "mend the attribute extends of one of them"
 	case CodeContextMissing, CodeHookItem, CodeContinuation, CodeStepItem, CodeReference:

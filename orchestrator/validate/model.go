@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -26,10 +27,12 @@ func checkLimits(l *list, d *directive) {
 func checkModel(ctx context.Context, l *list, d *directive) {
 	m := d.doc.Model
 	line := d.line("metadata/model", "metadata/model_class")
-	want := provider.Want{Tier: m.Tier, ID: m.ID}
+	want := provider.Want{Provider: m.Provider, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback}
 	chosen, err := d.choose(ctx, want)
+	none, unusable := errors.AsType[*provider.NoProviderError](err)
+	asked := unusable && none.Provider != "" && (none.Provider == m.Provider || strings.HasPrefix(m.ID, none.Provider+"/"))
 	switch {
-	case errors.As(err, new(*provider.NoProviderError)):
+	case unusable && !asked:
 		return
 	case err != nil:
 		l.errorf(CodeModelUnknown, line, "", "%v", err)

@@ -56,7 +56,8 @@ func (v *Validator) Items(ctx context.Context, entries []resolve.Entry, settings
 }
 
 // Entries lists the items of some spaces that can be reached by their id, and of
-// each id all that are in the way of each other within one space.
+// each id all that are in the way of each other within one space. The records of
+// threads are left out.
 func (v *Validator) Entries(spaces ...item.Space) ([]resolve.Entry, error) {
 	var entries []resolve.Entry
 	for _, kind := range item.Kinds() {
@@ -66,6 +67,9 @@ func (v *Validator) Entries(spaces ...item.Space) ([]resolve.Entry, error) {
 		}
 		first := map[string]item.Space{}
 		for _, e := range listed {
+			if item.IsThreadRecord(e.Kind, e.ID) {
+				continue
+			}
 			if _, taken := first[e.ID]; !taken {
 				first[e.ID] = e.Space
 			}

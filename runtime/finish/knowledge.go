@@ -24,7 +24,7 @@ import (
 const maxRendering = 2 << 20
 
 // threadsFolder is where the knowledge about threads lies.
-const threadsFolder = "agent/threads"
+const threadsFolder = item.ThreadRecords
 
 // entry is the metadata of knowledge about a thread.
 type entry struct {

@@ -200,7 +200,8 @@ func (r *run) summaryInputs(ctx context.Context, doc *item.DirectiveDoc) (map[st
 		return given, nil
 	}
 	choice, err := r.Providers.Choose(ctx, provider.Want{
-		Override: r.Settings.Continuation.SummaryModel, Tier: doc.Model.Tier, ID: doc.Model.ID,
+		Override: r.Settings.Continuation.SummaryModel,
+		Provider: doc.Model.Provider, Tier: doc.Model.Tier, ID: doc.Model.ID, Fallback: doc.Model.Fallback,
 	})
 	if err != nil {
 		return nil, err

@@ -21,13 +21,8 @@ const (
 const threadDirective = "rye.execute.tool.rye.agent.threads.thread_directive"
 
 // Required is the capability a call needs: rye.<action>.<kind>.<dotted id>.
-// Without an id, as for discovery, it ends with the kind.
 func Required(action string, kind item.Kind, id string) string {
-	required := "rye." + action + "." + string(kind)
-	if id == "" {
-		return required
-	}
-	return required + "." + strings.ReplaceAll(id, "/", ".")
+	return "rye." + action + "." + string(kind) + "." + strings.ReplaceAll(id, "/", ".")
 }
 
 // Grant is what a thread may do.

@@ -17,7 +17,6 @@ func TestRequired(t *testing.T) {
 	for want, got := range map[string]string{
 		"rye.execute.tool.rye.file-system.write": Required(Execute, item.Tool, "rye/file-system/write"),
 		"rye.fetch.knowledge.a":                  Required(Fetch, item.Knowledge, "a"),
-		"rye.search.directive":                   Required(Search, item.Directive, ""),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -236,9 +236,3 @@ func (r *Registry) missing(p config.Provider) error {
 	e.add(p)
 	return e
 }
-
-func unavailable(err error) bool {
-	var none *NoProviderError
-	var unknown *UnknownModelError
-	return errors.As(err, &none) || errors.As(err, &unknown)
-}

@@ -26,6 +26,9 @@ func (e *NoProviderError) add(p config.Provider) {
 
 func (e *NoProviderError) Error() string {
 	if e.Provider != "" {
+		if len(e.Local) > 0 {
+			return fmt.Sprintf("model provider %s cannot be used: it does not answer; start it", e.Provider)
+		}
 		return fmt.Sprintf("model provider %s cannot be used: set %s", e.Provider, strings.Join(e.Variables, ", "))
 	}
 	var ways []string
@@ -43,18 +46,26 @@ func (e *NoProviderError) Error() string {
 // no such tier.
 type UnknownModelError struct {
 	Model    string
-	Provider string   // the default provider
+	Provider string   // the one that was asked, else the default provider
 	Tiers    []string // its tiers and aliases, sorted
+	Only     bool     // no other provider was asked
 }
 
 func unknownModel(name string, p config.Provider) error {
+	return &UnknownModelError{Model: name, Provider: p.Name, Tiers: tierNames(p)}
+}
+
+func tierNames(p config.Provider) []string {
 	tiers := slices.Collect(maps.Keys(p.Tiers))
 	tiers = slices.AppendSeq(tiers, maps.Keys(p.Aliases))
 	slices.Sort(tiers)
-	return &UnknownModelError{Model: name, Provider: p.Name, Tiers: tiers}
+	return tiers
 }
 
 func (e *UnknownModelError) Error() string {
+	if e.Only {
+		return fmt.Sprintf("model provider %s has no model %q; it has the tiers %s", e.Provider, e.Model, strings.Join(e.Tiers, ", "))
+	}
 	return fmt.Sprintf("no usable provider has the model %q; %s has the tiers %s; any other model is named as provider/model",
 		e.Model, e.Provider, strings.Join(e.Tiers, ", "))
 }

@@ -8,6 +8,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -54,6 +55,7 @@ func New(loader Config, getenv func(string) string) *Registry {
 // Want says which model is asked for. All of it may be empty.
 type Want struct {
 	Override string // the caller's: "provider/model", a model id, a tier or an alias
+	Provider string // the directive's <model provider>
 	Tier     string // the directive's <model tier>
 	ID       string // the directive's <model id>
 	Fallback string // the directive's <model fallback>; written as Override
@@ -83,43 +85,41 @@ func (c Choice) Ref() string { return c.Provider + "/" + c.Model.ID }
 // that it may run all the same, so that no spend limit can be kept.
 func (c Choice) Unpriced() bool { return !c.Model.Priced && !c.Local && !c.AllowUnpriced }
 
-// Choose finds the model for what is wanted. An override that cannot be
-// followed is an error; a directive's model id that cannot gives way to the
-// directive's tier, with a warning. The errors are [*NoProviderError],
+// Choose finds the model for what is wanted. An override that cannot be followed is
+// an error, and so is a directive's provider that cannot be used: another vendor is
+// never taken instead. A directive's model id that cannot be had gives way, with a
+// warning, to the fallback and then to the tier that the directive names; where it
+// names neither, that is an error too. The errors are [*NoProviderError],
 // [*UnknownModelError], *config.NotFoundError and those of the settings.
 func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
-	if w.Override != "" {
+	switch {
+	case w.Override != "":
 		return r.named(ctx, w.Override)
+	case w.Provider != "":
+		return r.atProvider(ctx, w)
+	case w.ID != "":
+		return r.byDirective(ctx, w)
 	}
-	var warnings []string
-	if w.ID != "" {
-		choice, err := r.byID(ctx, w.ID)
-		if err == nil {
-			return choice, nil
-		}
-		if !unavailable(err) {
-			return Choice{}, err
-		}
-		warnings = append(warnings, fmt.Sprintf("the directive asks for the model %s: %v", w.ID, err))
-	}
+	return r.byTier(ctx, w.Tier)
+}
+
+// byTier is the model of a tier of the default provider.
+func (r *Registry) byTier(ctx context.Context, tier string) (Choice, error) {
 	base, err := r.defaultProvider(ctx)
 	if err != nil {
 		return Choice{}, err
 	}
-	tier := w.Tier
-	if tier == "" {
-		tier = DefaultTier
-	}
-	id, ok := tierModel(base, tier)
+	return r.tierOf(base, tier)
+}
+
+// tierOf is the model of a tier of a provider.
+func (r *Registry) tierOf(p config.Provider, tier string) (Choice, error) {
+	tier = cmp.Or(tier, DefaultTier)
+	id, ok := tierModel(p, tier)
 	if !ok {
-		return Choice{}, unknownModel(tier, base)
+		return Choice{}, unknownModel(tier, p)
 	}
-	if len(warnings) > 0 {
-		warnings[0] += fmt.Sprintf("; using %s/%s (tier %s) instead", base.Name, id, tier)
-	}
-	choice, err := r.choice(base, id)
-	choice.Warnings = warnings
-	return choice, err
+	return r.choice(p, id)
 }
 
 // Fallback finds the directive's fallback model; false when it names none or

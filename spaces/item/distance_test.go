@@ -14,7 +14,11 @@ func TestEditDistance(t *testing.T) {
 	}{
 		{"", "", 3, 0},
 		{"read", "read", 0, 0},
-		{"raed", "read", 3, 2},
+		{"raed", "read", 3, 1},
+		{"teir", "tier", 1, 1},
+		{"modle", "model", 1, 1},
+		{"abcd", "badc", 1, 2},
+		{"abcd", "badc", 2, 2},
 		{"pth", "path", 3, 1},
 		{"kitten", "sitting", 3, 3},
 		{"kitten", "sitting", 2, 3}, // gives up with one more

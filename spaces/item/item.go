@@ -57,10 +57,14 @@ type DirectiveDoc struct {
 	// Title is the first heading before the block, and Prose the text under it.
 	Title string
 	Prose string
+	Line  int // of the element <directive> in the file, from 1
+	// Unknown are the names of the block that the format does not know.
+	Unknown []UnknownName
 }
 
 // ModelChoice is the <model> element.
 type ModelChoice struct {
+	Provider string
 	Tier     string
 	ID       string
 	Fallback string

@@ -16,10 +16,11 @@ func Directive(path string, src []byte) (*item.DirectiveDoc, error) {
 	if root.name != "directive" {
 		return nil, root.errorf("the xml block holds <%s>; its root must be <directive>", root.name)
 	}
-	doc := &item.DirectiveDoc{}
+	doc := &item.DirectiveDoc{Line: root.line}
 	if err := readRoot(doc, root); err != nil {
 		return nil, err
 	}
+	doc.Unknown = unknownNames(root)
 	doc.Title, doc.Prose = preamble(block.before)
 	doc.Body = strings.TrimSpace(doc.Body + "\n\n" + strings.TrimSpace(block.after))
 	return doc, nil
@@ -28,9 +29,9 @@ func Directive(path string, src []byte) (*item.DirectiveDoc, error) {
 // reader takes over one element into the document.
 type reader func(doc *item.DirectiveDoc, e *element) error
 
-// readChildren calls the reader of each child. Elements that have none are let
-// pass, for real files carry metadata of their own; one that has a reader may
-// stand once, so that none silently replaces another.
+// readChildren calls the reader of each child. Elements that have none are left to
+// [unknownNames], for real files carry metadata of their own; one that has a reader
+// may stand once, so that none silently replaces another.
 func readChildren(doc *item.DirectiveDoc, parent *element, readers map[string]reader) error {
 	seen := make(map[string]int)
 	for _, e := range parent.children {
@@ -99,6 +100,7 @@ func readModel(doc *item.DirectiveDoc, e *element) error {
 	if doc.Model != (item.ModelChoice{}) {
 		return e.errorf("<model> and <model_class> name the same; keep one")
 	}
+	doc.Model.Provider, _ = e.attr("provider")
 	doc.Model.Tier, _ = e.attr("tier")
 	doc.Model.ID, _ = e.attr("id")
 	doc.Model.Fallback, _ = e.attr("fallback")

@@ -82,6 +82,9 @@ func checkWorkspace(t *testing.T, ai fs.FS, directives map[string]directiveWant,
 		if doc.Name != path.Base(id) || doc.Version == "" || doc.Description == "" {
 			t.Errorf("%s: name %q, version %q, description %q", file, doc.Name, doc.Version, doc.Description)
 		}
+		if names := doc.UnknownNames(id); len(names) > 0 {
+			t.Errorf("%s: names that are not known: %v", file, names)
+		}
 		if got := summary(doc); got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", file, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -27,6 +28,7 @@ type found struct {
 	doc                int64
 	spaceRank, extRank int
 	rank               float64 // higher is better
+	exact              int     // 2: the query is its id; 1: its name
 }
 
 // find answers a query from the tables as they are. No terms match everything.
@@ -44,7 +46,7 @@ func (x *Index) find(ctx context.Context, q Query, terms []term, within scope) (
 	}
 	for _, row := range rows {
 		row.Score = 1
-		if best.Float64 > 0 {
+		if best.Float64 > 0 && row.exact == 0 {
 			row.Score = math.Round(row.rank/best.Float64*1e4) / 1e4
 		}
 		if err := x.complete(ctx, &row, terms); err != nil {
@@ -73,6 +75,10 @@ func ranking(terms []term, within scope) statement {
 			" FROM words JOIN items ON items.doc = words.rowid WHERE words MATCH ?"
 		s.args = append(s.args, matchExpression(terms))
 	}
+	if !within.threads {
+		s.sql += " AND NOT (items.kind = ? AND items.id GLOB ?)"
+		s.args = append(s.args, item.Knowledge, item.ThreadRecords+"/*")
+	}
 	if within.kind != "" {
 		s.sql += " AND items.kind = ?"
 		s.args = append(s.args, within.kind)
@@ -91,11 +97,14 @@ func ranking(terms []term, within scope) statement {
 
 // page reads the rows of one page.
 func (x *Index) page(ctx context.Context, hits statement, q Query) (page []found, err error) {
+	exact := strings.Trim(strings.TrimSpace(q.Text), `"`)
 	rows, err := x.db.QueryContext(ctx, hits.sql+`
-		SELECT doc, kind, id, space, space_rank, ext_rank, name, description, category, rank
+		SELECT doc, kind, id, space, space_rank, ext_rank, name, description, category, rank,
+			CASE WHEN id = ? COLLATE NOCASE OR replace(id, '/', '.') = ? COLLATE NOCASE THEN 2
+				WHEN name = ? COLLATE NOCASE OR id LIKE ? ESCAPE '\' THEN 1 ELSE 0 END AS exact
 		FROM hits JOIN items USING (doc)
-		ORDER BY rank DESC, space_rank, id, kind, ext_rank
-		LIMIT ? OFFSET ?`, append(hits.args[:len(hits.args):len(hits.args)], q.Limit, q.Offset)...)
+		ORDER BY exact DESC, rank DESC, space_rank, id, kind, ext_rank
+		LIMIT ? OFFSET ?`, slices.Concat(hits.args, []any{exact, exact, exact, "%/" + escapeLike(exact), q.Limit, q.Offset})...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +112,17 @@ func (x *Index) page(ctx context.Context, hits statement, q Query) (page []found
 	for rows.Next() {
 		var f found
 		if err := rows.Scan(&f.doc, &f.Type, &f.ID, &f.Source, &f.spaceRank, &f.extRank,
-			&f.Name, &f.Description, &f.Category, &f.rank); err != nil {
+			&f.Name, &f.Description, &f.Category, &f.rank, &f.exact); err != nil {
 			return nil, err
 		}
 		page = append(page, f)
 	}
 	return page, rows.Err()
+}
+
+// escapeLike makes a text a pattern of LIKE that matches itself.
+func escapeLike(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(text)
 }
 
 // complete adds what is looked up for each hit of a page only: the preview, and

@@ -14,10 +14,15 @@ type scope struct {
 	// globs are alternatives for the id with "." for "/", in the pattern language
 	// of SQLite's GLOB; none allow every id.
 	globs []string
+	// threads: the records of threads are in it.
+	threads bool
 }
 
-// capabilityPrefix starts a scope that is written as a capability.
-const capabilityPrefix = "rye.search."
+// What starts a scope that is written as a capability.
+const (
+	capabilityPrefix = "rye.search."
+	fetchPrefix      = "rye.fetch."
+)
 
 const validScopes = "valid are a kind (directive, tool, knowledge), a kind and ids (tool.rye.core.*), " +
 	"the capability form (rye.search.tool.rye.core.*), or * for everything"
@@ -34,6 +39,9 @@ func parseScope(text string) (scope, error) {
 	}
 	dotted := strings.ReplaceAll(text, "/", ".")
 	rest, isCapability := strings.CutPrefix(dotted, capabilityPrefix)
+	if !isCapability { // finding and reading are one permission
+		rest, isCapability = strings.CutPrefix(dotted, fetchPrefix)
+	}
 	if strings.HasPrefix(dotted, "rye.") && !isCapability {
 		return fail(len("rye."), "a capability that is not about searching")
 	}
@@ -56,6 +64,8 @@ func parseScope(text string) (scope, error) {
 	if ids == "" || strings.HasPrefix(ids, ".") || strings.HasSuffix(ids, ".") || strings.Contains(ids, "..") {
 		return fail(pos, "an id with an empty part")
 	}
+	id := strings.ReplaceAll(ids, ".", "/")
+	s.threads = s.kind == item.Knowledge && id == item.ThreadRecords || item.IsThreadRecord(s.kind, id)
 	glob := escapeGlob(ids)
 	s.globs = []string{glob}
 	if !strings.ContainsAny(ids, "*?") {

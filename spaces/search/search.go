@@ -21,9 +21,12 @@ type Query struct {
 	Text string
 	// Scope is a kind ("directive"), a kind and ids ("tool.rye.core.*"), or the
 	// same as a capability ("rye.search.tool.rye.core.*"); empty is everything.
-	Scope  string
-	Limit  int // results of the page; 0 is DefaultLimit, at most MaxLimit
-	Offset int // results to leave out before the page
+	Scope string
+	// Threads adds the records of threads, knowledge below agent/threads. They are
+	// left out otherwise, unless the scope names them.
+	Threads bool
+	Limit   int // results of the page; 0 is DefaultLimit, at most MaxLimit
+	Offset  int // results to leave out before the page
 }
 
 // Hit is an item that was found.
@@ -32,7 +35,7 @@ type Hit struct {
 	Name        string       `json:"name"`
 	Description string       `json:"description"`
 	Category    string       `json:"category"`
-	Score       float64      `json:"score"` // 0 to 1, relative to the best hit of the query
+	Score       float64      `json:"score"` // 0 to 1, relative to the best hit of the query; 1 where the query is the id or the name
 	Type        item.Kind    `json:"type"`
 	Source      item.Space   `json:"source"`
 	Preview     string       `json:"preview"`               // text around the first match, or the beginning
@@ -40,8 +43,9 @@ type Hit struct {
 	ShadowedBy  item.Space   `json:"shadowed_by,omitempty"` // where the item that hides this one is
 }
 
-// Page is a part of the results, best first. Equal scores are ordered project,
-// user, system, and then by id.
+// Page is a part of the results: an item whose id is the text of the query, then
+// those whose name it is, then the others, best first. Equal scores are ordered
+// project, user, system, and then by id.
 type Page struct {
 	Results []Hit  `json:"results"`
 	Total   int    `json:"total"` // on all pages
@@ -63,6 +67,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	within.threads = within.threads || q.Threads
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}

@@ -59,6 +59,12 @@ func (a *Actions) inlineDirective(ctx context.Context, r ExecuteRequest, found u
 	if err != nil {
 		return nil, err
 	}
+	// Nothing but its inputs is held to here.
+	unknown, err := doc.CheckNames(found.ID, found.Path, item.PartInputs)
+	if err != nil {
+		return nil, err
+	}
+	found.warnings = append(found.warnings, unknown...)
 	given, err := r.Parameters.Map()
 	if err != nil {
 		return nil, badArgument("parameters", err)

@@ -66,6 +66,10 @@ func contentFault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path).With("line", e.Line).
 			WithHint("The item itself must be mended; rye_fetch shows its text.")
 	}
+	if e, ok := errors.AsType[*item.UnknownNamesError](err); ok {
+		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path).With("line", e.Names[0].Line).
+			WithHint("Mend the names in the file, sign it again, and check it with rye-mcp validate %s.", e.Directive)
+	}
 	if e, ok := errors.AsType[*inputs.Error](err); ok {
 		declared := e.Declared
 		if declared == nil {

@@ -76,7 +76,9 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 		return nil, tool.Faultf(tool.CodeBadArguments, "item_id and query are both given").
 			WithHint("Give item_id to read one item, or query to search.")
 	case r.Query != "":
-		return a.search(ctx, c, SearchRequest{Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset})
+		return a.search(ctx, c, SearchRequest{
+			Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset, action: "fetch",
+		})
 	case r.ItemID == "":
 		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" or "query"`)
 	}

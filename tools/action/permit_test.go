@@ -3,6 +3,8 @@ package action
 import (
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -44,11 +46,12 @@ func TestCapabilities(t *testing.T) {
 			"rye.execute.tool.rye.agent.threads.orchestrator", nil, nil},
 		{"fetch", fetch(FetchRequest{ItemType: "knowledge", ItemID: "test/facts"}), "rye.fetch.knowledge.test.facts",
 			[][]string{{"rye.search.knowledge.test.facts"}}, [][]string{{"rye.execute.knowledge.test.facts"}}},
-		{"fetch by query", fetch(FetchRequest{Query: "*", ItemType: "tool"}), "rye.search.tool", [][]string{{"rye.fetch.tool"}}, nil},
-		{"search a kind", find("directive"), "rye.search.directive", nil, [][]string{{"rye.search.tool"}}},
-		{"search by capability", find("rye.search.tool"), "rye.search.tool", nil, nil},
-		{"search everything", find(""), "", [][]string{{"rye.search.directive", "rye.search.tool", "rye.search.knowledge"}},
-			[][]string{{"rye.search.directive", "rye.search.tool"}}},
+		{"fetch by query", fetch(FetchRequest{Query: "*", ItemType: "tool"}), "", [][]string{{"rye.fetch.tool.*", "rye.fetch.tool.**"}, {"rye.search.tool.*", "rye.search.tool.**"}}, [][]string{{"rye.fetch.tool"}}},
+		{"search a kind", find("directive"), "", [][]string{{"rye.search.directive.*", "rye.search.directive.**"}}, [][]string{{"rye.search.directive"}, {"rye.search.directive.*"}}},
+		{"search by capability", find("rye.search.tool"), "", [][]string{{"rye.search.tool.*", "rye.search.tool.**"}}, nil},
+		{"search everything", find(""), "", [][]string{{"rye.search.directive.*", "rye.search.directive.**",
+			"rye.search.tool.*", "rye.search.tool.**", "rye.search.knowledge.*", "rye.search.knowledge.**"}},
+			[][]string{{"rye.search.directive.*", "rye.search.directive.**"}}},
 		{"search a pattern", find("tool.rye.*"), "", [][]string{{"rye.search.tool.rye.*", "rye.search.tool.rye.**"}},
 			[][]string{{"rye.search.tool.rye.*"}, {"rye.search.tool"}}},
 		{"search below an id", find("tool/rye"), "",
@@ -84,6 +87,45 @@ func TestCapabilities(t *testing.T) {
 			got, err := c.call(h, unknown)
 			wantFault(t, got, err, tool.CodePermissionDenied, "not known")
 		})
+	}
+}
+
+// TestDiscoveryOfAKind lets a thread look for what its permissions name with a *, in
+// whatever form it says so, and no further.
+func TestDiscoveryOfAKind(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	doc, err := parse.Directive("d.md", []byte("```xml\n<directive name=\"d\"><metadata><permissions><fetch><directive>*</directive><tool>rye.file-system.*</tool></fetch></permissions></metadata></directive>\n```\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant := permission.ForChild(doc.Permissions, nil)
+	c := h.holder()
+	c.Allow = func(required string) error {
+		if denied := grant.Missing(required); denied != nil {
+			return tool.Faultf(tool.CodePermissionDenied, "%w", denied).With("missing_capability", denied.Capability)
+		}
+		return nil
+	}
+	for _, scope := range []string{"directive", "directive.*", "directive.test.*", "rye.search.directive.*", "tool.rye.file-system.*", "tool/rye/file-system/read"} {
+		if _, err := h.Search(t.Context(), c, SearchRequest{Query: "*", Scope: scope}); err != nil {
+			t.Errorf("rye_search of %s: %v", scope, err)
+		}
+		if _, err := h.Fetch(t.Context(), c, FetchRequest{Query: "*", Scope: scope}); err != nil {
+			t.Errorf("rye_fetch of %s: %v", scope, err)
+		}
+	}
+	for scope, missing := range map[string]string{
+		"tool": "tool.*", "tool.rye.*": "tool.rye.*", "knowledge": "knowledge.*", "": "tool.*", "tool.rye.bash": "tool.rye.bash",
+	} {
+		got, err := h.Search(t.Context(), c, SearchRequest{Query: "*", Scope: scope})
+		if details := wantFault(t, got, err, tool.CodePermissionDenied, "rye.search."+missing); details["missing_capability"] != "rye.search."+missing {
+			t.Errorf("scope %q lacks %v, want %s", scope, details["missing_capability"], missing)
+		}
+		got, err = h.Fetch(t.Context(), c, FetchRequest{Query: "*", Scope: scope})
+		if details := wantFault(t, got, err, tool.CodePermissionDenied, "rye.fetch."+missing); details["missing_capability"] != "rye.fetch."+missing {
+			t.Errorf("scope %q lacks %v, want %s", scope, details["missing_capability"], missing)
+		}
 	}
 }
 

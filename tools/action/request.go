@@ -11,6 +11,9 @@ const (
 	ThreadFork   = "fork"
 )
 
+// IncludeThreads is the value of include that adds the records of threads.
+const IncludeThreads = "threads"
+
 // ExecuteRequest is the input of rye_execute.
 type ExecuteRequest struct {
 	ItemType       string        `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
@@ -44,7 +47,10 @@ type SearchRequest struct {
 	Scope       string `json:"scope,omitempty" jsonschema:"directive, tool, knowledge, or a pattern such as tool.rye.core.*; left out, everything"`
 	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results"`
 	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results to skip: next_offset of the answer before"`
+	Include     string `json:"include,omitempty" enum:"threads" jsonschema:"threads: their records too"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
+	// action is the call that searches: fetch, or search where it is empty.
+	action string
 }
 
 // SignRequest is the input of rye_sign.

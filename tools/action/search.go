@@ -1,11 +1,14 @@
 package action
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // SearchResult is a page of what was found.
@@ -28,10 +31,12 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (any, e
 	if err := checkProject(c, r.ProjectPath); err != nil {
 		return nil, err
 	}
-	if err := permitSearch(c, r.Scope); err != nil {
+	if err := permitSearch(c, cmp.Or(r.action, "search"), r.Scope); err != nil {
 		return nil, err
 	}
-	page, err := a.Deps.Search(ctx, search.Query{Text: r.Query, Scope: r.Scope, Limit: r.Limit, Offset: r.Offset})
+	page, err := a.Deps.Search(ctx, search.Query{
+		Text: r.Query, Scope: r.Scope, Limit: r.Limit, Offset: r.Offset, Threads: r.Include == IncludeThreads,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -48,29 +53,54 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (any, e
 	return result, nil
 }
 
-// permitSearch needs the capabilities that cover the scope: every item type
-// without one, and what is below an id as well as the id itself.
-func permitSearch(c Caller, scope string) error {
-	scope = strings.TrimPrefix(strings.ReplaceAll(scope, "/", "."), "rye.search.")
-	var needed []string
-	switch {
-	case scope == "" || scope == "*":
-		for _, kind := range item.Kinds() {
-			needed = append(needed, string(kind))
-		}
-	case strings.Contains(scope, "*"):
-		// The scope's own "*" must be covered by a "*" and not by a "?". What
-		// covers one and two characters in its place is no "?".
-		needed = []string{scope, strings.ReplaceAll(scope, "*", "**")}
-	case strings.Contains(scope, "."):
-		needed = []string{scope, scope + ".*", scope + ".**"}
-	default:
-		needed = []string{scope}
-	}
-	for _, s := range needed {
-		if err := permit(c, "rye.search."+s, "rye.fetch."+s); err != nil {
-			return err
+// permitSearch needs capabilities that cover the scope: every item type without
+// one, and what is below an id as well as the id itself. The refusal names the
+// first that is missing, of the action that was called.
+func permitSearch(c Caller, action, scope string) error {
+	sibling := map[string]string{"search": "fetch", "fetch": "search"}[action]
+	for _, pattern := range searched(scope) {
+		for _, s := range widened(pattern) {
+			err := permit(c, "rye."+action+"."+s, "rye."+sibling+"."+s)
+			if denied, ok := errors.AsType[*tool.Fault](err); ok && denied.Code == tool.CodePermissionDenied {
+				return denied.With("missing_capability", "rye."+action+"."+pattern).
+					WithHint("Give a scope that your capabilities cover, such as directive or tool.rye.file-system.*, or read one item with rye_fetch and item_id.")
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// searched are the patterns of item types and ids that a scope takes in.
+func searched(scope string) []string {
+	scope = strings.ReplaceAll(scope, "/", ".")
+	for _, action := range []string{"rye.search.", "rye.fetch."} {
+		scope = strings.TrimPrefix(scope, action)
+	}
+	switch {
+	case scope == "" || scope == "*":
+		var all []string
+		for _, kind := range item.Kinds() {
+			all = append(all, string(kind)+".*")
+		}
+		return all
+	case strings.Contains(scope, "*"):
+		return []string{scope}
+	case strings.Contains(scope, "."):
+		return []string{scope, scope + ".*"}
+	default:
+		return []string{scope + ".*"}
+	}
+}
+
+// widened are the texts that a capability must match to cover a pattern. Its "*"
+// must be covered by a "*" and not by a "?": what covers one and two characters in
+// its place is no "?".
+func widened(pattern string) []string {
+	if !strings.Contains(pattern, "*") {
+		return []string{pattern}
+	}
+	return []string{pattern, strings.ReplaceAll(pattern, "*", "**")}
 }

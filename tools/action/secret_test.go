@@ -35,7 +35,7 @@ func (oneSecret) Named(text string) []string {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	c := h.holder("rye.execute.tool.rye.file-system.read", "rye.search.tool", "rye.execute.directive.test.hello")
+	c := h.holder("rye.execute.tool.rye.file-system.read", "rye.search.tool.*", "rye.search.tool.**", "rye.execute.directive.test.hello")
 	c.Secrets = oneSecret{}
 	parameters := object(t, map[string]any{"path": secretPlaceholder})
 	read := ExecuteRequest{ItemType: "tool", ItemID: "rye/file-system/read", Parameters: parameters}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -33,6 +34,7 @@ func (d *doctor) spaces(ctx context.Context) []finding {
 			broken = append(broken, failf("make the folder readable", "%v", err))
 			continue
 		}
+		entries = slices.DeleteFunc(entries, func(e resolve.Entry) bool { return item.IsThreadRecord(e.Kind, e.ID) })
 		for _, e := range entries {
 			if counts[e.Space] == nil {
 				counts[e.Space] = map[item.Kind]int{}

@@ -175,6 +175,9 @@ func (c *Catalog) Offers(provider, model string) bool {
 	return p.own(id) != nil || p.own(dated(id)) != nil
 }
 
+// Knows reports whether the catalogue has models of a provider.
+func (c *Catalog) Knows(provider string) bool { return c.provider(provider) != nil }
+
 // provider finds a provider by its id or by one of its other names.
 func (c *Catalog) provider(name string) *provider {
 	name = strings.ToLower(strings.TrimSpace(name))

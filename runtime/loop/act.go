@@ -12,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -187,11 +186,6 @@ func (r *run) record(t thread.EventType, payload any) {
 	if err := r.Transcript.Append(t, payload); err != nil {
 		r.Log.Error().Err(err).Str("event", string(t)).Msg("write transcript")
 	}
-}
-
-func (r *run) isReturn(c llm.Block) bool {
-	entry, known := r.offer.palette.Get(c.ToolName)
-	return known && entry.Kind == palette.KindReturn
 }
 
 // textOf joins the text of an answer.

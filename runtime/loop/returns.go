@@ -13,6 +13,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -22,6 +24,39 @@ const (
 	returnDetail = "error_detail"
 	statusError  = "error"
 )
+
+// executeID is the primary action that older texts return with.
+const executeID = "rye_execute"
+
+// isReturn reports whether a call returns from the directive: by the tool of that name,
+// or by rye_execute of its id, which older texts teach.
+func (r *run) isReturn(c llm.Block) bool {
+	_, is := r.returnInput(c)
+	return is
+}
+
+// returnInput is what a call returns, if it returns from the directive.
+func (r *run) returnInput(c llm.Block) (json.RawMessage, bool) {
+	if len(r.task.doc.Outputs) == 0 {
+		return nil, false
+	}
+	if entry, known := r.offer.palette.Get(c.ToolName); known && entry.Kind == palette.KindReturn {
+		return c.Input, true
+	}
+	var call struct {
+		ItemID     string          `json:"item_id"`
+		Parameters json.RawMessage `json:"parameters"`
+		DryRun     bool            `json:"dry_run"`
+	}
+	if c.ToolName != executeID || json.Unmarshal(c.Input, &call) != nil || call.ItemID != action.DirectiveReturnID || call.DryRun {
+		return nil, false // rye_execute says what is wrong with it
+	}
+	var text string
+	if json.Unmarshal(call.Parameters, &text) == nil { // some models write the object as a string
+		return json.RawMessage(text), true
+	}
+	return call.Parameters, true
+}
 
 // directiveReturn judges a directive_return: outputs that are missing or
 // mistyped go back to the model, accepted ones end the thread. Of several in
@@ -40,8 +75,8 @@ func (r *run) directiveReturn(c llm.Block, already bool) (text string, accepted 
 
 func (r *run) judgeReturn(c llm.Block) (*ended, error) {
 	var input tool.Object
-	if len(bytes.TrimSpace(c.Input)) > 0 {
-		if err := json.Unmarshal(c.Input, &input); err != nil {
+	if given, _ := r.returnInput(c); len(bytes.TrimSpace(given)) > 0 {
+		if err := json.Unmarshal(given, &input); err != nil {
 			return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not a JSON object: %w", c.ToolName, err)
 		}
 	}
@@ -49,12 +84,13 @@ func (r *run) judgeReturn(c llm.Block) (*ended, error) {
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s: %w", c.ToolName, err)
 	}
-	// Models send null for what they leave out.
-	maps.DeleteFunc(outputs, func(_ string, v any) bool { return v == nil })
 	declared := map[string]item.Output{}
 	for _, o := range r.task.doc.Outputs {
 		declared[o.Name] = o
 	}
+	unwrap(outputs, declared)
+	// Models send null for what they leave out.
+	maps.DeleteFunc(outputs, func(_ string, v any) bool { return v == nil })
 	end := &ended{doing: r.doing(), outputs: outputs}
 	failed, problems := takeStatus(outputs, declared)
 	if failed != "" {
@@ -69,6 +105,17 @@ func (r *run) judgeReturn(c llm.Block) (*ended, error) {
 	}
 	end.result = encode(outputs)
 	return end, unstorable(outputs)
+}
+
+// unwrap takes outputs out of an object of that name, in which some models put them.
+func unwrap(outputs map[string]any, declared map[string]item.Output) {
+	const wrapping = "outputs"
+	inner, is := outputs[wrapping].(map[string]any)
+	if _, isOutput := declared[wrapping]; !is || isOutput {
+		return
+	}
+	delete(outputs, wrapping)
+	maps.Copy(outputs, inner)
 }
 
 // unstorable refuses outputs that thread.json cannot hold.

@@ -64,6 +64,30 @@ func TestEndings(t *testing.T) {
 				"  - {match: {last: give such a number as a string}, tool_calls: [{name: rye_directive_return, input: {path: b, count: null, status: success}}]}\n",
 			job: job{outputs: pathOutput}, state: thread.Completed, text: `{"path":"b"}`, turns: 6,
 		},
+		"outputs by the older form": {
+			script: "turns:\n" +
+				"  - {match: {turn: 1}, tool_calls: [{name: rye_execute, input: {item_type: tool, item_id: rye/agent/threads/directive_return, parameters: {count: 1}}}]}\n" +
+				"  - {match: {last: 'path is missing'}, tool_calls: [{name: rye_execute, input: {item_type: tool, item_id: rye/agent/threads/directive_return, parameters: {status: completed, path: a.txt, count: 3}}}]}\n",
+			job: job{outputs: pathOutput}, state: thread.Completed, text: `{"count":3,"path":"a.txt"}`, turns: 2,
+			check: func(t *testing.T, h *house, rec thread.Record) {
+				if o := rec.Outcome.Outputs; o["path"] != "a.txt" || len(o) != 2 {
+					t.Errorf("outputs %v", o)
+				}
+				if got := h.results(rec.ThreadID); len(got) != 2 || got[1].Tool != "rye_execute" || got[1].IsError {
+					t.Errorf("results %+v", got)
+				}
+			},
+		},
+		"outputs by the older form, as a string, within outputs": {
+			script: "turns:\n" +
+				"  - tool_calls: [{name: rye_execute, input: {item_id: rye/agent/threads/directive_return, parameters: '{\"status\": \"success\", \"outputs\": {\"path\": \"a.txt\", \"count\": null}}'}}]\n",
+			job: job{outputs: pathOutput}, state: thread.Completed, text: `{"path":"a.txt"}`, turns: 1,
+		},
+		"an error by the older form": {
+			script: "turns:\n" +
+				"  - tool_calls: [{name: rye_execute, input: {item_type: tool, item_id: rye/agent/threads/directive_return, parameters: {status: error, error_detail: no such repo}}}]\n",
+			job: job{outputs: pathOutput}, state: thread.Error, code: "returned_error", text: "no such repo", turns: 1,
+		},
 		"the directive cannot be carried out": {
 			script: "turns:\n  - tool_calls: [{name: rye_directive_return, input: {status: error, error_detail: no such repo}}]\n",
 			job:    job{outputs: pathOutput}, state: thread.Error, code: "returned_error", text: "no such repo", turns: 1,

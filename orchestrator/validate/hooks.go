@@ -136,19 +136,21 @@ func (d *directive) checkAllowed(l *list, line int, h *hook.Hook, who string) {
 // isContext reports whether an action makes knowledge part of a prompt, for which
 // a thread needs no capability.
 func isContext(h *hook.Hook, a item.Action, kind item.Kind) bool {
-	return h.Event.Kind() == hook.KindContext && kind == item.Knowledge && len(a.Params) == 0 &&
-		(a.Primary == "fetch" || a.Primary == "execute")
+	elsewhere := slices.ContainsFunc(h.Events(), func(e hook.Event) bool { return e.Kind() != hook.KindContext })
+	return !elsewhere && kind == item.Knowledge && len(a.Params) == 0 && (a.Primary == "fetch" || a.Primary == "execute")
 }
 
 // toldTo is what a hook of the directive can be told.
 func (d *directive) toldTo(h *hook.Hook) told {
-	return told{names: h.Data(), inputs: func(name string) bool { return d.declares(name) || isCarried(h.Event, name) }}
+	return told{names: h.Data(), inputs: func(name string) bool { return d.declares(name) || isCarried(h, name) }}
 }
 
 // isCarried reports whether an input is one that a thread has which carries on
 // another, whatever its directive declares. At its first two events there is no
 // such thread.
-func isCarried(event hook.Event, input string) bool {
-	return event != hook.EventResolveExtends && event != hook.EventThreadStarted &&
-		(input == handoff.InputPreviousThread || input == handoff.InputPreviousSummary)
+func isCarried(h *hook.Hook, input string) bool {
+	late := slices.ContainsFunc(h.Events(), func(e hook.Event) bool {
+		return e != hook.EventResolveExtends && e != hook.EventThreadStarted
+	})
+	return late && (input == handoff.InputPreviousThread || input == handoff.InputPreviousSummary)
 }

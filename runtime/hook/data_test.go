@@ -48,7 +48,7 @@ func TestDataOfHooks(t *testing.T) {
 	}) {
 		t.Errorf("of one event: %q", got)
 	}
-	for name, want := range map[string][2]bool{"outputs": {true, false}, "status": {true, false}, "cost": {true, true}, "depth": {false, false}} {
+	for name, want := range map[string][2]bool{"outputs": {true, false}, "status": {true, false}, "cost": {true, true}, "depth": {true, false}} {
 		if got := [2]bool{slices.Contains(hooks[1].Data(), name), slices.Contains(hooks[2].Data(), name)}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}

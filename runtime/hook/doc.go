@@ -37,8 +37,9 @@
 // there is none yet. Notify events: all run.
 //
 // A hook without an event, which only the short form <when> of a directive can
-// be, hears every control and notify event whose data make it true, and only
-// control events when it decides.
+// be, hears every event at which its condition can hold: control events only when
+// it decides, and resolve_extends only, and no other, when it names what is
+// extended.
 //
 // The data of an event also hold "event": the same data, and its name. So
 // event.name == "error" and ${event.tokens_used} mean what they seem to.

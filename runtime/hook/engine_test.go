@@ -165,9 +165,45 @@ func TestNotifyAndShortForm(t *testing.T) {
 		t.Errorf("%v, fired %s", err, s.ids())
 	}
 	for _, event := range []hook.Event{hook.EventThreadStarted, hook.EventBuildSystemPrompt} {
+		delete(data, "cost") // there is none yet
 		if blocks, err := s.Context(t.Context(), event, data); err != nil || blocks != nil {
 			t.Errorf("%s: %v, %v", event, blocks, err)
 		}
+	}
+}
+
+// TestShortFormHearsEveryEvent fires a hook without event at whatever event its
+// condition holds, and tells at which it cannot.
+func TestShortFormHearsEveryEvent(t *testing.T) {
+	t.Parallel()
+	set := ofXML(t, `
+<hook id="begin"><when>event.name == "thread_started"</when><execute item_type="knowledge">conventions</execute></hook>
+<hook id="both"><when>event.name in ["thread_started", "error"] and directive == "d"</when><execute item_type="knowledge">both</execute></hook>
+<hook id="base"><when>category == "c"</when><set_extends>base</set_extends></hook>
+<hook id="stop"><when>directive == "d"</when><execute item_type="tool">`+hook.ControlID+`</execute><inputs><action>fail</action></inputs></hook>`)
+	for id, want := range map[string]string{
+		"begin": "thread_started", "both": "thread_started error", "base": "resolve_extends",
+		"stop": "after_step error limit before_handoff context_limit_reached",
+	} {
+		var got []string
+		for _, h := range set.All() {
+			for _, e := range h.Events() {
+				if h.ID == id {
+					got = append(got, string(e))
+				}
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s hears %s, want %s", id, got, want)
+		}
+	}
+	s := newScene(set)
+	blocks, err := s.Context(t.Context(), hook.EventThreadStarted, map[string]any{"directive": "d"})
+	if err != nil || len(blocks) != 2 || s.ids() != "begin both" {
+		t.Errorf("%+v, %v, fired %s", blocks, err, s.ids())
+	}
+	if target, h, _ := set.ResolveExtends(map[string]any{"category": "c"}); target != "base" || h == nil {
+		t.Errorf("extends %q", target)
 	}
 }
 

@@ -49,7 +49,7 @@ const maxTimeout = 1_000_000
 // Hook is a hook that was found valid.
 type Hook struct {
 	ID          string
-	Event       Event // empty: see the package comment
+	Event       Event // empty: see [Hook.Events]
 	Layer       Layer
 	Path        string // of the file it is defined in
 	Line        int    // from 1
@@ -73,13 +73,29 @@ func (h *Hook) Decides() bool {
 	return slices.ContainsFunc(h.Actions, func(a item.Action) bool { return a.ItemID == ControlID })
 }
 
-// hears reports whether the hook is about an event.
+// hears reports whether the hook is about an event: the one it names, else every one
+// at which it can do something and its condition can hold.
 func (h *Hook) hears(event Event) bool {
-	if h.Event != "" {
+	switch {
+	case h.Event != "":
 		return h.Event == event
+	case h.extends() != (event == EventResolveExtends):
+		return false
+	case h.Decides() && event.Kind() != KindControl:
+		return false
 	}
-	kind := event.Kind()
-	return kind == KindControl || kind == KindNotify && !h.Decides()
+	return h.Condition.CouldHold(withEvent(event, nil), func(path string) bool { return path != "event.name" })
+}
+
+// Events lists the events that the hook is about.
+func (h *Hook) Events() []Event {
+	return slices.DeleteFunc(Events(), func(e Event) bool { return !h.hears(e) })
+}
+
+// extends reports whether the hook names what a directive extends, as it does at
+// [EventResolveExtends] only.
+func (h *Hook) extends() bool {
+	return slices.ContainsFunc(h.Actions, func(a item.Action) bool { return a.SetExtends != "" })
 }
 
 // Error says what is wrong with the definition of a hook.
@@ -157,13 +173,13 @@ func (d *definition) placeOf(i int) string {
 // badAction says what is wrong with an action, as far as its templates allow.
 func (d *definition) badAction(h *Hook, a item.Action) string {
 	switch {
-	case a.SetExtends != "" && h.Event != EventResolveExtends:
+	case a.SetExtends != "" && h.Event != "" && h.Event != EventResolveExtends:
 		return fmt.Sprintf("set_extends works at the event %s only", EventResolveExtends)
 	case a.SetExtends != "" && (a.Primary != "" || a.ItemID != "" || a.ItemType != ""):
 		return "set_extends stands alone in its action"
 	case a.SetExtends != "":
 		return badID(a.SetExtends)
-	case h.Event == EventResolveExtends:
+	case h.Event == EventResolveExtends || h.extends():
 		return fmt.Sprintf("at the event %s a hook does nothing but set_extends", EventResolveExtends)
 	}
 	if !slices.Contains([]string{"execute", "fetch", "search", "sign"}, a.Primary) {

@@ -66,7 +66,7 @@ func (s Set) matching(event Event, data map[string]any, firing []string) []*Hook
 func (s Set) barred(h *Hook, event Event, data map[string]any, firing []string) string {
 	switch {
 	case !h.hears(event) && h.Event == "":
-		return fmt.Sprintf("it hears no event of the kind of %s", event)
+		return h.deaf(event)
 	case !h.hears(event):
 		return fmt.Sprintf("it hears %s", h.Event)
 	case h.Layer != LayerInfra && slices.Contains(s.suppressed, h.ID):
@@ -77,6 +77,19 @@ func (s Set) barred(h *Hook, event Event, data map[string]any, firing []string) 
 		return "suppressed by the id of what it injects"
 	}
 	return ""
+}
+
+// deaf says why a hook without an event is not about this one.
+func (h *Hook) deaf(event Event) string {
+	switch {
+	case h.extends():
+		return fmt.Sprintf("it hears %s, as it names what is extended", EventResolveExtends)
+	case event == EventResolveExtends:
+		return "it does not name what is extended"
+	case h.Decides() && event.Kind() != KindControl:
+		return fmt.Sprintf("at %s nothing can be decided", event)
+	}
+	return fmt.Sprintf("its condition cannot hold at %s", event)
 }
 
 // silenced reports whether all that the hook would inject is suppressed.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -75,6 +77,9 @@ func (c *Checker) Check(s Subject) (Ruling, error) {
 		return Ruling{Verdict: v}, nil
 	}
 	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v), Renewable: v.Status == Unbound && c.Ring.isOwn(v.Fingerprint)}
+	if refused.Broken = parseError(s); refused.Broken != nil {
+		refused.Renewable, refused.Mend = false, []string{"mend the file, then rye-mcp sign " + signArgument(s)}
+	}
 	refused.Subject.Content = nil // an error may live long
 	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
 		return Ruling{}, refused
@@ -91,9 +96,15 @@ type RefusedError struct {
 	Mend    []string // commands, the likeliest first; each with what it is for
 	// Renewable says that the user's own older signature is all that is wrong.
 	Renewable bool
+	// Broken says why the item could not be used if it were signed, nor be signed: it
+	// does not parse. It is a [*parse.Error], or nil.
+	Broken error
 }
 
 func (e *RefusedError) Error() string {
+	if e.Broken != nil {
+		return fmt.Sprintf("%s does not parse: %v; besides, %s", e.Subject, e.Broken, e.Verdict.Detail)
+	}
 	return fmt.Sprintf("%s is refused: %s", e.Subject, e.Verdict.Detail)
 }
 
@@ -147,6 +158,23 @@ func (r *Ring) mend(s Subject, v Verdict) []string {
 	default:
 		return []string{signing}
 	}
+}
+
+// parseError says why an item does not parse; nil when it does.
+func parseError(s Subject) error {
+	if s.Space == item.System {
+		return nil // nobody can mend it
+	}
+	var err error
+	switch s.Kind {
+	case item.Directive:
+		_, err = parse.Directive(s.Path, s.Content)
+	case item.Knowledge:
+		_, err = parse.Knowledge(s.Path, s.Content)
+	case item.Tool:
+		_, err = parse.Tool(s.Path, s.Content)
+	}
+	return err
 }
 
 // isOwn reports whether a fingerprint is that of the user's own key.

@@ -112,7 +112,7 @@ func TestMendWithoutKey(t *testing.T) {
 	t.Parallel()
 	checker := trust.Checker{Ring: trust.Load(trust.Sources{})}
 	_, err := checker.Check(trust.SubjectOf(&resolve.Found{
-		Entry:   resolve.Entry{Kind: item.Tool, ID: "it's", Space: item.User, Ext: ".py"},
+		Entry:   resolve.Entry{Kind: item.Tool, ID: "it's", Space: item.User, Path: "/u/it's.py", Ext: ".py"},
 		Content: []byte("x"),
 	}))
 	refused, ok := errors.AsType[*trust.RefusedError](err)

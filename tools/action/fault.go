@@ -85,6 +85,10 @@ func contentFault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).With("known_providers", e.Known)
 	}
 	if e, ok := errors.AsType[*trust.RefusedError](err); ok {
+		if broken, ok := errors.AsType[*parse.Error](e.Broken); ok {
+			return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", broken.Path).With("line", broken.Line).
+				With("signature", e.Verdict.Status).WithHint("The item itself must be mended and then signed; rye_fetch shows its text.")
+		}
 		return tool.Faultf(tool.CodeIntegrity, "%w", err).With("item_id", e.Subject.ID).With("path", e.Subject.Path).
 			With("signature", e.Verdict.Status).With("mend", e.Mend).WithHint("%s", e.Try())
 	}

@@ -39,13 +39,13 @@ type renewed struct {
 
 // signAnew replaces older signatures, which are for no kind and id.
 func signAnew(ctx context.Context, sys System, opts options, flags renewFlags, asJSON bool) error {
+	if belowThread(sys) {
+		return tool.Faultf(tool.CodePermissionDenied, "a thread has started this, and a person must say what an older signature was for").
+			WithHint("ask the person")
+	}
 	roots, err := openRoots(sys, opts)
 	if err != nil {
 		return err
-	}
-	if callingThread(sys, roots.Project) != "" {
-		return tool.Faultf(tool.CodePermissionDenied, "a thread has started this, and what an older signature was for is a person's to say").
-			WithHint("ask the person")
 	}
 	own, err := sign.Load(roots.User)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // allSteps are the steps of everything that must survive a crash.
@@ -369,7 +369,7 @@ func (p *place) wantLegal() {
 // by one thread, and that every other that was to do so has never run.
 func (p *place) wantChains() {
 	p.Helper()
-	st, err := sqlite.Open(context.Background(), folder.StateDir(p.dir), sqlite.Options{})
+	st, err := sqlite.Open(context.Background(), placetest.Dir(p.dir), sqlite.Options{})
 	p.noError(err)
 	defer func() { _ = st.Close() }()
 	rows, err := allRows(context.Background(), st)
@@ -400,7 +400,7 @@ func (p *place) wantRest(h *host) {
 		left, err := processesIn(p.dir)
 		return err == nil && len(left) == 0, fmt.Sprintf("processes are left: %s (%v)", strings.Join(left, "\n"), err)
 	})
-	state := folder.StateDir(p.dir)
+	state := placetest.Dir(p.dir)
 	if err := errors.Join(locksFree(state), settled(context.Background(), state)); err != nil {
 		p.Errorf("%v\nthe server's log:\n%s", err, h.readLog())
 	}
@@ -441,7 +441,7 @@ func waitFor(h *host, id thread.ID) (control.WaitResult, error) {
 // children ended that it waited for.
 func (p *place) wantToldParents() {
 	p.Helper()
-	state := folder.StateDir(p.dir)
+	state := placetest.Dir(p.dir)
 	st, err := sqlite.Open(context.Background(), state, sqlite.Options{})
 	p.noError(err)
 	defer func() { _ = st.Close() }()

@@ -111,7 +111,7 @@ func treesAddUp(ctx context.Context, st store.Ledger, rows []thread.Record) erro
 // it was started may have no thread.json.
 func filesAgree(state string, rec thread.Record) error {
 	dir := folder.Of(state, rec.ThreadID)
-	meta, err := dir.ReadMeta(nil)
+	meta, err := dir.PeekMeta()
 	if errors.Is(err, folder.ErrNoMeta) {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // loaded is the project of the load tests; %d is how many threads may run.
@@ -242,7 +242,7 @@ func (p *place) noFault(hosts ...*host) {
 	for _, h := range hosts {
 		logs = append(logs, h.log)
 	}
-	p.noError(filepath.WalkDir(folder.StateDir(p.dir), func(path string, d fs.DirEntry, err error) error {
+	p.noError(filepath.WalkDir(placetest.Dir(p.dir), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "thread.log" {
 			logs = append(logs, path)
 		}

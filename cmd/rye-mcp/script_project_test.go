@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // corpusDir is the .ai folder of the corpus of existing directives: that of
@@ -50,7 +50,7 @@ func noLeftovers(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: noleftovers PROJECT")
 	}
-	state := folder.StateDir(ts.MkAbs(args[0]))
+	state := placetest.Dir(ts.MkAbs(args[0]))
 	// A thread tells its outcome before it completes its files and lets go.
 	poll(ts.Fatalf, func() (bool, string) {
 		err := locksFree(state)

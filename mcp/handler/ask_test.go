@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -28,7 +29,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	rec, _, err := db.Register(t.Context(), store.NewThread{
 		Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
 	}, func(id thread.ID) (err error) {
-		dir = folder.Of(folder.StateDir(p.Path), id)
+		dir = folder.Of(placetest.Dir(p.Path), id)
 		if err = dir.Make(); err == nil {
 			lock, err = process.Acquire(dir.Lock())
 		}

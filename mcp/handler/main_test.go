@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -97,7 +98,11 @@ func newProject(t *testing.T, dir string) *Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.Context(), folder.StateDir(dir), sqlite.Options{})
+	state, err := placetest.Make(dir, roots.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), state.Dir, sqlite.Options{Mark: state.Seal.Mark})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +112,7 @@ func newProject(t *testing.T, dir string) *Project {
 	}
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
+		Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(), Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		Providers: provider.New(loader, func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
 		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
 	})

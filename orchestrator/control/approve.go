@@ -137,7 +137,7 @@ func (c *Controller) judge(
 	if err != nil {
 		return answer, fault(err)
 	}
-	from := bounds.Source{Ledger: c.Store, StateDir: c.stateDir, Key: c.Key}
+	from := bounds.Source{Ledger: c.Store, Home: c.Home()}
 	most, err := from.Most(ctx, *q.Limits, rec.ParentID)
 	if err != nil {
 		return answer, fault(err)

@@ -1,14 +1,11 @@
 package control
 
 import (
-	"crypto/rand"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // BenchmarkStart is the time until a background start has answered. The
@@ -73,9 +70,6 @@ func (p *player) since(s *scene) time.Duration { return time.Since(p.said(s)) }
 // BenchmarkStatus is one look at a running thread.
 func BenchmarkStatus(b *testing.B) {
 	s := newScene(b)
-	key, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
-	s.noError(err)
-	s.c.Key, s.c.finisher.Key = key, key
 	id := s.start("idle", "")
 	s.order(id, "spend 1")
 	for b.Loop() {

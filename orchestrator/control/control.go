@@ -36,7 +36,12 @@ type Deps struct {
 	Providers *provider.Registry
 	Launcher  *spawn.Launcher
 	Trust     *trust.Gate
-	Key       *sign.Key // nil: thread.json and checkpoints carry no signature
+	// Home is where the threads of the project are. It is asked for each time: the
+	// first thread makes it.
+	Home func() folder.Home
+	// Key reads the user's item key, which signs receipts; it may be made while a
+	// server runs.
+	Key func() (*sign.Key, error)
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
@@ -52,7 +57,6 @@ type Deps struct {
 // Controller starts, watches and stops threads.
 type Controller struct {
 	Deps
-	stateDir string
 	finisher *finish.Finisher
 	sweeper  *recovery.Sweeper
 	children *children
@@ -66,10 +70,10 @@ type Controller struct {
 
 // New returns the controller of a project.
 func New(d Deps) *Controller {
-	c := &Controller{Deps: d, stateDir: folder.StateDir(d.Project)}
+	c := &Controller{Deps: d}
 	c.children = newChildren(c.settleDead)
 	c.finisher = &finish.Finisher{
-		Store: d.Store, StateDir: c.stateDir, KnowledgeDir: folder.KnowledgeDir(d.Project), Key: d.Key, Now: d.Now,
+		Store: d.Store, Home: d.Home, KnowledgeDir: folder.KnowledgeDir(d.Project), Now: d.Now,
 		Reached: d.Reached,
 	}
 	c.sweeper = &recovery.Sweeper{
@@ -91,4 +95,4 @@ func (c *Controller) Close() error {
 }
 
 // folder is the folder of a thread.
-func (c *Controller) folder(id thread.ID) folder.Folder { return folder.Of(c.stateDir, id) }
+func (c *Controller) folder(id thread.ID) folder.Folder { return c.Home().Of(id) }

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -31,7 +32,15 @@ func fault(err error) *tool.Fault {
 		noProvider   *provider.NoProviderError
 		noModel      *provider.UnknownModelError
 	)
+	var (
+		noUser  *place.NoUserSpaceError
+		noPlace *place.NoPlaceError
+	)
 	switch {
+	case errors.As(err, &noUser):
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("%s", noUser.Try())
+	case errors.As(err, &noPlace):
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("%s", noPlace.Try())
 	case errors.As(err, &unknownLimit):
 		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
 	case errors.As(err, &badLimit):

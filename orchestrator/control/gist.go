@@ -71,7 +71,7 @@ func sameFile(a, b os.FileInfo) bool {
 func (c *Controller) gistOf(id thread.ID) (gist, error) {
 	dir := c.folder(id)
 	return c.gists.of(dir.Meta(), func() (gist, error) {
-		meta, err := dir.ReadMeta(c.Key)
+		meta, err := dir.ReadMeta(c.Home().Seal)
 		if err != nil {
 			return gist{}, err
 		}

@@ -104,7 +104,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Messages: len(messages), SummaryID: h.request.SummaryID,
 	})
 	meta.Limits = limits
-	if err := h.folder(s.rec.ThreadID).WriteMeta(meta, h.Key); err != nil {
+	if err := h.folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
 		return err
 	}
 	h.Reached.At(stepReady)

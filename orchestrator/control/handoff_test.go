@@ -37,7 +37,7 @@ func (s *scene) chain(id thread.ID) (ids []thread.ID) {
 
 func (s *scene) meta(id thread.ID) thread.Meta {
 	s.Helper()
-	meta, err := s.c.folder(id).ReadMeta(s.c.Key)
+	meta, err := s.c.folder(id).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
 	return meta
 }

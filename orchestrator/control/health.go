@@ -53,10 +53,13 @@ func (c *Controller) countRows(ctx context.Context, h *Health) error {
 	}
 	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
 	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
-	if h.DBSizeMB, err = databaseSize(c.stateDir); err != nil {
+	if h.DBSizeMB, err = databaseSize(c.Home().Dir); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(c.stateDir)
+	entries, err := os.ReadDir(c.Home().Dir)
+	if errors.Is(err, fs.ErrNotExist) { // no thread has run here
+		return nil
+	}
 	for _, e := range entries {
 		if strings.Contains(e.Name(), ".db.corrupt-") && !strings.HasSuffix(e.Name(), "-wal") {
 			h.SetAside = append(h.SetAside, e.Name())
@@ -134,13 +137,13 @@ func (c *Controller) countFolders(ctx context.Context, h *Health) error {
 	if err != nil {
 		return err
 	}
-	return folder.Walk(c.stateDir, func(f folder.Found) error {
+	return folder.Walk(c.Home().Dir, func(f folder.Found) error {
 		if !known[f.ID] && !c.justMade(f.Folder) {
 			h.OrphanedFolders++
 		}
 		if f.HasMeta && !f.Linked {
 			// Whoever relies on a thread.json checks its signature; a count need not.
-			if meta, err := f.Folder.ReadMeta(nil); err == nil && meta.Transcript != nil {
+			if meta, err := f.Folder.PeekMeta(); err == nil && meta.Transcript != nil {
 				h.CheckpointCount += meta.Transcript.Checkpoints
 			}
 		}

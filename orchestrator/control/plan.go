@@ -225,7 +225,7 @@ func (c *Controller) parentMeta(id thread.ID) (*thread.Meta, error) {
 
 // ownMeta reads the thread.json of a thread, from which another one gets rights.
 func (c *Controller) ownMeta(id thread.ID) (thread.Meta, error) {
-	meta, err := c.folder(id).ReadMeta(c.Key)
+	meta, err := c.folder(id).ReadMeta(c.Home().Seal)
 	if err == nil && meta.ThreadID != id { // correctly signed, and somebody else's
 		err = fmt.Errorf("thread.json of %s is that of %s", id, meta.ThreadID)
 	}

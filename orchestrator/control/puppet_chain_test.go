@@ -9,18 +9,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // converse lets the thread say something and be answered, as one that has been
 // prepared.
 func (p *puppet) converse(text string) error {
-	capabilities := []byte("# Capabilities of " + p.id + "\n")
-	if p.c.Key != nil {
-		var err error
-		if capabilities, err = sign.Attach(capabilities, ".md", folder.CapabilitiesName(p.id), p.c.Key, testTime); err != nil {
-			return err
-		}
+	capabilities, err := p.c.Home().Seal.Attach([]byte("# Capabilities of "+p.id+"\n"), ".md", folder.CapabilitiesName(p.id), testTime)
+	if err != nil {
+		return err
 	}
 	return errors.Join(
 		p.c.folder(p.id).WriteCapabilities(capabilities),

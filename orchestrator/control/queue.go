@@ -34,7 +34,7 @@ func (c *Controller) slots() int {
 // any, and puts it in line. When it is admitted at once the row says so, and the
 // caller starts its process.
 func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
-	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Key); err != nil {
+	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
 	c.Reached.At(stepDescribed)
@@ -163,7 +163,7 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // takeLock takes the life lock of a thread in line. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
-	if err := folder.Prepare(d.stateDir, id); err != nil {
+	if err := folder.Prepare(d.Home().Dir, id); err != nil {
 		d.complain(id, err, "a thread in line has no usable folder")
 		return nil, err
 	}

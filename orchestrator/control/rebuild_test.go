@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -83,25 +84,25 @@ func (s *scene) read(path string) string {
 // rebuild damages the databases, sets them aside and makes their rows again.
 func (s *scene) rebuild() recovery.Rebuilt {
 	s.Helper()
-	state := folder.StateDir(s.project)
+	state := placetest.Dir(s.project)
 	for _, name := range []string{"registry.db", "budget_ledger.db"} {
 		path := filepath.Join(state, name)
 		s.noError(os.WriteFile(path, []byte(strings.Repeat("no database ", 1000)), 0o600))
 		for _, ending := range []string{"-wal", "-shm"} { // it would mend the file
 			s.noError(os.RemoveAll(path + ending))
 		}
-		aside, err := sqlite.SetAside(s.ctx, path, testTime)
+		aside, err := sqlite.SetAside(s.ctx, path, testTime, s.c.Home().Seal.Mark)
 		if err != nil || aside == "" {
 			s.Fatalf("set aside as %q, %v", aside, err)
 		}
 	}
-	db, err := sqlite.Open(s.ctx, state, sqlite.Options{})
+	db, err := sqlite.Open(s.ctx, state, sqlite.Options{Mark: s.c.Home().Seal.Mark})
 	s.noError(err)
 	defer func() { s.noError(db.Close()) }()
 	if lost, err := db.Lost(s.ctx); err != nil || !lost {
 		s.Errorf("lost %t, %v", lost, err)
 	}
-	rebuilt, err := (&recovery.Rebuilder{Project: s.project, StateDir: state, Store: db, Place: process.Here("host")}).Run(s.ctx)
+	rebuilt, err := (&recovery.Rebuilder{Project: s.project, Home: s.c.Home(), Store: db, Place: process.Here("host")}).Run(s.ctx)
 	s.noError(err)
 	return rebuilt
 }

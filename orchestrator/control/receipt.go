@@ -8,7 +8,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -17,8 +16,9 @@ import (
 // checked without the project: [audit.OpenReceipt]. A thread that does not verify
 // gets none, whatever transcript_integrity says.
 func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, error) {
-	if c.Key == nil {
-		return nil, action.Fault(sign.ErrNoKey)
+	key, err := c.Key()
+	if err != nil {
+		return nil, action.Fault(err)
 	}
 	rec, report, err := c.verify(ctx, id, false)
 	switch {
@@ -30,11 +30,12 @@ func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, e
 		return nil, unvouched(id, id)
 	}
 	r := receiptOf(rec, *report.Meta)
+	r.SignTranscript(c.Home().Seal.Keys())
 	r.IssuedAt = c.Now().UTC()
 	if err := c.addTree(ctx, &r); err != nil {
 		return nil, fault(err)
 	}
-	sealed, err := r.Seal(c.Key)
+	sealed, err := r.Seal(key)
 	if err != nil {
 		return nil, fault(err)
 	}

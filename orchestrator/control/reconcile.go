@@ -99,7 +99,7 @@ func outline(rec thread.Record) thread.Record {
 // compareFolders goes through the folders and looks for their rows.
 func (r *reconciling) compareFolders(ctx context.Context) error {
 	r.seen = map[thread.ID]bool{}
-	return folder.Walk(r.stateDir, func(f folder.Found) error {
+	return folder.Walk(r.Home().Dir, func(f folder.Found) error {
 		r.Folders++
 		r.seen[f.ID] = true
 		rec, known := r.rows[f.ID]
@@ -138,7 +138,7 @@ func (r *reconciling) compareMeta(ctx context.Context, f folder.Found, rec threa
 	if !f.HasMeta && (rec.QueuedAt.IsZero() || r.recent(rec.CreatedAt)) {
 		return nil // it failed before it had one, or is about to get it
 	}
-	meta, err := f.Folder.ReadMeta(r.Key)
+	meta, err := f.Folder.ReadMeta(r.Home().Seal)
 	if err == nil && meta.ThreadID == rec.ThreadID && meta.Status.Terminal() != rec.Status.Terminal() {
 		if settling, err := process.Held(f.Folder.Lock()); err == nil && settling {
 			return nil // whoever ends it is about to make the two agree

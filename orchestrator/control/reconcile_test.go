@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -93,7 +93,7 @@ func (s *scene) sql(query string, args ...any) {
 // sqlOf changes a database of the project without the rules of the store.
 func (s *scene) sqlOf(database, query string, args ...any) {
 	s.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(folder.StateDir(s.project), database))
+	db, err := sql.Open("sqlite", filepath.Join(placetest.Dir(s.project), database))
 	s.noError(err)
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(s.ctx, query, args...)

@@ -22,7 +22,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
@@ -135,9 +137,13 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	if err != nil {
 		return nil, err
 	}
+	state, err := placetest.Make(project, rootsOf(project).User)
+	if err != nil {
+		return nil, err
+	}
 	here := process.Here("host")
-	db, err := sqlite.Open(ctx, folder.StateDir(project), sqlite.Options{
-		Process: thread.Process(here.Self()), Patience: sqlite.Patience{Stopped: time.Millisecond},
+	db, err := sqlite.Open(ctx, state.Dir, sqlite.Options{
+		Mark: state.Seal.Mark, Process: thread.Process(here.Self()), Patience: sqlite.Patience{Stopped: time.Millisecond},
 		Holder: func(recorded thread.Process, files ...string) thread.Holder {
 			id, stopped := here.Holder(process.ID(recorded), files...)
 			return thread.Holder{Process: thread.Process(id), Near: here.Reach(id) == process.Near, Stopped: stopped}
@@ -149,7 +155,8 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	roots := rootsOf(project)
 	loader := config.New(roots)
 	return New(Deps{
-		Project: project, Store: db, Resolver: resolve.New(roots), Config: loader,
+		Project: project, Store: db, Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(),
+		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.New(loader, func(string) string { return "" }),
 		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},

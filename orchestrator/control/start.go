@@ -127,7 +127,7 @@ func (c *Controller) makeReady(
 ) (thread.Record, error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, errors.Join(err, c.folder(rec.ThreadID).WriteMeta(meta, c.Key))
+		return rec, errors.Join(err, c.folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
 	}
 	c.Reached.At(stepPrepared)
 	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
@@ -143,7 +143,7 @@ func (c *Controller) makeReady(
 // folder, which must be unused, and the life lock in it.
 func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 	dir := c.folder(id)
-	if err := folder.Check(c.stateDir, id); err != nil {
+	if err := folder.Check(c.Home().Dir, id); err != nil {
 		return nil, err
 	}
 	for _, file := range []string{dir.Meta(), dir.Transcript()} {

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -155,7 +153,7 @@ func TestRefusals(t *testing.T) {
 	list, err := s.c.List(s.ctx, ListRequest{States: []thread.State{thread.Error}})
 	s.noError(err)
 	for _, refused := range list.Threads { // described like others, so that it is not lost with the registry
-		if meta, err := s.c.folder(refused.ThreadID).ReadMeta(nil); err != nil || meta.Status != thread.Error {
+		if meta, err := s.c.folder(refused.ThreadID).ReadMeta(s.c.Home().Seal); err != nil || meta.Status != thread.Error {
 			s.Errorf("thread.json %+v, %v", meta, err)
 		}
 	}
@@ -196,15 +194,12 @@ func TestParentMustBeAllowed(t *testing.T) {
 	}
 }
 
-// TestParentIsVerified: with a key, a child takes nothing from a thread.json
+// TestParentIsVerified: a child takes nothing from a thread.json
 // that is unsigned, changed, or another thread's.
 func TestParentIsVerified(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	key, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
-	s.noError(err)
 	unsigned := s.start("idle", "")
-	s.c.Key, s.c.finisher.Key = key, key
 	mighty, meek := s.start("idle", ""), s.start("idle", "")
 	read := func(id thread.ID) []byte {
 		data, err := os.ReadFile(s.c.folder(id).Meta())
@@ -218,7 +213,7 @@ func TestParentIsVerified(t *testing.T) {
 		return err
 	}
 	for name, err := range map[string]error{
-		"unsigned":       start(unsigned, read(unsigned)),
+		"unsigned":       start(unsigned, []byte(strings.Replace(string(read(unsigned)), `"_signature"`, `"signature"`, 1))),
 		"changed":        start(meek, []byte(strings.Replace(string(own), `"spawns":`, `"spawns":9`, 1))),
 		"another's":      start(meek, read(mighty)),
 		"cut":            start(meek, own[:len(own)/2]),

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,7 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -112,7 +111,7 @@ func (p *puppet) startTool(how []string) error {
 }
 
 func (p *puppet) open(project string) (err error) {
-	state := folder.StateDir(project)
+	state := placetest.Dir(project)
 	if p.lock, err = process.Inherit(spawn.LockFD, folder.Of(state, p.id).Lock()); err != nil {
 		return err
 	}
@@ -121,20 +120,7 @@ func (p *puppet) open(project string) (err error) {
 		return err
 	}
 	p.c.Parent, p.c.Reached = p.id, dieAtPoint
-	if err := p.loadKey(); err != nil {
-		return err
-	}
 	p.words, err = p.c.finisher.OpenTranscript(p.id)
-	return err
-}
-
-// loadKey takes the key of the user, unless its starter had none.
-func (p *puppet) loadKey() error {
-	key, err := sign.Load(filepath.Join(filepath.Dir(p.c.Project), "user"))
-	if errors.Is(err, sign.ErrNoKey) || p.c.folder(p.id).MetaSigner() == "" {
-		return nil
-	}
-	p.c.Key, p.c.finisher.Key = key, key
 	return err
 }
 
@@ -149,12 +135,12 @@ func (p *puppet) claim() error {
 		return err
 	}
 	dir := p.c.folder(p.id)
-	meta, err := dir.ReadMeta(p.c.Key)
+	meta, err := dir.ReadMeta(p.c.Home().Seal)
 	if err != nil {
 		return err
 	}
 	meta.Status = rec.Status
-	return dir.WriteMeta(meta, p.c.Key)
+	return dir.WriteMeta(meta, p.c.Home().Seal)
 }
 
 func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error) {

@@ -20,7 +20,7 @@ import (
 type Verification struct {
 	Success bool      `json:"success" jsonschema:"true when every thread verifies"`
 	Mode    string    `json:"transcript_integrity"`
-	Signer  string    `json:"signer,omitempty" jsonschema:"fingerprint of the key that must have signed"`
+	Signer  string    `json:"signer,omitempty" jsonschema:"fingerprint of the state key, which signs what threads leave"`
 	Threads []Verdict `json:"threads"`
 }
 
@@ -90,8 +90,8 @@ func (c *Controller) newVerification() (Verification, error) {
 		return Verification{}, err
 	}
 	v := Verification{Success: true, Mode: settings.TranscriptIntegrity, Threads: []Verdict{}}
-	if c.Key != nil {
-		v.Signer = c.Key.Fingerprint()
+	if seal := c.Home().Seal; seal != nil {
+		v.Signer = seal.Fingerprint()
 	}
 	return v, nil
 }
@@ -136,8 +136,7 @@ func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *a
 	if err != nil {
 		return Verdict{}, nil, err
 	}
-	// Without a key nobody can have signed anything, and hashes are all there is.
-	rec, report, err := c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient || c.Key == nil)
+	rec, report, err := c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient)
 	if err != nil {
 		return Verdict{}, nil, err
 	}
@@ -147,7 +146,7 @@ func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *a
 // audit checks a thread once, against this row of it.
 func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
 	subject := audit.Subject{
-		Row: rec, Folder: c.folder(rec.ThreadID), Key: c.Key, Lenient: lenient,
+		Row: rec, Folder: c.folder(rec.ThreadID), Seal: c.Home().Seal, Lenient: lenient,
 		Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec), RenderingID: finish.RenderingID(rec),
 	}
 	budget, err := c.Store.Budget(ctx, rec.ThreadID)

@@ -19,13 +19,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// newSignedScene is a scene whose user has a key.
+// newSignedScene is a scene whose user has an item key, which signs receipts.
 func newSignedScene(t testing.TB) *scene {
 	t.Helper()
 	s := newScene(t)
-	key, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
+	_, err := sign.Generate(filepath.Join(filepath.Dir(s.project), "user"), false, rand.Reader)
 	s.noError(err)
-	s.c.Key, s.c.finisher.Key = key, key
 	return s
 }
 
@@ -33,7 +32,7 @@ func (s *scene) verify(id thread.ID) Verdict {
 	s.Helper()
 	v, err := s.c.Verify(s.ctx, []thread.ID{id})
 	s.noError(err)
-	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Key.Fingerprint() {
+	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Home().Seal.Fingerprint() {
 		s.Fatalf("verification %+v", v)
 	}
 	return v.Threads[0]
@@ -46,7 +45,7 @@ func TestParentSigns(t *testing.T) {
 	root := s.start("idle", "")
 	child, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
 	s.noError(err)
-	meta, err := s.c.folder(child.ThreadID).ReadMeta(s.c.Key)
+	meta, err := s.c.folder(child.ThreadID).ReadMeta(s.c.Home().Seal)
 	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {
 		t.Errorf("thread.json of a child: %+v, %v", meta, err)
 	}
@@ -84,10 +83,10 @@ func TestVerifyStates(t *testing.T) {
 // rewind brings thread.json of an ended thread back to what it was before.
 func (s *scene) rewind(id thread.ID) {
 	s.Helper()
-	meta, err := s.c.folder(id).ReadMeta(s.c.Key)
+	meta, err := s.c.folder(id).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
 	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
-	s.noError(s.c.folder(id).WriteMeta(meta, s.c.Key))
+	s.noError(s.c.folder(id).WriteMeta(meta, s.c.Home().Seal))
 }
 
 // TestRollbackIsNotSigned puts back an older state of a thread, every file of it
@@ -130,7 +129,7 @@ func TestThreadReceipt(t *testing.T) {
 	s.wait(s.c, WaitAll, root)
 	for _, id := range []thread.ID{root, child} {
 		// A thread that asked a model has put on record what it could do.
-		could, err := sign.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), s.c.Key, testTime)
+		could, err := s.c.Home().Seal.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), testTime)
 		s.noError(err)
 		s.noError(s.c.folder(id).WriteCapabilities(could))
 	}
@@ -138,14 +137,16 @@ func TestThreadReceipt(t *testing.T) {
 	s.noError(err)
 	r, key, err := audit.OpenReceipt(sealed)
 	s.noError(err)
-	if !key.Equal(s.c.Key.Public()) || r.ThreadID != root || r.Status != thread.Completed || r.Cost.Spend != 1000 || r.TreeSpend != 5000 ||
+	own, err := s.c.Key()
+	s.noError(err)
+	if !key.Equal(own.Public()) || r.ThreadID != root || r.Status != thread.Completed || r.Cost.Spend != 1000 || r.TreeSpend != 5000 ||
 		len(r.Below) != 1 || r.Below[0].ThreadID != child || r.Below[0].ParentID != root || r.Below[0].Cost.Spend != 4000 {
 		t.Errorf("receipt %+v", r)
 	}
 	if _, err := r.CheckTranscript(s.c.TranscriptPath(root), key); err != nil {
 		t.Error(err)
 	}
-	s.c.Key = nil
+	s.c.Key = func() (*sign.Key, error) { return nil, sign.ErrNoKey }
 	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeNoKey {
 		t.Errorf("without a key: %v", err)
 	}
@@ -155,9 +156,7 @@ func TestThreadReceipt(t *testing.T) {
 func (s *scene) editLedger(query string, args ...any) {
 	s.Helper()
 	s.sqlOf("budget_ledger.db", query, args...)
-	c := s.controller() // one that remembers nothing of before
-	c.Key, c.finisher.Key = s.c.Key, s.c.Key
-	s.c = c
+	s.c = s.controller() // one that remembers nothing of before
 }
 
 // TestLedgerIsNotSigned: a receipt signs what the threads say that they have cost,

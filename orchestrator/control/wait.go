@@ -102,7 +102,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	asking := c.newAsking(req)
 	defer asking.end()
 
-	keeper := &lineKeeper{path: filepath.Join(c.stateDir, "line.lock")}
+	keeper := &lineKeeper{path: filepath.Join(c.Home().Dir, "line.lock")}
 	defer keeper.release()
 
 	timeUp, backstop := false, true

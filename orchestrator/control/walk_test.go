@@ -180,7 +180,7 @@ func TestKilledSettler(t *testing.T) {
 			s.wantState(thread.Error, dead)
 			s.wantState(thread.Cancelled, child)
 			s.wantTree(root, store.TreeSpend{Actual: 5, Threads: 3, Active: 1})
-			meta, err := s.c.folder(dead).ReadMeta(nil)
+			meta, err := s.c.folder(dead).ReadMeta(s.c.Home().Seal)
 			if err != nil || meta.Status != thread.Error {
 				s.Errorf("thread.json says %s, %v", meta.Status, err)
 			}

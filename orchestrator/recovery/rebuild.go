@@ -14,7 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -24,11 +23,10 @@ import (
 // What only the registry knew is lost: names, request keys, and cancels that
 // nobody had acted on.
 type Rebuilder struct {
-	Project  string // absolute path, as thread processes are given it
-	StateDir string
-	Store    store.Keeper
-	Key      *sign.Key // nil: thread.json is taken as it is
-	Place    process.Place
+	Project string // absolute path, as thread processes are given it
+	Home    folder.Home
+	Store   store.Keeper
+	Place   process.Place
 }
 
 // Rebuilt says what could be made again.
@@ -49,7 +47,7 @@ type Skipped struct {
 func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	var done Rebuilt
 	var found []taken
-	err := folder.Walk(b.StateDir, func(f folder.Found) error {
+	err := folder.Walk(b.Home.Dir, func(f folder.Found) error {
 		switch row, err := b.read(f); {
 		case err != nil:
 			done.Skipped = append(done.Skipped, Skipped{f.ID, err})
@@ -94,7 +92,7 @@ func (b *Rebuilder) read(f folder.Found) (*taken, error) {
 	case !f.HasMeta:
 		return nil, nil
 	}
-	meta, err := f.Folder.ReadMeta(b.Key)
+	meta, err := f.Folder.ReadMeta(b.Home.Seal)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +122,9 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 			return nil, err
 		}
 	}
+	if rec.InLine() && meta.Place != b.Home.Seal.Place() {
+		notHere(&rec)
+	}
 	switch {
 	case rec.Status.Terminal() && rec.Outcome == nil:
 		return nil, fmt.Errorf("thread.json says %s and not how", rec.Status)
@@ -135,6 +136,21 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		t.via = meta.Continuation.Via
 	}
 	return t, nil
+}
+
+// CodeNotHere is the code of a thread that stood in line in state that was taken
+// over, where nothing shows that it was put in line here.
+const CodeNotHere = "not_here"
+
+// notHere ends a thread that stood in line by the word of a key that is accepted
+// for this place and whose documents do not name it. They may be copies of what was
+// published, so nothing is started for them.
+func notHere(rec *thread.Record) {
+	rec.Status = thread.Error
+	rec.Outcome = &thread.Outcome{State: thread.Error, Error: &thread.Problem{
+		Code:    CodeNotHere,
+		Message: "it stood in line when this state was taken over, and nothing shows that it was started here; it never ran: start " + rec.Directive + " again with its inputs, which are in its thread.json",
+	}}
 }
 
 // complete finds out how a thread stands that had not ended by its thread.json.

@@ -83,8 +83,8 @@ func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
 }
 
 func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Report) error {
-	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
-	meta, err := dir.ReadMeta(s.Finisher.Key)
+	dir := s.Finisher.Home().Of(rec.ThreadID)
+	meta, err := dir.ReadMeta(s.Finisher.Home().Seal)
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
 		return nil // without a readable thread.json there is nothing to complete
 	}
@@ -144,7 +144,7 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 		}
 		rec = now
 	}
-	dir := folder.Of(s.Finisher.StateDir, rec.ThreadID)
+	dir := s.Finisher.Home().Of(rec.ThreadID)
 	held, err := process.Held(dir.Lock())
 	if err != nil {
 		return rec, fmt.Errorf("look at the lock of %s: %w", rec.ThreadID, err)
@@ -224,7 +224,7 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 // settle takes the free lock and ends the thread. Whoever comes second finds
 // the lock taken, or the thread settled.
 func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, report *Report) (thread.Record, error) {
-	if err := folder.Prepare(s.Finisher.StateDir, id); err != nil {
+	if err := folder.Prepare(s.Finisher.Home().Dir, id); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}
 	lock, err := process.Acquire(dir.Lock())

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -36,7 +37,7 @@ func TestLaunch(t *testing.T) {
 	if err := os.WriteFile(executable, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dir := folder.Of(folder.StateDir(project), id)
+	dir := folder.Of(placetest.Dir(project), id)
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}

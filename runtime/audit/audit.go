@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -51,12 +52,12 @@ type Subject struct {
 	// LedgerSpend is what the ledger says that the thread itself has spent, read
 	// after the row; nil when the thread has no budget.
 	LedgerSpend *thread.Micros
-	Rendering   string    // path of the knowledge entry; empty: not looked at
-	RenderingID string    // id of the knowledge entry
-	Key         *sign.Key // nil: nothing can be verified but hashes
+	Rendering   string // path of the knowledge entry; empty: not looked at
+	RenderingID string // id of the knowledge entry
+	Seal        *place.Seal
 	// Lenient lets pass with a warning what nobody signed: lines after the last
-	// checkpoint of a thread that is not known to have died, and everything when
-	// there is no key. What was signed and does not fit is damage all the same.
+	// checkpoint of a thread that is not known to have died. What was signed and does
+	// not fit is damage all the same.
 	Lenient bool
 }
 
@@ -64,9 +65,6 @@ type Subject struct {
 // not be read; damage is in the report.
 func Thread(s Subject) (*Report, error) {
 	a := auditor{Subject: s, Report: &Report{}}
-	if s.Key == nil {
-		a.unvouched("every file", "there is no signing key, so only hashes were checked")
-	}
 	a.meta()
 	a.ledger()
 	for _, part := range []func() error{a.transcript, a.capabilities, a.rendering, a.artifacts} {
@@ -93,15 +91,6 @@ func (a *auditor) findTurn(turn int, d transcript.Damage, format string, args ..
 	a.Findings[len(a.Findings)-1].Turn = turn
 }
 
-// unvouched is for what nobody signed.
-func (a *auditor) unvouched(file, detail string) {
-	if a.Lenient {
-		a.Warnings = append(a.Warnings, file+": "+detail)
-		return
-	}
-	a.find(file, Unsigned, "%s", detail)
-}
-
 // Names of files in findings.
 const (
 	metaFile         = "thread.json"
@@ -117,7 +106,7 @@ func (a *auditor) ended() bool { return a.Row.Status.Terminal() }
 
 // meta checks thread.json. A thread that ended before it was prepared has none.
 func (a *auditor) meta() {
-	meta, err := a.Folder.ReadMeta(a.Key)
+	meta, err := a.Folder.ReadMeta(a.Seal)
 	if errors.Is(err, folder.ErrNoMeta) {
 		if !a.Row.QueuedAt.IsZero() {
 			a.find(metaFile, Missing, "the thread had one")
@@ -143,10 +132,11 @@ func (a *auditor) metaDamage(err error) (transcript.Damage, string) {
 	switch signer := a.Folder.MetaSigner(); signer {
 	case "":
 		return Unsigned, "it carries no signature"
-	case a.Key.Fingerprint():
-		return transcript.Altered, "its content is not what was signed"
 	default:
-		return transcript.Foreign, fmt.Sprintf("it is signed by key %.80q", signer)
+		if !a.Seal.Accepts(signer) {
+			return transcript.Foreign, fmt.Sprintf("it is signed by key %.80q", signer)
+		}
+		return transcript.Altered, "its content is not what was signed"
 	}
 }
 
@@ -181,21 +171,13 @@ func (a *auditor) ledger() {
 	a.find(ledgerFile, LedgerDiffers, "it says that the thread itself has spent %s, and it ended after %s", *a.LedgerSpend, a.Row.Cost.Spend)
 }
 
-// verifier is the key as transcripts take it.
-func (a *auditor) verifier() transcript.Verifier {
-	if a.Key == nil {
-		return nil
-	}
-	return a.Key
-}
-
 // transcript checks the record of what happened.
 func (a *auditor) transcript() error {
 	var head *thread.TranscriptHead
 	if a.Meta != nil {
 		head = a.Meta.Transcript
 	}
-	report, err := transcript.Verify(a.Folder.Transcript(), a.verifier(), head)
+	report, err := transcript.Verify(a.Folder.Transcript(), a.Seal, head)
 	a.Transcript = report
 	if tampered, ok := errors.AsType[*transcript.TamperError](err); ok {
 		a.Findings = append(a.Findings, Finding{

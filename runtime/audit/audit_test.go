@@ -336,25 +336,27 @@ func TestCrashTail(t *testing.T) {
 	}
 }
 
-func TestWithoutKey(t *testing.T) {
+// TestWithoutSeal: where no thread of the user has run nothing verifies, however
+// lenient the check is.
+func TestWithoutSeal(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, nil)
+	s := newScene(t, newKey(t, 1))
 	rec := s.whole("victim")
-	if report := s.audit(s.subject(rec)); len(report.Findings) != 1 || report.Findings[0].Damage != Unsigned {
-		t.Errorf("strict: %+v", report.Findings)
-	}
 	subject := s.subject(rec)
-	subject.Lenient = true
-	if report := s.audit(subject); !report.Good() || len(report.Warnings) != 1 {
-		t.Errorf("lenient: %+v", report)
-	}
-	s.edit(s.folder(rec).Transcript(), "Answer 2.", "Answer 9.")
-	if report := s.audit(subject); report.Good() {
-		t.Error("altered, and nothing was found")
-	}
-	// Files that nobody signed do not become good because there is a key now.
-	subject.Key = newKey(t, 1)
+	subject.Lenient, subject.Seal = true, nil
 	if report := s.audit(subject); len(report.Findings) < 4 {
-		t.Errorf("with a key: %+v", report.Findings)
+		t.Errorf("%+v", report.Findings)
+	}
+}
+
+// TestUnsigned: files without a signature are not taken for the thread's.
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newKey(t, 1))
+	rec := s.whole("victim")
+	s.edit(s.folder(rec).Meta(), `"_signature"`, `"signature"`)
+	report := s.audit(s.subject(rec))
+	if len(report.Findings) == 0 || report.Findings[0].Damage != Unsigned || report.Meta != nil {
+		t.Errorf("%+v", report.Findings)
 	}
 }

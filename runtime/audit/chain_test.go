@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // chain is threads of which one carries on the other.
@@ -57,7 +58,7 @@ func (s *scene) seeded(before thread.Record, via thread.Via) thread.Record {
 	s.must(s.folder(rec).WriteMeta(thread.Meta{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: rec.Directive, Status: rec.Status, CreatedAt: now(),
 		ContinuationOf: before.ThreadID, ChainRootID: before.ThreadID,
-	}, s.key))
+	}, placetest.Seal(s.key)))
 	return rec
 }
 

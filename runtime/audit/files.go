@@ -83,16 +83,13 @@ func (a *auditor) signedText(name, path string, as sign.Name) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	sig, text := sign.Split(src, ".md")
-	if a.Key == nil {
-		return text, nil
-	}
-	err = sign.Check(src, ".md", as, a.Key)
+	err = a.Seal.CheckText(src, ".md", as)
 	switch {
 	case err == nil, errors.Is(err, sign.ErrUnbound):
 		return text, nil
 	case errors.Is(err, sign.ErrUnsigned):
 		a.find(name, Unsigned, "it carries no signature")
-	case sig != nil && sig.Fingerprint != a.Key.Fingerprint():
+	case errors.Is(err, sign.ErrOtherKey):
 		a.find(name, transcript.Foreign, "it is signed by key %.80q", sig.Fingerprint)
 	case errors.Is(err, sign.ErrOtherItem):
 		a.find(name, transcript.Spliced, "it was signed as %.200s", sig.Name)

@@ -45,7 +45,10 @@ type Receipt struct {
 	TreeSpend     thread.Micros          `json:"tree_spend"` // dollars, of the thread and everything below it
 	Below         []ReceiptThread        `json:"below,omitempty"`
 	Transcript    *thread.TranscriptHead `json:"transcript"`
-	Signer        Signer                 `json:"signer"`
+	// TranscriptKeys are those that sign what threads leave, one of which has signed
+	// the checkpoints; of a receipt of before they were keys of their own, none.
+	TranscriptKeys []Signer `json:"transcript_keys,omitempty"`
+	Signer         Signer   `json:"signer"`
 }
 
 // ReceiptThread is a thread below that of the receipt.
@@ -66,8 +69,19 @@ type Signer struct {
 // Seal completes a receipt with the key and signs it.
 func (r Receipt) Seal(key *sign.Key) ([]byte, error) {
 	r.Type, r.Version = receiptType, receiptVersion
-	r.Signer = Signer{Fingerprint: key.Fingerprint(), PublicKey: string(key.Public().PEM())}
+	r.Signer = signerOf(key.Public())
 	return sign.EncodeSigned(r, key)
+}
+
+// SignTranscript names the keys by which the transcript is to be checked.
+func (r *Receipt) SignTranscript(keys []*sign.PublicKey) {
+	for _, key := range keys {
+		r.TranscriptKeys = append(r.TranscriptKeys, signerOf(key))
+	}
+}
+
+func signerOf(key *sign.PublicKey) Signer {
+	return Signer{Fingerprint: key.Fingerprint(), PublicKey: string(key.PEM())}
 }
 
 // ErrNoReceipt says that a document is no receipt of a thread.
@@ -111,7 +125,11 @@ func (r *Receipt) CheckTranscript(path string, key *sign.PublicKey) (transcript.
 	if r.Transcript == nil {
 		return transcript.Report{}, fmt.Errorf("%w: the receipt is of a thread without a transcript", fs.ErrNotExist)
 	}
-	report, err := transcript.Verify(path, key, r.Transcript)
+	keys, err := r.transcriptKeys(key)
+	if err != nil {
+		return transcript.Report{}, err
+	}
+	report, err := transcript.Verify(path, keys, r.Transcript)
 	if err != nil {
 		return report, err
 	}
@@ -121,4 +139,33 @@ func (r *Receipt) CheckTranscript(path string, key *sign.PublicKey) (transcript.
 		}
 	}
 	return report, nil
+}
+
+// anyOf verifies a checkpoint with the one of several keys that it names.
+type anyOf []*sign.PublicKey
+
+// VerifyFrom implements [transcript.Verifier].
+func (keys anyOf) VerifyFrom(fingerprint, hexHash, sig string) error {
+	for _, key := range keys {
+		if key.Fingerprint() == fingerprint {
+			return key.Verify(hexHash, sig)
+		}
+	}
+	return sign.ErrOtherKey
+}
+
+// transcriptKeys are those that the receipt vouches for, else its own.
+func (r *Receipt) transcriptKeys(own *sign.PublicKey) (anyOf, error) {
+	if len(r.TranscriptKeys) == 0 {
+		return anyOf{own}, nil
+	}
+	var keys anyOf
+	for _, s := range r.TranscriptKeys {
+		key, err := sign.ParsePublic([]byte(s.PublicKey))
+		if err != nil {
+			return nil, fmt.Errorf("transcript key of the receipt: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 func (s *scene) receipt(rec thread.Record) []byte {
 	s.Helper()
-	meta, err := s.folder(rec).ReadMeta(s.key)
+	meta, err := s.folder(rec).ReadMeta(placetest.Seal(s.key))
 	s.must(err)
 	sealed, err := Receipt{
 		IssuedAt: now(), ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: rec.Directive, Capabilities: meta.Capabilities,

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -72,15 +73,13 @@ func (s *scene) start(directive string) thread.Record {
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now(),
 		Limits: thread.Limits{Turns: 9, Spend: 500_000}, Capabilities: []string{"rye.fetch.*"},
 	}
-	s.must(dir.WriteMeta(meta, s.key))
+	s.must(dir.WriteMeta(meta, placetest.Seal(s.key)))
 	_, err = s.store.Enqueue(s.Context(), rec.ThreadID, 99, now())
 	s.must(err)
 	rec, err = s.store.Apply(s.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	s.must(err)
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.fetch.*\n", rec.ThreadID)
-	if s.key != nil {
-		text = s.signCapabilities(text, rec, s.key)
-	}
+	text = s.signCapabilities(text, rec, s.key)
 	s.must(dir.WriteCapabilities(text))
 	big := bytes.Repeat([]byte("large "), 9000)
 	_, err = dir.WriteArtifact(hashText(big), big)
@@ -102,7 +101,7 @@ func hashText(b []byte) string {
 func (s *scene) folder(rec thread.Record) folder.Folder { return folder.Of(s.stateDir, rec.ThreadID) }
 
 func (s *scene) finisher() *finish.Finisher {
-	return &finish.Finisher{Store: s.store, StateDir: s.stateDir, KnowledgeDir: s.knowledge, Key: s.key, Now: now}
+	return &finish.Finisher{Store: s.store, Home: folder.Home{Dir: s.stateDir, Seal: placetest.Seal(s.key)}.Always(), KnowledgeDir: s.knowledge, Now: now}
 }
 
 // play writes the turns of a thread, each with its checkpoint but the last.
@@ -145,7 +144,10 @@ func (s *scene) whole(directive string) thread.Record {
 }
 
 func (s *scene) subject(rec thread.Record) Subject {
-	return Subject{Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec), Key: s.key}
+	return Subject{
+		Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec),
+		Seal: placetest.Seal(s.key),
+	}
 }
 
 func (s *scene) audit(subject Subject) *Report {
@@ -187,10 +189,10 @@ func (s *scene) editLines(rec thread.Record, change func([]string) []string) {
 // rewriteMeta changes thread.json and signs it.
 func (s *scene) rewriteMeta(rec thread.Record, key *sign.Key, change func(*thread.Meta)) {
 	s.Helper()
-	meta, err := s.folder(rec).ReadMeta(nil)
+	meta, err := s.folder(rec).PeekMeta()
 	s.must(err)
 	change(&meta)
-	s.must(s.folder(rec).WriteMeta(meta, key))
+	s.must(s.folder(rec).WriteMeta(meta, placetest.Seal(key)))
 }
 
 func isCheckpoint(line string) bool { return strings.Contains(line, `"event_type":"checkpoint"`) }

@@ -10,14 +10,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // Source is where limits and money of threads stand.
 type Source struct {
-	Ledger   store.Ledger
-	StateDir string
-	Key      *sign.Key // nil: thread.json is taken without a signature
+	Ledger store.Ledger
+	Home   folder.Home
 }
 
 // Most is what the limits of a thread below parent can be raised to: the
@@ -27,7 +25,7 @@ func (s Source) Most(ctx context.Context, now thread.Limits, parent thread.ID) (
 	if parent == "" {
 		return nil, nil
 	}
-	meta, err := folder.Of(s.StateDir, parent).ReadMeta(s.Key)
+	meta, err := s.Home.Of(parent).ReadMeta(s.Home.Seal)
 	if err != nil {
 		return nil, fmt.Errorf("limits of the parent: %w", err)
 	}

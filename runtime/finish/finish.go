@@ -18,7 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
 // The points of the sequence, in order.
@@ -37,12 +37,13 @@ func Steps() []thread.Step {
 
 // Finisher applies outcomes.
 type Finisher struct {
-	Store    store.Store
-	StateDir string
+	Store store.Store
+	// Home is where the threads of the project are; it is asked for each time, since
+	// the first thread makes it.
+	Home func() folder.Home
 	// KnowledgeDir is the project's knowledge folder, which gets a rendering of
 	// every thread; empty: none is made.
 	KnowledgeDir string
-	Key          *sign.Key // nil: files are not signed
 	Now          func() time.Time
 	Reached      thread.Reached
 	// Mask hides secrets in what is written to transcripts, see [transcript.Options];
@@ -50,14 +51,13 @@ type Finisher struct {
 	Mask func([]byte) []byte
 }
 
-// OpenTranscript opens the transcript of a thread for appending, signed when
-// there is a key.
+// OpenTranscript opens the transcript of a thread for appending.
 func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
-	options := transcript.Options{Now: f.Now, Mask: f.Mask}
-	if f.Key != nil {
-		options.Signer = f.Key
+	home := f.Home()
+	if home.Seal == nil {
+		return nil, fmt.Errorf("open the transcript of %s: %w", id, place.ErrNoState)
 	}
-	w, err := transcript.Open(folder.Of(f.StateDir, id).Transcript(), id, options)
+	w, err := transcript.Open(home.Of(id).Transcript(), id, transcript.Options{Now: f.Now, Mask: f.Mask, Signer: home.Seal.Key()})
 	if err != nil {
 		return nil, fmt.Errorf("open the transcript of %s: %w", id, err)
 	}
@@ -66,15 +66,11 @@ func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
 
 // VouchedFor refuses the transcript of a thread that has not ended when a part of
 // it is not what was signed, or is not signed, or when fewer turns are in it than
-// the thread has had. Nobody may write to it meanwhile. Without a key the hashes
-// alone count.
+// the thread has had. Nobody may write to it meanwhile.
 func (f *Finisher) VouchedFor(id thread.ID, turns int) error {
-	var key transcript.Verifier
-	if f.Key != nil {
-		key = f.Key
-	}
-	path := folder.Of(f.StateDir, id).Transcript()
-	report, err := transcript.Verify(path, key, nil)
+	home := f.Home()
+	path := home.Of(id).Transcript()
+	report, err := transcript.Verify(path, home.Seal, nil)
 	switch {
 	case err != nil:
 		return err
@@ -173,8 +169,9 @@ func (f *Finisher) applyOutcome(
 // writeMeta makes thread.json agree with the row. A thread that died before it
 // had one gets none.
 func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) error {
-	dir := folder.Of(f.StateDir, rec.ThreadID)
-	meta, err := dir.ReadMeta(f.Key)
+	home := f.Home()
+	dir := home.Of(rec.ThreadID)
+	meta, err := dir.ReadMeta(home.Seal)
 	if errors.Is(err, folder.ErrNoMeta) {
 		return nil
 	}
@@ -187,5 +184,5 @@ func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) erro
 	meta.Status, meta.Cost, meta.Outcome = rec.Status, rec.Cost, rec.Outcome
 	meta.UpdatedAt = rec.UpdatedAt
 	meta.Transcript = &head
-	return dir.WriteMeta(meta, f.Key)
+	return dir.WriteMeta(meta, home.Seal)
 }

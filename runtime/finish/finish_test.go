@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -75,15 +76,20 @@ func (f *family) start(directive string, parent thread.ID) thread.ID {
 	_, err = f.store.Apply(f.t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	f.must(err)
 	meta := thread.Meta{ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now()}
-	f.must(folder.Of(f.dir, rec.ThreadID).WriteMeta(meta, f.key))
+	f.must(folder.Of(f.dir, rec.ThreadID).WriteMeta(meta, placetest.Seal(f.key)))
 	return rec.ThreadID
+}
+
+// home is where the threads are.
+func (f *family) home() func() folder.Home {
+	return folder.Home{Dir: f.dir, Seal: placetest.Seal(f.key)}.Always()
 }
 
 // finish opens the transcript as a process does and ends the child. Stop names
 // the step after which the process is gone.
 func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Step) (rec thread.Record, err error) {
 	f.t.Helper()
-	finisher := &Finisher{Store: f.store, StateDir: f.dir, KnowledgeDir: f.items, Key: f.key, Now: now}
+	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
 	if stop != "" {
 		finisher.Reached = func(s thread.Step) {
 			if s == stop {
@@ -121,7 +127,7 @@ func (f *family) look() end {
 	var err error
 	e.row, err = f.store.Get(f.t.Context(), f.child)
 	f.must(err)
-	e.meta, err = folder.Of(f.dir, f.child).ReadMeta(f.key)
+	e.meta, err = folder.Of(f.dir, f.child).ReadMeta(placetest.Seal(f.key))
 	f.must(err)
 	e.budget, err = f.store.Budget(f.t.Context(), f.child)
 	f.must(err)
@@ -221,7 +227,7 @@ func TestWriteSummary(t *testing.T) {
 	f := newFamily(t)
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
-	finisher := &Finisher{Store: f.store, StateDir: f.dir, KnowledgeDir: f.items, Key: f.key, Now: now}
+	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
 	for _, said := range []string{"first", "```yaml\nname: another\n```\nsecond"} {
 		f.must(finisher.WriteSummary(rec, said))
 	}
@@ -249,7 +255,7 @@ func TestWriteSummary(t *testing.T) {
 func TestRendering(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t)
-	w, err := (&Finisher{StateDir: f.dir, Key: f.key, Now: now}).OpenTranscript(f.child)
+	w, err := (&Finisher{Home: f.home(), Now: now}).OpenTranscript(f.child)
 	f.must(err)
 	for _, said := range []string{strings.Repeat("é", maxRendering), "```yaml\nname: another\n```", "<!-- rye:signed:x -->", "the last words"} {
 		f.must(w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: llm.Text(llm.User, said).Blocks}))

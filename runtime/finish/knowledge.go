@@ -12,10 +12,10 @@ import (
 	"github.com/google/renameio/v2"
 	"gopkg.in/yaml.v3"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -70,7 +70,7 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if f.KnowledgeDir == "" {
 		return nil
 	}
-	dir := folder.Of(f.StateDir, rec.ThreadID)
+	dir := f.Home().Of(rec.ThreadID)
 	var body bytes.Buffer
 	err := transcript.Render(dir.Transcript(), &body)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,18 +95,20 @@ func shortened(body []byte) []byte {
 	return append(note, bytes.ToValidUTF8(body[left:], nil)...) // the end says how it came out
 }
 
-// writeEntry writes a knowledge entry, signed when there is a key.
+// writeEntry writes a knowledge entry, signed.
 func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	metadata, err := yaml.Marshal(head)
 	if err != nil {
 		return err
 	}
 	text := append(fmt.Appendf(nil, "```yaml\n%s```\n\n", metadata), body...)
-	if f.Key != nil {
-		as := sign.Name{Kind: string(item.Knowledge), ID: id}
-		if text, err = sign.Attach(text, ".md", as, f.Key, f.Now()); err != nil {
-			return err
-		}
+	seal := f.Home().Seal
+	if seal == nil {
+		return place.ErrNoState
+	}
+	text, err = seal.Attach(text, ".md", sign.Name{Kind: string(item.Knowledge), ID: id}, f.Now())
+	if err != nil {
+		return err
 	}
 	where := entryPath(f.KnowledgeDir, id)
 	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {

@@ -36,6 +36,9 @@ func maxPathBytes() int {
 // the names would be too long for the file system, or what lies there already is
 // a symbolic link, no folder, or somebody else's.
 func Check(stateDir string, id thread.ID) error {
+	if stateDir == "" {
+		return fmt.Errorf("%.40s… %w: the project has no folder for threads", id, ErrUnfit)
+	}
 	if name := path.Base(string(id)); len(name) > maxNameBytes {
 		return fmt.Errorf("%.40s… %w: its name has %d bytes, and %d are possible", id, ErrUnfit, len(name), maxNameBytes)
 	}

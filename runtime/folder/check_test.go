@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 func TestCheck(t *testing.T) {
@@ -48,7 +49,7 @@ func TestCheckedNamesCanBeWritten(t *testing.T) {
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.WriteMeta(thread.Meta{}, nil); err != nil {
+	if err := dir.WriteMeta(thread.Meta{}, placetest.NewSeal(t)); err != nil {
 		t.Error(err)
 	}
 	if _, err := dir.WriteArtifact(strings.Repeat("0", 64), nil); err != nil {

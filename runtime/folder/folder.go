@@ -3,6 +3,7 @@
 package folder
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -28,10 +30,18 @@ const (
 // of open size and are bounded to far less when a thread is started.
 const maxMetaBytes = 16 << 20
 
-// StateDir is the folder of all threads of a project.
-func StateDir(project string) string {
-	return filepath.Join(project, ".ai", "state", "threads")
+// Home is the folder of all threads of a project, with the seal of what they leave
+// there.
+type Home struct {
+	Dir  string
+	Seal *place.Seal // nil: no thread of the user has been there
 }
+
+// Of returns the folder of a thread, see [Of].
+func (h Home) Of(id thread.ID) Folder { return Of(h.Dir, id) }
+
+// Always is a home that does not change, for who needs to ask.
+func (h Home) Always() func() Home { return func() Home { return h } }
 
 // KnowledgeDir is the folder of a project's knowledge items.
 func KnowledgeDir(project string) string {
@@ -76,9 +86,9 @@ func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts"
 // ErrNoMeta says that the folder has no thread.json.
 var ErrNoMeta = errors.New("thread has no thread.json")
 
-// ReadMeta reads thread.json. With a key the file must carry a signature of
-// that key; without one the content is taken as it is.
-func (f Folder) ReadMeta(key *sign.Key) (thread.Meta, error) {
+// ReadMeta reads thread.json, which must carry a signature that the seal accepts,
+// and name the place for which that counts.
+func (f Folder) ReadMeta(seal *place.Seal) (thread.Meta, error) {
 	var meta thread.Meta
 	data, err := readBounded(f.Meta(), maxMetaBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,18 +97,37 @@ func (f Folder) ReadMeta(key *sign.Key) (thread.Meta, error) {
 	if err != nil {
 		return meta, err
 	}
-	signed, err := sign.DecodeSigned(data, key, &meta)
+	home, err := seal.Open(data, &meta)
 	if err != nil {
-		return meta, fmt.Errorf("read %s: %w", f.Meta(), err)
+		return thread.Meta{}, fmt.Errorf("read %s: %w", f.Meta(), err)
 	}
-	if key != nil && !signed {
-		return meta, fmt.Errorf("read %s: %w: the file carries no signature", f.Meta(), sign.ErrBadSignature)
+	if meta.Place != home || meta.Type != typeAt(home) {
+		return thread.Meta{}, fmt.Errorf("read %s: %w: it is not of a thread of this place", f.Meta(), sign.ErrBadSignature)
 	}
 	if meta.Version > thread.MetaVersion {
 		return meta, fmt.Errorf("read %s: version %d is newer than this rye-mcp knows (%d)",
 			f.Meta(), meta.Version, thread.MetaVersion)
 	}
 	return meta, nil
+}
+
+// PeekMeta reads thread.json as it is, for counts and logs. Nothing may rely on it.
+func (f Folder) PeekMeta() (thread.Meta, error) {
+	var meta thread.Meta
+	data, err := readBounded(f.Meta(), maxMetaBytes)
+	if err != nil {
+		return meta, err
+	}
+	return meta, json.Unmarshal(data, &meta)
+}
+
+// typeAt is what a thread.json says that it is. Those of before there were places
+// do not say.
+func typeAt(home string) string {
+	if home == "" {
+		return ""
+	}
+	return place.MetaType
 }
 
 // MetaSigner is the fingerprint of the key that has signed thread.json, as that
@@ -111,10 +140,13 @@ func (f Folder) MetaSigner() string {
 	return sign.SignerOf(data)
 }
 
-// WriteMeta replaces thread.json atomically, signed when there is a key.
-func (f Folder) WriteMeta(meta thread.Meta, key *sign.Key) error {
-	meta.Version = thread.MetaVersion
-	data, err := sign.EncodeSigned(meta, key)
+// WriteMeta replaces thread.json atomically, signed for the place of the seal.
+func (f Folder) WriteMeta(meta thread.Meta, seal *place.Seal) error {
+	if seal == nil {
+		return fmt.Errorf("write %s: %w", f.Meta(), place.ErrNoState)
+	}
+	meta.Version, meta.Type, meta.Place = thread.MetaVersion, place.MetaType, seal.Place()
+	data, err := seal.Encode(meta)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Meta(), err)
 	}

@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,21 +12,14 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-func newKey(t testing.TB) *sign.Key {
-	t.Helper()
-	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
 func newFolder(t testing.TB) Folder {
 	t.Helper()
-	f := Of(StateDir(t.TempDir()), "test/task-1772357400")
+	f := Of(filepath.Join(t.TempDir(), "threads"), "test/task-1772357400")
 	if err := f.Make(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,19 +41,69 @@ func sample() thread.Meta {
 
 func TestMetaRoundTrip(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string]*sign.Key{"signed": newKey(t), "unsigned": nil} {
-		f, want := newFolder(t), sample()
-		for range 2 { // the second replaces the first
-			if err := f.WriteMeta(want, key); err != nil {
-				t.Fatal(err)
-			}
+	seal := placetest.NewSeal(t)
+	f, want := newFolder(t), sample()
+	for range 2 { // the second replaces the first
+		if err := f.WriteMeta(want, seal); err != nil {
+			t.Fatal(err)
 		}
-		got, err := f.ReadMeta(key)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got\n%+v\nwant\n%+v\n%v", name, got, want, err)
+	}
+	want.Type, want.Place = place.MetaType, seal.Place()
+	got, err := f.ReadMeta(seal)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v\n%v", got, want, err)
+	}
+	if info, err := os.Stat(f.Meta()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestMetaWithoutSeal: where no thread of the user has run nothing is read or
+// written.
+func TestMetaWithoutSeal(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	if err := f.WriteMeta(sample(), nil); !errors.Is(err, place.ErrNoState) {
+		t.Errorf("written: %v", err)
+	}
+	if err := os.WriteFile(f.Meta(), []byte(`{"version":1,"thread_id":"test/task-1772357400"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.ReadMeta(nil); !errors.Is(err, place.ErrNoState) {
+		t.Errorf("read: %v", err)
+	}
+}
+
+// TestMetaOfAnotherPlace: what the right key has signed counts at its place alone,
+// and a key that is accepted for documents of before there were places for those
+// alone.
+func TestMetaOfAnotherPlace(t *testing.T) {
+	t.Parallel()
+	here, former := placetest.NewSeal(t), placetest.NewSeal(t)
+	seal := place.NewSeal(here.Key(), here.Place(), place.Accepted{Key: former.Key().Public()})
+	plain := func(m thread.Meta) any { return m }
+	for name, c := range map[string]struct {
+		key  *sign.Key
+		doc  func(thread.Meta) any
+		good bool
+	}{
+		"ours":                  {here.Key(), func(m thread.Meta) any { m.Type, m.Place = place.MetaType, here.Place(); return m }, true},
+		"ours, elsewhere":       {here.Key(), func(m thread.Meta) any { m.Type, m.Place = place.MetaType, strings.Repeat("f", 32); return m }, false},
+		"ours, nowhere":         {here.Key(), plain, false},
+		"former":                {former.Key(), plain, true},
+		"former, for our place": {former.Key(), func(m thread.Meta) any { m.Type, m.Place = place.MetaType, here.Place(); return m }, false},
+		"former, a receipt":     {former.Key(), func(m thread.Meta) any { m.Type = "rye-mcp/thread-receipt"; return m }, false},
+	} {
+		f := newFolder(t)
+		data, err := sign.EncodeSigned(c.doc(sample()), c.key)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if info, err := os.Stat(f.Meta()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		if err := os.WriteFile(f.Meta(), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ReadMeta(seal); (err == nil) != c.good || err != nil && !errors.Is(err, sign.ErrBadSignature) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -69,13 +111,13 @@ func TestMetaRoundTrip(t *testing.T) {
 // Everything but the bytes that the user's key has signed is refused.
 func TestMetaRefused(t *testing.T) {
 	t.Parallel()
-	key, other := newKey(t), newKey(t)
+	key, other := placetest.NewSeal(t), placetest.NewSeal(t)
 	edit := func(old, new string) func(string) string {
 		return func(s string) string { return strings.Replace(s, old, new, 1) }
 	}
 	for name, c := range map[string]struct {
 		change func(string) string
-		reader *sign.Key
+		reader *place.Seal
 		want   error // nil: any
 	}{
 		"more rights":       {edit(`"rye.execute.tool.*"`, `"rye.*"`), key, sign.ErrBadSignature},
@@ -106,7 +148,7 @@ func TestMetaRefused(t *testing.T) {
 
 func TestMetaOfOthers(t *testing.T) {
 	t.Parallel()
-	key := newKey(t)
+	key := placetest.NewSeal(t)
 
 	f := newFolder(t)
 	if _, err := f.ReadMeta(key); !errors.Is(err, ErrNoMeta) {
@@ -114,8 +156,8 @@ func TestMetaOfOthers(t *testing.T) {
 	}
 
 	newer := sample()
-	newer.Version = thread.MetaVersion + 1
-	data, err := sign.EncodeSigned(newer, key)
+	newer.Version, newer.Type, newer.Place = thread.MetaVersion+1, place.MetaType, key.Place()
+	data, err := key.Encode(newer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,15 +180,15 @@ func TestMetaOfOthers(t *testing.T) {
 // stays.
 func TestMetaThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	f, m := newFolder(t), sample()
-	if err := f.WriteMeta(m, nil); err != nil {
+	f, m, seal := newFolder(t), sample(), placetest.NewSeal(t)
+	if err := f.WriteMeta(m, seal); err != nil {
 		t.Fatal(err)
 	}
 	m.Inputs = map[string]any{"n": int64(1)<<60 + 1}
-	if err := f.WriteMeta(m, nil); err == nil {
+	if err := f.WriteMeta(m, seal); err == nil {
 		t.Error("written")
 	}
-	if got, err := f.ReadMeta(nil); err != nil || got.Inputs["who"] == nil {
+	if got, err := f.ReadMeta(seal); err != nil || got.Inputs["who"] == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -209,7 +251,7 @@ func TestShareArtifacts(t *testing.T) {
 // FuzzReadMeta: no bytes in the place of thread.json are taken for a signed one
 // but those that were signed.
 func FuzzReadMeta(f *testing.F) {
-	key := newKey(f)
+	key := placetest.NewSeal(f)
 	dir := newFolder(f)
 	if err := dir.WriteMeta(sample(), key); err != nil {
 		f.Fatal(err)
@@ -221,14 +263,16 @@ func FuzzReadMeta(f *testing.F) {
 	f.Add(signed)
 	f.Add([]byte(`{"version":1,"_signature":"x:y"}`))
 	f.Add([]byte("{\"limits\":{\"spend\":1e999}}\xff"))
+	want := sample()
+	want.Type, want.Place = place.MetaType, key.Place()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := os.WriteFile(dir.Meta(), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got, err := dir.ReadMeta(key)
-		if want := sample(); err == nil && !reflect.DeepEqual(got, want) {
+		if err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("accepted %+v", got)
 		}
-		_, _ = dir.ReadMeta(nil) // must not panic
+		_, _ = dir.PeekMeta() // must not panic
 	})
 }

@@ -22,8 +22,11 @@ type Found struct {
 
 // Walk calls visit for every thread folder below stateDir, in the order of their
 // names, until visit returns an error. A folder is a thread's when it holds one of
-// a thread's files. A state folder that does not exist has none.
+// a thread's files. A state folder that does not exist, or has no name, has none.
 func Walk(stateDir string, visit func(Found) error) error {
+	if stateDir == "" {
+		return nil
+	}
 	err := walk(stateDir, "", visit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

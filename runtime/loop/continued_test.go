@@ -215,12 +215,12 @@ func TestSeedsAreChecked(t *testing.T) {
 			}
 		}, "is that of thread"},
 		"fewer": {func(h *house, id thread.ID) {
-			meta, err := h.folder(id).ReadMeta(h.key)
+			meta, err := h.folder(id).ReadMeta(h.seal())
 			if err != nil {
 				h.t.Fatal(err)
 			}
 			meta.Continuation.Messages++
-			if err := h.folder(id).WriteMeta(meta, h.key); err != nil {
+			if err := h.folder(id).WriteMeta(meta, h.seal()); err != nil {
 				h.t.Fatal(err)
 			}
 		}, "was given 4 messages to carry on, and its transcript has 3"},

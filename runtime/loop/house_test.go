@@ -29,6 +29,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -76,6 +78,14 @@ func newHouse(t testing.TB) *house {
 }
 
 // openHouse is the house of a project that may be there already.
+// home is where the threads are.
+func (h *house) home() folder.Home {
+	return folder.Home{Dir: filepath.Join(h.project, ".ai", "state", "threads"), Seal: h.seal()}
+}
+
+func (h *house) seal() *place.Seal { return placetest.Seal(h.key) }
+
+// openHouse is the house of a project that may be there already.
 func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	t.Helper()
 	h := &house{
@@ -89,11 +99,11 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()), nil) }
 	h.tools = newTestTools()
 	var err error
-	if h.store, err = sqlite.Open(t.Context(), folder.StateDir(h.project), sqlite.Options{}); err != nil {
+	if h.store, err = sqlite.Open(t.Context(), h.home().Dir, sqlite.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
-	h.finisher = &finish.Finisher{Store: h.store, StateDir: folder.StateDir(h.project), Key: h.key, Now: time.Now}
+	h.finisher = &finish.Finisher{Store: h.store, Home: h.home().Always(), Now: time.Now}
 	return h
 }
 
@@ -173,7 +183,7 @@ func (h *house) register(j job) thread.ID {
 	}
 	n := store.NewThread{Kind: kind, Directive: id, Model: cmp.Or(j.model, "fake/small"), Now: time.Now()}
 	rec, _, err := h.store.Register(h.t.Context(), n, func(id thread.ID) error {
-		return folder.Of(h.finisher.StateDir, id).Make()
+		return folder.Of(h.home().Dir, id).Make()
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -197,7 +207,7 @@ func (h *house) register(j job) thread.ID {
 			h.t.Fatal(err)
 		}
 	}
-	if err := h.folder(rec.ThreadID).WriteMeta(m, h.key); err != nil {
+	if err := h.folder(rec.ThreadID).WriteMeta(m, h.seal()); err != nil {
 		h.t.Fatal(err)
 	}
 	return rec.ThreadID
@@ -210,7 +220,7 @@ func attribute(name, value string) string {
 	return fmt.Sprintf("%s=%q", name, value)
 }
 
-func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.finisher.StateDir, id) }
+func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.home().Dir, id) }
 
 func (h *house) roots() resolve.Roots {
 	return resolve.Roots{Project: h.project, User: h.user, System: system.FS()}
@@ -308,7 +318,7 @@ func (h *house) checkConversation(r *run) {
 // the transcript verifies to its last byte.
 func (h *house) checkAgreement(ctx context.Context, rec thread.Record) {
 	h.t.Helper()
-	meta, err := h.folder(rec.ThreadID).ReadMeta(h.key)
+	meta, err := h.folder(rec.ThreadID).ReadMeta(h.seal())
 	if err != nil {
 		h.t.Fatal(err)
 	}

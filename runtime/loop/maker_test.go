@@ -49,7 +49,7 @@ func (m *maker) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.S
 		return nil, err
 	}
 	n := store.NewThread{Kind: thread.KindDirective, Directive: old.Directive, ContinuationOf: old.ThreadID, Handoff: true, Now: time.Now()}
-	rec, _, err := m.h.store.Register(ctx, n, func(id thread.ID) error { return folder.Of(m.h.finisher.StateDir, id).Make() })
+	rec, _, err := m.h.store.Register(ctx, n, func(id thread.ID) error { return folder.Of(m.h.home().Dir, id).Make() })
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s successor) GiveUp(_ context.Context, cause error) { s.givenUp = append(s
 // that is seeded as the orchestrator does it.
 func (h *house) carriesOn(id thread.ID, c thread.Continuation, seeded ...llm.Message) {
 	h.t.Helper()
-	meta, err := h.folder(id).ReadMeta(h.key)
+	meta, err := h.folder(id).ReadMeta(h.seal())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (h *house) carriesOn(id thread.ID, c thread.Continuation, seeded ...llm.Mes
 	c.Via, c.Position, c.Messages = cmp.Or(c.Via, thread.ViaHandoff), cmp.Or(c.Position, 2), len(seeded)
 	meta.ContinuationOf, meta.Continuation = before, &c
 	meta.Inputs["previous_thread_id"] = before
-	if err := h.folder(id).WriteMeta(meta, h.key); err != nil {
+	if err := h.folder(id).WriteMeta(meta, h.seal()); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
@@ -176,12 +175,9 @@ func definitions(tools []tool.Tool) []tool.Definition {
 }
 
 // capabilitiesText is capabilities.md: what the thread may do and what its
-// model is offered, signed when there is a key.
+// model is offered, signed.
 func (r *run) capabilitiesText() ([]byte, error) {
 	held := palette.Held{Own: r.task.grant.Own, Ancestors: r.task.grant.Ceiling, Idle: r.task.grant.Dropped()}
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.offer.palette.Tree(held))
-	if key := r.Finisher.Key; key != nil {
-		return sign.Attach(text, ".md", folder.CapabilitiesName(r.ID), key, r.Now())
-	}
-	return text, nil
+	return r.seal().Attach(text, ".md", folder.CapabilitiesName(r.ID), r.Now())
 }

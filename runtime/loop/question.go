@@ -96,7 +96,7 @@ func (r *run) question(kind thread.QuestionKind, code string) thread.Question {
 
 // mostLimits is what the limits can be raised to; nil for a root.
 func (r *run) mostLimits(ctx context.Context) (*thread.Limits, error) {
-	from := bounds.Source{Ledger: r.Store, StateDir: r.Finisher.StateDir, Key: r.Finisher.Key}
+	from := bounds.Source{Ledger: r.Store, Home: r.Finisher.Home()}
 	return from.Most(ctx, r.meta.Limits, r.meta.ParentID)
 }
 
@@ -121,7 +121,7 @@ func (r *run) raise(ctx context.Context, over *thread.LimitError, a thread.Answe
 	}
 	r.Log.Info().Interface("limits", next).Str("by", a.By).Msg("limits raised")
 	r.meta.Limits = next
-	return nil, r.folder().WriteMeta(r.meta, r.Finisher.Key)
+	return nil, r.folder().WriteMeta(r.meta, r.seal())
 }
 
 // pose asks a question and waits for the answer, with both on record. The thread

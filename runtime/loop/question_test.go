@@ -152,7 +152,7 @@ func wantTold(t *testing.T, h *house, rec thread.Record, code string, decision t
 	if len(over) != 1 || over[0].Code != code || len(asked) != 1 || len(told) != 1 || told[0].Decision != decision || told[0].By != "Ada" {
 		t.Errorf("on record: %+v, %+v, %+v", over, asked, told)
 	}
-	meta, err := h.folder(id).ReadMeta(h.key)
+	meta, err := h.folder(id).ReadMeta(h.seal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestRaiseIsCheckedAgain(t *testing.T) {
 	if most := asked[0].Most; most == nil || most.Turns != 10 || most.Spend != 1_000_000 {
 		t.Errorf("the most is %+v", most)
 	}
-	meta, err := h.folder(id).ReadMeta(h.key)
+	meta, err := h.folder(id).ReadMeta(h.seal())
 	if err != nil || meta.Limits.Turns != 5 || meta.Limits.Spend != 200_000 {
 		t.Errorf("limits %+v, %v", meta.Limits, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -180,7 +181,7 @@ func (r *run) work(ctx context.Context) ended {
 // claim makes this process the runner of the thread: created → running, which
 // a cancel on record prevents.
 func (r *run) claim(ctx context.Context) error {
-	meta, err := r.folder().ReadMeta(r.Finisher.Key)
+	meta, err := r.folder().ReadMeta(r.seal())
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (r *run) claim(ctx context.Context) error {
 	}
 	r.Reached.At(StepClaimed)
 	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
-	if err := r.folder().WriteMeta(r.meta, r.Finisher.Key); err != nil {
+	if err := r.folder().WriteMeta(r.meta, r.seal()); err != nil {
 		return err
 	}
 	r.Reached.At(StepMeta)
@@ -284,4 +285,7 @@ func (r *run) doing() string {
 	return fmt.Sprintf("turn %d", r.cost.Turns)
 }
 
-func (r *run) folder() folder.Folder { return folder.Of(r.Finisher.StateDir, r.ID) }
+func (r *run) folder() folder.Folder { return r.Finisher.Home().Of(r.ID) }
+
+// seal vouches for what the thread leaves.
+func (r *run) seal() *place.Seal { return r.Finisher.Home().Seal }

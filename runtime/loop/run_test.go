@@ -258,7 +258,7 @@ const firstInput thread.Micros = -1
 
 // requests are the requests of a thread that have left.
 func (h *house) requests(id thread.ID) (all []transcript.CognitionRequest) {
-	for e, err := range transcript.Events(folder.Of(h.finisher.StateDir, id).Transcript()) {
+	for e, err := range transcript.Events(folder.Of(h.home().Dir, id).Transcript()) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import "time"
 // in "_signature" when the user has a signing key.
 type Meta struct {
 	Version       int    `json:"version"`
+	Type          string `json:"type,omitempty"`  // so that no other signed document is taken for it
+	Place         string `json:"place,omitempty"` // id of the place where the thread is at home
 	ThreadID      ID     `json:"thread_id"`
 	Kind          Kind   `json:"kind"`
 	Directive     string `json:"directive"`

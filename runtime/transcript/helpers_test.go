@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,6 +39,14 @@ func (k testKey) Verify(hexHash, sig string) error {
 		return errors.New("signature does not match")
 	}
 	return nil
+}
+
+// VerifyFrom implements [Verifier].
+func (k testKey) VerifyFrom(fingerprint, hexHash, sig string) error {
+	if fingerprint != k.Fingerprint() {
+		return sign.ErrOtherKey
+	}
+	return k.Verify(hexHash, sig)
 }
 
 func (k testKey) Fingerprint() string { return fmt.Sprintf("key%d", k.secret) }

@@ -10,12 +10,13 @@ import (
 	"os"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// Verifier checks the signatures of checkpoints; *sign.Key is one.
+// Verifier checks the signatures of checkpoints; a key of package sign is one. The
+// error is sign.ErrOtherKey when that of the fingerprint does not count.
 type Verifier interface {
-	Verify(hexHash, sig string) error
-	Fingerprint() string
+	VerifyFrom(fingerprint, hexHash, sig string) error
 }
 
 // Report says how much of a transcript is vouched for.
@@ -192,13 +193,13 @@ func (c *checker) checkpoint(e thread.Event, start int64) error {
 		return c.damagedIn(turn, Altered, "checkpoint of turn %d after that of turn %d", p.Turn, c.report.LastTurn)
 	}
 	if c.verifier != nil {
-		switch {
-		case p.Sig == "":
+		if p.Sig == "" {
 			return c.damagedIn(turn, Stripped, "checkpoint has no signature")
-		case p.FP != c.verifier.Fingerprint():
-			return c.damagedIn(turn, Foreign, "checkpoint is signed by key %.80q", p.FP)
 		}
-		if err := c.verifier.Verify(p.Hash, p.Sig); err != nil {
+		switch err := c.verifier.VerifyFrom(p.FP, p.Hash, p.Sig); {
+		case errors.Is(err, sign.ErrOtherKey):
+			return c.damagedIn(turn, Foreign, "checkpoint is signed by key %.80q", p.FP)
+		case err != nil:
 			return c.damagedIn(turn, Altered, "signature of the checkpoint: %v", err)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 // unless force is set; of several processes that generate at once without force,
 // one wins. A crash leaves either a usable key or none.
 func Generate(userSpace string, force bool, rand io.Reader) (*Key, error) {
+	return generate(filesOf(userSpace), force, rand)
+}
+
+func generate(files keyFiles, force bool, rand io.Reader) (*Key, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	if _, err := io.ReadFull(rand, seed); err != nil {
 		return nil, fmt.Errorf("generate signing key: %w", err)
@@ -31,7 +35,7 @@ func Generate(userSpace string, force bool, rand io.Reader) (*Key, error) {
 		return nil, fmt.Errorf("encode signing key: %w", err)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: privateLabel, Bytes: der})
-	if err := store(filesOf(userSpace), text, key.public.pem, force); err != nil {
+	if err := store(files, text, key.public.pem, force); err != nil {
 		return nil, err
 	}
 	return key, nil

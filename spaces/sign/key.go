@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Labels of the PEM blocks: PKCS #8 (RFC 5958) and SubjectPublicKeyInfo
@@ -56,8 +55,9 @@ func (k *Key) Verify(hexHash, sig string) error { return k.public.Verify(hexHash
 // Without a key the error is ErrNoKey. A private key that others can read, a
 // folder that they can change, and a public key that is not its counterpart are
 // refused with the way to mend it.
-func Load(userSpace string) (*Key, error) {
-	files := filesOf(userSpace)
+func Load(userSpace string) (*Key, error) { return load(filesOf(userSpace)) }
+
+func load(files keyFiles) (*Key, error) {
 	if err := checkFolder(files.dir); err != nil {
 		return nil, err
 	}
@@ -162,11 +162,4 @@ type keyFiles struct {
 // PublicFile is where a user space keeps the public half of its signing key.
 func PublicFile(userSpace string) string { return filesOf(userSpace).public }
 
-func filesOf(userSpace string) keyFiles {
-	dir := filepath.Join(userSpace, ".ai", "config", "keys", "signing")
-	return keyFiles{
-		dir:     dir,
-		private: filepath.Join(dir, "private_key.pem"),
-		public:  filepath.Join(dir, "public_key.pem"),
-	}
-}
+func filesOf(userSpace string) keyFiles { return keyFilesIn(userSpace, "signing") }

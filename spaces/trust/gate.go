@@ -2,6 +2,7 @@ package trust
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -15,9 +16,12 @@ import (
 // of one more for each trusted key, for what is shipped one hash. It is safe for
 // concurrent use.
 type Gate struct {
-	Roots    resolve.Roots
-	Shipped  func(path string, content []byte) bool // see [Sources]
-	Own      func() (*sign.PublicKey, error)        // nil when the user has no signing key
+	Roots   resolve.Roots
+	Shipped func(path string, content []byte) bool // see [Sources]
+	Own     func() (*sign.PublicKey, error)        // nil when the user has no signing key
+	// State is the key of what the user's threads leave; nil when there is none. It
+	// counts for the knowledge about threads, and for nothing else.
+	State    func() (*sign.PublicKey, error)
 	Settings func() (Settings, error)
 }
 
@@ -43,6 +47,9 @@ func (g *Gate) Check(s Subject) (Ruling, error) {
 	if v := g.ring(own, resolve.Roots{}).Verify(s); v.Status.Good() {
 		return Ruling{Verdict: v}, nil
 	}
+	if good, v, err := g.aboutThread(s); err != nil || good {
+		return Ruling{Verdict: v}, err
+	}
 	checker := Checker{Settings: settings, Ring: g.ring(own, g.Roots)}
 	return checker.Check(s)
 }
@@ -52,11 +59,33 @@ func (g *Gate) Verify(s Subject) (Verdict, error) {
 	if s.Space == item.System {
 		return g.ring(nil, resolve.Roots{}).Verify(s), nil
 	}
+	if good, v, err := g.aboutThread(s); err != nil || good {
+		return v, err
+	}
 	ring, err := g.Ring()
 	if err != nil {
 		return Verdict{}, err
 	}
 	return ring.Verify(s), nil
+}
+
+// aboutThreads begins the ids of knowledge that threads leave about themselves.
+const aboutThreads = "agent/threads/"
+
+// aboutThread verifies knowledge about a thread with the state key.
+func (g *Gate) aboutThread(s Subject) (good bool, v Verdict, err error) {
+	if g.State == nil || s.Kind != item.Knowledge || !strings.HasPrefix(s.ID, aboutThreads) {
+		return false, v, nil
+	}
+	key, err := g.State()
+	if err != nil {
+		return false, v, fmt.Errorf("%s cannot be checked: %w", s, err)
+	}
+	if key == nil {
+		return false, v, nil
+	}
+	v = g.ring(key, resolve.Roots{}).Verify(s)
+	return v.Status.Good(), v, nil
 }
 
 // Ring reads all keys.

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -112,13 +110,18 @@ func (c completer) ids(ctx context.Context, given []string, f store.Filter) ([]s
 // records reads rows as they are stored: settling what has died is not for a tab
 // key.
 func (c completer) records(ctx context.Context, f store.Filter) []thread.Record {
-	dir, _ := c.spaces()
-	if info, err := os.Stat(folder.StateDir(dir)); dir == "" || err != nil || !info.IsDir() {
+	dir, roots := c.spaces()
+	dir, err := canonical(dir) // of an empty name, the working directory
+	if err != nil {
+		return nil
+	}
+	found, err := newFinder(c.sys, roots.User).Find(dir)
+	if err != nil || found.Seal == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	st, err := sqlite.Open(ctx, folder.StateDir(dir), sqlite.Options{})
+	st, err := sqlite.Open(ctx, found.Dir, sqlite.Options{Mark: found.Seal.Mark})
 	if err != nil {
 		return nil
 	}

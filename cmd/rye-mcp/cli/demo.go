@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -152,7 +151,7 @@ func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (c
 func (d *demo) tell(root thread.ID, r control.Result) {
 	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
 	d.screen.print("\nTranscripts:  %s\nLook at one:  %s threads show %s --project %s\nRemove all:   rm -r %s\n",
-		folder.StateDir(d.project()), d.command(), root, d.project(), d.dir)
+		filepath.Join(d.project(), ".ai", "state", "threads"), d.command(), root, d.project(), d.dir)
 	d.screen.print("\nFor your editor (mcpServers):  \"rye\": {\"command\": %q, \"args\": [\"--stdio\"]}\n", d.command())
 	if strings.Contains(d.executable(), "go-build") {
 		d.screen.print("(go install ./cmd/rye-mcp puts rye-mcp into %s)\n", "$(go env GOPATH)/bin")

@@ -16,17 +16,53 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // stateFolder looks whether the threads' folder can be written, and by nobody
-// else.
+// else, and names those that are not the user's.
 func (d *doctor) stateFolder(context.Context) []finding {
-	dir := folder.StateDir(d.project)
+	state, err := d.state()
+	if err != nil {
+		return d.unreadable(err)
+	}
+	if state.NoPlace {
+		refused := &place.NoPlaceError{Strangers: state.Strangers}
+		return []finding{failf(refused.Try(), "%v", refused)}
+	}
+	var found []finding
+	for _, s := range state.Strangers {
+		found = append(found, warnf("rye-mcp trust --adopt-state, if they are your own", "%s", s))
+	}
+	if state.Dir != "" {
+		found = append(found, d.folder(state.Dir)...)
+	}
+	return found
+}
+
+// unreadable says what keeps the state from being looked at.
+func (d *doctor) unreadable(err error) []finding {
+	dir := filepath.Join(d.project, ".ai", "state", "threads")
+	if _, missing := os.Lstat(dir); missing != nil {
+		return []finding{failf("make the folders above it readable", "%v", err)}
+	}
+	return append(d.folder(dir), failf("", "%v", err))[:1]
+}
+
+// state finds out where the threads of the project are.
+func (d *doctor) state() (place.State, error) {
+	user, err := userSpace(d.sys)
+	if err != nil {
+		return place.State{}, err
+	}
+	return newFinder(d.sys, user).Find(d.project)
+}
+
+func (d *doctor) folder(dir string) []finding {
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -73,22 +109,26 @@ func (d *doctor) canBeMade(dir string) finding {
 
 // data looks at the database, and at the threads when that can be used.
 func (d *doctor) data(ctx context.Context) []finding {
-	dir := folder.StateDir(d.project)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	state, err := d.state()
+	if err != nil || state.Seal == nil && !state.Former {
 		return []finding{okf("there is none yet")} // the check of the folder tells why
 	}
-	found := d.database(ctx, dir)
+	if state.Former {
+		return []finding{warnf("rye-mcp threads list: it takes them over", "the threads were left by an earlier rye-mcp")}
+	}
+	dir := state.Dir
+	found := d.database(ctx, state)
 	if !slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelFail }) {
-		found = append(found, d.held(ctx, dir)...)
+		found = append(found, d.held(ctx, state)...)
 		found = append(found, d.threads(ctx)...)
 	}
 	return append(found, d.keptAside(dir)...)
 }
 
 // database opens registry and ledger as they are and reads all of them.
-func (d *doctor) database(ctx context.Context, dir string) []finding {
+func (d *doctor) database(ctx context.Context, state place.State) []finding {
 	var lost bool
-	st, err := sqlite.Open(ctx, dir, storeOptions(d.here()))
+	st, err := openAsItIs(ctx, d.here(), state)
 	if err == nil {
 		lost, err = st.Lost(ctx)
 		err = errors.Join(err, st.Check(ctx), st.Close())
@@ -115,8 +155,8 @@ func (d *doctor) here() process.Place {
 }
 
 // held names the process that keeps every other from writing.
-func (d *doctor) held(ctx context.Context, dir string) []finding {
-	st, err := sqlite.Open(ctx, dir, storeOptions(d.here()))
+func (d *doctor) held(ctx context.Context, state place.State) []finding {
+	st, err := openAsItIs(ctx, d.here(), state)
 	if err != nil {
 		return []finding{failf("", "%v", err)}
 	}

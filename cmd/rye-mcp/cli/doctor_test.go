@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // A check that does not come back is reported and does not keep the others; the
@@ -72,10 +72,10 @@ func TestDoctorStateFolder(t *testing.T) {
 		{"a file above it", func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) }, levelFail, "is not a folder"},
 		{"a file", func(dir string) error {
 			return errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.WriteFile(dir, nil, 0o600))
-		}, levelFail, "is not a folder"},
+		}, levelWarn, "is not a folder"},
 		{"a link", func(dir string) error {
 			return errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.Symlink("/", dir))
-		}, levelFail, "symbolic link"},
+		}, levelWarn, "symbolic link"},
 		{"open to others", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o755)) }, levelWarn, "mode 0755"},
 		{"unreadable", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0)) }, levelFail, "cannot be read and written"},
 		{"unreadable above", func(dir string) error {
@@ -89,7 +89,7 @@ func TestDoctorStateFolder(t *testing.T) {
 				t.Skip("root can read everything")
 			}
 			d := testDoctor(t)
-			dir := folder.StateDir(d.project)
+			dir := placetest.Dir(d.project)
 			if err := tt.make(dir); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -175,7 +176,7 @@ func TestOneProject(t *testing.T) {
 func TestServerReconciles(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)
-	stray := folder.Of(folder.StateDir(dir), "stray-1")
+	stray := folder.Of(placetest.Dir(dir), "stray-1")
 	if err := stray.Make(); err != nil {
 		t.Fatal(err)
 	}

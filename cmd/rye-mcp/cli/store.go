@@ -10,24 +10,29 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // storeOpener opens the thread store of a project whose other parts are there.
-type storeOpener func(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error)
+type storeOpener func(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) (*sqlite.Store, error)
 
 // plainStore opens the store as it is, for who only looks.
-func plainStore(ctx context.Context, _ System, p *project, _ zerolog.Logger) (*sqlite.Store, error) {
-	return sqlite.Open(ctx, folder.StateDir(p.path), storeOptions(p.place))
+func plainStore(ctx context.Context, _ System, p *project, s place.State, _ zerolog.Logger) (*sqlite.Store, error) {
+	return openAsItIs(ctx, p.place, s)
 }
 
-// storeOptions are those of every store: who this is, and who holds a lock.
-func storeOptions(here process.Place) sqlite.Options {
-	return sqlite.Options{Process: thread.Process(here.Self()), Holder: func(recorded thread.Process, files ...string) thread.Holder {
+func openAsItIs(ctx context.Context, here process.Place, s place.State) (*sqlite.Store, error) {
+	return sqlite.Open(ctx, s.Dir, storeOptions(here, s))
+}
+
+// storeOptions are those of every store: the mark that its databases carry, who this
+// is, and who holds a lock.
+func storeOptions(here process.Place, s place.State) sqlite.Options {
+	return sqlite.Options{Mark: s.Seal.Mark, Process: thread.Process(here.Self()), Holder: func(recorded thread.Process, files ...string) thread.Holder {
 		id, stopped := here.Holder(process.ID(recorded), files...)
 		return thread.Holder{Process: thread.Process(id), Near: here.Reach(id) == process.Near, Stopped: stopped}
 	}}
@@ -41,11 +46,14 @@ const threadPatience = 10 * time.Minute
 // threadStore opens the store for a thread's process. Rows that are missing are
 // made again, the thread's own among them; a damaged database is left to those
 // who can say so to a person.
-func threadStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
-	options := storeOptions(p.place)
+func threadStore(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) (*sqlite.Store, error) {
+	if err := takeOverDatabases(ctx, sys, p, s, log); err != nil {
+		return nil, err
+	}
+	options := storeOptions(p.place, s)
 	options.Rebuild = rebuilder(sys, p, log)
 	options.Patience = sqlite.Patience{Idle: threadPatience, Stopped: threadPatience}
-	return sqlite.Open(ctx, folder.StateDir(p.path), options)
+	return sqlite.Open(ctx, s.Dir, options)
 }
 
 // rebuilder makes missing rows again while the project is open.
@@ -56,8 +64,11 @@ func rebuilder(sys System, p *project, log zerolog.Logger) func(context.Context,
 // mendedStore opens the store. A damaged database is kept aside, and the rows it
 // had are made again from the threads' folders, which is said. The same is done
 // when that becomes necessary while the project is open.
-func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
-	opened, err := openSound(ctx, sys, p, log)
+func mendedStore(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) (*sqlite.Store, error) {
+	if err := takeOverDatabases(ctx, sys, p, s, log); err != nil {
+		return nil, err
+	}
+	opened, err := openSound(ctx, sys, p, s, log)
 	if err != nil {
 		return nil, err
 	}
@@ -73,30 +84,30 @@ func mendedStore(ctx context.Context, sys System, p *project, log zerolog.Logger
 
 // openSound opens the store, and sets aside what is damaged: one of its two
 // databases, or both.
-func openSound(ctx context.Context, sys System, p *project, log zerolog.Logger) (*sqlite.Store, error) {
+func openSound(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) (*sqlite.Store, error) {
 	const databases = 2
-	options := storeOptions(p.place)
+	options := storeOptions(p.place, s)
 	options.Rebuild = rebuilder(sys, p, log)
 	options.Damaged = func(ctx context.Context, damage *store.CorruptError) {
-		if err := setAside(ctx, sys, damage, log); err != nil {
+		if err := setAside(ctx, sys, s, damage, log); err != nil {
 			log.Error().Err(err).Msg("set aside a damaged thread database")
 		}
 	}
 	for tries := 0; ; tries++ {
-		opened, err := sqlite.Open(ctx, folder.StateDir(p.path), options)
+		opened, err := sqlite.Open(ctx, s.Dir, options)
 		damage, damaged := errors.AsType[*store.CorruptError](err)
 		if !damaged || tries == databases {
 			return opened, err
 		}
-		if err := setAside(ctx, sys, damage, log); err != nil {
+		if err := setAside(ctx, sys, s, damage, log); err != nil {
 			return nil, errors.Join(damage, err)
 		}
 	}
 }
 
 // setAside keeps a damaged database under another name and says so.
-func setAside(ctx context.Context, sys System, damage *store.CorruptError, log zerolog.Logger) error {
-	aside, err := sqlite.SetAside(ctx, damage.Path, sys.Now())
+func setAside(ctx context.Context, sys System, s place.State, damage *store.CorruptError, log zerolog.Logger) error {
+	aside, err := sqlite.SetAside(ctx, damage.Path, sys.Now(), s.Seal.Mark)
 	if err == nil && aside != "" { // else another process was first
 		warn(sys, log.Warn().Err(damage.Err).Str("kept", aside), fmt.Sprintf(
 			"the thread database %s is damaged (%v); it is kept as %s", damage.Path, damage.Err, filepath.Base(aside)))
@@ -104,11 +115,47 @@ func setAside(ctx context.Context, sys System, damage *store.CorruptError, log z
 	return err
 }
 
+// takeOverDatabases deals with the databases of state that was taken over, which
+// carry no mark. Where a thread runs they are those of this machine, and are used on;
+// else they may be anybody's, and what they knew is told by the threads' folders.
+func takeOverDatabases(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) error {
+	if !s.TakingOver {
+		return nil
+	}
+	live, err := runsHere(s.Dir)
+	if err == nil && live {
+		err = sqlite.Claim(ctx, s.Dir, s.Seal.Mark)
+	} else if err == nil {
+		err = keepFormer(ctx, sys, s, log)
+	}
+	if err == nil {
+		err = p.state.takenOver()
+	}
+	if err != nil {
+		return fmt.Errorf("take over what earlier threads left: %w", err)
+	}
+	return nil
+}
+
+// keepFormer keeps databases of before there were marks under another name.
+func keepFormer(ctx context.Context, sys System, s place.State, log zerolog.Logger) error {
+	for _, path := range sqlite.Files(s.Dir) {
+		aside, err := sqlite.SetAside(ctx, path, sys.Now(), s.Seal.Mark)
+		if err != nil {
+			return err
+		}
+		if aside != "" {
+			log.Info().Str("kept", aside).Msg("the threads of an earlier rye-mcp are taken over from their folders")
+		}
+	}
+	return nil
+}
+
 // rebuild makes missing rows again and says which, unless another process has just
 // done so.
 func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
 	done, err := (&recovery.Rebuilder{
-		Project: p.path, StateDir: folder.StateDir(p.path), Store: opened, Key: p.key, Place: p.place,
+		Project: p.path, Home: p.state.Home(), Store: opened, Place: p.place,
 	}).Run(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild the rows of threads: %w", err)

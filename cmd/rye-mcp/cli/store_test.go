@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // TestDamagedRegistry opens a project whose registry is no database any more: it
@@ -40,7 +41,7 @@ func TestDamagedRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := folder.StateDir(dir)
+	state := placetest.Dir(dir)
 	for id, content := range map[thread.ID]*thread.Meta{rec.ThreadID: {
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: rec.Directive, Status: thread.Error, CreatedAt: rec.CreatedAt,
 		UpdatedAt: rec.CreatedAt, Outcome: &thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "c", Message: "m"}},
@@ -49,7 +50,7 @@ func TestDamagedRegistry(t *testing.T) {
 		if err := f.Make(); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.WriteMeta(*content, nil); err != nil {
+		if err := f.WriteMeta(*content, p.state.Home().Seal); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -63,7 +64,11 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer outliveSignals()()
-	lock, err := process.Inherit(spawn.LockFD, folder.Of(folder.StateDir(path), id).Lock())
+	home, err := homeOf(sys, path)
+	if err != nil {
+		return err
+	}
+	lock, err := process.Inherit(spawn.LockFD, home.Of(id).Lock())
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
@@ -74,14 +79,14 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	variables, inputs := spawn.Inherited(entries)
 	vault := secret.New(inputs)
-	log := threadLog(sys, folder.Of(folder.StateDir(path), id), id, vault)
+	log := threadLog(sys, home, id, vault)
 	p, err := assemble(ctx, sys.withSecrets(variables), path, log, threadStore)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = p.Close() }()
 	finisher := &finish.Finisher{
-		Store: p.store, StateDir: folder.StateDir(path), KnowledgeDir: folder.KnowledgeDir(path), Key: p.key, Now: sys.Now,
+		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(path), Now: sys.Now,
 		Reached: sys.Reached,
 	}
 	if !vault.Empty() {
@@ -115,6 +120,19 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	return nil
 }
 
+// homeOf is where the threads of a project are, as its spawner has left it.
+func homeOf(sys System, project string) (folder.Home, error) {
+	user, err := userSpace(sys)
+	if err != nil {
+		return folder.Home{}, err
+	}
+	found, err := newFinder(sys, user).Find(project)
+	if err == nil && found.Dir == "" {
+		err = &place.NoPlaceError{Strangers: found.Strangers}
+	}
+	return folder.Home{Dir: found.Dir, Seal: found.Seal}, err
+}
+
 // nextInLine starts the next threads in line.
 func nextInLine(p *project, log zerolog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
@@ -125,11 +143,11 @@ func nextInLine(p *project, log zerolog.Logger) func(context.Context) {
 }
 
 // threadLog is the log of a thread's process. Every line names the thread and
-// the request it goes back to, which is in thread.json; for that the signature
-// of the file does not matter, and the loop checks it.
-func threadLog(sys System, dir folder.Folder, id thread.ID, secrets *secret.Vault) zerolog.Logger {
+// the request it goes back to, which is in thread.json.
+func threadLog(sys System, home folder.Home, id thread.ID, secrets *secret.Vault) zerolog.Logger {
+	dir := home.Of(id)
 	with := newLog(sys, maskedLog{threadlog.Wrap(sys.Stderr, dir.Log()), secrets}).With().Str("thread_id", string(id))
-	if meta, err := dir.ReadMeta(nil); err == nil && meta.TraceID != "" {
+	if meta, err := dir.ReadMeta(home.Seal); err == nil && meta.TraceID != "" {
 		with = with.Str("trace_id", meta.TraceID)
 	}
 	return with.Logger()

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // TestThreadLog: every line of a thread's log names the thread and the request
@@ -17,15 +18,16 @@ func TestThreadLog(t *testing.T) {
 	t.Parallel()
 	const id = thread.ID("test/task-1")
 	for name, traceID := range map[string]string{"traced": "req-7", "not traced": ""} {
-		dir := folder.Of(t.TempDir(), id)
+		home := folder.Home{Dir: t.TempDir(), Seal: placetest.NewSeal(t)}
+		dir := home.Of(id)
 		if err := dir.Make(); err != nil {
 			t.Fatal(err)
 		}
-		if err := dir.WriteMeta(thread.Meta{ThreadID: id, TraceID: traceID}, nil); err != nil {
+		if err := dir.WriteMeta(thread.Meta{ThreadID: id, TraceID: traceID}, home.Seal); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, dir, id, secret.New(map[string]string{"token": "never to be seen"}))
+		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, home, id, secret.New(map[string]string{"token": "never to be seen"}))
 		log.Info().Msg("hello, never to be seen")
 		var line map[string]string
 		if err := json.Unmarshal(out.Bytes(), &line); err != nil {

@@ -1,17 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -94,12 +93,12 @@ func withProject(ctx context.Context, sys System, opts options, do func(context.
 	if dir, err = canonical(dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(folder.StateDir(dir)); errors.Is(err, fs.ErrNotExist) {
-		return errNoThreads
-	}
 	p, err := openProject(ctx, sys, dir, newLog(sys, io.Discard))
 	if err != nil {
 		return err
+	}
+	if there, err := p.store.Now(ctx); err != nil || there == nil {
+		return errors.Join(cmp.Or(err, p.noThreads()), p.Close())
 	}
 	return errors.Join(do(ctx, p), p.Close())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
-	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -37,9 +37,9 @@ type project struct {
 	config    *config.Loader
 	trust     *trust.Gate
 	providers *provider.Registry
-	store     *sqlite.Store
+	store     *late.Store
+	state     *projectState
 	tools     *tool.Registry
-	key       *sign.Key
 	control   *control.Controller
 	actions   *action.Actions
 	env       map[string]string
@@ -50,8 +50,8 @@ type project struct {
 	index lazyIndex
 }
 
-// openProject puts a project together. Nothing is written but the state folder,
-// and that when the store is opened.
+// openProject puts a project together. Nothing is written: the state of threads is
+// made with the first one.
 func openProject(ctx context.Context, sys System, path string, log zerolog.Logger) (*project, error) {
 	return assemble(ctx, sys, path, log, mendedStore)
 }
@@ -72,9 +72,6 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots, p.config)
 	p.providers = provider.New(p.config, sys.Getenv)
-	if p.key, err = loadKey(user); err != nil {
-		return nil, err
-	}
 	if p.tools, err = builtinTools(user); err != nil {
 		return nil, err
 	}
@@ -83,8 +80,10 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 		return nil, fmt.Errorf("find the name of this host: %w", err)
 	}
 	p.place = process.Here(host)
-	if p.store, err = open(ctx, sys, p, log); err != nil {
-		return nil, fmt.Errorf("open the thread store of %s: %w", path, err)
+	p.state = &projectState{finder: newFinder(sys, user), project: path}
+	p.store = lateStore(ctx, sys, p, log, open)
+	if _, err := p.store.Now(ctx); err != nil {
+		return nil, err
 	}
 	if err := p.connect(ctx, sys, log); err != nil {
 		return nil, errors.Join(err, p.store.Close())
@@ -115,8 +114,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	env, secrets := process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...)
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Trust: p.trust, Key: p.key, Parent: callingThread(sys, p.path), Env: p.env,
-		Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
+		Key: p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
 			Env: env, Secrets: secrets,
@@ -139,11 +138,14 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 			}
 			return index.Search(ctx, q)
 		},
-		// Read when it is needed: it may be made while a server runs.
-		Key: func() (*sign.Key, error) { return sign.Load(p.resolver.Roots().User) },
+		Key: p.itemKey,
 	})
 	return nil
 }
+
+// itemKey reads the user's signing key when it is needed: it may be made, or be
+// replaced, while a server runs.
+func (p *project) itemKey() (*sign.Key, error) { return sign.Load(p.resolver.Roots().User) }
 
 // callingThread is the thread of a project that this process runs, or whose tool
 // has started it; it may decide about nothing but what it has started. What the
@@ -219,13 +221,8 @@ const devMode = "RYE_DEV_MODE"
 func newGate(sys System, roots resolve.Roots, settings *config.Loader) *trust.Gate {
 	return &trust.Gate{
 		Roots: roots, Shipped: system.Has,
-		Own: func() (*sign.PublicKey, error) {
-			key, err := loadKey(roots.User)
-			if key == nil {
-				return nil, err
-			}
-			return key.Public(), nil
-		},
+		Own:   func() (*sign.PublicKey, error) { return publicKey(loadKey(roots.User)) },
+		State: func() (*sign.PublicKey, error) { return stateKey(roots.User) },
 		Settings: func() (trust.Settings, error) {
 			s, err := settings.Integrity()
 			if sys.Getenv(devMode) == "1" {

@@ -18,19 +18,24 @@ import (
 // a name that ends in ".corrupt-" and the time in UTC, so that the next Open
 // makes a new one. Path is that of a [store.CorruptError]. Of several processes
 // one moves it: the file is looked at again under the lock that writers queue
-// for, and when it is sound by then, or gone, aside is empty. It reads the whole
-// file, and waits for its turn until ctx ends.
+// for, and when it is sound by then, or gone, aside is empty. One that lacks its
+// mark, see [Options], is not sound. It reads the whole file, and waits for its turn
+// until ctx ends.
 //
 // Processes that have the file open turn to the new one by themselves.
-func SetAside(ctx context.Context, path string, now time.Time) (aside string, err error) {
-	aside, err = setAside(ctx, path, now)
+func SetAside(
+	ctx context.Context, path string, now time.Time, mark func(database string) string,
+) (aside string, err error) {
+	aside, err = setAside(ctx, path, now, mark)
 	if err != nil {
 		return "", fmt.Errorf("set aside %s: %w", path, err)
 	}
 	return aside, nil
 }
 
-func setAside(ctx context.Context, path string, now time.Time) (aside string, err error) {
+func setAside(
+	ctx context.Context, path string, now time.Time, mark func(database string) string,
+) (aside string, err error) {
 	dir, file := filepath.Split(path)
 	name, ok := names[file]
 	if !ok {
@@ -49,21 +54,31 @@ func setAside(ctx context.Context, path string, now time.Time) (aside string, er
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
+	d := database{path: path}
+	if mark != nil {
+		d.mark = mark(name)
+	}
 	damage := new(store.CorruptError)
-	if err := inspectFile(ctx, path, &q.waiting); !errors.As(err, &damage) {
+	if err := d.inspectFile(ctx, &q.waiting); !errors.As(err, &damage) {
 		return "", err
 	}
 	return move(path, now)
 }
 
-// inspectFile reads everything in the file, indexes against tables as well.
-func inspectFile(ctx context.Context, path string, w *waiting) (err error) {
-	db, err := openPool(path, 1, "query_only(1)")
+// inspectFile looks at the mark and reads everything in the file, indexes against
+// tables as well.
+func (d *database) inspectFile(ctx context.Context, w *waiting) (err error) {
+	db, err := openPool(d.path, 1, "query_only(1)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return explain(path, w.retry(ctx, func() error { return inspect(ctx, db, path, "integrity_check") }))
+	return explain(d.path, w.retry(ctx, func() error {
+		if err := d.checkMark(ctx, db); err != nil {
+			return err
+		}
+		return inspect(ctx, db, d.path, "integrity_check")
+	}))
 }
 
 // Check implements [store.Keeper]. It does not compare indexes with their

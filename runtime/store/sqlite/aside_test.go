@@ -89,7 +89,7 @@ func TestDamageIsSetAside(t *testing.T) {
 				if err := openAndCheck(t.Context(), dir); !errors.As(err, &damaged) || damaged.Path != path || !strings.Contains(err.Error(), path) {
 					t.Fatalf("damage shows as %v", err)
 				}
-				aside, err := SetAside(t.Context(), path, testTime)
+				aside, err := SetAside(t.Context(), path, testTime, nil)
 				if err != nil || aside != path+".corrupt-20260304T050607Z" {
 					t.Fatalf("set aside to %q, %v", aside, err)
 				}
@@ -106,7 +106,7 @@ func TestDamageIsSetAside(t *testing.T) {
 				if lost, err := s.Lost(t.Context()); lost || err != nil {
 					t.Errorf("lost %v, %v after it was restored", lost, err)
 				}
-				if again, err := SetAside(t.Context(), path, testTime); again != "" || err != nil {
+				if again, err := SetAside(t.Context(), path, testTime, nil); again != "" || err != nil {
 					t.Errorf("the new one was set aside to %q, %v", again, err)
 				}
 			})
@@ -147,7 +147,7 @@ func TestSetAsideRefuses(t *testing.T) {
 		filepath.Join(dir, "d-1", registryFile):         "",
 		filepath.Join(dir, "none", "none", "ledger.db"): "no database of a thread store",
 	} {
-		aside, err := SetAside(t.Context(), path, testTime)
+		aside, err := SetAside(t.Context(), path, testTime, nil)
 		if aside != "" || (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s was set aside to %q, %v", path, aside, err)
 		}
@@ -161,7 +161,7 @@ func TestSetAsideNeverOverwrites(t *testing.T) {
 	for n, want := range []string{"", "-2", "-3"} {
 		writeFile(t, path, strings.Repeat(fmt.Sprint("damaged ", n), 100))
 		writeFile(t, path+"-wal", "log")
-		aside, err := SetAside(t.Context(), path, testTime)
+		aside, err := SetAside(t.Context(), path, testTime, nil)
 		if err != nil || aside != path+".corrupt-20260304T050607Z"+want {
 			t.Errorf("set aside to %q, %v", aside, err)
 		}
@@ -368,7 +368,7 @@ func playRescue(ctx context.Context, dir string, in io.Reader, out io.Writer) er
 				return err
 			}
 		}
-		aside, err := SetAside(ctx, damaged.Path, testTime)
+		aside, err := SetAside(ctx, damaged.Path, testTime, nil)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,12 @@ func connect(ctx context.Context, d *database) (c connections, err error) {
 	if err = c.open(d); err != nil {
 		return c, err
 	}
-	err = d.busy.retry(ctx, func() error { return migrate(ctx, c.writer, filepath.Dir(path), d.name) })
+	err = d.busy.retry(ctx, func() error {
+		if err := d.ensureMark(ctx, c.writer); err != nil {
+			return err
+		}
+		return migrate(ctx, c.writer, filepath.Dir(path), d.name)
+	})
 	if err != nil {
 		return c, err
 	}
@@ -89,7 +94,7 @@ func connectCurrent(ctx context.Context, d *database) (c connections, ok bool) {
 	if err := c.open(d); err != nil {
 		return c, false
 	}
-	if current, err := isCurrent(ctx, c.reader, d.name); !current || err != nil {
+	if current, err := isCurrent(ctx, c.reader, d.name); !current || err != nil || d.checkMark(ctx, c.reader) != nil {
 		return c, false
 	}
 	if c.lossy, err = isLossy(ctx, c.reader); err != nil {

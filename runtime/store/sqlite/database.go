@@ -31,6 +31,7 @@ type database struct {
 	name  string // of its queue, and of its folder of migrations
 	queue *queue
 	busy  waiting       // for locks of SQLite's own
+	mark  string        // which it must carry; empty: none
 	poll  time.Duration // how long a commit that nobody counted can go unnoticed
 
 	// mu is held for reading by whoever uses the connections, and for writing,
@@ -46,6 +47,9 @@ type database struct {
 // reads need not wait for who writes.
 func openDatabase(ctx context.Context, dir, file string, opts Options, hooks hooks) (*database, error) {
 	d := &database{path: filepath.Join(dir, file), name: names[file], poll: opts.Poll, loss: loss{hooks: hooks}}
+	if opts.Mark != nil {
+		d.mark = opts.Mark(d.name)
+	}
 	var err error
 	if d.queue, err = openQueue(lockPath(dir, d.name), opts); err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestDamagedWhileOpen(t *testing.T) {
 	dir := filled(t)
 	var kept string
 	s := open(t, dir, Options{Rebuild: restoreLive, Damaged: func(ctx context.Context, damage *store.CorruptError) {
-		aside, err := SetAside(ctx, damage.Path, testTime)
+		aside, err := SetAside(ctx, damage.Path, testTime, nil)
 		if err != nil {
 			t.Error(err)
 		}

@@ -222,7 +222,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := SetAside(ctx, filepath.Join(dir, registryFile), testTime); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := SetAside(ctx, filepath.Join(dir, registryFile), testTime, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("set aside while another process writes: %v", err)
 	}
 	holder.goAhead(t)

@@ -31,6 +31,9 @@ type Options struct {
 	// Holder finds out who has one of the files locked, given who says so in them;
 	// nil believes those.
 	Holder func(recorded thread.Process, files ...string) thread.Holder
+	// Mark is what a database must carry to be believed, by its name; one that does
+	// not is as good as damaged. A new one gets it. Nil: none is asked for.
+	Mark func(database string) string
 	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
 	// called before anything else is done in a database that has come in the place
 	// of the one that was open, or was found to lack them by Open; what was asked

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/late"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// newFinder finds out whose the state of projects is.
+func newFinder(sys System, user string) place.Finder {
+	return place.Finder{
+		User: user, Now: sys.Now, Reached: sys.Reached,
+		Item: func() (*sign.PublicKey, error) { return publicKey(loadKey(user)) },
+	}
+}
+
+// publicKey is the public half of a key, if there is one.
+func publicKey(key *sign.Key, err error) (*sign.PublicKey, error) {
+	if key == nil {
+		return nil, err
+	}
+	return key.Public(), nil
+}
+
+// stateKey is the public half of the key that signs what threads leave; nil when no
+// thread of the user has ever run.
+func stateKey(user string) (*sign.PublicKey, error) {
+	key, err := sign.LoadState(user)
+	if errors.Is(err, sign.ErrNoKey) {
+		return nil, nil
+	}
+	return publicKey(key, err)
+}
+
+// projectState is where the threads of a project are: found when it is asked for,
+// and made when the first is started. It is safe for concurrent use.
+type projectState struct {
+	finder  place.Finder
+	project string
+
+	mu     sync.Mutex
+	found  place.State
+	glance string // at what Find saw when it found nothing of the user's
+}
+
+// Home is where threads are, or will be.
+func (s *projectState) Home() folder.Home {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return folder.Home{Dir: s.found.Dir, Seal: s.found.Seal}
+}
+
+// Find finds out whose the state is. What is the user's own is remembered; while
+// nothing is, nothing but folders is looked at until one of them has changed.
+func (s *projectState) Find() (place.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found.Seal != nil {
+		return s.found, nil
+	}
+	glance := s.finder.Glance(s.project)
+	if s.glance != "" && glance == s.glance {
+		return s.found, nil
+	}
+	found, err := s.finder.Find(s.project)
+	if err == nil {
+		s.found, s.glance = found, glance
+	}
+	return found, err
+}
+
+// Make is Find for who starts a thread.
+func (s *projectState) Make() (place.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found.Seal != nil {
+		return s.found, nil
+	}
+	found, err := s.finder.Make(s.project)
+	if err == nil {
+		s.found = found
+	}
+	return found, err
+}
+
+// takenOver notes that the databases are those of the place.
+func (s *projectState) takenOver() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.finder.TakenOver(s.found); err != nil {
+		return err
+	}
+	s.found.TakingOver = false
+	return nil
+}
+
+// lateStore is the store of a project, which is opened by open when there is state
+// of the user's, and made when the first thread is registered.
+func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, open storeOpener) *late.Store {
+	// The store outlives the call that happened to need it first.
+	opened := func(s place.State) (store.Store, error) {
+		st, err := open(context.WithoutCancel(ctx), sys, p, s, log)
+		if err != nil {
+			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
+		}
+		return st, nil
+	}
+	find := func(context.Context) (store.Store, error) {
+		found, err := p.state.Find()
+		if err == nil && found.Former {
+			found, err = p.takeOver(found)
+		}
+		if err != nil || found.Seal == nil {
+			return nil, err
+		}
+		return opened(found)
+	}
+	create := func(context.Context) (store.Store, error) {
+		made, err := p.state.Make()
+		if err != nil {
+			return nil, err
+		}
+		return opened(made)
+	}
+	return late.New(find, create)
+}
+
+// takeOver makes the user's own what their item key signed before there was a state
+// key. Where that cannot be recorded it stays as it is, and can be looked at by the
+// version that made it.
+func (p *project) takeOver(found place.State) (place.State, error) {
+	made, err := p.state.Make()
+	if _, readOnly := errors.AsType[*place.NoUserSpaceError](err); readOnly {
+		return found, nil
+	}
+	return made, err
+}
+
+// runsHere reports whether a thread of a state folder runs: somebody on this machine
+// holds its life lock, which no copy of the folder brings along.
+func runsHere(dir string) (bool, error) {
+	errFound := errors.New("found")
+	err := folder.Walk(dir, func(f folder.Found) error {
+		if f.Linked {
+			return nil
+		}
+		held, err := process.Held(f.Folder.Lock())
+		if err == nil && held {
+			return errFound
+		}
+		return err
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// strangers says what is left as it is, a line each.
+func (p *project) strangers() []string {
+	found, err := p.state.Find()
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for _, s := range found.Strangers {
+		lines = append(lines, s.String())
+	}
+	return lines
+}
+
+// noThreads says that no thread of the user has run in a project, and whose have.
+func (p *project) noThreads() error {
+	lines := p.strangers()
+	if len(lines) == 0 {
+		return errNoThreads
+	}
+	return fmt.Errorf("%w; %s", errNoThreads, strings.Join(lines, "; "))
+}

@@ -1,0 +1,176 @@
+// Package late is a store that may not be there yet. A project in which no thread
+// has run has none, and looking at it must not make one: until the first thread is
+// registered, or another process has made the store, there are no threads.
+package late
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Store is a [store.Store]. It is safe for concurrent use.
+type Store struct {
+	find, create func(context.Context) (store.Store, error)
+
+	mu     sync.Mutex
+	opened store.Store   // nil: there is none yet
+	here   chan struct{} // closed with the first of opened and closed
+	closed bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a store that is opened by find, which returns nil while there is
+// none, or made by create when the first thread is registered.
+func New(find, create func(context.Context) (store.Store, error)) *Store {
+	return &Store{find: find, create: create, here: make(chan struct{})}
+}
+
+var errClosed = errors.New("store is closed")
+
+// Now returns the store; nil while there is none.
+func (s *Store) Now(ctx context.Context) (store.Store, error) { return s.open(ctx, s.find) }
+
+func (s *Store) open(ctx context.Context, by func(context.Context) (store.Store, error)) (store.Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.opened != nil:
+		return s.opened, nil
+	}
+	opened, err := by(ctx)
+	if err != nil || opened == nil {
+		return nil, err
+	}
+	s.opened = opened
+	close(s.here)
+	return opened, nil
+}
+
+// Close closes the store if there is one.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.opened == nil {
+		close(s.here)
+		return nil
+	}
+	return s.opened.Close()
+}
+
+// ask asks the store, and returns absent while there is none.
+func ask[T any](ctx context.Context, s *Store, absent error, f func(store.Store) (T, error)) (T, error) {
+	var none T
+	now, err := s.Now(ctx)
+	if err != nil {
+		return none, err
+	}
+	if now == nil {
+		return none, absent
+	}
+	return f(now)
+}
+
+// tell is ask for what changes a thread that there must be.
+func tell(ctx context.Context, s *Store, f func(store.Store) error) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if now == nil {
+		return thread.ErrNotFound
+	}
+	return f(now)
+}
+
+// Register implements [store.Registry]; it makes the store.
+func (s *Store) Register(
+	ctx context.Context, n store.NewThread, claim func(thread.ID) error,
+) (rec thread.Record, created bool, err error) {
+	now, err := s.open(ctx, s.create)
+	if err != nil {
+		return rec, false, err
+	}
+	return now.Register(ctx, n, claim)
+}
+
+// List implements [store.Registry].
+func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record, next string, err error) {
+	now, err := s.Now(ctx)
+	if err != nil || now == nil {
+		return nil, "", err
+	}
+	return now.List(ctx, f)
+}
+
+// Admit implements [store.Registry].
+func (s *Store) Admit(
+	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
+) (rec thread.Record, admitted bool, err error) {
+	now, err := s.Now(ctx)
+	if err != nil || now == nil {
+		return rec, false, err
+	}
+	return now.Admit(ctx, slots, at, claim)
+}
+
+// Changes implements [store.Registry]: the store coming to be is a change.
+func (s *Store) Changes(ctx context.Context) <-chan struct{} {
+	s.mu.Lock()
+	opened := s.opened
+	s.mu.Unlock()
+	if opened != nil {
+		return opened.Changes(ctx)
+	}
+	changes := make(chan struct{}, 1)
+	go func() {
+		defer close(changes)
+		select {
+		case <-s.here:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		opened := s.opened
+		s.mu.Unlock()
+		if opened != nil {
+			forward(opened.Changes(ctx), changes)
+		}
+	}()
+	return changes
+}
+
+// forward passes wake-ups on; those that nobody has taken yet are one.
+func forward(from <-chan struct{}, to chan<- struct{}) {
+	for awake := true; awake; _, awake = <-from {
+		select {
+		case to <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Restore implements [store.Keeper].
+func (s *Store) Restore(ctx context.Context, threads []store.Restored) (store.Restoration, error) {
+	return ask(ctx, s, nil, func(now store.Store) (store.Restoration, error) { return now.Restore(ctx, threads) })
+}
+
+// Check implements [store.Keeper].
+func (s *Store) Check(ctx context.Context) error {
+	now, err := s.Now(ctx)
+	if err != nil || now == nil {
+		return err
+	}
+	return now.Check(ctx)
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return q, func() {
+	return q, sync.OnceFunc(func() {
 		change, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed, Result: "done"}, nil, now)
 		if err == nil {
 			_, err = db.Apply(t.Context(), change)
@@ -58,7 +59,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 			t.Error(err)
 		}
 		_ = lock.Release()
-	}
+	})
 }
 
 func connectAsking(
@@ -105,14 +106,19 @@ func TestWaitAsksThePerson(t *testing.T) {
 					}
 					for changes := p.Control.Store.Changes(t.Context()); c.want != nil; <-changes {
 						if now, err := p.Control.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
-							break
+							finish()
+							return
 						}
 					}
-					finish()
 				}()
-				if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), `"result":"done"`) {
+				want := `"result":"done"`
+				if c.want == nil {
+					want = `"pending":["` + string(q.ThreadID) + `"]` // nobody is asked any more
+				}
+				if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), want) {
 					t.Errorf("waited: %s, %v", r.JSON, r.Err)
 				}
+				finish()
 				wantAnswer(t, p, q, c.want)
 			})
 		}

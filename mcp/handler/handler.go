@@ -6,6 +6,7 @@ package handler
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -44,16 +45,23 @@ func add[In input, Out any](
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
 	server.Add(s, server.Tool[In, Out]{
-		Name: name, Description: strings.TrimSpace(description), Annotations: a,
+		Name: name, Description: strings.TrimSpace(description), Annotations: a, Paged: isPaged[In](),
 		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
 			p, err := projects.Project(ctx, in.projectPath())
 			if err != nil {
 				var none Out
 				return none, err
 			}
+			call.Notices(p.Path, p.Control.Config.Notices)
 			return run(ctx, p, call, in)
 		},
 	})
+}
+
+// isPaged reports whether the input of a tool bounds a page itself.
+func isPaged[In any]() bool {
+	_, has := reflect.TypeFor[In]().FieldByName("MaxBytes")
+	return has
 }
 
 // operate runs an orchestrator operation for an MCP client.
@@ -84,7 +92,7 @@ func as[Out any](result any, err error) (Out, error) {
 func caller(p *Project, call server.Call) action.Caller {
 	var ticks atomic.Int64
 	return action.Caller{
-		Env: tool.Env{Project: p.Path, TraceID: call.TraceID},
+		Env: tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
 		By:  strings.TrimSpace("MCP client " + call.Session.Client),
 		Ask: asker(call),
 		Progress: func(v any) {

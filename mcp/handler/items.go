@@ -3,10 +3,12 @@ package handler
 import (
 	"context"
 	_ "embed" // descriptions
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 var (
@@ -56,9 +58,32 @@ type fetchOutput struct {
 // MarshalJSON writes the result as it came.
 func (o fetchOutput) MarshalJSON() ([]byte, error) { return asItIs(o.sent) }
 
+// keptText is a page of a text that an answer had no room for.
+type keptText struct {
+	Success    bool   `json:"success"`
+	ItemID     string `json:"item_id"`
+	TotalBytes int    `json:"total_bytes"`
+	NextOffset int    `json:"next_offset,omitempty"`
+	Content    string `json:"content"`
+}
+
+// readKept reads a text that an answer of this server had no room for.
+func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
+	text, ok := s.Kept(in.ItemID)
+	if !ok {
+		return fetchOutput{}, tool.Faultf(tool.CodeNotFound, "%.80s is not kept: a server keeps the newest of what its answers had no room for, until it ends", in.ItemID).
+			WithHint("Call again what the answer was about, with max_bytes for a longer answer.")
+	}
+	page, next, err := action.PageOf(text, in.Offset, in.MaxBytes)
+	return fetchOutput{sent: keptText{true, in.ItemID, len(text), next, page}}, err
+}
+
 func addFetch(s *server.Server, projects Projects) {
 	add(s, projects, "rye_fetch", fetchText, looks("Read an item"),
 		func(ctx context.Context, p *Project, call server.Call, in fetchInput) (fetchOutput, error) {
+			if strings.HasPrefix(in.ItemID, server.KeptPrefix) {
+				return readKept(s, in.FetchRequest)
+			}
 			in.ProjectPath = ""
 			result, err := p.Actions.Fetch(ctx, caller(p, call), in.FetchRequest)
 			return fetchOutput{sent: result}, err

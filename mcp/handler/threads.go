@@ -86,37 +86,34 @@ func addGetStatus(s *server.Server, projects Projects) {
 func addListActive(s *server.Server, projects Projects) {
 	add(s, projects, "list_active", listActiveText, looks("List working threads"),
 		func(ctx context.Context, p *Project, call server.Call, in listActiveInput) (control.List, error) {
-			return fittingPage(func() (control.List, error) {
+			return fittingPage(call.Room, &in.Limit, func() (control.List, error) {
 				return operate[control.List](ctx, p, call, "list_active", in.ListActiveInput)
-			}, &in.Limit)
+			})
 		})
 }
 
 func addListThreads(s *server.Server, projects Projects) {
 	add(s, projects, "list_threads", listThreadsText, looks("List threads"),
 		func(ctx context.Context, p *Project, call server.Call, in listInput) (control.List, error) {
-			return fittingPage(func() (control.List, error) {
+			return fittingPage(call.Room, &in.Limit, func() (control.List, error) {
 				return operate[control.List](ctx, p, call, "list_threads", in.ListInput)
-			}, &in.Limit)
+			})
 		})
 }
 
-// maxPage is how long a page of a list may be in bytes of JSON.
-const maxPage = 30_000
-
-// fittingPage lists again with a lower limit where a page is longer than clients
-// show; next_cursor then begins earlier.
-func fittingPage(list func() (control.List, error), limit *int) (control.List, error) {
+// fittingPage lists again with a lower limit where a page is longer than the
+// answer may be; next_cursor then begins earlier.
+func fittingPage(room int, limit *int, list func() (control.List, error)) (control.List, error) {
 	for {
 		page, err := list()
 		if err != nil || len(page.Threads) < 2 {
 			return page, err
 		}
 		raw, err := json.Marshal(page)
-		if err != nil || len(raw) <= maxPage {
+		if err != nil || len(raw) <= room {
 			return page, err
 		}
-		*limit = len(page.Threads) / 2
+		*limit = max(1, min(len(page.Threads)-1, len(page.Threads)*room/len(raw)))
 	}
 }
 

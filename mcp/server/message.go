@@ -169,7 +169,9 @@ var errBadID = errors.New("must be a string or an integer")
 // parseID reads a request id or a progress token, which have the same form.
 // Any number passes: some languages write integers with a fraction.
 func parseID(raw json.RawMessage) (requestID, error) {
-	if len(raw) == 0 {
+	// An id is echoed as it is written, and what is no UTF-8 would make a line that is
+	// no JSON.
+	if len(raw) == 0 || !utf8.Valid(raw) {
 		return requestID{}, errBadID
 	}
 	if raw[0] == '"' {
@@ -182,6 +184,9 @@ func parseID(raw json.RawMessage) (requestID, error) {
 	var n json.Number
 	if err := json.Unmarshal(raw, &n); err != nil || n == "" {
 		return requestID{}, errBadID
+	}
+	if _, err := n.Float64(); err != nil {
+		return requestID{}, errBadID // many a client could not read it back
 	}
 	return requestID{raw: raw, key: n.String()}, nil
 }

@@ -6,31 +6,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-const (
-	// maxResult is the longest result in bytes of JSON. Of more, the strictest
-	// client shows its model the first 8 000 and last 32 000 characters, and
-	// others put it in a file.
-	maxResult = 40_000
-	// maxKeptMember and maxKept bound what is saved of a longer result.
-	maxKeptMember = 1_000
-	maxKept       = 10_000
-	// maxFaultText bounds the texts of a failure that is too long.
-	maxFaultText = 4_000
-)
-
 // outputCheck says what does not fit the output schema of a tool.
 type outputCheck func(data json.RawMessage) error
 
 // success is the result of a call that worked. Models see either the structured
-// content or the text, depending on the client, so both carry all of it.
+// content or the text, depending on the client, so both carry the same.
 func (s *Server) success(ctx context.Context, name string, fits outputCheck, out any) *mcp.CallToolResult {
 	data, err := encode(out)
 	if err != nil {
@@ -38,14 +25,55 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 		return s.failure(ctx, name, fits, tool.Faultf(tool.CodeInternal,
 			"%s was carried out, but its result cannot be written as JSON", name))
 	}
-	data = bytes.TrimSpace(data)
-	if len(data) > maxResult {
-		s.logOf(ctx).Error().Str("tool", name).Int("bytes", len(data)).Int("most", maxResult).Msg("result is too long: its handler must page or trim it")
-		return s.failure(ctx, name, fits, tooLong(name, data))
-	}
-	result := toolResult(data, false)
+	result := toolResult(s.shaped(ctx, data, out), false)
 	result.Content = append(result.Content, images(out)...)
 	return result
+}
+
+// shaped is an answer as it is sent: what was told before is left out, and it has
+// the room that the call gives it.
+func (s *Server) shaped(ctx context.Context, data []byte, result any) []byte {
+	a := answeringFrom(ctx)
+	data = s.notices.tell(a.notices, bytes.TrimSpace(data))
+	f := fitter{room: a.room, result: result, kept: &s.kept, calls: s.calls()}
+	return f.fit(s.withAttachments(data, result))
+}
+
+// attachment is what an answer says of what a tool returned beside its result.
+type attachment struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type"`
+	Bytes     int    `json:"bytes"`
+	Read      string `json:"read,omitempty"` // the call that reads all of it
+}
+
+// withAttachments adds what a tool returned beside its result, such as the whole of
+// an output of which the result has an excerpt. Images are content of their own.
+func (s *Server) withAttachments(data []byte, result any) []byte {
+	var all []attachment
+	for _, a := range tool.AttachmentsOf(result) {
+		if a.IsImage() {
+			continue
+		}
+		said := attachment{Name: a.Name, MediaType: a.MediaType, Bytes: len(a.Data)}
+		if utf8.Valid(a.Data) {
+			said.Read = s.calls().kept(s.kept.put(string(a.Data)), 0)
+		}
+		all = append(all, said)
+	}
+	if len(all) == 0 {
+		return data
+	}
+	top, err := parseTree(data)
+	if err != nil || top.open != '{' {
+		return data
+	}
+	list, err := nodeOf(all)
+	if err != nil {
+		return data
+	}
+	top.insert(1, "attachments", list)
+	return top.JSON()
 }
 
 // images are what a result shows, in the protocol's form. A client passes them on
@@ -67,7 +95,7 @@ func (s *Server) failure(ctx context.Context, name string, fits outputCheck, err
 	if r := requestFrom(ctx); r != nil {
 		r.failed(string(fault.Code))
 	}
-	return toolResult(encodeFault(fits, fault), true)
+	return toolResult(s.shaped(ctx, encodeFault(fits, fault), nil), true)
 }
 
 func toolResult(data []byte, isError bool) *mcp.CallToolResult {
@@ -109,7 +137,7 @@ func (s *Server) faultOf(ctx context.Context, name string, err error) *tool.Faul
 }
 
 // encodeFault writes the failure object of f so that it fits the tool's output
-// schema and the size of a result.
+// schema.
 func encodeFault(fits outputCheck, f *tool.Fault) []byte {
 	data, err := encode(f.Body())
 	if err == nil && fits(data) != nil {
@@ -118,35 +146,10 @@ func encodeFault(fits outputCheck, f *tool.Fault) []byte {
 		nested.Details = map[string]any{"details": f.Details}
 		data, err = encode(nested.Body())
 	}
-	if err != nil || len(data) > maxResult {
-		short := tool.Fault{Code: f.Code, Message: clip(f.Message, maxFaultText), Hint: clip(f.Hint, maxFaultText)}
+	if err != nil {
+		short := tool.Fault{Code: f.Code, Message: f.Message, Hint: f.Hint}
 		// Two strings and a code always encode.
 		data, _ = encode(short.Body())
 	}
 	return bytes.TrimSpace(data)
-}
-
-// tooLong stands in for a result that no client would pass on whole. The call
-// was carried out, so its short members, such as ids, costs and cursors, are
-// kept.
-func tooLong(name string, data []byte) *tool.Fault {
-	fault := tool.Faultf(tool.CodeInternal,
-		"%s was carried out, but its result has %d bytes and at most %d can be shown", name, len(data), maxResult).
-		WithHint("Ask for less, with limit, offset or cursor where the tool has them. Do not repeat a call that changes something: partial_result has the short members of its result.")
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return fault
-	}
-	kept, omitted := make(map[string]json.RawMessage), make(map[string]int)
-	total := 0
-	for _, member := range slices.Sorted(maps.Keys(members)) {
-		value := members[member]
-		if len(value) > maxKeptMember || total+len(value) > maxKept {
-			omitted[member] = len(value)
-			continue
-		}
-		total += len(value)
-		kept[member] = value
-	}
-	return fault.With("partial_result", kept).With("omitted_bytes", omitted)
 }

@@ -38,7 +38,7 @@ func newRootsServer() *server.Server {
 
 func TestRoots(t *testing.T) {
 	t.Parallel()
-	const noRoots = `{"code":"no_project","error":"client has no roots to ask for","success":false}`
+	const noRoots = `{"success":false,"code":"no_project","error":"client has no roots to ask for"}`
 	tests := []struct {
 		name string
 		opts []servertest.Option

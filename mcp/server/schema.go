@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,17 @@ func schemasOf[In, Out any](s *Server, name string) (given Schemas, err error) {
 	}
 	given.Output, err = outputSchema[Out]()
 	return given, err
+}
+
+// closedMark is what closes an object in the schemas of this program. Within a text
+// its quotes would be escaped.
+var closedMark = []byte(`,"additionalProperties":false`)
+
+// advertised is an input schema as clients are told of it. Inputs are closed on our
+// side, where an unknown argument is answered with the nearest; some clients that
+// see a closed schema refuse by themselves and hide what was wrong.
+func advertised(schema json.RawMessage) json.RawMessage {
+	return bytes.ReplaceAll(schema, closedMark, nil)
 }
 
 // failureProperties describe what failures have beside success.

@@ -62,9 +62,12 @@ type Server struct {
 	mapError func(error) *tool.Fault
 	log      zerolog.Logger
 	newTrace func() string
-	schemas  map[string]Schemas
-	sessions atomic.Int64 // clients served so far, for session ids
+	schemas  map[string]Schemas // given
+	used     map[string]Schemas // of the tools
+	sessions atomic.Int64       // clients served so far, for session ids
 	rounds   rounds
+	kept     kept
+	notices  noticeBoard
 }
 
 // New returns a server without tools.
@@ -79,5 +82,10 @@ func New(opts Options) *Server {
 		log:      opts.Log,
 		newTrace: opts.Trace,
 		schemas:  opts.Schemas,
+		used:     map[string]Schemas{},
 	}
 }
+
+// Schemas are those of the tools that were added, by name. Their inputs are closed,
+// which clients are not told.
+func (s *Server) Schemas() map[string]Schemas { return s.used }

@@ -47,6 +47,9 @@ type Tool[In, Out any] struct {
 	Name        string // letters, digits, _ and -, at most 46
 	Description string // for a model, at most 2 048 bytes
 	Annotations Annotations
+	// Paged says that the argument max_bytes bounds a part of the answer, the rest of
+	// which is short. All tools take that argument; otherwise it bounds the answer.
+	Paged bool
 
 	// Handle does the work. Its arguments were validated and defaults filled
 	// in. An error becomes a result with isError, see [Options.MapError]. When
@@ -60,6 +63,13 @@ type Call struct {
 	RequestID string         // JSON text of the request's id; empty where the transport does not tell
 	TraceID   string         // of the request, in every log line about it; may be empty
 	Session   Session
+	// Room is how long the answer may be, in bytes of JSON: what a model is shown
+	// of it, unless the call asks for more.
+	Room int
+	// Notices names warnings that hold for all of a place, such as a project. An
+	// answer tells those that no answer of this server has told; list is called for
+	// the first answer about a place, and for answers with warnings. Never nil.
+	Notices func(place string, list func() []string)
 }
 
 // Session is the client that calls.
@@ -87,18 +97,19 @@ func Add[In, Out any](s *Server, t Tool[In, Out]) {
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
 	}
+	s.used[t.Name] = schemas
 	call := tool.New(tool.Definition{ID: t.Name, Schema: schemas.Input}, func(ctx context.Context, _ tool.Env, in In) (any, error) {
 		return t.Handle(ctx, callFrom(ctx), in)
 	})
-	s.add(t.Name, t.Description, t.Annotations, call, schemas.Output)
+	s.add(t.Name, t.Description, t.Annotations, t.Paged, call, schemas.Output)
 }
 
-func (s *Server) add(name, description string, a Annotations, call tool.Tool, output json.RawMessage) {
+func (s *Server) add(name, description string, a Annotations, paged bool, call tool.Tool, output json.RawMessage) {
 	definition := mcp.Tool{
 		Name:            name,
 		Title:           a.Title,
 		Description:     description,
-		RawInputSchema:  call.Definition().Schema,
+		RawInputSchema:  advertised(call.Definition().Schema),
 		RawOutputSchema: output,
 		Annotations: mcp.ToolAnnotation{
 			Title:           a.Title,
@@ -110,6 +121,7 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 	}
 	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return output, nil }))
 	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
+		ctx, now := newAnswering(ctx)
 		// tool.New recovers what the handler does; this is for the encoding of
 		// what it returned. mcp-go would make a protocol error of either.
 		defer func() {
@@ -120,6 +132,10 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 		args := req.Params.RawArguments
 		if isNull(args) {
 			args = json.RawMessage("{}")
+		}
+		args, err := now.takeRoom(args, paged, call.Definition().Schema)
+		if err != nil {
+			return s.failure(ctx, name, fits, err), nil
 		}
 		out, err := call.Call(ctx, tool.Env{}, args)
 		if err != nil {
@@ -134,7 +150,8 @@ func (s *Server) add(name, description string, a Annotations, call tool.Tool, ou
 
 // callFrom collects what ctx says about the call.
 func callFrom(ctx context.Context) Call {
-	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx)}
+	now := answeringFrom(ctx)
+	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Room: now.room, Notices: now.notice}
 	if r := requestFrom(ctx); r != nil {
 		call.Progress = r.report
 		call.RequestID = r.msg.id.String()

@@ -42,6 +42,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	now, err := t.follow(ctx, started, WaitRequest{
 		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: waitLimit(caller, r.WaitSeconds),
 		Progress: progressFor(caller), Ask: caller.Ask, Parent: decides(caller),
+		Caller: caller.By, Patient: r.WaitSeconds != nil,
 	})
 	if errors.Is(err, action.ErrCallAgain) && r.RequestKey == "" {
 		// Made again, the call would start a second thread. It ends with the question
@@ -119,7 +120,7 @@ func (t Threads) follow(ctx context.Context, s Started, req WaitRequest) (Starte
 
 // goesOn is the answer about a thread that was waited for, as it is now.
 func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
-	rows, err := t.lookAll(ctx, []thread.ID{s.ThreadID})
+	rows, _, err := t.lookAll(ctx, []thread.ID{s.ThreadID})
 	if err != nil {
 		return s, fault(err)
 	}

@@ -2,27 +2,24 @@ package control
 
 import (
 	"context"
+	"maps"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Aggregate gathers the results of threads and sums what they used. Long results
-// are shortened to what clients show.
+// Aggregate gathers the results of threads and sums what they used. An id that
+// names no thread, among others that do, has that as its result.
 func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error) {
-	return c.aggregate(ctx, ids, false)
-}
-
-func (c *Controller) aggregate(ctx context.Context, ids []thread.ID, whole bool) (Aggregate, error) {
 	if len(ids) == 0 {
 		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
 	}
-	rows, err := c.lookAll(ctx, ids)
+	rows, unknown, err := c.lookAll(ctx, ids)
 	if err != nil {
 		return Aggregate{}, fault(err)
 	}
-	a := Aggregate{Success: true, Results: make(map[thread.ID]Result, len(rows))}
+	a := Aggregate{Success: len(unknown) == 0, Results: make(map[thread.ID]Result, len(ids))}
 	named := make(map[thread.ID]thread.Record, len(rows)) // by the id that carries the asked one on
 	for id, rec := range rows {
 		a.Results[id] = result(id, rec)
@@ -35,9 +32,8 @@ func (c *Controller) aggregate(ctx context.Context, ids []thread.ID, whole bool)
 	if a.Totals, err = c.totals(ctx, named); err != nil {
 		return Aggregate{}, fault(err)
 	}
-	if !whole {
-		fitResults(a.Results)
-	}
+	maps.Copy(a.Results, c.unknownResults(ctx, unknown))
+	a.States = statesOf(a.Results)
 	return a, nil
 }
 

@@ -30,9 +30,9 @@ type ApproveRequest struct {
 
 // ApproveInput is the input of approve_thread.
 type ApproveInput struct {
-	ThreadID thread.ID          `json:"thread_id" jsonschema:"the thread that waits"`
+	ThreadID thread.ID          `json:"thread_id" alias:"id,thread" jsonschema:"the thread that waits"`
 	Decision thread.Decision    `json:"decision" enum:"raise,finish,stop,go_on" jsonschema:"raise: go on under new limits; finish: one last turn to return what it has; stop: the limit, or the failure, ends it; go_on: try again what failed"`
-	Limits   map[string]float64 `json:"limits,omitempty" jsonschema:"of raise: the new values, such as turns or spend (US dollars). The limit that was hit must be among them"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise: the new values, such as turns or spend (US dollars). The limit that was hit must be among them"`
 }
 
 // Approved is the answer to approve_thread.
@@ -41,7 +41,7 @@ type Approved struct {
 	ThreadID   thread.ID          `json:"thread_id"`
 	QuestionID string             `json:"question_id"`
 	Decision   thread.Decision    `json:"decision"`
-	Limits     map[string]float64 `json:"limits,omitempty" jsonschema:"the new values"`
+	Limits     map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"the new values"`
 	By         string             `json:"answered_by"`
 	Next       string             `json:"next,omitempty" jsonschema:"what to call next"`
 }
@@ -50,7 +50,7 @@ type Approved struct {
 // refuses what cannot be carried out: limits that are no more than was used, or
 // more than the parent has, and a thread that answers for itself.
 func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved, error) {
-	rec, err := c.look(ctx, req.ThreadID)
+	rec, err := c.lookAsked(ctx, req.ThreadID)
 	if err != nil {
 		return Approved{}, fault(err)
 	}
@@ -84,7 +84,7 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 
 // Question returns what a thread waits to be told.
 func (c *Controller) Question(ctx context.Context, id thread.ID) (Waiting, error) {
-	rec, err := c.look(ctx, id)
+	rec, err := c.lookAsked(ctx, id)
 	if err != nil {
 		return Waiting{}, fault(err)
 	}

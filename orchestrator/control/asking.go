@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -20,16 +21,23 @@ const maxAsked = 3
 type asking struct {
 	*Controller
 	request WaitRequest
-	failed  chan error // what the wait ends with
+	failed  chan error    // what the wait ends with
+	left    chan struct{} // told when the person has left a question to others
 	asked   map[string]context.CancelCauseFunc
 	group   sync.WaitGroup
+
+	mu    sync.Mutex
+	leave map[string]bool // questions that the person has left to others
 }
 
 // errAnswered withdraws a question that somebody else has answered.
 var errAnswered = errors.New("the question has been answered elsewhere")
 
 func (c *Controller) newAsking(req WaitRequest) *asking {
-	return &asking{Controller: c, request: req, failed: make(chan error, 1), asked: map[string]context.CancelCauseFunc{}}
+	return &asking{
+		Controller: c, request: req, failed: make(chan error, 1), left: make(chan struct{}, 1),
+		asked: map[string]context.CancelCauseFunc{}, leave: map[string]bool{},
+	}
 }
 
 // look asks what is not asked yet, withdraws what is answered, and returns what
@@ -45,7 +53,10 @@ func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]
 		if a.asked[w.QuestionID] == nil {
 			asking, withdraw := context.WithCancelCause(ctx)
 			a.asked[w.QuestionID] = withdraw
-			a.group.Go(func() { a.put(asking, w) })
+			a.group.Go(func() {
+				a.put(asking, w)
+				a.leaveTo(w.QuestionID)
+			})
 		}
 	}
 	for id, withdraw := range a.asked {
@@ -87,6 +98,27 @@ func (a *asking) put(ctx context.Context, w Waiting) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, action.ErrNobodyToAsk) {
 		a.Log.Warn().Err(err).Str("thread_id", string(w.ThreadID)).Msg("could not ask the person")
 	}
+}
+
+// leaveTo records that the person is no longer asked a question.
+func (a *asking) leaveTo(id string) {
+	a.mu.Lock()
+	a.leave[id] = true
+	a.mu.Unlock()
+	select {
+	case a.left <- struct{}{}:
+	default: // somebody is about to look anyway
+	}
+}
+
+// goesOn reports whether the person is being asked one of the questions.
+func (a *asking) goesOn(waiting []Waiting) bool {
+	if a.request.Ask == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(waiting, func(w Waiting) bool { return !a.leave[w.QuestionID] })
 }
 
 // end withdraws what is still asked.

@@ -24,7 +24,7 @@ type Budget struct {
 
 // BudgetInput is the input of get_budget.
 type BudgetInput struct {
-	ThreadID thread.ID `json:"thread_id"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
 	// Amount is what the child is to be given.
 	Amount *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
 }
@@ -32,7 +32,7 @@ type BudgetInput struct {
 // BudgetAnswer is the answer to get_budget.
 type BudgetAnswer struct {
 	Success  bool      `json:"success"`
-	ThreadID thread.ID `json:"thread_id"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
 	Budget
 }
 
@@ -42,7 +42,7 @@ const leastShare thread.Micros = 1
 // GetBudget tells how the money of a thread stands, and whether it could start a
 // child that is given an amount.
 func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswer, error) {
-	rec, err := c.look(ctx, in.ThreadID)
+	rec, err := c.lookAsked(ctx, in.ThreadID)
 	if err != nil {
 		return BudgetAnswer{}, fault(err)
 	}

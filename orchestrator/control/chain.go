@@ -19,9 +19,9 @@ type Chain struct {
 	ThreadID         thread.ID     `json:"thread_id"`
 	ResolvedThreadID thread.ID     `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
 	Length           int           `json:"chain_length"`
-	Chain            []ChainLink   `json:"chain" jsonschema:"first to newest"`
 	Cost             thread.Cost   `json:"cost" jsonschema:"own cost of all threads of the chain"`
 	TreeSpend        thread.Micros `json:"tree_spend" jsonschema:"US dollars spent by all threads of the chain and everything below them"`
+	Chain            []ChainLink   `json:"chain" jsonschema:"first to newest"`
 }
 
 // ChainLink is one thread of a chain.
@@ -32,10 +32,10 @@ type ChainLink struct {
 	Directive   string       `json:"directive"`
 	Model       string       `json:"model"`
 	Cost        thread.Cost  `json:"cost" jsonschema:"its own"`
-	Error       string       `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Warnings    []string     `json:"warnings,omitempty"`
 	CreatedAt   time.Time    `json:"created_at"`
 	CompletedAt *time.Time   `json:"completed_at,omitempty"`
+	Error       string       `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Warnings    []string     `json:"warnings,omitempty"`
 }
 
 // GetChain tells of all threads that do one piece of work, one after the other,
@@ -87,7 +87,7 @@ func viaOf(before thread.Record) thread.Via {
 // chainOf returns the chain of a thread, first to newest, as it truly is: the
 // newest is settled when its process is gone.
 func (c *Controller) chainOf(ctx context.Context, id thread.ID) ([]thread.Record, error) {
-	rec, err := c.look(ctx, id)
+	rec, err := c.lookAsked(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -151,21 +151,21 @@ const defaultMatches = 50
 
 // ChainSearchInput is the input of chain_search.
 type ChainSearchInput struct {
-	ThreadID   thread.ID `json:"thread_id" jsonschema:"any thread of the chain"`
-	Query      string    `json:"query" minLength:"1" maxLength:"1000" jsonschema:"what to look for"`
+	ThreadID   thread.ID `json:"thread_id" alias:"id,thread" jsonschema:"any thread of the chain"`
+	Query      string    `json:"query" alias:"text,pattern" minLength:"1" maxLength:"1000" jsonschema:"what to look for"`
 	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text" jsonschema:"text is found in upper and lower case; regex is a regular expression (RE2)"`
-	MaxResults int       `json:"max_results,omitempty" minimum:"1" maximum:"500" default:"50" jsonschema:"most places named"`
+	MaxResults int       `json:"max_results,omitempty" alias:"limit" minimum:"1" maximum:"500" default:"50" jsonschema:"most places named"`
 }
 
 // ChainMatches is the answer to chain_search.
 type ChainMatches struct {
 	Success   bool         `json:"success"`
 	ThreadID  thread.ID    `json:"thread_id"`
-	Searched  []thread.ID  `json:"searched" jsonschema:"threads of the chain, first to newest"`
-	Matches   []ChainMatch `json:"matches" jsonschema:"in the order in which it was written"`
 	Count     int          `json:"count"`
 	Truncated bool         `json:"truncated,omitempty" jsonschema:"there may be more than max_results"`
 	Next      string       `json:"next,omitempty" jsonschema:"what to call next"`
+	Searched  []thread.ID  `json:"searched" jsonschema:"threads of the chain, first to newest"`
+	Matches   []ChainMatch `json:"matches" jsonschema:"in the order in which it was written"`
 }
 
 // ChainMatch is an event in which something was found.

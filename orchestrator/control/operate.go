@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +40,8 @@ var operations = sync.OnceValue(func() []operation {
 		op("list_threads", func(c *Controller, ctx context.Context, _ action.Caller, in ListInput) (any, error) {
 			return c.List(ctx, in.Request())
 		}),
-		op("aggregate_results", func(c *Controller, ctx context.Context, caller action.Caller, in AggregateInput) (any, error) {
-			return c.aggregate(ctx, in.ThreadIDs, caller.InThread)
+		op("aggregate_results", func(c *Controller, ctx context.Context, _ action.Caller, in AggregateInput) (any, error) {
+			return c.Aggregate(ctx, in.ThreadIDs)
 		}),
 		op("read_transcript", func(c *Controller, ctx context.Context, _ action.Caller, in TranscriptInput) (any, error) {
 			return c.ReadTranscript(ctx, in)
@@ -77,12 +78,12 @@ var operations = sync.OnceValue(func() []operation {
 // op makes an operation whose parameters are validated against the schema of
 // In and decoded strictly.
 func op[In any](name string, run func(*Controller, context.Context, action.Caller, In) (any, error)) operation {
-	check := tool.Checker(tool.SchemaFor[In])
+	accept := tool.Accepter[In]()
 	return operation{name: name, run: func(
 		ctx context.Context, c *Controller, caller action.Caller, params tool.Object,
 	) (any, error) {
-		raw := params.Raw()
-		if err := check(raw); err != nil {
+		raw, err := accept(params.Raw())
+		if err != nil {
 			return nil, err
 		}
 		var in In
@@ -138,7 +139,7 @@ func (c *Controller) opWait(ctx context.Context, caller action.Caller, in WaitIn
 	timeout = min(timeout, settings.WaitThreads.MaxTimeout)
 	req := WaitRequest{
 		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: seconds(timeout), Progress: progressFor(caller), Ask: caller.Ask,
-		Whole: caller.InThread, // which keeps what is long, and can look at all of it
+		Caller: caller.By, Patient: in.Timeout != nil,
 	}
 	if caller.InThread {
 		req.Parent = caller.Env.ThreadID
@@ -162,6 +163,9 @@ func (c *Controller) notUpwards(ctx context.Context, caller action.Caller, ids [
 	self := caller.Env.ThreadID
 	for _, id := range ids {
 		carrier, err := lineage.Resolve(id, c.getter(ctx))
+		if errors.Is(err, thread.ErrNotFound) {
+			continue // the wait says so
+		}
 		if err != nil {
 			return fault(err)
 		}

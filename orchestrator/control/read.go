@@ -1,9 +1,15 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -15,8 +21,14 @@ import (
 // that has written nothing yet has an empty transcript.
 func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (TranscriptPage, error) {
 	rec, err := c.examineAgain(ctx, in.ThreadID)
+	if errors.Is(err, thread.ErrNotFound) {
+		err = c.noThread(ctx, in.ThreadID)
+	}
 	if err != nil {
 		return TranscriptPage{}, fault(err)
+	}
+	if in.Part != "" && in.Part != tool.PartTranscript {
+		return partPage(rec, in)
 	}
 	page, err := transcript.Tail(c.TranscriptPath(rec.ThreadID), transcript.TailOptions{
 		Cursor: in.Cursor, Last: in.Tail, MaxBytes: in.MaxBytes, Text: in.Format != "jsonl",
@@ -33,7 +45,65 @@ func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (Tr
 	}
 	return TranscriptPage{
 		Success: true, ThreadID: rec.ThreadID, Content: page.Content, NextCursor: page.Next, AtEnd: page.AtEnd,
+		EarlierCursor: page.Earlier,
 	}, nil
+}
+
+// partPage is a page of what a thread has returned; its cursor counts bytes. One
+// that has not ended has returned nothing yet.
+func partPage(rec thread.Record, in TranscriptInput) (TranscriptPage, error) {
+	text := partOf(rec.Outcome, in.Part)
+	from := 0
+	if in.Cursor != "" {
+		var err error
+		if from, err = strconv.Atoi(in.Cursor); err != nil || from < 0 || from > len(text) {
+			return TranscriptPage{}, tool.Faultf(tool.CodeBadArguments, "%w: %.40q", transcript.ErrBadCursor, in.Cursor).
+				WithHint("give back next_cursor of an answer about the same part, or leave cursor out")
+		}
+	}
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	content := text[from:]
+	content = content[:tool.FitsJSON(content, cmp.Or(in.MaxBytes, transcript.DefaultPageBytes))]
+	page := TranscriptPage{
+		Success: true, ThreadID: rec.ThreadID, Part: in.Part, TotalBytes: len(text), Content: content,
+		AtEnd: from+len(content) == len(text) && rec.Status.Terminal(),
+	}
+	if next := from + len(content); next < len(text) {
+		page.NextCursor = strconv.Itoa(next)
+	}
+	return page, nil
+}
+
+// partOf is a part of what a thread has returned, as text.
+func partOf(o *thread.Outcome, part string) string {
+	switch {
+	case o == nil:
+		return ""
+	case part == tool.PartOutputs && len(o.Outputs) == 0:
+		return ""
+	case part == tool.PartOutputs:
+		return jsonText(o.Outputs)
+	case o.Result != "" || len(o.Data) == 0:
+		return o.Result
+	}
+	var text string
+	if json.Unmarshal(o.Data, &text) == nil {
+		return text
+	}
+	return string(o.Data)
+}
+
+// jsonText is v as JSON without the escapes that only HTML needs.
+func jsonText(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprintf("[cannot be written as JSON: %v]", err)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // TranscriptPath is where a thread's transcript lies.

@@ -38,9 +38,9 @@ type ResumeRequest struct {
 
 // ResumeInput is the input of resume_thread.
 type ResumeInput struct {
-	ThreadID       thread.ID          `json:"thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
-	Message        string             `json:"message" minLength:"1" jsonschema:"what to tell it"`
-	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
+	ThreadID       thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
+	Message        string             `json:"message" minLength:"1" alias:"text,prompt" jsonschema:"what to tell it"`
+	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
 	Model          string             `json:"model,omitempty" jsonschema:"model to go on with; left out, the one it had"`
 }
 
@@ -243,7 +243,7 @@ func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Rec
 	if id == "" {
 		return rec, false, nil
 	}
-	rec, err = r.look(ctx, id)
+	rec, err = r.lookAsked(ctx, id)
 	if errors.Is(err, thread.ErrNotFound) {
 		return rec, false, nil
 	}

@@ -15,19 +15,19 @@ type Started struct {
 	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries this one on; status, result and cost are its"`
 	Directive        string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
 	Status           thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
-	Result           string          `json:"result,omitempty" jsonschema:"final text"`
-	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
-	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
-	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
-	Warnings         []string        `json:"warnings,omitempty"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	PID              int             `json:"pid,omitempty" jsonschema:"process id while it works"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
 	Existing         bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
+	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Warnings         []string        `json:"warnings,omitempty"`
+	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Result           string          `json:"result,omitempty" jsonschema:"final text"`
+	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
 }
 
 // Plan is the answer to a dry run of a fork.
@@ -54,35 +54,38 @@ type PlanBody struct {
 
 // Result is what is told about one thread by waits and aggregations.
 type Result struct {
-	Status           thread.State    `json:"status"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
+	Status           thread.State    `json:"status" jsonschema:"state of the thread, or not_found"`
 	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on"`
-	Result           string          `json:"result,omitempty" jsonschema:"final text"`
-	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
+	Cost             thread.Cost     `json:"cost"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
+	Nearest          []thread.ID     `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
-	Cost             thread.Cost     `json:"cost"`
-	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
 	Warnings         []string        `json:"warnings,omitempty"`
+	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Result           string          `json:"result,omitempty" jsonschema:"final text"`
+	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
 }
 
 // WaitResult is the answer to wait_threads.
 type WaitResult struct {
-	Success        bool                 `json:"success" jsonschema:"true when all (mode any: one) completed"`
-	Mode           string               `json:"mode"`
-	Results        map[thread.ID]Result `json:"results" jsonschema:"by asked thread id"`
-	Pending        []thread.ID          `json:"pending" jsonschema:"still working when the wait ended"`
-	Waiting        []Waiting            `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
-	ElapsedSeconds float64              `json:"elapsed_seconds"`
-	Next           string               `json:"next,omitempty" jsonschema:"what to call next"`
+	Success        bool                       `json:"success" jsonschema:"true when all (mode any: one) completed"`
+	Mode           string                     `json:"mode"`
+	States         map[thread.ID]thread.State `json:"states,omitempty"`
+	Pending        []thread.ID                `json:"pending" jsonschema:"still working when the wait ended"`
+	ElapsedSeconds float64                    `json:"elapsed_seconds"`
+	Waiting        []Waiting                  `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Next           string                     `json:"next,omitempty" jsonschema:"what to call next"`
+	Results        map[thread.ID]Result       `json:"results" jsonschema:"by asked thread id"`
 }
 
 // Aggregate is the answer to aggregate_results.
 type Aggregate struct {
-	Success bool                 `json:"success" jsonschema:"true when all completed"`
-	Results map[thread.ID]Result `json:"results" jsonschema:"by asked thread id"`
-	Totals  Totals               `json:"totals"`
+	Success bool                       `json:"success" jsonschema:"true when all completed"`
+	States  map[thread.ID]thread.State `json:"states,omitempty"`
+	Totals  Totals                     `json:"totals"`
+	Results map[thread.ID]Result       `json:"results" jsonschema:"by asked thread id"`
 }
 
 // Totals sums threads.
@@ -105,20 +108,20 @@ type Status struct {
 	Model            string          `json:"model"`
 	Limits           *thread.Limits  `json:"limits,omitempty"`
 	Cost             thread.Cost     `json:"cost"`
-	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
-	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it carries on too"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
+	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
 	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
-	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
+	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it carries on too"`
+	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
 	Warnings         []string        `json:"warnings,omitempty" jsonschema:"of its start, then of what went wrong later"`
-	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
-	CancelRequested  bool            `json:"cancel_requested,omitempty"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
 }
 
 // Summary is one thread of a list.
@@ -132,7 +135,7 @@ type Summary struct {
 	CarriesOn thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it carries on"`
 	Model     string       `json:"model,omitempty"`
 	Cost      thread.Cost  `json:"cost"`
-	Queued    bool         `json:"queued,omitempty" jsonschema:"it stands in line until fewer threads run"`
+	Queued    bool         `json:"queued,omitempty" jsonschema:"stands in line"`
 	Error     string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`
@@ -141,18 +144,21 @@ type Summary struct {
 // List is the answer to list_active and list_threads.
 type List struct {
 	Success    bool      `json:"success"`
-	Threads    []Summary `json:"threads" jsonschema:"newest first"`
 	Count      int       `json:"count"`
 	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to get the next page"`
+	Threads    []Summary `json:"threads" jsonschema:"newest first"`
 }
 
 // TranscriptPage is the answer to read_transcript.
 type TranscriptPage struct {
-	Success    bool      `json:"success"`
-	ThreadID   thread.ID `json:"thread_id"`
-	Content    string    `json:"content" jsonschema:"readable text, or JSON lines with format jsonl"`
-	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to read on; also while the thread still writes"`
-	AtEnd      bool      `json:"at_end" jsonschema:"nothing more is written yet"`
+	Success       bool      `json:"success"`
+	ThreadID      thread.ID `json:"thread_id"`
+	Part          string    `json:"part,omitempty"`
+	AtEnd         bool      `json:"at_end" jsonschema:"nothing more is written yet"`
+	NextCursor    string    `json:"next_cursor,omitempty" jsonschema:"give it back to read on; also while the thread still writes"`
+	EarlierCursor string    `json:"earlier_cursor,omitempty" jsonschema:"reads events of the tail that had no room"`
+	TotalBytes    int       `json:"total_bytes,omitempty" jsonschema:"of all of the part"`
+	Content       string    `json:"content" jsonschema:"readable text, or JSON lines with format jsonl"`
 }
 
 // Paged is true: content is a page of the length that was asked for.

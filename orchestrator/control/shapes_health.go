@@ -39,8 +39,8 @@ type Reconciliation struct {
 	Folders  int         `json:"folders" jsonschema:"folders looked at"`
 	Budgets  int         `json:"budgets" jsonschema:"ledger rows looked at"`
 	Settled  []thread.ID `json:"settled" jsonschema:"threads found dead just now and settled, as every look does"`
-	Findings []Finding   `json:"findings"`
 	Next     string      `json:"next,omitempty" jsonschema:"what to call next"`
+	Findings []Finding   `json:"findings"`
 }
 
 // Finding is one disagreement.

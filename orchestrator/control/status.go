@@ -14,12 +14,9 @@ import (
 // maxChildrenShown bounds the children named in a status.
 const maxChildrenShown = 50
 
-// maxWarningsShown bounds the warnings in a status, in bytes.
-const maxWarningsShown = 4 << 10
-
 // Status tells how one thread stands.
 func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
-	rec, err := c.look(ctx, id)
+	rec, err := c.lookAsked(ctx, id)
 	if err != nil {
 		return Status{}, fault(err)
 	}
@@ -47,7 +44,6 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	if o := rec.Outcome; o != nil {
 		s.Warnings = slices.Concat(s.Warnings, o.Warnings)
 	}
-	s.Warnings = clipWarnings(s.Warnings, maxWarningsShown)
 	if last, err := c.lastWordsOf(rec.ThreadID); err == nil {
 		s.LastEvent, s.LastText = string(last.event), last.text
 	}

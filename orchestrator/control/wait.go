@@ -33,13 +33,17 @@ type WaitRequest struct {
 	Mode      string        // all (default) or any
 	Timeout   time.Duration // 0 looks once
 	Progress  func(Progress)
-	Whole     bool // results are not shortened to what clients show
 	// Ask puts the open questions of the threads and those below them to the
 	// person, each once; nil leaves them to others.
 	Ask func(context.Context, thread.Question) (thread.Answer, error)
 	// Parent is a thread that waits, and can answer: the wait is over when a child
 	// of it asks, once for each question.
 	Parent thread.ID
+	// Caller is who waits, outside threads: the wait is over when everything that is
+	// pending waits for an answer, the first time in any case and later unless Patient
+	// is set. Empty for those that wait until the end.
+	Caller  string
+	Patient bool // Timeout was asked for
 }
 
 // Wait returns when all (or any) of the threads have ended, when the time is
@@ -57,6 +61,11 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 			WithHint("list_active shows what is running")
 	}
 	began := c.Now()
+	known, unknown, err := c.known(ctx, req.ThreadIDs)
+	if err != nil {
+		return WaitResult{}, fault(err)
+	}
+	req.ThreadIDs = known
 	rows, err := c.await(ctx, req)
 	if errors.Is(err, action.ErrCallAgain) {
 		return WaitResult{}, err
@@ -72,6 +81,11 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	if err := c.addChainCosts(ctx, answer.Results, rows); err != nil {
 		return WaitResult{}, fault(err)
 	}
+	if len(unknown) > 0 {
+		answer.Success = answer.Success && req.Mode == WaitAny
+		maps.Copy(answer.Results, c.unknownResults(ctx, unknown))
+	}
+	answer.States = statesOf(answer.Results)
 	return answer, nil
 }
 
@@ -118,6 +132,9 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		if told, err := c.tells(ctx, req.Parent, rows, waiting); told || err != nil {
 			return rows, err
 		}
+		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
+			return rows, err
+		}
 		deaths.watch(rows)
 		// Who frees a slot moves the line; this is for what nobody was there to do. At
 		// every commit it would keep a hundred waiting threads busy with each other.
@@ -139,6 +156,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			}
 		case err := <-asking.failed:
 			return nil, err
+		case <-asking.left:
 		case <-deadline.C:
 			timeUp = true
 		case <-ctx.Done():
@@ -192,7 +210,7 @@ func (k *lineKeeper) release() {
 // lookOver looks at the threads once, and tells whether the wait for them is
 // over.
 func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, bool, error) {
-	rows, err := c.lookAll(ctx, req.ThreadIDs)
+	rows, _, err := c.lookAll(ctx, req.ThreadIDs)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, false, cause
 	}
@@ -218,16 +236,26 @@ func (c *Controller) look(ctx context.Context, id thread.ID) (thread.Record, err
 	}
 }
 
-func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, error) {
+// lookAll looks at threads, by asked id. Those that there are none of are left out
+// and listed, unless there is none at all.
+func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, []thread.ID, error) {
 	rows := make(map[thread.ID]thread.Record, len(ids))
+	var unknown []thread.ID
 	for _, id := range ids {
 		rec, err := c.look(ctx, id)
-		if err != nil {
-			return nil, err
+		switch {
+		case err == nil:
+			rows[id] = rec
+		case errors.Is(err, thread.ErrNotFound):
+			unknown = append(unknown, id)
+		default:
+			return nil, nil, err
 		}
-		rows[id] = rec
 	}
-	return rows, nil
+	if len(rows) == 0 {
+		return nil, nil, c.noThread(ctx, unknown[0])
+	}
+	return rows, unknown, nil
 }
 
 func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
@@ -266,9 +294,6 @@ func waitResult(
 	}
 	if len(waiting) > 0 {
 		r.Next = waitingNext(waiting)
-	}
-	if !req.Whole {
-		fitResults(r.Results)
 	}
 	return r
 }

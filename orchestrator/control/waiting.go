@@ -130,7 +130,53 @@ func (c *Controller) tells(
 	return news, nil
 }
 
+// onlyAsks reports whether a wait is over because everything that is pending waits
+// for an answer that nobody is being asked for: the caller is told the questions.
+// One that knows them and asks for time waits for the answers of others.
+func (c *Controller) onlyAsks(
+	ctx context.Context, req WaitRequest, rows map[thread.ID]thread.Record, waiting []Waiting, asking *asking,
+) (bool, error) {
+	if req.Caller == "" || len(waiting) == 0 || asking.goesOn(waiting) {
+		return false, nil
+	}
+	for _, rec := range rows {
+		if rec.Status.Terminal() {
+			continue
+		}
+		if blocked, err := c.isBlocked(ctx, rec, waiting); !blocked || err != nil {
+			return false, err
+		}
+	}
+	news := false
+	for _, w := range waiting {
+		_, before := c.told.LoadOrStore(req.Caller+" "+w.QuestionID, true)
+		news = news || !before
+	}
+	return news || !req.Patient, nil
+}
+
+// isBlocked reports whether a thread cannot go on without an answer: it asks, or
+// it waits for others none of which can.
+func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting []Waiting) (bool, error) {
+	if slices.ContainsFunc(waiting, func(w Waiting) bool { return w.ThreadID == rec.ThreadID }) {
+		return true, nil
+	}
+	if !rec.Yielded {
+		return false, nil
+	}
+	below, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, States: []thread.State{thread.Created, thread.Running}})
+	if err != nil || len(below) == 0 {
+		return false, err
+	}
+	for _, child := range below {
+		if blocked, err := c.isBlocked(ctx, child, waiting); !blocked || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 func waitingNext(waiting []Waiting) string {
-	return fmt.Sprintf("thread %s waits to be told what to do: %s; or call wait_threads, which leaves it to the person and to others",
+	return fmt.Sprintf("thread %s waits to be told what to do: %s; or call wait_threads with a timeout, which leaves it to the person and to others",
 		waiting[0].ThreadID, waiting[0].Answer)
 }

@@ -44,7 +44,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	}
 	if err := notJSON(args); err != nil {
 		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not valid JSON (%w): %s", c.ToolName, err, clip(args)).
-			With("schema", entry.Definition.Schema).WithHint("call it again with a JSON object that fits the schema")
+			WithHint("call it again with one JSON object")
 	}
 	caller := r.caller(c)
 	caller.Secrets = r.secrets() // what comes back is masked, see [run.show]

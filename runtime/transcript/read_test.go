@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -72,13 +73,13 @@ func TestTailPages(t *testing.T) {
 	}
 	writeFile(t, path, []byte(whole+"torn"))
 	rapid.Check(t, func(rt *rapid.T) {
-		o := TailOptions{MaxBytes: rapid.IntRange(longest, 2*len(whole)).Draw(rt, "max")}
+		o := TailOptions{MaxBytes: rapid.IntRange(longest/2, 2*len(whole)).Draw(rt, "max")}
 		var all strings.Builder
 		for {
 			page, err := Tail(path, o)
 			must(rt, err)
-			if len(page.Content) > o.MaxBytes {
-				rt.Fatalf("page of %d bytes, at most %d asked", len(page.Content), o.MaxBytes)
+			if size := tool.SizeInJSON(page.Content); size > o.MaxBytes {
+				rt.Fatalf("page of %d bytes, at most %d asked", size, o.MaxBytes)
 			}
 			all.WriteString(page.Content)
 			if o.Cursor = page.Next; page.AtEnd {
@@ -123,7 +124,7 @@ func TestTailLast(t *testing.T) {
 		}
 	}
 	last := lines[len(lines)-1]
-	page, err := Tail(path, TailOptions{Last: 3, MaxBytes: len(last) + 10})
+	page, err := Tail(path, TailOptions{Last: 3, MaxBytes: tool.SizeInJSON(last) + 10})
 	must(t, err)
 	if page.Content != last {
 		t.Errorf("the newest that fit: got %q", page.Content)
@@ -135,27 +136,103 @@ func TestTailLast(t *testing.T) {
 	}
 }
 
-func TestTailCutsWhatNoPageHolds(t *testing.T) {
+// An event that no page can hold is spread over several, to the byte, in both
+// forms and from the end as well.
+func TestTailSpreadsWhatNoPageHolds(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	w := open(t, path, nil)
-	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: strings.Repeat("ä", 5000)}))
+	long := strings.Repeat("ä\"日\n\x01", 3000)
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: long}))
 	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "next"}))
 	must(t, w.Close())
+	for _, text := range []bool{false, true} {
+		want := string(readFile(t, path))
+		if text {
+			want = "## System\n\n" + long + "\n\n## System\n\nnext\n\n"
+		}
+		if got := readPages(t, path, TailOptions{MaxBytes: 1000, Text: text}); got != want {
+			t.Errorf("text %t: %d bytes of %d", text, len(got), len(want))
+		}
+		page, err := Tail(path, TailOptions{MaxBytes: 1000, Last: 2, Text: text})
+		must(t, err)
+		if !strings.Contains(page.Content, "next") || strings.Contains(page.Content, "日") || !page.AtEnd {
+			t.Errorf("the last two: %+v", page)
+		}
+		if got := readPages(t, path, TailOptions{MaxBytes: 1000, Text: text, Cursor: page.Earlier}); got != want {
+			t.Errorf("earlier events, text %t: %d bytes of %d", text, len(got), len(want))
+		}
+	}
 	page, err := Tail(path, TailOptions{MaxBytes: 1000})
 	must(t, err)
-	if len(page.Content) > 1000 || !strings.Contains(page.Content, "bytes left out]") || strings.ContainsRune(page.Content, '\uFFFD') {
-		t.Errorf("%d bytes: %q", len(page.Content), page.Content)
+	if _, err := Tail(path, TailOptions{Cursor: page.Next, Text: true}); !errors.Is(err, ErrBadCursor) {
+		t.Errorf("a cursor within an event, in the other form: %v", err)
 	}
-	page, err = Tail(path, TailOptions{MaxBytes: 1000, Cursor: page.Next})
+}
+
+// A newest event that no page can hold is read on from where the page ended.
+func TestTailLastIsLong(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "first"}))
+	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: strings.Repeat("x", 5000)}))
+	must(t, w.Close())
+	page, err := Tail(path, TailOptions{MaxBytes: 1000, Last: 2, Text: true})
 	must(t, err)
-	if !strings.Contains(page.Content, "next") || !page.AtEnd {
+	if page.AtEnd || page.Earlier != "0" {
 		t.Errorf("got %+v", page)
 	}
-	page, err = Tail(path, TailOptions{MaxBytes: 1000, Last: 2})
+	rest := readPages(t, path, TailOptions{MaxBytes: 1000, Text: true, Cursor: page.Next})
+	if got := strings.Count(page.Content+rest, "x"); got != 5000 {
+		t.Errorf("%d of 5000 bytes", got)
+	}
+}
+
+// readPages reads from a cursor to the end.
+func readPages(t *testing.T, path string, o TailOptions) string {
+	t.Helper()
+	var all strings.Builder
+	for range 10_000 {
+		page, err := Tail(path, o)
+		must(t, err)
+		if size := tool.SizeInJSON(page.Content); size > o.MaxBytes || page.Content == "" {
+			t.Fatalf("a page of %d bytes", size)
+		}
+		all.WriteString(page.Content)
+		if o.Cursor = page.Next; page.AtEnd {
+			return all.String()
+		}
+	}
+	t.Fatal("the pages do not end")
+	return ""
+}
+
+// The final answer stands in the text once, wherever a page begins.
+func TestTextHasTheAnswerOnce(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	answer := "The answer is\n\nforty-two."
+	must(t, w.Append(thread.EventCognitionOut, CognitionOut{Turn: 1, Blocks: Blocks{{Type: llm.TextBlock, Text: answer}}}))
+	must(t, w.Checkpoint(1))
+	_, err := w.Finish(thread.Outcome{State: thread.Completed, Result: answer}, thread.Cost{Turns: 1})
 	must(t, err)
-	if strings.Contains(page.Content, "left out") || !strings.Contains(page.Content, "next") {
-		t.Errorf("got %+v", page)
+	must(t, w.Close())
+	var rendered strings.Builder
+	must(t, Render(path, &rendered))
+	for name, text := range map[string]string{
+		"rendered": rendered.String(), "pages": readPages(t, path, TailOptions{MaxBytes: 60, Text: true}),
+		"last": readPages(t, path, TailOptions{MaxBytes: 1000, Last: 3, Text: true}),
+	} {
+		if strings.Count(text, "forty-two.") != 1 || !strings.Contains(text, "The result is the answer above.") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	page, err := Tail(path, TailOptions{Last: 1, Text: true})
+	must(t, err)
+	if strings.Contains(page.Content, "forty-two") || !strings.Contains(page.Content, "## Completed") {
+		t.Errorf("the end alone: %s", page.Content)
 	}
 }
 
@@ -313,7 +390,7 @@ func FuzzLineReader(f *testing.F) {
 				t.Fatalf("offset is %d after %d bytes", lines.offset, len(back))
 			}
 			if e, err := decodeLine(line); err == nil {
-				_ = eventText(e)
+				_ = eventText(e, func() string { return "" })
 			}
 		}
 		if !bytes.Equal(back, data) {

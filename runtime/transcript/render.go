@@ -18,7 +18,7 @@ import (
 func Render(path string, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var live liveText
-	titled := false
+	titled, said := false, ""
 	for e, err := range Events(path) {
 		switch {
 		case isLineError(err), isTorn(err):
@@ -32,7 +32,10 @@ func Render(path string, w io.Writer) error {
 			_, _ = fmt.Fprintf(out, "# %s\n\n", e.ThreadID)
 		}
 		live.add(e)
-		_, _ = out.WriteString(eventText(e))
+		_, _ = out.WriteString(eventText(e, func() string { return said }))
+		if e.Type == thread.EventCognitionOut {
+			said = saidIn(e)
+		}
 	}
 	_, _ = out.WriteString(live.text())
 	return out.Flush() // reports the first failed write above as well
@@ -64,8 +67,18 @@ func (l *liveText) text() string {
 	return fmt.Sprintf("## Turn %d (being written)\n\n%s\n\n", l.turn, strings.Join(l.parts, ""))
 }
 
-// eventText is one event as Markdown; empty for those a reader does not need.
-func eventText(e thread.Event) string {
+// saidIn is what the model wrote in an answer, as Markdown.
+func saidIn(e thread.Event) string {
+	out, err := Decode[CognitionOut](e)
+	if err != nil {
+		return ""
+	}
+	return blocksText(out.Blocks)
+}
+
+// eventText is one event as Markdown; empty for those a reader does not need. Said
+// is the answer of the model before it.
+func eventText(e thread.Event, said func() string) string {
 	switch e.Type {
 	case thread.EventTokenDelta, thread.EventCognitionRequest, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
 		return "" // cognition_out and tool_call_result say it all
@@ -86,7 +99,7 @@ func eventText(e thread.Event) string {
 	case thread.EventToolCallResult:
 		return show(e, resultText)
 	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled, thread.EventThreadHandoff:
-		return show(e, endText)
+		return show(e, func(p Ended) string { return endText(p, said()) })
 	default:
 		return noteText(e)
 	}
@@ -188,7 +201,9 @@ func answerText(p QuestionAnswered) string {
 	return note("Answered by %s after %d ms: %s%s", p.By, p.WaitedMS, p.Decision, strings.Join(values, ""))
 }
 
-func endText(p Ended) string {
+// endText tells how a thread ended. A result that is the answer before it is not
+// written a second time.
+func endText(p Ended, said string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n", title(string(p.Outcome.State)))
 	if h := p.Outcome.Handoff; h != nil {
@@ -197,7 +212,11 @@ func endText(p Ended) string {
 	if p.Outcome.Error != nil {
 		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))
 	}
-	if p.Outcome.Result != "" {
+	switch {
+	case p.Outcome.Result == "":
+	case strings.Contains(said, strings.TrimSpace(p.Outcome.Result)):
+		b.WriteString("The result is the answer above.\n\n")
+	default:
 		b.WriteString(p.Outcome.Result + "\n\n")
 	}
 	if len(p.Outcome.Outputs) > 0 {

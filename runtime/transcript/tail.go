@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// DefaultPageBytes is the size of a page when none is asked for: what a model
-// can take in at once without losing its thread.
-const DefaultPageBytes = 12 << 10
+// DefaultPageBytes is the size of a page when none is asked for: with what an
+// answer says beside it, a page stays within what every client shows.
+const DefaultPageBytes = 10_000
 
 // ErrBadCursor is wrapped when a cursor did not come from a page of the same
 // transcript.
@@ -23,20 +25,21 @@ var ErrBadCursor = errors.New("not a cursor of this transcript")
 type TailOptions struct {
 	Cursor   string // where the page before ended; empty: the beginning
 	Last     int    // without a cursor: only the newest so many events; 0: from the beginning
-	MaxBytes int    // most bytes of content; 0: DefaultPageBytes
+	MaxBytes int    // most bytes of content, as they stand in JSON; 0: DefaultPageBytes
 	Text     bool   // readable text instead of the stored lines; streamed pieces and checkpoints are left out
 }
 
-// Page is a part of a transcript: whole events only, except that one which
-// alone exceeds the page is cut short with a note.
+// Page is a part of a transcript. Pages hold whole events; one that alone exceeds
+// a page is spread over several, so that all pages together are the whole text.
 type Page struct {
 	Content string
 	Next    string // cursor of what follows; valid at the end too, for what will be written
 	AtEnd   bool   // no complete line follows yet
+	Earlier string // with Last: cursor of the first of those events, where not all of them had room
 }
 
 // Tail reads one page. With Last and a page too small for all of them the
-// newest events are kept.
+// newest events are kept, and Earlier is where to read the others.
 func Tail(path string, o TailOptions) (Page, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultPageBytes
@@ -54,21 +57,36 @@ func Tail(path string, o TailOptions) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	p := pager{TailOptions: o, file: f, end: end}
 	if o.Cursor == "" && o.Last > 0 {
-		return newest(f, end, o)
+		return p.newest()
 	}
-	start, err := parseCursor(f, o.Cursor, end)
+	start, err := p.parseCursor()
 	if err != nil {
 		return Page{}, err
 	}
-	return forward(f, start, end, o)
+	return p.forward(start)
+}
+
+// pager reads pages of an open transcript whose complete lines end at end.
+type pager struct {
+	TailOptions
+	file *os.File
+	end  int64
+}
+
+// place is where a page begins or ends: at a line, and behind so many bytes of
+// what a page shows of it.
+type place struct {
+	line   int64
+	within int
 }
 
 // forward fills a page from start on.
-func forward(f *os.File, start, end int64, o TailOptions) (Page, error) {
-	lines := newLineReader(io.NewSectionReader(f, start, end-start))
+func (p pager) forward(start place) (Page, error) {
+	lines := newLineReader(io.NewSectionReader(p.file, start.line, p.end-start.line))
 	var content strings.Builder
-	next := start
+	room, next := p.MaxBytes, start
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -77,90 +95,154 @@ func forward(f *os.File, start, end int64, o TailOptions) (Page, error) {
 		if err != nil && !isLineError(err) {
 			return Page{}, err
 		}
-		piece := o.show(line, err)
-		if content.Len()+len(piece) > o.MaxBytes {
-			if content.Len() > 0 {
-				break
+		piece := p.show(line, err, next.line)
+		if next.within > len(piece) {
+			return Page{}, p.badCursor()
+		}
+		piece = piece[next.within:]
+		part := piece[:tool.FitsJSON(piece, room)]
+		if len(part) < len(piece) {
+			if content.Len() == 0 {
+				part = p.atLeastOne(piece, part)
+				content.WriteString(part)
+				next.within += len(part)
 			}
-			piece = cut(piece, o.MaxBytes)
+			break
 		}
 		content.WriteString(piece)
-		next = start + lines.offset
+		room -= tool.SizeInJSON(piece)
+		next = place{line: start.line + lines.offset}
 	}
-	return Page{Content: content.String(), Next: formatCursor(next), AtEnd: next == end}, nil
+	return Page{Content: content.String(), Next: p.formatCursor(next), AtEnd: next == place{line: p.end}}, nil
 }
 
-// newest fills a page with the last events before end.
-func newest(f *os.File, end int64, o TailOptions) (Page, error) {
+// atLeastOne is part, or the first character of piece: a page that gets nowhere
+// would be read for ever.
+func (p pager) atLeastOne(piece, part string) string {
+	if part != "" {
+		return part
+	}
+	for at := range piece {
+		if at > 0 {
+			return piece[:at]
+		}
+	}
+	return piece
+}
+
+// newest fills a page with the last events before end. A newest event that no
+// page can hold is read on like any other page.
+func (p pager) newest() (Page, error) {
 	var pieces []string // newest first
-	size := 0
-	for p, err := range backward(f, end) {
+	page := Page{Next: p.formatCursor(place{line: p.end}), AtEnd: true}
+	room, full, seen := p.MaxBytes, false, 0
+	for at, err := range backward(p.file, p.end) {
 		if err != nil && !errors.Is(err, errLineTooLong) {
 			return Page{}, err
 		}
-		piece := o.show(p.line, err)
+		piece := p.show(at.line, err, at.offset)
 		if piece == "" {
 			continue
 		}
-		if size+len(piece) > o.MaxBytes {
-			if size > 0 {
-				break
+		seen++
+		size := tool.SizeInJSON(piece)
+		switch {
+		case full:
+			page.Earlier = p.formatCursor(place{line: at.offset})
+		case size <= room:
+			pieces, room = append(pieces, piece), room-size
+		case len(pieces) == 0:
+			var err error
+			if page, err = p.forward(place{line: at.offset}); err != nil {
+				return Page{}, err
 			}
-			piece = cut(piece, o.MaxBytes)
+			pieces, full = []string{page.Content}, true
+		default:
+			page.Earlier, full = p.formatCursor(place{line: at.offset}), true
 		}
-		pieces = append(pieces, piece)
-		size += len(piece)
-		if len(pieces) == o.Last {
+		if seen == p.Last {
 			break
 		}
 	}
 	slices.Reverse(pieces)
-	return Page{Content: strings.Join(pieces, ""), Next: formatCursor(end), AtEnd: true}, nil
+	page.Content = strings.Join(pieces, "")
+	return page, nil
 }
 
-// show is what a page says about a line that was read with err; empty when the
-// line does not appear in this form.
-func (o TailOptions) show(line []byte, err error) string {
+// show is what a page says about the line at an offset that was read with err;
+// empty when the line does not appear in this form.
+func (p pager) show(line []byte, err error, at int64) string {
 	if err != nil {
 		return fmt.Sprintf("[unreadable: %v]\n", err)
 	}
-	if !o.Text {
+	if !p.Text {
 		return string(line) + "\n"
 	}
 	e, err := decodeLine(line)
 	if err != nil {
 		return fmt.Sprintf("[unreadable: %v]\n", err)
 	}
-	return eventText(e)
+	return eventText(e, func() string { return p.saidBefore(at) })
 }
 
-// cut shortens a piece that no page can hold and says by how much.
-func cut(piece string, most int) string {
-	const noteRoom = 48
-	keep := max(0, min(most-noteRoom, len(piece)))
-	for keep > 0 && !utf8.RuneStart(piece[keep]) {
-		keep--
+// saidBefore is the newest answer of the model before an offset, if it stands
+// near.
+func (p pager) saidBefore(at int64) string {
+	seen := 0
+	for before, err := range backward(p.file, at) {
+		if seen++; seen > lastLines || err != nil && !errors.Is(err, errLineTooLong) {
+			break
+		}
+		if e, err := decodeLine(before.line); err == nil && e.Type == thread.EventCognitionOut {
+			return saidIn(e)
+		}
 	}
-	return fmt.Sprintf("%s… [%d bytes left out]\n", piece[:keep], len(piece)-keep)
+	return ""
 }
 
-// A cursor is the offset of a line. Callers must not rely on that.
-func formatCursor(offset int64) string { return strconv.FormatInt(offset, 10) }
+// A cursor is the offset of a line and, where a page ended within what it shows
+// of one, the form of the page and the bytes it showed: 1200, or 1200.text.500.
+// Callers must not rely on that.
+func (p pager) formatCursor(at place) string {
+	cursor := strconv.FormatInt(at.line, 10)
+	if at.within > 0 {
+		cursor += "." + p.form() + "." + strconv.Itoa(at.within)
+	}
+	return cursor
+}
 
-func parseCursor(f *os.File, cursor string, end int64) (int64, error) {
-	if cursor == "" {
-		return 0, nil
+func (p pager) form() string {
+	if p.Text {
+		return "text"
 	}
-	offset, err := strconv.ParseInt(cursor, 10, 64)
-	if err != nil || offset < 0 || offset > end {
-		return 0, fmt.Errorf("%w: %.40q", ErrBadCursor, cursor)
+	return "jsonl"
+}
+
+func (p pager) badCursor() error { return fmt.Errorf("%w: %.40q", ErrBadCursor, p.Cursor) }
+
+func (p pager) parseCursor() (at place, err error) {
+	if p.Cursor == "" {
+		return place{}, nil
 	}
-	start, err := lineStart(f, offset)
+	line, rest, inside := strings.Cut(p.Cursor, ".")
+	if at.line, err = strconv.ParseInt(line, 10, 64); err != nil || at.line < 0 || at.line > p.end {
+		return place{}, p.badCursor()
+	}
+	if inside {
+		form, within, _ := strings.Cut(rest, ".")
+		if form != p.form() {
+			return place{}, fmt.Errorf("%w in this format, but in %s", p.badCursor(), form)
+		}
+		if at.within, err = strconv.Atoi(within); err != nil || at.within < 1 || at.line == p.end {
+			return place{}, p.badCursor()
+		}
+	}
+	start, err := lineStart(p.file, at.line)
 	if err != nil {
-		return 0, err
+		return place{}, err
 	}
-	if start != offset {
-		return 0, fmt.Errorf("%w: %.40q", ErrBadCursor, cursor)
+	if start != at.line {
+		return place{}, p.badCursor()
 	}
-	return offset, nil
+	return at, nil
 }

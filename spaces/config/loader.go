@@ -76,6 +76,36 @@ func (l *Loader) Agent() (Agent, []string, error) {
 	return agent, s.warnings, s.decode(&agent)
 }
 
+// Notices are the warnings of all settings, each once. A file that does not load
+// has none: what needs it fails, and says why.
+func (l *Loader) Notices() []string {
+	loads := []func() ([]string, error){
+		func() ([]string, error) { _, w, err := l.Agent(); return w, err },
+		func() ([]string, error) { _, w, err := l.Coordination(); return w, err },
+		func() ([]string, error) { _, w, err := l.Resilience(); return w, err },
+		func() ([]string, error) { _, w, err := l.Risk(); return w, err },
+		func() ([]string, error) { _, w, err := l.ErrorRules(); return w, err },
+		func() ([]string, error) { _, w, err := l.Hooks(); return w, err },
+	}
+	names, _ := l.ProviderNames() // who looks for a provider is told
+	for _, name := range names {
+		loads = append(loads, func() ([]string, error) { _, w, err := l.Provider(name); return w, err })
+	}
+	var all []string
+	for _, load := range loads {
+		warnings, err := load()
+		if err != nil {
+			continue
+		}
+		for _, w := range warnings {
+			if !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
 // Integrity reads how strictly signatures are taken.
 func (l *Loader) Integrity() (trust.Settings, error) {
 	agent, _, err := l.Agent()
@@ -133,6 +163,43 @@ func (l *Loader) Resilience() (Resilience, []string, error) {
 }
 
 func (l *Loader) resilienceSettings() (settings, error) { return l.load(resilienceKind) }
+
+func canonicalResilience(l *layer) error {
+	l.spellings = longLimit
+	return l.canonicalLimits()
+}
+
+// longLimit is the other spelling of a limit.
+func longLimit(at []string) [][]string {
+	if len(at) != 2 || at[0] != "limits" {
+		return nil
+	}
+	return [][]string{{at[0], maxPrefix + at[1]}}
+}
+
+// maxPrefix may stand in front of the name of a limit.
+const maxPrefix = "max_"
+
+// canonicalLimits drops max_ from the names of limits, so that both spellings
+// merge.
+func (l layer) canonicalLimits() error {
+	limits, ok := l.values["limits"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range item.LimitNames() {
+		value, long := limits[maxPrefix+name]
+		if !long {
+			continue
+		}
+		if _, short := limits[name]; short {
+			return l.errorAt([]string{"limits", maxPrefix + name}, "the limit is given twice, as %s too", name)
+		}
+		delete(limits, maxPrefix+name)
+		limits[name] = value
+	}
+	return nil
+}
 
 // settings are the layers of one kind of settings, checked, lowest precedence
 // first. The layers of the project hold what counts of it.

@@ -47,12 +47,12 @@ type Hit struct {
 // those whose name it is, then the others, best first. Equal scores are ordered
 // project, user, system, and then by id.
 type Page struct {
-	Results []Hit  `json:"results"`
 	Total   int    `json:"total"` // on all pages
 	Query   string `json:"query"`
 	Scope   string `json:"scope"`
 	Limit   int    `json:"limit"`
 	Offset  int    `json:"offset"`
+	Results []Hit  `json:"results"`
 }
 
 // Search brings the index up to date and answers a query from it. A text or

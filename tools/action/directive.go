@@ -19,8 +19,8 @@ type InlineDirective struct {
 	ItemID         string     `json:"item_id"`
 	Space          item.Space `json:"space"`
 	YourDirections string     `json:"your_directions" jsonschema:"what to do with the body"`
-	Body           string     `json:"body" jsonschema:"the directive's text with its inputs filled in, between the context that it and what it extends ask for"`
 	Warnings       []string   `json:"warnings,omitempty"`
+	Body           string     `json:"body" jsonschema:"the directive's text with its inputs filled in, between the context that it and what it extends ask for"`
 }
 
 // Paged is true: a directive of which a part is left out cannot be carried out.
@@ -77,7 +77,7 @@ func (a *Actions) inlineDirective(ctx context.Context, r ExecuteRequest, found u
 	if err != nil {
 		return nil, err
 	}
-	if fits(composed.Body, maxText) < len(composed.Body) {
+	if tool.FitsJSON(composed.Body, maxText) < len(composed.Body) {
 		return nil, tool.Faultf(tool.CodeUnsupported, "with its inputs and context filled in, the text of %s has %d bytes, more than one answer can carry",
 			found.ID, len(composed.Body)).
 			WithHint(`Use thread "fork", which has no such bound, or read it a page at a time with rye_fetch.`)

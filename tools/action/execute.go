@@ -25,6 +25,13 @@ func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any,
 	if err := checkProject(c, r.ProjectPath); err != nil {
 		return nil, err
 	}
+	if r.ResumeThreadID != "" {
+		return a.resume(ctx, c, r)
+	}
+	if r.ItemID == "" {
+		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" (id of a directive, tool or knowledge entry)`).
+			WithHint("rye_search finds ids.")
+	}
 	if r.ItemType == "" || r.ItemType == string(item.Tool) {
 		switch r.ItemID {
 		case ThreadDirectiveID:
@@ -65,7 +72,7 @@ func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, p
 	case item.Tool:
 		return a.executeTool(ctx, c, r, use, m)
 	case item.Knowledge:
-		return executeKnowledge(r, use)
+		return executeKnowledge(c, r, use)
 	default:
 		return a.inlineDirective(ctx, r, use)
 	}

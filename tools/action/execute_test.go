@@ -54,8 +54,8 @@ func TestTool(t *testing.T) {
 		t.Errorf("data %s", data)
 	}
 	got, err = h.Execute(t.Context(), h.client(), read(map[string]any{"pth": "note.txt"}))
-	if details := wantFault(t, got, err, tool.CodeBadArguments, `did you mean "path"`); details["schema"] == nil {
-		t.Error("the refusal does not carry the schema")
+	if details := wantFault(t, got, err, tool.CodeBadArguments, `did you mean "path"`); details["schema"] != nil {
+		t.Error("the refusal repeats the schema")
 	}
 	for _, r := range []ExecuteRequest{{DryRun: true}, {Async: true}} {
 		r.ItemID, r.Parameters = "rye/file-system/read", object(t, map[string]any{"pth": "x"})
@@ -214,7 +214,7 @@ func TestToolsOfACaller(t *testing.T) {
 	if err != nil || !strings.Contains(string(object(t, got)), "|one") {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for _, args := range []string{`{}`, `{"item_id":"x","resume_thread_id":"t"}`, `{"item_id":"x","parameters":"{}"}`, `{"item_id":"x","thread":"both"}`} {
+	for _, args := range []string{`{}`, `{"item_id":"x","resume_thread":"t"}`, `{"item_id":"x","parameters":"[]"}`, `{"item_id":"x","thread":"both"}`} {
 		got, err := execute.Call(t.Context(), tool.Env{}, []byte(args))
 		wantFault(t, got, err, tool.CodeBadArguments, "")
 	}

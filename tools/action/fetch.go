@@ -1,7 +1,6 @@
 package action
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -21,13 +20,13 @@ type FetchResult struct {
 	ItemID     string         `json:"item_id"`
 	Space      item.Space     `json:"space"`
 	Path       string         `json:"path"`
-	Content    string         `json:"content" jsonschema:"the file without its signature line, from offset on"`
 	TotalBytes int            `json:"total_bytes" jsonschema:"length of the whole content"`
 	NextOffset int            `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
-	Metadata   map[string]any `json:"metadata"`
 	Signature  Signature      `json:"signature"`
 	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
 	Warnings   []string       `json:"warnings,omitempty"`
+	Metadata   map[string]any `json:"metadata"`
+	Content    string         `json:"content" jsonschema:"the file without its signature line, from offset on"`
 }
 
 // Signature says what the signature of an item is worth, whatever follows from
@@ -87,17 +86,17 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 		return nil, err
 	}
 	text := string(parse.StripSignature(found.Content))
-	page, next, err := pageOf(text, r.Offset, min(cmp.Or(r.MaxBytes, defaultText), maxText))
-	if err != nil {
-		return nil, err
-	}
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
-		Content: page, TotalBytes: len(text), NextOffset: next, Signature: a.signature(found), Shadows: shadows(found),
+		TotalBytes: len(text), Signature: a.signature(found), Shadows: shadows(found),
 	}
 	if result.Metadata, err = metadata(found); err != nil {
 		result.Metadata = map[string]any{}
 		result.Warnings = []string{"this item cannot be executed: " + err.Error()}
+	}
+	result.Content, result.NextOffset, err = pageOf(text, r.Offset, textRoom(c, r.MaxBytes, result.Metadata))
+	if err != nil {
+		return nil, err
 	}
 	return result, nil
 }

@@ -9,14 +9,35 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// MCP clients show their models between 12 000 and 50 000 characters of a
-// result. These bounds are in bytes of JSON and leave room for what stands
-// beside the text.
+// Bounds in bytes of JSON. The strictest MCP client shows its model 12 000
+// characters of an answer; a thread's model is given pages of another length.
 const (
-	defaultText = 20_000
-	maxText     = 30_000
-	maxHits     = 30_000 // all hits of one answer
+	defaultText  = 10_000
+	threadText   = 20_000
+	maxText      = 30_000 // in a thread
+	maxAsked     = 1_000_000
+	leastText    = 2_000
+	metadataRoom = 1_000
+	maxHits      = 10_000 // all hits of one answer
 )
+
+// textRoom is how long a text may be in the answer to a call that asks for so many
+// bytes, beside metadata that may be long themselves.
+func textRoom(c Caller, asked int, metadata map[string]any) int {
+	switch {
+	case asked > 0 && c.InThread:
+		return min(asked, maxText)
+	case asked > 0:
+		return min(asked, maxAsked)
+	case c.InThread:
+		return threadText
+	}
+	beside, err := json.Marshal(metadata)
+	if err != nil {
+		return defaultText
+	}
+	return min(defaultText, max(leastText, defaultText+metadataRoom-len(beside)))
+}
 
 // pageOf is the part of a text that begins at byte offset and takes at most
 // room bytes as JSON, and the offset of what follows, 0 at the end. It ends with
@@ -30,7 +51,7 @@ func pageOf(text string, offset, room int) (page string, next int, err error) {
 		offset++
 	}
 	rest := text[offset:]
-	end := fits(rest, room)
+	end := tool.FitsJSON(rest, room)
 	if end == len(rest) {
 		return rest, 0, nil
 	}
@@ -40,27 +61,9 @@ func pageOf(text string, offset, room int) (page string, next int, err error) {
 	return rest[:end], offset + end, nil
 }
 
-// fits is how many bytes of text take at most room bytes as JSON.
-func fits(text string, room int) int {
-	for at, r := range text {
-		if room -= jsonSize(r); room < 0 {
-			return at
-		}
-	}
-	return len(text)
-}
-
-// jsonSize is how many bytes encoding/json writes for a character of a string;
-// a byte that is not UTF-8 becomes a replacement character.
-func jsonSize(r rune) int {
-	switch {
-	case r == '"', r == '\\', r == '\n', r == '\r', r == '\t', r == '\b', r == '\f':
-		return 2
-	case r < ' ', r == '\u2028', r == '\u2029', r == utf8.RuneError:
-		return 6
-	default:
-		return utf8.RuneLen(r)
-	}
+// PageOf is pageOf for a text of an MCP server's own.
+func PageOf(text string, offset, asked int) (page string, next int, err error) {
+	return pageOf(text, offset, textRoom(Caller{}, asked, nil))
 }
 
 // fitHits leaves out the hits at the end of a page that have no room.

@@ -14,9 +14,9 @@ type KnowledgeResult struct {
 	Type         item.Kind      `json:"type"`
 	ItemID       string         `json:"item_id"`
 	Space        item.Space     `json:"space"`
-	Data         map[string]any `json:"data" jsonschema:"the entry's metadata, and its text as content"`
 	Instructions string         `json:"instructions" jsonschema:"what to do with it"`
 	Warnings     []string       `json:"warnings,omitempty"`
+	Data         map[string]any `json:"data" jsonschema:"the entry's metadata, and its text as content"`
 }
 
 // Paged is true: the text is there to be read, and bounded.
@@ -28,7 +28,7 @@ const (
 	knowledgeIsLong = "This is the beginning of a text of %d bytes; rye_fetch reads all of it, a page at a time. "
 )
 
-func executeKnowledge(r ExecuteRequest, found usable) (any, error) {
+func executeKnowledge(c Caller, r ExecuteRequest, found usable) (any, error) {
 	doc, err := found.Knowledge()
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func executeKnowledge(r ExecuteRequest, found usable) (any, error) {
 		plan.Plan.Metadata = metadata
 		return plan, nil
 	}
-	page, next, err := pageOf(doc.Body, 0, maxText)
+	page, next, err := pageOf(doc.Body, 0, knowledgeRoom(c, metadata))
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,14 @@ func executeKnowledge(r ExecuteRequest, found usable) (any, error) {
 		result.Instructions = fmt.Sprintf(knowledgeIsLong, len(doc.Body)) + knowledgeInstructions
 	}
 	return result, nil
+}
+
+// knowledgeRoom is how much of an entry one answer has.
+func knowledgeRoom(c Caller, metadata map[string]any) int {
+	if c.InThread {
+		return maxText
+	}
+	return textRoom(c, 0, metadata)
 }
 
 // knowledgeMetadata is what the metadata block says, with name and title as

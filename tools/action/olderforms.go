@@ -25,26 +25,23 @@ type ThreadDirectiveRequest struct {
 	DirectiveID    string        `json:"directive_id,omitempty" jsonschema:"id of the directive to run in a thread"`
 	DirectiveName  string        `json:"directive_name,omitempty" jsonschema:"another name of directive_id"`
 	Directive      string        `json:"directive,omitempty" jsonschema:"another name of directive_id"`
-	Inputs         tool.Object   `json:"inputs,omitempty" jsonschema:"inputs of the directive"`
+	Inputs         tool.Object   `json:"inputs,omitempty" alias:"parameters,params" jsonschema:"inputs of the directive"`
 	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with the thread id at once"`
 	Model          string        `json:"model,omitempty" jsonschema:"model or tier instead of the directive's own choice"`
-	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" jsonschema:"limits: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
-	WaitSeconds    *float64      `json:"wait_seconds,omitempty" minimum:"0" jsonschema:"longest wait; after it the thread goes on"`
+	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
+	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait; after it the thread goes on"`
 	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the same thread"`
 	ParentThreadID thread.ID     `json:"parent_thread_id,omitempty" jsonschema:"parent of the thread; not from within a thread, which is the parent itself"`
 }
 
 // threadDirective is the older form of a fork.
 func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteRequest) (any, error) {
-	schema, err := tool.SchemaFor[ThreadDirectiveRequest]()
+	raw, err := tool.Accepter[ThreadDirectiveRequest]()(r.Parameters.Raw())
 	if err != nil {
 		return nil, err
 	}
-	if err := tool.Validate(schema, r.Parameters.Raw()); err != nil {
-		return nil, err
-	}
 	var p ThreadDirectiveRequest
-	if err := json.Unmarshal(r.Parameters.Raw(), &p); err != nil {
+	if err := json.Unmarshal(raw, &p); err != nil {
 		return nil, badArgument("parameters", err)
 	}
 	if p.ParentThreadID != "" {

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -17,33 +18,34 @@ const IncludeThreads = "threads"
 // ExecuteRequest is the input of rye_execute.
 type ExecuteRequest struct {
 	ItemType       string        `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
-	ItemID         string        `json:"item_id" jsonschema:"id of the item, for example rye/file-system/read"`
+	ItemID         string        `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item, for example rye/file-system/read"`
 	ProjectPath    string        `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
-	Parameters     tool.Object   `json:"parameters,omitempty" jsonschema:"inputs of the directive or parameters of the tool; undeclared ones are refused"`
+	Parameters     tool.Object   `json:"parameters,omitempty" alias:"inputs,input,params,arguments,args" jsonschema:"inputs of the directive or parameters of the tool; undeclared ones are refused"`
 	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"check everything and say what would happen, without doing it"`
 	Thread         string        `json:"thread,omitempty" enum:"inline,fork" jsonschema:"inline: a directive's text comes back for you to carry out yourself, a tool runs and its result comes back; fork: a directive runs in a thread of its own. Left out: inline, except that a directive is forked when you are in a thread yourself or give async, model, limit_overrides, wait_seconds or request_key"`
 	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with a thread id at once; for forked directives and for tools"`
 	Model          string        `json:"model,omitempty" jsonschema:"model or tier for a forked directive, instead of its own choice"`
-	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" jsonschema:"limits for a forked directive: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
-	WaitSeconds    *float64      `json:"wait_seconds,omitempty" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on and the answer says how to wait further"`
+	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits for a forked directive: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
+	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on and the answer says how to wait further"`
+	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"instead of item_id: a thread that has ended, to go on with parameters.message, as resume_thread does"`
 	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the thread it started the first time instead of starting another"`
 }
 
 // FetchRequest is the input of rye_fetch: by id, or by query.
 type FetchRequest struct {
 	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
-	ItemID      string `json:"item_id,omitempty" jsonschema:"id of the item to read; give this or query"`
-	Query       string `json:"query,omitempty" jsonschema:"search instead of reading one item: words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
+	ItemID      string `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item to read; give this or query"`
+	Query       string `json:"query,omitempty" alias:"text" jsonschema:"search instead of reading one item: words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
 	Scope       string `json:"scope,omitempty" jsonschema:"where a query looks: directive, tool, knowledge, or a pattern such as tool.rye.core.*"`
 	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results of a query"`
 	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"where to go on: next_offset of the answer before; counts results of a query, and bytes of an item's content"`
-	MaxBytes    int    `json:"max_bytes,omitempty" minimum:"500" maximum:"30000" default:"20000" jsonschema:"most bytes of an item's content in one answer"`
+	MaxBytes    int    `json:"max_bytes,omitempty" minimum:"500" maximum:"1000000" jsonschema:"most bytes of an item's content in one answer"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }
 
 // SearchRequest is the input of rye_search.
 type SearchRequest struct {
-	Query       string `json:"query" jsonschema:"words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
+	Query       string `json:"query" alias:"text,q" jsonschema:"words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
 	Scope       string `json:"scope,omitempty" jsonschema:"directive, tool, knowledge, or a pattern such as tool.rye.core.*; left out, everything"`
 	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results"`
 	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"results to skip: next_offset of the answer before"`
@@ -56,6 +58,6 @@ type SearchRequest struct {
 // SignRequest is the input of rye_sign.
 type SignRequest struct {
 	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, a bare id is looked up as every kind and a pattern matches all kinds"`
-	ItemID      string `json:"item_id" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders; or the path of an item's file or of a settings file, absolute or beginning with ./"`
+	ItemID      string `json:"item_id" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders; or the path of an item's file or of a settings file, absolute or beginning with ./"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }

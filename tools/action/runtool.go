@@ -21,10 +21,10 @@ type ToolResult struct {
 	Type       item.Kind  `json:"type"`
 	ItemID     string     `json:"item_id"`
 	Space      item.Space `json:"space"`
-	Data       any        `json:"data" jsonschema:"the tool's own result"`
 	Chain      []Link     `json:"chain" jsonschema:"from the tool to what ran it"`
 	DurationMS int64      `json:"duration_ms" jsonschema:"milliseconds the tool ran"`
 	Warnings   []string   `json:"warnings,omitempty"`
+	Data       any        `json:"data" jsonschema:"the tool's own result"`
 
 	paged bool
 }
@@ -49,7 +49,7 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 	}
 	if r.DryRun || m.async {
 		// Otherwise the tool itself does this.
-		if err := tool.Validate(builtin.Definition().Schema, r.Parameters.Raw()); err != nil {
+		if _, err := tool.Accept(builtin.Definition().Schema, r.Parameters.Raw()); err != nil {
 			return nil, err
 		}
 	}

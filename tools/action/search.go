@@ -13,9 +13,9 @@ import (
 
 // SearchResult is a page of what was found.
 type SearchResult struct {
-	Success bool `json:"success"`
+	Success    bool `json:"success"`
+	NextOffset int  `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 	search.Page
-	NextOffset int `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 }
 
 // Search finds items as a *SearchResult.

@@ -23,9 +23,9 @@ import (
 // SignResult says what was signed. Success means that nothing failed.
 type SignResult struct {
 	Success bool           `json:"success"`
-	Signed  []SignedItem   `json:"signed"`
-	Failed  []UnsignedItem `json:"failed"`
 	Total   int            `json:"total"`
+	Failed  []UnsignedItem `json:"failed"`
+	Signed  []SignedItem   `json:"signed"`
 }
 
 // SignedItem is an item, or a settings file, that carries a new signature.

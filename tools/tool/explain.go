@@ -83,10 +83,21 @@ func missing(node, object map[string]any, place string) []string {
 	for _, r := range required {
 		name, _ := r.(string)
 		if _, ok := object[name]; !ok {
-			problems = append(problems, fmt.Sprintf("missing property %q%s", name, within(place)))
+			problems = append(problems, fmt.Sprintf("missing property %q%s%s", name, within(place), saidOf(node, name)))
 		}
 	}
 	return problems
+}
+
+// saidOf is what a schema says of a property.
+func saidOf(node map[string]any, name string) string {
+	properties, _ := node["properties"].(map[string]any)
+	property, _ := properties[name].(map[string]any)
+	said, _ := property["description"].(string)
+	if said == "" {
+		return ""
+	}
+	return " (" + clip(said) + ")"
 }
 
 func unknown(node, object map[string]any, place string) []string {

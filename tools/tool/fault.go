@@ -1,8 +1,11 @@
 package tool
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 )
 
 // Code is a stable code of a failure. Programs may switch on it; codes are
@@ -77,18 +80,43 @@ func (f *Fault) Error() string { return f.Message }
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Body is the failure object of the result shapes: success, code, error, hint
-// and the details.
-func (f *Fault) Body() map[string]any {
-	body := make(map[string]any, len(f.Details)+4)
-	for k, v := range f.Details {
-		body[k] = v
+// Failure is the failure object of the result shapes: success, code, error and
+// hint come before the details.
+type Failure struct {
+	fault *Fault
+}
+
+// Body is what a model is told of the fault.
+func (f *Fault) Body() Failure { return Failure{f} }
+
+// MarshalJSON writes the facts first: a client that cuts loses details. A detail
+// cannot take the place of one of them.
+func (b Failure) MarshalJSON() ([]byte, error) {
+	head, err := plainJSON(struct {
+		Success bool   `json:"success"`
+		Code    Code   `json:"code"`
+		Error   string `json:"error"`
+		Hint    string `json:"hint,omitempty"`
+	}{false, b.fault.Code, b.fault.Message, b.fault.Hint})
+	details := maps.Clone(b.fault.Details)
+	for _, name := range []string{"success", "code", "error", "hint"} {
+		delete(details, name)
 	}
-	body["success"] = false
-	body["code"] = f.Code
-	body["error"] = f.Message
-	if f.Hint != "" {
-		body["hint"] = f.Hint
+	if err != nil || len(details) == 0 {
+		return head, err
 	}
-	return body
+	rest, err := plainJSON(details)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head[:len(head)-1], ','), rest[1:]...), nil
+}
+
+// plainJSON is v as JSON without the escapes that only HTML needs.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
 }

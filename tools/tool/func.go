@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"sync"
 )
 
 // New makes a tool from a Go function. Where def.Schema is empty it is derived
-// from In with [SchemaFor]. A call validates its arguments, fills in the
+// from In with [SchemaFor]. A call takes its arguments as they are meant, where they
+// can mean one thing only (see [meant] and the alias tags of In), validates them, fills in the
 // defaults of the schema's own properties, decodes strictly and turns a panic
 // of fn into a [*PanicError]. New panics when no schema can be made, which is a
 // mistake in the program.
@@ -30,7 +32,13 @@ func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (a
 		fn:  fn,
 		// Most processes call few of their tools, and compiling a schema costs
 		// more than decoding arguments with it.
-		compile:  sync.OnceValues(func() (*compiled, error) { return compile(def.Schema) }),
+		compile: sync.OnceValues(func() (*compiled, error) {
+			c, err := compile(def.Schema)
+			if err == nil {
+				c.aliases = aliasesOf(reflect.TypeFor[In]())
+			}
+			return c, err
+		}),
 		defaults: sync.OnceValues(func() (json.RawMessage, error) { return topDefaults(def.Schema) }),
 	}
 }
@@ -52,7 +60,7 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", t.def.ID, err)
 	}
-	if err := c.check(args); err != nil {
+	if args, err = c.accept(args); err != nil {
 		return nil, err
 	}
 	var in In

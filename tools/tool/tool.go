@@ -39,6 +39,8 @@ type Env struct {
 	TraceID  string    // of the request that all this goes back to; may be empty
 	// Artifacts is where the artifacts of the thread lie; empty outside threads.
 	Artifacts string
+	// Keeps says that who calls keeps attachments, though not as artifacts of a thread.
+	Keeps bool
 	// Mask hides the secrets of the thread; nil when there are none. The result of a
 	// tool is masked as a whole anyway. A tool that cuts, sorts, matches or hashes
 	// what may hold a secret masks it before: a part of one is not recognised later.

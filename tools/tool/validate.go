@@ -6,26 +6,56 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Validate checks args, a JSON object, against schema. What does not fit comes
-// back as a *Fault with [CodeBadArguments] that names every problem, what is
-// valid instead, and carries the schema; a schema that does not compile is a
-// plain error.
+// Validate checks a JSON object against a schema as it stands. What does not fit
+// comes back as a *Fault with [CodeBadArguments] that names every problem and what
+// is valid instead; a schema that does not compile is a plain error.
 func Validate(schema, args json.RawMessage) error {
-	c, err := compile(schema)
-	if err != nil {
-		return err
-	}
-	return c.check(args)
+	return Checker(func() (json.RawMessage, error) { return schema, nil })(args)
 }
 
-// Checker returns a function that does what [Validate] does for one schema,
-// which is made and compiled when it is first needed.
+// Accept checks arguments the way [New] reads them, and returns them as they were
+// meant: see there and at [Validate].
+func Accept(schema, args json.RawMessage) (json.RawMessage, error) {
+	c, err := compile(schema)
+	if err != nil {
+		return nil, err
+	}
+	return c.accept(args)
+}
+
+// Accepter returns a function that does what [Accept] does for the schema of In,
+// which is made and compiled when it is first needed. Arguments may have the names
+// that alias tags give them.
+func Accepter[In any]() func(args json.RawMessage) (json.RawMessage, error) {
+	ready := sync.OnceValues(func() (*compiled, error) {
+		raw, err := SchemaFor[In]()
+		if err != nil {
+			return nil, err
+		}
+		c, err := compile(raw)
+		if err == nil {
+			c.aliases = aliasesOf(reflect.TypeFor[In]())
+		}
+		return c, err
+	})
+	return func(args json.RawMessage) (json.RawMessage, error) {
+		c, err := ready()
+		if err != nil {
+			return nil, err
+		}
+		return c.accept(args)
+	}
+}
+
+// Checker returns a function that checks a JSON object against a schema as it
+// stands. The schema is made and compiled when it is first needed.
 func Checker(schema func() (json.RawMessage, error)) func(args json.RawMessage) error {
 	ready := sync.OnceValues(func() (*compiled, error) {
 		raw, err := schema()
@@ -39,15 +69,19 @@ func Checker(schema func() (json.RawMessage, error)) func(args json.RawMessage) 
 		if err != nil {
 			return err
 		}
-		return c.check(args)
+		value, err := c.read(args)
+		if err != nil {
+			return err
+		}
+		return c.check(value)
 	}
 }
 
 // compiled is a schema ready for use, with its decoded text to explain from.
 type compiled struct {
-	raw    json.RawMessage
-	doc    any
-	schema *jsonschema.Schema
+	doc     any
+	schema  *jsonschema.Schema
+	aliases []alias
 }
 
 // schemaURL names the schema inside the compiler; nothing is fetched from it.
@@ -70,18 +104,40 @@ func compile(raw json.RawMessage) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return &compiled{raw: raw, doc: doc, schema: s}, nil
+	return &compiled{doc: doc, schema: s}, nil
 }
 
-func (c *compiled) check(args json.RawMessage) error {
+// accept reads arguments as they were meant, and checks them.
+func (c *compiled) accept(args json.RawMessage) (json.RawMessage, error) {
+	value, err := c.read(args)
+	if err != nil {
+		return nil, err
+	}
+	renamed, problems := rename(value, c.aliases)
+	if len(problems) > 0 {
+		return nil, c.fault(problems...)
+	}
+	_, changed := meant(c.doc, value)
+	if err := c.check(value); err != nil || !changed && !renamed {
+		return args, err
+	}
+	return encodeArguments(value)
+}
+
+func (c *compiled) read(args json.RawMessage) (map[string]any, error) {
 	value, err := decodeJSON(args)
 	if err != nil {
-		return c.fault(fmt.Sprintf("arguments are not valid JSON: %v", err))
+		return nil, c.fault(fmt.Sprintf("arguments are not valid JSON: %v", err))
 	}
-	if _, ok := value.(map[string]any); !ok {
-		return c.fault(fmt.Sprintf("arguments must be a JSON object, got %s", typeName(value)))
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, c.fault(fmt.Sprintf("arguments must be a JSON object, got %s", typeName(value)))
 	}
-	err = c.schema.Validate(value)
+	return object, nil
+}
+
+func (c *compiled) check(value map[string]any) error {
+	err := c.schema.Validate(value)
 	if err == nil {
 		return nil
 	}
@@ -92,10 +148,10 @@ func (c *compiled) check(args json.RawMessage) error {
 	return c.fault(explain(c.doc, value, invalid)...)
 }
 
+// fault names the problems. It does not repeat the schema: the model has it, and
+// it is longer than all problems together.
 func (c *compiled) fault(problems ...string) *Fault {
-	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).
-		With("schema", c.raw).
-		WithHint("Correct the arguments and call again.")
+	return Faultf(CodeBadArguments, "%s", strings.Join(problems, "; ")).WithHint("Correct the arguments and call again.")
 }
 
 // decodeJSON decodes exactly one JSON value, keeping numbers as written.

@@ -25,18 +25,18 @@ func TestValidate(t *testing.T) {
 	schema := mustSchema[sample](t)
 	cases := []struct{ name, args, want string }{
 		{"fits", `{"path":"a","mode":"any","limit":3,"spend":0.5,"params":{"x":[1]},"any":null}`, ""},
-		{"missing", `{}`, `missing property "path"`},
+		{"missing", `{}`, `missing property "path" (where)`},
 		{"slip of the pen", `{"path":"a","pth":"x"}`, `unknown property "pth", did you mean "path"`},
-		{"other case", `{"Path":"a"}`, `missing property "path"; unknown property "Path", did you mean "path"`},
-		{"wrong type", `{"path":"a","limit":"3"}`, `"limit" must be integer, got string`},
+		{"other case", `{"Path":"a"}`, `missing property "path" (where); unknown property "Path", did you mean "path"`},
+		{"wrong type", `{"path":"a","limit":"three"}`, `"limit" must be integer, got string`},
 		{"fraction", `{"path":"a","limit":1.5}`, `"limit" must be integer, got number`},
 		{"null", `{"path":null}`, `"path" must be string, got null`},
 		{"enum", `{"path":"a","mode":"some"}`, `"mode" must be one of "all", "any", got "some"`},
 		{"enum in a list", `{"path":"a","kinds":["a","c"]}`, `"kinds[1]" must be one of "a", "b", got "c"`},
 		{"nested", `{"path":"a","changes":[{"line_id":"x"},{"lineid":"x"}]}`,
-			`missing property "line_id" in "changes[1]"; unknown property "lineid" in "changes[1]", did you mean "line_id"`},
+			`missing property "line_id" in "changes[1]" (id of a line); unknown property "lineid" in "changes[1]", did you mean "line_id"`},
 		{"nested bound", `{"path":"a","changes":[{"line_id":"x","count":0}]}`, `"changes[0].count" must be >= 1 but found 0`},
-		{"several", `{"path":1,"make":"yes"}`, `"make" must be boolean, got string; "path" must be string, got integer`},
+		{"several", `{"path":[],"make":"yes"}`, `"make" must be boolean, got string; "path" must be string, got array`},
 		{"array", `["a"]`, `arguments must be a JSON object, got array`},
 		{"cut short", `{"path":`, `arguments are not valid JSON: unexpected EOF`},
 		{"nothing", ``, `arguments are not valid JSON: empty`},
@@ -61,8 +61,8 @@ func TestValidate(t *testing.T) {
 			if f.Code != CodeBadArguments || f.Message != c.want {
 				t.Errorf("got %s: %s\nwant %s: %s", f.Code, f.Message, CodeBadArguments, c.want)
 			}
-			if raw, _ := f.Details["schema"].(json.RawMessage); string(raw) != string(schema) {
-				t.Errorf("the fault carries the schema %s", raw)
+			if len(f.Details) > 0 {
+				t.Errorf("the fault carries %v", f.Details)
 			}
 		})
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 const demoDirective = "rye/demo/orchestrate"
@@ -103,17 +102,17 @@ func (d *demo) makeProject() error {
 		return err
 	}
 	d.dir = dir
-	if err := os.MkdirAll(filepath.Join(d.project(), ".ai"), 0o755); err != nil {
+	agent := filepath.Join(d.project(), ".ai", "config", "agent")
+	if err := os.MkdirAll(agent, 0o755); err != nil {
 		return err
 	}
 	if d.real {
 		return nil
 	}
-	user := filepath.Join(dir, "user")
-	if _, _, err := ensureKey(user); err != nil {
+	if _, _, err := ensureKey(filepath.Join(dir, "user")); err != nil {
 		return err
 	}
-	return trust.WriteSettings(user, "agent/agent.yaml", []byte("provider:\n  default: scripted\n"))
+	return os.WriteFile(filepath.Join(agent, "agent.yaml"), []byte("provider:\n  default: scripted\n"), 0o644)
 }
 
 // watch shows the tree until the root has ended.

@@ -102,6 +102,7 @@ func follow(ctx context.Context, path string, over <-chan struct{}, see func(thr
 
 // drain reads what is there after cursor.
 func drain(path, cursor string, see func(thread.Event) error) (string, error) {
+	begun := "" // of a line that is longer than a page
 	for {
 		page, err := transcript.Tail(path, transcript.TailOptions{Cursor: cursor, MaxBytes: followChunk})
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrBadCursor) {
@@ -110,7 +111,9 @@ func drain(path, cursor string, see func(thread.Event) error) (string, error) {
 		if err != nil {
 			return cursor, err
 		}
-		for line := range strings.Lines(page.Content) {
+		content := begun + page.Content
+		begun = content[strings.LastIndexByte(content, '\n')+1:]
+		for line := range strings.Lines(strings.TrimSuffix(content, begun)) {
 			var e thread.Event
 			if json.Unmarshal([]byte(line), &e) != nil {
 				continue // a damaged line; verifying the transcript is where it is named

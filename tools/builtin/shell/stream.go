@@ -24,11 +24,11 @@ type stream struct {
 	total int    // bytes written
 }
 
-// newStream returns one that keeps the whole only inside a thread, which has a
-// place for it.
+// newStream returns one that keeps the whole only where there is a place for it, as
+// in a thread.
 func newStream(env tool.Env) *stream {
 	s := &stream{keep: sniffBytes}
-	if env.Artifacts != "" {
+	if env.Artifacts != "" || env.Keeps {
 		s.keep = maxWhole
 	}
 	return s

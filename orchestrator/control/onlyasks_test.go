@@ -1,0 +1,178 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// A wait in which everything pending waits for an answer is over at once, whatever
+// time it has; one that knows the questions and asks for time waits for it. Nothing
+// answers here, so one that is not over at once would end with the test's time.
+func TestWaitInWhichAllAsk(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	first, second := s.start("idle", ""), s.start("idle", "")
+	q := s.asks(first)
+	model := WaitRequest{ThreadIDs: []thread.ID{first, second}, Timeout: 50 * time.Millisecond, Caller: "a model"}
+	r, err := s.c.Wait(s.ctx, model)
+	s.noError(err)
+	if len(r.Pending) != 2 || len(r.Waiting) != 1 {
+		t.Errorf("one asks and one works: %+v", r)
+	}
+	model.Timeout = giveUp
+	s.asks(second)
+	for range 2 {
+		r, err := s.c.Wait(s.ctx, model)
+		s.noError(err)
+		if len(r.Pending) != 2 || len(r.Waiting) != 2 || !strings.Contains(r.Next, "approve_thread") {
+			t.Errorf("all ask: %+v", r)
+		}
+	}
+	patient := model
+	patient.Patient, patient.Caller = true, "another model"
+	r, err = s.c.Wait(s.ctx, patient)
+	s.noError(err)
+	if len(r.Waiting) != 2 {
+		t.Errorf("a patient one that knows nothing yet: %+v", r)
+	}
+	patient.Mode = WaitAny
+	answered := make(chan WaitResult, 1)
+	go func() {
+		r, _ := s.c.Wait(s.ctx, patient)
+		answered <- r
+	}()
+	_, err = s.c.Approve(s.ctx, ApproveRequest{ThreadID: first, Decision: thread.Stop, By: "somebody"})
+	s.noError(err)
+	s.order(first, "complete")
+	if r := <-answered; !slices.Equal(r.Pending, []thread.ID{second}) || s.answerTo(q) == nil {
+		t.Errorf("a patient one: %+v", r)
+	}
+	s.order(second, "complete")
+}
+
+// While the person is asked a wait goes on; when they put the question away it is
+// over.
+func TestWaitWhileThePersonIsAsked(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	s.asks(root)
+	asked := make(chan struct{})
+	leave := make(chan struct{})
+	done := make(chan WaitResult, 1)
+	go func() {
+		r, _ := s.c.Wait(s.ctx, WaitRequest{
+			ThreadIDs: []thread.ID{root}, Timeout: giveUp, Caller: "a model",
+			Ask: func(context.Context, thread.Question) (thread.Answer, error) {
+				close(asked)
+				<-leave
+				return thread.Answer{}, action.ErrNobodyToAsk
+			},
+		})
+		done <- r
+	}()
+	<-asked
+	select {
+	case r := <-done:
+		t.Fatalf("over while the person is asked: %+v", r)
+	default:
+	}
+	close(leave)
+	if r := <-done; len(r.Pending) != 1 || len(r.Waiting) != 1 {
+		t.Errorf("put away: %+v", r)
+	}
+	s.order(root, "complete")
+}
+
+// One unknown id among several is a result that names the nearest; alone it is the
+// failure of the call.
+func TestUnknownIDs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	first, second := s.start("idle", ""), s.start("idle", "")
+	s.order(first, "complete")
+	s.order(second, "complete")
+	slip := first[:len(first)-1] + "x"
+	r := s.wait(s.c, WaitAll, first, slip, second)
+	if r.Success || len(r.Pending) != 0 || len(r.Results) != 3 || r.States[slip] != notFound || r.States[first] != thread.Completed {
+		t.Errorf("waited: %+v", r)
+	}
+	entry := r.Results[slip]
+	if entry.Status != notFound || !strings.Contains(entry.Error, string(slip)) || !slices.Contains(entry.Nearest, first) {
+		t.Errorf("the entry: %+v", entry)
+	}
+	if r := s.wait(s.c, WaitAny, slip, second); !r.Success {
+		t.Errorf("any: %+v", r)
+	}
+	a, err := s.c.Aggregate(s.ctx, []thread.ID{slip, first})
+	if err != nil || a.Success || a.Totals.Threads != 1 || a.Results[slip].Status != notFound {
+		t.Errorf("aggregate: %+v, %v", a, err)
+	}
+	for name, call := range map[string]func(ids ...thread.ID) error{
+		"wait":      func(ids ...thread.ID) error { _, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: ids}); return err },
+		"aggregate": func(ids ...thread.ID) error { _, err := s.c.Aggregate(s.ctx, ids); return err },
+		"status":    func(ids ...thread.ID) error { _, err := s.c.Status(s.ctx, ids[0]); return err },
+		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Cancel(s.ctx, ids[0]); return err },
+		"read": func(ids ...thread.ID) error {
+			_, err := s.c.ReadTranscript(s.ctx, TranscriptInput{ThreadID: ids[0]})
+			return err
+		},
+	} {
+		for _, ids := range [][]thread.ID{{slip}, {slip, slip + "y"}} {
+			f := fault(call(ids...))
+			near, _ := f.Details["nearest_ids"].([]thread.ID)
+			if f.Code != tool.CodeNotFound || !slices.Contains(near, first) {
+				t.Errorf("%s %v: %+v", name, ids, f)
+			}
+		}
+	}
+}
+
+// All of what a thread has returned is read part by part, to the byte.
+func TestReadParts(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("ä\"日\n\x01😀", 4000)
+	rec := thread.Record{ThreadID: "greet-1", Status: thread.Completed, Outcome: &thread.Outcome{
+		State: thread.Completed, Result: text, Outputs: map[string]any{"long": text, "n": 1.0},
+	}}
+	for part, want := range map[string]string{tool.PartResult: text, tool.PartOutputs: jsonText(rec.Outcome.Outputs)} {
+		for _, room := range []int{500, 0, 1_000_000} {
+			var got strings.Builder
+			in := TranscriptInput{ThreadID: rec.ThreadID, Part: part, MaxBytes: room}
+			for pages := 0; ; pages++ {
+				page, err := partPage(rec, in)
+				s := tool.SizeInJSON(page.Content)
+				if err != nil || page.TotalBytes != len(want) || room > 0 && s > room || page.Content == "" || pages > 1000 {
+					t.Fatalf("%s: %d bytes, %v", part, s, err)
+				}
+				got.WriteString(page.Content)
+				if in.Cursor = page.NextCursor; page.AtEnd {
+					break
+				}
+			}
+			if got.String() != want {
+				t.Errorf("%s in pages of %d: %d bytes of %d", part, room, got.Len(), len(want))
+			}
+		}
+	}
+	for _, cursor := range []string{"-1", "x", "9999999999"} {
+		if _, err := partPage(rec, TranscriptInput{Part: tool.PartResult, Cursor: cursor}); code(err) != tool.CodeBadArguments {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+	rec.Outcome = &thread.Outcome{State: thread.Completed, Data: []byte(`{"a":1}`)}
+	if page, err := partPage(rec, TranscriptInput{Part: tool.PartResult}); err != nil || page.Content != `{"a":1}` {
+		t.Errorf("data: %+v, %v", page, err)
+	}
+	rec.Outcome, rec.Status = nil, thread.Running
+	if page, err := partPage(rec, TranscriptInput{Part: tool.PartResult}); err != nil || page.Content != "" || page.AtEnd {
+		t.Errorf("running: %+v, %v", page, err)
+	}
+}

@@ -1,0 +1,198 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// alias is another name under which an argument is taken.
+type alias struct {
+	name  string // as it is given
+	means string // the declared argument that it means
+	sets  string // an argument that has the name itself as its value then; or empty
+}
+
+// aliasesOf reads the alias tags of the fields of t: other names of an argument,
+// separated by commas. A name with a colon says something about another argument
+// too: directive:item_type means that item_type is "directive". A name that the
+// input declares itself is no alias.
+func aliasesOf(t reflect.Type) []alias {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var all []alias
+	declared := map[string]bool{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		declared[name] = true
+		if tag := f.Tag.Get("alias"); tag != "" {
+			for given := range strings.SplitSeq(tag, ",") {
+				other, sets, _ := strings.Cut(given, ":")
+				all = append(all, alias{other, name, sets})
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(a alias) bool { return declared[a.name] })
+}
+
+// rename puts arguments under their declared names. What would mean two things at
+// once is named.
+func rename(args map[string]any, aliases []alias) (changed bool, problems []string) {
+	for _, a := range aliases {
+		value, given := args[a.name]
+		if !given {
+			continue
+		}
+		if before, twice := args[a.means]; twice && !reflect.DeepEqual(before, value) {
+			problems = append(problems, fmt.Sprintf("%q and %q mean the same and are both given", a.means, a.name))
+			continue
+		}
+		if kind, other := args[a.sets]; a.sets != "" && other && kind != a.name {
+			problems = append(problems, fmt.Sprintf("%q says that %q is %q, which is given as %s", a.name, a.sets, a.name, show(kind)))
+			continue
+		}
+		delete(args, a.name)
+		args[a.means] = value
+		if a.sets != "" {
+			args[a.sets] = a.name
+		}
+		changed = true
+	}
+	return changed, problems
+}
+
+// meant is a value as the schema wants it, where it can mean one thing only: "3" is
+// a number where one is wanted, "true" a boolean, a text that is a JSON list or
+// object is that, and one value stands for a list of one. Null is an argument left
+// out. Anything else stays as it is, for the schema to refuse.
+func meant(schema, value any) (any, bool) {
+	node, ok := schema.(map[string]any)
+	if !ok {
+		return value, false
+	}
+	wanted, _ := node["type"].(string)
+	changed := false
+	if read, ok := asType(wanted, node, value); ok {
+		value, changed = read, true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return v, meantMembers(node, v) || changed
+	case []any:
+		for i, element := range v {
+			if read, ok := meant(node["items"], element); ok {
+				v[i], changed = read, true
+			}
+		}
+		return v, changed
+	}
+	return value, changed
+}
+
+func meantMembers(node map[string]any, members map[string]any) (changed bool) {
+	properties, _ := node["properties"].(map[string]any)
+	required, _ := node["required"].([]any)
+	for name, schema := range properties {
+		value, given := members[name]
+		if !given {
+			continue
+		}
+		if value == nil && !slices.Contains(required, any(name)) && typed(schema) {
+			delete(members, name)
+			changed = true
+			continue
+		}
+		if read, ok := meant(schema, value); ok {
+			members[name], changed = read, true
+		}
+	}
+	if others, ok := node["additionalProperties"].(map[string]any); ok {
+		for name, value := range members {
+			if properties[name] == nil {
+				if read, ok := meant(others, value); ok {
+					members[name], changed = read, true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// typed reports whether a schema wants one type, which null is not.
+func typed(schema any) bool {
+	node, _ := schema.(map[string]any)
+	wanted, one := node["type"].(string)
+	return one && wanted != "null"
+}
+
+// asType reads a value of another type as the wanted one.
+func asType(wanted string, node map[string]any, value any) (any, bool) {
+	switch v := value.(type) {
+	case string:
+		return textAs(wanted, node, v)
+	case json.Number:
+		switch wanted {
+		case "string":
+			return v.String(), true
+		case "integer":
+			whole, isWhole := strings.CutSuffix(v.String(), ".0")
+			return json.Number(whole), isWhole
+		case "array":
+			return oneOf(node, v)
+		}
+	case map[string]any, bool:
+		if wanted == "array" {
+			return oneOf(node, v)
+		}
+	}
+	return nil, false
+}
+
+// textAs reads a text as the wanted type.
+func textAs(wanted string, node map[string]any, text string) (any, bool) {
+	trimmed := strings.TrimSpace(text)
+	switch wanted {
+	case "integer", "number", "boolean", "object":
+		read, err := decodeJSON([]byte(trimmed))
+		if err != nil || !isOf(wanted, read) {
+			return nil, false
+		}
+		return read, true
+	case "array":
+		if list, err := decodeJSON([]byte(trimmed)); err == nil && isOf(wanted, list) {
+			return list, true
+		}
+		return oneOf(node, text)
+	}
+	return nil, false
+}
+
+// isOf reports whether a decoded value is of the wanted type.
+func isOf(wanted string, v any) bool {
+	is := typeName(v)
+	return is == wanted || wanted == "number" && is == "integer"
+}
+
+// oneOf is a list of one value, where lists of such values are wanted.
+func oneOf(node map[string]any, value any) (any, bool) {
+	items, _ := node["items"].(map[string]any)
+	element, _ := meant(items, value)
+	wanted, _ := items["type"].(string)
+	if !isOf(wanted, element) {
+		return nil, false
+	}
+	return []any{element}, true
+}
+
+// encodeArguments writes arguments again.
+func encodeArguments(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}

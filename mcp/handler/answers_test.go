@@ -26,7 +26,7 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Control.Store.Apply(t.Context(), store.Claimed(rec.ThreadID, os.Getpid(), "here", now))
+		_, err = p.Control.Store.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -164,43 +164,6 @@ func (l *Loader) Resilience() (Resilience, []string, error) {
 
 func (l *Loader) resilienceSettings() (settings, error) { return l.load(resilienceKind) }
 
-func canonicalResilience(l *layer) error {
-	l.spellings = longLimit
-	return l.canonicalLimits()
-}
-
-// longLimit is the other spelling of a limit.
-func longLimit(at []string) [][]string {
-	if len(at) != 2 || at[0] != "limits" {
-		return nil
-	}
-	return [][]string{{at[0], maxPrefix + at[1]}}
-}
-
-// maxPrefix may stand in front of the name of a limit.
-const maxPrefix = "max_"
-
-// canonicalLimits drops max_ from the names of limits, so that both spellings
-// merge.
-func (l layer) canonicalLimits() error {
-	limits, ok := l.values["limits"].(map[string]any)
-	if !ok {
-		return nil
-	}
-	for _, name := range item.LimitNames() {
-		value, long := limits[maxPrefix+name]
-		if !long {
-			continue
-		}
-		if _, short := limits[name]; short {
-			return l.errorAt([]string{"limits", maxPrefix + name}, "the limit is given twice, as %s too", name)
-		}
-		delete(limits, maxPrefix+name)
-		limits[name] = value
-	}
-	return nil
-}
-
 // settings are the layers of one kind of settings, checked, lowest precedence
 // first. The layers of the project hold what counts of it.
 type settings struct {

@@ -89,9 +89,37 @@ func TestLimitSpellings(t *testing.T) {
 	if got.Limits["turns"] != 4 || got.Limits["spend"] != 1.5 || got.Limits["depth"] != 5 || len(got.Limits) != 6 {
 		t.Errorf("limits %v", got.Limits)
 	}
-	loader, roots := accepted(t, map[string]string{"project/agent/resilience.yaml": "limits:\n  turns: 3\n  max_turns: 4\n"})
-	_, _, err = loader.Resilience()
-	assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/resilience.yaml"), 3, "given twice")
+	for _, twice := range []string{
+		"limits:\n  turns: 3\n  max_turns: 4\n", "limits:\n  turns: 3\n  defaults: {turns: 4}\n",
+		"limits:\n  defaults:\n    {max_turns: 4, turns: 4}\n", "retry:\n  max_attempts: 2\n  max_retries: 1\n",
+	} {
+		loader, roots := spaces(t, map[string]string{"project/agent/resilience.yaml": twice})
+		_, _, err = loader.Resilience()
+		assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/resilience.yaml"), 3, "given")
+	}
+}
+
+// TestOriginalResilience reads the keys of the original system's file, and says
+// where each value stands.
+func TestOriginalResilience(t *testing.T) {
+	t.Parallel()
+	loader, roots := spaces(t, map[string]string{
+		"user/agent/resilience.yaml": "limits:\n  defaults:\n    turns: 7\n    max_spend: 0.2\nretry:\n  max_retries: 1\n  max_retrys: 1\n",
+	})
+	got, warnings, err := loader.Resilience()
+	if err != nil || got.Limits["turns"] != 7 || got.Limits["spend"] != 0.2 || got.Limits["depth"] != 5 || got.Retry.MaxAttempts != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	path := filepath.Join(roots.User, ".ai", "config", "agent", "resilience.yaml")
+	if want := []string{path + `:7: retry.max_retrys: unknown key; did you mean "max_retries"?`}; !slices.Equal(warnings, want) {
+		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+	explained, err := loader.Explain("resilience")
+	for key, line := range map[string]int{"limits.turns": 3, "limits.spend": 4, "retry.max_attempts": 6} {
+		if v := valueOf(t, explained.Values, key); err != nil || v.Line != line || v.Path != path {
+			t.Errorf("%s: %+v, %v; want line %d", key, v, err, line)
+		}
+	}
 }
 
 func TestFaults(t *testing.T) {

@@ -149,3 +149,43 @@ func (s Snapshot) With(name string, content []byte) Snapshot {
 	files[path.Clean(name)] = content
 	return Snapshot{Files: files}
 }
+
+// WriteSettings replaces a settings file of a space, whose folder is dir; name is
+// its path below .ai/config. No link leads the writing out of .ai.
+func WriteSettings(dir, name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // what was written is synced by then
+	name = path.Join(configDir, name)
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := root.Lstat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return replaceFile(root, name, content, mode)
+}
+
+// ReadSettings reads a settings file of a space as [Take] does; found is false
+// when there is none.
+func ReadSettings(dir, name string) (content []byte, found bool, err error) {
+	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	content, err = readPlain(root, path.Join(configDir, name), maxSettingsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return content, err == nil, err
+}

@@ -17,11 +17,11 @@ import (
 func newConfigCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Look at the settings",
+		Short: "Look at the settings, and change them",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigShowCommand(sys, opts))
+	cmd.AddCommand(newConfigShowCommand(sys, opts), newConfigSetCommand(sys, opts), newConfigEditCommand(sys, opts))
 	return cmd
 }
 
@@ -157,11 +157,7 @@ func writeConfig(sys System, d display, shown configJSON) error {
 		if _, err := fmt.Fprintln(d.out, d.paint(cyan, s.Name)); err != nil {
 			return err
 		}
-		var t table
-		for _, v := range s.Values {
-			t.add(text(v.Key), text(shorten(v.text(), widestValue)), cell{v.origin(), dim})
-		}
-		if err := t.write(d); err != nil {
+		if err := writeValues(d, s.Values); err != nil {
 			return err
 		}
 		for _, w := range slices.Concat(s.Warnings, s.LeftOut) {
@@ -173,6 +169,32 @@ func writeConfig(sys System, d display, shown configJSON) error {
 		if s.Error != "" {
 			say(sys.Stderr, oneLine(s.Error), "mend the file, then rye-mcp config show "+s.Name)
 		}
+	}
+	return nil
+}
+
+// writeValues writes each value with the file and line that decided it, which are
+// never cut off: where a line would be wider than the terminal they stand below.
+func writeValues(d display, values []valueJSON) error {
+	var whole, narrow table
+	for _, v := range values {
+		key, value, origin := text(v.Key), text(shorten(v.text(), widestValue)), cell{v.origin(), dim}
+		whole.add(key, value, origin)
+		narrow.add(key, value)
+	}
+	if d.width == 0 || whole.width() <= d.width {
+		return whole.write(d)
+	}
+	var b strings.Builder
+	if err := narrow.write(display{out: &b, width: d.width, colors: d.colors}); err != nil {
+		return err
+	}
+	i := 0
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintf(d.out, "%s    %s\n", line, d.paint(dim, oneLine(values[i].origin()))); err != nil {
+			return err
+		}
+		i++
 	}
 	return nil
 }

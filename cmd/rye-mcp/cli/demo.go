@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 const demoDirective = "rye/demo/orchestrate"
@@ -102,17 +103,17 @@ func (d *demo) makeProject() error {
 		return err
 	}
 	d.dir = dir
-	agent := filepath.Join(d.project(), ".ai", "config", "agent")
-	if err := os.MkdirAll(agent, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.project(), ".ai"), 0o755); err != nil {
 		return err
 	}
 	if d.real {
 		return nil
 	}
-	if _, _, err := ensureKey(filepath.Join(dir, "user")); err != nil {
+	user := filepath.Join(dir, "user")
+	if _, _, err := ensureKey(user); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(agent, "agent.yaml"), []byte("provider:\n  default: scripted\n"), 0o644)
+	return trust.WriteSettings(user, "agent/agent.yaml", []byte("provider:\n  default: scripted\n"))
 }
 
 // watch shows the tree until the root has ended.

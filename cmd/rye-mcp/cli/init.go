@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -56,7 +57,40 @@ func initProject(sys System, opts options) error {
 	if err != nil {
 		return err
 	}
+	if err := acceptWritten(sys, resolve.Roots{Project: dir, User: user, System: system.FS()}, written); err != nil {
+		return err
+	}
 	return tellInit(sys, dir, key, created, written)
+}
+
+// acceptWritten accepts the settings that have just been written, and nothing that
+// was found. A project without any settings is accepted as it is: what comes into
+// it is asked about.
+func acceptWritten(sys System, roots resolve.Roots, written []string) error {
+	known := trust.ProjectOf(roots)
+	if belowThread(sys) || known.Standing != trust.Stranger && known.Standing != trust.Accepted {
+		return nil
+	}
+	found, err := trust.Take(roots.Project)
+	if err != nil {
+		return err
+	}
+	accepted, own := known.Record.Snapshot(), 0
+	for _, path := range written {
+		name, err := filepath.Rel(filepath.Join(roots.Project, ".ai", "config"), path)
+		if err != nil || !filepath.IsLocal(name) {
+			continue
+		}
+		content, err := starter.ReadFile("starter/config/" + filepath.ToSlash(name))
+		if err != nil {
+			return err
+		}
+		accepted, own = accepted.With(name, content), own+1
+	}
+	if own == 0 && len(found.Files)+len(found.Left) > 0 {
+		return nil
+	}
+	return keepingFault(trust.Accept(roots, accepted, sys.Now()))
 }
 
 // ensureKey loads the signing key or makes one.

@@ -66,6 +66,16 @@ func (t *table) widths() []int {
 	return widths
 }
 
+// width is how many columns the table takes where nothing is shortened.
+func (t *table) width() int {
+	widths := t.widths()
+	total := columnGap * max(len(widths)-1, 0)
+	for _, w := range widths {
+		total += w
+	}
+	return total
+}
+
 // fit takes from the widest column, the last of several, until the row fits.
 func fit(widths []int, most int) []int {
 	if most <= 0 || len(widths) == 0 {

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+func newConfigSetCommand(sys System, opts *options) *cobra.Command {
+	var user bool
+	cmd := &cobra.Command{
+		Use:   "set SETTINGS KEY VALUE",
+		Short: "Change one value in the project's settings, or in your own with --user",
+		Long: `Write one value into a settings file of the project, or of your user space with
+--user. The value is YAML; comments stay. What you set in a project counts at once,
+as if you had accepted it with rye-mcp trust.`,
+		Example: `  rye-mcp config set agent provider.default openai
+  rye-mcp config set resilience limits.spend 2.00
+  rye-mcp config set --user resilience limits.daily_spend 20
+  rye-mcp config set providers/openai 'models."gpt-5.4".context_window' 200000`,
+		Args:              usageArgs(cobra.ExactArgs(3)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.settings,
+		RunE: func(_ *cobra.Command, args []string) error {
+			w, err := newWriting(sys, *opts, args[0], user)
+			if err != nil {
+				return err
+			}
+			return w.set(args[1], args[2])
+		},
+	}
+	cmd.Flags().BoolVar(&user, "user", false, "write your own settings, which hold in every project")
+	return cmd
+}
+
+func newConfigEditCommand(sys System, opts *options) *cobra.Command {
+	var user bool
+	cmd := &cobra.Command{
+		Use:   "edit SETTINGS",
+		Short: "Edit a settings file of the project, or your own with --user",
+		Long: `Open a settings file in $VISUAL or $EDITOR. What you save is checked, written, and
+accepted as with rye-mcp trust. Where the file says more that you have not accepted
+yet, that is shown and asked about.`,
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completer{sys: sys, opts: opts}.settings,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := newWriting(sys, *opts, args[0], user)
+			if err != nil {
+				return err
+			}
+			return w.edit(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&user, "user", false, "edit your own settings, which hold in every project")
+	return cmd
+}
+
+// writing is a settings file that is about to be changed.
+type writing struct {
+	sys   System
+	opts  options
+	roots resolve.Roots
+	user  bool   // the user's file, or one that is the user's
+	name  string // of the settings
+	file  string // below .ai/config
+	dir   string // of the space
+}
+
+func newWriting(sys System, opts options, name string, user bool) (*writing, error) {
+	if err := mayDecide(sys); err != nil {
+		return nil, err
+	}
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &writing{sys: sys, opts: opts, roots: roots, name: name, dir: roots.Project}
+	if w.file, err = config.FileOf(name); err != nil {
+		return nil, unknownSettings(err)
+	}
+	w.user = user || trust.ProjectOf(roots).Standing == trust.Home
+	if w.user {
+		w.dir = roots.User
+	}
+	return w, nil
+}
+
+func unknownSettings(err error) error {
+	if unknown, ok := errors.AsType[*config.UnknownSettingsError](err); ok {
+		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("%s", strings.TrimSpace("rye-mcp config show "+unknown.Nearest))
+	}
+	return err
+}
+
+func (w *writing) path() string {
+	return filepath.Join(w.dir, ".ai", "config", filepath.FromSlash(w.file))
+}
+
+// set writes one value. Of a file that says more than its user has accepted, only
+// this value is accepted.
+func (w *writing) set(keyText, value string) error {
+	key, err := config.ParseKey(keyText)
+	if err != nil {
+		return &usageError{message: err.Error(), try: "rye-mcp config show " + w.name}
+	}
+	before, _, err := trust.ReadSettings(w.dir, w.file)
+	if err != nil {
+		return fmt.Errorf("settings %s: %w", w.path(), err)
+	}
+	after, err := w.changed(before, key, value)
+	if err != nil {
+		return err
+	}
+	accepted := after
+	if known := trust.ProjectOf(w.roots).Record.Snapshot().Files[w.file]; !w.user && string(known) != string(before) {
+		if accepted, err = w.changed(known, key, value); err != nil {
+			return err
+		}
+	}
+	if err := w.counts(accepted, key); err != nil {
+		return err
+	}
+	if err := w.keep(after, accepted); err != nil {
+		return err
+	}
+	return tellTrust(w.sys, "%s: %s is %s", w.path(), keyText, oneLine(value))
+}
+
+// changed is the content of a file with a value set, which must hold to the schema.
+func (w *writing) changed(before []byte, key []string, value string) ([]byte, error) {
+	after, err := config.Set(before, key, value)
+	if err != nil {
+		return nil, fmt.Errorf("settings %s: %w", w.path(), err)
+	}
+	warnings, err := config.CheckFile(w.name, w.path(), after)
+	if err != nil {
+		return nil, err
+	}
+	about := fmt.Sprintf(": %s: ", strings.Join(key, "."))
+	for _, warning := range warnings {
+		if strings.Contains(warning, about) || strings.Contains(warning, fmt.Sprintf(": %s: unknown", key[0])) {
+			return nil, tool.Faultf(tool.CodeInvalidConfig, "%s", warning).WithHint("rye-mcp config show %s", w.name)
+		}
+	}
+	return after, nil
+}
+
+// counts refuses a value of a project that would not count there, accepted or not.
+func (w *writing) counts(accepted []byte, key []string) error {
+	if w.user {
+		return nil
+	}
+	would := trust.ProjectOf(w.roots).Record.Snapshot().With(w.file, accepted)
+	for _, n := range config.PreviewAccepted(w.roots, would).LeftOut() {
+		if n.UserOnly && slices.Equal(n.Key[:min(len(n.Key), len(key))], key) {
+			return &usageError{
+				message: fmt.Sprintf("%s is read from the user space only", strings.Join(key, ".")),
+				try:     fmt.Sprintf("rye-mcp config set --user %s %s …", w.name, strings.Join(key, ".")),
+			}
+		}
+	}
+	return nil
+}
+
+// keep writes the file and accepts a version of it.
+func (w *writing) keep(content, accepted []byte) error {
+	known := trust.ProjectOf(w.roots)
+	if err := trust.WriteSettings(w.dir, w.file, content); err != nil {
+		return fmt.Errorf("settings %s: %w", w.path(), err)
+	}
+	if w.user {
+		return nil
+	}
+	err := trust.Accept(w.roots, known.Record.Snapshot().With(w.file, accepted), w.sys.Now())
+	if errors.Is(err, trust.ErrNotTrustable) {
+		_, _ = fmt.Fprintf(w.sys.Stderr, "Warning: it is written, and counts only as far as it tightens: %v\n", err)
+		return nil
+	}
+	return keepingFault(err)
+}
+
+// edit opens the file in the person's editor.
+func (w *writing) edit(ctx context.Context) error {
+	before, found, err := trust.ReadSettings(w.dir, w.file)
+	if err != nil {
+		return fmt.Errorf("settings %s: %w", w.path(), err)
+	}
+	if !found {
+		before = fmt.Appendf(nil, "# Settings %q; what holds now: rye-mcp config show %s\n", w.name, w.name)
+	}
+	unaccepted := w.unaccepted(before)
+	after, kept, err := w.edited(ctx, before)
+	if err != nil || string(after) == string(before) {
+		return err
+	}
+	if _, err := config.CheckFile(w.name, w.path(), after); err != nil {
+		return tool.Faultf(tool.CodeInvalidConfig, "%w", err).WithHint("what you wrote is kept in %s", kept)
+	}
+	_ = os.Remove(kept) // it is a copy
+	if !w.user && len(unaccepted) > 0 {
+		left := w.unaccepted(after)
+		if err := writeLoosened(newDisplay(w.sys, w.opts), w.roots.Project, left); err != nil {
+			return err
+		}
+		yes, err := confirm(w.sys, "\nThis file said more than you have accepted. Accept all of it?", "rye-mcp trust")
+		if err != nil {
+			return err
+		}
+		if !yes {
+			if err := trust.WriteSettings(w.dir, w.file, after); err != nil {
+				return fmt.Errorf("settings %s: %w", w.path(), err)
+			}
+			return tellTrust(w.sys, "%s: written, and not accepted", w.path())
+		}
+	}
+	if err := w.keep(after, after); err != nil {
+		return err
+	}
+	return tellTrust(w.sys, "%s: written", w.path())
+}
+
+// unaccepted is what a version of the file says and what does not count.
+func (w *writing) unaccepted(content []byte) []config.Notice {
+	if w.user {
+		return nil
+	}
+	var about []config.Notice
+	for _, n := range config.Preview(w.roots, trust.Snapshot{}.With(w.file, content)).Changes() {
+		if n.File == w.file && !n.UserOnly {
+			about = append(about, n)
+		}
+	}
+	return about
+}
+
+// edited is what the person makes of a text, and the file in which it is kept.
+func (w *writing) edited(ctx context.Context, before []byte) (after []byte, file string, err error) {
+	if !onTerminal(w.sys.Stdin) {
+		return nil, "", &usageError{message: "there is nobody to edit: standard input is no terminal", try: "rye-mcp config set " + w.name + " KEY VALUE"}
+	}
+	draft, err := os.CreateTemp("", "rye-mcp-*-"+path.Base(w.file))
+	if err != nil {
+		return nil, "", err
+	}
+	_, err = draft.Write(before)
+	if err = errors.Join(err, draft.Close()); err != nil {
+		return nil, "", err
+	}
+	editor := w.sys.Getenv("VISUAL")
+	if editor == "" {
+		editor = w.sys.Getenv("EDITOR")
+	}
+	if editor == "" {
+		editor = "vi"
+	}
+	// As git does: the variable may hold arguments.
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", draft.Name()) //nolint:gosec // the person's own editor
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.sys.Stdin, w.sys.Stdout, w.sys.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, draft.Name(), fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
+	}
+	after, err = os.ReadFile(draft.Name())
+	return after, draft.Name(), err
+}

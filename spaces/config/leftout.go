@@ -24,6 +24,10 @@ func (l *Loader) LeftOut() []Notice {
 		if _, notice := project.whole(file); notice != nil {
 			all = append(all, *notice)
 		}
+		if k, known := kindOf(file); known && k.merged && project.counts(file) == byFollowing {
+			s, _ := l.load(k)
+			all = append(all, s.leftOut...)
+		}
 	}
 	return all[:min(len(all), maxNotices)]
 }

@@ -43,6 +43,9 @@ type kind struct {
 	// whole: a project's files count as a whole or not at all, because all that they
 	// say makes calls, chooses whom to call, or runs something.
 	whole bool
+	// merged: the keys of its files are merged, so that a file which counts because
+	// a key is followed can do without those that a followed key does not decide.
+	merged bool
 }
 
 var (
@@ -63,7 +66,7 @@ var (
 const providersDir = "agent/providers"
 
 func providerKind(name string) kind {
-	return kind{schema: "provider.schema.json", files: []string{providersDir + "/" + name + ".yaml"}, whole: true}
+	return kind{schema: "provider.schema.json", files: []string{providersDir + "/" + name + ".yaml"}, whole: true, merged: true}
 }
 
 // Agent reads agent.yaml.
@@ -195,7 +198,7 @@ func (l *Loader) load(k kind) (settings, error) {
 	}
 	s.own = len(s.layers)
 	var err error
-	if project := l.project(); k.whole {
+	if project := l.project(); k.whole && !(k.merged && project.counts(k.files[0]) == byFollowing) {
 		err = l.loadWhole(&s, k, project)
 	} else {
 		err = l.loadByKey(&s, k, project)

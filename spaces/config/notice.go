@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Notice says that something in a project's settings does not count, because the
@@ -27,7 +26,16 @@ type Notice struct {
 // askThePerson ends a notice. It names no command: a model could try it.
 const askThePerson = "ask the person"
 
+// String is the notice for models, and for people who are told by them.
 func (n Notice) String() string {
+	if n.UserOnly {
+		return n.Fact()
+	}
+	return n.Fact() + "; " + askThePerson
+}
+
+// Fact is the notice for a person, who is told beside it what to do.
+func (n Notice) Fact() string {
 	where := n.Path
 	if n.Line > 0 {
 		where = fmt.Sprintf("%s:%d", n.Path, n.Line)
@@ -36,12 +44,12 @@ func (n Notice) String() string {
 	case n.UserOnly:
 		return fmt.Sprintf("%s: %s: read from the user space only", where, dotted(n.Key))
 	case len(n.Key) == 0 && n.Since:
-		return where + ": left out, as it was changed after the person accepted the settings of this project, and the accepted copy holds; " + askThePerson
+		return where + ": left out, as it was changed after the person accepted the settings of this project, and the accepted copy holds"
 	case len(n.Key) == 0:
-		return where + ": left out, as the person has not accepted the settings of this project; " + askThePerson
+		return where + ": left out, as the person has not accepted the settings of this project"
 	}
-	return fmt.Sprintf("%s: %s: %s is left out and %s holds, as the person has not accepted it; %s",
-		where, dotted(n.Key), inBrief(n.Says), inBrief(n.Holds), askThePerson)
+	return fmt.Sprintf("%s: %s: %s is left out and %s holds, as the person has not accepted it",
+		where, dotted(n.Key), inBrief(n.Says), inBrief(n.Holds))
 }
 
 // inBrief is a value in a notice.
@@ -75,17 +83,4 @@ func Strings(notices []Notice) []string {
 		all = append(all, n.String())
 	}
 	return all
-}
-
-// keyText writes a path of keys with dots between them, and quotes around keys that
-// hold one.
-func keyText(at []string) string {
-	parts := make([]string, len(at))
-	for i, key := range at {
-		parts[i] = key
-		if strings.ContainsAny(key, ".\" ") || key == "" {
-			parts[i] = fmt.Sprintf("%q", key)
-		}
-	}
-	return strings.Join(parts, ".")
 }

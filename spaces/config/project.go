@@ -105,6 +105,33 @@ func readVersion(from place, rel string) version {
 	return v
 }
 
+// reason says why a file counts that a project brings as a whole or not at all.
+type reason int
+
+const (
+	notAtAll    reason = iota
+	absent             // there is none, and none was accepted
+	asIs               // what is there is what was accepted
+	byFollowing        // a key that the user follows signed what is there
+	asCopied           // what is there was not accepted; another version was
+)
+
+// counts says in which version a file counts.
+func (p project) counts(rel string) reason {
+	now, accepted := readVersion(p.present, rel), readVersion(p.accepted, rel)
+	switch {
+	case !now.found && now.err == nil && !accepted.found:
+		return absent
+	case now.found && accepted.found && alike(rel, now.data, accepted.data):
+		return asIs
+	case now.found && p.followed(now):
+		return byFollowing
+	case accepted.found:
+		return asCopied
+	}
+	return notAtAll
+}
+
 // whole are the places that a file counts from which a project brings as a whole
 // or not at all, at most one, and what is to be said about a version that does not
 // count.
@@ -112,17 +139,16 @@ func (p project) whole(rel string) ([]place, *Notice) {
 	if p.present == nil {
 		return nil, nil
 	}
-	now, accepted := readVersion(p.present, rel), readVersion(p.accepted, rel)
-	switch {
-	case !now.found && now.err == nil && !accepted.found:
+	why := p.counts(rel)
+	switch why {
+	case absent:
 		return nil, nil
-	case now.found && accepted.found && alike(rel, now.data, accepted.data):
+	case asIs, byFollowing:
 		return []place{p.present}, nil
-	case now.found && p.followed(now):
-		return []place{p.present}, nil
+	case notAtAll, asCopied:
 	}
-	notice := &Notice{Path: now.name, File: rel, Since: accepted.found}
-	if !accepted.found {
+	notice := &Notice{Path: readVersion(p.present, rel).name, File: rel, Since: why == asCopied}
+	if why == notAtAll {
 		return nil, notice
 	}
 	return []place{p.accepted}, notice

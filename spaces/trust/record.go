@@ -169,7 +169,7 @@ func loadRecord(user, place string) (*Record, error) {
 		return nil, nil
 	}
 	file := filepath.Join(user, ".ai", filepath.FromSlash(name))
-	if err == nil {
+	if err == nil && info.Mode().IsRegular() {
 		err = checkMode(file, info)
 	}
 	if err != nil {

@@ -125,7 +125,7 @@ func explainSettings(sys System, loader *config.Loader, name string) (settingsJS
 	}
 	s.Warnings = explained.Warnings
 	for _, n := range explained.LeftOut {
-		s.LeftOut = append(s.LeftOut, n.String())
+		s.LeftOut = append(s.LeftOut, n.Fact())
 	}
 	for _, v := range explained.Values {
 		s.Values = append(s.Values, shownValue(sys, v))

@@ -52,7 +52,7 @@ func (d *doctor) leftOut() []finding {
 		if n.UserOnly {
 			try = "put it into your user space, or leave it out"
 		}
-		found = append(found, warnf(try, "%s", n))
+		found = append(found, warnf(try, "%s", n.Fact()))
 	}
 	return few(found)
 }

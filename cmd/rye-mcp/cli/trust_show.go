@@ -117,6 +117,9 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 			return nil, 0, err
 		}
 		for _, e := range entries {
+			if item.IsThreadRecord(e.Kind, e.ID) {
+				continue
+			}
 			found, err := resolver.Find(e.Kind, e.ID)
 			if err != nil {
 				continue // who uses it says what is wrong with it

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/shellline"
 )
 
 // ErrIntegrity is wrapped by a failure of an action for which the thread must
@@ -60,6 +61,9 @@ type Engine struct {
 	Firing []string
 	// Wrap puts the text of an item into an element that names it.
 	Wrap func(name, id, text string) string
+	// CommandLine names the parameter of what an action executes that is a command
+	// line of the shell, in which data are quoted; empty for none. It may be nil.
+	CommandLine func(item.Action) string
 	// Record is told of every hook that fired, when it is through.
 	Record func(transcript.HookFired)
 	Now    func() time.Time
@@ -167,7 +171,10 @@ func (f *firing) run(ctx context.Context) {
 }
 
 func (f *firing) act(ctx context.Context, written item.Action) error {
-	a := f.expand(written)
+	a, err := f.expand(written)
+	if err != nil {
+		return err
+	}
 	if err := f.allowed(a); err != nil {
 		return err
 	}
@@ -206,16 +213,44 @@ func (f *firing) allowed(a item.Action) error {
 }
 
 // expand fills in the templates of an action.
-func (f *firing) expand(a item.Action) item.Action {
+func (f *firing) expand(a item.Action) (item.Action, error) {
 	var missing []string
 	a.ItemID, missing = expr.ExpandText(a.ItemID, f.data)
-	if a.Params != nil {
-		params, more := expr.ExpandAll(a.Params, f.data)
-		a.Params, _ = params.(map[string]any) // of a map it makes a map
-		missing = append(missing, more...)
-	}
 	f.miss(missing)
-	return a
+	if a.Params == nil {
+		return a, nil
+	}
+	written := a.Params
+	params, missing := expr.ExpandAll(written, f.data)
+	a.Params, _ = params.(map[string]any) // of a map it makes a map
+	f.miss(missing)
+	if f.engine.CommandLine == nil {
+		return a, nil
+	}
+	name := f.engine.CommandLine(a)
+	line, isText := written[name].(string)
+	if !isText {
+		return a, nil
+	}
+	var err error
+	a.Params[name], err = f.commandLine(line)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", name, err)
+	}
+	return a, nil
+}
+
+// commandLine fills in a command line. Data are words of it and never commands,
+// except where the whole line is one piece of data.
+func (f *firing) commandLine(written string) (string, error) {
+	t := expr.ParseTemplate(written)
+	if t.Whole() {
+		filled, _ := expr.ExpandText(written, f.data)
+		return filled, nil
+	}
+	var line shellline.Line
+	t.Build(f.data, &line) // what is missing is known already
+	return line.Finish()
 }
 
 func (f *firing) miss(missing []string) {

@@ -74,7 +74,11 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("bug; the palette offers %s, which is not registered", entry.ID)
 	}
-	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, caller.Reveal(args)) })
+	args, err := caller.Reveal(t.Definition(), args)
+	if err != nil {
+		return nil, err
+	}
+	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 }
 
 // patience is how long a tool may take to end when it is told to. It is more

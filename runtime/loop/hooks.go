@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -43,12 +44,20 @@ func (r *run) loadHooks() error {
 	}
 	r.hooks.engine = &hook.Engine{
 		Hooks: set.Suppress(r.task.composed.Suppressed...), Runner: hookRunner{r}, Firing: r.meta.Firing,
-		Wrap: prompt.Wrap, Record: r.hookFired, Now: r.Now,
+		Wrap: prompt.Wrap, Record: r.hookFired, Now: r.Now, CommandLine: r.commandLine,
 	}
 	if r.recovery.hooks == nil {
 		r.recovery.hooks = r.ruleOnFailure
 	}
 	return nil
+}
+
+// commandLine is the parameter of what an action executes that is a command line.
+func (r *run) commandLine(a item.Action) string {
+	if t, known := r.Tools.Get(a.ItemID); known && a.Primary == "execute" {
+		return t.Definition().CommandLine
+	}
+	return ""
 }
 
 // hookFired puts a hook that is through on record.

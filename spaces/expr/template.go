@@ -103,8 +103,36 @@ func (t Template) Expand(data any) (value any, missing []string) {
 	return e.template(t), e.missing
 }
 
+// Whole reports whether the template is one ${…} and nothing else.
+func (t Template) Whole() bool { return len(t.parts) == 1 && t.parts[0].paths != nil }
+
+// Builder makes a text of a template for somebody who must tell its own text from
+// what is put in.
+type Builder interface {
+	Text(text string)
+	Value(value string)
+}
+
+// Build gives the parts of the template to b in order, with the data as text. It
+// returns what the data have nothing for, as [Template.Expand] does.
+func (t Template) Build(data any, b Builder) (missing []string) {
+	e := newExpansion(data)
+	for _, p := range t.parts {
+		if p.paths == nil {
+			b.Text(p.text)
+			continue
+		}
+		text := ""
+		if value, _ := e.part(p); value != nil {
+			text = item.Text(value)
+		}
+		b.Value(text)
+	}
+	return e.missing
+}
+
 func (e *expansion) template(t Template) any {
-	if len(t.parts) == 1 && t.parts[0].paths != nil {
+	if t.Whole() {
 		value, found := e.part(t.parts[0])
 		if !found {
 			return ""

@@ -68,8 +68,12 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 		}
 		return a.Threads.StartTool(ctx, c, ToolRequest{ToolID: found.ID, Parameters: r.Parameters, RequestKey: r.RequestKey, Warnings: found.warnings})
 	}
+	args, err := c.Reveal(builtin.Definition(), r.Parameters.Raw())
+	if err != nil {
+		return nil, err
+	}
 	begin := a.Now()
-	data, err := builtin.Call(ctx, c.Env, c.Reveal(r.Parameters.Raw()))
+	data, err := builtin.Call(ctx, c.Env, args)
 	if err != nil {
 		return nil, ToolFault(found.ID, err)
 	}

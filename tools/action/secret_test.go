@@ -104,3 +104,40 @@ func TestInlineSecrets(t *testing.T) {
 		t.Errorf("the refusal repeats the value: %s", text)
 	}
 }
+
+// quoted is a secret that the shell would take apart.
+type quoted struct{ oneSecret }
+
+const quotedSecret = `it's "$(id)"`
+
+func (quoted) RevealText(text string) string {
+	return strings.ReplaceAll(text, secretPlaceholder, quotedSecret)
+}
+
+func (q quoted) Reveal(args json.RawMessage) json.RawMessage {
+	return json.RawMessage(strings.ReplaceAll(string(args), secretPlaceholder, `it's \"$(id)\"`))
+}
+
+// TestAttackSecretInCommandLine: the value of a secret has quotes and commands in it, and a model writes its placeholder into a command line. The value is quoted for the place where it stands.
+func TestAttackSecretInCommandLine(t *testing.T) {
+	t.Parallel()
+	c := Caller{Secrets: quoted{}}
+	line := tool.Definition{CommandLine: "command"}
+	for given, want := range map[string]string{
+		"curl -H {secret:token} x": `curl -H 'it'\''s "$(id)"' x`, `curl "a {secret:token}"`: `curl "a it's \"\$(id)\""`, `'{secret:token}'`: `'it'\''s "$(id)"'`,
+		"{secret:token}": quotedSecret, "none": "none",
+	} {
+		got, err := c.Reveal(line, object(t, map[string]any{"command": given, "other": secretPlaceholder}).Raw())
+		var args struct{ Command, Other string }
+		if err == nil {
+			err = json.Unmarshal(got, &args)
+		}
+		if err != nil || args.Command != want || args.Other != quotedSecret {
+			t.Errorf("%s: %s, %v", given, got, err)
+		}
+	}
+	_, err := c.Reveal(line, object(t, map[string]any{"command": "echo `{secret:token}`"}).Raw())
+	if f := tool.AsFault(err); f == nil || f.Code != tool.CodeBadArguments || strings.Contains(f.Message, "id") {
+		t.Errorf("got %v", err)
+	}
+}

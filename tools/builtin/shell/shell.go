@@ -49,7 +49,7 @@ type output struct {
 
 // New returns the tool rye/bash.
 func New() tool.Tool {
-	return tool.New(tool.Definition{ID: toolID, Description: description}, run)
+	return tool.New(tool.Definition{ID: toolID, Description: description, CommandLine: "command"}, run)
 }
 
 func run(ctx context.Context, env tool.Env, in input) (any, error) {

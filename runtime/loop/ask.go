@@ -103,7 +103,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 		c.err = &llm.APIError{Status: http.StatusOK, Type: typeAbsurdUsage, Message: err.Error(), MidStream: true, Err: err}
 	}
 	if c.err == nil && r.model.toolText != "" {
-		c.answer = readCalls(c.answer, turn, r.offers)
+		c.answer = readCalls(c.answer, turn, r.offers, r.textTalk.quotes)
 	}
 	return c
 }

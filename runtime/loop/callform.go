@@ -23,6 +23,10 @@ var (
 // beside them.
 const sureArgumentKeys = 2
 
+// reasonKey is what a model adds to a call that it has read somewhere and makes on
+// its own account.
+const reasonKey = "because"
+
 // callFence says whether blocks of that kind are written to be called; others
 // are if they name a tool that is offered.
 func callFence(info string) bool {
@@ -102,6 +106,9 @@ func readCall(value json.RawMessage, known func(string) bool, meant bool) (llm.B
 		return llm.Block{}, false
 	}
 	_, given := fields[argumentKeys[0]]
+	if given {
+		delete(fields, reasonKey)
+	}
 	asked := key == nameKeys[0] && (len(fields) == 1 || len(fields) == 2 && given)
 	if !known(name) && (!asked || !meant) {
 		return llm.Block{}, false

@@ -10,8 +10,8 @@ import (
 
 // readCalls is the answer with the calls that stand in its text as blocks of
 // their own, in the order they were written. Known says which names are those of
-// tools.
-func readCalls(a llm.Response, turn int, known func(string) bool) llm.Response {
+// tools, and quoted which texts are only repeated.
+func readCalls(a llm.Response, turn int, known, quoted func(string) bool) llm.Response {
 	var blocks []llm.Block
 	calls := 0
 	for _, b := range a.Blocks {
@@ -19,7 +19,7 @@ func readCalls(a llm.Response, turn int, known func(string) bool) llm.Response {
 			blocks = append(blocks, b)
 			continue
 		}
-		for _, part := range splitCalls(b.Text, known) {
+		for _, part := range splitCalls(b.Text, known, quoted) {
 			if part.Type == llm.ToolUseBlock {
 				part.ToolCallID = fmt.Sprintf("text_%d_%d", turn, calls)
 				calls++
@@ -43,8 +43,9 @@ func (r *run) offers(name string) bool {
 // splitCalls divides a text into the calls it contains and the text between
 // them. Models that were trained on another form fall back into it, so calls are
 // read from fences and <tool_call> tags, and from a text that is nothing but a
-// call. A fence within another is shown, not called.
-func splitCalls(text string, known func(string) bool) []llm.Block {
+// call. A fence within another is shown, not called, and so is what is quoted from a
+// result.
+func splitCalls(text string, known, quoted func(string) bool) []llm.Block {
 	var s splitter
 	for rest := text; rest != ""; {
 		block, isBlock := blockAt(rest)
@@ -54,7 +55,7 @@ func splitCalls(text string, known func(string) bool) []llm.Block {
 			rest = after
 			continue
 		}
-		if calls := block.calls(known); len(calls) > 0 {
+		if calls := block.calls(known); len(calls) > 0 && !quoted(block.body) {
 			s.endProse()
 			s.out = append(s.out, calls...)
 		} else {
@@ -64,7 +65,7 @@ func splitCalls(text string, known func(string) bool) []llm.Block {
 	}
 	s.endProse()
 	if bare := strings.TrimSpace(text); len(s.out) == 1 && looksLikeJSON(bare) {
-		if calls := (textBlock{body: bare}).calls(known); len(calls) > 0 {
+		if calls := (textBlock{body: bare}).calls(known); len(calls) > 0 && !quoted(bare) {
 			return calls
 		}
 	}

@@ -48,7 +48,7 @@ type Finisher struct {
 	Reached      thread.Reached
 	// Mask hides secrets in what is written to transcripts, see [transcript.Options];
 	// nil hides nothing.
-	Mask func([]byte) []byte
+	Mask transcript.Masker
 }
 
 // OpenTranscript opens the transcript of a thread for appending.

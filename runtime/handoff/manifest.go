@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/guard"
 )
 
 // Manifest is what a successor is told about the work it carries on, as the
@@ -99,7 +100,7 @@ func (m Manifest) render(d detail) string {
 	var b strings.Builder
 	m.head(&b)
 	if task := cutMiddle(strings.TrimSpace(m.Task), d.task); task != "" && d.task > 0 {
-		fmt.Fprintf(&b, "\n## The task\n<task>\n%s\n</task>\n", task)
+		fmt.Fprintf(&b, "\n## The task\n<task>\n%s\n</task>\n", guard.Inside("task", task))
 	}
 	values(&b, "Inputs", m.Inputs, d.value)
 	values(&b, "What it had returned", m.Outputs, d.value)

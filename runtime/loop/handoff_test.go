@@ -64,7 +64,7 @@ func TestHandoff(t *testing.T) {
 		inHooks("used", "before_handoff", "{all: [{path: tokens_used, op: eq, value: 180003}, {path: cost.turns, op: eq, value: 1}, {path: thread_id, op: exists}]}", "primary: search, params: {query: x}"),
 		inHooks("continued", "after_complete", "{path: status, op: eq, value: continued}", "primary: search, params: {query: x}"))
 	vault := secret.New(map[string]string{"token": "abcdefgh-12345"})
-	h.finisher.Mask = vault.MaskJSON
+	h.finisher.Mask = vault
 	h.change = func(r *run) { r.Secrets = vault }
 	j := withSecret()
 	j.capabilities = searching

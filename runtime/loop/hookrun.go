@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
@@ -124,13 +125,13 @@ func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 		h.warn(ruling.Warning)
 	}
 	if kind != item.Knowledge {
-		return hook.Result{Text: h.bounded(string(parse.StripSignature(found.Content)))}, nil
+		return hook.Result{Text: h.bounded(sign.Hide(string(parse.StripSignature(found.Content))))}, nil
 	}
 	doc, err := found.Knowledge()
 	if err != nil {
 		return hook.Result{}, err
 	}
-	return hook.Result{Text: doc.Body, Name: doc.Name, Knowledge: true}, nil
+	return hook.Result{Text: sign.Hide(h.Secrets.Mask(doc.Body)), Name: doc.Name, Knowledge: true}, nil
 }
 
 // outcomeOf is the result of a child that a hook has started.

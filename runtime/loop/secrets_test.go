@@ -65,7 +65,7 @@ func TestSecretInputs(t *testing.T) {
 		call("blob", "{secret:token}"), call("echo", "{secret:other} {secret:token}"), "{name: test_none, input: {word: '{secret:token}'}}",
 	}, ", ") + "]\n  - {error: {status: 400, type: invalid_request_error, message: 'what is tok\"en/never+shown?'}}\n")
 	vault := secret.New(map[string]string{"token": value})
-	h.finisher.Mask = vault.MaskJSON
+	h.finisher.Mask = vault
 	d := h.deps(h.register(withSecret()))
 	d.Secrets = vault
 	rec, err := Run(t.Context(), d)

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/guard"
 )
 
 // Fill returns a copy of a directive whose body and prose have the placeholders
@@ -99,10 +100,11 @@ func (c *Composition) Inject(data map[string]any) (blocks Blocks, injected []Inj
 	return blocks, injected, warnings
 }
 
-// Wrap puts the text of a knowledge item into an element that names it.
+// Wrap puts the text of a knowledge item, or what a hook's tool gave, into an
+// element that names it, and that the text cannot end.
 func Wrap(name, id, body string) string {
 	tag := element(name)
-	return fmt.Sprintf("<%s id=\"%s\" type=\"knowledge\">\n%s\n</%s>", tag, attribute(id), strings.Trim(body, "\n"), tag)
+	return fmt.Sprintf("<%s id=\"%s\" type=\"knowledge\">\n%s\n</%s>", tag, attribute(id), guard.Inside(tag, strings.Trim(body, "\n")), tag)
 }
 
 // element makes the name of an element of what people call their knowledge.

@@ -99,7 +99,7 @@ func secrets(names []string) string {
 		placeholders[i] = inputs.Placeholder(name)
 	}
 	return "<secrets>" + strings.Join(placeholders, ", ") + ": each stands for a value that nobody is shown. " +
-		"Write it as it is in the arguments of a tool that needs the value (in a shell command between single quotes), " +
+		"Write it as it is in the arguments of a tool that needs the value (in a shell command it is quoted for its place), " +
 		"or in an input that another directive declares secret. What comes back holds it again in place of the value.</secrets>\n"
 }
 

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -76,6 +77,32 @@ func (f *finder) each(text string) func(yield func(start int, n form) bool) {
 			}
 		}
 	}
+}
+
+// begun is the length of the longest beginning of a form, not all of it, that a text
+// ends with.
+func (f *finder) begun(text string) int {
+	longest := 0
+	for n := 1; n < head && n <= len(text); n++ {
+		end := text[len(text)-n:]
+		if slices.ContainsFunc(f.forms, func(one form) bool { return strings.HasPrefix(one.text, end) }) {
+			longest = n
+		}
+	}
+	var word uint64
+	for i := range len(text) {
+		word = push(word, text[i])
+		start := i - head + 1
+		if place, bit := hashOf(word); start < 0 || f.headBit[place]&bit == 0 {
+			continue
+		}
+		for _, n := range f.byHead[word] {
+			if one := f.forms[n].text; len(one) > len(text)-start && strings.HasPrefix(one, text[start:]) {
+				return len(text) - start // the first one is the longest
+			}
+		}
+	}
+	return longest
 }
 
 // lineBreaks are the characters that break a text into lines, as they are and

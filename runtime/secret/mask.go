@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // span is a part of a text that says a secret.
@@ -107,6 +108,27 @@ func merged(found []span) []span {
 		}
 	}
 	return out
+}
+
+// Begun is how many bytes at the end of a text may be the beginning of a value, whose
+// rest is still to come.
+func (v *Vault) Begun(text string) int {
+	if v.Empty() {
+		return 0
+	}
+	text = text[max(0, len(text)-2*v.reach):]
+	begun := v.asIs.begun(text)
+	for i, breaks := range lineBreaks {
+		if j := join(text, breaks); j.pieces != nil {
+			if n := v.joined[i].begun(j.text); n > 0 {
+				begun = max(begun, len(text)-j.whole(len(j.text)-n))
+			}
+		}
+	}
+	for begun < len(text) && begun > 0 && !utf8.RuneStart(text[len(text)-begun]) {
+		begun++
+	}
+	return begun
 }
 
 // Writer masks what is written to it, in pieces that may cut a value anywhere,

@@ -36,8 +36,15 @@ type Signer interface {
 type Options struct {
 	Signer Signer           // nil: checkpoints carry no signature
 	Now    func() time.Time // nil: time.Now
-	// Mask hides secrets in the strings of a JSON value; nil hides nothing.
-	Mask func([]byte) []byte
+	Mask   Masker           // hides secrets; nil hides nothing
+}
+
+// Masker hides secrets in what is written.
+type Masker interface {
+	// MaskJSON hides them in the strings of a JSON value.
+	MaskJSON(value []byte) []byte
+	// Begun is how many bytes at the end of a text may be the beginning of a secret.
+	Begun(text string) int
 }
 
 // Writer appends to a transcript. Whoever opens one must hold the thread's life
@@ -49,7 +56,7 @@ type Writer struct {
 	id     thread.ID
 	signer Signer
 	now    func() time.Time
-	mask   func([]byte) []byte
+	mask   Masker
 
 	mu          sync.Mutex
 	f           *os.File
@@ -204,7 +211,7 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 	}
 	p := &w.pending
 	// The name of a tool stands for itself and is never joined to another.
-	if p.due != nil && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
+	if (p.due != nil || p.text.Len() > 0) && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -219,7 +226,7 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 		p.usage = d.Usage
 	}
 	if p.text.Len() >= batchBytes {
-		return w.flush()
+		return w.flushBut(w.begun())
 	}
 	if p.due == nil {
 		p.due = time.AfterFunc(batchDelay, w.flushDue)
@@ -231,21 +238,36 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 func (w *Writer) flushDue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.flush()
+	_ = w.flushBut(w.begun())
+}
+
+// begun is how much of the pending text may be the beginning of a secret, which is
+// hidden as a whole or not at all.
+func (w *Writer) begun() int {
+	if w.mask == nil {
+		return 0
+	}
+	return w.mask.Begun(w.pending.text.String())
 }
 
 // flush writes the pending text.
-func (w *Writer) flush() error {
+func (w *Writer) flush() error { return w.flushBut(0) }
+
+// flushBut writes the pending text but its last bytes, which wait for more.
+func (w *Writer) flushBut(last int) error {
 	p := &w.pending
 	if p.due != nil {
 		p.due.Stop()
 		p.due = nil
 	}
-	if w.err != nil || p.text.Len() == 0 && p.hidden == 0 && p.usage == nil {
+	text := p.text.String()
+	text, rest := text[:len(text)-last], text[len(text)-last:]
+	if w.err != nil || text == "" && p.hidden == 0 && p.usage == nil {
 		return w.err
 	}
-	d := TokenDelta{Turn: p.turn, Type: p.kind, Text: p.text.String(), Bytes: p.hidden, Usage: p.usage}
+	d := TokenDelta{Turn: p.turn, Type: p.kind, Text: text, Bytes: p.hidden, Usage: p.usage}
 	p.text.Reset()
+	p.text.WriteString(rest)
 	p.hidden, p.usage = 0, nil
 	return w.write(thread.EventTokenDelta, d)
 }
@@ -260,7 +282,7 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 		if err != nil {
 			return fmt.Errorf("payload of %s: %w", t, err)
 		}
-		payload = json.RawMessage(w.mask(plain))
+		payload = json.RawMessage(w.mask.MaskJSON(plain))
 	}
 	line, err := encodeLine(stamp(w.now()), w.id, w.seq+1, t, payload)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // maxBodyBytes is how much of an item's text is indexed: 256 KiB, many times
@@ -76,12 +77,13 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 // columns are the values of the words table. The id counts as a name, tags count
 // as a category.
 func (d document) columns(id string) []any {
+	body := sign.Hide(d.body) // a signature is not to be found either
 	return []any{
 		clean(d.title),
 		clean(d.name + "\n" + id),
 		clean(d.description),
 		clean(d.category + "\n" + d.tags),
-		clean(d.body[:min(len(d.body), maxBodyBytes)]),
+		clean(body[:min(len(body), maxBodyBytes)]),
 	}
 }
 

@@ -20,7 +20,7 @@ var schema string
 
 // schemaVersion is raised with every change of schema.sql or of what is put into
 // its tables.
-const schemaVersion = 2
+const schemaVersion = 3
 
 var (
 	// errVersion says that a file has the tables of another version.

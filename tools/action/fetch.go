@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -85,7 +86,8 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
-	text := string(parse.StripSignature(found.Content))
+	// A part of a secret or a signature is not recognised, so both go before the cut.
+	text := sign.Hide(c.Env.Masked(string(parse.StripSignature(found.Content))))
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
 		TotalBytes: len(text), Signature: a.signature(found), Shadows: shadows(found),

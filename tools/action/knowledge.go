@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -47,7 +48,8 @@ func executeKnowledge(c Caller, r ExecuteRequest, found usable) (any, error) {
 		plan.Plan.Metadata = metadata
 		return plan, nil
 	}
-	page, next, err := pageOf(doc.Body, 0, knowledgeRoom(c, metadata))
+	text := sign.Hide(c.Env.Masked(doc.Body))
+	page, next, err := pageOf(text, 0, knowledgeRoom(c, metadata))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func executeKnowledge(c Caller, r ExecuteRequest, found usable) (any, error) {
 		Data: metadata, Instructions: knowledgeInstructions, Warnings: found.warnings,
 	}
 	if next > 0 {
-		result.Instructions = fmt.Sprintf(knowledgeIsLong, len(doc.Body)) + knowledgeInstructions
+		result.Instructions = fmt.Sprintf(knowledgeIsLong, len(text)) + knowledgeInstructions
 	}
 	return result, nil
 }

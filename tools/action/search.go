@@ -34,7 +34,11 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (any, e
 	if err := permitSearch(c, cmp.Or(r.action, "search"), r.Scope); err != nil {
 		return nil, err
 	}
-	page, err := a.Deps.Search(ctx, search.Query{
+	find := a.Deps.Search
+	if c.Env.Mask != nil {
+		find = a.searchWithoutSecrets(c)
+	}
+	page, err := find(ctx, search.Query{
 		Text: r.Query, Scope: r.Scope, Limit: r.Limit, Offset: r.Offset, Threads: r.Include == IncludeThreads,
 	})
 	if err != nil {

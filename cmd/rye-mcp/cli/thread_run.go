@@ -90,7 +90,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		Reached: sys.Reached,
 	}
 	if !vault.Empty() {
-		finisher.Mask = vault.MaskJSON
+		finisher.Mask = vault
 	}
 	w, err := finisher.OpenTranscript(id)
 	if err != nil {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
@@ -68,11 +67,11 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 	if h.chain, err = lineage.Chain(r.ThreadID, c.getter(ctx)); err != nil {
 		return nil, err
 	}
-	if most := h.settings.MaxChain; len(h.chain) >= most {
-		return nil, &handoff.ChainError{Length: len(h.chain), Max: most}
-	}
 	if h.meta, err = c.ownMeta(r.ThreadID); err != nil {
 		return nil, err
+	}
+	if done := h.meta.Continuation.HandoffsNow(); done >= h.settings.MaxChain {
+		return nil, &handoff.ChainError{Handoffs: done, Max: h.settings.MaxChain}
 	}
 	// What a tool of the thread has written into the file must not become what the
 	// successor was told, and signed as such.
@@ -88,10 +87,6 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		return err
 	}
 	h.Reached.At(stepHandedOver)
-	limits, err := h.limits(ctx, s.rec.ThreadID, money)
-	if err != nil {
-		return err
-	}
 	messages, turns, err := h.messages(ctx)
 	if err != nil {
 		return err
@@ -101,9 +96,10 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	}
 	h.Reached.At(stepSeeded)
 	meta := continued(h.meta, s.rec, thread.Continuation{
-		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Messages: len(messages), SummaryID: h.request.SummaryID,
+		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Handoffs: h.meta.Continuation.HandoffsNow() + 1,
+		Messages: len(messages), SummaryID: h.request.SummaryID,
 	})
-	meta.Limits = limits
+	meta.Limits = h.limits(money)
 	if err := h.folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
 		return err
 	}
@@ -115,41 +111,20 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 }
 
 // limits are those of the successor, which has been given so much money: what the
-// thread before has left, or by the settings what that began with.
-func (h *succession) limits(ctx context.Context, id thread.ID, money thread.Micros) (thread.Limits, error) {
+// thread before has left. By the settings turns, tokens and time begin anew; money
+// never does, as that of a chain is one budget.
+func (h *succession) limits(money thread.Micros) thread.Limits {
 	l := h.meta.Limits
+	l.Spend = money
+	l.Spawns = max(0, l.Spawns-h.before().SpawnCount)
 	if h.settings.Limits == config.LimitsFresh {
-		full, err := h.refill(ctx, id, money, l.Spend)
-		l.Spend = full
-		return l, err
+		return l
 	}
 	used := h.request.Used
 	l.Turns = max(0, l.Turns-used.Turns)
 	l.Tokens = max(0, l.Tokens-used.Tokens)
 	l.DurationSeconds = max(0, l.DurationSeconds-used.Seconds)
-	l.Spawns = max(0, l.Spawns-h.before().SpawnCount)
-	l.Spend = money
-	return l, nil
-}
-
-// refill raises the budget of the successor as far as that goes, and returns what
-// it is then. Siblings that reserve at the same moment may be faster, so it is
-// tried a few times. A parent that has ended, or handed over itself, gives nothing
-// more.
-func (h *succession) refill(ctx context.Context, id thread.ID, has, want thread.Micros) (thread.Micros, error) {
-	for range 3 {
-		want = max(want, has)
-		err := h.Store.Raise(ctx, id, want, h.Now())
-		var short *store.InsufficientError
-		if errors.Is(err, store.ErrNoBudget) {
-			return has, nil
-		}
-		if !errors.As(err, &short) {
-			return want, err
-		}
-		want = has + max(0, short.Remaining)
-	}
-	return has, nil
+	return l
 }
 
 // messages are what the successor begins with, and how many turns of the thread

@@ -173,9 +173,8 @@ func (s *scene) wantReceipt(id, child thread.ID) {
 	}
 }
 
-// TestHandoffOfLimits: by the settings a successor begins with all that the thread
-// before began with, and with the money as far as there is some.
-func TestHandoffOfLimits(t *testing.T) {
+// TestAttackFreshMoney: settings with limits: fresh let a thread that is limited to a few cents spend them again in each thread of its chain. Turns, tokens and time begin anew, and money does not.
+func TestAttackFreshMoney(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/coordination.yaml", "continuation: {limits: fresh}\n")
@@ -184,12 +183,17 @@ func TestHandoffOfLimits(t *testing.T) {
 	dear := s.start("dear", root)
 	s.order(dear, "say hello", "spend 500000")
 	next := s.handOver(dear)
-	if got, want := s.meta(next).Limits, s.meta(dear).Limits; got.Turns != want.Turns || got.Spend != 500_000 || s.reserved(root) != 500_000 {
+	if got, want := s.meta(next).Limits, s.meta(dear).Limits; got.Turns != want.Turns || got.Spend != 200_000 || s.reserved(root) != 200_000 {
 		s.Errorf("limits %+v, held %d; the thread before had %+v", got, s.reserved(root), want)
 	}
-	alone := s.handOver(s.start("work", ""))
-	if got := s.meta(alone).Limits.Spend; got != 1_000_000 {
-		s.Errorf("a root goes on with %d", got)
+	alone := s.start("work", "") // has 1 dollar
+	var spent thread.Micros
+	for range 3 {
+		s.order(alone, "say hello", "spend 3000")
+		alone, spent = s.handOver(alone), spent+3000
+		if got := s.meta(alone).Limits.Spend; got != 1_000_000-spent {
+			s.Errorf("a root of $1 goes on with %s after %s", got, spent)
+		}
 	}
 }
 
@@ -204,7 +208,7 @@ func (s *scene) reserved(id thread.ID) thread.Micros {
 func TestNoHandoff(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 2}\n")
+	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 1}\n")
 	root := s.start("idle", "")
 	first := s.start("work", root)
 	ended := s.start("work", root)
@@ -214,7 +218,7 @@ func TestNoHandoff(t *testing.T) {
 	}
 	second := s.handOver(first)
 	var long *handoff.ChainError
-	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: second}); !errors.As(err, &long) || long.Length != 2 || long.Max != 2 {
+	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: second}); !errors.As(err, &long) || long.Handoffs != 1 || long.Max != 1 {
 		s.Errorf("of a long chain: %v", err)
 	}
 	alone := s.start("work", root)
@@ -226,6 +230,32 @@ func TestNoHandoff(t *testing.T) {
 	}
 	if rows, err := s.c.Store.Descendants(s.ctx, root); err != nil || len(rows) != 4 {
 		s.Errorf("threads: %+v, %v", rows, err)
+	}
+}
+
+// TestResumePastMaxChain: a thread cannot resume one that may not hand over any
+// more, and nothing is paid for; a person can, and handoffs are counted from there.
+func TestResumePastMaxChain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/coordination.yaml", "continuation: {max_chain: 1}\n")
+	root := s.start("idle", "")
+	first := s.start("work", root)
+	s.order(first, "say hello")
+	second := s.handOver(first)
+	s.order(second, "say more", "complete")
+	before := s.row(root).SpawnCount
+	_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: first, Message: "go on", From: root})
+	if err == nil || tool.AsFault(err).Code != tool.CodeUnsupported || !strings.Contains(err.Error(), "there were 1 of 1") || s.row(root).SpawnCount != before || s.row(second).ContinuationThreadID != "" {
+		s.Errorf("resumed by a thread: %v", err)
+	}
+	third := s.resume(first).NewThreadID
+	if c := s.meta(third).Continuation; c.HandoffsNow() != 0 || c.Position != 3 {
+		s.Errorf("resumed by a person: %+v", c)
+	}
+	s.order(third, "say again")
+	if c := s.meta(s.handOver(third)).Continuation; c.HandoffsNow() != 1 || c.Position != 4 {
+		s.Errorf("handed over after that: %+v", c)
 	}
 }
 

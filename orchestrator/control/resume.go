@@ -118,7 +118,7 @@ func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resump
 	}
 	req.From = cmp.Or(req.From, c.Parent)
 	r := &resumption{Controller: c, request: req}
-	for _, step := range []func(context.Context) error{r.findThread, r.verifyThread, r.planStart, r.rebuild} {
+	for _, step := range []func(context.Context) error{r.findThread, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -168,6 +168,31 @@ func (r *resumption) verifyThread(ctx context.Context) error {
 	}
 	r.meta = *report.Meta
 	return nil
+}
+
+// handoffs is how many there have been since a person's last message, which the one
+// that is given now is unless a thread gives it.
+func (r *resumption) handoffs() int {
+	if r.request.From == "" {
+		return 0
+	}
+	return r.meta.Continuation.HandoffsNow()
+}
+
+// checkHandoffs refuses a thread that resumes one which could not hand over any
+// more: it would be paid for until its context window is full, and then fail.
+func (r *resumption) checkHandoffs(context.Context) error {
+	settings, _, err := r.Config.Coordination()
+	if err != nil {
+		return err
+	}
+	done, most := r.handoffs(), settings.Continuation.MaxChain
+	if done < most {
+		return nil
+	}
+	return tool.Faultf(tool.CodeUnsupported, "thread %s cannot be resumed by a thread: %w", r.meta.ThreadID,
+		&handoff.ChainError{Handoffs: done, Max: most}).
+		With("thread_id", r.meta.ThreadID).WithHint("ask the person to resume it, or start %s again with less to do", r.meta.Directive)
 }
 
 func errNothingSaid(id thread.ID, directive string) *tool.Fault {
@@ -337,7 +362,7 @@ func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Met
 	}
 	now := r.plan.meta(rec)
 	meta := continued(r.meta, rec, thread.Continuation{
-		Via: thread.ViaResume, Position: len(r.chain) + 1, Messages: len(r.messages), Message: r.request.Message,
+		Via: thread.ViaResume, Position: len(r.chain) + 1, Handoffs: r.handoffs(), Messages: len(r.messages), Message: r.request.Message,
 	})
 	meta.Limits, meta.Warnings, meta.TraceID = now.Limits, now.Warnings, now.TraceID
 	meta.DirectivePath, meta.DirectiveHash, meta.Space = now.DirectivePath, now.DirectiveHash, now.Space

@@ -4,10 +4,10 @@ import "fmt"
 
 // ChainError says that a thread may not be continued once more.
 type ChainError struct {
-	Length int // threads in the chain
-	Max    int // continuation.max_chain
+	Handoffs int // since a person's last message
+	Max      int // continuation.max_chain
 }
 
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("continuation.max_chain allows no longer chain: it has %d of %d threads", e.Length, e.Max)
+	return fmt.Sprintf("continuation.max_chain allows no more handoffs: there were %d of %d since a person's last message", e.Handoffs, e.Max)
 }

@@ -157,19 +157,25 @@ func TestNudgesOfContinued(t *testing.T) {
 	}
 }
 
-// TestContinuedHandsOver: the successor hands over in its turn, by its own place in
-// the chain and its own turns.
+// TestContinuedHandsOver: the successor hands over in its turn, by the handoffs before
+// it and its own turns. In records of before those were counted its place says so.
 func TestContinuedHandsOver(t *testing.T) {
 	t.Parallel()
-	for position, want := range map[int]thread.State{19: thread.Continued, 20: thread.Error} {
+	for c, want := range map[thread.Continuation]thread.State{
+		{Via: thread.ViaHandoff, Position: 20}:               thread.Continued,
+		{Via: thread.ViaHandoff, Position: 21}:               thread.Error,
+		{Via: thread.ViaHandoff, Position: 30, Handoffs: 19}: thread.Continued,
+		{Via: thread.ViaHandoff, Position: 30, Handoffs: 20}: thread.Error,
+		{Via: thread.ViaResume, Message: "on", Position: 30}: thread.Continued,
+	} {
 		h := newHouse(t)
 		m := handsOver(h)
 		h.script("turns:\n  - {tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 185000, output_tokens: 100}}\n")
 		id := h.register(job{})
-		h.carriesOn(id, thread.Continuation{Position: position}, handedOn()...)
+		h.carriesOn(id, c, handedOn()...)
 		rec := h.end(t.Context(), id)
 		if rec.Status != want || len(m.requests) > 0 != (want == thread.Continued) {
-			t.Errorf("place %d: %s %+v, %d requests", position, rec.Status, rec.Outcome.Error, len(m.requests))
+			t.Errorf("%+v: %s %+v, %d requests", c, rec.Status, rec.Outcome.Error, len(m.requests))
 		}
 	}
 }

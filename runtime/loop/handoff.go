@@ -106,16 +106,13 @@ func (r *run) handOff(ctx context.Context) (*thread.Handoff, error) {
 // mayHandOff refuses a handoff that would be in vain, before anything is done for
 // it.
 func (r *run) mayHandOff() error {
-	place := 1
-	if c := r.meta.Continuation; c != nil {
-		place = c.Position
-	}
+	done := r.meta.Continuation.HandoffsNow()
 	most := r.Settings.Continuation.MaxChain
 	switch {
 	case r.cost.Turns == 0:
 		return &noHandoffError{why: errNoProgress, advice: contextAdvice}
-	case place >= most:
-		return tooLong(&handoff.ChainError{Length: place, Max: most})
+	case done >= most:
+		return tooLong(&handoff.ChainError{Handoffs: done, Max: most})
 	case r.ceiling() < handoff.MinCeiling:
 		return &noHandoffError{why: errNoRoom, advice: contextAdvice}
 	}

@@ -231,16 +231,16 @@ func TestNoHandoff(t *testing.T) {
 		},
 		"the chain is too long": {
 			tokens: nearlyFull, change: func(h *house, _ *job) {
-				h.settings.Continuation.MaxChain = 1
+				h.settings.Continuation.MaxChain = 0
 			},
-			state: thread.Error, code: "context_full", says: []string{"continuation.max_chain allows no longer chain: it has 1 of 1 threads", "raise continuation.max_chain"},
+			state: thread.Error, code: "context_full", says: []string{"continuation.max_chain allows no more handoffs: there were 0 of 0", "raise continuation.max_chain"},
 			saw: "context_limit_reached after_complete",
 		},
 		"the orchestrator finds the chain too long": {
 			tokens: nearlyFull, change: func(h *house, _ *job) {
-				h.maker.fails = func(thread.ID) error { return fmt.Errorf("chain: %w", &handoff.ChainError{Length: 20, Max: 20}) }
+				h.maker.fails = func(thread.ID) error { return fmt.Errorf("chain: %w", &handoff.ChainError{Handoffs: 20, Max: 20}) }
 			},
-			state: thread.Error, code: "context_full", says: []string{"it has 20 of 20 threads", "raise continuation.max_chain"},
+			state: thread.Error, code: "context_full", says: []string{"there were 20 of 20", "raise continuation.max_chain"},
 			saw: "before_handoff after_complete context_limit_reached after_complete", made: 1,
 		},
 		"no way to go on": {

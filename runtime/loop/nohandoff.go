@@ -11,7 +11,7 @@ import (
 // What can be done about a conversation that has grown too long.
 const (
 	contextAdvice = "split the task into smaller directives, let tools return less, or use a model with a larger context window"
-	chainAdvice   = "split the task into smaller directives, or raise continuation.max_chain in coordination.yaml"
+	chainAdvice   = "a person can resume the thread; or split the task into smaller directives, or raise continuation.max_chain in coordination.yaml"
 )
 
 // fullError says that a call has no room in the context window of its model,

@@ -51,6 +51,9 @@ type Continuation struct {
 	Via Via `json:"via"`
 	// Position is the thread's place in its chain; the first one has 1.
 	Position int `json:"position"`
+	// Handoffs is how many there have been in the chain since a person's last
+	// message, up to this thread; see [Continuation.HandoffsNow].
+	Handoffs int `json:"handoffs,omitempty"`
 	// Messages is how many messages of the conversation before are at the beginning
 	// of the transcript; the next one is the thread's own first.
 	Messages int `json:"messages"`
@@ -59,6 +62,18 @@ type Continuation struct {
 	// SummaryID is the knowledge item that sums up what went before, below
 	// agent/threads/; empty when nobody wrote one.
 	SummaryID string `json:"summary_id,omitempty"`
+}
+
+// HandoffsNow is Handoffs, of a nil one too. A thread.json of before it was kept
+// counts every thread of the chain.
+func (c *Continuation) HandoffsNow() int {
+	switch {
+	case c == nil:
+		return 0
+	case c.Via == ViaHandoff && c.Handoffs == 0:
+		return c.Position - 1
+	}
+	return c.Handoffs
 }
 
 // Via is how one thread comes to carry on another.

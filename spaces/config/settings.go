@@ -89,7 +89,7 @@ type Continuation struct {
 	SummaryModel          string        `yaml:"summary_model"`           // empty: the directive's own
 	SummaryLimitOverrides item.LimitSet `yaml:"summary_limit_overrides"` // by canonical name; spend in dollars
 	SummaryMaxTokens      int64         `yaml:"summary_max_tokens"`      // that the directive is asked for
-	// MaxChain is how many threads a chain may have by handing over.
+	// MaxChain is how many handoffs a chain may have since a person's last message.
 	MaxChain int `yaml:"max_chain"`
 	// Limits of a successor: LimitsRemaining or LimitsFresh.
 	Limits string `yaml:"limits"`

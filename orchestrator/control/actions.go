@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -144,17 +145,20 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	if err != nil {
 		return nil, fault(err)
 	}
-	n := store.NewThread{
-		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Now(),
-	}
-	if rec, err := t.startedBefore(ctx, n.Kind, n.Directive, n.RequestKey); err != nil {
-		return nil, fault(err)
-	} else if rec != nil {
-		return t.started(ctx, rec.ThreadID, true)
-	}
 	params, err := r.Parameters.Map()
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeBadArguments, "parameters: %w", err)
+	}
+	n := store.NewThread{
+		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Now(),
+	}
+	if key != "" {
+		n.RequestHash = keyedCall{Inputs: maps.Clone(params)}.hash()
+	}
+	if rec, err := t.startedBefore(ctx, n); err != nil {
+		return nil, fault(err)
+	} else if rec != nil {
+		return t.started(ctx, rec.ThreadID, true)
 	}
 	meta := thread.Meta{
 		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params, TraceID: caller.Env.TraceID,

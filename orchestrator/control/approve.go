@@ -22,6 +22,7 @@ type ApproveRequest struct {
 	Decision thread.Decision
 	Limits   map[string]any // of a raise: new values, as given
 	By       string         // who answers, in words
+	Person   bool           // a person answers, who may raise any root
 	// From is the thread that answers, which may be about threads below it only.
 	// Empty: whoever works with the project, or the thread that this process runs
 	// in.
@@ -142,6 +143,11 @@ func (c *Controller) judge(
 	if err != nil {
 		return answer, fault(err)
 	}
+	if most == nil && !req.Person {
+		if most, err = c.mostByCall(*q.Limits); err != nil {
+			return answer, fault(err)
+		}
+	}
 	over := &thread.LimitError{Code: q.Code, Value: q.Reached}
 	if _, err := limit.Raise(*q.Limits, values, most, over); err != nil {
 		f := tool.Faultf(tool.CodeInvalidLimits, "the limits of thread %s cannot be raised so: %w", rec.ThreadID, err).
@@ -154,6 +160,17 @@ func (c *Controller) judge(
 	}
 	answer.Limits = values
 	return answer, nil
+}
+
+// mostByCall is what a call may raise the limits of a root to, by the person's own
+// settings.
+func (c *Controller) mostByCall(now thread.Limits) (*thread.Limits, error) {
+	settings, _, err := c.Config.Resilience()
+	if err != nil {
+		return nil, err
+	}
+	most, err := limit.Resolve(limit.Valid(limit.Set(now), settings.MaxOverride), nil, nil, nil)
+	return &most, err
 }
 
 // answerFault tells that somebody was faster.

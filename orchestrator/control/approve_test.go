@@ -58,7 +58,7 @@ func TestApprove(t *testing.T) {
 			s := newScene(t)
 			root := s.start("idle", "")
 			q := s.asks(root)
-			done, err := s.c.Approve(s.ctx, ApproveRequest{ThreadID: root, Decision: c.decision, Limits: c.limits, By: "Ada"})
+			done, err := s.c.Approve(s.ctx, ApproveRequest{ThreadID: root, Decision: c.decision, Limits: c.limits, By: "Ada", Person: true})
 			s.noError(err)
 			got := s.answerTo(q)
 			if got == nil || got.Decision != c.want.Decision || fmt.Sprint(got.Limits) != fmt.Sprint(c.want.Limits) || got.By != "Ada" {
@@ -105,8 +105,8 @@ func TestApproveRefuses(t *testing.T) {
 		"no decision":                      {ApproveRequest{ThreadID: child, Decision: "perhaps"}, tool.CodeBadArguments, "[raise finish stop]"},
 		"limits to finish": {ApproveRequest{ThreadID: child, Decision: thread.Finish, Limits: map[string]any{"turns": 9.0}},
 			tool.CodeBadArguments, "part of raise"},
-		"more turns than the parent has": {raise(map[string]any{"turns": 5.0}), tool.CodeInvalidLimits, "the most its parent can give is 4"},
-		"more money than the parent has": {raise(map[string]any{"turns": 5.0, "spend": 0.5}), tool.CodeInvalidLimits, "limit spend = 0.5: the most its parent can give is 0.2"},
+		"more turns than the parent has": {raise(map[string]any{"turns": 5.0}), tool.CodeInvalidLimits, "the most it can be raised to here is 4"},
+		"more money than the parent has": {raise(map[string]any{"turns": 5.0, "spend": 0.5}), tool.CodeInvalidLimits, "limit spend = 0.5: the most it can be raised to here is 0.2"},
 		"no more than now":               {raise(map[string]any{"turns": 4.0}), tool.CodeInvalidLimits, "turns has to become more than 4"},
 		"less":                           {raise(map[string]any{"tokens": 1.0}), tool.CodeInvalidLimits, "it would be lowered"},
 		"nothing":                        {raise(nil), tool.CodeInvalidLimits, "turns has to become more than 4"},

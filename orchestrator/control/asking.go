@@ -82,7 +82,7 @@ func (a *asking) put(ctx context.Context, w Waiting) {
 			values[name] = value
 		}
 		// An answer that was given is carried out, though the wait may be over.
-		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{ThreadID: q.ThreadID, Decision: answer.Decision, Limits: values, By: answer.By})
+		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{Person: true, ThreadID: q.ThreadID, Decision: answer.Decision, Limits: values, By: answer.By})
 		if refused, ok := errors.AsType[*tool.Fault](err); !ok || refused.Code != tool.CodeInvalidLimits && refused.Code != tool.CodeBadArguments {
 			break
 		}

@@ -133,11 +133,16 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 		}
 		return meta
 	}
-	greedy := start(`{"item_id":"loud","async":true,"limit_overrides":` +
-		`{"turns":1000,"tokens":1000000,"spend":0.19,"duration_seconds":100000,"spawns":1000,"depth":50}}`)
-	want := above.Limits
-	want.Depth--
-	want.Spend = 190_000
+	for _, more := range []string{"turns", "tokens", "spend", "duration_seconds", "spawns", "depth"} {
+		if _, err := s.asModel(self, `{"item_id":"loud","async":true,"limit_overrides":{"`+more+`":1000000}}`); code(err) != tool.CodeInvalidLimits {
+			t.Errorf("more %s: %s: %v", more, code(err), err)
+		}
+	}
+	greedy := start(`{"item_id":"loud","async":true,"limit_overrides":{"spend":0.19}}`)
+	want := greedy.Limits
+	want.Turns, want.Tokens, want.Spend = min(want.Turns, above.Limits.Turns), min(want.Tokens, above.Limits.Tokens), 190_000
+	want.DurationSeconds = min(want.DurationSeconds, above.Limits.DurationSeconds)
+	want.Spawns, want.Depth = min(want.Spawns, above.Limits.Spawns), above.Limits.Depth-1
 	if greedy.Limits != want {
 		t.Errorf("limits %+v below %+v", greedy.Limits, above.Limits)
 	}
@@ -145,7 +150,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 	if denied := grant.Missing("rye.execute.tool.rye.bash"); denied == nil || denied.Ancestor != 1 {
 		t.Errorf("its parent has no shell, and the child: %v", denied)
 	}
-	if _, err := s.asModel(self, `{"item_id":"loud","async":true,"limit_overrides":{"spend":100}}`); code(err) != tool.CodeBudgetExhausted {
+	if _, err := s.asModel(self, `{"item_id":"loud","async":true,"limit_overrides":{"spend":0.49}}`); code(err) != tool.CodeBudgetExhausted {
 		t.Errorf("more than the parent has left: %s: %v", code(err), err)
 	}
 

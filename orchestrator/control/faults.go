@@ -29,6 +29,7 @@ func fault(err error) *tool.Fault {
 	var (
 		unknownLimit *limit.UnknownError
 		badLimit     *limit.ValueError
+		tooMuch      *limit.OverrideError
 		noProvider   *provider.NoProviderError
 		noModel      *provider.UnknownModelError
 	)
@@ -45,6 +46,8 @@ func fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
 	case errors.As(err, &badLimit):
 		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
+	case errors.As(err, &tooMuch):
+		return overrideFault(tooMuch)
 	case errors.As(err, &noProvider), errors.As(err, &noModel):
 		return tool.Faultf(tool.CodeNoProvider, "%w", err)
 	case errors.Is(err, thread.ErrNotFound):
@@ -58,6 +61,15 @@ func fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).WithHint("give back next_cursor of the page before, unchanged")
 	}
 	return action.Fault(err)
+}
+
+// overrideFault tells how far a limit may be raised, and who may raise it further.
+func overrideFault(e *limit.OverrideError) *tool.Fault {
+	f := tool.Faultf(tool.CodeInvalidLimits, "%w", e).With("limit", e.Name).With("valid_maximum", e.Most)
+	if e.Below {
+		return f.WithHint("give %s at most %v, or leave it out", e.Name, e.Most)
+	}
+	return f.WithHint("give %s at most %v; more is for the person to allow: limits.max_override in their own settings, or rye-mcp run --limit", e.Name, e.Most)
 }
 
 // budgetFault tells what keeps a parent from starting a child; nil for other

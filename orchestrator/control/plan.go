@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
@@ -26,10 +27,13 @@ type StartRequest struct {
 	Inputs         map[string]any
 	Model          string // overrides the directive's choice
 	LimitOverrides map[string]any
-	Parent         thread.ID // given by the runtime, never by a model
-	RequestKey     string
-	Name           string
-	TraceID        string // of the request this goes back to; may be empty
+	// Person says that a person at a terminal gives LimitOverrides, who may raise any
+	// root.
+	Person     bool
+	Parent     thread.ID // given by the runtime, never by a model
+	RequestKey string
+	Name       string
+	TraceID    string // of the request this goes back to; may be empty
 	// Secrets are those of the thread that asks, for which Inputs may hold
 	// placeholders; nil outside threads.
 	Secrets action.Secrets
@@ -270,11 +274,28 @@ func (c *Controller) resolveLimits(p *plan) error {
 	if p.parent != nil {
 		above = &p.parent.Limits
 	}
+	if err := p.checkOverrides(overrides, resilience); err != nil {
+		return err
+	}
 	p.limits, err = limit.Resolve(resilience.Limits, p.doc.Limits, overrides, above)
 	_, inDirective := p.doc.Limits["spend"]
 	_, inOverrides := overrides["spend"]
 	p.spendAsked = inDirective || inOverrides
 	return err
+}
+
+// checkOverrides refuses a call that gives the thread more than it may. A hook of
+// the program asks for what the settings say.
+func (p *plan) checkOverrides(overrides item.LimitSet, settings config.Resilience) error {
+	if p.parent == nil && p.request.Person || p.request.Hook != nil && p.request.Hook.Exempt {
+		return nil
+	}
+	base := maps.Clone(settings.Limits)
+	maps.Copy(base, p.doc.Limits)
+	if p.parent != nil {
+		return limit.CheckOverrides(overrides, base, nil)
+	}
+	return limit.CheckOverrides(overrides, base, settings.MaxOverride)
 }
 
 // readCoordination refuses settings that the thread's process could not read: there

@@ -28,6 +28,7 @@ type ResumeRequest struct {
 	ThreadID       thread.ID // any of its chain
 	Message        string    // what the new thread is told
 	LimitOverrides map[string]any
+	Person         bool   // a person at a terminal asks; see [StartRequest.Person]
 	Model          string // empty: the one it had
 	TraceID        string // of the request this goes back to; may be empty
 	// From is the thread that asks, which may resume threads below it only. Empty:
@@ -205,7 +206,7 @@ func errNothingSaid(id thread.ID, directive string) *tool.Fault {
 func (r *resumption) planStart(ctx context.Context) error {
 	p := &plan{request: StartRequest{
 		Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
-		LimitOverrides: r.request.LimitOverrides, TraceID: r.request.TraceID,
+		LimitOverrides: r.request.LimitOverrides, Person: r.request.Person, TraceID: r.request.TraceID,
 	}}
 	if err := r.findDirective(p); err != nil {
 		return err

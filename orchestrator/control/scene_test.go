@@ -243,7 +243,7 @@ func (s *scene) start(directive string, parent thread.ID) thread.ID {
 	s.Helper()
 	req := StartRequest{Directive: directive, Parent: parent}
 	if parent == "" {
-		req.LimitOverrides = map[string]any{"spend": 1.0}
+		req.LimitOverrides, req.Person = map[string]any{"spend": 1.0}, true
 	}
 	started, err := s.c.Start(s.ctx, req)
 	s.noError(err)

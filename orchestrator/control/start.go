@@ -22,9 +22,13 @@ import (
 // error with its reservation released.
 //
 // A RequestKey that names a thread already returns that thread, however its
-// start went and whatever has become of its directive or parent since.
+// start went and whatever has become of its directive or parent since. A key that
+// names another call is refused.
 func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, error) {
-	if rec, err := c.startedBefore(ctx, thread.KindDirective, req.Directive, req.RequestKey); err != nil {
+	named := store.NewThread{
+		Kind: thread.KindDirective, Directive: req.Directive, RequestKey: req.RequestKey, RequestHash: c.callHash(req),
+	}
+	if rec, err := c.startedBefore(ctx, named); err != nil {
 		return Started{}, fault(err)
 	} else if rec != nil {
 		return c.started(ctx, rec.ThreadID, true)
@@ -41,7 +45,7 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 	}
 	n := store.NewThread{
 		Kind: thread.KindDirective, Directive: p.found.ID, Name: p.name(c.Env), ParentID: p.request.Parent,
-		Model: p.choice.Ref(), RequestKey: p.request.RequestKey, Now: c.Now(), ParentEnded: p.late(),
+		Model: p.choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Now(), ParentEnded: p.late(),
 	}
 	if p.parent != nil {
 		n.MaxSpawns = p.parent.Limits.Spawns
@@ -50,24 +54,6 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 		err := c.reserve(ctx, p, rec.ThreadID)
 		return p.meta(rec), err
 	})
-}
-
-// startedBefore returns the thread that a request key names, or nil. A key of
-// another item is left to Register, which refuses it.
-func (c *Controller) startedBefore(ctx context.Context, kind thread.Kind, item, key string) (*thread.Record, error) {
-	if key == "" {
-		return nil, nil
-	}
-	rec, err := c.Store.ByRequestKey(ctx, key)
-	switch {
-	case errors.Is(err, thread.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case rec.Kind != kind || rec.Directive != item:
-		return nil, nil
-	}
-	return &rec, nil
 }
 
 // launch runs the sequence of a start, whatever the kind of thread: the
@@ -227,7 +213,7 @@ func (c *Controller) launchProcess(
 func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error) error {
 	told := fault(cause)
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
-		Code: string(told.Code), Message: told.Message, Doing: "starting",
+		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
 	}}
 	if rec.ContinuationOf != "" && !c.carriesOn(ctx, rec) {
 		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
@@ -237,15 +223,30 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 	if now, err := c.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
 		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
 	}
-	w, err := c.finisher.OpenTranscript(rec.ThreadID)
-	if err == nil {
-		defer func() { _ = w.Close() }()
-		_, err = c.finisher.Finish(ctx, rec.ThreadID, w, outcome, thread.Cost{})
-	}
-	if err != nil {
+	if err := c.endUnstarted(ctx, rec.ThreadID, outcome); err != nil {
 		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread that did not start")
 	}
 	return told
+}
+
+// endUnstarted ends a thread that has not run, so that nobody starts it who finds
+// it with a slot. Where its files cannot be written the row says so alone, and the
+// files do when it is completed; where even that fails it loses its thread.json,
+// without which none runs.
+func (c *Controller) endUnstarted(ctx context.Context, id thread.ID, o thread.Outcome) error {
+	w, err := c.finisher.OpenTranscript(id)
+	if err == nil {
+		defer func() { _ = w.Close() }()
+		_, err = c.finisher.Finish(ctx, id, w, o, thread.Cost{})
+	}
+	if err == nil {
+		return nil
+	}
+	rec, inRow := c.finisher.FinishRow(ctx, id, o)
+	if inRow == nil && rec.Status.Terminal() {
+		return err
+	}
+	return errors.Join(err, inRow, os.Remove(c.folder(id).Meta()))
 }
 
 // carriesOn reports whether a thread has come to carry on the one that it was

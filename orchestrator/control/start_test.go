@@ -144,8 +144,7 @@ func TestRefusals(t *testing.T) {
 	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
 		s.Errorf("registered %+v, %v", list, err)
 	}
-	asked := StartRequest{Directive: "work", Parent: root, LimitOverrides: map[string]any{"spend": 1.0}}
-	asked.LimitOverrides["spend"] = 1.0
+	asked := StartRequest{Directive: "idle", Parent: root, LimitOverrides: map[string]any{"spend": 0.5}}
 	s.order(root, "spend 995000")
 	if _, err := s.c.Start(s.ctx, asked); code(err) != tool.CodeBudgetExhausted {
 		s.Errorf("more than is left: %v", err)

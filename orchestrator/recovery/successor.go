@@ -20,7 +20,7 @@ func NotHandedOver(before thread.ID, why error) thread.Outcome {
 		message += ": " + why.Error()
 	}
 	return thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{
-		Code: CodeNotHandedOver, Message: message, Doing: "starting",
+		Code: CodeNotHandedOver, Message: message, Doing: thread.DoingStarting,
 	}}
 }
 

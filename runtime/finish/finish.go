@@ -95,6 +95,8 @@ func (f *Finisher) Finish(
 		o, cost = decided.Outcome, decided.Cost
 	} else if rec, err := f.mayDecide(ctx, id); err != nil {
 		return rec, err
+	} else if rec.Outcome != nil {
+		o, cost = *rec.Outcome, rec.Cost
 	}
 	head, err := w.Finish(o, cost)
 	if err != nil {
@@ -130,10 +132,26 @@ func (f *Finisher) Finish(
 // or put back. It is not signed again as if it were whole.
 var ErrOutcomeLost = errors.New("the transcript lacks the end that the registry has")
 
+// FinishRow ends a thread that has never run in ledger and registry alone, where its
+// files cannot be written. Finish brings them up to that later.
+func (f *Finisher) FinishRow(ctx context.Context, id thread.ID, o thread.Outcome) (thread.Record, error) {
+	if err := f.settleBudget(ctx, id, thread.Cost{}); err != nil {
+		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
+	}
+	return f.applyOutcome(ctx, id, o, thread.Cost{})
+}
+
+// neverRan reports whether a thread ended before it had a process: its transcript
+// cannot have lost anything.
+func neverRan(rec thread.Record) bool {
+	p := rec.Outcome
+	return rec.PID == 0 && rec.Cost == (thread.Cost{}) && p != nil && p.Error != nil && p.Error.Doing == thread.DoingStarting
+}
+
 // mayDecide refuses to end a thread anew, and returns its row.
 func (f *Finisher) mayDecide(ctx context.Context, id thread.ID) (thread.Record, error) {
 	rec, err := f.Store.Get(ctx, id)
-	if err == nil && rec.Status.Terminal() {
+	if err == nil && rec.Status.Terminal() && !neverRan(rec) {
 		err = fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
 	}
 	return rec, err

@@ -31,7 +31,7 @@ func Raise(now thread.Limits, values item.LimitSet, most *thread.Limits, over *t
 		case value < before[name]:
 			return now, &ValueError{Name: name, Value: value, Reason: "it would be lowered; it is " + plain(before[name])}
 		case most != nil && value > Set(*most)[name]:
-			return now, &ValueError{Name: name, Value: value, Reason: "the most its parent can give is " + plain(Set(*most)[name])}
+			return now, &ValueError{Name: name, Value: value, Reason: "the most it can be raised to here is " + plain(Set(*most)[name])}
 		}
 	}
 	hit, ok := names[over.Code]

@@ -132,7 +132,21 @@ type NewThread struct {
 	Handoff    bool
 	Model      string
 	RequestKey string
-	Now        time.Time
+	// RequestHash is that of the call with that key; empty: the item alone counts.
+	RequestHash string
+	Now         time.Time
+}
+
+// SameCall refuses a request key that names another call than n with an error
+// wrapping [ErrKeyReused].
+func SameCall(rec thread.Record, n NewThread) error {
+	switch {
+	case rec.Directive != n.Directive || rec.Kind != n.Kind:
+		return fmt.Errorf("%w: thread %s of the %s %s", ErrKeyReused, rec.ThreadID, rec.Kind, rec.Directive)
+	case rec.RequestHash != "" && n.RequestHash != "" && rec.RequestHash != n.RequestHash:
+		return fmt.Errorf("%w: thread %s of %s was started with other inputs, limits or model", ErrKeyReused, rec.ThreadID, rec.Directive)
+	}
+	return nil
 }
 
 // Line is how many threads occupy a slot, and how many stand in line for one.
@@ -291,8 +305,8 @@ type TreeSpend struct {
 var (
 	// ErrTaken: a claim function says the candidate id is in use.
 	ErrTaken = errors.New("thread id is taken")
-	// ErrKeyReused: a request key names a thread of another directive.
-	ErrKeyReused = errors.New("request_key already names a thread of another item")
+	// ErrKeyReused: a request key names another call.
+	ErrKeyReused = errors.New("request_key names another call")
 	// ErrNoBudget: the ledger has no active row for the thread.
 	ErrNoBudget = errors.New("thread has no active budget")
 	// ErrParentGone: the parent is not running, so it cannot spawn.

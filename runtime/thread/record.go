@@ -24,6 +24,7 @@ type Record struct {
 	SpawnCount           int
 	TokenCount           int64 // tokens in the context at the last report
 	RequestKey           string
+	RequestHash          string          // of the call that the key names; empty when only the item is known
 	Metadata             json.RawMessage // free-form JSON object
 	QueuedAt             time.Time       // when it was put in line for a slot
 	AdmittedAt           time.Time       // when it was given one
@@ -49,6 +50,9 @@ const (
 	KindDirective Kind = "directive"
 	KindTool      Kind = "tool"
 )
+
+// DoingStarting is [Problem.Doing] of a thread that ended before it had a process.
+const DoingStarting = "starting"
 
 // Outcome is how a thread ended. It is decided in one place, written to the
 // transcript first and then applied to ledger, registry and thread.json.

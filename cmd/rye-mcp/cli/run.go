@@ -152,7 +152,7 @@ func traceID(sys System) string {
 func startRequest(
 	p *project, getenv func(string) string, directive string, flags runFlags,
 ) (control.StartRequest, error) {
-	req := control.StartRequest{Directive: directive, Model: flags.model}
+	req := control.StartRequest{Directive: directive, Model: flags.model, Person: true}
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
 		return req, err

@@ -203,6 +203,7 @@ func (a approval) prompt(w control.Waiting) (thread.Decision, map[string]any, er
 
 func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits map[string]any) error {
 	done, err := a.project.control.Approve(ctx, control.ApproveRequest{
+		Person:   true,
 		ThreadID: id, Decision: decision, Limits: limits, By: byPerson,
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ cancelled.`,
 		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: complete.endedThread,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := control.ResumeRequest{Model: flags.model, TraceID: traceID(sys)}
+			req := control.ResumeRequest{Model: flags.model, Person: true, TraceID: traceID(sys)}
 			var err error
 			if req.LimitOverrides, err = flags.overrides(); err != nil {
 				return err

@@ -62,7 +62,7 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 		rec, err := scanRecord(tx.QueryRowContext(ctx, byRequestKeySQL, n.RequestKey))
 		switch {
 		case err == nil:
-			return rec, false, sameItem(rec, n)
+			return rec, false, store.SameCall(rec, n)
 		case !errors.Is(err, sql.ErrNoRows):
 			return rec, false, err
 		}
@@ -86,20 +86,12 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 	}
 	now := millis(n.Now)
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
-		(thread_id, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key,
+		(thread_id, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
 		created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
 		id, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
-		orNull(n.RequestKey), now, now, now))
+		orNull(n.RequestKey), orNull(n.RequestHash), now, now, now))
 	return rec, err == nil, err
-}
-
-// sameItem refuses a request key that was used for something else.
-func sameItem(rec thread.Record, n store.NewThread) error {
-	if rec.Directive == n.Directive && rec.Kind == n.Kind {
-		return nil
-	}
-	return fmt.Errorf("%s %s, thread %s: %w", rec.Kind, rec.Directive, rec.ThreadID, store.ErrKeyReused)
 }
 
 // countSpawn counts one child against the parent, which must be running and not

@@ -16,7 +16,7 @@ const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), stat
 	pid, host, boot_id, pid_namespace, pid_started, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
-	spawn_count, token_count, coalesce(request_key, ''), metadata,
+	spawn_count, token_count, coalesce(request_key, ''), coalesce(request_hash, ''), metadata,
 	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
 
@@ -62,7 +62,7 @@ func scanStored(r row) (storedRecord, error) {
 		&rec.PID, &rec.Host, &rec.Boot, &rec.PIDNamespace, &rec.Started, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &s.result,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
-		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &s.metadata,
+		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &rec.RequestHash, &s.metadata,
 		&queued, &admitted, &rec.Yielded,
 		&cancelled, &created, &updated, &completed, &used)
 	if err != nil {

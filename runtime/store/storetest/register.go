@@ -245,6 +245,24 @@ func registerRequestKey(h *harness) {
 	if _, _, err := h.Register(h.ctx, other, claimNothing); !errors.Is(err, store.ErrKeyReused) {
 		h.Errorf("key reused for another directive: %v", err)
 	}
+	keyed := h.newThread("d", "")
+	keyed.RequestKey, keyed.RequestHash = "key with a call", "hash"
+	_, _, err = h.Register(h.ctx, keyed, claimNothing)
+	h.noError(err)
+	other = keyed
+	other.RequestHash = "other"
+	if _, _, err := h.Register(h.ctx, other, claimNothing); !errors.Is(err, store.ErrKeyReused) {
+		h.Errorf("key reused for another call: %v", err)
+	}
+	other.RequestHash = "" // as older versions ask
+	if rec, created, err := h.Register(h.ctx, other, claimNothing); err != nil || created || rec.RequestHash != "hash" {
+		h.Errorf("key of a call that is not known: %+v, %v, %v", rec, created, err)
+	}
+	other = n
+	other.RequestHash = "hash" // of a row that an older version made
+	if _, created, err := h.Register(h.ctx, other, claimNothing); err != nil || created {
+		h.Errorf("key of a row without a call: %v, %v", created, err)
+	}
 	other = n
 	other.Kind = thread.KindTool
 	if _, _, err := h.Register(h.ctx, other, claimNothing); !errors.Is(err, store.ErrKeyReused) {

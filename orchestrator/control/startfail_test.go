@@ -1,0 +1,59 @@
+package control
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// TestFailedStartNeverRuns: a start that is answered with an error leaves no thread
+// that somebody starts later, whatever could not be written at which step. Where the
+// disk takes the outcome later, the files say it then.
+func TestFailedStartNeverRuns(t *testing.T) {
+	t.Parallel()
+	files := map[string]func(folder.Folder) string{
+		"thread.log": folder.Folder.Log, "transcript.jsonl": folder.Folder.Transcript, "thread.json": folder.Folder.Meta,
+	}
+	for _, step := range []thread.Step{stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepQueued} {
+		for _, spoiled := range [][]string{{"thread.log"}, {"thread.log", "transcript.jsonl"}, {"thread.log", "thread.json"}, {"thread.log", "transcript.jsonl", "thread.json"}} {
+			s := newSignedScene(t)
+			id := thread.NewID("idle", testTime, 1)
+			dir := s.c.folder(id)
+			s.c.Reached = func(at thread.Step) {
+				if at != step {
+					return
+				}
+				for _, name := range spoiled {
+					s.noError(os.RemoveAll(files[name](dir)))
+					s.noError(os.MkdirAll(files[name](dir), 0o700))
+				}
+			}
+			_, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+			if err == nil {
+				t.Fatalf("%s, %v: started", step, spoiled)
+			}
+			s.c.Reached = nil
+			for _, name := range spoiled { // the disk is well again
+				s.noError(os.Remove(files[name](dir)))
+			}
+			if _, err := s.c.Sweep(s.ctx); err != nil {
+				t.Errorf("%s, %v: sweep: %v", step, spoiled, err)
+			}
+			s.noError(s.c.Dispatch(s.ctx))
+			rec := s.row(id)
+			if rec.Status != thread.Error || rec.PID != 0 || rec.Cost.Turns != 0 {
+				t.Errorf("%s, %v: %s, pid %d, %+v (the caller heard: %v)", step, spoiled, rec.Status, rec.PID, rec.Outcome, tool.AsFault(err))
+			}
+			if active, err := s.c.Store.Active(s.ctx); err != nil || len(active) != 0 {
+				t.Errorf("%s, %v: %d budgets are active, %v", step, spoiled, len(active), err)
+			}
+			if v := s.verify(id); !v.Verified && !slices.Contains(spoiled, "thread.json") {
+				t.Errorf("%s, %v: does not verify: %+v", step, spoiled, v.Findings)
+			}
+		}
+	}
+}

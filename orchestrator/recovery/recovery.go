@@ -246,7 +246,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 		return rec, err
 	}
 	defer func() { _ = w.Close() }()
-	if _, err := dir.ReadMeta(s.Finisher.Key); err == nil && neverRan(rec) && w.Decided() == nil {
+	if _, err := dir.ReadMeta(s.Finisher.Home().Seal); err == nil && neverRan(rec) && w.Decided() == nil {
 		return s.giveBack(ctx, id, report)
 	}
 	after, err := s.bury(ctx, rec, dir, w, report)

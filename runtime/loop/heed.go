@@ -10,7 +10,7 @@ import (
 )
 
 // heedRecord interrupts whatever the thread does when a cancel is on record, or an
-// end that somebody else gave it. Whoever is near sends a signal too, which comes
+// end that somebody else gave it. A process nearby also sends a signal, which comes
 // sooner; another container or machine can only put it on record. The row is asked
 // again and again: to be woken by commits would keep hundreds of threads busy with
 // those of each other, and as long as nobody commits the answer costs no query.

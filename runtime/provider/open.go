@@ -36,6 +36,7 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 		Headers:      p.Headers,
 		HTTPClient:   &http.Client{Transport: transport},
 		StallTimeout: time.Duration(resilience.StallSeconds * float64(time.Second)),
+		FirstTimeout: time.Duration(resilience.FirstTokenSeconds * float64(time.Second)),
 	}
 	if p.APIKeyEnv != "" {
 		cfg.APIKey = r.getenv(p.APIKeyEnv)

@@ -111,6 +111,9 @@ type Resilience struct {
 	Retry        Retry       `yaml:"retry"`
 	Nudge        string      `yaml:"nudge"`         // NudgeMissing or NudgeFirstTurn
 	StallSeconds float64     `yaml:"stall_seconds"` // a model call silent for so long is broken off
+	// FirstTokenSeconds is how long the signs of life of a call count that says
+	// nothing yet.
+	FirstTokenSeconds float64 `yaml:"first_token_seconds"`
 }
 
 // Values of [Resilience.Nudge]: when a model that ends its work is reminded to go on.

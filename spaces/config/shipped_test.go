@@ -118,6 +118,9 @@ func TestShippedResilience(t *testing.T) {
 			t.Errorf("limit %s has no default", name)
 		}
 	}
+	if got.FirstTokenSeconds != 600 {
+		t.Errorf("first_token_seconds %v, want 600", got.FirstTokenSeconds)
+	}
 	if got.StallSeconds != 120 {
 		t.Errorf("stall_seconds %v, want 120", got.StallSeconds)
 	}

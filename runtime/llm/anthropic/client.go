@@ -74,7 +74,11 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	// The end is what the protocol says, not the end of the connection, which
 	// some servers leave open.
 	for !answer.complete && stream.Next() {
-		if err := answer.add(stream.Current()); err != nil {
+		event := stream.Current()
+		if carries(event.Type) {
+			call.Content()
+		}
+		if err := answer.add(event); err != nil {
 			return answer.partial(), call.Fail(ctx, wire.Malformed(err))
 		}
 	}
@@ -85,6 +89,12 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 		return answer.partial(), call.Fail(ctx, wire.ErrCut)
 	}
 	return answer.response(), nil
+}
+
+// carries tells whether events of a type carry a part of the answer. "ping" is a sign
+// of life, and "message_start" comes before the model has said anything.
+func carries(event string) bool {
+	return strings.HasPrefix(event, "content_block_") || event == "message_delta" || event == "message_stop"
 }
 
 // inStream reads the library's error for an "error" event, which looks like a

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(wire.Config) llm.Client, protocol Protocol) {
 		"nobody there":    s.nobodyThere,
 		"silent":          s.silent,
 		"falls silent":    s.fallsSilent,
+		"pings":           s.pings,
 		"cancelled":       s.cancelled,
 		"key stays away":  s.keyStaysAway,
 		"headers":         s.headers,

@@ -129,6 +129,9 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 			continue
 		}
 		d := choice.Delta
+		if d.Content+d.Refusal+d.ReasoningContent+d.Reasoning != "" || len(d.ToolCalls) > 0 || choice.FinishReason != "" {
+			exchange.Content()
+		}
 		a.think(d.ReasoningContent)
 		if d.ReasoningContent == "" { // some gateways send both, with the same text
 			a.think(d.Reasoning)

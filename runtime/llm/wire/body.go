@@ -19,10 +19,13 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.call.await(true)
+	b.call.clock.start()
 	n, err := b.rc.Read(p)
-	b.call.await(false)
+	b.call.clock.stop()
 	b.read += int64(n)
+	if n > 0 {
+		b.call.clock.alive()
+	}
 	if b.good && n > 0 {
 		b.call.begun = true
 	}

@@ -11,7 +11,6 @@ package wire
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
@@ -32,9 +31,12 @@ type Config struct {
 	// Redirects are never followed, whatever it says: they would carry the key
 	// to another host.
 	HTTPClient *http.Client
-	// StallTimeout breaks off a call that has sent no byte for so long; 0 waits
-	// for ever.
+	// StallTimeout breaks off a call that has sent no byte for so long, or, once its
+	// answer has begun, nothing of the answer; 0 waits for ever.
 	StallTimeout time.Duration
+	// FirstTimeout breaks off a call whose answer has not begun after so long,
+	// however often it has sent a sign of life; 0 waits for ever.
+	FirstTimeout time.Duration
 }
 
 // Call is one exchange with a provider. It belongs to one goroutine.
@@ -42,8 +44,8 @@ type Call struct {
 	cfg     Config
 	client  http.Client
 	cancel  context.CancelFunc
-	timer   *time.Timer // runs only while something is awaited; nil without a limit
-	stalled atomic.Bool // the timer has ended the call
+	clock   clock
+	stalled atomic.Bool // the clock has ended the call
 	// Sent, when not nil, is called once the whole request has left.
 	Sent  func()
 	begun bool // a byte of a good answer has arrived
@@ -58,20 +60,16 @@ func (c Config) Begin(ctx context.Context) (context.Context, *Call) {
 	}
 	call.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ctx, call.cancel = context.WithCancel(ctx)
-	if c.StallTimeout > 0 {
-		// It must not run out before it is stopped.
-		call.timer = time.AfterFunc(math.MaxInt64, func() {
-			call.stalled.Store(true)
-			call.cancel()
-		})
-		call.timer.Stop()
-	}
+	call.clock = newClock(c, func() {
+		call.stalled.Store(true)
+		call.cancel()
+	})
 	return ctx, call
 }
 
 // End releases what the call holds.
 func (c *Call) End() {
-	c.await(false)
+	c.clock.stop()
 	c.cancel()
 }
 
@@ -84,12 +82,13 @@ func (c *Call) Do(req *http.Request) (*http.Response, error) {
 	if c.Sent != nil {
 		req = req.WithContext(c.traced(req.Context()))
 	}
-	c.await(true)
+	c.clock.start()
 	resp, err := c.client.Do(req)
-	c.await(false)
+	c.clock.stop()
 	if err != nil {
 		return nil, err
 	}
+	c.clock.alive()
 	watched := &body{call: c, rc: resp.Body}
 	resp.Body = watched
 	if err := c.refusal(resp); err != nil {
@@ -113,14 +112,6 @@ func (c *Call) traced(ctx context.Context) context.Context {
 	})
 }
 
-// await starts or stops the clock that breaks off a silent call. It runs only
-// while this side waits, so that a slow reader is not taken for a slow sender.
-func (c *Call) await(on bool) {
-	switch {
-	case c.timer == nil:
-	case on:
-		c.timer.Reset(c.cfg.StallTimeout)
-	default:
-		c.timer.Stop()
-	}
-}
+// Content says that a part of the answer has arrived: text, reasoning or a part of a
+// tool call, and not only a sign of life. The vendors' clients call it.
+func (c *Call) Content() { c.clock.content() }

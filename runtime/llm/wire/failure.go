@@ -19,7 +19,7 @@ import (
 // Types of errors that arise on this side of the wire; all others are the
 // vendor's.
 const (
-	TypeStalled    = "stalled"               // no byte for the stall timeout
+	TypeStalled    = "stalled"               // silent for too long, by Config.StallTimeout or FirstTimeout
 	TypeConnection = "connection_error"      // no connection, or it was cut
 	TypeMalformed  = "malformed_answer"      // the answer does not follow the protocol
 	TypeRequest    = "invalid_request_error" // the request cannot be sent at all
@@ -41,7 +41,7 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 	if c.stalled.Load() {
 		return &llm.APIError{
 			Type:      TypeStalled,
-			Message:   fmt.Sprintf("timed out: no byte for %s", c.cfg.StallTimeout),
+			Message:   c.clock.verdict(),
 			MidStream: c.begun,
 		}
 	}

@@ -215,7 +215,7 @@ func TestSlowReader(t *testing.T) {
 	if err := ctx.Err(); err != nil {
 		t.Errorf("the call was broken off while nothing was awaited: %v", err)
 	}
-	call.await(true)
+	call.clock.start()
 	<-ctx.Done()
 	var failure *llm.APIError
 	if !errors.As(call.Fail(context.Background(), ctx.Err()), &failure) || failure.Type != TypeStalled {

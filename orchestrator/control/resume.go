@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
@@ -72,6 +73,7 @@ func (r Resumed) StartedThread() thread.ID { return r.NewThreadID }
 // All or nothing, as a start. Of several that resume the same thread one succeeds.
 func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, error) {
 	r, err := c.planResume(ctx, req)
+	defer r.letOthers()
 	if err != nil {
 		return Resumed{}, fault(err)
 	}
@@ -108,6 +110,7 @@ type resumption struct {
 	messages  []llm.Message // that the new thread begins with
 	turns     int           // of the conversation before
 	shortened bool
+	lock      *process.Lock // keeps others from resuming the thread meanwhile
 }
 
 func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
@@ -115,13 +118,15 @@ func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
 // planResume checks everything a caller can have got wrong.
 func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
 	if strings.TrimSpace(req.Message) == "" {
-		return nil, tool.Faultf(tool.CodeBadArguments, "message is empty; say what the thread is to go on with")
+		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say what the thread is to go on with")
 	}
 	req.From = cmp.Or(req.From, c.Parent)
 	r := &resumption{Controller: c, request: req}
-	for _, step := range []func(context.Context) error{r.findThread, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild} {
+	for _, step := range []func(context.Context) error{
+		r.findThread, r.keepOthers, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild,
+	} {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
 	return r, nil
@@ -143,7 +148,7 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 		return tool.Faultf(tool.CodeUnsupported, "%s is a run of the tool %s, which has no conversation to go on with", rec.ThreadID, rec.Directive).
 			WithHint("rye_execute runs the tool again")
 	case !rec.Status.Terminal():
-		return tool.Faultf(tool.CodeUnsupported, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
+		return tool.Faultf(tool.CodeConflict, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
 			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
 	case len(lineage.Linked(r.chain)) < len(r.chain):
 		// Its words are those of a thread that others carry on, or still runs.
@@ -151,6 +156,37 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf)
 	}
 	return nil
+}
+
+// resumeLock is the file in a thread's folder that is locked while it is resumed.
+const resumeLock = "resume.lock"
+
+// keepOthers refuses when somebody else is about to resume the thread, so that of
+// several callers one alone makes a thread and the others leave nothing. The lock
+// ends with this process, however it ends.
+func (r *resumption) keepOthers(ctx context.Context) (err error) {
+	id := r.before().ThreadID
+	r.lock, err = process.Acquire(filepath.Join(string(r.folder(id)), resumeLock))
+	switch {
+	case errors.Is(err, process.ErrLocked):
+		return tool.Faultf(tool.CodeConflict, "thread %s is being resumed by another call", id).With("thread_id", id).
+			WithHint("wait_threads of %s waits for the thread that carries it on; resume that when it has ended", id)
+	case errors.Is(err, fs.ErrNotExist): // without a folder it does not verify
+		return nil
+	case err != nil:
+		return err
+	}
+	now, err := r.Store.Get(ctx, id)
+	if err == nil && now.ContinuationThreadID != "" { // since the chain was read
+		err = &store.LinkedError{Thread: id, By: now.ContinuationThreadID}
+	}
+	return err
+}
+
+func (r *resumption) letOthers() {
+	if r.lock != nil {
+		_ = r.lock.Release()
+	}
 }
 
 // verifyThread refuses to go on with what somebody has changed.
@@ -429,10 +465,10 @@ func chainFault(err error) *tool.Fault {
 	)
 	switch {
 	case errors.As(err, &linked):
-		return tool.Faultf(tool.CodeUnsupported, "%w", linked).With("carried_on_by", linked.By).
+		return tool.Faultf(tool.CodeConflict, "%w", linked).With("carried_on_by", linked.By).
 			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
 	case errors.As(err, &working):
-		return tool.Faultf(tool.CodeUnsupported, "%w", working).With("thread_id", working.Thread).
+		return tool.Faultf(tool.CodeConflict, "%w", working).With("thread_id", working.Thread).
 			WithHint("wait_threads until %s has ended", working.Thread)
 	}
 	return nil

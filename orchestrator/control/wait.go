@@ -229,8 +229,11 @@ func (c *Controller) look(ctx context.Context, id thread.ID) (thread.Record, err
 			return rec, err
 		}
 		now, err := c.sweeper.Examine(ctx, rec)
-		if err != nil || now.ContinuationThreadID == rec.ContinuationThreadID {
-			return now, err
+		if err != nil {
+			return rec, err // as it is stored
+		}
+		if now.ContinuationThreadID == rec.ContinuationThreadID {
+			return now, nil
 		}
 		id = now.ContinuationThreadID // it was dead and had handed over
 	}
@@ -246,6 +249,8 @@ func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.I
 		switch {
 		case err == nil:
 			rows[id] = rec
+		case rec.ThreadID != "" && ctx.Err() == nil:
+			rows[id] = unsettled(rec, err)
 		case errors.Is(err, thread.ErrNotFound):
 			unknown = append(unknown, id)
 		default:
@@ -258,9 +263,21 @@ func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.I
 	return rows, unknown, nil
 }
 
+// unsettled is the row of a thread that cannot be settled, as on a full disk when its
+// process is gone: the others are told of all the same. Stored rows have
+// an outcome when they have ended, and not before.
+func unsettled(rec thread.Record, why error) thread.Record {
+	told := fault(why)
+	rec.Outcome = &thread.Outcome{State: rec.Status, Error: &thread.Problem{
+		Code: string(told.Code), Message: "how it stands cannot be put on record: " + told.Message,
+		Doing: "being settled; the next look tries again",
+	}}
+	return rec
+}
+
 func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
 	for _, rec := range rows {
-		if rec.Status.Terminal() == (mode == WaitAny) {
+		if (rec.Outcome != nil) == (mode == WaitAny) { // ended, or dead and not to be settled
 			return mode == WaitAny
 		}
 	}

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -21,6 +22,10 @@ func AsFault(err error) *Fault {
 		return Faultf(CodeBusy, "%w", err).WithHint("%s", busy.Hint()).With("holder_pid", busy.Holder.PID)
 	}
 	f := Faultf(CodeInternal, "%w", err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f.Code = CodeDiskFull
+		return f.WithHint("make room on the disk of the project, then call again")
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Code = CodeTimeout

@@ -41,6 +41,7 @@ const (
 	CodeTimeout          Code = "timeout"             // the tool's own time ran out
 	CodeCancelled        Code = "cancelled"           // the call was cancelled
 	CodeNoProject        Code = "no_project"          // no project could be determined
+	CodeDiskFull         Code = "disk_full"           // nothing can be written
 	CodeConflict         Code = "conflict"            // somebody else was first, or is at it
 	CodeBusy             Code = "database_busy"       // another process holds the thread database and does not go on
 	CodeInternal         Code = "internal"            // a failure of rye-mcp itself

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -139,6 +140,8 @@ func TestAsFault(t *testing.T) {
 		{thread.ErrNotFound, CodeNotFound},
 		{fmt.Errorf("%w: x", thread.ErrBadID), CodeBadID},
 		{errors.New("disk full"), CodeInternal},
+		{fmt.Errorf("write: %w", syscall.ENOSPC), CodeDiskFull},
+		{fmt.Errorf("open: %w", &thread.BusyError{}), CodeBusy},
 		{&PanicError{ToolID: "a"}, CodeInternal},
 	}
 	for _, c := range cases {

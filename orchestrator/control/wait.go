@@ -249,10 +249,10 @@ func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.I
 		switch {
 		case err == nil:
 			rows[id] = rec
-		case rec.ThreadID != "" && ctx.Err() == nil:
-			rows[id] = unsettled(rec, err)
 		case errors.Is(err, thread.ErrNotFound):
 			unknown = append(unknown, id)
+		case rec.ThreadID != "" && ctx.Err() == nil:
+			rows[id] = unsettled(rec, err)
 		default:
 			return nil, nil, err
 		}

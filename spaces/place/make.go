@@ -87,13 +87,16 @@ func (f Finder) writing(err error) error {
 	return &NoUserSpaceError{User: f.User, Err: err}
 }
 
+func (f Finder) newID() (string, error) {
+	if f.Random == nil {
+		return newPlaceID(rand.Reader)
+	}
+	return newPlaceID(f.Random)
+}
+
 // settle makes a place of a folder.
 func (f Finder) settle(project string, found State, key *sign.Key) error {
-	random := f.Random
-	if random == nil {
-		random = rand.Reader
-	}
-	id, err := newPlaceID(random)
+	id, err := f.newID()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -75,7 +76,8 @@ type Stranger struct {
 // databases and threads is none.
 func (f Finder) Find(project string) (State, error) {
 	key, err := sign.LoadState(f.User)
-	if errors.Is(err, sign.ErrNoKey) {
+	// Of a user space that is out of reach nothing is, and looking needs none.
+	if errors.Is(err, sign.ErrNoKey) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) {
 		key, err = nil, nil
 	}
 	if err != nil {
@@ -89,7 +91,10 @@ func (f Finder) Find(project string) (State, error) {
 func (f Finder) Glance(project string) string {
 	state := filepath.Join(project, ".ai", "state")
 	paths := []string{filepath.Join(project, ".ai"), state, filepath.Join(state, threadsName), sign.StateFolder(f.User)}
-	entries, _ := os.ReadDir(state)
+	var entries []os.DirEntry
+	if why, exists, err := unfitPath(project, state); why == "" && exists && err == nil && leadsAway(project) == "" {
+		entries, _ = os.ReadDir(state) // a link is not followed
+	}
 	for _, e := range entries[:min(len(entries), 2*maxBesides)] {
 		paths = append(paths, filepath.Join(state, e.Name()), filepath.Join(state, e.Name(), threadsName))
 	}

@@ -150,8 +150,12 @@ func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (c
 // tell says what came out and where things lie.
 func (d *demo) tell(root thread.ID, r control.Result) {
 	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
+	look := d.command()
+	if !d.real { // its threads are those of the demo's own user space
+		look = "USER_SPACE=" + filepath.Join(d.dir, "user") + " " + look
+	}
 	d.screen.print("\nTranscripts:  %s\nLook at one:  %s threads show %s --project %s\nRemove all:   rm -r %s\n",
-		filepath.Join(d.project(), ".ai", "state", "threads"), d.command(), root, d.project(), d.dir)
+		filepath.Join(d.project(), ".ai", "state", "threads"), look, root, d.project(), d.dir)
 	d.screen.print("\nFor your editor (mcpServers):  \"rye\": {\"command\": %q, \"args\": [\"--stdio\"]}\n", d.command())
 	if strings.Contains(d.executable(), "go-build") {
 		d.screen.print("(go install ./cmd/rye-mcp puts rye-mcp into %s)\n", "$(go env GOPATH)/bin")

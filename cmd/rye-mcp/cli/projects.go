@@ -229,6 +229,9 @@ func (ps *projects) sweep(p *project) {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("sweep for dead threads")
 		return
 	}
+	for _, line := range p.strangers() {
+		ps.log.Warn().Str("project", p.path).Msg(line)
+	}
 	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", report.Settled()).
 		Msg("opened project")
 }

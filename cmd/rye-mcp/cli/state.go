@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -180,11 +179,9 @@ func (p *project) strangers() []string {
 	return lines
 }
 
-// noThreads says that no thread of the user has run in a project, and whose have.
-func (p *project) noThreads() error {
-	lines := p.strangers()
-	if len(lines) == 0 {
-		return errNoThreads
+// tellStrangers says whose threads are left as they are, where the user has none.
+func (p *project) tellStrangers(sys System) {
+	for _, line := range p.strangers() {
+		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(line))
 	}
-	return fmt.Errorf("%w; %s", errNoThreads, strings.Join(lines, "; "))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,8 +96,12 @@ func withProject(ctx context.Context, sys System, opts options, do func(context.
 	if err != nil {
 		return err
 	}
-	if there, err := p.store.Now(ctx); err != nil || there == nil {
-		return errors.Join(cmp.Or(err, p.noThreads()), p.Close())
+	if there, err := p.store.Now(ctx); err != nil {
+		return errors.Join(err, p.Close())
+	} else if there == nil {
+		p.tellStrangers(sys)
+		_ = p.Close() // nothing was opened
+		return errNoThreads
 	}
 	return errors.Join(do(ctx, p), p.Close())
 }

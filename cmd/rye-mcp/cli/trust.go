@@ -16,8 +16,8 @@ import (
 )
 
 type trustFlags struct {
-	yes, diff, revoke bool
-	follow            string
+	yes, diff, revoke, adoptState bool
+	follow                        string
 }
 
 func newTrustCommand(sys System, opts *options) *cobra.Command {
@@ -33,7 +33,9 @@ edits that loosen it when you accept them, here or when "rye-mcp run" asks.
 Until then a project can make limits lower and checks stricter, and no more: it
 names no provider, no host, no key and no price, and brings no hook.
 
-Items are another matter: they run when a key you trust signed them (rye-mcp keys).`,
+Items are another matter: they run when a key you trust signed them (rye-mcp keys).
+So is the state of threads: it is believed when your own state key signed it, and
+--adopt-state adds another key for this project.`,
 		Example: `  rye-mcp trust                     # this project
   rye-mcp trust ~/src/clone --diff  # only look
   rye-mcp trust --follow c6fcdd04   # what this key signs from now on`,
@@ -53,8 +55,9 @@ Items are another matter: they run when a key you trust signed them (rye-mcp key
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "accept without being asked; on a branch of somebody else's fork this trusts its author")
 	cmd.Flags().BoolVar(&flags.revoke, "revoke", false, "forget what was accepted")
 	cmd.Flags().StringVar(&flags.follow, "follow", "", "accept from now on what this key signed, but for hosts, key variables and headers")
+	cmd.Flags().BoolVar(&flags.adoptState, "adopt-state", false, "believe what threads of another key have left here, such as your own from another home")
 	cmd.MarkFlagsMutuallyExclusive("diff", "yes")
-	cmd.MarkFlagsMutuallyExclusive("diff", "revoke", "follow")
+	cmd.MarkFlagsMutuallyExclusive("diff", "revoke", "follow", "adopt-state")
 	return cmd
 }
 
@@ -72,6 +75,8 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	switch {
 	case flags.revoke:
 		return revokeTrust(sys, roots)
+	case flags.adoptState:
+		return adoptState(sys, opts, roots, flags.yes)
 	case flags.follow != "":
 		return followKey(sys, opts, roots, flags)
 	}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// adoptState is trust --adopt-state: it shows what would be believed of a stranger's
+// state, and records its key for this place when the person says so.
+func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
+	finder := newFinder(sys, roots.User)
+	ring, err := newGate(sys, roots, config.New(roots)).Ring()
+	if err != nil {
+		return err
+	}
+	found, err := finder.Survey(roots.Project, knownKeys(ring))
+	if err != nil {
+		return adoptFault(err)
+	}
+	if live, err := runsHere(found.Dir); err != nil {
+		return err
+	} else if live {
+		return tool.Faultf(tool.CodeUnsupported, "threads in %s run now", found.Dir).
+			WithHint("wait until they have ended, then try again")
+	}
+	if err := showAdoption(newDisplay(sys, opts), ring, found); err != nil {
+		return err
+	}
+	if !yes {
+		if yes, err = confirm(sys, "\nBelieve them?", "--yes believes them"); err != nil {
+			return err
+		}
+	}
+	if !yes {
+		return tellTrust(sys, "Nothing was adopted.")
+	}
+	if err := finder.Adopt(roots.Project, found); err != nil {
+		return adoptFault(err)
+	}
+	return tellTrust(sys, "Key %s counts for what its threads left here; look at them: rye-mcp threads list", found.Key.Fingerprint())
+}
+
+// knownKeys are the keys of a ring that count, which may have signed state before
+// there were places.
+func knownKeys(ring *trust.Ring) []*sign.PublicKey {
+	var keys []*sign.PublicKey
+	for _, e := range ring.List() {
+		if e.Key != nil && e.State != trust.Untrusted {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}
+
+// showAdoption says what adopting means, on one screen.
+func showAdoption(d display, ring *trust.Ring, a place.Adoption) error {
+	whose := "nobody you know"
+	for _, e := range ring.List() {
+		if e.Key != nil && e.Key.Equal(a.Key) && e.State != trust.Untrusted {
+			whose = e.Owner
+		}
+	}
+	_, err := fmt.Fprintf(d.out, `%s
+was left by %s, and signed by key %s of %s.
+
+Believed from then on: rights, limits, results and transcripts of these threads,
+which can be shown and resumed. Nothing of them is started, and nothing is signed
+again; the databases are set aside, and made again from the signed folders.
+`, a.Dir, counted(len(a.Threads), "thread"), a.Key.Fingerprint(), whose)
+	if err == nil && a.Others > 0 {
+		_, err = fmt.Fprintf(d.out, "Not believed: %s that this key has not signed for this place.\n", counted(a.Others, "thread"))
+	}
+	return err
+}
+
+func adoptFault(err error) error {
+	var noUser *place.NoUserSpaceError
+	switch {
+	case errors.Is(err, place.ErrNothingToAdopt):
+		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp doctor says whose the state is")
+	case errors.Is(err, place.ErrOwnThreads):
+		return tool.Faultf(tool.CodeUnsupported, "%w", err)
+	case errors.As(err, &noUser):
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("%s", noUser.Try())
+	}
+	return err
+}

@@ -278,6 +278,31 @@ func TestRendering(t *testing.T) {
 	}
 }
 
+// TestAttackRenderingOutside: a repository has a link in its folder of knowledge that leads out of the project, to where renderings of threads are written. Nothing is written there.
+func TestAttackRenderingOutside(t *testing.T) {
+	t.Parallel()
+	outside, ai := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(ai, "knowledge"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(ai, "knowledge", "agent")); err != nil {
+		t.Fatal(err)
+	}
+	f := &Finisher{KnowledgeDir: filepath.Join(ai, "knowledge")}
+	if err := f.putEntry("knowledge/agent/threads/x.md", []byte("x")); err == nil {
+		t.Error("it was written")
+	}
+	if found, err := os.ReadDir(outside); err != nil || len(found) > 0 {
+		t.Errorf("outside are %v, %v", found, err)
+	}
+	if err := f.putEntry("knowledge/other/x.md", []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if found, err := os.ReadDir(filepath.Join(ai, "knowledge", "other")); err != nil || len(found) != 1 || found[0].Name() != "x.md" {
+		t.Errorf("written are %v, %v", found, err)
+	}
+}
+
 // A process that died before it had decided is settled at what it had reported.
 func TestDiedUndecided(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package finish
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -110,9 +110,35 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	if err != nil {
 		return err
 	}
-	where := entryPath(f.KnowledgeDir, id)
-	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {
+	return f.putEntry(filepath.Base(f.KnowledgeDir)+"/"+id+".md", text)
+}
+
+// putEntry replaces a file below .ai. That folder may be a link; a link below it
+// does not lead the entry out of it.
+func (f *Finisher) putEntry(name string, text []byte) (err error) {
+	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
+	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(where, text, 0o600, renameio.WithTempDir(filepath.Dir(where)))
+	defer func() { err = errors.Join(err, ai.Close()) }()
+	if err := ai.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	draft := path.Dir(name) + "/.rye-" + rand.Text() + ".tmp"
+	if err := writeWhole(ai, draft, text); err != nil {
+		return errors.Join(err, ai.Remove(draft))
+	}
+	return ai.Rename(draft, name)
+}
+
+func writeWhole(in *os.Root, name string, text []byte) error {
+	file, err := in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
 }

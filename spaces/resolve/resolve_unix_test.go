@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -59,5 +60,25 @@ func TestNoPermission(t *testing.T) {
 	entries, err := w.All(item.Knowledge)
 	if err != nil || len(entries) != 4 { // closed, open, and two of the system
 		t.Errorf("listed %+v, %v", entries, err)
+	}
+}
+
+// TestAttackItemFolderIsALink: a repository makes its folder of knowledge a link to its settings, to keys or to the state of threads, so that ids name their files. Such a folder holds no items, and the error says where it leads.
+func TestAttackItemFolderIsALink(t *testing.T) {
+	t.Parallel()
+	for target, refused := range map[string]bool{
+		"state": true, "config": true, "config/keys": true, "state/threads": true, "texts": false, "../.ai/state": true,
+	} {
+		w := newWorld(t)
+		for _, dir := range []string{"state/threads", "config/keys", "texts"} {
+			write(t, w.project, dir+"/note.md", "x")
+		}
+		if err := os.Symlink(target, filepath.Join(w.project, ".ai", "knowledge")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Find(item.Knowledge, "note")
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "holds no items") && !strings.Contains(err.Error(), "escapes") {
+			t.Errorf("%s: %v", target, err)
+		}
 	}
 }

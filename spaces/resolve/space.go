@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 )
 
 // space is the folder of one kind in one space. On disk it is an [os.Root]: no
@@ -76,7 +77,36 @@ func openKind(dir string, kind item.Kind) (*os.Root, error) {
 	if isMissing(err) {
 		return nil, ai.Close()
 	}
-	return root, errors.Join(err, ai.Close())
+	if err == nil {
+		if err = holdsItems(dir, kind); err != nil {
+			err = errors.Join(err, root.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, ai.Close())
+	}
+	return root, ai.Close()
+}
+
+// holdsItems refuses a folder of items that is a link to settings, keys or state:
+// ids would name their files.
+func holdsItems(dir string, kind item.Kind) error {
+	ai, err := filepath.EvalSymlinks(filepath.Join(dir, ".ai"))
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(ai, kind.Dir()))
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(ai, real)
+	if err != nil {
+		return err
+	}
+	if protect.ByName(append([]string{".ai"}, protect.Split(below)...)) != protect.Writing {
+		return fmt.Errorf("the folder .ai/%s is a link to .ai/%s, which holds no items", kind.Dir(), filepath.ToSlash(below))
+	}
+	return nil
 }
 
 func sameDir(a, b *os.Root) bool {

@@ -331,3 +331,23 @@ func TestAttackSecretByOrder(t *testing.T) {
 		t.Errorf("the file has %q", got)
 	}
 }
+
+// TestAttackRepositoryOfAnyName: a thread writes the files of a bare repository into a folder of any name, whose config runs commands when a person calls git there. Neither is such a folder made, nor is a file of one changed.
+func TestAttackRepositoryOfAnyName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	do[writeResult](b, "write", in{"files": []in{
+		{"path": "sub/config", "content": "[core]\n\tfsmonitor = id\n"}, {"path": "sub/objects/x", "content": ""}, {"path": "sub/refs/x", "content": ""},
+		{"path": "docs/HEAD", "content": "re"}, {"path": "HEAD", "content": "# Head of the list\n"},
+	}})
+	b.refuse("write", in{"path": "sub/HEAD", "content": "ref: refs/heads/main\n"}, tool.CodeProtected, "git repository")
+	b.refuse("write", in{"path": "docs/HEAD", "content": "f: refs/heads/main\n", "mode": "append"}, tool.CodeProtected, "git repository")
+	b.refuse("edit_lines", in{"path": "docs/HEAD", "changes": []in{{"line_id": b.ids("docs/HEAD")["re"], "new_content": strings.Repeat("a", 40)}}}, tool.CodeProtected, "git repository")
+	for _, name := range []string{"HEAD", "objects/x", "refs/x", "config"} {
+		b.put("bare/"+name, "ref: refs/heads/main")
+	}
+	for _, name := range []string{"config", "hooks/post-checkout", "objects/new"} {
+		b.refuse("write", in{"path": "bare/" + name, "content": "x"}, tool.CodeProtected, "git repository")
+	}
+	do[readResult](b, "read", in{"path": "bare/config"})
+}

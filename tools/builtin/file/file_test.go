@@ -320,6 +320,35 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+func TestAppend(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := do[writeResult](b, "write", in{"path": "log/a", "content": "one\n", "mode": "append"})
+	if want := (writtenFile{"log/a", 4, true}); r.Files[0] != want {
+		t.Errorf("got %+v, want %+v", r.Files, want)
+	}
+	if err := os.Chmod(filepath.Join(b.dir, "log/a"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	r = do[writeResult](b, "write", in{"mode": "append", "files": []in{{"path": "log/a", "content": "two"}, {"path": "b", "content": "b", "mode": "replace"}}})
+	if want := (writtenFile{"log/a", 7, false}); r.Files[0] != want || b.content("log/a") != "one\ntwo" || b.content("b") != "b" {
+		t.Errorf("got %+v, %q", r.Files, b.content("log/a"))
+	}
+	do[writeResult](b, "write", in{"files": []in{{"path": "b", "content": "c", "mode": "append"}, {"path": "log/a", "content": "", "mode": "append"}}})
+	if info, err := os.Stat(filepath.Join(b.dir, "log/a")); err != nil || info.Mode().Perm() != 0o750 || b.content("b") != "bc" || b.content("log/a") != "one\ntwo" {
+		t.Errorf("got %v, %q, %v", info, b.content("b"), err)
+	}
+	b.put("bytes", "caf\xe9\x00")
+	do[writeResult](b, "write", in{"path": "bytes", "content": "x", "mode": "append"})
+	if got := b.content("bytes"); got != "caf\xe9\x00x" {
+		t.Errorf("bytes are %q", got)
+	}
+	b.refuse("write", in{"path": "log/a", "content": "x", "mode": "prepend"}, tool.CodeBadArguments, "append")
+	b.refuse("write", in{"path": "log", "content": "x", "mode": "append"}, tool.CodeBadArguments, "is a directory")
+	b.refuse("write", in{"path": "new/b", "content": "x", "mode": "append", "create_dirs": false}, tool.CodeNotFound, "create_dirs")
+	b.refuse("write", in{"path": "log/a", "content": strings.Repeat("x", maxFileBytes), "mode": "append"}, tool.CodeUnsupported, "16 MiB")
+}
+
 func TestFailedReplaceLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -14,12 +14,13 @@ func (p *project) isItem(pl *place) bool {
 	return protect.InAI(protect.Split(filepath.Join(p.real, pl.rel()))) || protect.InAI(protect.Split(pl.asked))
 }
 
-// checkContent refuses content with a signature that the file did not have: what a
-// tool writes is unsigned. With a signature from elsewhere it would become, for
-// example, an older version of an item that once was signed.
+// checkContent refuses content that git would run commands from, and an item with a
+// signature that its file did not have: what a tool writes is unsigned. With a
+// signature from elsewhere it would become, for example, an older version of the
+// item that once was signed.
 func (p *project) checkContent(pl *place, before, after []byte) error {
-	if !p.isItem(pl) {
-		return nil
+	if err := pl.checkRepository(after); err != nil || !p.isItem(pl) {
+		return err
 	}
 	had := map[string]bool{}
 	for _, l := range signatures(before) {

@@ -231,7 +231,7 @@ func link(found []taken) {
 	for i := range found {
 		at[found[i].Record.ThreadID] = &found[i].Record
 	}
-	given := map[thread.ID]thread.Micros{}
+	given, heirs := map[thread.ID]thread.Micros{}, map[thread.ID]thread.ID{}
 	for i := range found {
 		rec, via := &found[i].Record, found[i].via
 		if via == thread.ViaHandoff {
@@ -241,11 +241,15 @@ func link(found []taken) {
 		}
 		if before := at[rec.ContinuationOf]; before != nil && carriesOn(*rec, *before, via) {
 			before.ContinuationThreadID = rec.ThreadID
+			if via == thread.ViaHandoff {
+				heirs[before.ThreadID] = rec.ThreadID
+			}
 		}
 	}
 	for i := range found {
+		b := found[i].Budget
+		b.Successor = heirs[found[i].Record.ThreadID]
 		if gave := given[found[i].Record.ThreadID]; gave > 0 {
-			b := found[i].Budget
 			b.MaxSpend = max(b.Own, b.MaxSpend-gave) // its thread.json says what it began with
 		}
 	}

@@ -283,6 +283,13 @@ func TestEditedMoney(t *testing.T) {
 		}
 	}
 	s.must(w.Close())
+	for name, rec := range map[string]thread.Record{"of one that has ended": s.whole("d"), "of one that runs": live} {
+		subject := s.subject(rec)
+		subject.LedgerSpend = nil
+		if f := s.audit(subject).Findings; len(f) != 1 || f[0].File != ledgerFile || f[0].Damage != Missing {
+			t.Errorf("no budget %s: %+v", name, f)
+		}
+	}
 	// Without a thread.json the transcript still says what the thread cost.
 	rec := s.whole("victim")
 	s.must(os.Remove(s.folder(rec).Meta()))

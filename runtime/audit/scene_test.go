@@ -146,7 +146,7 @@ func (s *scene) whole(directive string) thread.Record {
 func (s *scene) subject(rec thread.Record) Subject {
 	return Subject{
 		Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec),
-		Seal: placetest.Seal(s.key),
+		Seal: placetest.Seal(s.key), LedgerSpend: &rec.Cost.Spend,
 	}
 }
 

@@ -26,7 +26,9 @@ func (r *run) check(ctx context.Context) (store.Budget, error) {
 	}
 	used := r.cost
 	used.Spend = budget.Actual // what finished children spent counts too
-	if over := limit.Check(r.meta.Limits, used, r.clock.elapsed()); over != nil {
+	limits := r.meta.Limits
+	limits.Spend = max(limits.Spend, budget.MaxSpend) // more, when a child of the one before has given back
+	if over := limit.Check(limits, used, r.clock.elapsed()); over != nil {
 		return store.Budget{}, over
 	}
 	return budget, nil

@@ -19,6 +19,7 @@ func (r *run) allowance(budget store.Budget) (int, error) { return limit.Allowan
 
 func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 	limits := r.meta.Limits
+	limits.Spend = max(limits.Spend, budget.MaxSpend)
 	if r.last {
 		limits.Tokens = math.MaxInt64
 	}

@@ -243,7 +243,8 @@ type Ledger interface {
 	// in one transaction: to has the same parent, which holds as much as before, and
 	// a budget of what from may still spend or reserve, without regard to a pledge;
 	// 0 where it is overdrawn. From keeps what it has spent and what its children
-	// hold, and max_spend of from is no more than that. It returns max_spend of to.
+	// hold, and max_spend of from is no more than that. Children of from that settle
+	// later give back to the last of its chain, see Settle. It returns max_spend of to.
 	// Nothing has to be free for it above. Repeating it changes nothing. ErrNoBudget
 	// when from has no active row.
 	HandOver(ctx context.Context, from, to thread.ID, at time.Time) (thread.Micros, error)
@@ -263,7 +264,10 @@ type Ledger interface {
 	// reserved, at the thread and at its parent; when such a child settles later,
 	// its actual is added to, and its reservation freed at, the settled thread and
 	// every ancestor that counts on it. So when all have ended, the actual of a
-	// root is its whole tree's and nothing is reserved. Repeating it changes
+	// root is its whole tree's and nothing is reserved. Where one of the settled
+	// threads above has handed over, and the last of its chain is active, the part of
+	// the reservation that was not used becomes that one's: the money of a chain is
+	// one budget. The nearest such thread counts. Repeating it changes
 	// nothing; an id without a row is not an error, since a thread may die before
 	// it had a budget.
 	Settle(ctx context.Context, id thread.ID, at time.Time) error
@@ -280,6 +284,7 @@ type Ledger interface {
 type Budget struct {
 	ThreadID  thread.ID
 	ParentID  thread.ID
+	Successor thread.ID // the budget was handed over to
 	MaxSpend  thread.Micros
 	Reserved  thread.Micros // held by active children, and by those below settled ones
 	Actual    thread.Micros // own spend and what finished children cascaded

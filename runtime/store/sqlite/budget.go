@@ -11,7 +11,7 @@ import (
 )
 
 // budgetColumns is what scanBudget reads, in its order.
-const budgetColumns = `thread_id, coalesce(parent_id, ''), max_spend, reserved_spend, actual_spend, own_spend, pledged_spend,
+const budgetColumns = `thread_id, coalesce(parent_id, ''), coalesce(successor_id, ''), max_spend, reserved_spend, actual_spend, own_spend, pledged_spend,
 	status = 'active', created_at, updated_at`
 
 const selectBudget = "SELECT " + budgetColumns + " FROM budgets"
@@ -54,7 +54,7 @@ func scanBudget(r row, before ...any) (store.Budget, error) {
 	var b store.Budget
 	var created, updated int64
 	err := r.Scan(append(before,
-		&b.ThreadID, &b.ParentID, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Pledged, &b.Active, &created, &updated)...)
+		&b.ThreadID, &b.ParentID, &b.Successor, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Pledged, &b.Active, &created, &updated)...)
 	if err != nil {
 		return store.Budget{}, err
 	}

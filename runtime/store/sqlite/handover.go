@@ -48,7 +48,8 @@ func sameHandOver(from, to store.Budget) error {
 // handOver splits a reservation in two, of which those above notice nothing, and
 // settles the part that has been used.
 func handOver(ctx context.Context, tx *sql.Tx, from store.Budget, to thread.ID, left thread.Micros, at int64) error {
-	_, err := tx.ExecContext(ctx, "UPDATE budgets SET max_spend = max_spend - ? WHERE thread_id = ?", int64(left), from.ThreadID)
+	_, err := tx.ExecContext(ctx, "UPDATE budgets SET max_spend = max_spend - ?, successor_id = ? WHERE thread_id = ?",
+		int64(left), to, from.ThreadID)
 	if err != nil {
 		return err
 	}

@@ -163,5 +163,8 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 	}
 	_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4
 		WHERE thread_id IN above`, row.ParentID, int64(row.Actual), int64(row.MaxSpend-row.Reserved), at)
-	return err
+	if err != nil {
+		return err
+	}
+	return giveBack(ctx, tx, row.ParentID, row.Remaining()+row.Pledged, at)
 }

@@ -29,8 +29,10 @@ func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (adde
 		}
 		added += n
 	}
-	if err := dropDangling(ctx, r.tx, "budgets", "parent_id"); err != nil {
-		return 0, err
+	for _, column := range []string{"parent_id", "successor_id"} {
+		if err := dropDangling(ctx, r.tx, "budgets", column); err != nil {
+			return 0, err
+		}
 	}
 	if added > 0 {
 		if err := sumBudgets(ctx, r.tx); err != nil {
@@ -45,9 +47,9 @@ func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget)
 	if b.MaxSpend > maxAmount || b.Own > maxAmount {
 		return nil, fmt.Errorf("budget of %s, %s of it spent, %w", b.MaxSpend, b.Own, errUnfit)
 	}
-	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, actual_spend, own_spend, status, created_at, updated_at)
-		VALUES (?, ?, ?, ?4, ?4, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
-		id, orNull(b.ParentID), int64(b.MaxSpend), int64(b.Own), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
+	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, successor_id, max_spend, actual_spend, own_spend, status, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?5, ?5, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
+		id, orNull(b.ParentID), orNull(b.Successor), int64(b.MaxSpend), int64(b.Own), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
 }
 
 // sumBudgets brings the running totals of every row to what the rows below it

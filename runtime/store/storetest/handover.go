@@ -14,6 +14,8 @@ var handOverTests = []test{
 	{"a successor has what is left", handOverChild},
 	{"a root's successor is a root", handOverRoot},
 	{"what children hold stays where it is", handOverChildren},
+	{"the chain has back what its children have left", handOverGivesBack},
+	{"an overdrawn chain has back what is left in all", handOverOverdrawnGivesBack},
 	{"a parent that has ended is no obstacle", handOverOrphan},
 	{"nothing is left of an overdrawn budget", handOverOverdrawn},
 	{"a call that is on its way holds nothing back", handOverPledged},
@@ -81,12 +83,50 @@ func handOverChildren(h *harness) {
 		h.Errorf("reserved from a budget that was handed over: %v", err)
 	}
 	h.report("goes-on", 20)
-	h.settle("goes-on")
-	h.want("a", "root", 40, 0, 30, 6, false)
-	h.want("root", "", 100, 40, 30, 0, true)
-	h.report("a2", 40)
+	h.settle("goes-on") // the 10 that it has not used are the successor's
+	h.want("a", "root", 30, 0, 30, 6, false)
+	h.want("a2", "root", 50, 0, 0, 0, true)
+	h.want("root", "", 100, 50, 30, 0, true)
+	h.report("a2", 50)
 	h.settle("a2")
-	h.want("root", "", 100, 0, 70, 0, true)
+	h.want("root", "", 100, 0, 80, 0, true)
+}
+
+// handOverGivesBack: the money of a chain stays with it, past threads that have
+// ended in between, to the last of the chain; without that it goes up.
+func handOverGivesBack(h *harness) {
+	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
+	h.reserve("a", "root", 80)
+	h.reserve("done", "a", 50)
+	h.reserve("deep", "done", 40)
+	h.report("done", 5)
+	h.settle("done") // has 5 left, which a has back
+	h.handOver("a", "a2", 35)
+	h.report("a2", 15)
+	h.handOver("a2", "a3", 20)
+	h.report("deep", 10)
+	h.settle("deep")
+	h.want("done", "a", 50, 0, 15, 5, false)
+	h.want("a", "root", 15, 0, 15, 0, false)
+	h.want("a2", "root", 15, 0, 15, 15, false)
+	h.want("a3", "root", 50, 0, 0, 0, true)
+	h.want("root", "", 100, 50, 30, 0, true)
+	h.reserve("late", "a3", 30)
+	h.handOver("a3", "a4", 20)
+	h.settle("a4")
+	h.settle("late") // nobody carries the chain on
+	h.want("root", "", 100, 0, 30, 0, true)
+}
+
+// handOverOverdrawnGivesBack: what was spent over a budget is made up for first.
+func handOverOverdrawnGivesBack(h *harness) {
+	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
+	h.reserve("child", "root", 60)
+	h.report("root", 90)
+	h.handOver("root", "root2", 0)
+	h.settle("child")
+	h.want("root", "", 90, 0, 90, 90, false)
+	h.want("root2", "", 10, 0, 0, 0, true)
 }
 
 // handOverOrphan hands over below two that have ended, up to one that has not.
@@ -206,5 +246,6 @@ func (r *modelRun) handOver(t *rapid.T) {
 	left := r.m.remaining(from) + n.pledged
 	r.m.nodes[to] = &node{parent: n.parent, max: left, active: true}
 	n.max -= left
+	n.next = to
 	r.m.settle(from)
 }

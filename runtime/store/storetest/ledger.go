@@ -27,7 +27,7 @@ func (h *harness) want(id thread.ID, parent thread.ID, maxSpend, reserved, actua
 	h.Helper()
 	got, err := h.Budget(h.ctx, id)
 	h.noError(err)
-	got.CreatedAt, got.UpdatedAt = h.now, h.now
+	got.CreatedAt, got.UpdatedAt, got.Successor = h.now, h.now, "" // the model checks the last
 	want := store.Budget{
 		ThreadID: id, ParentID: parent, MaxSpend: maxSpend, Reserved: reserved, Actual: actual, Own: own,
 		Active: active, CreatedAt: h.now, UpdatedAt: h.now,

@@ -20,7 +20,7 @@ type model struct {
 }
 
 type node struct {
-	parent            thread.ID
+	parent, next      thread.ID // next: it was handed over to
 	max, own, pledged thread.Micros
 	active            bool
 }
@@ -75,8 +75,28 @@ func (m *model) spent(id thread.ID) thread.Micros {
 }
 
 func (m *model) settle(id thread.ID) {
-	if n, ok := m.nodes[id]; ok {
-		n.active, n.pledged = false, 0
+	n, ok := m.nodes[id]
+	if !ok || !n.active {
+		return
+	}
+	free := m.remaining(id) + n.pledged
+	n.active, n.pledged = false, 0
+	m.giveBack(n.parent, free)
+}
+
+// giveBack moves what a child of a settled parent has not used along the chain of
+// the nearest thread above that has handed over.
+func (m *model) giveBack(parent thread.ID, free thread.Micros) {
+	for above := parent; above != "" && !m.nodes[above].active; above = m.nodes[above].parent {
+		from := m.nodes[above]
+		for heir := from.next; heir != ""; heir = m.nodes[heir].next {
+			if n := m.nodes[heir]; n.active {
+				given := max(0, min(free, from.max-m.actual(above)-m.reserved(above)))
+				from.max -= given
+				n.max += given
+				return
+			}
+		}
 	}
 }
 
@@ -198,7 +218,7 @@ func (r *modelRun) match(t *rapid.T) {
 			t.Fatal(err)
 		}
 		want := store.Budget{
-			ThreadID: id, ParentID: n.parent, MaxSpend: n.max, Own: n.own, Pledged: n.pledged, Active: n.active, Actual: r.m.actual(id),
+			ThreadID: id, ParentID: n.parent, Successor: n.next, MaxSpend: n.max, Own: n.own, Pledged: n.pledged, Active: n.active, Actual: r.m.actual(id),
 			Reserved: r.m.reserved(id), CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
 		}
 		if got != want {

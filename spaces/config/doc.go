@@ -11,6 +11,9 @@
 // older and newer versions share these files; a value of the wrong type or out
 // of range is an [*Error].
 //
-// A project's files may be somebody else's work: they change what threads do,
-// but not where the user's keys are sent.
+// A project's files may be somebody else's work. Each key of a schema says with
+// x-untrusted what they may do with it: as a rule lower what holds without them, or
+// nothing. What the user has accepted of them, which package trust keeps, holds in
+// full, but for the keys that are the user's alone (x-user-only). What does not
+// count is told by [Loader.LeftOut]. See settle.go.
 package config

@@ -42,6 +42,12 @@
 // embedded beside them. Who can change the one in the binary can change the
 // other; what it catches is content that is passed off as the system's, and it
 // costs one hash when an item is used and nothing at start.
+//
+// # Settings
+//
+// [ProjectOf] says how far the settings of a project count: a [Record] in the user
+// space holds the copy that the user has accepted, which [Take] made of the files
+// that were shown. Package config decides what that means for each key.
 package trust
 
 import "errors"

@@ -198,7 +198,8 @@ func (l *Loader) load(k kind) (settings, error) {
 	}
 	s.own = len(s.layers)
 	var err error
-	if project := l.project(); k.whole && !(k.merged && project.counts(k.files[0]) == byFollowing) {
+	project := l.project()
+	if byKey := k.merged && project.counts(k.files[0]) == byFollowing; k.whole && !byKey {
 		err = l.loadWhole(&s, k, project)
 	} else {
 		err = l.loadByKey(&s, k, project)

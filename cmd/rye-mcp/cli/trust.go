@@ -78,7 +78,7 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	case flags.adoptState:
 		return adoptState(sys, opts, roots, flags.yes)
 	case flags.follow != "":
-		return followKey(sys, opts, roots, flags)
+		return followKey(sys, roots, flags)
 	}
 	return acceptSettings(sys, opts, roots, flags.yes)
 }
@@ -140,7 +140,7 @@ func revokeTrust(sys System, roots resolve.Roots) error {
 }
 
 // followKey accepts in advance what a key signs, which must be a trusted one.
-func followKey(sys System, opts options, roots resolve.Roots, flags trustFlags) error {
+func followKey(sys System, roots resolve.Roots, flags trustFlags) error {
 	o, err := newOffer(sys, roots)
 	if err != nil {
 		return err

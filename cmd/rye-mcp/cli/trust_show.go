@@ -140,13 +140,12 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 
 // saidOf says in a few words what a signature is worth.
 func (o *offer) saidOf(v trust.Verdict) string {
-	switch v.Status {
-	case trust.Unsigned:
+	switch {
+	case v.Status == trust.Unsigned:
 		return "not signed: they do not run"
-	case trust.UntrustedKey:
+	case v.Status == trust.UntrustedKey:
 		return fmt.Sprintf("signed by %s, which you do not trust: they do not run", v.Fingerprint)
-	}
-	if !v.Status.Good() {
+	case !v.Status.Good():
 		return "with a signature that does not hold: they do not run"
 	}
 	for _, e := range o.ring.List() {
@@ -251,30 +250,34 @@ func offerSettings(sys System, opts options, roots resolve.Roots, quiet bool) ([
 	if err != nil {
 		return nil, err
 	}
-	told := config.Strings(warnings)
 	switch {
 	case o.known.Record != nil && o.known.Record.Declined == o.snapshot.Digest():
 		_, _ = fmt.Fprintln(sys.Stderr, "settings of this project do not count, as you decided; rye-mcp trust shows them")
-		return told, nil
 	case !onTerminal(sys.Stdin) || !onTerminal(sys.Stderr) || belowThread(sys) || o.trustable() != nil:
 		tellLeftOut(sys.Stderr, roots.Project, o.leftOut)
-		return told, nil
+	default:
+		err = o.ask(opts)
 	}
-	asked := newDisplay(sys, opts)
-	asked.out = sys.Stderr
-	if err := writeLoosened(asked, roots.Project, config.Loosening(o.leftOut)); err != nil {
-		return told, err
+	return config.Strings(warnings), err
+}
+
+// ask shows on a terminal what does not count, and keeps what the person decides.
+func (o *offer) ask(opts options) error {
+	asked := newDisplay(o.sys, opts)
+	asked.out = o.sys.Stderr
+	if err := writeLoosened(asked, o.roots.Project, config.Loosening(o.leftOut)); err != nil {
+		return err
 	}
-	yes, err := confirm(sys, "\nAccept these settings? Without them the thread starts all the same.", "rye-mcp trust")
-	switch {
-	case err != nil:
-		return told, err
-	case yes:
-		return told, o.accept()
+	yes, err := confirm(o.sys, "\nAccept these settings? Without them the thread starts all the same.", "rye-mcp trust")
+	if err != nil {
+		return err
+	}
+	if yes {
+		return o.accept()
 	}
 	// A decision that cannot be kept is asked about again.
-	_ = trust.Decline(roots, o.snapshot, sys.Now())
-	return told, nil
+	_ = trust.Decline(o.roots, o.snapshot, o.sys.Now())
+	return nil
 }
 
 // tellLeftOut says in two lines that settings do not count, where nobody is asked.

@@ -174,7 +174,9 @@ func TestAttackMoneyOfAFolder(t *testing.T) {
 	p.write(".ai/directives/shell.md", []byte(strings.Replace(shellDirective, `<limits turns="3" spend="0.05" />`, "", 1)))
 	p.command("sign", "shell")
 	plan := must[struct {
-		Plan struct{ Limits struct{ Turns, Spend float64 } }
+		Plan struct {
+			Limits struct{ Turns, Spend float64 }
+		}
 	}](p.serve(), "rye_execute", args{"item_id": "shell", "thread": "fork", "dry_run": true}).Plan
 	if plan.Limits.Spend != 0.5 || plan.Limits.Turns != 15 {
 		t.Errorf("limits %+v", plan.Limits)

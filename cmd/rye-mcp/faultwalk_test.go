@@ -17,12 +17,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
 // allSteps are the steps of everything that must survive a crash.
 func allSteps() []thread.Step {
-	return slices.Concat(control.Steps(), recovery.Steps(), loop.Steps(), finish.Steps())
+	return slices.Concat(home.Steps(), control.Steps(), recovery.Steps(), loop.Steps(), finish.Steps())
 }
 
 // walked is the project of the walk: parents with children, tools and hooks, one

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -55,20 +57,48 @@ func TestAttackPublishedQueue(t *testing.T) {
 	}
 	p.wantNothingRan()
 	said := p.command("threads", "list")
-	if !strings.Contains(said, "error") || len(p.asides()) != 2 {
+	if !strings.Contains(said, "cancelled") || len(p.asides()) != 2 {
 		t.Errorf("asides %q, and\n%s", p.asides(), said)
 	}
 	id := strings.Fields(strings.TrimSpace(said[strings.Index(said, "rye/demo/worker-"):]))[0]
 	if said := p.command("threads", "show", id); !strings.Contains(said, "start rye/demo/worker again") {
 		t.Errorf("show:\n%s", said)
 	}
-	if said := p.command("threads", "verify", "--all"); strings.Contains(said, "foreign") || strings.Contains(said, "altered") {
+	if said := p.command("threads", "verify", "--all"); !strings.Contains(said, "verified") {
 		t.Errorf("verify:\n%s", said)
 	}
 	if again := p.looked(); again != 1 || len(p.asides()) != 2 {
 		t.Errorf("the second look: %d threads, asides %q", again, p.asides())
 	}
 	p.wantNothingRan()
+}
+
+// TestTakeOverKilled ends the process that takes state over after each step. The next
+// one makes it whole, and nothing is lost.
+func TestTakeOverKilled(t *testing.T) {
+	t.Parallel()
+	for _, step := range append(home.Steps(), home.StepDatabases) {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			p := newVictim(t)
+			p.queued(placetest.Dir(p.dir))
+			p.former()
+			env, died := p.dieAt(step, 1)
+			living := p.env
+			p.env = slices.Concat(p.env, env)
+			p.command("threads", "list")
+			if p.env = living; !died() {
+				t.Error("nobody died")
+			}
+			if n := p.looked(); n != 1 || len(p.asides()) != 2 {
+				t.Errorf("%d threads are listed, asides %q", n, p.asides())
+			}
+			if said := p.command("threads", "verify", "--all"); !strings.Contains(said, "verified") || strings.Contains(said, "foreign") {
+				t.Errorf("verify:\n%s", said)
+			}
+			p.wantNothingRan()
+		})
+	}
 }
 
 // TestTakeOverAlive: while a thread of the earlier version runs, the databases it
@@ -101,9 +131,9 @@ func TestAdoptState(t *testing.T) {
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
-	home := p.home()
-	p.noError(os.Rename(home, home+"-before")) // another machine, or a container
-	p.noError(os.MkdirAll(home, 0o700))
+	user := p.home()
+	p.noError(os.Rename(user, user+"-before")) // another machine, or a container
+	p.noError(os.MkdirAll(user, 0o700))
 	if n := p.looked(); n != 0 {
 		t.Errorf("%d threads of another home are listed", n)
 	}

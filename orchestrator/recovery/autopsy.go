@@ -41,6 +41,30 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Fol
 	return problem
 }
 
+// CodeNotHere is the code of a thread that stood in line in state that was taken
+// over.
+const CodeNotHere = "not_here"
+
+// notHere is the end of a thread that stood in line by the word of a key that is
+// accepted for this place, and whose documents do not name it; nil for any other.
+// They may be copies of what was published, so nothing was started for them.
+func (s *Sweeper) notHere(rec thread.Record, dir folder.Folder) *thread.Outcome {
+	if rec.Status != thread.Created || rec.CancelRequestedAt.IsZero() {
+		return nil
+	}
+	seal := s.Finisher.Home().Seal
+	meta, err := dir.ReadMeta(seal)
+	if err != nil || meta.Place == seal.Place() {
+		return nil
+	}
+	return &thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{
+		Code: CodeNotHere,
+		Message: "it stood in line when this state was taken over, where nothing shows that it was started, and never ran: start " +
+			rec.Directive + " again with its inputs, which are in its thread.json",
+		Doing: "standing in line",
+	}}
+}
+
 func doing(rec thread.Record) string {
 	if rec.Status == thread.Created {
 		return "starting; it had not claimed its row"

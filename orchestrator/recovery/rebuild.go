@@ -123,7 +123,7 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		}
 	}
 	if rec.InLine() && meta.Place != b.Home.Seal.Place() {
-		notHere(&rec)
+		rec.CancelRequestedAt = rec.CreatedAt // nothing will start it, see [Sweeper.notHere]
 	}
 	switch {
 	case rec.Status.Terminal() && rec.Outcome == nil:
@@ -136,21 +136,6 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		t.via = meta.Continuation.Via
 	}
 	return t, nil
-}
-
-// CodeNotHere is the code of a thread that stood in line in state that was taken
-// over, where nothing shows that it was put in line here.
-const CodeNotHere = "not_here"
-
-// notHere ends a thread that stood in line by the word of a key that is accepted
-// for this place and whose documents do not name it. They may be copies of what was
-// published, so nothing is started for them.
-func notHere(rec *thread.Record) {
-	rec.Status = thread.Error
-	rec.Outcome = &thread.Outcome{State: thread.Error, Error: &thread.Problem{
-		Code:    CodeNotHere,
-		Message: "it stood in line when this state was taken over, and nothing shows that it was started here; it never ran: start " + rec.Directive + " again with its inputs, which are in its thread.json",
-	}}
 }
 
 // complete finds out how a thread stands that had not ended by its thread.json.

@@ -351,6 +351,9 @@ func (s *Sweeper) outcomeOf(
 	if left, err := s.leftBehind(ctx, rec); left || err != nil {
 		return NotHandedOver(rec.ContinuationOf, nil), spent, err
 	}
+	if taken := s.notHere(rec, dir); taken != nil {
+		return *taken, spent, nil
+	}
 	problem := s.autopsy(ctx, rec, dir)
 	if !rec.CancelRequestedAt.IsZero() {
 		problem.Code, problem.Message = "cancelled", "cancelled; the process had to be ended"

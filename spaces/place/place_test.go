@@ -161,7 +161,7 @@ func (s *scene) killed(step thread.Step, f func(Finder)) {
 // whole, and nobody takes the half for a stranger's.
 func TestCrashWhileMaking(t *testing.T) {
 	t.Parallel()
-	for _, step := range PlaceSteps() {
+	for _, step := range Steps() {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -192,7 +192,7 @@ func (s *scene) former() {
 // and that key counts there for what does not name a place.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	for _, step := range append(PlaceSteps(), "") {
+	for _, step := range append(Steps(), "") {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)

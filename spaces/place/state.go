@@ -31,9 +31,13 @@ const (
 	StepPlaceMarker thread.Step = "place.marker" // the folder says whose it is
 )
 
-// PlaceSteps lists the points of making a place, in order. Taking over the state of
-// before and adopting a stranger's go through the same.
-func PlaceSteps() []thread.Step {
+// StepDatabases comes last where state of before is taken over: the databases carry
+// the mark of the place, or are set aside.
+const StepDatabases thread.Step = "place.databases"
+
+// Steps lists the points of making a place, in order. Taking over the state of before
+// and adopting a stranger's go through the same.
+func Steps() []thread.Step {
 	return []thread.Step{StepStateKey, StepPlaceRecord, StepPlaceFolder, StepPlaceMarker}
 }
 

@@ -129,6 +129,7 @@ func takeOverDatabases(ctx context.Context, sys System, p *project, s place.Stat
 		err = keepFormer(ctx, sys, s, log)
 	}
 	if err == nil {
+		sys.Reached.At(place.StepDatabases)
 		err = p.state.takenOver()
 	}
 	if err != nil {

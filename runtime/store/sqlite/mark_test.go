@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+)
+
+func markOf(place string) func(string) string {
+	return func(database string) string { return place + " " + database }
+}
+
+// TestMark: a database is believed when it carries the mark of its place, which a new
+// one gets. Any other is as good as damaged.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil func(dir string) error
+		bad   bool
+	}{
+		"its own": {func(string) error { return nil }, false},
+		"another place's": {func(dir string) error {
+			return execute(dir, "UPDATE place SET mark = 'there registry'")
+		}, true},
+		"that of the ledger": {func(dir string) error {
+			return execute(dir, "UPDATE place SET mark = 'here ledger'")
+		}, true},
+		"none":   {func(dir string) error { return execute(dir, "DROP TABLE place") }, true},
+		"no row": {func(dir string) error { return execute(dir, "DELETE FROM place") }, true},
+		"a view": {func(dir string) error {
+			return execute(dir, "DROP TABLE place; CREATE VIEW place (mark) AS SELECT 'here registry'")
+		}, true},
+		"too early": {func(dir string) error { return os.Truncate(filepath.Join(dir, registryFile), 0) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s, err := Open(t.Context(), dir, Options{Mark: markOf("here")})
+			if err == nil {
+				err = errors.Join(s.Close(), tt.spoil(dir))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err = Open(t.Context(), dir, Options{Mark: markOf("here")})
+			if err == nil {
+				defer func() { _ = s.Close() }()
+			}
+			damage, damaged := errors.AsType[*store.CorruptError](err)
+			if damaged != tt.bad || !damaged && err != nil {
+				t.Fatalf("opened with %v", err)
+			}
+			if !tt.bad {
+				return
+			}
+			aside, err := SetAside(t.Context(), damage.Path, testTime, markOf("here"))
+			if err != nil || aside == "" {
+				t.Fatalf("set aside as %q, %v", aside, err)
+			}
+			s, err = Open(t.Context(), dir, Options{Mark: markOf("here")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = s.Close()
+		})
+	}
+}
+
+// execute changes the registry in dir by hand.
+func execute(dir, query string) error {
+	db, err := sql.Open("sqlite", fileURI(filepath.Join(dir, registryFile)))
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(query)
+	return errors.Join(err, db.Close())
+}
+
+// TestClaim: databases of before there were marks get theirs, and claiming them again
+// changes nothing.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := Claim(t.Context(), dir, markOf("here")); err != nil {
+		t.Errorf("where there is nothing: %v", err)
+	}
+	s := open(t, dir, Options{})
+	for range 2 {
+		if err := Claim(t.Context(), dir, markOf("here")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, dir, Options{Mark: markOf("here")})
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("under who has it open: %v", err)
+	}
+	if _, err := Open(t.Context(), dir, Options{Mark: markOf("there")}); err == nil {
+		t.Error("opened as another place's")
+	}
+}

@@ -177,7 +177,7 @@ func (d *doctor) signingKey(context.Context) []finding {
 	key, err := sign.Load(d.user)
 	switch {
 	case errors.Is(err, sign.ErrNoKey):
-		return []finding{warnf("rye-mcp keys generate", "there is none, so thread.json and transcripts are not signed, nor can items be")}
+		return []finding{warnf("rye-mcp keys generate", "there is none, so neither items nor receipts can be signed")}
 	case err != nil:
 		return []finding{failf("", "%v", err)}
 	}

@@ -132,6 +132,7 @@ type Summary struct {
 	Directive string       `json:"directive"`
 	Name      string       `json:"name"`
 	ParentID  thread.ID    `json:"parent_id,omitempty"`
+	Asks      bool         `json:"asks,omitempty" jsonschema:"it waits for an answer; get_status has the question"`
 	CarriesOn thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it carries on"`
 	Model     string       `json:"model,omitempty"`
 	Cost      thread.Cost  `json:"cost"`

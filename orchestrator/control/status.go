@@ -149,7 +149,29 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 		list.Threads = append(list.Threads, summary(rec))
 	}
 	list.Count = len(list.Threads)
+	if err := c.markAsking(ctx, list.Threads); err != nil {
+		return List{}, fault(err)
+	}
 	return list, nil
+}
+
+// markAsking marks the threads of a list that wait for an answer.
+func (c *Controller) markAsking(ctx context.Context, threads []Summary) error {
+	if !slices.ContainsFunc(threads, func(s Summary) bool { return s.Status == thread.Running }) {
+		return nil
+	}
+	open, err := c.Store.Questions(ctx, store.QuestionFilter{Open: true})
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	asks := map[thread.ID]bool{}
+	for _, q := range open {
+		asks[q.ThreadID] = true
+	}
+	for i, s := range threads {
+		threads[i].Asks = s.Status == thread.Running && asks[s.ThreadID]
+	}
+	return nil
 }
 
 // ListActive lists the threads that have not ended.

@@ -28,13 +28,20 @@ func (c *Controller) Nearest(ctx context.Context, given thread.ID) []thread.ID {
 	if err != nil {
 		return nil // the suggestions are a courtesy
 	}
+	ids := make([]thread.ID, len(rows))
+	for i, rec := range rows {
+		ids[i] = rec.ThreadID
+	}
+	return nearIDs(given, ids)
+}
+
+func nearIDs(given thread.ID, ids []thread.ID) (near []thread.ID) {
 	wanted := strings.ToLower(string(given))
 	most := max(2, len(wanted)/3) // as for the ids of items
-	var near []thread.ID
-	for _, rec := range rows {
-		id := strings.ToLower(string(rec.ThreadID))
+	for _, known := range ids {
+		id := strings.ToLower(string(known))
 		if strings.Contains(id, wanted) || item.EditDistance(wanted, id[:min(len(id), len(wanted))], most) <= most {
-			near = append(near, rec.ThreadID)
+			near = append(near, known)
 		}
 		if len(near) == handful {
 			break
@@ -47,7 +54,11 @@ func (c *Controller) Nearest(ctx context.Context, given thread.ID) []thread.ID {
 func (c *Controller) noThread(ctx context.Context, id thread.ID) error {
 	f := tool.Faultf(tool.CodeNotFound, "%w: %s", thread.ErrNotFound, id).WithHint("list_threads shows the threads of this project")
 	if near := c.Nearest(ctx, id); len(near) > 0 {
-		return f.With("nearest_ids", near)
+		texts := make([]string, len(near))
+		for i, id := range near {
+			texts[i] = string(id)
+		}
+		return f.With("nearest_ids", texts)
 	}
 	return f
 }

@@ -8,9 +8,11 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // Waiting is a question that a thread waits to be answered.
@@ -155,13 +157,14 @@ func (c *Controller) onlyAsks(
 	return news || !req.Patient, nil
 }
 
-// isBlocked reports whether a thread cannot go on without an answer: it asks, or
-// it waits for others none of which can.
+// isBlocked reports whether a thread cannot go on without an answer of somebody
+// else: it asks, or it waits for others none of which can, and about which it cannot
+// decide itself.
 func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting []Waiting) (bool, error) {
 	if slices.ContainsFunc(waiting, func(w Waiting) bool { return w.ThreadID == rec.ThreadID }) {
 		return true, nil
 	}
-	if !rec.Yielded {
+	if !rec.Yielded || c.mayDecide(rec.ThreadID) {
 		return false, nil
 	}
 	below, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, States: []thread.State{thread.Created, thread.Running}})
@@ -174,6 +177,17 @@ func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting [
 		}
 	}
 	return true, nil
+}
+
+// mayDecide reports whether a thread is told of the questions below it, and can
+// answer them. One whose record cannot be read may.
+func (c *Controller) mayDecide(id thread.ID) bool {
+	meta, err := c.ownMeta(id)
+	if err != nil {
+		return true
+	}
+	grant := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	return grant.Allows(permission.Required(permission.Execute, item.Tool, action.OrchestratorID))
 }
 
 func waitingNext(waiting []Waiting) string {

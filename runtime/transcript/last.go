@@ -3,6 +3,7 @@ package transcript
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -40,6 +41,39 @@ func endOf(e thread.Event) (Ended, bool) {
 	}
 	t, ok := terminalEvent(ended.Outcome)
 	return ended, ok && t == e.Type
+}
+
+// LastEvents returns the newest n events, oldest first, without streamed pieces and
+// checkpoints. Lines that are no events are left out.
+func LastEvents(path string, n int) ([]thread.Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	end, err := lineStart(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	var events []thread.Event
+	for p, err := range backward(f, end) {
+		if err != nil && !errors.Is(err, errLineTooLong) {
+			return nil, err
+		}
+		e, err := decodeLine(p.line)
+		if err != nil || e.Type == thread.EventTokenDelta || e.Type == thread.EventCheckpoint {
+			continue
+		}
+		if events = append(events, e); len(events) == n {
+			break
+		}
+	}
+	slices.Reverse(events)
+	return events, nil
 }
 
 const (

@@ -79,8 +79,9 @@ func (l *Loader) Agent() (Agent, []string, error) {
 	return agent, s.warnings, s.decode(&agent)
 }
 
-// Notices are the warnings of all settings, each once. A file that does not load
-// has none: what needs it fails, and says why.
+// Notices are the warnings of all settings, and what of the project does not count,
+// each once. A file that does not load has none: the call that needs it fails, and
+// says why.
 func (l *Loader) Notices() []string {
 	loads := []func() ([]string, error){
 		func() ([]string, error) { _, w, err := l.Agent(); return w, err },
@@ -90,11 +91,14 @@ func (l *Loader) Notices() []string {
 		func() ([]string, error) { _, w, err := l.ErrorRules(); return w, err },
 		func() ([]string, error) { _, w, err := l.Hooks(); return w, err },
 	}
-	names, _ := l.ProviderNames() // who looks for a provider is told
+	names, _ := l.ProviderNames() // the search for a provider tells its error
 	for _, name := range names {
 		loads = append(loads, func() ([]string, error) { _, w, err := l.Provider(name); return w, err })
 	}
 	var all []string
+	for _, n := range l.LeftOut() {
+		all = append(all, n.String())
+	}
 	for _, load := range loads {
 		warnings, err := load()
 		if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,7 +120,6 @@ func explainInputs(sys System, r *resolve.Resolver, directive string, flags runF
 }
 
 func writeHookPlan(sys System, d display, plan *control.HookPlan) error {
-	d.width = 0 // conditions and places are there to be read whole
 	var b strings.Builder
 	fmt.Fprintf(&b, "directive %s (%s)\n", plan.Directive, oneLine(plan.Path))
 	if len(plan.Extends) > 0 {
@@ -173,7 +173,35 @@ func writeEventPlan(d display, event control.EventPlan) error {
 		t.add(text(order), cell{h.Fires, firesColor(h.Fires)}, text(h.ID), text(fmt.Sprintf("%d %s", h.Layer, h.LayerName)),
 			text(strings.Join(h.Does, ", ")), text(fmt.Sprintf("%s:%d", h.Path, h.Line)), cell{reasonOf(h), dim})
 	}
-	return t.write(d)
+	if d.width == 0 || t.width() <= d.width {
+		return t.write(d)
+	}
+	return writeHookLines(d, event.Hooks)
+}
+
+// writeHookLines tells of each hook below the other, where a table has no room.
+func writeHookLines(d display, hooks []control.HookForecast) error {
+	var b strings.Builder
+	for _, h := range hooks {
+		fmt.Fprintf(&b, "  %s %s", d.paint(firesColor(h.Fires), h.Fires), oneLine(h.ID))
+		if h.Order > 0 {
+			fmt.Fprintf(&b, ", number %d", h.Order)
+		}
+		fmt.Fprintf(&b, " (%s)\n", h.LayerName)
+		for _, said := range []struct{ name, text string }{
+			{"does", strings.Join(h.Does, ", ")}, {"from", fmt.Sprintf("%s:%d", h.Path, h.Line)}, {"when", reasonOf(h)},
+		} {
+			const indent = 9
+			for i, line := range wrap(oneLine(said.text), d.width-indent) {
+				if i > 0 {
+					said.name = ""
+				}
+				fmt.Fprintf(&b, "    %s %s\n", d.paint(dim, fmt.Sprintf("%-4s", said.name)), line)
+			}
+		}
+	}
+	_, err := io.WriteString(d.out, b.String())
+	return err
 }
 
 // reasonOf is the condition, and what else keeps a hook from firing.

@@ -177,7 +177,8 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 		return err
 	}
 	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
-		"(it needs ANTHROPIC_API_KEY or OPENAI_API_KEY; without a key: --model scripted/scripted-fast)\n")
+		"It needs ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or a running Ollama.\n"+
+		"Without a key, rye-mcp demo shows threads at work on a scripted model.\n")
 	return err
 }
 

@@ -14,9 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
-	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -251,7 +249,8 @@ func watch(ctx context.Context, sys System, p *project, id thread.ID, quiet bool
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
-	err = stream(ctx, sys, p, id, func(ctx context.Context) (err error) {
+	out := &streamer{out: sys.Stdout, err: sys.Stderr}
+	err = stream(ctx, p, id, out.see, func(ctx context.Context) (err error) {
 		result, err = waitOrCancel(ctx, sys, p, id)
 		return err
 	})
@@ -271,14 +270,15 @@ func distinct(lists ...[]string) (texts []string) {
 // stream shows what a thread writes, and who carries it on, until wait has
 // returned. The context of wait ends too when the output cannot be written any
 // more.
-func stream(ctx context.Context, sys System, p *project, id thread.ID, wait func(context.Context) error) error {
+func stream(
+	ctx context.Context, p *project, id thread.ID, see func(thread.Event) error, wait func(context.Context) error,
+) error {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	over := make(chan struct{})
 	streamed := make(chan error, 1)
-	out := &streamer{out: sys.Stdout, err: sys.Stderr}
 	go func() {
-		err := followChain(context.WithoutCancel(ctx), p.control.TranscriptPath, id, over, out.see)
+		err := followChain(context.WithoutCancel(ctx), p.control.TranscriptPath, id, over, see)
 		if err != nil {
 			interrupt(err)
 		}
@@ -306,81 +306,6 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (co
 		return control.Result{}, err
 	}
 	return waited.Results[id], nil
-}
-
-// streamer writes events for a person: the model's words to out, everything
-// else to err.
-type streamer struct {
-	out, err io.Writer
-	open     bool // the last line of out is not ended
-}
-
-func (s *streamer) see(e thread.Event) error {
-	switch e.Type {
-	case thread.EventTokenDelta:
-		if d, err := transcript.Decode[transcript.TokenDelta](e); err == nil && d.Type == llm.TextBlock && d.Text != "" {
-			s.open = !strings.HasSuffix(d.Text, "\n")
-			_, err = io.WriteString(s.out, manyLines(d.Text))
-			return err
-		}
-	case thread.EventCognitionOut, thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled:
-		return s.endLine()
-	case thread.EventToolCallStart:
-		return note(s, e, func(p transcript.ToolCallStart) string { return "→ " + p.Tool })
-	case thread.EventChildThreadStarted:
-		return note(s, e, func(p transcript.ChildStarted) string { return "↳ thread " + string(p.ThreadID) })
-	case thread.EventThreadHandoff:
-		return s.seeHandoff(e)
-	case thread.EventThreadResumed:
-		return note(s, e, func(p transcript.ThreadResumed) string { return carriedOn(p.NewThreadID) })
-	case thread.EventRetry:
-		return note(s, e, func(p transcript.Retry) string {
-			return fmt.Sprintf("… %s, trying again in %.1f s", p.Reason, float64(p.DelayMS)/1000)
-		})
-	}
-	return nil
-}
-
-// seeHandoff shows who carries on, and what went wrong before.
-func (s *streamer) seeHandoff(e thread.Event) error {
-	ended, err := transcript.Decode[transcript.ThreadHandoff](e)
-	if err != nil {
-		return nil //nolint:nilerr // a damaged event is not worth ending the stream for
-	}
-	for _, warning := range ended.Outcome.Warnings {
-		if err := s.aside("Warning: " + warning); err != nil {
-			return err
-		}
-	}
-	return s.aside(carriedOn(ended.NewThreadID))
-}
-
-func carriedOn(by thread.ID) string { return "⇒ thread " + string(by) + " carries on" }
-
-func (s *streamer) endLine() error {
-	if !s.open {
-		return nil
-	}
-	s.open = false
-	_, err := io.WriteString(s.out, "\n")
-	return err
-}
-
-func note[T any](s *streamer, e thread.Event, render func(T) string) error {
-	payload, err := transcript.Decode[T](e)
-	if err != nil {
-		return nil //nolint:nilerr // a damaged event is not worth ending the stream for
-	}
-	return s.aside(render(payload))
-}
-
-// aside says something on a line of its own, beside what the thread says.
-func (s *streamer) aside(text string) error {
-	if err := s.endLine(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(s.err, oneLine(text))
-	return err
 }
 
 // runJSON is what run writes with --json.

@@ -58,14 +58,20 @@ type treeLine struct {
 
 func (l treeLine) String() string {
 	label := l.indent + string(l.id)
-	return fmt.Sprintf("%s %-44s %-9s %2d turns  %s", mark(l.thread.Status), label, l.thread.Status,
+	return fmt.Sprintf("%s %-44s %-9s %2d turns  %s", mark(l.thread), label, stateOf(l.thread.Status, l.thread.Queued, l.thread.Asks),
 		l.thread.Cost.Turns, l.thread.Cost.Spend)
 }
 
-func mark(s thread.State) string {
-	switch s {
-	case thread.Completed, thread.Continued:
+// mark is the state of a thread at a glance.
+func mark(t control.Summary) string {
+	if t.Asks {
+		return "?"
+	}
+	switch t.Status {
+	case thread.Completed:
 		return "✓"
+	case thread.Continued:
+		return "⇒"
 	case thread.Error, thread.Cancelled:
 		return "✗"
 	case thread.Running:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
@@ -61,9 +62,22 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	return err
 }
 
+// asksItself reports whether one of the questions is the thread's own.
+func asksItself(s control.Status) bool {
+	id := cmp.Or(s.ResolvedThreadID, s.ThreadID)
+	return slices.ContainsFunc(s.Waiting, func(w control.Waiting) bool { return w.ThreadID == id })
+}
+
 func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
+	// Words wrap below each other; ids and paths are there to be copied.
+	words := func(name, value string) {
+		for _, line := range wrap(oneLine(value), d.width-len("continued as")-columnGap) {
+			t.add(cell{name, dim}, text(line))
+			name = ""
+		}
+	}
 	row("thread", s.ThreadID)
 	if before != "" {
 		row("carries on", before)
@@ -72,12 +86,12 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 		row("continued as", s.ResolvedThreadID)
 	}
 	row("name", s.Name)
-	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued), stateColor(s.Status)})
+	t.add(cell{"status", dim}, cell{stateOf(s.Status, s.Queued, asksItself(s)), stateColor(s.Status)})
 	if s.Error != "" {
-		row("error", s.Error)
+		words("error", s.Error)
 	}
 	for _, warning := range s.Warnings {
-		row("warning", warning)
+		words("warning", warning)
 	}
 	row("directive", s.Directive)
 	row("model", s.Model)
@@ -85,15 +99,15 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 	row("took", fmt.Sprintf("%.1f s", s.ElapsedSeconds))
 	row("turns", s.Cost.Turns)
 	row("tokens", s.Cost.Tokens())
-	row("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
+	words("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
 	if c := s.ChainCost; c != nil {
-		row("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
+		words("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
 	}
 	if b := s.Budget; b != nil {
-		row("budget", budgetText(*b))
+		words("budget", budgetText(*b))
 	}
 	for _, w := range s.Waiting {
-		row("waits", fmt.Sprintf("%s of %s; rye-mcp threads approve %s", w.Code, w.ThreadID, w.ThreadID))
+		words("waits", fmt.Sprintf("%s of %s; rye-mcp threads approve %s", w.Code, w.ThreadID, w.ThreadID))
 	}
 	if s.ParentID != "" {
 		row("parent", s.ParentID)
@@ -102,7 +116,7 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 		row("child", child)
 	}
 	row("transcript", transcript)
-	d.width = 0 // ids and paths are there to be copied
+	d.width = 0
 	return t.write(d)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -28,6 +29,18 @@ func (t *table) add(cells ...cell) {
 		cells[i].text = oneLine(cells[i].text)
 	}
 	t.rows = append(t.rows, cells)
+}
+
+// drop takes a column away.
+func (t *table) drop(name string) {
+	at := slices.Index(t.header, name)
+	if at < 0 {
+		return
+	}
+	t.header = slices.Delete(t.header, at, at+1)
+	for i, row := range t.rows {
+		t.rows[i] = slices.Delete(row, at, at+1)
+	}
 }
 
 // text is a cell without a colour.

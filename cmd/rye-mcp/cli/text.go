@@ -73,3 +73,24 @@ func shorten(text string, most int) string {
 	}
 	return b.String() + "…"
 }
+
+// wrap breaks a text between words into lines of so many columns; a word that is
+// longer has a line of its own. Without a bound it is one line.
+func wrap(text string, most int) (lines []string) {
+	if most <= 0 || columns(text) <= most {
+		return []string{text}
+	}
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case columns(line)+1+columns(word) <= most:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}

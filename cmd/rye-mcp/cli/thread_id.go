@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -28,8 +28,15 @@ func completeIDs(ctx context.Context, p *project, given []string) ([]thread.ID, 
 	return ids, nil
 }
 
+// latest stands for the newest thread; latest:directive for the newest of a
+// directive.
+const latest = "latest"
+
 // completeID finds the one thread whose id is or begins with what was given.
 func completeID(ctx context.Context, p *project, given string) (thread.ID, error) {
+	if word, directive, _ := strings.Cut(given, ":"); word == latest {
+		return newestID(ctx, p, directive)
+	}
 	if _, err := thread.ParseID(given); err != nil {
 		return "", &usageError{message: err.Error(), try: "rye-mcp threads list"}
 	}
@@ -48,6 +55,19 @@ func completeID(ctx context.Context, p *project, given string) (thread.ID, error
 		return "", tool.Faultf(tool.CodeAmbiguous, "%q begins the id of several threads", given).
 			WithHint("one of %s", strings.Join(found, ", "))
 	}
+}
+
+// newestID finds the newest thread, of a directive where one is named.
+func newestID(ctx context.Context, p *project, directive string) (thread.ID, error) {
+	list, err := p.control.List(ctx, control.ListRequest{Directive: directive, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if list.Count == 0 {
+		return "", tool.Faultf(tool.CodeNotFound, "no thread of %s in this project", cmp.Or(directive, "any directive")).
+			WithHint("rye-mcp threads list")
+	}
+	return list.Threads[0].ThreadID, nil
 }
 
 // idsWithPrefix finds the newest threads whose id begins so. It stops at a
@@ -78,30 +98,8 @@ func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, er
 // been meant.
 func noThread(ctx context.Context, p *project, given string) error {
 	f := tool.Faultf(tool.CodeNotFound, "no thread %q in this project", given).WithHint("rye-mcp threads list")
-	newest, err := p.control.List(ctx, control.ListRequest{Limit: maxListed})
-	if err != nil {
-		return f // the suggestions are a courtesy
-	}
-	if near := nearIDs(given, newest.Threads); len(near) > 0 {
-		return f.With("nearest_ids", near)
+	if near := p.control.Nearest(ctx, thread.ID(given)); len(near) > 0 {
+		return f.With("nearest_ids", texts(near))
 	}
 	return f
-}
-
-// nearIDs are the threads that a mistyped id may mean, newest first: those that
-// contain it, and those whose id up to its length is a few edits away.
-func nearIDs(given string, threads []control.Summary) []string {
-	wanted := strings.ToLower(given)
-	most := max(2, len(wanted)/3) // as for the ids of items
-	var near []string
-	for _, t := range threads {
-		id := strings.ToLower(string(t.ThreadID))
-		if strings.Contains(id, wanted) || item.EditDistance(wanted, id[:min(len(id), len(wanted))], most) <= most {
-			near = append(near, string(t.ThreadID))
-		}
-		if len(near) == handful {
-			break
-		}
-	}
-	return near
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -52,7 +53,15 @@ threads with "rye-mcp run".`,
 	}
 	run.Flags().StringVar(&id, "thread-id", "", "id of the thread")
 	run.Flags().BoolVar(&preRegistered, "pre-registered", false, "the thread's row exists and its lock is handed over")
-	parent := &cobra.Command{Use: threadCommand, Hidden: true, Short: "Used by rye-mcp itself"}
+	parent := &cobra.Command{
+		Use: threadCommand, Hidden: true, Short: "Used by rye-mcp itself", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return &usageError{
+				message: fmt.Sprintf("unknown command %q for %q", threadCommand, "rye-mcp"),
+				try:     strings.TrimSpace("rye-mcp threads " + strings.Join(args, " ")),
+			}
+		},
+	}
 	parent.AddCommand(run)
 	return parent
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ func newThreadsCommand(sys System, opts *options) *cobra.Command {
 		Use:   "threads",
 		Short: "Look at the threads of a project, wait for them, stop and resume them",
 		Long: `Look at the threads of a project, wait for them, stop and resume them. An id may
-be shortened to any prefix that names one thread.`,
+be shortened to any prefix that names one thread; "latest" is the newest thread,
+and "latest:review" the newest of the directive review.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -55,6 +57,7 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 	var (
 		followOn bool
 		events   int
+		asJSON   bool
 	)
 	cmd := &cobra.Command{
 		Use:               "tail ID",
@@ -66,15 +69,17 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 				return &usageError{message: fmt.Sprintf("--events %d is not above 0", events), try: "--events 20"}
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
+				see := newSeer(sys, asJSON, followOn)
 				if followOn {
-					return tailLive(ctx, sys, p, id)
+					return tailLive(ctx, p, id, see)
 				}
-				return tailOnce(sys, p, id, events)
+				return tailOnce(p, id, events, see)
 			})
 		}),
 	}
 	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread, or what carries it on, ends")
 	cmd.Flags().IntVarP(&events, "events", "n", 20, "so many of the last events")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write the events, one a line")
 	return cmd
 }
 
@@ -132,26 +137,43 @@ func withThread(
 	})
 }
 
-// tailOnce writes the last events of a transcript. A thread that has written
-// nothing yet has none.
-func tailOnce(sys System, p *project, id thread.ID, events int) error {
-	page, err := transcript.Tail(p.control.TranscriptPath(id), transcript.TailOptions{
-		Last: events, MaxBytes: 1 << 20, Text: true,
-	})
+// newSeer makes what shows the events of a thread to a person, or as JSON: while
+// they come, or the last of them with whole answers.
+func newSeer(sys System, asJSON, follow bool) func(thread.Event) error {
+	switch {
+	case !asJSON && follow:
+		return (&streamer{out: sys.Stdout, err: sys.Stderr}).see
+	case !asJSON:
+		return (&streamer{out: sys.Stdout, err: sys.Stdout, whole: true}).see
+	}
+	return func(e thread.Event) error {
+		line, err := json.Marshal(e)
+		if err == nil {
+			_, err = sys.Stdout.Write(append(line, '\n'))
+		}
+		return err
+	}
+}
+
+// tailOnce shows the last events of a transcript. A thread that has written nothing
+// yet has none.
+func tailOnce(p *project, id thread.ID, n int, see func(thread.Event) error) error {
+	events, err := transcript.LastEvents(p.control.TranscriptPath(id), n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
+	for _, e := range events {
+		if err := see(e); err != nil {
+			return err
+		}
 	}
-	_, err = io.WriteString(sys.Stdout, manyLines(page.Content))
 	return err
 }
 
 // tailLive streams a transcript until its thread ends; an interrupt ends the
 // looking, not the thread.
-func tailLive(ctx context.Context, sys System, p *project, id thread.ID) error {
-	return stream(ctx, sys, p, id, func(ctx context.Context) error {
+func tailLive(ctx context.Context, p *project, id thread.ID, see func(thread.Event) error) error {
+	return stream(ctx, p, id, see, func(ctx context.Context) error {
 		_, err := p.control.Wait(ctx, control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever})
 		return err
 	})

@@ -159,7 +159,7 @@ func writeList(d display, list control.List, now time.Time) error {
 	}
 	for _, s := range list.Threads {
 		row := []cell{
-			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
+			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued, s.Asks), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
 			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
 		}
 		if chains {
@@ -167,16 +167,29 @@ func writeList(d display, list control.List, now time.Time) error {
 		}
 		t.add(row...)
 	}
+	// Ids are there to be copied, so other columns go first, and ids last of all.
+	for _, name := range []string{"NAME", "TURNS", "AGE", "CARRIES ON", "SPEND"} {
+		if d.width > 0 && t.width() > d.width {
+			t.drop(name)
+		}
+	}
+	if t.width() > d.width {
+		d.width = 0
+	}
 	return t.write(d)
 }
 
 // stateOf is the state of a thread for people, who are told of the line that it
-// may stand in.
-func stateOf(s thread.State, queued bool) string {
-	if queued {
+// may stand in, and of what it waits for.
+func stateOf(s thread.State, queued, asks bool) string {
+	switch {
+	case queued:
 		return "queued"
+	case asks:
+		return "asks"
+	default:
+		return string(s)
 	}
-	return string(s)
 }
 
 func stateColor(s thread.State) color {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,27 +96,5 @@ func TestTellStopped(t *testing.T) {
 		"b-1     running    no permission  $0.0000\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s\nwant\n%s", err, out.String(), want)
-	}
-}
-
-func TestNearIDs(t *testing.T) {
-	t.Parallel()
-	threads := []control.Summary{
-		{ThreadID: "review/security-1700000000"}, {ThreadID: "hang-1700000001"}, {ThreadID: "hang-1700000000"}, {ThreadID: "é-1"},
-	}
-	for given, want := range map[string][]string{
-		"hnag":             {"hang-1700000001", "hang-1700000000"},
-		"hang-1700000009":  {"hang-1700000001", "hang-1700000000"},
-		"SECURITY":         {"review/security-1700000000"},
-		"revieww/securi":   {"review/security-1700000000"},
-		"nothing like any": nil,
-	} {
-		if got := nearIDs(given, threads); !slices.Equal(got, want) {
-			t.Errorf("near %s: %v, want %v", given, got, want)
-		}
-	}
-	many := slices.Repeat(threads[1:2], handful+1)
-	if got := nearIDs("hang", many); len(got) != handful {
-		t.Errorf("%d ids, want %d", len(got), handful)
 	}
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,10 +91,16 @@ func writeResults(d display, ids []thread.ID, waited control.WaitResult) error {
 		if r.Error != "" {
 			said = r.Error
 		}
-		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
+		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued, asks(waited, id)), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
 			text(r.Cost.Spend.String()), text(shorten(oneLine(said), maxSaid)))
 	}
 	return t.write(d)
+}
+
+// asks reports whether a thread that was waited for waits for an answer.
+func asks(waited control.WaitResult, id thread.ID) bool {
+	id = cmp.Or(waited.Results[id].ResolvedThreadID, id)
+	return slices.ContainsFunc(waited.Waiting, func(w control.Waiting) bool { return w.ThreadID == id })
 }
 
 // maxSaid is how much of a result stands in a table; threads show has all of it.

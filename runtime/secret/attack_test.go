@@ -26,7 +26,7 @@ const fragment = 8
 // oddSecrets are secrets of all sorts. Their parts stand in no other text of a test.
 func oddSecrets() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		const odd = "ÄÖÜQZXJKVWqzxjkvw!%&"
+		const odd = "ÄÖÜQZXJKVWqzxjkvw!%&/*:[\\(."
 		text := rapid.StringOfN(rapid.RuneFrom([]rune(odd)), 12, 60, -1).Draw(t, "value")
 		if rapid.Bool().Draw(t, "lines") {
 			text = text[:len(text)/2] + "\nQ" + text[len(text)/2:]
@@ -35,8 +35,9 @@ func oddSecrets() *rapid.Generator[string] {
 	})
 }
 
-// leaks is a part of the secret that stands in a text.
+// leaks is a part of the secret that stands in a text, in letters of any size.
 func leaks(text, value string) string {
+	text, value = strings.ToLower(text), strings.ToLower(value)
 	for _, line := range strings.Split(value, "\n") {
 		for i := 0; i+fragment <= len(line); i++ {
 			if strings.Contains(text, line[i:i+fragment]) {
@@ -66,6 +67,7 @@ func seen(t *rapid.T, v *secret.Vault, result any, err error) string {
 // calls are those that show parts of a file.
 func calls(t *rapid.T, value string) (id string, args map[string]any) {
 	limit, offset := rapid.IntRange(1, 4).Draw(t, "limit"), rapid.IntRange(1, 4).Draw(t, "offset")
+	padded := strings.Repeat("p", rapid.IntRange(0, 90).Draw(t, "padding")) + value
 	all := []struct {
 		id   string
 		args map[string]any
@@ -76,7 +78,18 @@ func calls(t *rapid.T, value string) (id string, args map[string]any) {
 		{"rye/file-system/grep", map[string]any{"pattern": rapid.SampledFrom([]string{".", "[^p]", value[:1], "(?s).$"}).Draw(t, "pattern")}},
 		{"rye/file-system/glob", map[string]any{"pattern": "**"}},
 		{"rye/file-system/ls", map[string]any{}},
-		{"rye/bash", map[string]any{"command": "cat f f f"}},
+		{"rye/bash", map[string]any{"command": "cat f - f </dev/null"}},
+		{"rye/file-system/write", map[string]any{"path": "g", "content": "", "mode": padded}},
+		{"rye/file-system/write", map[string]any{padded: "g", "content": ""}},
+		{"rye/file-system/read", map[string]any{"path": padded + "/x", "limit": padded}},
+		{"rye/file-system/read", map[string]any{"path": padded + "/x"}},
+		{"rye/file-system/grep", map[string]any{"pattern": "(" + padded}},
+		{"rye/file-system/edit_lines", map[string]any{"path": "f", "changes": []any{map[string]any{"line_id": padded, "new_content": ""}}}},
+		{"rye/file-system/glob", map[string]any{"pattern": padded + "/*"}},
+		{"rye/file-system/glob", map[string]any{"pattern": "*", "path": padded}},
+		{"rye/file-system/ls", map[string]any{"path": strings.Repeat("x", 300) + "/" + padded}},
+		{"rye/file-system/write", map[string]any{"path": "f/" + padded, "content": ""}},
+		{"rye/bash", map[string]any{"command": "true", "working_dir": padded}},
 		{"rye/bash", map[string]any{"command": "cat f >&2; exit 3"}},
 	}
 	c := rapid.SampledFrom(all).Draw(t, "call")

@@ -60,8 +60,9 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", t.def.ID, err)
 	}
-	if args, err = c.accept(args); err != nil {
-		return nil, err
+	given := args
+	if args, err = c.accept(given); err != nil {
+		return nil, c.withoutSecrets(env, given, err)
 	}
 	var in In
 	if err := t.setDefaults(&in); err != nil {
@@ -78,6 +79,19 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 		}
 	}()
 	return t.fn(ctx, env, in)
+}
+
+// withoutSecrets is a refusal that repeats arguments, in parts, with placeholders in
+// place of secrets.
+func (c *compiled) withoutSecrets(env Env, args json.RawMessage, refusal error) error {
+	masked := env.Masked(string(args))
+	if masked == string(args) {
+		return refusal
+	}
+	if _, err := c.accept(json.RawMessage(masked)); err != nil {
+		return err
+	}
+	return c.fault("with the values of its secrets the arguments do not fit the schema")
 }
 
 func (t *function[In]) setDefaults(in *In) error {

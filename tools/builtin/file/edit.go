@@ -75,7 +75,7 @@ func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	spans, err := doc.locate(in.Changes)
+	spans, err := doc.locate(p.maskedIDs(in.Changes))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +93,16 @@ func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error)
 	changed := p.shownAs(data, after)
 	changed.rel, changed.ids = rel, lineIDs(changed.shown)
 	return describe(changed, parts), nil
+}
+
+// maskedIDs are changes whose ids, of which errors name parts, hold no secrets.
+func (p *project) maskedIDs(changes []editChange) []editChange {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		c := &changes[i]
+		c.LineID, c.StartLineID, c.EndLineID = p.masked(c.LineID), p.masked(c.StartLineID), p.masked(c.EndLineID)
+	}
+	return changes
 }
 
 // unchanged looks once more, right before the file is replaced, whether

@@ -71,8 +71,12 @@ func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, 
 	if err != nil {
 		return nil, err
 	}
-	// The part before the first wildcard says where to start.
-	fixed, _ := doublestar.SplitPattern(pattern)
+	// The part before the first wildcard says where to start, unless it may be a part
+	// of a secret.
+	fixed := ""
+	if p.masked(pattern) == pattern {
+		fixed, _ = doublestar.SplitPattern(pattern)
+	}
 	start, err := p.locate(path.Join(base, fixed))
 	if err != nil {
 		return nil, err

@@ -53,6 +53,19 @@ func (p *project) masked(text string) string {
 // Absolute paths must name something in the project, by its own path or, where
 // that contains symbolic links, by its real one.
 func (p *project) locate(path string) (string, error) {
+	rel, err := p.relative(path)
+	if err != nil {
+		return "", err
+	}
+	// Errors name the relative path, which must hold all of a secret or nothing of it.
+	if shown := p.masked(path); shown != path && !strings.HasSuffix(shown, p.masked(rel)) {
+		return "", tool.Faultf(tool.CodeBadArguments, "a path with a secret in it must be relative to the project, without empty names, . and ..").
+			With("path", shown)
+	}
+	return rel, nil
+}
+
+func (p *project) relative(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", tool.Faultf(tool.CodeBadArguments, "path %q contains a NUL character", path)
 	}
@@ -99,8 +112,20 @@ func explain(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return tool.Faultf(tool.CodeToolFailed, "the operating system denies access to %q", path).With("path", path)
 	default:
-		return tool.Faultf(tool.CodeToolFailed, "%q: %w", path, err).With("path", path)
+		return tool.Faultf(tool.CodeToolFailed, "%q: %w", path, cause(err)).With("path", path)
 	}
+}
+
+// cause is an error without the name of the one file of a path at which it arose,
+// which may be a part of a secret.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // escapes recognises the refusal of os.Root, whose error value package os

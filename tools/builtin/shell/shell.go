@@ -118,6 +118,9 @@ func build(env tool.Env, in input) (process.Command, error) {
 		return process.Command{}, tool.Faultf(tool.CodeBadArguments,
 			"timeout is %v; it must be more than 0 and at most %d seconds", in.Timeout, maxTimeout)
 	}
+	if env.Masked(in.WorkingDir) != in.WorkingDir {
+		return process.Command{}, tool.Faultf(tool.CodeBadArguments, "working_dir cannot hold a secret")
+	}
 	dir, err := workingDir(env.Project, in.WorkingDir)
 	if err != nil {
 		return process.Command{}, err

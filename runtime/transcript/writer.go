@@ -23,6 +23,11 @@ const (
 	batchBytes = 4 << 10
 )
 
+// maxStreamed is how much of an answer is written as it is streamed. The whole of it
+// comes with its end; of what is longer than people read along only the length is
+// written until then.
+const maxStreamed = 256 << 10
+
 // fileMode: transcripts are for their owner alone.
 const fileMode = 0o600
 
@@ -69,6 +74,9 @@ type Writer struct {
 	checked     bool   // the last line is a checkpoint
 	end         *Ended // the terminal event; nil until it is there
 	finished    bool   // by this writer, which takes nothing more
+
+	streaming int // the turn whose answer is streamed
+	streamed  int // bytes of it so far
 
 	pending struct { // streamed text that is not written yet
 		turn int
@@ -219,8 +227,15 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 	if w.err != nil {
 		return w.err
 	}
+	if turn != w.streaming {
+		w.streaming, w.streamed = turn, 0
+	}
 	p.turn, p.kind = turn, d.Type
-	p.text.WriteString(d.Text)
+	if w.streamed += len(d.Text); w.streamed <= maxStreamed {
+		p.text.WriteString(d.Text)
+	} else if err := w.hide(len(d.Text)); err != nil {
+		return err
+	}
 	p.hidden += d.Hidden
 	if d.Usage != nil {
 		p.usage = d.Usage
@@ -231,6 +246,21 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 	if p.due == nil {
 		p.due = time.AfterFunc(batchDelay, w.flushDue)
 	}
+	return nil
+}
+
+// hide counts text that is not written as it is streamed. The bytes before it that may
+// be the beginning of a secret are not written either: their rest will not be seen.
+func (w *Writer) hide(length int) error {
+	p := &w.pending
+	if p.text.Len() > 0 {
+		if err := w.flushBut(w.begun()); err != nil {
+			return err
+		}
+		p.hidden += p.text.Len()
+		p.text.Reset()
+	}
+	p.hidden += length
 	return nil
 }
 

@@ -36,6 +36,8 @@ type block struct {
 	kind string // the vendor's type
 	// seed is an input that came whole with the start of the block.
 	seed json.RawMessage
+	// said is the text, to which appending again and again costs little.
+	said []byte
 }
 
 // add takes the next event. Unknown events and deltas are ignored, as the API's
@@ -119,7 +121,7 @@ func (a *answer) text(b *block, text string) {
 	if text == "" || b.Type == "" {
 		return
 	}
-	b.Text += text
+	b.said = append(b.said, text...)
 	a.emit(llm.Delta{Type: b.Type, Text: text})
 }
 
@@ -156,6 +158,7 @@ func (a *answer) partial() llm.Response {
 func (a *answer) response() llm.Response {
 	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.metered()}
 	for _, b := range a.blocks {
+		b.Text = string(b.said)
 		switch {
 		case b.Type == "", b.Type == llm.TextBlock && b.Text == "":
 			continue

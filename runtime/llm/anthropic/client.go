@@ -76,7 +76,9 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	for !answer.complete && stream.Next() {
 		event := stream.Current()
 		if carries(event.Type) {
-			call.Content()
+			if err := call.Content(saidIn(event)); err != nil {
+				return answer.partial(), call.Fail(ctx, err)
+			}
 		}
 		if err := answer.add(event); err != nil {
 			return answer.partial(), call.Fail(ctx, wire.Malformed(err))
@@ -95,6 +97,13 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 // of life, and "message_start" comes before the model has said anything.
 func carries(event string) bool {
 	return strings.HasPrefix(event, "content_block_") || event == "message_delta" || event == "message_stop"
+}
+
+// saidIn is how many bytes of the answer are in an event.
+func saidIn(event sdk.MessageStreamEventUnion) int {
+	d, start := event.Delta, event.ContentBlock
+	return len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature) +
+		len(start.Text) + len(start.Thinking) + len(start.Data) + len(start.JSON.Input.Raw())
 }
 
 // inStream reads the library's error for an "error" event, which looks like a

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(wire.Config) llm.Client, protocol Protocol) {
 		"silent":          s.silent,
 		"falls silent":    s.fallsSilent,
 		"pings":           s.pings,
+		"too long":        s.tooLong,
 		"cancelled":       s.cancelled,
 		"key stays away":  s.keyStaysAway,
 		"headers":         s.headers,

@@ -73,3 +73,34 @@ func pinging(says, ping string) http.HandlerFunc {
 		}
 	}
 }
+
+// tooLong: an answer that says more than is taken is broken off, and not asked for
+// again.
+func (s suite) tooLong(t *testing.T) {
+	speaks := s.lively()
+	more := strings.Replace(speaks.more(), "half", strings.Repeat("x", 64<<10), 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for text := speaks.opening + speaks.answer; ; text = more {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	b := s.start(t, "turns: [{text: x}]", func(cfg *wire.Config) {
+		cfg.BaseURL = strings.Replace(cfg.BaseURL, strings.TrimSuffix(cfg.BaseURL, "/v1"), server.URL, 1)
+	})
+	if _, got := b.fail(t); got.Type != wire.TypeTooLong || got.Status != http.StatusBadRequest || !strings.Contains(got.Message, "longer than 4 MiB") {
+		t.Errorf("got %+v", *got)
+	}
+}
+
+// more is another piece of the answer.
+func (l lively) more() string {
+	if strings.HasPrefix(l.ping, ":") {
+		return l.answer
+	}
+	return "event: content_block_delta\n" +
+		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}` + "\n\n"
+}

@@ -129,8 +129,14 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 			continue
 		}
 		d := choice.Delta
-		if d.Content+d.Refusal+d.ReasoningContent+d.Reasoning != "" || len(d.ToolCalls) > 0 || choice.FinishReason != "" {
-			exchange.Content()
+		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning)
+		for _, part := range d.ToolCalls {
+			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name)
+		}
+		if said > 0 || len(d.ToolCalls) > 0 || choice.FinishReason != "" {
+			if err := exchange.Content(said); err != nil {
+				return err
+			}
 		}
 		a.think(d.ReasoningContent)
 		if d.ReasoningContent == "" { // some gateways send both, with the same text

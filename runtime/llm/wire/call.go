@@ -47,8 +47,9 @@ type Call struct {
 	clock   clock
 	stalled atomic.Bool // the clock has ended the call
 	// Sent, when not nil, is called once the whole request has left.
-	Sent  func()
-	begun bool // a byte of a good answer has arrived
+	Sent    func()
+	begun   bool // a byte of a good answer has arrived
+	content int  // bytes of the answer, without what the protocol adds
 }
 
 // Begin prepares an exchange that ends with ctx. The vendor's library must work
@@ -112,6 +113,13 @@ func (c *Call) traced(ctx context.Context) context.Context {
 	})
 }
 
-// Content says that a part of the answer has arrived: text, reasoning or a part of a
-// tool call, and not only a sign of life. The vendors' clients call it.
-func (c *Call) Content() { c.clock.content() }
+// Content says that a part of the answer has arrived, of so many bytes: text,
+// reasoning or a part of a tool call, and not only a sign of life. The vendors' clients
+// call it, and break off an answer that it has an error for.
+func (c *Call) Content(bytes int) error {
+	c.clock.content()
+	if c.content += bytes; c.content > MaxContent {
+		return tooLong()
+	}
+	return nil
+}

@@ -22,6 +22,7 @@ const (
 	TypeStalled    = "stalled"               // silent for too long, by Config.StallTimeout or FirstTimeout
 	TypeConnection = "connection_error"      // no connection, or it was cut
 	TypeMalformed  = "malformed_answer"      // the answer does not follow the protocol
+	TypeTooLong    = "answer_too_long"       // the answer has more than MaxContent
 	TypeRequest    = "invalid_request_error" // the request cannot be sent at all
 )
 
@@ -72,6 +73,17 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 // Malformed is the error of an answer that cannot be understood.
 func Malformed(err error) error {
 	return &llm.APIError{Status: http.StatusOK, Type: TypeMalformed, Message: err.Error(), Err: err}
+}
+
+// MaxContent is how much one answer may say, in bytes: several times what the largest
+// models can. It is held in memory and written to transcript and registry.
+const MaxContent = 4 << 20
+
+// tooLong is the error of an answer that says more. It carries a status of the
+// caller's mistakes, so that nobody pays for it again.
+func tooLong() error {
+	return &llm.APIError{Status: http.StatusBadRequest, Type: TypeTooLong, Message: fmt.Sprintf(
+		"the answer is longer than %d MiB, the most that is taken; have the model write it in parts, or to a file", MaxContent>>20)}
 }
 
 // Unsendable is the error of a request that the vendor's library refuses to

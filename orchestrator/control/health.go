@@ -25,11 +25,35 @@ const stuckAfter = 2 * time.Hour
 // Health tells how the threads of the project are. Dead ones are settled, as by
 // every look; beside that nothing is changed.
 func (c *Controller) Health(ctx context.Context, req HealthRequest) (Health, error) {
+	return c.health(ctx, req, []func(context.Context, *Health) error{c.countRows, c.countAlive, c.countFolders})
+}
+
+// manyFolders is how many threads a project may have for [Controller.Glance] to go
+// through their folders, which takes a second for some ten thousand.
+const manyFolders = 2000
+
+// Glance is Health at a cost that does not grow with the number of threads: where
+// there are many, their folders are not looked at, which it reports.
+func (c *Controller) Glance(ctx context.Context) (h Health, folders bool, err error) {
+	h, err = c.health(ctx, HealthRequest{}, []func(context.Context, *Health) error{
+		c.countRows, c.countAlive, func(ctx context.Context, h *Health) error {
+			if folders = h.ThreadCount <= manyFolders; !folders {
+				return nil
+			}
+			return c.countFolders(ctx, h)
+		},
+	})
+	return h, folders, err
+}
+
+func (c *Controller) health(
+	ctx context.Context, req HealthRequest, parts []func(context.Context, *Health) error,
+) (Health, error) {
 	if req.ActiveDays <= 0 {
 		req.ActiveDays = defaultActiveDays
 	}
 	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.slots(), Stuck: []thread.ID{}}
-	for _, part := range []func(context.Context, *Health) error{c.countRows, c.countAlive, c.countFolders} {
+	for _, part := range parts {
 		if err := part(ctx, &h); err != nil {
 			return Health{}, fault(err)
 		}
@@ -129,13 +153,13 @@ func (c *Controller) eachRow(ctx context.Context, states []thread.State, visit f
 
 // countFolders counts what only the folders tell.
 func (c *Controller) countFolders(ctx context.Context, h *Health) error {
-	known := map[thread.ID]bool{}
-	err := c.eachRow(ctx, nil, func(rec thread.Record) error {
-		known[rec.ThreadID] = true
-		return nil
-	})
+	ids, err := c.Store.IDs(ctx)
 	if err != nil {
 		return err
+	}
+	known := make(map[thread.ID]bool, len(ids))
+	for _, id := range ids {
+		known[id] = true
 	}
 	return folder.Walk(c.Home().Dir, func(f folder.Found) error {
 		if !known[f.ID] && !c.justMade(f.Folder) {

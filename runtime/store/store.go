@@ -104,6 +104,8 @@ type Registry interface {
 	// once when it goes on, even if all are occupied then; Admit waits until fewer
 	// are.
 	Yield(ctx context.Context, id thread.ID, yielded bool) error
+	// IDs returns the ids of all threads, in no particular order.
+	IDs(ctx context.Context) ([]thread.ID, error)
 	// Stats sums up all rows.
 	Stats(ctx context.Context, since StatsSince) (Stats, error)
 	// Line counts the slots in use and the threads that wait for one.

@@ -217,12 +217,15 @@ func globEscape(path string) string {
 
 // threads asks how the threads are.
 func (d *doctor) threads(ctx context.Context) []finding {
-	health, err := d.health(ctx)
+	health, folders, err := d.health(ctx)
 	if err != nil {
 		return []finding{{Check: "threads", Level: levelFail, Detail: err.Error()}}
 	}
 	found := []finding{okf("%d in all, %d of %s in use, %d in line",
 		health.ThreadCount, health.Running, counted(health.MaxRunning, "slot"), health.Queued)}
+	if !folders {
+		found = append(found, okf("their folders are not gone through, for there are many; rye-mcp threads reconcile does that"))
+	}
 	for _, id := range health.Stuck {
 		found = append(found, warnf("rye-mcp threads tail "+string(id), "thread %s lives and has recorded nothing for long", id))
 	}
@@ -236,13 +239,13 @@ func (d *doctor) threads(ctx context.Context) []finding {
 }
 
 // health opens the project without mending its database.
-func (d *doctor) health(ctx context.Context) (control.Health, error) {
+func (d *doctor) health(ctx context.Context) (h control.Health, folders bool, err error) {
 	p, err := assemble(ctx, d.sys, d.project, newLog(d.sys, io.Discard), plainStore)
 	if err != nil {
-		return control.Health{}, err
+		return h, false, err
 	}
-	health, err := p.control.Health(ctx, control.HealthRequest{})
-	return health, errors.Join(err, p.Close())
+	h, folders, err = p.control.Glance(ctx)
+	return h, folders, errors.Join(err, p.Close())
 }
 
 // programs looks for what threads may run. Of all of them only a shell is

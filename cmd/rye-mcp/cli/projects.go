@@ -232,6 +232,11 @@ func (ps *projects) sweep(p *project) {
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}
+	if removed, err := p.control.SweepFolders(ps.ctx); err != nil && ps.ctx.Err() == nil {
+		ps.log.Error().Err(err).Str("project", p.path).Msg("remove what starts have left that were cut short")
+	} else if removed > 0 {
+		ps.log.Info().Str("project", p.path).Int("removed", removed).Msg("removed what starts have left that were cut short")
+	}
 	ps.log.Info().Str("project", p.path).Int("looked", report.Looked).Int("settled", report.Settled()).
 		Msg("opened project")
 }

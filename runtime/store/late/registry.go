@@ -74,6 +74,11 @@ func (s *Store) Stats(ctx context.Context, since store.StatsSince) (store.Stats,
 	return ask(ctx, s, nil, func(now store.Store) (store.Stats, error) { return now.Stats(ctx, since) })
 }
 
+// IDs implements [store.Registry].
+func (s *Store) IDs(ctx context.Context) ([]thread.ID, error) {
+	return ask(ctx, s, nil, func(now store.Store) ([]thread.ID, error) { return now.IDs(ctx) })
+}
+
 // Line implements [store.Registry].
 func (s *Store) Line(ctx context.Context) (store.Line, error) {
 	return ask(ctx, s, nil, func(now store.Store) (store.Line, error) { return now.Line(ctx) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Stats implements [store.Registry]. It reads every row, some 20 ms for 100 000.
@@ -21,6 +22,19 @@ func (s *Store) Stats(ctx context.Context, since store.StatsSince) (st store.Sta
 		return st, fmt.Errorf("stats: %w", err)
 	}
 	return st, nil
+}
+
+// IDs implements [store.Registry]. It reads an index and no row.
+func (s *Store) IDs(ctx context.Context) (ids []thread.ID, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, "SELECT thread_id FROM threads")
+		ids, err = scanEach(rows, err, func(r row) (id thread.ID, err error) { return id, r.Scan(&id) })
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ids: %w", err)
+	}
+	return ids, nil
 }
 
 // Active implements [store.Ledger].

@@ -1,0 +1,67 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// SweepFolders removes the folders that starts have left which were killed before
+// their thread was registered, and returns how many those were. Such a folder has no
+// row, no thread.json and no transcript, nobody holds its lock, and it is older than
+// what may still be on its way. Anything else in it keeps it.
+func (c *Controller) SweepFolders(ctx context.Context) (removed int, err error) {
+	var failed []error
+	walked := folder.Walk(c.Home().Dir, func(f folder.Found) error {
+		if f.Linked || f.HasMeta || f.HasWords || c.justMade(f.Folder) {
+			return context.Cause(ctx)
+		}
+		switch gone, err := c.removeLeftover(ctx, f); {
+		case err != nil:
+			failed = append(failed, err)
+		case gone:
+			removed++
+		}
+		return context.Cause(ctx)
+	})
+	return removed, errors.Join(append(failed, walked)...)
+}
+
+// removeLeftover removes one folder, with its lock in hand, so that nobody makes a
+// thread in it meanwhile. Of what is in it only the files of a start are removed.
+func (c *Controller) removeLeftover(ctx context.Context, f folder.Found) (bool, error) {
+	if err := folder.Check(c.Home().Dir, f.ID); err != nil {
+		return false, nil // somebody else's
+	}
+	lock, err := process.Acquire(f.Folder.Lock())
+	if errors.Is(err, process.ErrLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = lock.Release() }()
+	if _, err := c.Store.Get(ctx, f.ID); !errors.Is(err, thread.ErrNotFound) {
+		return false, err
+	}
+	entries, err := os.ReadDir(string(f.Folder))
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if name := filepath.Join(string(f.Folder), e.Name()); name != f.Folder.Lock() && name != f.Folder.Log() || !e.Type().IsRegular() {
+			return false, nil
+		}
+	}
+	for _, name := range []string{f.Folder.Log(), f.Folder.Lock()} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, os.Remove(string(f.Folder))
+}

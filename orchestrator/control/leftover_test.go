@@ -1,0 +1,69 @@
+package control
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// TestSweepFolders removes what a start has left that was killed before its thread was
+// registered, when it is old, and nothing that has a row, words, a holder or a stranger's
+// file in it.
+func TestSweepFolders(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	s.dieAfter(stepClaimed, "start", root)
+	left := s.c.folder(firstChild)
+	make := func(id thread.ID, file string) string {
+		s.noError(s.c.folder(id).Make())
+		s.noError(os.WriteFile(s.c.folder(id).Lock(), nil, 0o600))
+		if file != "" {
+			s.noError(os.WriteFile(filepath.Join(string(s.c.folder(id)), file), []byte("x"), 0o600))
+		}
+		return string(s.c.folder(id))
+	}
+	kept := []string{
+		make("held-1", ""), make("meta-1", "thread.json"), make("words-1", "transcript.jsonl"), make("notes-1", "notes.txt"),
+		string(s.c.folder(root)),
+	}
+	lock, err := process.Acquire(s.c.folder("held-1").Lock())
+	s.noError(err)
+	defer func() { _ = lock.Release() }()
+
+	s.c.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	if removed, err := s.c.SweepFolders(s.ctx); err != nil || removed != 0 {
+		s.Errorf("%d young ones removed, %v", removed, err)
+	}
+	s.c.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	for _, want := range []int{1, 0} {
+		if removed, err := s.c.SweepFolders(s.ctx); err != nil || removed != want {
+			s.Errorf("%d removed, want %d, %v", removed, want, err)
+		}
+	}
+	if _, err := os.Stat(string(left)); !os.IsNotExist(err) {
+		s.Errorf("the folder of the start is there: %v", err)
+	}
+	for _, path := range kept {
+		if _, err := os.Stat(path); err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+// TestGlance tells what Health tells of a small project.
+func TestGlance(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.start("idle", "")
+	full, err := s.c.Health(s.ctx, HealthRequest{})
+	s.noError(err)
+	quick, folders, err := s.c.Glance(s.ctx)
+	if err != nil || !folders || quick.ThreadCount != full.ThreadCount || quick.Running != 1 || quick.OrphanedFolders != full.OrphanedFolders {
+		s.Errorf("%+v, %t, %v; in full %+v", quick, folders, err, full)
+	}
+}

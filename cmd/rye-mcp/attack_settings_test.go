@@ -212,4 +212,8 @@ func TestSettingsAreReadWhenNeeded(t *testing.T) {
 	if want := "resilience.yaml:2: limits.depth: 9 is left out and 5 holds, as the person has not accepted it; ask the person"; !strings.Contains(events, want) {
 		t.Errorf("no %q in %s", want, events)
 	}
+	resumed := string(must[json.RawMessage](h, "resume_thread", args{"thread_id": id, "message": "And now?"}))
+	if !strings.Contains(resumed, "limits.depth: 9 is left out") {
+		t.Errorf("a resumed thread is not told: %s", resumed)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -240,7 +241,7 @@ func errNothingSaid(id thread.ID, directive string) *tool.Fault {
 // planStart checks directive, parent, limits and model as for a start. Inputs and
 // capabilities are those of the thread before.
 func (r *resumption) planStart(ctx context.Context) error {
-	p := &plan{request: StartRequest{
+	p := &plan{warnings: config.Strings(r.Config.LeftOut()), request: StartRequest{
 		Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
 		LimitOverrides: r.request.LimitOverrides, Person: r.request.Person, TraceID: r.request.TraceID,
 	}}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -191,5 +192,62 @@ func TestAttackLinkedSettings(t *testing.T) {
 	}
 	if s, err := trust.Take(roots.Project); err != nil || len(s.Files) > 0 || len(s.Left) != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestAttackSwappedProvider: a process puts other content into an accepted provider file whenever it is read.
+// The settings are those of the accepted content each time.
+func TestAttackSwappedProvider(t *testing.T) {
+	t.Parallel()
+	loader, roots := accepted(t, map[string]string{"project/agent/providers/lab.yaml": usersLab})
+	path := filepath.Join(roots.Project, ".ai", "config", "agent", "providers", "lab.yaml")
+	stop := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		evil := strings.Replace(usersLab, "lab.example", "evil.example", 1)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := os.WriteFile(path+".new", []byte([]string{evil, usersLab}[i%2]), 0o600); err == nil {
+				_ = os.Rename(path+".new", path) // each content is whole
+			}
+		}
+	})
+	for range 300 {
+		if p, _, err := loader.Provider("lab"); err != nil || p.BaseURL != "https://lab.example/v1" {
+			t.Errorf("%s, %v", p.BaseURL, err)
+			break
+		}
+	}
+	close(stop)
+	swapping.Wait()
+}
+
+// TestBrokenSettingsAreNotKept: a copy with an error would outlive the mending of
+// the file.
+func TestBrokenSettingsAreNotKept(t *testing.T) {
+	t.Parallel()
+	_, roots := spaces(t, map[string]string{
+		"project/agent/resilience.yaml":    "limits: {turns: many}\n",
+		"project/coordination.yaml":        "wait_threads: [\n",
+		"project/agent/providers/lab.yaml": "api: telepathy\n",
+		"project/agent/agent.yaml":         "threads: {}\n",
+		"project/other.yaml":               "[",
+	})
+	s, err := trust.Take(roots.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = config.CheckSnapshot(roots, s)
+	for _, want := range []string{"resilience.yaml:1: limits.turns", "coordination.yaml:", "lab.yaml:1: api"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "other.yaml") {
+		t.Error(err)
 	}
 }

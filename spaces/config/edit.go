@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
 // HookSettings and ErrorSettings are the names of settings that are written and
@@ -74,6 +80,27 @@ func CheckFile(name, path string, content []byte) (warnings []string, err error)
 		err = k.canonical(&l)
 	}
 	return warnings, err
+}
+
+// CheckSnapshot returns the errors of the settings files of a project, all at once.
+// A copy with one would keep every thread from starting, whatever became of the
+// file.
+func CheckSnapshot(roots resolve.Roots, s trust.Snapshot) error {
+	var all []error
+	for _, file := range slices.Sorted(maps.Keys(s.Files)) {
+		name := strings.TrimSuffix(path.Base(file), ".yaml")
+		if path.Dir(file) == providersDir {
+			name = ProviderSettings + name
+		}
+		for _, known := range []string{file, "agent/" + file} { // coordination.yaml may stand higher
+			if of, err := FileOf(name); err != nil || of != known {
+				continue
+			}
+			_, err := CheckFile(name, filepath.Join(roots.Project, ".ai", "config", filepath.FromSlash(file)), s.Files[file])
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
 }
 
 // ErrNoKey says that a path of keys cannot be read.

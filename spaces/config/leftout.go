@@ -24,7 +24,7 @@ func (l *Loader) LeftOut() []Notice {
 		if _, notice := project.whole(file); notice != nil {
 			all = append(all, *notice)
 		}
-		if k, known := kindOf(file); known && k.merged && project.counts(file) == byFollowing {
+		if k, known := kindOf(file); known && k.merged && project.follows(file) {
 			s, _ := l.load(k)
 			all = append(all, s.leftOut...)
 		}

@@ -203,10 +203,11 @@ func (l *Loader) load(k kind) (settings, error) {
 	s.own = len(s.layers)
 	var err error
 	project := l.project()
-	if byKey := k.merged && project.counts(k.files[0]) == byFollowing; k.whole && !byKey {
-		err = l.loadWhole(&s, k, project)
-	} else {
+	byKey := !k.whole || k.merged && project.follows(k.files[0])
+	if byKey {
 		err = l.loadByKey(&s, k, project)
+	} else {
+		err = l.loadWhole(&s, k, project)
 	}
 	if err != nil {
 		return s.broken(), err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -116,42 +117,50 @@ const (
 	asCopied           // what is there was not accepted; another version was
 )
 
-// counts says in which version a file counts.
-func (p project) counts(rel string) reason {
+// counts says in which version a file counts, and returns that.
+func (p project) counts(rel string) (reason, version) {
 	now, accepted := readVersion(p.present, rel), readVersion(p.accepted, rel)
 	switch {
 	case !now.found && now.err == nil && !accepted.found:
-		return absent
+		return absent, version{}
 	case now.found && accepted.found && alike(rel, now.data, accepted.data):
-		return asIs
+		return asIs, now
 	case now.found && p.followed(now):
-		return byFollowing
+		return byFollowing, now
 	case accepted.found:
-		return asCopied
+		return asCopied, accepted
 	}
-	return notAtAll
+	return notAtAll, now
+}
+
+// follows reports whether a file counts because a key that the user follows signed
+// it.
+func (p project) follows(rel string) bool {
+	why, _ := p.counts(rel)
+	return why == byFollowing
 }
 
 // whole are the places that a file counts from which a project brings as a whole
 // or not at all, at most one, and what is to be said about a version that does not
-// count.
+// count. The place holds what was compared: the file can change in the meantime.
 func (p project) whole(rel string) ([]place, *Notice) {
 	if p.present == nil {
 		return nil, nil
 	}
-	why := p.counts(rel)
+	why, v := p.counts(rel)
+	path := filepath.Join(p.roots.Project, ".ai", "config", filepath.FromSlash(rel))
+	counting := kept{dir: p.roots.Project, files: map[string][]byte{rel: v.data}}
 	switch why {
-	case absent:
-		return nil, nil
 	case asIs, byFollowing:
-		return []place{p.present}, nil
-	case notAtAll, asCopied:
+		return []place{counting}, nil
+	case asCopied:
+		counting.note = asAccepted
+		return []place{counting}, &Notice{Path: path, File: rel, Since: true}
+	case notAtAll:
+		return nil, &Notice{Path: path, File: rel}
+	case absent:
 	}
-	notice := &Notice{Path: readVersion(p.present, rel).name, File: rel, Since: why == asCopied}
-	if why == notAtAll {
-		return nil, notice
-	}
-	return []place{p.accepted}, notice
+	return nil, nil
 }
 
 // alike reports whether two versions of a file say the same: who signed it makes no

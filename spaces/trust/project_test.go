@@ -306,7 +306,7 @@ func TestTakeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := trust.Take(roots.Project)
-	if err != nil || len(s.Files) != 1 || len(s.Left) != 2 {
+	if err != nil || len(s.Files) != 1 || len(s.Left) != 3 {
 		t.Errorf("%d files, left %+v, %v", len(s.Files), s.Left, err)
 	}
 	for i := range 300 {

@@ -81,7 +81,10 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 		return fs.SkipAll
 	}
 	switch {
-	case entry.IsDir() && (strings.EqualFold(entry.Name(), "keys") || strings.Count(name, "/") > maxSettingsDepth):
+	case entry.IsDir() && strings.EqualFold(entry.Name(), "keys"):
+		return fs.SkipDir
+	case entry.IsDir() && strings.Count(name, "/") > maxSettingsDepth:
+		t.leave(name, "a folder below too many others")
 		return fs.SkipDir
 	case entry.IsDir():
 		return nil

@@ -250,5 +250,8 @@ func (o *offer) trustable() error {
 
 // accept keeps the snapshot that was shown.
 func (o *offer) accept() error {
+	if err := config.CheckSnapshot(o.roots, o.snapshot); err != nil {
+		return tool.Faultf(tool.CodeInvalidConfig, "settings with an error are not kept: %w", err).WithHint("mend the file, then rye-mcp trust")
+	}
 	return keepingFault(trust.Accept(o.roots, o.snapshot, o.sys.Now()))
 }

@@ -20,8 +20,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	home "github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 )
 
@@ -158,6 +160,22 @@ func (p *place) wantLeft(dirs ...string) {
 	}
 }
 
+// wantTold fails the test unless the first answer of a server, and no other, names
+// what is not the user's.
+func (p *place) wantTold(want string) {
+	p.Helper()
+	h := p.serve()
+	defer h.close()
+	for i := range 2 {
+		said := must[struct {
+			Notices []string `json:"settings_warnings"`
+		}](h, "list_threads", args{})
+		if told := strings.Contains(strings.Join(said.Notices, "\n"), want); told != (i == 0) {
+			p.Errorf("answer %d tells %q", i+1, said.Notices)
+		}
+	}
+}
+
 // TestAttackCommittedState: a repository commits its state with a queued thread that has every right and is not signed. It is left as it is and named, and nothing of it runs.
 func TestAttackCommittedState(t *testing.T) {
 	t.Parallel()
@@ -165,6 +183,7 @@ func TestAttackCommittedState(t *testing.T) {
 	state := placetest.Dir(p.dir)
 	p.queued(state)
 	p.wantLeft(state)
+	p.wantTold("1 thread that no key has signed is here, in " + state)
 	if _, err := os.Lstat(filepath.Join(p.home(), ".ai")); err == nil {
 		t.Error("looking has made a user space")
 	}
@@ -243,6 +262,43 @@ func TestAttackMovedState(t *testing.T) {
 	if n := p.looked(); n != 1 {
 		t.Errorf("%d threads of a moved project are listed, want 1", n)
 	}
+}
+
+// TestAttackArrivedQueue: published state of a project that is gone comes back in a repository, genuine to the last byte and with a thread in line. The threads are the user's, and the one in line is cancelled.
+func TestAttackArrivedQueue(t *testing.T) {
+	t.Parallel()
+	p := newVictim(t)
+	p.ownThread()
+	original := p.dir
+	p.inLine()
+	p.dir = filepath.Join(filepath.Dir(p.dir), "clone")
+	p.noError(errors.Join(os.CopyFS(p.dir, os.DirFS(original)), os.RemoveAll(original)))
+	asked := p.model.requests()
+	if n := p.looked(); n != 2 || p.model.requests() != asked {
+		t.Errorf("%d threads are listed, the model was asked %d times", n, p.model.requests()-asked)
+	}
+	if said := p.command("threads", "list"); !strings.Contains(said, "cancelled") {
+		t.Errorf("list:\n%s", said)
+	}
+}
+
+// inLine puts one more thread of the user's own in line, which nobody has started.
+func (p *place) inLine() {
+	p.Helper()
+	found, err := home.Finder{User: p.home(), Now: time.Now, Item: func() (*sign.PublicKey, error) { return nil, nil }}.Find(p.dir)
+	p.noError(err)
+	db, err := sqlite.Open(p.Context(), found.Dir, sqlite.Options{Mark: found.Seal.Mark})
+	p.noError(err)
+	now := time.Now().Add(time.Hour) // another id than that of the first
+	rec, _, err := db.Register(p.Context(), store.NewThread{
+		Kind: thread.KindDirective, Directive: "own", Name: "own", Model: "anthropic/claude-haiku-4-5", Now: now,
+	}, func(id thread.ID) error { return folder.Of(found.Dir, id).Make() })
+	p.noError(err)
+	p.noError(folder.Of(found.Dir, rec.ThreadID).WriteMeta(thread.Meta{
+		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: "own", Status: thread.Created, CreatedAt: now, Model: rec.Model,
+	}, found.Seal))
+	_, err = db.Enqueue(p.Context(), rec.ThreadID, 0, now)
+	p.noError(errors.Join(err, db.Close()))
 }
 
 // TestAttackPlaceDocument: a repository commits the user's own place document, from published state, beside a queued thread of its author. The place is not here, and nothing of it runs.

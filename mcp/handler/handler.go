@@ -21,6 +21,8 @@ type Project struct {
 	Path    string
 	Actions *action.Actions
 	Control *control.Controller
+	// Notices are what holds for the whole project and its user should know.
+	Notices func() []string
 }
 
 // Projects finds the project of a call: the one it names, else the server's,
@@ -52,7 +54,7 @@ func add[In input, Out any](
 				var none Out
 				return none, err
 			}
-			call.Notices(p.Path, p.Control.Config.Notices)
+			call.Notices(p.Path, p.Notices)
 			return run(ctx, p, call, in)
 		},
 	})

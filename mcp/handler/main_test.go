@@ -124,7 +124,7 @@ func newProject(t *testing.T, dir string) *Project {
 			t.Error(err)
 		}
 	})
-	return &Project{Path: dir, Control: controller, Actions: action.New(action.Deps{
+	return &Project{Path: dir, Control: controller, Notices: loader.Notices, Actions: action.New(action.Deps{
 		Resolver: resolver, Trust: unchecked, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
 		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
 	})}

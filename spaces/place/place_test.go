@@ -319,10 +319,16 @@ func TestWhereabouts(t *testing.T) {
 			to := s.project + "-2"
 			s.noError(tt.to(s.project, to))
 			s.project = to
-			for range 2 {
+			for i := range 2 {
 				found := s.find(s.user)
-				if own := found.Seal != nil && found.Seal.Place() == made.Seal.Place(); own != tt.want {
-					t.Errorf("%+v", found)
+				if own := found.Seal != nil && found.Seal.Place() == made.Seal.Place(); own != tt.want || found.Moved != (own && i == 0) {
+					t.Errorf("look %d: %+v", i, found)
+				}
+				if found.Moved {
+					s.noError(s.user.NoteMove(s.project, found))
+				}
+				if arrived := strings.HasPrefix(name, "copied") && found.Moved; found.Arrived != arrived {
+					t.Errorf("look %d: arrived %t", i, found.Arrived)
 				}
 			}
 		})

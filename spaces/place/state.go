@@ -62,8 +62,10 @@ type State struct {
 	Former bool
 	// Unmarked says that the document is missing which tells whose the folder is.
 	Unmarked bool
-	// Moved says that the folder was last met at another path.
-	Moved bool
+	// Moved says that the folder was last met at another path; Arrived, that it is
+	// not the same folder either, but came from elsewhere, as a backup does and
+	// published state. See [Finder.NoteMove].
+	Moved, Arrived bool
 	// Strangers are folders that are left as they are.
 	Strangers []Stranger
 	// NoPlace says that the user's threads can be nowhere in the project.
@@ -234,16 +236,24 @@ func (f Finder) known(project, dir string, key *sign.Key, m *marker) (State, err
 	if err != nil {
 		return State{}, err
 	}
-	found := State{
-		Dir: dir, Seal: NewSeal(key, m.Place, accepted...), TakingOver: m.TakingOver, Moved: at == moved,
+	return State{
+		Dir: dir, Seal: NewSeal(key, m.Place, accepted...), TakingOver: m.TakingOver,
+		Moved: at == moved, Arrived: at == moved && record.Folder != folderIdentity(project),
+	}, nil
+}
+
+// NoteMove makes the user space know where a place is now. Who has found it moved
+// calls it, after what stood in line in one that arrived will not be started.
+func (f Finder) NoteMove(project string, s State) error {
+	record, err := readRecord(f.User, s.Seal.place)
+	if err != nil || record == nil {
+		return err
 	}
-	if at == moved {
-		record.Path, record.Folder = project, folderIdentity(project)
-		if err := record.write(f.User, m.Place); err != nil {
-			return State{}, fmt.Errorf("note where the project is now: %w", err)
-		}
+	record.Path, record.Folder = project, folderIdentity(project)
+	if err := record.write(f.User, s.Seal.place); err != nil {
+		return fmt.Errorf("note where the project is now: %w", err)
 	}
-	return found, nil
+	return nil
 }
 
 // unfitPath looks at the folders on the way to dir, below .ai.

@@ -17,8 +17,11 @@ type left struct {
 	databases bool
 }
 
-// maxMeta bounds what is read of a thread.json.
-const maxMeta = 16 << 20
+const (
+	maxMeta    = 16 << 20 // of a thread.json
+	maxCounted = 500      // threads of a stranger that are counted by their key
+	maxGlanced = 1 << 20  // of a stranger's thread.json
+)
 
 // survey goes through a state folder and reads nothing of it.
 func survey(dir string) (left, error) {
@@ -81,16 +84,17 @@ func (a about) fits() bool {
 // MetaType is what a thread.json says that it is.
 const MetaType = "rye-mcp/thread"
 
-// Signers counts the threads of a stranger's folder by the key that has signed
-// them, as they say themselves; the empty name is that of no key.
+// Signers counts the threads of a stranger's folder, as far as there are not too
+// many, by the key that has signed them, as they say themselves; the empty name is
+// that of no key.
 func (s Stranger) Signers() map[string]int {
 	found, err := survey(s.Dir)
 	if err != nil {
 		return nil
 	}
 	signers := map[string]int{}
-	for _, path := range found.metas {
-		data, err := readSmall(path, maxMeta)
+	for _, path := range found.metas[:min(len(found.metas), maxCounted)] {
+		data, err := readSmall(path, maxGlanced)
 		if err != nil {
 			signers[""]++
 			continue
@@ -112,7 +116,9 @@ func shown(fingerprint string) string {
 func (s Stranger) String() string {
 	signers := s.Signers()
 	var parts []string
+	all := 0
 	for fingerprint, n := range signers {
+		all += n
 		threads := "1 thread"
 		if n != 1 {
 			threads = fmt.Sprintf("%d threads", n)
@@ -127,5 +133,9 @@ func (s Stranger) String() string {
 	if len(parts) == 0 {
 		return fmt.Sprintf("%s is not yours (%s); it is left as it is", s.Dir, s.Why)
 	}
-	return fmt.Sprintf("%s are in %s, which is not yours (%s); it is left as it is", strings.Join(parts, " and "), s.Dir, s.Why)
+	verb := "are"
+	if all == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s %s here, in %s, which is not yours (%s); it is left as it is", strings.Join(parts, " and "), verb, s.Dir, s.Why)
 }

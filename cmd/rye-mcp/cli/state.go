@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -110,6 +113,9 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 	// The store outlives the call that happened to need it first.
 	opened := func(s place.State) (store.Store, error) {
 		st, err := open(context.WithoutCancel(ctx), sys, p, s, log)
+		if err == nil && s.Moved {
+			err = p.moved(ctx, st, s, log)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
@@ -133,6 +139,45 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		return opened(made)
 	}
 	return late.New(find, create)
+}
+
+// moved notes where a project is now. Threads that stood in line in state that came
+// from elsewhere are not started: it may be what was published once, put back.
+func (p *project) moved(ctx context.Context, st store.Store, s place.State, log zerolog.Logger) error {
+	if s.Arrived {
+		n, err := cancelLine(ctx, st, p.state.finder.Now())
+		if err != nil {
+			return fmt.Errorf("threads that stood in line elsewhere: %w", err)
+		}
+		if n > 0 {
+			log.Warn().Int("threads", n).Msg("threads that stood in line where this state came from are cancelled")
+		}
+	}
+	if err := p.state.finder.NoteMove(p.path, s); err != nil {
+		log.Warn().Err(err).Msg("the project was moved") // the next look finds that again
+	}
+	return nil
+}
+
+// cancelLine asks every thread in line to stop.
+func cancelLine(ctx context.Context, st store.Store, at time.Time) (n int, err error) {
+	filter := store.Filter{States: []thread.State{thread.Created}, Limit: store.MaxPage}
+	for {
+		rows, next, err := st.List(ctx, filter)
+		if err != nil {
+			return n, err
+		}
+		for _, rec := range rows {
+			if _, err := st.RequestCancel(ctx, rec.ThreadID, at); err != nil && !errors.Is(err, thread.ErrSettled) {
+				return n, err
+			}
+			n++
+		}
+		if next == "" {
+			return n, nil
+		}
+		filter.Cursor = next
+	}
 }
 
 // takeOver makes the user's own what their item key signed before there was a state
@@ -165,6 +210,9 @@ func runsHere(dir string) (bool, error) {
 	}
 	return false, err
 }
+
+// notices are what the settings say, and whose threads are left as they are.
+func (p *project) notices() []string { return slices.Concat(p.config.Notices(), p.strangers()) }
 
 // strangers says what is left as it is, a line each.
 func (p *project) strangers() []string {

@@ -9,5 +9,5 @@ type identity struct{}
 
 func identityOf(fs.FileInfo) identity { return identity{} }
 
-// names is 1: that a file has several is not known here.
-func names(fs.FileInfo) uint64 { return 1 }
+// linksOf is 1: that a file has several is not known here.
+func linksOf(fs.FileInfo) uint64 { return 1 }

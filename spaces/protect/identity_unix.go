@@ -18,8 +18,8 @@ func identityOf(info fs.FileInfo) identity {
 	return identity{uint64(stat.Dev), uint64(stat.Ino)} //nolint:unconvert // the types differ between systems
 }
 
-// names is how many names a file has.
-func names(info fs.FileInfo) uint64 {
+// linksOf is how many names a file has.
+func linksOf(info fs.FileInfo) uint64 {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 1

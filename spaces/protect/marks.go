@@ -11,7 +11,7 @@ import (
 // as what they are and not as what they are called. They are found once for a
 // call of a tool.
 type Marks struct {
-	user  []string // names of the folder that holds the user's .ai, as it is called and as it is
+	user  [][]string // the user's .ai, as it is called and as it is, as names
 	known []mark
 
 	mu     sync.Mutex
@@ -29,9 +29,10 @@ type mark struct {
 func In(project, user string) *Marks {
 	m := &Marks{}
 	if user != "" {
-		m.user = []string{filepath.Join(user, ".ai")}
-		if real, err := filepath.EvalSymlinks(m.user[0]); err == nil {
-			m.user = append(m.user, real)
+		ai := filepath.Join(user, ".ai")
+		m.user = append(m.user, Split(ai))
+		if real, err := filepath.EvalSymlinks(ai); err == nil && real != ai {
+			m.user = append(m.user, Split(real))
 		}
 		for _, name := range []string{"", "config", "config/keys", "config/keys/signing", "config/keys/state", "config/keys/trusted", "trust"} {
 			m.add(filepath.Join(user, ".ai", name), Nothing)
@@ -57,9 +58,10 @@ func (m *Marks) add(path string, access Access) {
 // is; info is nil where there is nothing. A file below a protected folder is not
 // recognised by what it is: every folder on the way must be asked about.
 func (m *Marks) Of(path string, info fs.FileInfo) Access {
-	access := ByName(Split(path))
+	names := Split(path)
+	access := ByName(names)
 	for _, user := range m.user {
-		if within(user, path) {
+		if within(user, names) {
 			return Nothing
 		}
 	}
@@ -71,16 +73,15 @@ func (m *Marks) Of(path string, info fs.FileInfo) Access {
 			access = min(access, known.access)
 		}
 	}
-	if access == Nothing || !info.Mode().IsRegular() || names(info) < 2 {
+	if access == Nothing || !info.Mode().IsRegular() || linksOf(info) < 2 {
 		return access
 	}
 	return min(access, m.linkedAccess(info))
 }
 
-// within tells whether path is dir or below it, by names as the most forgiving
-// file system reads them.
-func within(dir, path string) bool {
-	above, all := Split(dir), Split(path)
+// within tells whether a path is a folder or below it, by names as the most
+// forgiving file system reads them.
+func within(above, all []string) bool {
 	if len(all) < len(above) {
 		return false
 	}
@@ -137,7 +138,7 @@ func (l *linked) collect(known mark) {
 		case !d.Type().IsRegular():
 			return nil
 		}
-		if info, err := d.Info(); err == nil && names(info) > 1 {
+		if info, err := d.Info(); err == nil && linksOf(info) > 1 {
 			id := identityOf(info)
 			if earlier, found := l.access[id]; !found || known.access < earlier {
 				l.access[id] = known.access

@@ -98,6 +98,9 @@ func Split(path string) []string {
 // also that of the letters that fold to ASCII; characters that HFS+ ignores; and
 // on NTFS dots and spaces at the end, and the name of a stream.
 func plain(name string) string {
+	if isPlain(name) {
+		return name
+	}
 	name = strings.Map(func(r rune) rune {
 		if ignored(r) {
 			return -1
@@ -108,6 +111,16 @@ func plain(name string) string {
 		name = name[:i]
 	}
 	return strings.TrimRight(name, ". ")
+}
+
+// isPlain recognises most names, which are judged for every file of a tree.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c >= 0x80 || c == ':' || c >= 'A' && c <= 'Z' {
+			return false
+		}
+	}
+	return name != "" && name[len(name)-1] != '.' && name[len(name)-1] != ' '
 }
 
 // lower is the small ASCII letter that a character folds to, or itself.

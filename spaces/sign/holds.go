@@ -10,7 +10,7 @@ var marked = []byte("rye:signed:")
 
 // wholeSignature finds the text of a signature of any version, wherever it stands:
 // whatever is before the hash, the hash, and the beginning of what the key made.
-// What only speaks about signatures has no such hash.
+// Text about signatures has no such hash.
 var wholeSignature = lazily(`rye:signed:\S*[0-9a-f]{64}:[A-Za-z0-9_-]{8}`)
 
 // Holds reports whether a line has a signature in it, also one that is damaged or

@@ -140,7 +140,7 @@ func TestAttackPrivateKey(t *testing.T) {
 	}
 }
 
-// TestAttackOtherNames: a link, a hard link or a folder behind a link leads to protected files under names that look like any other. What a path leads to is judged, not what it is called.
+// TestAttackOtherNames: a link, a hard link or a folder behind a link leads to protected files under names that look like any other. A path is judged by what it leads to as well as by its name.
 func TestAttackOtherNames(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -274,7 +274,7 @@ func TestAttackSignatureWritten(t *testing.T) {
 	b.refuse("write", in{"path": path, "content": signed[half:], "mode": "append"}, tool.CodeProtected, words)
 	ids := b.ids(path)
 	b.refuse("edit_lines", in{"path": path, "changes": []in{{"line_id": ids[signed[:half]], "new_content": signed}}}, tool.CodeProtected, words)
-	// What the file has stays when something is added, and a text about signatures is a text.
+	// A file keeps its own signature when something is added, and a text about signatures is a text.
 	b.put(path, signed+"\nname: t\n")
 	do[writeResult](b, "write", in{"path": path, "content": "more: 1\n", "mode": "append"})
 	if got := b.content(path); got != signed+"\nname: t\nmore: 1\n" {

@@ -1,7 +1,7 @@
 // Package file is the file-system tools: read, write, edit_lines, glob, grep
 // and ls. All of them work inside the project only. Paths are opened through
 // [os.Root], so that neither ".." nor a symbolic link leads outside, however
-// it changes while a tool runs. What package protect names they do not touch.
+// it changes while a tool runs. They do not touch the files that package protect names.
 //
 // Lines are shown as "<number>:<line id>|<text>". The id, six hexadecimal
 // digits, is what edit_lines addresses: it follows from the text of the line

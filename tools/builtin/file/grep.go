@@ -61,7 +61,7 @@ func (s *space) grep(ctx context.Context, env tool.Env, in grepInput) (any, erro
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
-	// What is searched has placeholders for secrets, and so must the pattern.
+	// The lines have placeholders for secrets, and so must the pattern.
 	re, err := regexp.Compile(p.masked(in.Pattern))
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeBadArguments, "pattern is not a valid regular expression: %w", err).
@@ -143,8 +143,8 @@ func (s *grepper) file(w walked) error {
 	return s.lines(w.shown, s.shownAs(data, splitLines(data)))
 }
 
-// content reads a file up to one byte more than is searched. What stands there
-// must be what the walk has judged.
+// content reads a file up to one byte more than is searched. It must
+// still be the file that the walk has judged.
 func (s *grepper) content(w walked) ([]byte, error) {
 	info, err := w.dir.Lstat(w.entry.Name())
 	if err != nil || info.Size() > maxGrepBytes {

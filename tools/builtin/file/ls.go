@@ -85,8 +85,8 @@ func (p *project) list(pl *place) (*lsResult, error) {
 	return r, nil
 }
 
-// describe tells about an entry of a folder. What cannot be found out, because it
-// has just gone, is left out, and so is what is protected.
+// describe tells about an entry of a folder. Of an entry that has just gone, or that
+// is protected, it tells the name only.
 func (p *project) describe(pl *place, d entry) lsEntry {
 	e := lsEntry{Name: d.shown, Type: kind(d.Type())}
 	info, err := pl.in().Lstat(d.Name())

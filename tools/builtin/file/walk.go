@@ -39,7 +39,7 @@ func (p *project) entries(dir *os.Root) ([]entry, error) {
 }
 
 // walker goes through everything below a folder that is no directory, in lexical
-// order. What is protected is left out, and symbolic links are not followed.
+// order. Protected files are left out, and symbolic links are not followed.
 type walker struct {
 	*project
 	ctx        context.Context //nolint:containedctx // of one walk, which is one call

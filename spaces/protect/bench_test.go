@@ -1,0 +1,24 @@
+package protect
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkOf is what a walk costs for each file.
+func BenchmarkOf(b *testing.B) {
+	dir := b.TempDir()
+	m := In(dir, filepath.Join(dir, "home"))
+	info, err := os.Stat(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(dir, "src", "deep", "folder", "file.go")
+	b.ReportAllocs()
+	for b.Loop() {
+		if m.Of(path, info) != Writing {
+			b.Fatal("it is protected")
+		}
+	}
+}

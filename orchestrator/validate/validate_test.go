@@ -41,7 +41,7 @@ func newScene(t *testing.T) *scene {
 	settings := config.New(roots)
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
 	s.Validator = &validate.Validator{
-		Resolver: resolve.New(roots), Config: settings,
+		Resolver: resolve.New(roots), Config: config.AsWritten(roots),
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
 		Trust: &trust.Gate{
 			Roots: roots, Shipped: system.Has, Settings: settings.Integrity,

@@ -57,6 +57,19 @@ func New(roots resolve.Roots) *Loader {
 	return l
 }
 
+// AsWritten is a loader for which all files of the project count, whoever has
+// accepted them. It is for telling what is wrong with them, and for nothing that
+// calls, runs or allows.
+func AsWritten(roots resolve.Roots) *Loader {
+	l := New(roots)
+	l.project = func() project {
+		p := projectOf(roots)
+		p.accepted = p.present
+		return p
+	}
+	return l
+}
+
 // Preview is a loader for which the project has the files of a snapshot.
 func Preview(roots resolve.Roots, s trust.Snapshot) *Loader {
 	l := New(roots)

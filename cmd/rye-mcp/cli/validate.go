@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
-	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -151,12 +150,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	settings, env := config.New(roots), placeholderEnv(roots)
 	// What a project says is validated whether or not it counts. Whom it would call
 	// is not called.
-	files, err := trust.Take(roots.Project)
-	if err != nil {
-		return nil, err
-	}
 	return &validate.Validator{
-		Resolver: resolve.New(roots), Trust: newGate(sys, roots, settings), Config: config.PreviewAccepted(roots, files),
+		Resolver: resolve.New(roots), Trust: newGate(sys, roots, settings), Config: config.AsWritten(roots),
 		Providers: provider.New(settings, sys.Getenv),
 		Builtin:   func(id string) bool { return slices.Contains(ids, id) },
 		Env:       func(name string) bool { _, ok := env[name]; return ok },

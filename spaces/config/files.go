@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
 // maxFileSize bounds what is read of a settings file: 1 MiB, a hundred times
@@ -41,7 +42,7 @@ func (f folder) space() item.Space { return f.of }
 func (f folder) open() (*os.Root, error) {
 	// A Root follows no symlink out of the folder, whatever is done to the folder
 	// in the meantime.
-	return os.OpenRoot(filepath.Join(f.dir, ".ai"))
+	return resolve.OpenAI(f.dir, f.of)
 }
 
 func (f folder) read(rel string) ([]byte, string, error) {

@@ -33,7 +33,7 @@ func (f Finder) Survey(project string, keys []*sign.PublicKey) (Adoption, error)
 		return Adoption{}, ErrNothingToAdopt
 	}
 	stranger := found.Strangers[0]
-	if why, _, err := unfitPath(project, stranger.Dir); why != "" || err != nil || found.NoPlace {
+	if stranger.Away || found.NoPlace {
 		return Adoption{}, fmt.Errorf("%w: %s: %s", ErrNothingToAdopt, stranger.Dir, stranger.Why)
 	}
 	m, err := readMarker(stranger.Dir)

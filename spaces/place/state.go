@@ -76,6 +76,9 @@ type State struct {
 type Stranger struct {
 	Dir string
 	Why string
+	// Away says that a link, or somebody else's folder, is on the way to it. What is
+	// behind is not looked at.
+	Away bool
 }
 
 // Find tells whose state a project has, and changes nothing. A state without
@@ -116,7 +119,7 @@ func (f Finder) Glance(project string) string {
 func (f Finder) find(project string, key *sign.Key) (State, error) {
 	var found State
 	if why := leadsAway(project); why != "" {
-		found.Strangers = append(found.Strangers, Stranger{Dir: filepath.Join(project, ".ai"), Why: why})
+		found.Strangers = append(found.Strangers, Stranger{Dir: filepath.Join(project, ".ai"), Why: why, Away: true})
 		found.NoPlace = true
 		return found, nil
 	}
@@ -197,7 +200,7 @@ func (f Finder) examine(project, dir string, key *sign.Key) (State, error) {
 	case err != nil:
 		return State{}, err
 	case why != "":
-		return stranger("%s", why), nil
+		return State{Strangers: []Stranger{{Dir: dir, Why: why, Away: true}}}, nil
 	case !exists:
 		return State{}, nil
 	}

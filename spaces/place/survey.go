@@ -88,6 +88,9 @@ const MetaType = "rye-mcp/thread"
 // many, by the key that has signed them, as they say themselves; the empty name is
 // that of no key.
 func (s Stranger) Signers() map[string]int {
+	if s.Away {
+		return nil
+	}
 	found, err := survey(s.Dir)
 	if err != nil {
 		return nil

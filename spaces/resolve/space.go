@@ -37,7 +37,7 @@ func (r *Resolver) open(kind item.Kind) ([]space, error) {
 		name item.Space
 		dir  string
 	}{{item.Project, r.roots.Project}, {item.User, r.roots.User}} {
-		root, err := openKind(s.dir, kind)
+		root, err := openKind(s.dir, s.name, kind)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("the %s space cannot be opened: %w", s.name, err), closeAll(spaces))
 		}
@@ -59,14 +59,13 @@ func (r *Resolver) open(kind item.Kind) ([]space, error) {
 	return append(spaces, space{kind: kind, name: item.System, fsys: r.roots.System}), nil
 }
 
-// openKind opens <dir>/.ai/<kind folder>; nil when there is none. The .ai folder
-// itself may be a link, which is how people share it; what is below may not
-// leave it.
-func openKind(dir string, kind item.Kind) (*os.Root, error) {
+// openKind opens <dir>/.ai/<kind folder>; nil when there is none. What is below
+// .ai may not leave it.
+func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	ai, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	ai, err := OpenAI(dir, of)
 	if isMissing(err) {
 		return nil, nil
 	}

@@ -98,13 +98,19 @@ func TestKindFolderLeadsAway(t *testing.T) {
 	}
 }
 
+// The user's .ai may be a link to where it is kept; a project's may not lead out.
 func TestLinkedSpace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	shared := t.TempDir()
 	write(t, shared, "directives/d.md", "x")
-	link(t, filepath.Join(shared, ".ai"), filepath.Join(w.project, ".ai"))
-	if found, err := w.Find(item.Directive, "d"); err != nil || found.Space != item.Project {
+	for _, dir := range []string{w.project, w.user} {
+		if err := os.RemoveAll(filepath.Join(dir, ".ai")); err != nil {
+			t.Fatal(err)
+		}
+		link(t, filepath.Join(shared, ".ai"), filepath.Join(dir, ".ai"))
+	}
+	if found, err := w.Find(item.Directive, "d"); err != nil || found.Space != item.User {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

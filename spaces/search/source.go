@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -36,7 +35,7 @@ func readEntry(roots resolve.Roots, e resolve.Entry) ([]byte, error) {
 	if e.Space == item.User {
 		dir = roots.User
 	}
-	ai, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	ai, err := resolve.OpenAI(dir, e.Space)
 	if err != nil {
 		return nil, err
 	}

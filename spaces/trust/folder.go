@@ -102,11 +102,10 @@ func checkMode(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// folder reads the documents of a space on disk. The .ai folder may be a link,
-// which is how people share it; nothing below may lead out.
+// folder reads the documents of a space on disk. Nothing below .ai may lead out.
 func (r *reader) folder(space item.Space, dir string) {
 	name := filepath.Join(dir, ".ai", filepath.FromSlash(trustedDir))
-	root, err := openTrusted(dir)
+	root, err := openTrusted(space, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -133,8 +132,8 @@ func (r *reader) folder(space item.Space, dir string) {
 	}
 }
 
-func openTrusted(dir string) (*os.Root, error) {
-	ai, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+func openTrusted(space item.Space, dir string) (*os.Root, error) {
+	ai, err := resolve.OpenAI(dir, space)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (g Grant) Store(dir string, space item.Space) (string, error) {
 		return "", fmt.Errorf("trust key: %w", err)
 	}
 	name := g.Document.Fingerprint + ".toml"
-	if err := storeDocument(dir, name, data, space == item.User); err != nil {
+	if err := storeDocument(space, dir, name, data); err != nil {
 		return "", fmt.Errorf("trust key: %w", err)
 	}
 	return filepath.Join(dir, ".ai", filepath.FromSlash(trustedDir), name), nil
@@ -43,7 +43,7 @@ func (g Grant) Store(dir string, space item.Space) (string, error) {
 // Renew signs the document of an entry anew that By signed with an older
 // signature, and leaves its content as it is.
 func Renew(dir string, e Entry, by *sign.Key, at time.Time) error {
-	root, err := openTrusted(dir)
+	root, err := openTrusted(e.Space, dir)
 	if err != nil {
 		return fmt.Errorf("renew trusted key: %w", err)
 	}
@@ -90,16 +90,13 @@ func (g Grant) encode() ([]byte, error) {
 	return data, nil
 }
 
-func storeDocument(dir, name string, data []byte, private bool) error {
+func storeDocument(space item.Space, dir, name string, data []byte) error {
 	var folderMode, fileMode fs.FileMode = 0o755, 0o644
-	if private {
+	if space == item.User {
 		folderMode, fileMode = 0o700, 0o600
 	}
-	if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
-		return err
-	}
-	// No link below .ai leads the writing out of it.
-	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+	// No link leads the writing out of .ai.
+	root, err := makeAI(space, dir)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
 // Bounds of the copy of a project's settings.
@@ -38,7 +41,7 @@ type Snapshot struct {
 // keys are left out.
 func Take(project string) (Snapshot, error) {
 	s := Snapshot{Files: map[string][]byte{}}
-	root, err := os.OpenRoot(filepath.Join(project, ".ai"))
+	root, err := resolve.OpenAI(project, item.Project)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -155,11 +158,8 @@ func (s Snapshot) With(name string, content []byte) Snapshot {
 
 // WriteSettings replaces a settings file of a space, whose folder is dir; name is
 // its path below .ai/config. No link leads the writing out of .ai.
-func WriteSettings(dir, name string, content []byte) error {
-	if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+func WriteSettings(of item.Space, dir, name string, content []byte) error {
+	root, err := makeAI(of, dir)
 	if err != nil {
 		return err
 	}
@@ -175,10 +175,18 @@ func WriteSettings(dir, name string, content []byte) error {
 	return replaceFile(root, name, content, mode)
 }
 
+// makeAI opens the folder .ai of a space, and makes it where there is none.
+func makeAI(of item.Space, dir string) (*os.Root, error) {
+	if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
+		return nil, err
+	}
+	return resolve.OpenAI(dir, of)
+}
+
 // ReadSettings reads a settings file of a space as [Take] does; found is false
 // when there is none.
-func ReadSettings(dir, name string) (content []byte, found bool, err error) {
-	root, err := os.OpenRoot(filepath.Join(dir, ".ai"))
+func ReadSettings(of item.Space, dir, name string) (content []byte, found bool, err error) {
+	root, err := resolve.OpenAI(dir, of)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -104,6 +105,13 @@ func unknownSettings(err error) error {
 	return err
 }
 
+func (w *writing) space() item.Space {
+	if w.user {
+		return item.User
+	}
+	return item.Project
+}
+
 func (w *writing) path() string {
 	return filepath.Join(w.dir, ".ai", "config", filepath.FromSlash(w.file))
 }
@@ -115,7 +123,7 @@ func (w *writing) set(keyText, value string) error {
 	if err != nil {
 		return &usageError{message: err.Error(), try: "rye-mcp config show " + w.name}
 	}
-	before, _, err := trust.ReadSettings(w.dir, w.file)
+	before, _, err := trust.ReadSettings(w.space(), w.dir, w.file)
 	if err != nil {
 		return fmt.Errorf("settings %s: %w", w.path(), err)
 	}
@@ -177,7 +185,7 @@ func (w *writing) counts(accepted []byte, key []string) error {
 // keep writes the file and accepts a version of it.
 func (w *writing) keep(content, accepted []byte) error {
 	known := trust.ProjectOf(w.roots)
-	if err := trust.WriteSettings(w.dir, w.file, content); err != nil {
+	if err := trust.WriteSettings(w.space(), w.dir, w.file, content); err != nil {
 		return fmt.Errorf("settings %s: %w", w.path(), err)
 	}
 	if w.user {
@@ -193,7 +201,7 @@ func (w *writing) keep(content, accepted []byte) error {
 
 // edit opens the file in the person's editor.
 func (w *writing) edit(ctx context.Context) error {
-	before, found, err := trust.ReadSettings(w.dir, w.file)
+	before, found, err := trust.ReadSettings(w.space(), w.dir, w.file)
 	if err != nil {
 		return fmt.Errorf("settings %s: %w", w.path(), err)
 	}
@@ -219,7 +227,7 @@ func (w *writing) edit(ctx context.Context) error {
 			return err
 		}
 		if !yes {
-			if err := trust.WriteSettings(w.dir, w.file, after); err != nil {
+			if err := trust.WriteSettings(w.space(), w.dir, w.file, after); err != nil {
 				return fmt.Errorf("settings %s: %w", w.path(), err)
 			}
 			return tellTrust(w.sys, "%s: written, and not accepted", w.path())

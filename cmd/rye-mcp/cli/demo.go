@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
@@ -113,7 +114,7 @@ func (d *demo) makeProject() error {
 	if _, _, err := ensureKey(user); err != nil {
 		return err
 	}
-	return trust.WriteSettings(user, "agent/agent.yaml", []byte("provider:\n  default: scripted\n"))
+	return trust.WriteSettings(item.User, user, "agent/agent.yaml", []byte("provider:\n  default: scripted\n"))
 }
 
 // watch shows the tree until the root has ended.

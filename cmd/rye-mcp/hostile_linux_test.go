@@ -118,7 +118,7 @@ func TestAttackHostileFolder(t *testing.T) {
 		t.Run(fmt.Sprintf("mixed %d", seed), func(t *testing.T) { h.copied(t).replaced(uint64(seed), nil).lookAtAll(seed%2 == 1) })
 	}
 	for _, dir := range []string{"", "config", "config/agent", "directives", "knowledge", "tools", "state", "state/threads"} {
-		if whole || dir == "" || dir == "state/threads" {
+		if whole || dir == "" || dir == "state" {
 			t.Run("linked out "+dir, func(t *testing.T) { h.copied(t).linkedOut(dir).lookAtAll(false) })
 		}
 	}
@@ -281,11 +281,9 @@ func (h *hostile) lookAtAll(withoutKey bool) {
 	opened := watchOpens(h.TB, h.outside)
 	for _, command := range looks {
 		h.run(command...)
+		h.nothingOpened(strings.Join(command, " "), opened())
 	}
-	h.askAll()
-	if found := opened(); len(found) > 0 {
-		h.Errorf("outside was opened: %q", found)
-	}
+	h.askAll(opened)
 	if n := h.calls.Swap(0); n > 0 {
 		h.Errorf("the attacker's host was called %d times", n)
 	}
@@ -301,6 +299,14 @@ func (h *hostile) lookAtAll(withoutKey bool) {
 		}
 	}
 	h.nothingRuns()
+}
+
+// nothingOpened names the command that has opened what lies outside.
+func (h *hostile) nothingOpened(command string, events []string) {
+	h.Helper()
+	if len(events) > 0 {
+		h.Errorf("%s opened outside: %.400q", command, slices.Compact(events))
+	}
 }
 
 // nothingRuns looks for processes that the looks have left behind.
@@ -372,10 +378,11 @@ func (h *hostile) harmless(what, said string) {
 }
 
 // askAll makes the calls of one client.
-func (h *hostile) askAll() {
+func (h *hostile) askAll(opened func() []string) {
 	h.Helper()
 	p := &place{TB: h.TB, dir: h.project, program: "rye-mcp", env: h.environment()}
 	server := p.serve()
+	h.nothingOpened("--stdio", opened())
 	for _, look := range asks {
 		arguments := args{}
 		for name, value := range look.arguments {
@@ -394,6 +401,7 @@ func (h *hostile) askAll() {
 			h.Errorf("%s: %v", look.tool, err)
 		}
 		h.harmless(look.tool, fmt.Sprint(answer, err))
+		h.nothingOpened(look.tool, opened())
 	}
 	server.close()
 	h.harmless("the server's log", server.readLog())

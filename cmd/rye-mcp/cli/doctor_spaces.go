@@ -125,15 +125,20 @@ func parseItem(found *resolve.Found) (err error) {
 	return err
 }
 
-// strayLinks names the symbolic links of a space that lead out of it or to
+// strayLinks names the symbolic links of a project that lead out of it or to
 // nothing, and what cannot be read; both are left out where items are listed.
 func strayLinks(dir string, kind item.Kind) []finding {
 	folder := filepath.Join(dir, ".ai", kind.Dir())
-	root, err := os.OpenRoot(folder)
+	ai, err := resolve.OpenAI(dir, item.Project)
 	if err != nil {
 		return nil // what there is to say about it, others say
 	}
-	defer func() { _ = root.Close() }() // only read
+	defer func() { _ = ai.Close() }() // only read
+	root, err := ai.OpenRoot(kind.Dir())
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }()
 	var found []finding
 	// The visitor returns no error, so neither does the walk.
 	_ = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

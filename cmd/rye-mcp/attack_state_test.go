@@ -251,8 +251,8 @@ func TestAttackCopiedState(t *testing.T) {
 	}
 }
 
-// TestAttackMovedState: a project is moved to another folder, which is no attack at all. It keeps its threads.
-func TestAttackMovedState(t *testing.T) {
+// TestMovedState: a project that is moved to another folder keeps its threads.
+func TestMovedState(t *testing.T) {
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()

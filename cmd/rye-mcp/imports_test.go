@@ -32,6 +32,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/store", "runtime/loop", "the store knows nothing above it"},
 	{"runtime/store", "runtime/llm", "the store knows nothing of models"},
 	{"runtime/store", "tools", "the store knows nothing of tools"},
+	{"runtime/store/late", "database/sql", "a store that may not be there knows no database"},
 	{"runtime/transcript", "runtime/store", "the transcript is a file"},
 	{"runtime/loop", "os/exec", "processes belong to tools/process"},
 	{"runtime/loop", "github.com/anthropics", "vendors stay below runtime/llm"},

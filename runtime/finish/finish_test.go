@@ -43,7 +43,8 @@ const reserved thread.Micros = 400_000
 
 func newFamily(t *testing.T) *family {
 	t.Helper()
-	f := &family{t: t, dir: t.TempDir(), items: t.TempDir()}
+	project := t.TempDir()
+	f := &family{t: t, dir: placetest.Dir(project), items: folder.KnowledgeDir(project)}
 	var err error
 	// The same key each time, for its signatures stand in what is compared.
 	if f.key, err = sign.Generate(t.TempDir(), false, bytes.NewReader(make([]byte, 32))); err != nil {

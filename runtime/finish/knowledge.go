@@ -40,12 +40,21 @@ type entry struct {
 }
 
 // entryOf is the metadata of the entry with that id.
-func entryOf(rec thread.Record, id string) entry {
+func (f *Finisher) entryOf(rec thread.Record, id string) entry {
 	return entry{
 		Name: path.Base(id), Category: path.Dir(id), ThreadID: rec.ThreadID, Directive: rec.Directive,
 		CreatedAt:       rec.CreatedAt.Format("2006-01-02T15:04:05Z"),
-		CapabilitiesRef: path.Join(".ai/state/threads", string(rec.ThreadID), "capabilities.md"),
+		CapabilitiesRef: f.inProject(f.Home().Of(rec.ThreadID).Capabilities()),
 	}
+}
+
+// inProject is a path of the project as seen from its folder.
+func (f *Finisher) inProject(path string) string {
+	rel, err := filepath.Rel(filepath.Dir(filepath.Dir(f.KnowledgeDir)), path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(rel)
 }
 
 // RenderingID is the knowledge id of a thread: its directive as a folder, then
@@ -80,7 +89,7 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 		return err
 	}
 	id := RenderingID(rec)
-	head := entryOf(rec, id)
+	head := f.entryOf(rec, id)
 	head.Title, head.EntryType, head.Status = "Thread: "+rec.Name, "thread_transcript", rec.Status
 	return f.writeEntry(id, head, shortened(body.Bytes()))
 }

@@ -23,7 +23,7 @@ func (f *Finisher) WriteSummary(rec thread.Record, text string) error {
 		return errors.New("there is no folder for knowledge")
 	}
 	id := KnowledgeID(SummaryID(rec.Directive, rec.ThreadID))
-	head := entryOf(rec, id)
+	head := f.entryOf(rec, id)
 	head.Title, head.EntryType = "Summary of thread: "+rec.Name, "thread_summary"
 	return f.writeEntry(id, head, []byte(text+"\n"))
 }

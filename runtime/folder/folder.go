@@ -153,7 +153,7 @@ func (f Folder) WriteMeta(meta thread.Meta, seal *place.Seal) error {
 	return replaceFile(f.Meta(), data)
 }
 
-// WriteCapabilities replaces capabilities.md. Whoever calls has signed the text.
+// WriteCapabilities replaces capabilities.md. The caller has signed the text.
 func (f Folder) WriteCapabilities(text []byte) error {
 	return replaceFile(f.Capabilities(), text)
 }

@@ -7,8 +7,8 @@
 // it: a small signed document beside the databases, read before those are opened;
 // every thread.json; and a mark in each database, see [Seal.Mark].
 //
-// What is not the user's is left as it is, and the user's own threads are kept
-// beside it, in a folder named after the state key. [Finder.Find] tells, and changes
+// A stranger's state is left as it is, and the user's own threads are kept beside
+// it, in a folder named after the state key. [Finder.Find] tells, and changes
 // nothing; [Finder.Make] makes at first need what is missing.
 //
 // State of before there were places, which the user's item key signed, is taken

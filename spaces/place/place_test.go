@@ -225,8 +225,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestStrangers: whatever does not say with this user's key that it is this place is
-// a stranger's.
+// TestStrangers: state is a stranger's unless this user's key says that it is of this
+// place.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

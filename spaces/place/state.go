@@ -245,8 +245,8 @@ func (f Finder) known(project, dir string, key *sign.Key, m *marker) (State, err
 	}, nil
 }
 
-// NoteMove makes the user space know where a place is now. Who has found it moved
-// calls it, after what stood in line in one that arrived will not be started.
+// NoteMove makes the user space know where a place is now. It is called
+// after the line of a place that arrived is settled.
 func (f Finder) NoteMove(project string, s State) error {
 	record, err := readRecord(f.User, s.Seal.place)
 	if err != nil || record == nil {

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -69,12 +68,9 @@ func (g *Gate) Verify(s Subject) (Verdict, error) {
 	return ring.Verify(s), nil
 }
 
-// aboutThreads begins the ids of knowledge that threads leave about themselves.
-const aboutThreads = "agent/threads/"
-
 // aboutThread verifies knowledge about a thread with the state key.
 func (g *Gate) aboutThread(s Subject) (good bool, v Verdict, err error) {
-	if g.State == nil || s.Kind != item.Knowledge || !strings.HasPrefix(s.ID, aboutThreads) {
+	if g.State == nil || !item.IsThreadRecord(s.Kind, s.ID) {
 		return false, v, nil
 	}
 	key, err := g.State()

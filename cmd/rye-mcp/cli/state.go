@@ -63,8 +63,8 @@ func (s *projectState) Home() folder.Home {
 	return folder.Home{Dir: s.found.Dir, Seal: s.found.Seal}
 }
 
-// Find finds out whose the state is. What is the user's own is remembered; while
-// nothing is, nothing but folders is looked at until one of them has changed.
+// Find finds out whose the state is. The user's own is remembered; while there is
+// none, nothing but folders is looked at until one of them has changed.
 func (s *projectState) Find() (place.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -232,6 +232,9 @@ func contentRoom(reader llm.Model, spend thread.Micros) int64 {
 	return room
 }
 
+// inElement is where summary directives put the transcript, which does not end it.
+const inElement = "transcript"
+
 // transcriptContent is the newest part of the thread's transcript, of so many
 // bytes, in whole lines.
 func (r *run) transcriptContent(most int64) (string, error) {
@@ -239,7 +242,7 @@ func (r *run) transcriptContent(most int64) (string, error) {
 	if err := transcript.Render(r.folder().Transcript(), &all); err != nil {
 		return "", err
 	}
-	text := all.String()
+	text := guard.Inside(inElement, all.String())
 	over := len(text) - int(most)
 	if over <= 0 {
 		return text, nil

@@ -113,12 +113,12 @@ func (v *Vault) Reveal(value json.RawMessage) json.RawMessage {
 	if v.Empty() {
 		return value
 	}
-	return mapStrings(value, v.RevealText)
+	return mapStrings(value, func(_, text string) string { return v.RevealText(text) })
 }
 
 // MaskJSON hides values in the strings of a JSON value, so that it stays what it
-// is: the names of fields stay, and strings that are one word in small letters,
-// such as the kind of an event. Other text is masked as text.
+// is: the names of fields stay, and one word in small letters where a field takes
+// one of a few words, such as a state. Other text is masked as text.
 func (v *Vault) MaskJSON(value []byte) []byte {
 	if v.Empty() || len(v.spans(string(value))) == 0 {
 		return value
@@ -126,21 +126,33 @@ func (v *Vault) MaskJSON(value []byte) []byte {
 	if !json.Valid(value) {
 		return []byte(v.Mask(string(value)))
 	}
-	return mapStrings(value, func(text string) string {
-		if isWord(text) {
+	return mapStrings(value, func(field, text string) string {
+		if takesWord(field) && isWord(text) {
 			return text
 		}
 		return v.Mask(text)
 	})
 }
 
+// takesWord names the fields of events and outcomes that take one of a few words,
+// without which nobody could read them.
+func takesWord(field string) bool {
+	switch field {
+	case "type", "kind", "state", "status", "role", "stop_reason", "category", "code", "via", "decision", "event", "level", "source":
+		return true
+	}
+	return false
+}
+
 func isWord(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
 }
 
-// mapStrings changes the strings of valid JSON that are no names of fields.
-func mapStrings(value []byte, change func(string) string) []byte {
+// mapStrings changes the strings of valid JSON that are no names of fields. Change
+// is told the name of the field before.
+func mapStrings(value []byte, change func(field, text string) string) []byte {
 	var out []byte
+	var field string
 	done := 0
 	for i := 0; i < len(value); i++ {
 		if value[i] != '"' {
@@ -156,14 +168,15 @@ func mapStrings(value []byte, change func(string) string) []byte {
 			break
 		}
 		literal := value[start : i+1]
-		if isName(value[i+1:]) {
-			continue
-		}
 		var text string
 		if json.Unmarshal(literal, &text) != nil {
 			continue
 		}
-		if changed := change(text); changed != text {
+		if isName(value[i+1:]) {
+			field = text
+			continue
+		}
+		if changed := change(field, text); changed != text {
 			out = append(append(out, value[done:start]...), quote(changed)...)
 			done = i + 1
 		}

@@ -162,6 +162,7 @@ func TestMaskJSON(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"a":"x ab\"cd\"ef y","n":1.0}`, `{"a":"x {secret:token} y","n":1.0}`},
 		{`{"ab\"cd\"ef":1}`, `{"ab\"cd\"ef":1}`},
+		{`{"state":"completed","text":"completed","outputs":{"answer":"completed"}}`, `{"state":"completed","text":"{secret:word}","outputs":{"answer":"{secret:word}"}}`},
 		{`{"state":"completed","text":"it completed."}`, `{"state":"completed","text":"it {secret:word}."}`},
 		{`{"a":"state"}`, `{"a":"state"}`},
 		{`no JSON: ab"cd"ef`, `no JSON: {secret:token}`},

@@ -30,7 +30,7 @@ bench: ## measure what the README's table shows, one package after another
 	@go test -p 1 -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x ./... | go run ./cmd/benchtable
 
 soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
-	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^TestSoak$$' ./cmd/rye-mcp
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^(TestSoak|TestSignals)$$' ./cmd/rye-mcp
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^(TestFaultWalk|TestQueue|TestAliveAtOnce)$$' ./cmd/rye-mcp
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)

@@ -51,6 +51,9 @@ func soaked() string { return fmt.Sprintf(walked, slots) }
 type soak struct {
 	*place
 	steady *host // lives as long as the soak
+	// signals: processes are sent signals, so that a call may be told who holds the
+	// database, or that the server ends.
+	signals bool
 
 	mu      sync.Mutex
 	hosts   []*host // die and are replaced
@@ -184,7 +187,7 @@ func (s *soak) deed(r *rand.Rand) {
 		return
 	}
 	var told *refused
-	if errors.As(err, &told) {
+	if errors.As(err, &told) && !s.mayHear(told) {
 		s.Errorf("%s: %v", chosen.name, told)
 	}
 	s.mu.Lock()
@@ -193,6 +196,11 @@ func (s *soak) deed(r *rand.Rand) {
 	if err != nil && told == nil {
 		s.counts["answers that a dead server did not give"]++
 	}
+}
+
+// mayHear reports whether a refusal is what signals lead to.
+func (s *soak) mayHear(told *refused) bool {
+	return s.signals && (strings.Contains(told.text, `"code":"database_busy"`) || strings.Contains(told.text, `"code":"cancelled"`))
 }
 
 // pick is one of the newest threads.

@@ -207,15 +207,21 @@ func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder 
 	s.settleQueued(ctx, rows)
 	c.Reached.At(stepUnqueued)
 	for _, level := range levels {
-		s.stopLevel(ctx, level)
+		s.stopLevel(ctx, slices.DeleteFunc(slices.Clone(level), unstarted))
 		c.Reached.At(stepLevel)
 	}
+	// A thread without a process is held by its starter, which may be one above it that
+	// was suspended at that and is ended by now.
+	s.stopLevel(ctx, slices.Concat(levels...))
 	ordered := make([]Receipt, len(rows))
 	for i, rec := range rows {
 		ordered[i] = *s.receipts[rec.ThreadID]
 	}
 	return ordered
 }
+
+// unstarted tells that a thread has no process yet.
+func unstarted(rec thread.Record) bool { return !rec.Status.Terminal() && rec.PID == 0 }
 
 // stopping is one stop of a tree whose cancel is on record.
 type stopping struct {

@@ -112,7 +112,7 @@ func treesAddUp(ctx context.Context, st store.Ledger, rows []thread.Record) erro
 func filesAgree(state string, rec thread.Record) error {
 	dir := folder.Of(state, rec.ThreadID)
 	meta, err := dir.PeekMeta()
-	if errors.Is(err, folder.ErrNoMeta) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -22,6 +23,16 @@ type Budget struct {
 	WhyNot    string        `json:"why_not,omitempty" jsonschema:"what keeps it from starting one"`
 }
 
+// DailySpend is how the money of today stands, of all projects of the user. Amounts
+// are US dollars.
+type DailySpend struct {
+	Limit    thread.Micros `json:"limit" jsonschema:"limits.daily_spend of the user: what all roots of all projects may spend in a day"`
+	Spent    thread.Micros `json:"spent" jsonschema:"US dollars spent by roots that have ended today"`
+	Held     thread.Micros `json:"held" jsonschema:"US dollars that roots which run may come to"`
+	Left     thread.Micros `json:"left" jsonschema:"US dollars that another root may be given today"`
+	RenewsAt time.Time     `json:"renews_at" jsonschema:"the next midnight, local time"`
+}
+
 // BudgetInput is the input of get_budget.
 type BudgetInput struct {
 	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
@@ -34,6 +45,7 @@ type BudgetAnswer struct {
 	Success  bool      `json:"success"`
 	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
 	Budget
+	Daily *DailySpend `json:"daily_spend,omitempty" jsonschema:"the money of today, where the user bounds it"`
 }
 
 // leastShare is the least that is of use to a child.
@@ -57,7 +69,13 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 	if b == nil {
 		return BudgetAnswer{}, fault(fmt.Errorf("thread %s: %w", rec.ThreadID, store.ErrNoBudget))
 	}
-	return BudgetAnswer{Success: true, ThreadID: rec.ThreadID, Budget: *b}, nil
+	answer := BudgetAnswer{Success: true, ThreadID: rec.ThreadID, Budget: *b}
+	if c.Daily != nil {
+		if answer.Daily, err = c.Daily(ctx); err != nil {
+			return BudgetAnswer{}, fault(err)
+		}
+	}
+	return answer, nil
 }
 
 // budgetOf reads the ledger; nil for a thread without a budget. Amount is what a

@@ -49,6 +49,9 @@ type Deps struct {
 	Place  process.Place     // where the numbers of processes mean what they mean here
 	Now    func() time.Time
 	Log    zerolog.Logger
+	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
+	// be nil itself.
+	Daily func(context.Context) (*DailySpend, error)
 	// Reached is told after each step of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Reached thread.Reached

@@ -2,7 +2,9 @@ package control
 
 import (
 	"errors"
+	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -77,6 +79,7 @@ func overrideFault(e *limit.OverrideError) *tool.Fault {
 func budgetFault(err error) *tool.Fault {
 	var (
 		short  *store.InsufficientError
+		today  *daily.ExceededError
 		spawns *store.SpawnsError
 		depth  *limit.DepthError
 	)
@@ -86,6 +89,11 @@ func budgetFault(err error) *tool.Fault {
 			With("requested", short.Requested).With("remaining", short.Remaining).
 			WithHint("give limit_overrides with a spend of at most %v, or wait until running children have ended and free what they did not use",
 				short.Remaining.Dollars())
+	case errors.As(err, &today):
+		return tool.Faultf(tool.CodeBudgetExhausted, "%w", today).
+			With("limit", "daily_spend").With("remaining", today.Left).With("requested", today.Asked).With("renews_at", today.Renews.Format(time.RFC3339)).
+			WithHint("wait until then, give limit_overrides with a spend of at most %v, or ask the person to raise limits.daily_spend in their own settings",
+				today.Left.Dollars())
 	case errors.As(err, &spawns):
 		return tool.Faultf(tool.CodeSpawnsExhausted, "%w", err).WithHint("do the rest of the work in this thread")
 	case errors.As(err, &depth):

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -156,7 +157,7 @@ func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 // parent has left.
 func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
 	if p.parent == nil {
-		return c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
+		return c.openRoot(ctx, p, id)
 	}
 	reserve := c.Store.Reserve
 	if p.late() {
@@ -172,6 +173,18 @@ func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
 	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
 		p.limits.Spend = short.Remaining
 		err = reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	}
+	return err
+}
+
+// openRoot gives a root its budget. A limit nobody asked for shrinks to what is left
+// of the day.
+func (c *Controller) openRoot(ctx context.Context, p *plan, id thread.ID) error {
+	err := c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
+	var short *daily.ExceededError
+	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Left > 0; try++ {
+		p.limits.Spend = short.Left
+		err = c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
 	}
 	return err
 }

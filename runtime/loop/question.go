@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/bounds"
+	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -113,7 +114,8 @@ func (r *run) raise(ctx context.Context, over *thread.LimitError, a thread.Answe
 	}
 	if next.Spend > r.meta.Limits.Spend {
 		err := r.Store.Raise(ctx, r.ID, next.Spend, r.Now())
-		if short := new(store.InsufficientError); errors.As(err, &short) || errors.Is(err, store.ErrNoBudget) {
+		short, today := new(store.InsufficientError), new(daily.ExceededError)
+		if errors.As(err, &short) || errors.As(err, &today) || errors.Is(err, store.ErrNoBudget) {
 			return err, nil
 		} else if err != nil {
 			return nil, err

@@ -277,6 +277,9 @@ type Ledger interface {
 	Budget(ctx context.Context, id thread.ID) (Budget, error)
 	// Active returns the budgets that are not settled, in no particular order.
 	Active(ctx context.Context) ([]Budget, error)
+	// Exposure returns what the root above a thread, and the chain that it is of, may
+	// come to in all, or ErrNoBudget.
+	Exposure(ctx context.Context, id thread.ID) (Exposure, error)
 	// Tree returns what Budget does, and sums the budgets of the thread and all
 	// below it, both as they are at one moment.
 	Tree(ctx context.Context, id thread.ID) (Budget, TreeSpend, error)
@@ -299,6 +302,13 @@ type Budget struct {
 
 // Remaining is what the thread may still spend or reserve.
 func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Reserved - b.Pledged }
+
+// Exposure is what a root and those that carry it on may come to, children included.
+type Exposure struct {
+	Root thread.ID     // the first of the chain
+	Most thread.Micros // what active budgets may come to, and settled ones have come to or still hold
+	Open bool          // something of it can still be spent
+}
 
 // TreeSpend sums a tree of budgets.
 type TreeSpend struct {

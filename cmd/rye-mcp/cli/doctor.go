@@ -141,6 +141,7 @@ func (d *doctor) checks() []check {
 		{"models", d.models},
 		{"state folder", d.stateFolder},
 		{"database", d.data},
+		{"daily spend", d.dailyMoney},
 		{"programs", d.programs},
 		{"disk", d.disk},
 		{"open files", d.openFiles},

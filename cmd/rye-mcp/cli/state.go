@@ -119,7 +119,7 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		if err != nil {
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
-		return st, nil
+		return p.withDaily(sys, st, log), nil
 	}
 	find := func(context.Context) (store.Store, error) {
 		found, err := p.state.Find()

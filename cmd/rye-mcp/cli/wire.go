@@ -115,7 +115,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
-		Key: p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Daily: func(ctx context.Context) (*control.DailySpend, error) { return dailySpend(ctx, p.config, p.book(sys)) },
+		Key:   p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
 			Env: env, Secrets: secrets,

@@ -53,6 +53,11 @@ func (s *Store) Budget(ctx context.Context, id thread.ID) (store.Budget, error) 
 	return ask(ctx, s, store.ErrNoBudget, func(now store.Store) (store.Budget, error) { return now.Budget(ctx, id) })
 }
 
+// Exposure implements [store.Ledger].
+func (s *Store) Exposure(ctx context.Context, id thread.ID) (store.Exposure, error) {
+	return ask(ctx, s, store.ErrNoBudget, func(now store.Store) (store.Exposure, error) { return now.Exposure(ctx, id) })
+}
+
 // Active implements [store.Ledger].
 func (s *Store) Active(ctx context.Context) ([]store.Budget, error) {
 	return ask(ctx, s, nil, func(now store.Store) ([]store.Budget, error) { return now.Active(ctx) })

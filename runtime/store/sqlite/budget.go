@@ -37,6 +37,30 @@ func (s *Store) Tree(ctx context.Context, id thread.ID) (store.Budget, store.Tre
 	return t.top, t.sum, noBudget(err, id)
 }
 
+// exposureSQL finds the root above a thread, those it carries on and those that
+// carry it on, and sums them up.
+const exposureSQL = `WITH RECURSIVE up (thread_id, parent_id) AS (
+		SELECT thread_id, parent_id FROM budgets WHERE thread_id = ?1 UNION
+		SELECT b.thread_id, b.parent_id FROM budgets b JOIN up ON b.thread_id = up.parent_id),
+	earlier (thread_id) AS (
+		SELECT thread_id FROM up WHERE parent_id IS NULL UNION
+		SELECT b.thread_id FROM budgets b JOIN earlier e ON b.successor_id = e.thread_id),
+	chain (thread_id) AS (
+		SELECT thread_id FROM earlier UNION
+		SELECT b.successor_id FROM budgets b JOIN chain c USING (thread_id) WHERE b.successor_id IS NOT NULL)
+	SELECT (SELECT thread_id FROM earlier e WHERE NOT EXISTS (SELECT 1 FROM budgets p WHERE p.successor_id = e.thread_id)),
+		sum(CASE status WHEN 'active' THEN max(max_spend, actual_spend + reserved_spend) ELSE actual_spend + reserved_spend END),
+		max(status = 'active' OR reserved_spend > 0)
+	FROM budgets WHERE thread_id IN chain HAVING count(*) > 0`
+
+// Exposure implements [store.Ledger].
+func (s *Store) Exposure(ctx context.Context, id thread.ID) (store.Exposure, error) {
+	x, err := recall(ctx, s.ledger, exposureSQL, id, func(r row) (x store.Exposure, err error) {
+		return x, r.Scan(&x.Root, &x.Most, &x.Open)
+	})
+	return x, noBudget(err, id)
+}
+
 // tree is what one query tells of a thread's budget and those below it.
 type tree struct {
 	top store.Budget

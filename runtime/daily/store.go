@@ -1,0 +1,119 @@
+package daily
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Store is the store of a project whose roots are kept in the book. It enters money
+// before the ledger gives it, and brings the book up to the ledger afterwards, so
+// that a crash in between leaves too much in the book and never too little.
+type Store struct {
+	store.Store
+	Book    *Book
+	Project string
+	// Limit is limits.daily_spend of the user; nil: there is none.
+	Limit func() (*thread.Micros, error)
+	// Settled looks after the open roots before another is refused: they may be dead,
+	// in any project. It may be nil.
+	Settled func(ctx context.Context, open []Entry) error
+}
+
+// OpenRoot implements [store.Ledger].
+func (s *Store) OpenRoot(ctx context.Context, id thread.ID, most thread.Micros, at time.Time) error {
+	if err := s.enter(ctx, id, most); err != nil {
+		return err
+	}
+	return s.Store.OpenRoot(ctx, id, most, at)
+}
+
+// Raise implements [store.Ledger].
+func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error {
+	row, err := s.Budget(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row.ParentID != "" || to <= row.MaxSpend {
+		return s.Store.Raise(ctx, id, to, at)
+	}
+	x, err := s.Exposure(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.enter(ctx, x.Root, x.Most.Plus(to-row.MaxSpend)); err != nil {
+		return err
+	}
+	err = s.Store.Raise(ctx, id, to, at)
+	s.update(ctx, id)
+	return err
+}
+
+// ReserveAfter implements [store.Ledger]. The root may have been settled, and its
+// money of today be others' by now: the child has then nothing.
+func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error {
+	if err := s.Store.ReserveAfter(ctx, child, parent, amount, at); err != nil {
+		return err
+	}
+	x, err := s.Exposure(ctx, child)
+	if err == nil {
+		err = s.enter(ctx, x.Root, x.Most)
+	}
+	if err != nil {
+		err = errors.Join(err, s.Store.Settle(ctx, child, at))
+	}
+	s.update(ctx, child)
+	return err
+}
+
+// Settle implements [store.Ledger].
+func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
+	if err := s.Store.Settle(ctx, id, at); err != nil {
+		return err
+	}
+	if _, err := s.Exposure(ctx, id); errors.Is(err, store.ErrNoBudget) { // it died between the book and the ledger
+		return s.Book.Remove(ctx, Entry{Project: s.Project, ThreadID: id})
+	}
+	s.update(ctx, id)
+	return nil
+}
+
+// enter enters a root, or more for one that is there. When that does not fit, those
+// that are dead are settled first.
+func (s *Store) enter(ctx context.Context, root thread.ID, amount thread.Micros) error {
+	limit, err := s.Limit()
+	if err != nil || limit == nil {
+		return err
+	}
+	entry := Entry{Project: s.Project, ThreadID: root}
+	err = s.Book.Enter(ctx, entry, amount, *limit)
+	if short := new(ExceededError); s.Settled == nil || !errors.As(err, &short) {
+		return err
+	}
+	open, listErr := s.Book.Open(ctx)
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	if settleErr := s.Settled(ctx, open); settleErr != nil {
+		return errors.Join(err, settleErr)
+	}
+	return s.Book.Enter(ctx, entry, amount, *limit)
+}
+
+// update brings the book up to the ledger. What fails leaves the root with more than
+// it can come to, until it is looked at again.
+func (s *Store) update(ctx context.Context, id thread.ID) {
+	_ = s.Book.Update(context.WithoutCancel(ctx), s.Project, func() (store.Exposure, error) { return s.Exposure(ctx, id) })
+}
+
+// Refresh brings the entry of a root up to the ledger, after whatever is dead below
+// it was settled. One that the ledger does not know any more is dropped.
+func (s *Store) Refresh(ctx context.Context, root thread.ID) error {
+	if _, err := s.Exposure(ctx, root); errors.Is(err, store.ErrNoBudget) {
+		return s.Book.Drop(ctx, Entry{Project: s.Project, ThreadID: root})
+	}
+	return s.Book.Update(ctx, s.Project, func() (store.Exposure, error) { return s.Exposure(ctx, root) })
+}

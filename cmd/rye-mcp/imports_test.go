@@ -33,6 +33,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/store", "runtime/llm", "the store knows nothing of models"},
 	{"runtime/store", "tools", "the store knows nothing of tools"},
 	{"runtime/store/late", "database/sql", "a store that may not be there knows no database"},
+	{"runtime/daily", "runtime/loop", "the book knows nothing above the store"},
+	{"runtime/daily", "runtime/llm", "the book knows nothing of models"},
 	{"runtime/transcript", "runtime/store", "the transcript is a file"},
 	{"runtime/loop", "os/exec", "processes belong to tools/process"},
 	{"runtime/loop", "github.com/anthropics", "vendors stay below runtime/llm"},

@@ -82,14 +82,6 @@ func TestAttackScriptAsModel(t *testing.T) {
 		"agent/scripts/demo.yaml":        script,
 	})
 	h := p.serve()
-	answer := must[struct{ Result, Model string }](h, "rye_execute", args{"item_id": "shell", "thread": "fork"})
-	if answer.Result != "Built." {
-		t.Errorf("the thread says %q", answer.Result)
-	}
-	if n := p.model.requests(); n != 1 {
-		t.Errorf("the user's provider was asked %d times", n)
-	}
-	p.wantNoFile("pwned")
 	raw := string(must[json.RawMessage](h, "rye_execute", args{"item_id": "shell", "thread": "fork", "dry_run": true}))
 	for _, file := range []string{"agent.yaml:1: provider.default", "evil.yaml: left out", "anthropic.yaml: left out", "demo.yaml: left out"} {
 		if !strings.Contains(raw, file) {
@@ -99,6 +91,14 @@ func TestAttackScriptAsModel(t *testing.T) {
 	if strings.Contains(raw, "rye-mcp trust") {
 		t.Errorf("a model is told the command: %s", raw)
 	}
+	answer := must[struct{ Result, Model string }](h, "rye_execute", args{"item_id": "shell", "thread": "fork"})
+	if answer.Result != "Built." {
+		t.Errorf("the thread says %q", answer.Result)
+	}
+	if n := p.model.requests(); n != 1 {
+		t.Errorf("the user's provider was asked %d times", n)
+	}
+	p.wantNoFile("pwned")
 	if said := p.command("run", "shell", "--model", "scripted/scripted-fast"); !strings.Contains(said, "I am a script") {
 		t.Errorf("the shipped script was replaced: %s", said)
 	}
@@ -212,8 +212,12 @@ func TestSettingsAreReadWhenNeeded(t *testing.T) {
 	if want := "resilience.yaml:2: limits.depth: 9 is left out and 5 holds, as the person has not accepted it; ask the person"; !strings.Contains(events, want) {
 		t.Errorf("no %q in %s", want, events)
 	}
-	resumed := string(must[json.RawMessage](h, "resume_thread", args{"thread_id": id, "message": "And now?"}))
-	if !strings.Contains(resumed, "limits.depth: 9 is left out") {
-		t.Errorf("a resumed thread is not told: %s", resumed)
+	next := must[struct {
+		ThreadID string `json:"new_thread_id"`
+	}](h, "resume_thread", args{"thread_id": id, "message": "And now?"}).ThreadID
+	must[json.RawMessage](h, "wait_threads", args{"thread_ids": []string{next}})
+	events = string(must[json.RawMessage](h, "read_transcript", args{"thread_id": next, "format": "jsonl"}))
+	if !strings.Contains(events, "limits.depth: 9 is left out") {
+		t.Errorf("a resumed thread is not told: %s", events)
 	}
 }

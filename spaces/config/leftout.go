@@ -14,6 +14,11 @@ const scriptsDir = "agent/scripts"
 // for each key, or for each file that counts as a whole or not at all. Files that
 // cannot be used are told of by those who read them.
 func (l *Loader) LeftOut() []Notice {
+	all := l.leftOut()
+	return all[:min(len(all), maxNotices)]
+}
+
+func (l *Loader) leftOut() []Notice {
 	var all []Notice
 	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind} {
 		s, _ := l.load(k) // a file that cannot be used is an error wherever it is needed
@@ -29,7 +34,7 @@ func (l *Loader) LeftOut() []Notice {
 			all = append(all, s.leftOut...)
 		}
 	}
-	return all[:min(len(all), maxNotices)]
+	return all
 }
 
 // wholeFiles are the files of a project, as it is or as it was accepted, that count
@@ -43,7 +48,7 @@ func (p project) wholeFiles() []string {
 			}
 			names, _ := from.list(dir) // who reads the folder says what is wrong with it
 			for _, name := range names {
-				if path.Ext(name) == ".yaml" {
+				if path.Ext(name) == ".yaml" && plainWord.MatchString(name) {
 					files = append(files, dir+"/"+name)
 				}
 			}
@@ -57,7 +62,7 @@ func (p project) wholeFiles() []string {
 // about them.
 func (l *Loader) Changes() []Notice {
 	var all []Notice
-	for _, n := range l.LeftOut() {
+	for _, n := range l.leftOut() {
 		if len(n.Key) > 0 {
 			all = append(all, n)
 			continue

@@ -1,9 +1,10 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 )
 
 // Notice says that something in a project's settings does not count, because the
@@ -52,20 +53,26 @@ func (n Notice) Fact() string {
 		where, dotted(n.Key), inBrief(n.Says), inBrief(n.Holds))
 }
 
-// inBrief is a value in a notice.
+// plainWord is a text that says nothing to a model.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:-]{0,39}$`)
+
+// inBrief is a value in a notice, which models read: no words of the project's.
 func inBrief(value any) string {
-	const most = 60
-	if value == nil {
+	switch v := value.(type) {
+	case nil:
 		return "nothing"
+	case string:
+		if v != "" && !plainWord.MatchString(v) {
+			return "a text"
+		}
+		return strconv.Quote(v)
+	case int, float64, bool:
+		return fmt.Sprint(v)
+	case []any:
+		return "a list"
+	default:
+		return "a map"
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "a value"
-	}
-	if runes := []rune(string(text)); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(text)
 }
 
 // maxNotices bounds the notices about one project, whose files can hold anything.

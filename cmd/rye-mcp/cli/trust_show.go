@@ -16,7 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
-// maxLoosened is how many changed keys one screen shows.
+// maxLoosened is how many changed keys one screen shows, unless all of them are
+// grave.
 const maxLoosened = 40
 
 // show writes whose keys sign the items, and what the settings would loosen.
@@ -170,31 +171,44 @@ func writeLoosened(d display, project string, leftOut []config.Notice) error {
 		return cmp.Or(cmp.Compare(gravity(a), gravity(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	var t table
-	for _, n := range shown[:min(len(shown), maxLoosened)] {
+	more := 0
+	for i, n := range shown {
+		if i >= maxLoosened && gravity(n) >= minor {
+			more++
+			continue
+		}
 		t.add(text(placeOf(project, n)), text(oneLine(strings.Join(n.Key, "."))), text(changeOf(n)))
 	}
 	if err := writeIndented(d, &t); err != nil {
 		return err
 	}
-	if more := len(shown) - maxLoosened; more > 0 {
+	if more > 0 {
 		_, err := fmt.Fprintf(d.out, "  and %d more; look at the files\n", more)
 		return err
 	}
 	return nil
 }
 
-// gravity puts first what decides where keys and texts go.
+// gravity puts first what decides where keys and texts go and what runs, which is
+// never left out of a screen.
 func gravity(n config.Notice) int {
+	provider := strings.HasPrefix(n.File, "agent/providers/")
 	switch {
 	case n.UserOnly:
-		return 3
-	case strings.HasPrefix(n.File, "agent/providers/"), strings.HasPrefix(n.File, "agent/scripts/"):
+		return minor + 1
+	case provider && len(n.Key) > 0 && slices.Contains(
+		[]string{"api", "base_url", "base_url_env", "api_key_env", "headers", "script", "allow_unpriced", "local"}, n.Key[0]):
 		return 0
-	case n.File == "agent/hooks.yaml":
+	case n.File == "agent/hooks.yaml", strings.HasPrefix(n.File, "agent/scripts/"), provider && len(n.Key) == 0:
 		return 1
+	case provider:
+		return minor
 	}
 	return 2
 }
+
+// minor is the gravity from which on a long list is cut.
+const minor = 3
 
 func placeOf(project string, n config.Notice) string {
 	place := n.Path
@@ -225,7 +239,7 @@ func changeOf(n config.Notice) string {
 }
 
 // widestSetting is how many columns a value may take.
-const widestSetting = 100
+const widestSetting = 200
 
 func shownSetting(key []string, value any) string {
 	if value == nil {

@@ -61,6 +61,9 @@ func TestAttackPublishedQueue(t *testing.T) {
 		t.Errorf("asides %q, and\n%s", p.asides(), said)
 	}
 	id := strings.Fields(strings.TrimSpace(said[strings.Index(said, "rye/demo/worker-"):]))[0]
+	if !strings.Contains(said, "worker") || strings.Count(said, "rye/demo/worker") != 1 { // its name, beside its id
+		t.Errorf("the thread has lost its name:\n%s", said)
+	}
 	if said := p.command("threads", "show", id); !strings.Contains(said, "start rye/demo/worker again") {
 		t.Errorf("show:\n%s", said)
 	}

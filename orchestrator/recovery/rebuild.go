@@ -27,6 +27,8 @@ type Rebuilder struct {
 	Home    folder.Home
 	Store   store.Keeper
 	Place   process.Place
+	// Remembered is what a registry that is not believed any more said of threads.
+	Remembered map[thread.ID]store.Remembered
 }
 
 // Rebuilt says what could be made again.
@@ -113,6 +115,9 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		Status: meta.Status, Process: thread.Process{Host: b.Place.Host}, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
 		Outcome: meta.Outcome, Cost: meta.Cost, CreatedAt: meta.CreatedAt, UpdatedAt: meta.UpdatedAt, LastUsed: meta.UpdatedAt,
 		QueuedAt: meta.CreatedAt, AdmittedAt: meta.CreatedAt,
+	}
+	if known, ok := b.Remembered[rec.ThreadID]; ok {
+		rec.Name, rec.RequestKey = cmp.Or(known.Name, rec.Name), known.RequestKey
 	}
 	if rec.ChainRootID == rec.ThreadID {
 		rec.ChainRootID = "" // as in the row of a thread that carries on no other

@@ -41,6 +41,9 @@ type Restored struct {
 	Budget *Budget
 }
 
+// Remembered is what only a registry knows of a thread.
+type Remembered struct{ Name, RequestKey string }
+
 // Restoration is what Restore did.
 type Restoration struct {
 	Threads int // rows of threads added

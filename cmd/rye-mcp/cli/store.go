@@ -126,7 +126,7 @@ func takeOverDatabases(ctx context.Context, sys System, p *project, s place.Stat
 	if err == nil && live {
 		err = sqlite.Claim(ctx, s.Dir, s.Seal.Mark)
 	} else if err == nil {
-		err = keepFormer(ctx, sys, s, log)
+		err = p.keepFormer(ctx, sys, s, log)
 	}
 	if err == nil {
 		sys.Reached.At(place.StepDatabases)
@@ -138,8 +138,18 @@ func takeOverDatabases(ctx context.Context, sys System, p *project, s place.Stat
 	return nil
 }
 
-// keepFormer keeps databases of before there were marks under another name.
-func keepFormer(ctx context.Context, sys System, s place.State, log zerolog.Logger) error {
+// rememberTime bounds the reading of a database that may be anybody's.
+const rememberTime = 10 * time.Second
+
+// keepFormer keeps databases of before there were marks under another name. Names
+// and request keys stand nowhere else, and are remembered for the rebuilding.
+func (p *project) keepFormer(ctx context.Context, sys System, s place.State, log zerolog.Logger) error {
+	remembering, stop := context.WithTimeout(ctx, rememberTime)
+	defer stop()
+	var err error
+	if p.remembered, err = sqlite.Remember(remembering, s.Dir); err != nil {
+		log.Warn().Err(err).Msg("threads that are taken over are called like their directives")
+	}
 	for _, path := range sqlite.Files(s.Dir) {
 		aside, err := sqlite.SetAside(ctx, path, sys.Now(), s.Seal.Mark)
 		if err != nil {
@@ -156,7 +166,7 @@ func keepFormer(ctx context.Context, sys System, s place.State, log zerolog.Logg
 // done so.
 func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
 	done, err := (&recovery.Rebuilder{
-		Project: p.path, Home: p.state.Home(), Store: opened, Place: p.place,
+		Project: p.path, Home: p.state.Home(), Store: opened, Place: p.place, Remembered: p.remembered,
 	}).Run(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild the rows of threads: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -39,11 +40,13 @@ type project struct {
 	providers *provider.Registry
 	store     *late.Store
 	state     *projectState
-	tools     *tool.Registry
-	control   *control.Controller
-	actions   *action.Actions
-	env       map[string]string
-	place     process.Place
+	// remembered is what a registry that was taken over said of its threads.
+	remembered map[thread.ID]store.Remembered
+	tools      *tool.Registry
+	control    *control.Controller
+	actions    *action.Actions
+	env        map[string]string
+	place      process.Place
 	// told are warnings that the person has been told of in other words.
 	told []string
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 func markOf(place string) func(string) string {
@@ -100,5 +101,42 @@ func TestClaim(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), dir, Options{Mark: markOf("there")}); err == nil {
 		t.Error("opened as another place's")
+	}
+}
+
+// TestRemember: of a registry that is not believed the names and request keys are
+// read, and nothing is asked of what only looks like one.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if known, err := Remember(t.Context(), dir); len(known) > 0 || err != nil {
+		t.Errorf("where there is none: %v, %v", known, err)
+	}
+	s := open(t, dir, Options{})
+	n := store.NewThread{Kind: thread.KindDirective, Directive: "work", Name: "Work on it", RequestKey: "k", Now: testTime}
+	rec, _, err := s.Register(t.Context(), n, func(thread.ID) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := Remember(t.Context(), dir)
+	if err != nil || len(known) != 1 || known[rec.ThreadID] != (store.Remembered{Name: "Work on it", RequestKey: "k"}) {
+		t.Errorf("%v, %v", known, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const view = `DROP TABLE threads; CREATE VIEW threads (thread_id, name, request_key) AS
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i, i FROM n`
+	if err := execute(dir, view); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := Remember(t.Context(), dir); len(known) > 0 || err != nil {
+		t.Errorf("a view without end: %d threads, %v", len(known), err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, registryFile), []byte("no database at all, and long enough to be read as one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := Remember(t.Context(), dir); len(known) > 0 || err == nil {
+		t.Errorf("no database: %v, %v", known, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -170,6 +171,33 @@ func TestErrorCodesAreExplained(t *testing.T) {
 	explained := submatches(regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|"), text)
 	if len(codes) == 0 || !slices.Equal(codes, explained) {
 		t.Errorf("codes     %v\nexplained %v", codes, explained)
+	}
+}
+
+// No code stands in the source but by its name in the list: an error with another
+// would be one that nobody explains.
+func TestErrorCodesAreTheListed(t *testing.T) {
+	t.Parallel()
+	literal := regexp.MustCompile(`(?:tool\.)?Faultf\(\s*"|tool\.Code\("|Fault\{[^}]*Code:\s*"`)
+	files := 0
+	for _, room := range []string{"cmd", "mcp", "orchestrator", "runtime", "tools", "spaces"} {
+		err := filepath.WalkDir("../../"+room, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			source, err := os.ReadFile(path)
+			if found := literal.Find(source); found != nil {
+				t.Errorf("%s: %s", path, found)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 100 {
+		t.Errorf("only %d files were read", files)
 	}
 }
 

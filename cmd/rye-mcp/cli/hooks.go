@@ -146,7 +146,8 @@ func writeHookPlan(sys System, d display, plan *control.HookPlan) error {
 		}
 	}
 	if len(silent) > 0 {
-		if _, err := fmt.Fprintf(d.out, "\nno hooks at %s\n", strings.Join(silent, ", ")); err != nil {
+		lines := wrap("no hooks at "+strings.Join(silent, ", "), d.width)
+		if _, err := fmt.Fprintf(d.out, "\n%s\n", strings.Join(lines, "\n")); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,13 @@ func TestTree(t *testing.T) {
 			t.Errorf("line %d is %q, want it to begin with %s", i, line, mark)
 		}
 	}
+	asking := summaryOf("a-1", "", thread.Running, 1)
+	asking.Asks = true
+	for want, s := range map[string]control.Summary{"? a-1": asking, "⇒ a-1": summaryOf("a-1", "", thread.Continued, 1)} {
+		if line := treeLines([]control.Summary{s})[0].String(); !strings.HasPrefix(line, want) {
+			t.Errorf("%q, want it to begin with %s", line, want)
+		}
+	}
 	if lines := treeLines(nil); len(lines) != 0 {
 		t.Errorf("no threads: %v", lines)
 	}

@@ -31,6 +31,23 @@ func (t *table) add(cells ...cell) {
 	t.rows = append(t.rows, cells)
 }
 
+// shortenTo shortens the cells of a column so that the table fits, where that leaves
+// something to read.
+func (t *table) shortenTo(name string, most int) {
+	const readable = 12
+	at := slices.Index(t.header, name)
+	if at < 0 || most <= 0 {
+		return
+	}
+	room := t.widths()[at] - (t.width() - most)
+	if room < readable {
+		return
+	}
+	for _, row := range t.rows {
+		row[at].text = shorten(row[at].text, room)
+	}
+}
+
 // drop takes a column away.
 func (t *table) drop(name string) {
 	at := slices.Index(t.header, name)

@@ -168,6 +168,7 @@ func writeList(d display, list control.List, now time.Time) error {
 		t.add(row...)
 	}
 	// Ids are there to be copied, so other columns go first, and ids last of all.
+	t.shortenTo("NAME", d.width)
 	for _, name := range []string{"NAME", "TURNS", "AGE", "CARRIES ON", "SPEND"} {
 		if d.width > 0 && t.width() > d.width {
 			t.drop(name)

@@ -52,12 +52,12 @@ func TestCompleteID(t *testing.T) {
 	if err != nil || all.Count != maxListed+8 || len(all.Threads) != all.Count || all.NextCursor != "" {
 		t.Errorf("all pages: %d threads, next %q, %v", all.Count, all.NextCursor, err)
 	}
-	for given, want := range map[string]thread.ID{"old": "old-1", "old-1": "old-1", "twin/a": "twin/a-2", "hold104": "hold104-1000"} {
+	for given, want := range map[string]thread.ID{"old": "old-1", "old-1": "old-1", "twin/a": "twin/a-2", "hold104": "hold104-1000", "latest:old": "old-1", "latest": all.Threads[0].ThreadID} {
 		if got, err := completeID(t.Context(), p, given); err != nil || got != want {
 			t.Errorf("%s = %q, %v; want %s", given, got, err, want)
 		}
 	}
-	for given, want := range map[string]tool.Code{"wold": tool.CodeNotFound, "twin": tool.CodeAmbiguous, "hold": tool.CodeAmbiguous} {
+	for given, want := range map[string]tool.Code{"wold": tool.CodeNotFound, "latest:none": tool.CodeNotFound, "twin": tool.CodeAmbiguous, "hold": tool.CodeAmbiguous} {
 		var fault *tool.Fault
 		if got, err := completeID(t.Context(), p, given); !errors.As(err, &fault) || fault.Code != want {
 			t.Errorf("%s = %q, %v; want %s", given, got, err, want)

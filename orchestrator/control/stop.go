@@ -293,8 +293,13 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	}
 	// One without a process is between its row and its start: the process finds
 	// the cancel when it claims the row.
-	rec, err := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || r.PID != 0 })
-	if err != nil || rec.Status.Terminal() || rec.PID == 0 {
+	rec, err := s.awaitRow(ctx, rec, func(r thread.Record) bool {
+		return r.Status.Terminal() || r.PID != 0 || process.Stopped(s.processOf(r).PID)
+	})
+	if err == nil && !rec.Status.Terminal() && rec.PID == 0 {
+		return s.stopUnnamed(ctx, rec, byItself)
+	}
+	if err != nil || rec.Status.Terminal() {
 		return receipt(rec, byItself, err)
 	}
 	if reach := s.Place.Reach(process.ID(rec.Process)); reach == process.Walled || reach == process.Elsewhere {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -28,10 +29,11 @@ func (c *Controller) intendFreed(
 		return nil, errors.Join(cause, err)
 	}
 	for _, rec := range rows {
-		if rec.PID == 0 || rec.PID != busy.Holder.PID || !c.alive(ctx, rec) {
+		p := c.processOf(rec)
+		if p.PID == 0 || p.PID != busy.Holder.PID || !c.lives(rec.ThreadID, p) {
 			continue
 		}
-		how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(ctx, rec) }, ladder)
+		how, err := process.StopGroup(ctx, p.PID, func() bool { return c.lives(rec.ThreadID, p) }, ladder)
 		if err != nil {
 			return nil, errors.Join(cause, err)
 		}
@@ -65,14 +67,48 @@ func (c *Controller) stopUnrecorded(
 	}
 	receipts := make([]Receipt, len(rows))
 	for i, rec := range rows {
-		if rec.Status.Terminal() || rec.PID == 0 || !c.near(rec.Process) {
+		p := c.processOf(rec)
+		if rec.Status.Terminal() || p.PID == 0 || !c.near(p) {
 			receipts[i] = receipt(rec, howEnded, unlessEnded(rec, cause))
 			continue
 		}
-		how, err := process.StopGroup(ctx, rec.PID, func() bool { return c.alive(ctx, rec) }, ladder)
+		how, err := process.StopGroup(ctx, p.PID, func() bool { return c.lives(rec.ThreadID, p) }, ladder)
 		receipts[i] = receipt(rec, string(how), errors.Join(err, fmt.Errorf("its process is ended, and that is not recorded yet: %w", cause)))
 	}
 	return receipts, nil
+}
+
+// processOf is the process of a thread. One that was just started may not be in its row
+// yet, because the database is held, perhaps by that process itself; it is known by its
+// arguments then.
+func (c *Controller) processOf(rec thread.Record) thread.Process {
+	if rec.PID != 0 || rec.Status.Terminal() {
+		return rec.Process
+	}
+	pid, err := process.Leader(process.Mark(c.Project, string(rec.ThreadID)), spawn.Args(c.Project, rec.ThreadID))
+	if err != nil || pid == 0 {
+		return rec.Process
+	}
+	return thread.Process(c.Place.Identify(pid))
+}
+
+// stopUnnamed ends the process of a thread that its row does not name: its starter has
+// died before that was recorded, and it was suspended before it claimed the row.
+func (s *stopping) stopUnnamed(ctx context.Context, rec thread.Record, byItself string) Receipt {
+	p := s.processOf(rec)
+	if p.PID == 0 {
+		return receipt(rec, byItself, nil)
+	}
+	how, err := process.StopGroup(ctx, p.PID, func() bool { return s.lives(rec.ThreadID, p) }, s.ladder)
+	after, rowErr := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
+	return receipt(after, string(how), errors.Join(err, rowErr))
+}
+
+// lives tells that a process is the one that was found and that the thread's life lock
+// is held.
+func (c *Controller) lives(id thread.ID, p thread.Process) bool {
+	held, err := process.Held(c.folder(id).Lock())
+	return err == nil && held && c.near(p)
 }
 
 func unlessEnded(rec thread.Record, err error) error {

@@ -85,3 +85,23 @@ func TestKillBesideStoppedHolder(t *testing.T) {
 	s.wait(s.c, WaitAll, id, holder)
 	s.wantState(thread.Error, id)
 }
+
+// TestKillOfUnnamedProcess: a thread's process was suspended before it claimed its row,
+// and its starter died before it recorded the process. A kill finds it all the same.
+func TestKillOfUnnamedProcess(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are found by their arguments on Linux alone")
+	}
+	s := newScene(t)
+	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+	s.noError(err)
+	id := started.ThreadID
+	s.freeze(id)
+	s.noError(s.c.Store.SetProcess(s.ctx, id, thread.Process{}))
+	stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: giveUp})
+	s.noError(err)
+	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(process.Terminated) {
+		s.Errorf("receipt %+v", r)
+	}
+}

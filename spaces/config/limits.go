@@ -17,8 +17,8 @@ type writtenLimits struct {
 	} `yaml:"limits"`
 }
 
-// readLimits takes the limits apart. What a call may raise a root to follows from
-// the settings without the project.
+// readLimits takes the limits apart. The bound on what a call may raise a root to
+// follows from the settings without the project.
 func (r *Resilience) readLimits(s *settings) error {
 	var all, own writtenLimits
 	if err := s.decode(&all); err != nil {

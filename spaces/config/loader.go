@@ -20,7 +20,7 @@ import (
 //
 // The second result of its methods are warnings for a person, one line each,
 // beginning with file and line. An error about the content of a file is an
-// [*Error]. What of a project does not count is told by [Loader.LeftOut].
+// [*Error]. [Loader.LeftOut] tells which settings of a project do not count.
 type Loader struct {
 	own     []place // of system and user space
 	project func() project

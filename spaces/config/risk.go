@@ -38,7 +38,7 @@ func (l *Loader) riskSettings() (settings, error) { return l.load(riskKind) }
 // strictest for each capability: the user's, which is the shipped one with the
 // user's file on top, and the same with each of the project's files on top where
 // there are some: the one that the user has accepted, and the one that stands
-// there. Whatever a project says, it can be stricter than its user and cannot be
+// there. A project can be stricter than its user and cannot be
 // laxer.
 func (l *Loader) Risk() ([]Risk, []string, error) {
 	s, err := l.riskSettings()

@@ -28,8 +28,8 @@ const (
 	maxSettingsNames = 4096 // looked at
 )
 
-// Snapshot is what stood in .ai/config of a project at one moment. What a person
-// is shown and what is then kept are the same snapshot.
+// Snapshot is what stood in .ai/config of a project at one moment. A person is
+// shown a snapshot, and the same snapshot is kept.
 type Snapshot struct {
 	Files map[string][]byte // by slash-separated path below .ai/config
 	// Left are the files that no copy is made of: links, what is no plain file, and

@@ -26,8 +26,8 @@ func newConfigSetCommand(sys System, opts *options) *cobra.Command {
 		Use:   "set SETTINGS KEY VALUE",
 		Short: "Change one value in the project's settings, or in your own with --user",
 		Long: `Write one value into a settings file of the project, or of your user space with
---user. The value is YAML; comments stay. What you set in a project counts at once,
-as if you had accepted it with rye-mcp trust.`,
+--user. The value is YAML; comments stay. A value that you set in a project counts at
+once, as if you had accepted it with rye-mcp trust.`,
 		Example: `  rye-mcp config set agent provider.default openai
   rye-mcp config set resilience limits.spend 2.00
   rye-mcp config set --user resilience limits.daily_spend 20
@@ -51,8 +51,8 @@ func newConfigEditCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit SETTINGS",
 		Short: "Edit a settings file of the project, or your own with --user",
-		Long: `Open a settings file in $VISUAL or $EDITOR. What you save is checked, written, and
-accepted as with rye-mcp trust. Where the file says more that you have not accepted
+		Long: `Open a settings file in $VISUAL or $EDITOR. The text you save is checked, written,
+and accepted as with rye-mcp trust. Where the file says more that you have not accepted
 yet, that is shown and asked about.`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.settings,

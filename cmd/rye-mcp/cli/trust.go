@@ -26,8 +26,8 @@ func newTrustCommand(sys System, opts *options) *cobra.Command {
 		Use:   "trust [DIR]",
 		Short: "Look at what a project brings, and let its settings count",
 		Long: `Show whose keys sign the items of a project and what its settings would loosen,
-and ask whether they may. What you accept is kept as a copy in your user space:
-from then on the copy holds. Edits of the project that tighten it count at once,
+and ask whether they may. Settings that you accept are kept as a copy in your user
+space: from then on the copy holds. Edits of the project that tighten it count at once,
 edits that loosen it when you accept them, here or when "rye-mcp run" asks.
 
 Until then a project can make limits lower and checks stricter, and no more: it
@@ -174,7 +174,7 @@ func followKey(sys System, roots resolve.Roots, flags trustFlags) error {
 	if err := trust.Follow(roots, key.Fingerprint, sys.Now()); err != nil {
 		return keepingFault(err)
 	}
-	return tellTrust(sys, "What key %s signs counts from now on.", key.Fingerprint)
+	return tellTrust(sys, "Settings that key %s signs count from now on.", key.Fingerprint)
 }
 
 func tellTrust(sys System, format string, args ...any) error {

@@ -84,7 +84,7 @@ func (p *place) tree(dir string) string {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(sum, path, info.Mode(), info.ModTime().UnixNano())
+		_, _ = fmt.Fprintln(sum, path, info.Mode(), info.ModTime().UnixNano())
 		if !d.Type().IsRegular() {
 			return nil
 		}

@@ -60,7 +60,9 @@ func TestAttackPublishedQueue(t *testing.T) {
 	if !strings.Contains(said, "cancelled") || len(p.asides()) != 2 {
 		t.Errorf("asides %q, and\n%s", p.asides(), said)
 	}
-	id := strings.Fields(strings.TrimSpace(said[strings.Index(said, "rye/demo/worker-"):]))[0]
+	_, stamp, _ := strings.Cut(said, "rye/demo/worker-")
+	stamp, _, _ = strings.Cut(stamp, " ")
+	id := "rye/demo/worker-" + stamp
 	if !strings.Contains(said, "worker") || strings.Count(said, "rye/demo/worker") != 1 { // its name, beside its id
 		t.Errorf("the thread has lost its name:\n%s", said)
 	}

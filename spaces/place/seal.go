@@ -63,7 +63,7 @@ func (s *Seal) Open(data []byte, v any) (place string, err error) {
 	}
 	key, place := s.signer(signer)
 	if key == nil {
-		return "", fmt.Errorf("%w: made by key %.16s, and not by %s", sign.ErrBadSignature, signer, s.key.Fingerprint())
+		return "", fmt.Errorf("%w: made by key %.16q, and not by %s", sign.ErrBadSignature, signer, s.key.Fingerprint())
 	}
 	return place, sign.OpenSigned(data, key, v)
 }

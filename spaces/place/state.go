@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -213,11 +214,11 @@ func (f Finder) examine(project, dir string, key *sign.Key) (State, error) {
 	case m == nil:
 		return f.unmarked(project, dir, key)
 	case key == nil || sign.SignerOf(m.data) != key.Fingerprint():
-		return stranger("it is that of key %.16s", sign.SignerOf(m.data)), nil
+		return stranger("it is that of key %s", cmp.Or(shown(sign.SignerOf(m.data)), "?")), nil
 	}
 	signed, err := m.opened(key.Public())
 	if err != nil {
-		return stranger("its %s is not what your state key signed", markerName), nil
+		return stranger("its %s is not what your state key signed", markerName), nil //nolint:nilerr // so it is not believed
 	}
 	return f.known(project, dir, key, signed)
 }
@@ -292,7 +293,7 @@ func unfitPath(project, dir string) (why string, exists bool, err error) {
 func (f Finder) unmarked(project, dir string, key *sign.Key) (State, error) {
 	left, err := survey(dir)
 	if err != nil {
-		return State{Strangers: []Stranger{{Dir: dir, Why: err.Error()}}}, nil
+		return State{Strangers: []Stranger{{Dir: dir, Why: err.Error()}}}, nil //nolint:nilerr // what cannot be read is not believed
 	}
 	if left.empty() {
 		return State{}, nil

@@ -124,7 +124,7 @@ func claim(ctx context.Context, dir, file, mark string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return explain(path, q.waiting.retry(ctx, func() error {
+	return explain(path, q.retry(ctx, func() error {
 		found, err := readMark(ctx, db)
 		if err != nil || found == mark {
 			return err

@@ -126,7 +126,7 @@ func TestRemember(t *testing.T) {
 		t.Fatal(err)
 	}
 	const view = `DROP TABLE threads; CREATE VIEW threads (thread_id, name, request_key) AS
-		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i, i FROM n`
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS name, i AS key FROM n`
 	if err := execute(dir, view); err != nil {
 		t.Fatal(err)
 	}

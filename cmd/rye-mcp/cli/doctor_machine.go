@@ -154,26 +154,28 @@ func (d *doctor) here() process.Place {
 	return process.Here(host)
 }
 
-// held names the process that keeps every other from writing.
+// held names the process that keeps every other from writing, and warns where locks need
+// not be shared.
 func (d *doctor) held(ctx context.Context, state place.State) []finding {
 	st, err := openAsItIs(ctx, d.here(), state)
 	if err != nil {
 		return []finding{failf("", "%v", err)}
 	}
 	defer func() { _ = st.Close() }() // nothing was written
+	found := d.shared(ctx, state.Dir, st)
 	err = st.Writable(ctx)
 	busy, ok := errors.AsType[*thread.BusyError](err)
 	switch {
 	case err == nil:
-		return nil
+		return found
 	case !ok:
-		return []finding{failf("", "%v", err)}
+		return append(found, failf("", "%v", err))
 	}
 	try := busy.Hint()
 	if id := runBy(ctx, st, busy.Holder); id != "" {
 		try = fmt.Sprintf("kill -CONT %d lets it go on; rye-mcp threads kill %s ends it", busy.Holder.PID, id)
 	}
-	return []finding{failf(try, "no thread can start or end: %v", busy)}
+	return append(found, failf(try, "no thread can start or end: %v", busy))
 }
 
 // runBy is the thread whose process has been found out; empty when it is no thread's.

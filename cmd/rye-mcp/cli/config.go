@@ -164,7 +164,7 @@ func writeConfig(sys System, d display, shown configJSON) error {
 			_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
 		}
 		if len(s.LeftOut) > 0 {
-			_, _ = fmt.Fprintln(sys.Stderr, "Try:   rye-mcp trust")
+			_, _ = fmt.Fprintln(sys.Stderr, "Try:   "+acceptWith(sys))
 		}
 		if s.Error != "" {
 			say(sys.Stderr, oneLine(s.Error), "mend the file, then rye-mcp config show "+s.Name)

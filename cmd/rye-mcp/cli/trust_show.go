@@ -268,7 +268,7 @@ func offerSettings(sys System, opts options, roots resolve.Roots, quiet bool) ([
 	case o.known.Record != nil && o.known.Record.Declined == o.snapshot.Digest():
 		_, _ = fmt.Fprintln(sys.Stderr, "settings of this project do not count, as you decided; rye-mcp trust shows them")
 	case !onTerminal(sys.Stdin) || !onTerminal(sys.Stderr) || belowThread(sys) || o.trustable() != nil:
-		tellLeftOut(sys.Stderr, roots.Project, o.leftOut)
+		tellLeftOut(sys, roots.Project, o.leftOut)
 	default:
 		err = o.ask(opts)
 	}
@@ -295,7 +295,7 @@ func (o *offer) ask(opts options) error {
 }
 
 // tellLeftOut says in two lines that settings do not count, where nobody is asked.
-func tellLeftOut(w io.Writer, project string, leftOut []config.Notice) {
+func tellLeftOut(sys System, project string, leftOut []config.Notice) {
 	var places []string
 	for _, n := range leftOut {
 		place := placeOf(project, n)
@@ -308,5 +308,14 @@ func tellLeftOut(w io.Writer, project string, leftOut []config.Notice) {
 	if more := len(places) - most; more > 0 {
 		places = append(places[:most], fmt.Sprintf("and %d more", more))
 	}
-	_, _ = fmt.Fprintf(w, "settings of this project do not count, as you have not accepted them: %s\nTry:   rye-mcp trust\n", strings.Join(places, ", "))
+	_, _ = fmt.Fprintf(sys.Stderr, "settings of this project do not count, as you have not accepted them: %s\nTry:   %s\n", strings.Join(places, ", "), acceptWith(sys))
+}
+
+// acceptWith is how settings come to count. A model, which reads it below a thread,
+// is told no command.
+func acceptWith(sys System) string {
+	if belowThread(sys) {
+		return "ask the person"
+	}
+	return "rye-mcp trust"
 }

@@ -1,11 +1,14 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"os"
 	"slices"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -55,5 +58,41 @@ func TestFailedStartNeverRuns(t *testing.T) {
 				t.Errorf("%s, %v: does not verify: %+v", step, spoiled, v.Findings)
 			}
 		}
+	}
+}
+
+// deaf is a store that takes no outcome.
+type deaf struct{ store.Store }
+
+func (deaf) Apply(context.Context, store.Change) (thread.Record, error) {
+	return thread.Record{}, errors.New("no space left on device")
+}
+
+// TestFailedStartWithoutARegistry: where not even the row takes the outcome of a
+// failed start, the thread loses its thread.json, and is buried instead of started.
+func TestFailedStartWithoutARegistry(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := thread.NewID("idle", testTime, 1)
+	s.c.Reached = func(at thread.Step) {
+		if at == stepQueued {
+			s.noError(os.MkdirAll(s.c.folder(id).Log(), 0o700))
+		}
+	}
+	inner := s.c.finisher.Store
+	s.c.finisher.Store = deaf{inner}
+	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"}); err == nil {
+		t.Fatal("started")
+	}
+	s.c.Reached, s.c.finisher.Store = nil, inner
+	s.noError(os.Remove(s.c.folder(id).Log()))
+	if rec := s.row(id); rec.Status != thread.Created {
+		t.Fatalf("the row took it: %+v", rec)
+	}
+	_, err := s.c.Sweep(s.ctx)
+	s.noError(err)
+	s.noError(s.c.Dispatch(s.ctx))
+	if rec := s.row(id); rec.Status != thread.Error || rec.PID != 0 {
+		t.Errorf("%s, pid %d, %+v", rec.Status, rec.PID, rec.Outcome)
 	}
 }

@@ -8,9 +8,11 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // checkHooks looks at the directive's own hooks, and whether those it inherits
@@ -90,6 +92,9 @@ func checkActionItems(l *list, w *world, h *hook.Hook) {
 		if id == "" {
 			continue
 		}
+		if isSummary(a) {
+			continue
+		}
 		if err := w.exists(kind, id); err != nil {
 			message, try := missing(err)
 			l.errorf(CodeHookItem, h.Line, try, "hook %q: %s", h.ID, message)
@@ -114,7 +119,7 @@ func target(a item.Action) (item.Kind, string) {
 func (d *directive) checkAllowed(l *list, line int, h *hook.Hook, who string) {
 	for _, a := range h.Actions {
 		kind, id := target(a)
-		if id == "" || a.SetExtends != "" {
+		if id == "" || a.SetExtends != "" || isSummary(a) {
 			continue
 		}
 		if kind == "" {
@@ -131,6 +136,12 @@ func (d *directive) checkAllowed(l *list, line int, h *hook.Hook, who string) {
 			l.errorf(CodeHookCapability, line, grants(a.Primary, kind, id), "%s needs the capability %s", who, required)
 		}
 	}
+}
+
+// isSummary reports whether an action has the thread summed up. That is no item, and
+// needs no capability.
+func isSummary(a item.Action) bool {
+	return a.ItemID == action.ThreadSummaryID && a.Primary == permission.Execute && a.ItemType != string(item.Directive)
 }
 
 // isContext reports whether an action makes knowledge part of a prompt, for which

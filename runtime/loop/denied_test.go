@@ -110,7 +110,7 @@ func TestDenialsNameWhatIsMissing(t *testing.T) {
 		"the grandparent's":    {echo, "rye.*", [][]string{{"rye.*"}, {}}, "an ancestor of this thread, 2 levels up, lacks the capability rye.execute.tool.test.echo"},
 		"a directive's":        {"{name: rye_execute, input: {item_id: test/task}}", "rye.execute.tool.test.*", nil, "this thread lacks the capability rye.execute.directive.test.task"},
 		"an item's, to read":   {"{name: rye_fetch, input: {item_id: test/task}}", "rye.fetch.tool.*", nil, "this thread lacks the capability rye.fetch.directive.test.task"},
-		"an item's, to search": {"{name: rye_search, input: {query: x, scope: directive}}", "rye.fetch.tool.*", nil, "this thread lacks the capability rye.search.directive"},
+		"an item's, to search": {"{name: rye_search, input: {query: x, scope: directive}}", "rye.fetch.tool.*", nil, "this thread lacks the capability rye.search.directive.*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -12,10 +13,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // hookRunner executes the actions of the hooks of a thread, as calls of the
@@ -26,6 +29,9 @@ type hookRunner struct{ *run }
 func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
 	if h.isContext(c) {
 		return h.load(item.Knowledge, c.Action.ItemID)
+	}
+	if h.sumsUp(c.Action) {
+		return h.sumUp(ctx, c)
 	}
 	args, err := arguments(c.Action)
 	if err != nil {
@@ -59,6 +65,32 @@ func (h hookRunner) isContext(c hook.Call) bool {
 	}
 	found, err := h.Resolver.FindAny(a.ItemID)
 	return err == nil && found.Kind == item.Knowledge
+}
+
+// sumsUp reports whether an action has a summary of the thread written. It is a tool
+// of hooks alone, unless somebody has a tool of that id.
+func (h hookRunner) sumsUp(a item.Action) bool {
+	_, given := a.Params[inputTranscript] // for the directive of that id
+	if a.ItemID != action.ThreadSummaryID || a.Primary != "execute" || a.ItemType != string(item.Tool) && (a.ItemType != "" || given) {
+		return false
+	}
+	_, err := h.Resolver.Find(item.Tool, a.ItemID)
+	return errors.As(err, new(*resolve.NotFoundError))
+}
+
+// sumUp has a summary of this thread written, which needs no capability: it is made of
+// what the thread itself has said, and paid by it.
+func (h hookRunner) sumUp(ctx context.Context, c hook.Call) (hook.Result, error) {
+	if of, _ := c.Action.Params[inputThread].(string); of != "" && of != string(h.ID) {
+		return hook.Result{}, tool.Faultf(tool.CodeUnsupported, "%s sums up the thread whose hook calls it, which is %s and not %s",
+			action.ThreadSummaryID, h.ID, of).WithHint("leave %s out", inputThread)
+	}
+	directive := cmp.Or(h.Settings.Continuation.SummaryDirective, action.ThreadSummaryID)
+	if directive == h.meta.Directive {
+		return hook.Result{Text: "a summary is not summed up"}, nil
+	}
+	text, err := h.runSummary(ctx, directive)
+	return hook.Result{Text: text}, err
 }
 
 // arguments are those of a primary action. The params of a hook's action are the

@@ -144,10 +144,10 @@ func summaryOf(o *thread.Outcome) string {
 func (r *run) startSummary(ctx context.Context, request action.ExecuteRequest) (child thread.ID, err error) {
 	caller := action.Caller{
 		Env: r.env(), InThread: true, Allow: r.allow,
-		Hook: &action.HookCall{Exempt: true, Firing: r.meta.Firing},
+		Hook: &action.HookCall{Exempt: true, Firing: r.meta.Firing, Ended: r.hooks.ended.Load()},
 		Started: func(id thread.ID, directive string) {
 			child = id
-			r.record(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive})
+			r.put(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive})
 			r.Reached.At(StepChild)
 		},
 	}

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -41,6 +42,12 @@ func (a *Actions) execute(ctx context.Context, c Caller, r ExecuteRequest) (any,
 		case DirectiveReturnID:
 			return nil, tool.Faultf(tool.CodeUnsupported, "directive_return ends a thread whose directive declares outputs; there is none here").
 				WithHint("Answer with your result as text.")
+		}
+	}
+	if r.ItemType == string(item.Tool) && r.ItemID == ThreadSummaryID {
+		if _, err := a.Resolver.Find(item.Tool, r.ItemID); errors.As(err, new(*resolve.NotFoundError)) {
+			return nil, tool.Faultf(tool.CodeUnsupported, "%s is a tool of hooks: it sums up the thread whose hook executes it", ThreadSummaryID).
+				WithHint("Execute the directive of that id, with the text to sum up as transcript_content.")
 		}
 	}
 	return a.executeItem(ctx, c, r, "")

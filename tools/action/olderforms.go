@@ -20,6 +20,10 @@ const (
 	DirectiveReturnID = "rye/agent/threads/directive_return"
 )
 
+// ThreadSummaryID is the directive that sums up a thread, and the tool of hooks that
+// has it do so with the thread they belong to.
+const ThreadSummaryID = "rye/agent/threads/thread_summary"
+
 // ThreadDirectiveRequest is the input of rye/agent/threads/thread_directive.
 type ThreadDirectiveRequest struct {
 	DirectiveID    string        `json:"directive_id,omitempty" jsonschema:"id of the directive to run in a thread"`

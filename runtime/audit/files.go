@@ -48,7 +48,7 @@ func (a *auditor) capabilities() error {
 // rendering checks the knowledge entry about the thread. It may have been removed
 // or moved, as any knowledge.
 func (a *auditor) rendering() error {
-	if a.Rendering == "" {
+	if a.Rendering == "" || !a.Row.Status.Terminal() { // it is signed when the thread ends
 		return nil
 	}
 	text, err := a.signedText(renderingFile, a.Rendering, sign.Name{Kind: string(item.Knowledge), ID: a.RenderingID})

@@ -25,14 +25,14 @@ import (
 const (
 	StepTranscript thread.Step = "finish.transcript" // outcome and final checkpoint are in the transcript
 	StepLedger     thread.Step = "finish.ledger"     // spend is reported, cascaded and released
-	StepRegistry   thread.Step = "finish.registry"   // the row is terminal; waiters wake
 	StepMeta       thread.Step = "finish.meta"       // thread.json says so
-	StepKnowledge  thread.Step = "finish.knowledge"  // the rendering can be found by search
+	StepKnowledge  thread.Step = "finish.knowledge"  // the rendering is whole and signed
+	StepRegistry   thread.Step = "finish.registry"   // the row is terminal; waiters wake, and find all of it
 )
 
 // Steps lists the points of the sequence, in order.
 func Steps() []thread.Step {
-	return []thread.Step{StepTranscript, StepLedger, StepRegistry, StepMeta, StepKnowledge}
+	return []thread.Step{StepTranscript, StepLedger, StepMeta, StepKnowledge, StepRegistry}
 }
 
 // Finisher applies outcomes.
@@ -91,12 +91,16 @@ func (f *Finisher) VouchedFor(id thread.ID, turns int) error {
 func (f *Finisher) Finish(
 	ctx context.Context, id thread.ID, w *transcript.Writer, o thread.Outcome, cost thread.Cost,
 ) (thread.Record, error) {
+	rec, err := f.Store.Get(ctx, id)
+	if err != nil {
+		return rec, err
+	}
 	if decided := w.Decided(); decided != nil {
 		o, cost = decided.Outcome, decided.Cost
-	} else if rec, err := f.mayDecide(ctx, id); err != nil {
-		return rec, err
-	} else if rec.Outcome != nil {
+	} else if neverRan(rec) {
 		o, cost = *rec.Outcome, rec.Cost
+	} else if rec.Status.Terminal() {
+		return rec, fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
 	}
 	head, err := w.Finish(o, cost)
 	if err != nil {
@@ -109,22 +113,37 @@ func (f *Finisher) Finish(
 	}
 	f.Reached.At(StepLedger)
 
-	rec, err := f.applyOutcome(ctx, id, o, cost)
+	ended := f.ended(rec, o, cost)
+	unwritten := f.writeFiles(ended, head) // the row is the truth, and must be told all the same
+
+	rec, err = f.applyOutcome(ctx, id, o, cost, ended.UpdatedAt)
 	if err != nil {
-		return thread.Record{}, fmt.Errorf("record outcome of %s: %w", id, err)
+		return thread.Record{}, errors.Join(fmt.Errorf("record outcome of %s: %w", id, err), unwritten)
 	}
 	f.Reached.At(StepRegistry)
+	return rec, unwritten
+}
 
+// ended is the row as it will be.
+func (f *Finisher) ended(rec thread.Record, o thread.Outcome, cost thread.Cost) thread.Record {
+	if !rec.Status.Terminal() {
+		rec.Status, rec.Outcome, rec.Cost = o.State, &o, cost
+		rec.UpdatedAt = f.Now().UTC().Truncate(time.Millisecond) // as the registry keeps it
+	}
+	return rec
+}
+
+// writeFiles writes what waiters find beside the row.
+func (f *Finisher) writeFiles(rec thread.Record, head thread.TranscriptHead) error {
 	if err := f.writeMeta(rec, head); err != nil {
-		return rec, fmt.Errorf("write thread.json of %s: %w", id, err)
+		return fmt.Errorf("write thread.json of %s: %w", rec.ThreadID, err)
 	}
 	f.Reached.At(StepMeta)
-
 	if err := f.writeRendering(rec); err != nil {
-		return rec, fmt.Errorf("write the rendering of %s: %w", id, err)
+		return fmt.Errorf("write the rendering of %s: %w", rec.ThreadID, err)
 	}
 	f.Reached.At(StepKnowledge)
-	return rec, nil
+	return nil
 }
 
 // ErrOutcomeLost says that a thread has ended by its row and that its transcript
@@ -138,23 +157,14 @@ func (f *Finisher) FinishRow(ctx context.Context, id thread.ID, o thread.Outcome
 	if err := f.settleBudget(ctx, id, thread.Cost{}); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
 	}
-	return f.applyOutcome(ctx, id, o, thread.Cost{})
+	return f.applyOutcome(ctx, id, o, thread.Cost{}, f.Now())
 }
 
 // neverRan reports whether a thread ended before it had a process: its transcript
 // cannot have lost anything.
 func neverRan(rec thread.Record) bool {
 	p := rec.Outcome
-	return rec.PID == 0 && rec.Cost == (thread.Cost{}) && p != nil && p.Error != nil && p.Error.Doing == thread.DoingStarting
-}
-
-// mayDecide refuses to end a thread anew, and returns its row.
-func (f *Finisher) mayDecide(ctx context.Context, id thread.ID) (thread.Record, error) {
-	rec, err := f.Store.Get(ctx, id)
-	if err == nil && rec.Status.Terminal() && !neverRan(rec) {
-		err = fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
-	}
-	return rec, err
+	return rec.Status.Terminal() && rec.PID == 0 && rec.Cost == (thread.Cost{}) && p != nil && p.Error != nil && p.Error.Doing == thread.DoingStarting
 }
 
 func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.Cost) error {
@@ -167,9 +177,9 @@ func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.C
 
 // applyOutcome changes the row, or finds that it was changed before.
 func (f *Finisher) applyOutcome(
-	ctx context.Context, id thread.ID, o thread.Outcome, cost thread.Cost,
+	ctx context.Context, id thread.ID, o thread.Outcome, cost thread.Cost, at time.Time,
 ) (thread.Record, error) {
-	change, err := store.Finished(id, o, &cost, f.Now())
+	change, err := store.Finished(id, o, &cost, at)
 	if err != nil {
 		return thread.Record{}, err
 	}

@@ -30,11 +30,12 @@ const threadsFolder = item.ThreadRecords
 type entry struct {
 	Name            string       `yaml:"name"`
 	Title           string       `yaml:"title"`
+	Description     string       `yaml:"description,omitempty"`
 	EntryType       string       `yaml:"entry_type"`
 	Category        string       `yaml:"category"`
 	ThreadID        thread.ID    `yaml:"thread_id"`
 	Directive       string       `yaml:"directive"`
-	Status          thread.State `yaml:"status,omitempty"` // when the thread has ended
+	Status          thread.State `yaml:"status,omitempty"` // of the thread
 	CreatedAt       string       `yaml:"created_at"`       // of the thread
 	CapabilitiesRef string       `yaml:"capabilities_ref"`
 }
@@ -88,10 +89,17 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if err != nil {
 		return err
 	}
-	id := RenderingID(rec)
-	head := f.entryOf(rec, id)
+	return f.writeEntry(RenderingID(rec), f.renderingOf(rec), shortened(body.Bytes()))
+}
+
+// renderingOf is the metadata of a thread's rendering.
+func (f *Finisher) renderingOf(rec thread.Record) entry {
+	head := f.entryOf(rec, RenderingID(rec))
 	head.Title, head.EntryType, head.Status = "Thread: "+rec.Name, "thread_transcript", rec.Status
-	return f.writeEntry(id, head, shortened(body.Bytes()))
+	if !rec.Status.Terminal() {
+		head.Description = "The thread still runs; its record is being written, and not signed before it ends"
+	}
+	return head
 }
 
 // shortened is a rendering within [maxRendering], which says what is left out.
@@ -104,13 +112,19 @@ func shortened(body []byte) []byte {
 	return append(note, bytes.ToValidUTF8(body[left:], nil)...) // the end says how it came out
 }
 
+// text is the metadata as it stands in the file.
+func (e entry) text() ([]byte, error) {
+	metadata, err := yaml.Marshal(e)
+	return fmt.Appendf(nil, "```yaml\n%s```\n\n", metadata), err
+}
+
 // writeEntry writes a knowledge entry, signed.
 func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
-	metadata, err := yaml.Marshal(head)
+	front, err := head.text()
 	if err != nil {
 		return err
 	}
-	text := append(fmt.Appendf(nil, "```yaml\n%s```\n\n", metadata), body...)
+	text := append(front, body...)
 	seal := f.Home().Seal
 	if seal == nil {
 		return place.ErrNoState

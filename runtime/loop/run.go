@@ -161,12 +161,31 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool))
 	}
 	defer r.closeModel()
+	defer r.follow(ctx)()
 	e := r.timed(ctx, r.timeLeft(), r.work)
 	for again := true; again; {
 		e, again = r.afterEnd(ctx, e)
 	}
 	e.warnings = append(e.warnings, r.hookWarnings()...)
 	return r.outcome(ctx, e)
+}
+
+// follow keeps the thread's rendering up with what is written of it. A thread does not
+// fail for want of one.
+func (r *run) follow(ctx context.Context) (stop func()) {
+	rec, err := r.Store.Get(ctx, r.ID)
+	if err == nil {
+		var end func() error
+		if end, err = r.Finisher.Follow(rec, r.Transcript); err == nil {
+			return func() {
+				if err := end(); err != nil {
+					r.Log.Warn().Err(err).Msg("the rendering was not kept up with the transcript")
+				}
+			}
+		}
+	}
+	r.Log.Warn().Err(err).Msg("the rendering is written at the end only")
+	return func() {}
 }
 
 // work prepares the thread and lets it take its turns.

@@ -74,6 +74,7 @@ type Writer struct {
 	checked     bool   // the last line is a checkpoint
 	end         *Ended // the terminal event; nil until it is there
 	finished    bool   // by this writer, which takes nothing more
+	live        *live  // nil: nobody follows
 
 	streaming int // the turn whose answer is streamed
 	streamed  int // bytes of it so far
@@ -307,14 +308,15 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 	if w.err != nil {
 		return w.err
 	}
-	if w.mask != nil {
-		plain, err := encode(payload)
-		if err != nil {
-			return fmt.Errorf("payload of %s: %w", t, err)
-		}
-		payload = json.RawMessage(w.mask.MaskJSON(plain))
+	plain, err := encode(payload)
+	if err != nil {
+		return fmt.Errorf("payload of %s: %w", t, err)
 	}
-	line, err := encodeLine(stamp(w.now()), w.id, w.seq+1, t, payload)
+	if w.mask != nil {
+		plain = w.mask.MaskJSON(plain)
+	}
+	at := w.now()
+	line, err := encodeLine(stamp(at), w.id, w.seq+1, t, json.RawMessage(plain))
 	if err != nil {
 		return err
 	}
@@ -326,6 +328,7 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 	w.offset += int64(len(line))
 	w.seq++
 	w.checked = t == thread.EventCheckpoint
+	w.live.add(thread.Event{Timestamp: at, ThreadID: w.id, Seq: w.seq, Type: t, Payload: plain})
 	return nil
 }
 

@@ -22,6 +22,9 @@
 // the way of the call's other messages, or, in revision 2026-07-28, by a result
 // that has the client make the call again with the answer.
 //
+// An answer has the room that its call gives it, and says how to read what it had
+// no room for: from where that lies, or from the server, which keeps it.
+//
 // What a tool refuses or fails at is a result with isError that a model can
 // read and act on. JSON-RPC errors are left for what is wrong with a message.
 package server

@@ -185,11 +185,9 @@ func (f *fitter) cutText(t longText, most int, terse bool) {
 		room = most - markRoom/2
 	}
 	shown := tool.FitsJSON(t.raw, max(room, leastOfThread/4))
-	call := ""
+	call := f.readOn(t, shown)
 	if terse {
 		call = strings.Join(partAndCursor(*t.whole, shown), " ")
-	} else {
-		call = f.readOn(t, shown)
 	}
 	t.raw = fmt.Sprintf("%s… [%d more bytes: %s]", t.raw[:shown], len(t.raw)-shown, call)
 }

@@ -89,7 +89,7 @@ func TestFitSharesTheRoom(t *testing.T) {
 	}
 }
 
-// What has no other home is kept, and can be read to the byte.
+// A text without another home is kept, and can be read to the byte.
 func TestFitKeeps(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é日\x01\\", 5000)
@@ -157,8 +157,8 @@ func drawJSON(t *rapid.T, depth int) any {
 	}
 }
 
-// Whatever a tool returns, the answer has the room of the call and is valid JSON
-// and UTF-8, with all its top members; what fits is left as it is.
+// An answer to anything that a tool returns has the room of the call and is valid
+// JSON and UTF-8, with all its top members; one that fits is left as it is.
 func TestFitAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

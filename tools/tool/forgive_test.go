@@ -80,7 +80,7 @@ func TestForgivingInput(t *testing.T) {
 	}
 }
 
-// What fits a schema is taken as it stands.
+// Arguments that fit a schema are taken as they stand.
 func TestForgivingLeavesWhatFits(t *testing.T) {
 	t.Parallel()
 	schema := mustSchema[forgiving](t)

@@ -81,7 +81,9 @@ const checks = {
     const missing = await call(client, "rye_execute", { item_type: "directive", item_id: "slwo" });
     assert.deepEqual([missing.isError, missing.out.success, missing.out.code], [true, false, "not_found"]);
     assert.deepEqual(missing.out.nearest_ids, ["slow"]);
-    const wrong = await call(client, "wait_threads", { thread_id: "x" });
+    const meant = await call(client, "wait_threads", { id: "x", timeout: "1" });
+    assert.deepEqual([meant.isError, meant.out.code], [true, "not_found"]);
+    const wrong = await call(client, "wait_threads", { mode: "all" });
     assert.deepEqual([wrong.isError, wrong.out.code], [true, "bad_arguments"]);
     await assert.rejects(client.callTool({ name: "no_such_tool", arguments: {} }), { code: -32602 });
   },

@@ -32,6 +32,9 @@ func (f Finder) Survey(project string, keys []*sign.PublicKey) (Adoption, error)
 	if len(found.Strangers) == 0 {
 		return Adoption{}, ErrNothingToAdopt
 	}
+	if err := ownThreads(found); err != nil {
+		return Adoption{}, err
+	}
 	stranger := found.Strangers[0]
 	if stranger.Away || found.NoPlace {
 		return Adoption{}, fmt.Errorf("%w: %s: %s", ErrNothingToAdopt, stranger.Dir, stranger.Why)
@@ -106,6 +109,17 @@ func (a *Adoption) count() error {
 // adopting a stranger's state would hide.
 var ErrOwnThreads = errors.New("you have threads of your own in this project")
 
+// ownThreads refuses where the user has threads.
+func ownThreads(s State) error {
+	if s.Seal == nil {
+		return nil
+	}
+	if own, err := survey(s.Dir); err != nil || len(own.metas) > 0 {
+		return errors.Join(err, fmt.Errorf("%w, in %s; move that folder away first", ErrOwnThreads, s.Dir))
+	}
+	return nil
+}
+
 // Adopt makes a stranger's state the user's own place: its key is accepted there,
 // for what it has signed, and nothing is signed again. The databases carry no mark
 // of the place, and are to be set aside; no thread of it may run.
@@ -119,10 +133,8 @@ func (f Finder) Adopt(project string, a Adoption) error {
 	if err != nil {
 		return err
 	}
-	if now.Seal != nil {
-		if own, err := survey(now.Dir); err != nil || len(own.metas) > 0 {
-			return errors.Join(err, fmt.Errorf("%w, in %s; move that folder away first", ErrOwnThreads, now.Dir))
-		}
+	if err := ownThreads(now); err != nil {
+		return err
 	}
 	record := placeRecord{Path: project, Folder: folderIdentity(project), Created: f.Now().UTC()}
 	record.accept(Accepted{Key: a.Key, Place: a.Place, At: f.Now().UTC()})

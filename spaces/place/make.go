@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ func (e *NoPlaceError) Try() string {
 	if len(e.Strangers) == 0 {
 		return "look into .ai/state of the project"
 	}
-	return "put a folder of your own in the place of " + strconv.Quote(e.Strangers[0].Dir)
+	first := e.Strangers[0]
+	return "put a folder of your own in the place of " + strconv.Quote(cmp.Or(first.At, first.Dir))
 }
 
 // Make returns the user's state in a project, and makes it at first need: the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -444,8 +445,29 @@ func TestAdoptHidesNothing(t *testing.T) {
 	s.noError(err)
 	own := s.make(s.user)
 	s.meta(own.Dir, "a-1", own.Seal.Key(), about{Type: MetaType, Place: own.Seal.Place()})
+	if _, err := s.user.Survey(s.project, nil); !errors.Is(err, ErrOwnThreads) { // before anybody is asked
+		t.Errorf("surveyed: %v", err)
+	}
 	if err := s.user.Adopt(s.project, a); !errors.Is(err, ErrOwnThreads) {
 		t.Errorf("adopted: %v", err)
+	}
+}
+
+// TestLinkedState: a link in the place of .ai/state is one thing in the way, and is named.
+func TestLinkedState(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.make(s.user) // so that there is a key, and other folders come into question
+	state := filepath.Join(s.project, ".ai", "state")
+	s.noError(os.Rename(state, state+"-2"))
+	s.noError(os.Symlink(state+"-2", state))
+	found := s.find(s.user)
+	if !found.NoPlace || len(found.Strangers) != 1 || !found.Strangers[0].Away || found.Strangers[0].At != state {
+		t.Errorf("found %+v", found)
+	}
+	_, err := s.user.Make(s.project)
+	if none, ok := errors.AsType[*NoPlaceError](err); !ok || none.Try() != "put a folder of your own in the place of "+strconv.Quote(state) {
+		t.Errorf("made: %v", err)
 	}
 }
 

@@ -80,6 +80,7 @@ type Stranger struct {
 	// Away says that a link, or somebody else's folder, is on the way to it. What is
 	// behind is not looked at.
 	Away bool
+	At   string // what is in the way, where it is not Dir
 }
 
 // Find tells whose state a project has, and changes nothing. A state without
@@ -124,6 +125,15 @@ func (f Finder) find(project string, key *sign.Key) (State, error) {
 		found.NoPlace = true
 		return found, nil
 	}
+	state := filepath.Join(project, ".ai", "state")
+	switch why, _, err := unfitPath(project, state); {
+	case err != nil:
+		return State{}, err
+	case why != "": // so is every folder below it
+		found.Strangers = append(found.Strangers, Stranger{Dir: filepath.Join(state, threadsName), Why: why, Away: true, At: state})
+		found.NoPlace = true
+		return found, nil
+	}
 	vacant, former := "", (*State)(nil)
 	for _, dir := range candidates(project, key) {
 		own, err := f.examine(project, dir, key)
@@ -147,11 +157,7 @@ func (f Finder) find(project string, key *sign.Key) (State, error) {
 		return *former, nil
 	}
 	found.Dir = vacant
-	if vacant == "" { // one beside those of strangers will do, if there can be any
-		why, _, err := unfitPath(project, filepath.Join(project, ".ai", "state"))
-		found.NoPlace = why != "" || key != nil
-		return found, err
-	}
+	found.NoPlace = vacant == "" && key != nil // without a key, one beside those of strangers will do
 	return found, nil
 }
 

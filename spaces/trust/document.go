@@ -143,16 +143,21 @@ func (d *Document) encode() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ParseKey reads a key that somebody handed over: PEM text, or a document, whose
-// signature is not asked for. Of PEM text, owner and the rest are empty.
+// beginsPEM is how PEM text begins.
+var beginsPEM = []byte("-----BEGIN ")
+
+// ParseKey reads a key that somebody handed over: PEM text, also below the lines
+// that "keys show" prints above it, or a document, whose signature is not asked for.
+// Of PEM text, owner and the rest are empty.
 func ParseKey(src []byte) (*Document, *sign.PublicKey, error) {
 	if err := checkBounds(src); err != nil {
 		return nil, nil, err
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(src), []byte("-----BEGIN ")) {
+	above, _, text := bytes.Cut(src, beginsPEM)
+	if !text || bytes.ContainsRune(above, '=') { // in a document a key has a name
 		return ParseDocument(src)
 	}
-	key, err := sign.ParsePublic(src)
+	key, err := sign.ParsePublic(src[len(above):])
 	if err != nil {
 		return nil, nil, err
 	}

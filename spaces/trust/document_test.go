@@ -124,6 +124,19 @@ func TestStoreRefuses(t *testing.T) {
 	}
 }
 
+// TestParseKeyAsShown: what "keys show" prints can be handed over as it is.
+func TestParseKeyAsShown(t *testing.T) {
+	t.Parallel()
+	key := newKey(t, 2).Public()
+	shown := "key       " + key.Fingerprint() + "\nowner     you\n\n" + string(key.PEM())
+	if _, got, err := trust.ParseKey([]byte(shown)); err != nil || !got.Equal(key) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, _, err := trust.ParseKey([]byte(shown + string(key.PEM()))); err == nil || !strings.Contains(err.Error(), "more than one") {
+		t.Errorf("two keys: %v", err)
+	}
+}
+
 func TestParseKeyRefuses(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -30,18 +31,52 @@ func (d *doctor) stateFolder(context.Context) []finding {
 	if err != nil {
 		return d.unreadable(err)
 	}
+	user, err := userSpace(d.sys)
+	if err != nil {
+		return d.unreadable(err)
+	}
 	if state.NoPlace {
 		refused := &place.NoPlaceError{Strangers: state.Strangers}
 		return []finding{failf(refused.Try(), "%v", refused)}
 	}
 	var found []finding
 	for _, s := range state.Strangers {
-		found = append(found, warnf("rye-mcp trust --adopt-state, if they are your own", "%s", s))
+		found = append(found, warnf(adoptWith(state, s), "%s", s))
+	}
+	if err := keepsState(user, state); err != nil {
+		return append(found, failf(err.Try(), "%v", err))
 	}
 	if state.Dir != "" {
 		found = append(found, d.folder(state.Dir)...)
 	}
 	return found
+}
+
+// keepsState tells whether the user space can keep the key of a state that is still to
+// be made.
+func keepsState(user string, state place.State) *place.NoUserSpaceError {
+	if state.Seal != nil {
+		return nil
+	}
+	above := sign.StateFolder(user)
+	for _, err := os.Stat(above); err != nil && filepath.Dir(above) != above; _, err = os.Stat(above) {
+		above = filepath.Dir(above)
+	}
+	if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
+		return &place.NoUserSpaceError{User: user, Err: fmt.Errorf("%s: %w", above, err)}
+	}
+	return nil
+}
+
+// adoptWith is what a person can do about a stranger's state.
+func adoptWith(own place.State, s place.Stranger) string {
+	switch {
+	case s.Away:
+		return "put a folder of your own in its place, or leave it: your threads are kept beside it"
+	case own.Seal != nil:
+		return fmt.Sprintf("leave it; or, if they are your own, move %q away, then rye-mcp trust --adopt-state", own.Dir)
+	}
+	return "rye-mcp trust --adopt-state, if they are your own"
 }
 
 // unreadable says what keeps the state from being looked at.

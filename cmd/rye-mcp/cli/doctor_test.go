@@ -108,6 +108,20 @@ func TestDoctorStateFolder(t *testing.T) {
 	}
 }
 
+// TestDoctorUserSpace: without a user space that can be written no thread can start,
+// and the word about it is the one of a start.
+func TestDoctorUserSpace(t *testing.T) {
+	t.Parallel()
+	d := testDoctor(t)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(d.project), "user"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := d.stateFolder(t.Context())
+	if len(found) != 1 || found[0].Level != levelFail || !strings.Contains(found[0].Detail, "cannot be written") || found[0].Try != "USER_SPACE=$(mktemp -d)" {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestDoctorDisk(t *testing.T) {
 	t.Parallel()
 	for free, want := range map[uint64]level{0: levelFail, noSpace: levelWarn, littleSpace: levelOK, 1 << 60: levelOK} {

@@ -114,6 +114,9 @@ func acceptSettings(sys System, opts options, roots resolve.Roots, yes bool) err
 	if err := o.show(newDisplay(sys, opts)); err != nil {
 		return err
 	}
+	if !yes && len(o.leftOut) == 0 && !onTerminal(sys.Stdin) {
+		return tellTrust(sys, "There is nothing to accept.")
+	}
 	if !yes {
 		if yes, err = confirm(sys, "\nAccept these settings?", "rye-mcp trust --diff shows the same; --yes accepts it"); err != nil {
 			return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -204,11 +205,13 @@ func gravity(n config.Notice) int {
 	case provider:
 		return minor
 	}
-	return 2
+	return gravityOfLimits
 }
 
-// minor is the gravity from which on a long list is cut.
-const minor = 3
+const (
+	gravityOfLimits = 2 // what is worse decides where keys and texts go, or what runs
+	minor           = 3 // from here on a long list is cut
+)
 
 func placeOf(project string, n config.Notice) string {
 	place := n.Path
@@ -231,17 +234,26 @@ func changeOf(n config.Notice) string {
 	case len(n.Key) == 0:
 		return "a new file"
 	}
-	said := fmt.Sprintf("%s → %s", shownSetting(n.Key, n.Holds), shownSetting(n.Key, n.Says))
+	widest := widestSetting
+	if gravity(n) < gravityOfLimits {
+		widest = widestGrave
+	}
+	said := fmt.Sprintf("%s → %s", shownSetting(n.Key, n.Holds, widest), shownSetting(n.Key, n.Says, widest))
 	if n.UserOnly {
 		said += " (never: read from the user space only)"
 	}
 	return said
 }
 
-// widestSetting is how many columns a value may take.
-const widestSetting = 200
+// How many columns a value may take: one that decides where keys go or what runs is
+// shown whole, so that its beginning hides nothing.
+const (
+	widestSetting = 200
+	widestGrave   = 4000
+)
 
-func shownSetting(key []string, value any) string {
+// shownSetting is a value for the screen. A long one says how much of it is missing.
+func shownSetting(key []string, value any, widest int) string {
 	if value == nil {
 		return "-"
 	}
@@ -249,7 +261,11 @@ func shownSetting(key []string, value any) string {
 	if err != nil {
 		return "?"
 	}
-	return shorten(oneLine(string(said)), widestSetting)
+	whole := oneLine(string(said))
+	if all := columns(whole); all > widest {
+		return fmt.Sprintf("%s (%d columns more; read the file before you accept it)", shorten(whole, widest), all-widest)
+	}
+	return whole
 }
 
 // offerSettings tells a person, before a thread of theirs starts, that settings of
@@ -268,7 +284,7 @@ func offerSettings(sys System, opts options, roots resolve.Roots, quiet bool) ([
 	case o.known.Record != nil && o.known.Record.Declined == o.snapshot.Digest():
 		_, _ = fmt.Fprintln(sys.Stderr, "settings of this project do not count, as you decided; rye-mcp trust shows them")
 	case !onTerminal(sys.Stdin) || !onTerminal(sys.Stderr) || belowThread(sys) || o.trustable() != nil:
-		tellLeftOut(sys, roots.Project, o.leftOut)
+		o.tell()
 	default:
 		err = o.ask(opts)
 	}
@@ -294,11 +310,11 @@ func (o *offer) ask(opts options) error {
 	return nil
 }
 
-// tellLeftOut says in two lines that settings do not count, where nobody is asked.
-func tellLeftOut(sys System, project string, leftOut []config.Notice) {
+// tell says in two lines that settings do not count, where nobody is asked.
+func (o *offer) tell() {
 	var places []string
-	for _, n := range leftOut {
-		place := placeOf(project, n)
+	for _, n := range config.Loosening(o.leftOut) {
+		place := placeOf(o.roots.Project, n)
 		if len(n.Key) > 0 {
 			place += " " + oneLine(strings.Join(n.Key, "."))
 		}
@@ -308,7 +324,11 @@ func tellLeftOut(sys System, project string, leftOut []config.Notice) {
 	if more := len(places) - most; more > 0 {
 		places = append(places[:most], fmt.Sprintf("and %d more", more))
 	}
-	_, _ = fmt.Fprintf(sys.Stderr, "settings of this project do not count, as you have not accepted them: %s\nTry:   %s\n", strings.Join(places, ", "), acceptWith(sys))
+	why, try := "you have not accepted them", acceptWith(o.sys)
+	if unfit, ok := errors.AsType[*usageError](o.trustable()); ok && !belowThread(o.sys) {
+		why, try = unfit.message, unfit.try
+	}
+	_, _ = fmt.Fprintf(o.sys.Stderr, "settings of this project do not count, as %s: %s\nTry:   %s\n", why, strings.Join(places, ", "), try)
 }
 
 // acceptWith is how settings come to count. A model, which reads it below a thread,

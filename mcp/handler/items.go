@@ -42,9 +42,12 @@ type fetchOutput struct {
 	TotalBytes int             `json:"total_bytes,omitempty" jsonschema:"length of the whole content"`
 	NextOffset int             `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 	Metadata   map[string]any  `json:"metadata,omitempty"`
-	Signature  any             `json:"signature,omitempty" jsonschema:"state (ok, system, unsigned, altered, untrusted_key, body_not_covered, not_shipped or unknown), by (fingerprint), owner, signed_at, provenance, detail"`
+	Signature  any             `json:"signature,omitempty" jsonschema:"state (ok, system, unsigned, altered, untrusted_key, other_item, unbound, body_not_covered, not_shipped or unknown), by (fingerprint), owner, signed_at, provenance, detail"`
 	Shadows    []action.Shadow `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
 	Warnings   []string        `json:"warnings,omitempty"`
+	CopiedTo   string          `json:"copied_to,omitempty" jsonschema:"path of the copy"`
+	Replaced   string          `json:"replaced,omitempty" jsonschema:"where what stood there is kept"`
+	Next       string          `json:"next,omitempty" jsonschema:"what to call next"`
 	Results    []search.Hit    `json:"results,omitempty" jsonschema:"of a query, best first"`
 	Total      int             `json:"total,omitempty" jsonschema:"results of a query on all pages"`
 	Query      string          `json:"query,omitempty"`
@@ -79,7 +82,8 @@ func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
 }
 
 func addFetch(s *server.Server, projects Projects) {
-	add(s, projects, "rye_fetch", fetchText, looks("Read an item"),
+	// With a destination it writes; what stood there is kept.
+	add(s, projects, "rye_fetch", fetchText, server.Annotations{Title: "Read an item"},
 		func(ctx context.Context, p *Project, call server.Call, in fetchInput) (fetchOutput, error) {
 			if strings.HasPrefix(in.ItemID, server.KeptPrefix) {
 				return readKept(s, in.FetchRequest)

@@ -43,13 +43,17 @@ type Found struct {
 type NotFoundError struct {
 	Kind    item.Kind // empty when any kind was asked for
 	ID      string
-	Nearest []string // ids that look alike, best first
+	Space   item.Space // empty when all were looked at
+	Nearest []string   // ids that look alike, best first
 }
 
 func (e *NotFoundError) Error() string {
 	kind := string(e.Kind)
 	if kind == "" {
 		kind = "item"
+	}
+	if e.Space != "" {
+		return fmt.Sprintf("no %s %q in the %s space", kind, e.ID, e.Space)
 	}
 	return fmt.Sprintf("no %s %q in the project, user or system space", kind, e.ID)
 }

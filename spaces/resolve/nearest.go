@@ -31,7 +31,7 @@ func (r *Resolver) notFound(kind item.Kind, id string) error {
 		}
 	}
 	slices.Sort(ids)
-	return &NotFoundError{Kind: kind, ID: id, Nearest: nearest(id, slices.Compact(ids))}
+	return &NotFoundError{Kind: kind, ID: id, Space: r.only, Nearest: nearest(id, slices.Compact(ids))}
 }
 
 // nearest returns the ids that id may have been meant to be, best first: those

@@ -14,11 +14,26 @@ import (
 // it always sees the files as they are, and is safe for concurrent use.
 type Resolver struct {
 	roots Roots
+	only  item.Space // empty: all
 }
 
 // New returns a resolver over roots. Folders need not exist; they are looked at
 // when an item is asked for.
 func New(roots Roots) *Resolver { return &Resolver{roots: roots} }
+
+// In returns a resolver that looks at one space only.
+func (r *Resolver) In(space item.Space) *Resolver {
+	only := &Resolver{only: space}
+	switch space {
+	case item.Project:
+		only.roots.Project = r.roots.Project
+	case item.User:
+		only.roots.User = r.roots.User
+	case item.System:
+		only.roots.System = r.roots.System
+	}
+	return only
+}
 
 // Roots returns what the resolver was made with.
 func (r *Resolver) Roots() Roots { return r.roots }

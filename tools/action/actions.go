@@ -38,7 +38,7 @@ func New(d Deps) *Actions { return &Actions{Deps: d} }
 func (a *Actions) Tools(c Caller) []tool.Tool {
 	return []tool.Tool{
 		bind(c, tool.Definition{ID: "rye_execute", Description: executeDescription}, a.Execute),
-		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, ReadOnly: true, Paged: true}, a.Fetch),
+		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, Paged: true}, a.Fetch),
 		bind(c, tool.Definition{ID: "rye_search", Description: searchDescription, ReadOnly: true, Paged: true}, a.Search),
 		bind(c, tool.Definition{ID: "rye_sign", Description: signDescription}, a.Sign),
 	}
@@ -48,7 +48,7 @@ const (
 	executeDescription = "Execute an item by id. A directive is a task: inline, its text comes back for you to carry out; " +
 		"forked, it runs in a thread of its own with its own budget. A tool runs and its result comes back. Knowledge is " +
 		"returned as text. Find ids with rye_search, read about an item with rye_fetch."
-	fetchDescription  = "Read one item by id: its content, metadata and where it stands. With query instead of item_id, search."
+	fetchDescription  = "Read one item by id: its content, metadata and where it stands; with destination, copy it there. With query instead of item_id, search."
 	searchDescription = "Find directives, tools and knowledge by words in their name, description and text."
 	signDescription   = "Check an item of the project or user space and sign it with the user's key; a pattern signs several."
 )

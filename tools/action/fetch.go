@@ -25,6 +25,9 @@ type FetchResult struct {
 	NextOffset int            `json:"next_offset,omitempty" jsonschema:"there is more: give it back as offset to read on"`
 	Signature  Signature      `json:"signature"`
 	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
+	CopiedTo   string         `json:"copied_to,omitempty" jsonschema:"path of the copy"`
+	Replaced   string         `json:"replaced,omitempty" jsonschema:"where what stood there is kept"`
+	Next       string         `json:"next,omitempty" jsonschema:"what to call next"`
 	Warnings   []string       `json:"warnings,omitempty"`
 	Metadata   map[string]any `json:"metadata"`
 	Content    string         `json:"content" jsonschema:"the file without its signature line, from offset on"`
@@ -33,7 +36,7 @@ type FetchResult struct {
 // Signature says what the signature of an item is worth, whatever follows from
 // it for executing the item.
 type Signature struct {
-	State      trust.Status `json:"state" jsonschema:"ok, system, unsigned, altered, untrusted_key, body_not_covered, not_shipped or unknown"`
+	State      trust.Status `json:"state" jsonschema:"ok, system, unsigned, altered, untrusted_key, other_item, unbound, body_not_covered, not_shipped or unknown"`
 	By         string       `json:"by,omitempty" jsonschema:"fingerprint of the key that the signature names"`
 	Owner      string       `json:"owner,omitempty" jsonschema:"whose key it is, if it is trusted"`
 	SignedAt   string       `json:"signed_at,omitempty" jsonschema:"as the file says; not signed itself"`
@@ -75,6 +78,9 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	case r.ItemID != "" && r.Query != "":
 		return nil, tool.Faultf(tool.CodeBadArguments, "item_id and query are both given").
 			WithHint("Give item_id to read one item, or query to search.")
+	case r.ItemID == "" && (r.Source != "" || r.Destination != "" || r.Overwrite):
+		return nil, tool.Faultf(tool.CodeBadArguments, "source, destination and overwrite go with item_id").
+			WithHint("Find the id first, then give item_id.")
 	case r.Query != "":
 		return a.search(ctx, c, SearchRequest{
 			Query: r.Query, Scope: scopeOf(r), Limit: r.Limit, Offset: r.Offset, action: "fetch",
@@ -82,7 +88,11 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	case r.ItemID == "":
 		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" or "query"`)
 	}
-	found, err := a.find(c, "fetch", r.ItemType, r.ItemID)
+	found, err := a.findIn(a.in(r.Source), c, "fetch", r.ItemType, r.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := a.copyItem(c, found, r)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +101,7 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
 		TotalBytes: len(text), Signature: a.signature(found), Shadows: shadows(found),
+		CopiedTo: copied.path, Replaced: copied.replaced, Next: copied.next,
 	}
 	if result.Metadata, err = metadata(found); err != nil {
 		result.Metadata = map[string]any{}

@@ -10,6 +10,18 @@ import (
 // find resolves an item that c may use for action. What c may not use is
 // refused before it is looked for, so that a refusal tells nothing about it.
 func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, error) {
+	return a.findIn(a.Resolver, c, action, itemType, id)
+}
+
+// in is the resolver for a space that a request names, or for all.
+func (a *Actions) in(source string) *resolve.Resolver {
+	if source == "" {
+		return a.Resolver
+	}
+	return a.Resolver.In(item.Space(source))
+}
+
+func (a *Actions) findIn(spaces *resolve.Resolver, c Caller, action, itemType, id string) (*resolve.Found, error) {
 	if err := item.CheckID(id); err != nil {
 		return nil, err
 	}
@@ -21,13 +33,13 @@ func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, e
 		if err := permit(c, capabilitiesFor(action, kind, id)...); err != nil {
 			return nil, err
 		}
-		found, err := a.Resolver.Find(kind, id)
+		found, err := spaces.Find(kind, id)
 		return found, discreet(c, err)
 	}
 	if err := permitSomeKind(c, action, id); err != nil {
 		return nil, err
 	}
-	found, err := a.Resolver.FindAny(id)
+	found, err := spaces.FindAny(id)
 	if err != nil {
 		return nil, discreet(c, err)
 	}
@@ -55,7 +67,7 @@ func discreet(c Caller, err error) error {
 	}
 	for _, kind := range kinds {
 		if permit(c, "rye.search."+string(kind)) != nil {
-			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID}
+			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID, Space: missing.Space}
 		}
 	}
 	return err

@@ -35,10 +35,13 @@ type ExecuteRequest struct {
 type FetchRequest struct {
 	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, the id is looked up as directive, then tool, then knowledge"`
 	ItemID      string `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item to read; give this or query"`
-	Query       string `json:"query,omitempty" alias:"text" jsonschema:"search instead of reading one item: words that all have to occur, \"phrases\", beginnings of words with *; * alone lists everything"`
+	Query       string `json:"query,omitempty" alias:"text" jsonschema:"search instead, as rye_search does"`
 	Scope       string `json:"scope,omitempty" jsonschema:"where a query looks: directive, tool, knowledge, or a pattern such as tool.rye.core.*"`
 	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" jsonschema:"most results of a query"`
-	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"where to go on: next_offset of the answer before; counts results of a query, and bytes of an item's content"`
+	Offset      int    `json:"offset,omitempty" minimum:"0" jsonschema:"next_offset of the answer before"`
+	Source      string `json:"source,omitempty" enum:"project,user,system" jsonschema:"of this space, not the first that has the id"`
+	Destination string `json:"destination,omitempty" enum:"project,user" jsonschema:"copy it there, under the same id"`
+	Overwrite   bool   `json:"overwrite,omitempty" jsonschema:"replace what stands there; it is kept"`
 	MaxBytes    int    `json:"max_bytes,omitempty" minimum:"500" maximum:"1000000" jsonschema:"most bytes of an item's content in one answer"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }
@@ -59,5 +62,6 @@ type SearchRequest struct {
 type SignRequest struct {
 	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge" jsonschema:"kind of item; left out, a bare id is looked up as every kind and a pattern matches all kinds"`
 	ItemID      string `json:"item_id" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item, or a pattern: * matches within one folder, ** across folders; or the path of an item's file or of a settings file, absolute or beginning with ./"`
+	Source      string `json:"source,omitempty" enum:"project,user" jsonschema:"of this space only"`
 	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project the server was started for"`
 }

@@ -29,12 +29,15 @@ func (a *Actions) toSign(c Caller, r SignRequest) ([]resolve.Entry, error) {
 		kinds = []item.Kind{kind}
 	}
 	switch {
+	case IsPath(r.ItemID) && r.Source != "":
+		return nil, tool.Faultf(tool.CodeBadArguments, "source goes with an id or a pattern of ids; a path says by itself in which space it is").
+			WithHint("Leave source out.")
 	case IsPath(r.ItemID):
 		return a.filesToSign(c, kinds, r.ItemID)
 	case strings.ContainsAny(r.ItemID, patternRunes):
-		return a.itemsToSign(kinds, r.ItemID)
+		return a.itemsToSign(a.in(r.Source), kinds, r.ItemID)
 	}
-	found, err := a.find(c, "sign", r.ItemType, r.ItemID)
+	found, err := a.findIn(a.in(r.Source), c, "sign", r.ItemType, r.ItemID)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +54,11 @@ const patternRunes = "*?[{"
 // id: an absolute path, or one that begins with a dot.
 func IsPath(name string) bool { return filepath.IsAbs(name) || strings.HasPrefix(name, ".") }
 
-func (a *Actions) itemsToSign(kinds []item.Kind, pattern string) ([]resolve.Entry, error) {
+func (a *Actions) itemsToSign(spaces *resolve.Resolver, kinds []item.Kind, pattern string) ([]resolve.Entry, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, badPattern(pattern)
 	}
-	all, err := a.items(kinds)
+	all, err := itemsOf(spaces, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +86,13 @@ func (a *Actions) itemsToSign(kinds []item.Kind, pattern string) ([]resolve.Entr
 
 // items lists the items of several kinds in all spaces.
 func (a *Actions) items(kinds []item.Kind) ([]resolve.Entry, error) {
+	return itemsOf(a.Resolver, kinds)
+}
+
+func itemsOf(spaces *resolve.Resolver, kinds []item.Kind) ([]resolve.Entry, error) {
 	var all []resolve.Entry
 	for _, kind := range kinds {
-		entries, err := a.Resolver.All(kind)
+		entries, err := spaces.All(kind)
 		if err != nil {
 			return nil, err
 		}

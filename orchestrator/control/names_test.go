@@ -111,3 +111,25 @@ func TestProviderIsObeyed(t *testing.T) {
 		t.Errorf("got %s, %v, %v", plan.Plan.Model, plan.Plan.Warnings, err)
 	}
 }
+
+// TestPlanOfAChild shows of a child what its parent leaves of its capabilities, what
+// was dropped, and its tools.
+func TestPlanOfAChild(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("directives/top.md", fmt.Sprintf(directive, "top", "", startsAny))
+	s.write("directives/wide.md", fmt.Sprintf(oddly, "wide", "", `<permissions><execute><tool>rye.*</tool></execute><sign>*</sign></permissions>`, ""))
+	root := s.start("top", "")
+	req := StartRequest{Directive: "wide", Parent: root}
+	plan, err := s.c.Plan(s.ctx, req)
+	s.noError(err)
+	if got := strings.Join(plan.Plan.Capabilities, " "); got != "rye.execute.tool.rye.file-system.*" {
+		t.Errorf("capabilities %s", got)
+	}
+	if got := strings.Join(plan.Plan.Dropped, " "); got != "rye.sign.*" {
+		t.Errorf("dropped %s", got)
+	}
+	if got := strings.Join(plan.Plan.Tools, " "); !strings.Contains(got, "rye/file-system/read") || strings.Contains(got, "rye/bash") {
+		t.Errorf("tools %s", got)
+	}
+}

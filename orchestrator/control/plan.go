@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
@@ -86,16 +87,35 @@ func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	tools, err := c.toolsOf(p)
+	if err != nil {
+		return Plan{}, fault(err)
+	}
 	body := PlanBody{
 		Directive: p.found.ID, Space: string(p.found.Space), Path: p.found.Path,
 		Inputs: inputs.Shown(p.doc, p.inputs), Model: p.choice.Ref(), Limits: p.limits,
-		Capabilities: p.grant.Own, Dropped: p.dropped, WorstCost: p.limits.Spend, Warnings: p.warnings,
+		Capabilities: p.grant.Effective(), Dropped: p.dropped, Tools: tools, WorstCost: p.limits.Spend, Warnings: p.warnings,
 		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.found.Shadows {
 		body.Shadows = append(body.Shadows, s.Path)
 	}
 	return Plan{Success: true, Plan: body}, nil
+}
+
+// toolsOf lists the tools that the thread may execute, by id.
+func (c *Controller) toolsOf(p *plan) ([]string, error) {
+	entries, err := c.Resolver.All(item.Tool)
+	if err != nil {
+		return nil, err
+	}
+	tools := []string{}
+	for _, e := range entries {
+		if p.grant.Allows(permission.Required(permission.Execute, item.Tool, e.ID)) && !slices.Contains(tools, e.ID) {
+			tools = append(tools, e.ID)
+		}
+	}
+	return tools, nil
 }
 
 // plan checks everything a caller can have got wrong, before anything is

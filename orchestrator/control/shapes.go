@@ -45,8 +45,9 @@ type PlanBody struct {
 	Inputs       map[string]any `json:"inputs"`
 	Model        string         `json:"model"`
 	Limits       thread.Limits  `json:"limits"`
-	Capabilities []string       `json:"capabilities"`
+	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
 	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but no ancestor allows them"`
+	Tools        []string       `json:"tools" jsonschema:"ids of the tools it may execute"`
 	WorstCost    thread.Micros  `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	action.Inheritance
 	Warnings []string `json:"warnings,omitempty"`

@@ -117,6 +117,45 @@ func (g Grant) Dropped() []string {
 	return dropped
 }
 
+// Effective lists what of the thread's own patterns its ancestors leave, as patterns:
+// together with them it allows what the grant allows. Where a pattern and one of an
+// ancestor overlap and neither covers the other, no pattern says what is left, and the
+// thread's own stands for it.
+func (g Grant) Effective() []string {
+	left := slices.Clone(g.Own)
+	for _, set := range g.Ceiling {
+		var next []string
+		for _, own := range left {
+			for _, p := range leftOf(own, set) {
+				if !slices.Contains(next, p) {
+					next = append(next, p)
+				}
+			}
+		}
+		left = next
+	}
+	return left
+}
+
+// leftOf is what a set of patterns leaves of one.
+func leftOf(own string, set []string) []string {
+	var narrower []string
+	spawns := overlap(own, "rye.execute.directive.*") && allowsAny(set, []string{threadDirective})
+	for _, p := range set {
+		for _, same := range withSibling(p) {
+			switch {
+			case spawns || covers(same, own):
+				return []string{own}
+			case covers(own, same):
+				narrower = append(narrower, same)
+			case overlap(own, same):
+				return []string{own}
+			}
+		}
+	}
+	return narrower
+}
+
 func overlapsAny(set, patterns []string) bool {
 	return slices.ContainsFunc(set, func(a string) bool {
 		return slices.ContainsFunc(patterns, func(b string) bool { return overlap(a, b) })

@@ -233,3 +233,36 @@ func FuzzMatches(f *testing.F) {
 		}
 	})
 }
+
+// What is effective is narrower and, below the same ancestors, allows the same.
+func TestEffective(t *testing.T) {
+	t.Parallel()
+	g := Grant{
+		Own:     []string{"rye.execute.tool.*", "rye.execute.tool.rye.bash", "rye.fetch.directive.*", "rye.sign.*", "rye.execute.directive.a.*"},
+		Ceiling: [][]string{{"rye.execute.tool.rye.file-system.*", "rye.search.directive.team.*", "rye.execute.tool.rye.agent.threads.thread_directive"}},
+	}
+	want := "rye.execute.tool.rye.file-system.* rye.execute.tool.rye.agent.threads.thread_directive rye.fetch.directive.team.* rye.execute.directive.a.*"
+	if got := strings.Join(g.Effective(), " "); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	pattern := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"rye.*", "rye.execute.*", "rye.execute.tool.*", "rye.execute.tool.a*", "rye.execute.tool.?b", "rye.execute.tool.*b", "rye.execute.tool.ab",
+			"rye.execute.directive.*", "rye.execute.directive.a", threadDirective, "rye.fetch.*", "rye.fetch.tool.a", "rye.search.tool.*", "rye.search.tool.a"}).Draw(t, "pattern")
+	})
+	patterns := rapid.SliceOfN(pattern, 0, 4)
+	rapid.Check(t, func(t *rapid.T) {
+		g := Grant{Own: patterns.Draw(t, "own"), Ceiling: rapid.SliceOfN(patterns, 0, 3).Draw(t, "ceiling")}
+		narrow := Grant{Own: g.Effective(), Ceiling: g.Ceiling}
+		for _, required := range []string{"rye.execute.tool.a", "rye.execute.tool.ab", "rye.execute.tool.cb", "rye.execute.directive.a", threadDirective,
+			"rye.fetch.tool.a", "rye.search.tool.a", "rye.fetch.tool.b", "rye.search.directive.x", "rye.sign.tool.a"} {
+			if g.Allows(required) != narrow.Allows(required) {
+				t.Fatalf("%s: %t by %v below %v, %t by %v", required, g.Allows(required), g.Own, g.Ceiling, narrow.Allows(required), narrow.Own)
+			}
+		}
+		for _, id := range []string{"a", "b"} {
+			if (CanSpawn(g, id) == nil) != (CanSpawn(narrow, id) == nil) {
+				t.Fatalf("spawn of %s by %v below %v differs from %v", id, g.Own, g.Ceiling, narrow.Own)
+			}
+		}
+	})
+}

@@ -37,6 +37,10 @@ func findBlock(src *source) (*block, error) {
 	if outer != "" {
 		return nil, src.errorf(outerLine, "this %s fence is never closed, so no ```xml block was found", outer)
 	}
+	if first, _ := cutLine(src.text); strings.TrimSpace(first) == "---" {
+		return nil, src.errorf(1, "the file begins with front matter, as the agents and skills of other programs do; "+
+			"a directive says that in a ```xml block with a <directive>")
+	}
 	return nil, src.errorf(max(line, 1), "no ```xml block with a <directive> was found")
 }
 

@@ -98,3 +98,13 @@ func TestKnownNames(t *testing.T) {
 		t.Errorf("the name is not that of the file: %v", names)
 	}
 }
+
+// TestFrontMatter tells what a Markdown file with front matter is, and what a directive
+// needs.
+func TestFrontMatter(t *testing.T) {
+	t.Parallel()
+	_, err := parse.Directive("agent.md", []byte("---\nname: reviewer\ntools: Read\n---\n\nReview it.\n"))
+	if err == nil || !strings.Contains(err.Error(), "agent.md:1: the file begins with front matter") || !strings.Contains(err.Error(), "```xml block with a <directive>") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,7 +1,6 @@
 package action
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +95,17 @@ func noSecrets(c Caller, params tool.Object) error {
 	return nil
 }
 
+// needs says what a tool needs to run that is not built in.
+func needs(found *resolve.Found, doc *item.ToolDoc) string {
+	switch {
+	case doc.ExecutorID != "":
+		return "needs the executor " + doc.ExecutorID
+	case found.Ext == ".yaml" || found.Ext == ".yml": // which describe a tool, and are no program
+		return "names no executor_id"
+	}
+	return fmt.Sprintf("needs an interpreter for %s files", found.Ext)
+}
+
 // builtin is the Go function of a tool item.
 func (a *Actions) builtin(found *resolve.Found) (tool.Tool, error) {
 	doc, err := found.Tool()
@@ -103,8 +113,7 @@ func (a *Actions) builtin(found *resolve.Found) (tool.Tool, error) {
 		return nil, err
 	}
 	if doc.ExecutorID != BuiltinExecutor {
-		executor := cmp.Or(doc.ExecutorID, fmt.Sprintf("an interpreter for %s files", found.Ext))
-		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s needs the executor %s; this version runs built-in tools only", found.ID, executor).
+		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s %s; this version runs built-in tools only", found.ID, needs(found, doc)).
 			With("executor_id", doc.ExecutorID).With("path", found.Path).
 			WithHint("Run it through rye/bash if that is allowed, or use a built-in tool.")
 	}

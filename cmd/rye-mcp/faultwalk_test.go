@@ -428,10 +428,22 @@ func (p *place) wantEndOf(h *host, active []control.Summary) {
 		}
 	}
 	for _, works := range active {
-		if waited, err := waitFor(h, works.ThreadID); err != nil || len(waited.Pending) > 0 {
-			p.Errorf("%s does not end (%v)\nthe server's log:\n%s", works.ThreadID, err, h.readLog())
-		}
+		p.wantEndOfOne(h, works.ThreadID)
 	}
+}
+
+// wantEndOfOne waits until a thread has ended. A wait in which everything asks
+// returns at once, so it is repeated until the question's deadline has decided.
+func (p *place) wantEndOfOne(h *host, id thread.ID) {
+	p.Helper()
+	p.until(func() (bool, string) {
+		waited, err := waitFor(h, id)
+		otherwise := fmt.Sprintf("%s does not end (%v)\nthe server's log:\n%s", id, err, h.readLog())
+		if err != nil || len(waited.Pending) > 0 && len(waited.Waiting) == 0 {
+			p.Fatal(otherwise)
+		}
+		return len(waited.Pending) == 0, otherwise
+	})
 }
 
 func waitFor(h *host, id thread.ID) (control.WaitResult, error) {

@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// maxXMLDepth bounds the nesting of elements; real directives stay below ten.
-const maxXMLDepth = 64
+// Bounds of a block. Real directives nest below ten elements and have below two
+// hundred; an element of seven bytes costs the reader one and a half kilobytes.
+const (
+	maxXMLDepth    = 64
+	maxXMLElements = 10_000
+)
 
 // element is a node of the tree of a block.
 type element struct {
@@ -48,6 +52,7 @@ type treeParser struct {
 	dec   *xml.Decoder
 	root  *element
 	open  []*openElement
+	count int // of elements
 }
 
 // openElement is an element whose end tag is still to come.
@@ -97,7 +102,10 @@ func (p *treeParser) start(tok xml.StartElement, line, start int) error {
 		}
 		seen[a.Name] = true
 	}
+	p.count++
 	switch {
+	case p.count > maxXMLElements:
+		return e.errorf("the block has more than %d elements", maxXMLElements)
 	case len(p.open) >= maxXMLDepth:
 		return e.errorf("elements are nested more than %d deep", maxXMLDepth)
 	case len(p.open) > 0:

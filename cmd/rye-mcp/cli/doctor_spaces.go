@@ -216,6 +216,14 @@ func (d *doctor) signatures(context.Context) []finding {
 	if err != nil {
 		return found // the check of the signing key says why
 	}
+	for _, e := range ring.List() {
+		if e.Older {
+			found = append(found, warnf("rye-mcp sign --renew", "key %s of %s does not count: %s", e.Fingerprint, e.Owner, e.Reason))
+		}
+		for _, note := range e.Notes {
+			found = append(found, warnf("take it out of the file", "%s: %s", e.Path, note))
+		}
+	}
 	for _, p := range ring.Problems() {
 		found = append(found, warnf(p.Mend, "%s is left out: %s", p.Path, p.Reason))
 	}

@@ -25,12 +25,13 @@ type keyJSON struct {
 	Space       item.Space  `json:"space"`
 	Path        string      `json:"path"`
 	PEM         string      `json:"pem"`
+	Notes       []string    `json:"notes,omitempty"` // what of its document is not used
 }
 
 func keyOf(e trust.Entry) keyJSON {
 	return keyJSON{
 		Fingerprint: e.Fingerprint, Owner: e.Owner, State: e.State, Reason: e.Reason, By: e.By, Version: e.Version,
-		Attestation: e.Attestation, Space: e.Space, Path: e.Path, PEM: string(e.Key.PEM()),
+		Attestation: e.Attestation, Space: e.Space, Path: e.Path, PEM: string(e.Key.PEM()), Notes: e.Notes,
 	}
 }
 
@@ -100,6 +101,13 @@ func writeKeys(d display, ring *trust.Ring) error {
 	if !slices.ContainsFunc(ring.List(), func(e trust.Entry) bool { return e.State == trust.Own }) {
 		if _, err := fmt.Fprintln(d.out, "You have no signing key; rye-mcp keys generate makes one."); err != nil {
 			return err
+		}
+	}
+	for _, e := range ring.List() {
+		for _, note := range e.Notes {
+			if _, err := fmt.Fprintf(d.out, "note: %s: %s\n", oneLine(e.Path), oneLine(note)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, p := range ring.Problems() {
@@ -181,6 +189,9 @@ func writeKey(d display, entries []trust.Entry) error {
 		row("version", e.Version)
 		row("attestation", e.Attestation)
 		row("document", e.Path)
+		for _, note := range e.Notes {
+			row("note", note)
+		}
 	}
 	d.width = 0
 	if err := t.write(d); err != nil {

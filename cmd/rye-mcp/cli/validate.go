@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ file and line. An error is what cannot work; a warning is what works otherwise
 than it seems, and what is not signed yet. Nothing is executed or changed.
 
 Items are named as for "rye-mcp sign". --all takes those of the project and the
-user space, and all settings; of the settings, errors are told in any case, as no
+user space, and all settings, and groups many findings of one cause; of the settings, errors are told in any case, as no
 thread starts then. Exit code 1 when there is an error.`,
 		Example: `  rye-mcp validate review/security
   rye-mcp validate .ai/directives/review/*.md
@@ -88,7 +89,7 @@ func runValidate(ctx context.Context, sys System, opts options, names []string, 
 	if err != nil {
 		return err
 	}
-	return conclude(sys, flags.json, found, found.Success, func() error { return writeReport(newDisplay(sys, opts), found) })
+	return conclude(sys, flags.json, found, found.Success, func() error { return writeReport(newDisplay(sys, opts), found, flags.all) })
 }
 
 // check refuses flags that make no sense together.
@@ -180,17 +181,23 @@ func namedEntries(r *resolve.Resolver, kind string, names []string) ([]resolve.E
 	return all, nil
 }
 
-func writeReport(d display, r validate.Report) error {
+// Of one cause so many findings are told in a report of all items, when there are
+// more than maxOfOneCause; the others are counted.
+const (
+	maxOfOneCause = 5
+	examples      = 3
+)
+
+// writeReport tells what was found. Grouped puts many findings of one cause under one
+// line.
+func writeReport(d display, r validate.Report, grouped bool) error {
 	var b strings.Builder
-	for _, f := range r.Findings {
-		shade := yellow
-		if f.Level == validate.Error {
-			shade = red
-		}
-		fmt.Fprintf(&b, "%s: %s: %s %s\n", oneLine(f.Place()), d.paint(shade, string(f.Level)), oneLine(f.Message), d.paint(dim, "["+string(f.Code)+"]"))
-		if f.Try != "" {
-			fmt.Fprintf(&b, "    %s %s\n", d.paint(dim, "Try:"), oneLine(f.Try))
-		}
+	rest := r.Findings
+	if grouped {
+		rest = d.writeCauses(&b, r.Findings)
+	}
+	for _, f := range rest {
+		d.writeFinding(&b, f)
 	}
 	if len(r.Findings) > 0 {
 		b.WriteByte('\n')
@@ -198,4 +205,51 @@ func writeReport(d display, r validate.Report) error {
 	fmt.Fprintf(&b, "%s: %s, %s\n", counted(r.Items, "item"), counted(r.Errors, "error"), counted(r.Warnings, "warning"))
 	_, err := d.out.Write([]byte(b.String()))
 	return err
+}
+
+func (d display) writeFinding(b *strings.Builder, f validate.Finding) {
+	fmt.Fprintf(b, "%s: %s: %s %s\n", oneLine(f.Place()), d.paint(shadeOf(f.Level), string(f.Level)), oneLine(f.Message), d.paint(dim, "["+string(f.Code)+"]"))
+	if f.Try != "" {
+		fmt.Fprintf(b, "    %s %s\n", d.paint(dim, "Try:"), oneLine(f.Try))
+	}
+}
+
+func shadeOf(l validate.Level) color {
+	if l == validate.Error {
+		return red
+	}
+	return yellow
+}
+
+// writeCauses tells the causes that have many findings, errors first, with examples.
+// It returns the other findings.
+func (d display) writeCauses(b *strings.Builder, found []validate.Finding) (rest []validate.Finding) {
+	type cause struct {
+		level validate.Level
+		code  validate.Code
+	}
+	all := map[cause][]validate.Finding{}
+	var order []cause
+	for _, f := range found {
+		c := cause{f.Level, f.Code}
+		if all[c] == nil {
+			order = append(order, c)
+		}
+		all[c] = append(all[c], f)
+	}
+	slices.SortStableFunc(order, func(x, y cause) int {
+		return cmp.Or(cmp.Compare(x.level, y.level), len(all[y])-len(all[x])) // "error" comes before "warning"
+	})
+	for _, c := range order {
+		of := all[c]
+		if len(of) <= maxOfOneCause {
+			continue
+		}
+		fmt.Fprintf(b, "%s: %s, for example:\n", d.paint(shadeOf(c.level), string(c.level)+" "+string(c.code)), counted(len(of), "time"))
+		for _, f := range of[:examples] {
+			d.writeFinding(b, f)
+		}
+		fmt.Fprintf(b, "    and %d more; --json lists all\n\n", len(of)-examples)
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(f validate.Finding) bool { return len(all[cause{f.Level, f.Code}]) > maxOfOneCause })
 }

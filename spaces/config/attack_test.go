@@ -189,6 +189,8 @@ func TestAttackLinkedSettings(t *testing.T) {
 	}
 	if r, _, err := loader.Resilience(); err == nil && r.Limits["turns"] == 1 {
 		t.Error("a link out of the project was followed")
+	} else if err == nil || !strings.Contains(err.Error(), "a link leads out of .ai here") {
+		t.Errorf("the error is %v", err)
 	}
 	if s, err := trust.Take(roots.Project); err != nil || len(s.Files) > 0 || len(s.Left) != 1 {
 		t.Errorf("%+v, %v", s, err)

@@ -53,7 +53,19 @@ func (f folder) read(rel string) ([]byte, string, error) {
 	}
 	defer func() { _ = root.Close() }() // only read
 	data, err := readRegular(root.FS(), path.Join("config", rel))
+	if leadsOut(err) {
+		err = errLeadsOut
+	}
 	return data, name, err
+}
+
+// errLeadsOut says of settings that a link stands in the way.
+var errLeadsOut = errors.New("a link leads out of .ai here, and is not followed; put the file itself in its place")
+
+// leadsOut recognises the refusal of [os.Root], whose error value has no name.
+func leadsOut(err error) bool {
+	refused, ok := errors.AsType[*fs.PathError](err)
+	return ok && refused.Err.Error() == "path escapes from parent"
 }
 
 func (f folder) list(rel string) ([]string, error) {

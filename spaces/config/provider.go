@@ -43,11 +43,11 @@ func (l *Loader) provider(name string) (Provider, settings, error) {
 func (p *Provider) validate(s *settings) error {
 	switch {
 	case p.API == "":
-		return s.errorAt([]string{"api"}, "missing; want %s, %s or %s", APIAnthropic, APIOpenAI, APIScripted)
+		return s.errorAt([]string{"api"}, "%s; want %s, %s or %s", s.lack("api"), APIAnthropic, APIOpenAI, APIScripted)
 	case p.API == APIScripted && p.Script == "":
-		return s.errorAt([]string{"script"}, "missing; api %s needs the script to answer from", APIScripted)
+		return s.errorAt([]string{"script"}, "%s; api %s needs the script to answer from", s.lack("script"), APIScripted)
 	case p.API == APIOpenAI && p.BaseURL == "":
-		return s.errorAt([]string{"base_url"}, "missing; api %s needs it", APIOpenAI)
+		return s.errorAt([]string{"base_url"}, "%s; api %s needs it", s.lack("base_url"), APIOpenAI)
 	}
 	for _, alias := range slices.Sorted(maps.Keys(p.Aliases)) {
 		if _, ok := p.Tiers[p.Aliases[alias]]; !ok {
@@ -56,6 +56,14 @@ func (p *Provider) validate(s *settings) error {
 		}
 	}
 	return nil
+}
+
+// lack says why a key has no value.
+func (s *settings) lack(key string) string {
+	if slices.ContainsFunc(s.leftOut, func(n Notice) bool { return len(n.Key) == 1 && n.Key[0] == key }) {
+		return "left out, as the person has not accepted it"
+	}
+	return "missing"
 }
 
 func (l *Loader) noProvider(name string, leftOut ...Notice) error {

@@ -107,6 +107,12 @@ func (s Stranger) Signers() map[string]int {
 	return signers
 }
 
+// Unsigned reports whether no key has signed any thread that is there.
+func (s Stranger) Unsigned() bool {
+	signers := s.Signers()
+	return len(signers) == 1 && signers[""] > 0
+}
+
 // shown is a fingerprint as it may be shown: a stranger's file can hold anything.
 func shown(fingerprint string) string {
 	if len(fingerprint) != 16 || strings.Trim(fingerprint, "0123456789abcdef") != "" {

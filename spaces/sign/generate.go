@@ -46,7 +46,7 @@ func generate(files keyFiles, force bool, rand io.Reader) (*Key, error) {
 // public key goes first.
 func store(files keyFiles, private, public []byte, force bool) error {
 	if err := makeKeyDir(files.dir); err != nil {
-		return fmt.Errorf("store signing key: %w", err)
+		return fmt.Errorf("store the key: %w", err)
 	}
 	publish := os.Link // refuses to replace
 	if force {
@@ -60,7 +60,7 @@ func store(files keyFiles, private, public []byte, force bool) error {
 		return fmt.Errorf("%w: %s", ErrKeyExists, files.private)
 	}
 	if err != nil {
-		return fmt.Errorf("store signing key: %w", err)
+		return fmt.Errorf("store the key: %w", err)
 	}
 	if err := writeFile(files.public, public, 0o644, os.Rename); err != nil {
 		return fmt.Errorf("store public key: %w", err)

@@ -73,6 +73,8 @@ func adoptWith(own place.State, s place.Stranger) string {
 	switch {
 	case s.Away:
 		return "put a folder of your own in its place, or leave it: your threads are kept beside it"
+	case s.Unsigned():
+		return "leave it: what no key has signed cannot be adopted; the rye-mcp that left it shows it"
 	case own.Seal != nil:
 		return fmt.Sprintf("leave it; or, if they are your own, move %q away, then rye-mcp trust --adopt-state", own.Dir)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -141,5 +142,31 @@ func TestFew(t *testing.T) {
 	}
 	if got := few(many[:maxSaidAlike]); len(got) != maxSaidAlike {
 		t.Errorf("%d findings are made %d", maxSaidAlike, len(got))
+	}
+}
+
+// TestAdoptWith: what is said to help against a stranger's state can be done.
+func TestAdoptWith(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	meta := filepath.Join(dir, "a-1", "thread.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(meta), 0o700), os.WriteFile(meta, []byte(`{"thread_id":"a-1"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	own := place.State{Dir: "/p/mine", Seal: &place.Seal{}}
+	for _, tt := range []struct {
+		name     string
+		own      place.State
+		stranger place.Stranger
+		want     string
+	}{
+		{"signed", place.State{}, place.Stranger{Dir: t.TempDir()}, "rye-mcp trust --adopt-state, if"},
+		{"own threads beside it", own, place.Stranger{Dir: t.TempDir()}, `move "/p/mine" away, then`},
+		{"not signed", own, place.Stranger{Dir: dir}, "cannot be adopted"},
+		{"a link", own, place.Stranger{Dir: dir, Away: true}, "in its place"},
+	} {
+		if got := adoptWith(tt.own, tt.stranger); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s", tt.name, got)
+		}
 	}
 }

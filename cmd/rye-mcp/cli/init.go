@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // starter is what a new project gets.
@@ -100,7 +102,20 @@ func ensureKey(user string) (key *sign.Key, created bool, err error) {
 		return key, false, err
 	}
 	key, err = sign.Generate(user, false, rand.Reader)
-	return key, err == nil, err
+	if errors.Is(err, sign.ErrKeyExists) { // another process was first
+		key, err = sign.Load(user)
+		return key, false, err
+	}
+	return key, err == nil, unwritable(err)
+}
+
+// unwritable says what to do where the user space cannot keep a key.
+func unwritable(err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	return tool.Faultf(tool.CodeUnsupported, "the user space cannot be written: %w", err).
+		WithHint("USER_SPACE=$(mktemp -d), or another folder that you can write")
 }
 
 // writeStarter writes the files of the starter that are not there yet, signed,

@@ -74,7 +74,7 @@ any more until you sign it again.`,
 					WithHint("rye-mcp keys show shows it; --force replaces it, and what it signed must then be signed again")
 			}
 			if err != nil {
-				return err
+				return unwritable(err)
 			}
 			return tellEntry(sys, *opts, key.Fingerprint(), trust.Own, "created", asJSON)
 		},

@@ -24,7 +24,7 @@ func allocated(call func()) uint64 {
 // They are refused before they are decoded, and the worst that passes costs a few megabytes.
 func TestAttackHugeKeyDocument(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	const size, most = 8 << 10, 8 << 20
-	fill := func(s string, n int) string { return strings.Repeat(s, n) }
+	fill := strings.Repeat
 	hostile := map[string]string{
 		"the issue's":             fill("a.", 8000) + "b=1",
 		"dots of a key":           fill("a.", 4000) + "b=1",

@@ -142,9 +142,12 @@ func checkLink(e resolve.Entry, real string) error {
 		return err
 	}
 	below, err := filepath.Rel(folder, real)
+	if err != nil {
+		return err
+	}
 	ext := filepath.Ext(below)
 	id := filepath.ToSlash(strings.TrimSuffix(below, ext))
-	if err != nil || id == e.ID || !slices.Contains(e.Kind.Extensions(), ext) || item.CheckID(id) != nil {
+	if id == e.ID || !slices.Contains(e.Kind.Extensions(), ext) || item.CheckID(id) != nil {
 		return nil
 	}
 	return tool.Faultf(tool.CodeUnsupported, "%s is a link to %s %q, and a signature is for one id", e.Path, e.Kind, id).

@@ -110,7 +110,7 @@ func (c *Controller) Compose(_ context.Context, found *resolve.Found, values map
 func (c *Controller) promptInput(
 	composed *composition, id string, doc *item.DirectiveDoc, values map[string]any,
 ) (in prompt.Input, missing []string, err error) {
-	in.Directive, in.Capabilities = prompt.Fill(doc, values, c.Env), composed.Permissions.Capabilities
+	in.Directive, in.Capabilities = prompt.Task(doc, values, c.Env), composed.Permissions.Capabilities
 	data, err := prompt.Facts{
 		Directive: id, Body: in.Directive.Body, ProjectPath: c.Project, Inputs: values, Capabilities: in.Capabilities,
 	}.Data()

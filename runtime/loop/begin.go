@@ -17,7 +17,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.takeOver(); err != nil {
 		return err
 	}
-	filled := prompt.Fill(r.task.doc, r.meta.Inputs, r.Env)
+	filled := prompt.Task(r.task.doc, r.meta.Inputs, r.Env)
 	data, err := r.facts(filled.Body).Data()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -20,6 +21,47 @@ func Fill(doc *item.DirectiveDoc, values map[string]any, env map[string]string) 
 		*text = inputs.Interpolate(*text, values, env)
 	}
 	return &filled
+}
+
+// Task is [Fill] with the inputs that the body has no place for below it, so that none
+// is lost.
+func Task(doc *item.DirectiveDoc, values map[string]any, env map[string]string) *item.DirectiveDoc {
+	filled := Fill(doc, values, env)
+	if list := unplaced(doc, values); list != "" {
+		filled.Body = strings.TrimSpace(filled.Body + "\n\n" + list)
+	}
+	return filled
+}
+
+// unplaced lists the declared inputs that have a value and no place in the body.
+func unplaced(doc *item.DirectiveDoc, values map[string]any) string {
+	placed := map[string]bool{}
+	for _, use := range inputs.Uses(doc.Body) {
+		placed[use.Input] = true
+	}
+	var b strings.Builder
+	for _, in := range doc.Inputs {
+		if value := values[in.Name]; value != nil && !placed[in.Name] {
+			fmt.Fprintf(&b, "%s: %s\n", in.Name, oneLine(value))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "<inputs>\n" + b.String() + "</inputs>"
+}
+
+// oneLine is a value that cannot pass for another line of a list, or for its end.
+func oneLine(value any) string {
+	text := item.Text(value)
+	if _, isText := value.(string); !isText || !strings.ContainsAny(text, "\n\r<") {
+		return text
+	}
+	quoted, err := json.Marshal(text) // which writes < as \u003c
+	if err != nil {
+		return ""
+	}
+	return string(quoted)
 }
 
 // Facts are what ${…} in context stands for when a prompt is made.

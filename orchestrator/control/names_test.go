@@ -24,7 +24,7 @@ func TestAttackNearMiss(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	for id, test := range map[string]struct{ root, metadata, below, says string }{
-		"rights":  {metadata: `<permisions><execute><tool>rye.file-system.read</tool></execute></permisions>`, says: "rights.md:5: <permisions> is not known in <metadata>; did you mean <permissions>?"},
+		"rights":  {metadata: `<permissoins><execute><tool>rye.file-system.read</tool></execute></permissoins>`, says: "rights.md:5: <permissoins> is not known in <metadata>; did you mean <permissions>?"},
 		"inner":   {metadata: `<permissions><execute><tool except="rye.bash">*</tool></execute></permissions>`, says: `<tool> has no attribute "except"`},
 		"outside": {below: `<limits spend="0.01"/>`, says: "<limits> belongs in <metadata>"},
 		"limit":   {metadata: `<limit spend="0.01"/>`, says: "did you mean <limits>?"},
@@ -77,7 +77,7 @@ func TestUnknownNamesWarn(t *testing.T) {
 func TestUnknownNamesOfAncestors(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.write("directives/base.md", fmt.Sprintf(oddly, "base", "", `<permisions>*</permisions>`, ""))
+	s.write("directives/base.md", fmt.Sprintf(oddly, "base", "", `<permissoins>*</permissoins>`, ""))
 	s.write("directives/heir.md", fmt.Sprintf(oddly, "heir", ` extends="base"`, "", ""))
 	s.write("directives/ground.md", fmt.Sprintf(oddly, "ground", "", `<limit turns="1"/>`, ""))
 	s.write("directives/son.md", fmt.Sprintf(oddly, "son", ` extends="ground"`, "", ""))

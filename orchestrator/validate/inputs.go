@@ -121,7 +121,7 @@ func checkUnusedInputs(l *list, d *directive) {
 	for _, in := range d.doc.Inputs {
 		if !slices.Contains(used, in.Name) {
 			l.warnf(CodeInputUnused, d.lineOf("inputs/input", in.Name), "use {input:"+in.Name+"} in the body, or remove it",
-				"the input %s is declared and never used", in.Name)
+				"the body has no place for the input %s; its value follows it in a list", in.Name)
 		}
 	}
 }

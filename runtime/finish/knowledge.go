@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
@@ -124,7 +125,7 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	if err != nil {
 		return err
 	}
-	text := append(front, body...)
+	text := slices.Concat(front, body)
 	seal := f.Home().Seal
 	if seal == nil {
 		return place.ErrNoState

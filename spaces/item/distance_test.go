@@ -16,7 +16,7 @@ func TestEditDistance(t *testing.T) {
 		{"read", "read", 0, 0},
 		{"raed", "read", 3, 1},
 		{"teir", "tier", 1, 1},
-		{"modle", "model", 1, 1},
+		{"moedl", "model", 1, 1},
 		{"abcd", "badc", 1, 2},
 		{"abcd", "badc", 2, 2},
 		{"pth", "path", 3, 1},

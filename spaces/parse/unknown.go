@@ -20,7 +20,7 @@ type shape struct {
 }
 
 // notes is the shape of an element that is prose, or the author's own.
-func notes(attrs ...string) shape { return shape{open: true, attrs: attrs} }
+func notes() shape { return shape{open: true} }
 
 // directiveShape is the whole format. Elements that the readers refuse when they
 // do not know them need no place here.

@@ -14,7 +14,7 @@ import (
 func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ metadata, root, part, says, nearest string }{
-		{metadata: `<permisions><execute>*</execute></permisions>`, part: "permissions", says: "<permisions> is not known in <metadata>", nearest: "<permissions>"},
+		{metadata: `<permissoins><execute>*</execute></permissoins>`, part: "permissions", says: "<permissoins> is not known in <metadata>", nearest: "<permissions>"},
 		{metadata: `<Permissions>*</Permissions>`, part: "permissions", nearest: "<permissions>"},
 		{metadata: `<capabilities>*</capabilities>`, part: "permissions", nearest: "<permissions>"},
 		{root: `<permissions>*</permissions>`, part: "permissions", says: "<permissions> belongs in <metadata>; in <directive> nobody reads it"},
@@ -25,7 +25,7 @@ func TestUnknownNames(t *testing.T) {
 		{metadata: `<limits>turns=3</limits>`, part: "limits", says: `holds the text "turns=3"`},
 		{root: `<limits turns="3"/>`, part: "limits", says: "belongs in <metadata>"},
 		{metadata: `<model teir="fast"/>`, part: "model", says: `<model> has no attribute "teir"`, nearest: "tier"},
-		{metadata: `<modle tier="fast"/>`, part: "model", nearest: "<model>"},
+		{metadata: `<moedl tier="fast"/>`, part: "model", nearest: "<model>"},
 		{metadata: `<model>claude-x</model>`, part: "model", says: "what counts are its attributes provider, tier, id, fallback"},
 		{root: `<inputs><input name="a" requird="true"/></inputs>`, part: "inputs", says: `<input name="a"> has no attribute "requird"`, nearest: "required"},
 		{root: `<inptus><input name="a"/></inptus>`, part: "inputs", nearest: "<inputs>"},
@@ -34,11 +34,11 @@ func TestUnknownNames(t *testing.T) {
 		{root: `<inputs><input name="a" type="str"/></inputs>`, says: `the type "str" is not of the format; it is read as string`},
 		{root: `<outputs><outptu name="a"/></outputs>`, part: "outputs", nearest: "<output>"},
 		{root: `<outputs><output name="a" require="true"/></outputs>`, part: "outputs", nearest: "required"},
-		{root: `<outputs><sucess>done</sucess></outputs>`, says: "is read as an output of that name", nearest: "<success>"},
+		{root: `<outputs><succes>done</succes></outputs>`, says: "is read as an output of that name", nearest: "<success>"},
 		{root: `<extends>base</extends>`, part: "extends", nearest: "extends"},
 		{root: `<continuation_directive>next</continuation_directive>`, says: "<continuation_directive> belongs in <metadata>"},
 		{metadata: `<continuation>next</continuation>`, says: "<continuation> is not known in <metadata>"},
-		{metadata: `<hooks><hook id="h" event="after_step" positon="after"><execute item_type="tool">a</execute></hook></hooks>`, nearest: "position"},
+		{metadata: `<hooks><hook id="h" event="after_step" positioon="after"><execute item_type="tool">a</execute></hook></hooks>`, nearest: "position"},
 		{metadata: `<hooks><hook id="h" event="error"><condition path="a" op="eq" vaule="1"/><execute item_type="tool">a</execute></hook></hooks>`, nearest: "value"},
 		{metadata: `<context><befor>k</befor></context>`, nearest: "<before>"},
 		{metadata: `<parent>base</parent>`, says: "<parent> is not known in <metadata>"},

@@ -16,9 +16,9 @@ func TestRecordsOfThreads(t *testing.T) {
 	const runs = 40
 	w := newWorld(t, library())
 	w.write("project/directives/team/chunk.md", directive("chunk", "Parts", "Cut a text into parts", "Cut it."))
-	w.write("project/directives/team/deep/other.md", directive("other", "Chunk chunk chunk", "chunk chunk", "chunk chunk"))
+	w.write("project/directives/team/deep/other.md", directive("other", "Chunk of a chunk", "a chunk, one chunk", "chunk by chunk"))
 	for i := range runs {
-		w.write(fmt.Sprintf("project/knowledge/agent/threads/team/chunk/chunk-%d.md", i), knowledge("chunk", "chunk chunk", "chunk chunk chunk"))
+		w.write(fmt.Sprintf("project/knowledge/agent/threads/team/chunk/chunk-%d.md", i), knowledge("chunk", "chunk", "chunk by chunk, a chunk"))
 	}
 	x := w.open()
 	for _, text := range []string{"chunk", "team/chunk", "Chunk", `"chunk"`, "team.chunk"} {

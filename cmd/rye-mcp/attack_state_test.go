@@ -350,6 +350,38 @@ func TestAttackReplacedDatabases(t *testing.T) {
 	}
 }
 
+// TestAttackReplacedState: while a server has the state open, a checkout puts a stranger's in its place, with a thread in line. The server says so and leaves it as it is, nothing of it runs, and the next server keeps the user's threads beside it.
+func TestAttackReplacedState(t *testing.T) {
+	t.Parallel()
+	p := newVictim(t)
+	p.ownThread()
+	asked := p.model.requests()
+	h := p.serve()
+	must[json.RawMessage](h, "list_threads", args{}) // it is open
+	state := placetest.Dir(p.dir)
+	p.noError(os.Rename(state, state+"-gone"))
+	_, err := placetest.Make(p.dir, filepath.Join(filepath.Dir(p.dir), "author"))
+	p.noError(err)
+	p.queued(state)
+	before := p.tree(state)
+	for _, name := range []string{"list_threads", "thread_health", "reconcile_threads", "list_threads"} {
+		_, err := ask[json.RawMessage](h, name, args{})
+		if name == "list_threads" && (err == nil || !strings.Contains(err.Error(), "other state was put in its place")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h.close()
+	if p.tree(state) != before {
+		t.Error("the stranger's state was changed")
+	}
+	if n := p.looked(); n != 0 || p.model.requests() != asked || p.tree(state) != before {
+		t.Errorf("afterwards %d threads are listed, %d requests", n, p.model.requests()-asked)
+	}
+	if _, err := os.Lstat(filepath.Join(p.dir, "pwned")); err == nil {
+		t.Error("the command of the stranger has run")
+	}
+}
+
 // TestAttackReplacedThreadJSON: the thread.json of the user's own thread is replaced, by one that is not signed, or is a genuine one of another place. The thread does not verify.
 func TestAttackReplacedThreadJSON(t *testing.T) {
 	t.Parallel()

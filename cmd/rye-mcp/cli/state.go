@@ -96,6 +96,24 @@ func (s *projectState) Make() (place.State, error) {
 	return found, err
 }
 
+// stillIn says why a folder that was the user's is so no more: it was removed, or
+// another was put in its place. That is left as it is.
+func (s *projectState) stillIn(dir string) error {
+	found, err := s.finder.Find(s.project)
+	switch {
+	case err != nil:
+		return err
+	case found.Seal != nil && found.Dir == dir:
+		return nil
+	}
+	for _, stranger := range found.Strangers {
+		if stranger.Dir == dir {
+			return fmt.Errorf("since it was opened, other state was put in its place: %s; start rye-mcp again", stranger)
+		}
+	}
+	return fmt.Errorf("since it was opened, %s was removed; start rye-mcp again", dir)
+}
+
 // takenOver notes that the databases are those of the place.
 func (s *projectState) takenOver() error {
 	s.mu.Lock()

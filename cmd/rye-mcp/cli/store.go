@@ -22,7 +22,7 @@ type storeOpener func(ctx context.Context, sys System, p *project, s place.State
 
 // plainStore opens the store as it is, for who only looks.
 func plainStore(ctx context.Context, _ System, p *project, s place.State, _ zerolog.Logger) (*sqlite.Store, error) {
-	return openAsItIs(ctx, p.place, s)
+	return sqlite.Open(ctx, s.Dir, p.storeOptions(s))
 }
 
 func openAsItIs(ctx context.Context, here process.Place, s place.State) (*sqlite.Store, error) {
@@ -38,6 +38,14 @@ func storeOptions(here process.Place, s place.State) sqlite.Options {
 	}}
 }
 
+// storeOptions are those of a store that stays open: what is put in its place
+// meanwhile must be the user's too.
+func (p *project) storeOptions(s place.State) sqlite.Options {
+	options := storeOptions(p.place, s)
+	options.Ours = func() error { return p.state.stillIn(s.Dir) }
+	return options
+}
+
 // threadPatience is how long the process of a thread waits for one that holds the
 // database: it has paid for what it would lose, and nobody to ask. It can be
 // cancelled meanwhile.
@@ -50,7 +58,7 @@ func threadStore(ctx context.Context, sys System, p *project, s place.State, log
 	if err := takeOverDatabases(ctx, sys, p, s, log); err != nil {
 		return nil, err
 	}
-	options := storeOptions(p.place, s)
+	options := p.storeOptions(s)
 	options.Rebuild = rebuilder(sys, p, log)
 	options.Patience = sqlite.Patience{Idle: threadPatience, Stopped: threadPatience}
 	return sqlite.Open(ctx, s.Dir, options)
@@ -86,7 +94,7 @@ func mendedStore(ctx context.Context, sys System, p *project, s place.State, log
 // databases, or both.
 func openSound(ctx context.Context, sys System, p *project, s place.State, log zerolog.Logger) (*sqlite.Store, error) {
 	const databases = 2
-	options := storeOptions(p.place, s)
+	options := p.storeOptions(s)
 	options.Rebuild = rebuilder(sys, p, log)
 	options.Damaged = func(ctx context.Context, damage *store.CorruptError) {
 		if err := setAside(ctx, sys, s, damage, log); err != nil {

@@ -32,6 +32,7 @@ type database struct {
 	queue *queue
 	busy  waiting       // for locks of SQLite's own
 	mark  string        // which it must carry; empty: none
+	ours  func() error  // see Options.Ours
 	poll  time.Duration // how long a commit that nobody counted can go unnoticed
 
 	// mu is held for reading by whoever uses the connections, and for writing,
@@ -46,7 +47,7 @@ type database struct {
 // have nil functions. A file that needs neither is opened without a turn: who only
 // reads need not wait for who writes.
 func openDatabase(ctx context.Context, dir, file string, opts Options, hooks hooks) (*database, error) {
-	d := &database{path: filepath.Join(dir, file), name: names[file], poll: opts.Poll, loss: loss{hooks: hooks}}
+	d := &database{path: filepath.Join(dir, file), name: names[file], poll: opts.Poll, ours: opts.Ours, loss: loss{hooks: hooks}}
 	if opts.Mark != nil {
 		d.mark = opts.Mark(d.name)
 	}
@@ -204,6 +205,9 @@ func (d *database) followInTurn(ctx context.Context) error {
 	if !d.replaced() {
 		return nil
 	}
+	if err := d.mayFollow(); err != nil {
+		return err
+	}
 	release, err := d.queue.acquire(ctx)
 	if err != nil {
 		return err
@@ -218,6 +222,9 @@ func (d *database) follow(ctx context.Context) error {
 	if !d.replaced() {
 		return nil
 	}
+	if err := d.mayFollow(); err != nil {
+		return err
+	}
 	next, err := connect(ctx, d)
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrReplaced, explain(d.path, err))
@@ -228,6 +235,18 @@ func (d *database) follow(ctx context.Context) error {
 	// What its end reports is about a file that nobody reads any more.
 	_ = d.connections.close()
 	d.connections = next
+	return nil
+}
+
+// mayFollow says why what is in the place of the file that was open is not to be
+// opened.
+func (d *database) mayFollow() error {
+	if d.ours == nil {
+		return nil
+	}
+	if err := d.ours(); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrReplaced, err)
+	}
 	return nil
 }
 

@@ -34,6 +34,10 @@ type Options struct {
 	// Mark is what a database must carry to be believed, by its name; one that does
 	// not is as good as damaged. A new one gets it. Nil: none is asked for.
 	Mark func(database string) string
+	// Ours is asked before a file is opened that has come in the place of the one that
+	// was open: an error says that the folder is another's by now, in which nothing is
+	// opened, set aside or made. Nil: it is always the caller's.
+	Ours func() error
 	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
 	// called before anything else is done in a database that has come in the place
 	// of the one that was open, or was found to lack them by Open; what was asked

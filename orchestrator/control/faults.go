@@ -59,6 +59,8 @@ func fault(err error) *tool.Fault {
 			WithHint("give the directive a shorter id, or put right what lies in the state folder of the threads")
 	case errors.Is(err, store.ErrKeyReused):
 		return tool.Faultf(tool.CodeRequestKeyReused, "%w", err).WithHint("use a request_key of its own for this work")
+	case errors.Is(err, store.ErrReplaced):
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("ask the person to start this server again")
 	case errors.Is(err, store.ErrBadCursor):
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).WithHint("give back next_cursor of the page before, unchanged")
 	}

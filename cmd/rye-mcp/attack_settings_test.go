@@ -132,7 +132,7 @@ func TestAttackKeyToListener(t *testing.T) {
 	}
 }
 
-// TestAttackThreadTrusts: a model with a shell accepts the settings of its project, also without its environment, and sets one.
+// TestAttackThreadTrusts: a model with a shell accepts the settings of its project, also without its environment, sets one, trusts a key and replaces the person's.
 // The commands refuse below a thread, and nothing is accepted.
 func TestAttackThreadTrusts(t *testing.T) {
 	t.Parallel()
@@ -144,7 +144,7 @@ turns:
       - name: rye_bash
         input:
           command: >-
-            for c in "trust --yes" "trust --revoke" "trust --follow 00 --yes" "config set resilience limits.spend 9" "config set --user resilience limits.spend 9";
+            for c in "trust --yes" "trust --revoke" "trust --follow 00 --yes" "config set resilience limits.spend 9" "config set --user resilience limits.spend 9" "keys trust theirs.pem --owner me" "keys generate --force";
             do rye-mcp $c; env -i PATH="$PATH" HOME="$HOME" USER_SPACE="$USER_SPACE" rye-mcp $c; done >said 2>&1; true
   - {text: Built., usage: {input_tokens: 10, output_tokens: 5}}
 `
@@ -152,8 +152,8 @@ turns:
 	must[json.RawMessage](p.serve(), "rye_execute", args{"item_id": "shell", "thread": "fork"})
 	said, err := os.ReadFile(filepath.Join(p.dir, "said"))
 	p.noError(err)
-	if n := strings.Count(string(said), "is for a person to decide"); n != 10 {
-		t.Errorf("%d refusals, want 10:\n%s", n, said)
+	if n := strings.Count(string(said), "is for a person to decide"); n != 14 {
+		t.Errorf("%d refusals, want 14:\n%s", n, said)
 	}
 	if known := trust.ProjectOf(p.roots()); known.Standing != trust.Stranger {
 		t.Errorf("the project is %s", known.Standing)

@@ -80,7 +80,7 @@ type writing struct {
 }
 
 func newWriting(sys System, opts options, name string, user bool) (*writing, error) {
-	if err := mayDecide(sys); err != nil {
+	if err := mayDecide(sys, whatSettings); err != nil {
 		return nil, err
 	}
 	roots, err := openRoots(sys, opts)

@@ -68,6 +68,11 @@ any more until you sign it again.`,
 			if err != nil {
 				return err
 			}
+			if force {
+				if err := mayDecide(sys, whoseSignature); err != nil {
+					return err
+				}
+			}
 			key, err := sign.Generate(user, force, rand.Reader)
 			if errors.Is(err, sign.ErrKeyExists) {
 				return tool.Faultf(tool.CodeUnsupported, "%w", err).
@@ -114,6 +119,9 @@ Before that, compare the fingerprint with its owner over another channel.`,
 func trustKey(sys System, opts options, file, owner string, space item.Space, asJSON bool) error {
 	if space != item.User && space != item.Project {
 		return &usageError{message: fmt.Sprintf("--space %s is not known", space), try: "--space user or --space project"}
+	}
+	if err := mayDecide(sys, whoseSignature); err != nil {
+		return err
 	}
 	roots, err := openRoots(sys, opts)
 	if err != nil {

@@ -69,7 +69,7 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	if flags.diff {
 		return showOffer(sys, opts, roots)
 	}
-	if err := mayDecide(sys); err != nil {
+	if err := mayDecide(sys, whatSettings); err != nil {
 		return err
 	}
 	switch {
@@ -83,12 +83,18 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	return acceptSettings(sys, opts, roots, flags.yes)
 }
 
+// What is for a person to decide.
+const (
+	whatSettings   = "what settings count"
+	whoseSignature = "whose signatures count"
+)
+
 // mayDecide refuses decisions below a thread, whoever it says it is.
-func mayDecide(sys System) error {
+func mayDecide(sys System, about string) error {
 	if !belowThread(sys) {
 		return nil
 	}
-	return tool.Faultf(tool.CodePermissionDenied, "a thread has started this, and what settings count is for a person to decide").
+	return tool.Faultf(tool.CodePermissionDenied, "a thread has started this, and %s is for a person to decide", about).
 		WithHint("ask the person")
 }
 

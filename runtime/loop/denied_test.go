@@ -27,7 +27,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"another case":    {`{"Path": "x"}`, `missing property "path"`},
 		"missing":         {`{}`, `missing property "path"`},
 		"null":            {`{"path": null}`, `"path" must be string, got null`},
-		"type":            {`{"path": 1}`, `"path" must be string, got integer`},
+		"type":            {`{"path": ["x", "y"]}`, `"path" must be string, got array`},
 		"range":           {`{"path": "x", "lines": 0}`, `"lines"`},
 		"not of the list": {`{"path": "x", "mode": "root"}`, `"mode" must be one of "fast", "slow", got "root"`},
 		"a list":          {`["x"]`, "must be a JSON object, got array"},

@@ -153,6 +153,10 @@ func leftOf(own string, set []string) []string {
 			}
 		}
 	}
+	// The older right to start children is met by the newer one of an ancestor.
+	if matches(own, threadDirective) && !slices.Contains(narrower, threadDirective) && overlapsAny(set, []string{"rye.execute.directive.*"}) {
+		narrower = append(narrower, threadDirective)
+	}
 	return narrower
 }
 

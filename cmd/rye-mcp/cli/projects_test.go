@@ -181,7 +181,8 @@ func TestServerReconciles(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := time.Now().Add(-time.Hour)
-	if err := errors.Join(os.WriteFile(stray.Lock(), nil, 0o600), os.Chtimes(string(stray), long, long)); err != nil {
+	// One without a transcript would be what a start has left, and be removed.
+	if err := errors.Join(os.WriteFile(stray.Transcript(), []byte("x\n"), 0o600), os.Chtimes(string(stray), long, long)); err != nil {
 		t.Fatal(err)
 	}
 	logged := make(lines, 100)

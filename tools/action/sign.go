@@ -147,7 +147,8 @@ func checkLink(e resolve.Entry, real string) error {
 	}
 	ext := filepath.Ext(below)
 	id := filepath.ToSlash(strings.TrimSuffix(below, ext))
-	if id == e.ID || !slices.Contains(e.Kind.Extensions(), ext) || item.CheckID(id) != nil {
+	another := id != e.ID && slices.Contains(e.Kind.Extensions(), ext) && item.CheckID(id) == nil
+	if !another {
 		return nil
 	}
 	return tool.Faultf(tool.CodeUnsupported, "%s is a link to %s %q, and a signature is for one id", e.Path, e.Kind, id).

@@ -76,6 +76,7 @@ func (p Place) Over(id ID) bool {
 		return true
 	case Near:
 		return !isSame(id.PID, id.Started) || Gone(id.PID)
+	case Walled, Elsewhere: // nothing is known of it here
 	}
 	return false
 }

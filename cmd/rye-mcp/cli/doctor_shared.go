@@ -20,7 +20,7 @@ func (d *doctor) shared(ctx context.Context, dir string, st *sqlite.Store) []fin
 	var found []finding
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err == nil {
-		if kind := networkKind(int64(stat.Type)); kind != "" {
+		if kind := networkKind(int64(stat.Type)); kind != "" { //nolint:unconvert // the types differ between systems
 			found = append(found, warnf(oneMachine, "%s is on a file system of kind %s, which need not share locks between machines", dir, kind))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync/atomic"
 	"sync"
 	"testing"
 	"time"
@@ -94,7 +95,9 @@ func TestWaitAsksThePerson(t *testing.T) {
 				p := newFolder(t, newFiles())
 				q, finish := waitingThread(t, p)
 				asked := make(chan servertest.Question, 10)
+				var times atomic.Int32
 				client := connectAsking(t, p, transport, func(given servertest.Question) servertest.Answer {
+					times.Add(1)
 					asked <- given
 					return c.answer
 				})
@@ -117,6 +120,10 @@ func TestWaitAsksThePerson(t *testing.T) {
 				}
 				if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), want) {
 					t.Errorf("waited: %s, %v", r.JSON, r.Err)
+				}
+				if times.Load() == 0 {
+					t.Error("the person was not asked")
+					close(asked)
 				}
 				finish()
 				wantAnswer(t, p, q, c.want)

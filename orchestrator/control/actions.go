@@ -200,7 +200,7 @@ func (t Threads) boundToolRun(
 	n.ParentID, n.ParentEnded = p.request.Parent, p.late()
 	if p.parent != nil {
 		n.MaxSpawns = p.parent.Limits.Spawns
-		meta.Ceiling = append([][]string{p.parent.Capabilities}, p.parent.Ceiling...)
+		meta.Ceiling = append([][]string{p.parent.Own()}, p.parent.Ceiling...)
 	}
 	return nil
 }

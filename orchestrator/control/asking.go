@@ -54,8 +54,9 @@ func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]
 			asking, withdraw := context.WithCancelCause(ctx)
 			a.asked[w.QuestionID] = withdraw
 			a.group.Go(func() {
-				a.put(asking, w)
-				a.leaveTo(w.QuestionID)
+				if a.put(asking, w) {
+					a.leaveTo(w.QuestionID)
+				}
 			})
 		}
 	}
@@ -68,8 +69,9 @@ func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]
 }
 
 // put asks the person until there is an answer that can be carried out. Without
-// one the question is left to others, and to its deadline.
-func (a *asking) put(ctx context.Context, w Waiting) {
+// one the question is left to others, and to its deadline. It reports false where
+// the person is asked by the answer that ends the wait.
+func (a *asking) put(ctx context.Context, w Waiting) bool {
 	q, err := a.Store.Question(ctx, w.QuestionID)
 	text := q.Text
 	for try := 0; err == nil && try < maxAsked; try++ {
@@ -93,11 +95,12 @@ func (a *asking) put(ctx context.Context, w Waiting) {
 		case a.failed <- err:
 		default: // another question ends the wait already
 		}
-		return
+		return false
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, action.ErrNobodyToAsk) {
 		a.Log.Warn().Err(err).Str("thread_id", string(w.ThreadID)).Msg("could not ask the person")
 	}
+	return true
 }
 
 // leaveTo records that the person is no longer asked a question.

@@ -22,7 +22,7 @@ func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.noError(err)
 	meta, err := s.c.folder(self).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
-	grant := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	actions := action.New(action.Deps{
 		Resolver: s.c.Resolver, Trust: s.c.Trust, Tools: tools, Threads: Threads{s.c}, Now: time.Now,
 	})
@@ -146,7 +146,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 	if greedy.Limits != want {
 		t.Errorf("limits %+v below %+v", greedy.Limits, above.Limits)
 	}
-	grant := permission.Grant{Own: greedy.Capabilities, Ceiling: greedy.Ceiling}
+	grant := permission.Grant{Own: greedy.Own(), Ceiling: greedy.Ceiling}
 	if denied := grant.Missing("rye.execute.tool.rye.bash"); denied == nil || denied.Ancestor != 1 {
 		t.Errorf("its parent has no shell, and the child: %v", denied)
 	}

@@ -2,10 +2,12 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -123,8 +125,8 @@ func TestPlanOfAChild(t *testing.T) {
 	req := StartRequest{Directive: "wide", Parent: root}
 	plan, err := s.c.Plan(s.ctx, req)
 	s.noError(err)
-	if got := strings.Join(plan.Plan.Capabilities, " "); got != "rye.execute.tool.rye.file-system.*" {
-		t.Errorf("capabilities %s", got)
+	if got := strings.Join(plan.Plan.Capabilities, " "); got != "rye.execute.tool.rye.file-system.* rye.execute.tool.rye.agent.threads.thread_directive" {
+		t.Errorf("capabilities %s", got) // the second starts children, which the parent may by its newer name
 	}
 	if got := strings.Join(plan.Plan.Dropped, " "); got != "rye.sign.*" {
 		t.Errorf("dropped %s", got)
@@ -132,4 +134,13 @@ func TestPlanOfAChild(t *testing.T) {
 	if got := strings.Join(plan.Plan.Tools, " "); !strings.Contains(got, "rye/file-system/read") || strings.Contains(got, "rye/bash") {
 		t.Errorf("tools %s", got)
 	}
+	started, err := s.c.Start(s.ctx, req)
+	s.noError(err)
+	meta, err := s.c.folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+	s.noError(err)
+	if !slices.Equal(meta.Capabilities, plan.Plan.Capabilities) || !slices.Equal(meta.Own(), []string{"rye.execute.tool.rye.*", "rye.sign.*"}) {
+		t.Errorf("thread.json has the capabilities %q of %q", meta.Capabilities, meta.Own())
+	}
+	s.order(started.ThreadID, "claim")
+	s.wantState(thread.Running, started.ThreadID)
 }

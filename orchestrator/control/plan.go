@@ -224,7 +224,7 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	if p.parent, err = c.parentMeta(rec.ThreadID); err != nil {
 		return err
 	}
-	above := permission.Grant{Own: p.parent.Capabilities, Ceiling: p.parent.Ceiling}
+	above := permission.Grant{Own: p.parent.Own(), Ceiling: p.parent.Ceiling}
 	if hook := p.request.Hook; hook == nil || !hook.Exempt {
 		if err := mayStart(rec.ThreadID, above, p.found); err != nil {
 			return err

@@ -257,7 +257,7 @@ func (r *resumption) planStart(ctx context.Context) error {
 	if err := r.inherit(p); err != nil {
 		return err
 	}
-	p.grant = permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}
+	p.grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
 	p.dropped = p.grant.Dropped()
 	if err := r.findParent(ctx, p); err != nil {
 		return err
@@ -332,7 +332,7 @@ func (r *resumption) mayResume(p *plan) error {
 	if err != nil {
 		return err
 	}
-	return mayStart(r.request.From, permission.Grant{Own: asks.Capabilities, Ceiling: asks.Ceiling}, p.found)
+	return mayStart(r.request.From, permission.Grant{Own: asks.Own(), Ceiling: asks.Ceiling}, p.found)
 }
 
 // firstLimits are those that the chain was started with, or resumed with last: a

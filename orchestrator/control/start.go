@@ -276,12 +276,15 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: p.found.ID, DirectivePath: p.found.Path,
 		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
-		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Own, Ceiling: p.grant.Ceiling,
+		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Effective(), Ceiling: p.grant.Ceiling,
 		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.request.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
 		Firing: p.firing(),
 	}
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}
+	}
+	if !slices.Equal(m.Capabilities, p.grant.Own) {
+		m.Declared = p.grant.Own
 	}
 	return m
 }

@@ -186,7 +186,7 @@ func (c *Controller) mayDecide(id thread.ID) bool {
 	if err != nil {
 		return true
 	}
-	grant := permission.Grant{Own: meta.Capabilities, Ceiling: meta.Ceiling}
+	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	return grant.Allows(permission.Required(permission.Execute, item.Tool, action.OrchestratorID))
 }
 

@@ -17,7 +17,7 @@ const maxDataBytes = 64 << 10
 // runTool runs a tool in the background, as its own thread without a model.
 func (r *run) runTool(ctx context.Context) ended {
 	doing := "running the tool " + r.meta.Directive
-	grant := permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling}
+	grant := permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
 	if denied := grant.Missing(permission.Required(permission.Execute, item.Tool, r.meta.Directive)); denied != nil {
 		return ended{err: tool.Faultf(tool.CodePermissionDenied, "%w", denied), doing: doing}
 	}

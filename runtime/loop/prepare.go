@@ -97,7 +97,7 @@ func (r *run) loadTask() error {
 	}
 	r.task = task{
 		doc: composed.Chain[0].Doc, composed: composed,
-		grant: permission.Grant{Own: r.meta.Capabilities, Ceiling: r.meta.Ceiling},
+		grant: permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling},
 	}
 	return r.haveSecrets()
 }

@@ -26,16 +26,20 @@ type Meta struct {
 	Firing []string `json:"firing_hooks,omitempty"`
 	// TraceID is the one of the request that started the thread; its log, its
 	// tools and its children carry it on.
-	TraceID      string         `json:"trace_id,omitempty"`
-	Status       State          `json:"status"`
-	CreatedAt    time.Time      `json:"created_at"`
-	UpdatedAt    time.Time      `json:"updated_at"`
-	Model        string         `json:"model"` // "provider/model"
-	Inputs       map[string]any `json:"inputs"`
-	Limits       Limits         `json:"limits"`
-	Capabilities []string       `json:"capabilities"`
+	TraceID   string         `json:"trace_id,omitempty"`
+	Status    State          `json:"status"`
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	Model     string         `json:"model"` // "provider/model"
+	Inputs    map[string]any `json:"inputs"`
+	Limits    Limits         `json:"limits"`
+	// Capabilities are what the thread may do, as far as patterns can say it: what is
+	// its own as far as every ancestor leaves it.
+	Capabilities []string `json:"capabilities"`
+	// Declared are its own capabilities where its ancestors leave less of them.
+	Declared []string `json:"declared_capabilities,omitempty"`
 	// Ceiling holds the capability sets of every ancestor, nearest first: a call
-	// passes when Capabilities and each of them allow it.
+	// passes when the thread's own, see [Meta.Own], and each of them allow it.
 	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`
 	ContinuationOf ID              `json:"continuation_of,omitempty"`
 	ChainRootID    ID              `json:"chain_root_id,omitempty"`
@@ -44,6 +48,15 @@ type Meta struct {
 	Outcome        *Outcome        `json:"outcome,omitempty"`
 	Transcript     *TranscriptHead `json:"transcript,omitempty"`
 	Warnings       []string        `json:"warnings,omitempty"`
+}
+
+// Own are the capabilities that the thread holds itself, without regard to its
+// ancestors.
+func (m Meta) Own() []string {
+	if m.Declared != nil {
+		return m.Declared
+	}
+	return m.Capabilities
 }
 
 // Continuation says how a thread carries on the one that ContinuationOf names.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
-	"sync/atomic"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 

@@ -390,9 +390,9 @@ func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
 }
 
 // alive reports whether the thread's process holds its life lock and is within
-// reach of a signal. Who settles
-// a dead thread holds the lock too, and takes the process out of the row. What
-// cannot be decided counts as gone, so that no stranger is ever signalled.
+// reach of a signal. A process that settles a dead thread holds the lock too, and
+// takes the dead one out of the row. A thread about which nothing can be decided
+// counts as gone, so that no stranger is ever signalled.
 func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
 	held, err := process.Held(c.folder(rec.ThreadID).Lock())
 	if err != nil || !held {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -88,8 +89,11 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 		s.Errorf("a thread of another machine is %s, %v", rec.Status, err)
 	}
 	s.c.finisher.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-	if rec, err := s.c.look(s.ctx, id); err != nil || rec.Status != thread.Error {
-		s.Errorf("a thread that was not heard of for hours is %s, %v", rec.Status, err)
+	// The process that gives up may hold the lock for a moment more.
+	for rec, err := s.c.look(s.ctx, id); rec.Status != thread.Error; rec, err = s.c.look(s.ctx, id) {
+		if err = errors.Join(err, s.ctx.Err()); err != nil {
+			s.Fatalf("a thread that was not heard of for hours is %s, %v", rec.Status, err)
+		}
 	}
 }
 

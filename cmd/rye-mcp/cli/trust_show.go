@@ -158,14 +158,14 @@ func (o *offer) saidOf(v trust.Verdict) string {
 	return "signed by " + v.Fingerprint
 }
 
-// writeLoosened lists what the settings of a project would change and do not,
+// writeLoosened lists what the settings of a project change once they are accepted,
 // whom they would call first.
 func writeLoosened(d display, project string, leftOut []config.Notice) error {
 	if len(leftOut) == 0 {
 		_, err := fmt.Fprint(d.out, "\nits settings loosen nothing\n")
 		return err
 	}
-	if _, err := fmt.Fprint(d.out, "\nits settings would change, and do not:\n"); err != nil {
+	if _, err := fmt.Fprint(d.out, "\nonce accepted, its settings change:\n"); err != nil {
 		return err
 	}
 	shown := slices.SortedStableFunc(slices.Values(leftOut), func(a, b config.Notice) int {

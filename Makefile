@@ -31,7 +31,7 @@ bench: ## measure what the README's table shows, one package after another
 
 soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^(TestSoak|TestSignals)$$' ./cmd/rye-mcp
-	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^(TestFaultWalk|TestQueue|TestAliveAtOnce)$$' ./cmd/rye-mcp
+	@RYE_SOAK_MINUTES=$(MINUTES) go test -count=1 -timeout 0 -run '^(TestFaultWalk|TestAttackHostileFolder|TestQueue|TestAliveAtOnce)$$' ./cmd/rye-mcp
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do \

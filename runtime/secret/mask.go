@@ -18,24 +18,26 @@ type span struct {
 // in JSON, in an address, in base64 or in hexadecimal digits, or is broken into
 // lines. Values that overlap become one placeholder, that of the longest.
 func (v *Vault) Mask(text string) string {
-	spans := v.spans(text)
-	if len(spans) == 0 {
-		return text
-	}
-	var out strings.Builder
-	done := 0
-	for _, s := range spans {
-		out.WriteString(text[done:s.start])
-		out.WriteString(s.placeholder)
-		done = s.end
-	}
-	out.WriteString(text[done:])
-	return out.String()
+	return v.masked(text, func(out *strings.Builder, _, placeholder string) { out.WriteString(placeholder) })
 }
 
 // MaskLines does the same and leaves every line break of the text where it is: each
 // line that has a part of a value gets the placeholder for it.
 func (v *Vault) MaskLines(text string) string {
+	return v.masked(text, func(out *strings.Builder, said, placeholder string) {
+		for line := range strings.Lines(said) {
+			content := strings.TrimRight(line, "\r\n")
+			if content != "" {
+				out.WriteString(placeholder)
+			}
+			out.WriteString(line[len(content):])
+		}
+	})
+}
+
+// masked is a text in which hide writes what stands for each part that says a
+// secret.
+func (v *Vault) masked(text string, hide func(out *strings.Builder, said, placeholder string)) string {
 	spans := v.spans(text)
 	if len(spans) == 0 {
 		return text
@@ -44,13 +46,7 @@ func (v *Vault) MaskLines(text string) string {
 	done := 0
 	for _, s := range spans {
 		out.WriteString(text[done:s.start])
-		for line := range strings.Lines(text[s.start:s.end]) {
-			content := strings.TrimRight(line, "\r\n")
-			if content != "" {
-				out.WriteString(s.placeholder)
-			}
-			out.WriteString(line[len(content):])
-		}
+		hide(&out, text[s.start:s.end], s.placeholder)
 		done = s.end
 	}
 	out.WriteString(text[done:])

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
 // ErrUnfit is wrapped by every refusal of [Check].
@@ -73,7 +74,7 @@ func Prepare(stateDir string, id thread.ID) error {
 
 // unfit says what is wrong with a folder for the user; empty when nothing is.
 func unfit(info fs.FileInfo, user int) string {
-	switch owner, known := ownerOf(info); {
+	switch owner, known := place.OwnerOf(info); {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return "is a symbolic link"
 	case !info.IsDir():

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -64,7 +65,7 @@ func TestForeignOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner, known := ownerOf(info)
+	owner, known := place.OwnerOf(info)
 	if !known {
 		t.Skip("owners are not known here")
 	}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user a file belongs to.
-func ownerOf(info fs.FileInfo) (int, bool) {
+// OwnerOf is the user a file belongs to.
+func OwnerOf(info fs.FileInfo) (int, bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

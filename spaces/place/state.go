@@ -282,7 +282,7 @@ func unfitPath(project, dir string) (why string, exists bool, err error) {
 		if err != nil {
 			return "", false, err
 		}
-		switch owner, known := ownerOf(info); {
+		switch owner, known := OwnerOf(info); {
 		case info.Mode()&fs.ModeSymlink != 0:
 			return at + " is a symbolic link", true, nil
 		case !info.IsDir():

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -57,6 +58,17 @@ type Message struct {
 // Text returns a message of one text block.
 func Text(role Role, text string) Message {
 	return Message{Role: role, Blocks: []Block{{Type: TextBlock, Text: text}}}
+}
+
+// TextOf joins the text of blocks, as the result of a thread is made of an answer.
+func TextOf(blocks []Block) string {
+	var parts []string
+	for _, b := range blocks {
+		if b.Type == TextBlock && strings.TrimSpace(b.Text) != "" {
+			parts = append(parts, b.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
 }
 
 // BlockType tells which fields of a block are set.

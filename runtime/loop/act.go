@@ -65,10 +65,10 @@ func toolCalls(a llm.Response) []llm.Block {
 // reminded often enough.
 func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopMaxTokens {
-		r.partial += textOf(a)
+		r.partial += llm.TextOf(a.Blocks)
 		return nil, r.say(cutOff)
 	}
-	text := strings.TrimSpace(r.partial + textOf(a))
+	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""
 	outputs := r.task.doc.Outputs
 	idle := r.Settings.Nudge == config.NudgeFirstTurn && r.cost.Turns == 1 && len(r.offer.tools) > 0 && !r.acted
@@ -186,15 +186,4 @@ func (r *run) record(t thread.EventType, payload any) {
 	if err := r.Transcript.Append(t, payload); err != nil {
 		r.Log.Error().Err(err).Str("event", string(t)).Msg("write transcript")
 	}
-}
-
-// textOf joins the text of an answer.
-func textOf(a llm.Response) string {
-	var parts []string
-	for _, b := range a.Blocks {
-		if b.Type == llm.TextBlock && strings.TrimSpace(b.Text) != "" {
-			parts = append(parts, b.Text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }

@@ -50,7 +50,7 @@ func (c *conversation) acted() bool {
 		if m.Role != llm.Assistant {
 			continue
 		}
-		if a := (llm.Response{Blocks: m.Blocks}); len(toolCalls(a)) > 0 || textOf(a) != "" {
+		if a := (llm.Response{Blocks: m.Blocks}); len(toolCalls(a)) > 0 || llm.TextOf(a.Blocks) != "" {
 			return true
 		}
 	}

@@ -191,7 +191,7 @@ func (r *run) letThrough(f *failure) error {
 
 // saysNothing reports whether an answer gives nothing to go on with.
 func (r *run) saysNothing(a llm.Response) bool {
-	if a.StopReason == llm.StopMaxTokens || r.partial != "" || len(toolCalls(a)) > 0 || textOf(a) != "" {
+	if a.StopReason == llm.StopMaxTokens || r.partial != "" || len(toolCalls(a)) > 0 || llm.TextOf(a.Blocks) != "" {
 		r.recovery.empty = 0
 		return false
 	}
@@ -296,7 +296,7 @@ func apiError(err error) (*llm.APIError, bool) {
 
 // refused is the end of a thread whose model declines the task, in its words.
 func refused(a llm.Response) error {
-	if words := strings.TrimSpace(textOf(a)); words != "" {
+	if words := strings.TrimSpace(llm.TextOf(a.Blocks)); words != "" {
 		return fmt.Errorf("%w: %s", errRefused, words)
 	}
 	return fmt.Errorf("%w, without a word", errRefused)

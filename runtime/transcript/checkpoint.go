@@ -69,7 +69,7 @@ func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHe
 			return thread.TranscriptHead{}, fmt.Errorf("a thread does not finish as %q (handed over: %t)", o.State, o.Handoff != nil)
 		}
 		end := Ended{Outcome: o, Cost: cost}
-		if err := w.write(t, end.payload(t)); err != nil {
+		if err := w.write(t, w.stored(end).payload(t)); err != nil {
 			return thread.TranscriptHead{}, err
 		}
 		w.end = &end

@@ -26,5 +26,6 @@
 //
 // Streamed text is on record twice, piece by piece as token_delta for those who
 // watch, and whole in cognition_out, from which [Messages] rebuilds the
-// conversation.
+// conversation. A long result of the thread that is its last answer does not stand a
+// third time in the event of its end, which names the answer: see [LastOutcome].
 package transcript

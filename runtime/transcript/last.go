@@ -11,7 +11,8 @@ import (
 )
 
 // LastOutcome returns how the thread decided to end and what it had cost, from
-// its terminal event; nil when it has none. Damage elsewhere in the file does
+// its terminal event; nil when it has none. A result that the event only names the
+// answers of is read from them. Damage elsewhere in the file does
 // not hinder it, so that a thread with a damaged transcript can still be
 // settled. The error of a missing file wraps fs.ErrNotExist.
 func LastOutcome(path string) (*thread.Outcome, *thread.Cost, error) {
@@ -27,7 +28,11 @@ func LastOutcome(path string) (*thread.Outcome, *thread.Cost, error) {
 	if last == nil {
 		return nil, nil, nil
 	}
-	return &last.Outcome, &last.Cost, nil
+	whole, err := last.withResult(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &whole.Outcome, &whole.Cost, nil
 }
 
 // endOf reads a terminal event. One that contradicts itself is none.

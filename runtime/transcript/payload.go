@@ -51,6 +51,9 @@ type ThreadHandoff struct {
 type Ended struct {
 	Outcome thread.Outcome `json:"outcome"`
 	Cost    thread.Cost    `json:"cost"`
+	// ResultOf are the numbers of the answers whose text the result is, where it is
+	// long: Outcome.Result is empty then. See [LastOutcome].
+	ResultOf []int64 `json:"result_of,omitempty"`
 }
 
 // payload is what the terminal event of type t says.

@@ -201,6 +201,9 @@ func answerText(p QuestionAnswered) string {
 	return note("Answered by %s after %d ms: %s%s", p.By, p.WaitedMS, p.Decision, strings.Join(values, ""))
 }
 
+// resultAbove stands where a result would stand a second time.
+const resultAbove = "The result is the answer above.\n\n"
+
 // endText tells how a thread ended. A result that is the answer before it is not
 // written a second time.
 func endText(p Ended, said string) string {
@@ -213,9 +216,13 @@ func endText(p Ended, said string) string {
 		b.WriteString(note("%s: %s", p.Outcome.Error.Code, p.Outcome.Error.Message))
 	}
 	switch {
+	case len(p.ResultOf) > 1:
+		fmt.Fprintf(&b, "The result is the last %d answers above.\n\n", len(p.ResultOf))
+	case len(p.ResultOf) == 1:
+		b.WriteString(resultAbove)
 	case p.Outcome.Result == "":
 	case strings.Contains(said, strings.TrimSpace(p.Outcome.Result)):
-		b.WriteString("The result is the answer above.\n\n")
+		b.WriteString(resultAbove)
 	default:
 		b.WriteString(p.Outcome.Result + "\n\n")
 	}

@@ -75,6 +75,7 @@ type Writer struct {
 	end         *Ended // the terminal event; nil until it is there
 	finished    bool   // by this writer, which takes nothing more
 	live        *live  // nil: nobody follows
+	answer      lastAnswer
 
 	streaming int // the turn whose answer is streamed
 	streamed  int // bytes of it so far
@@ -172,7 +173,7 @@ func (w *Writer) replay(r io.Reader) error {
 	for {
 		e, err := lines.nextEvent()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return w.wholeEnd()
 		}
 		if err != nil && !isLineError(err) {
 			return err
@@ -191,6 +192,16 @@ func (w *Writer) replay(r io.Reader) error {
 	}
 }
 
+// wholeEnd puts the result into the end that was found.
+func (w *Writer) wholeEnd() error {
+	if w.end == nil {
+		return nil
+	}
+	whole, err := w.end.withResult(w.f.Name())
+	w.end = &whole
+	return err
+}
+
 // Append writes one event as one line, after what was streamed before it. The
 // payload is one of this package's structs. Checkpoints and the terminal events
 // have their own methods and are refused here.
@@ -206,7 +217,14 @@ func (w *Writer) Append(t thread.EventType, payload any) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	return w.write(t, payload)
+	at := w.offset
+	if err := w.write(t, payload); err != nil {
+		return err
+	}
+	if out, ok := payload.(CognitionOut); ok {
+		w.answer.add(answerPart{seq: w.seq, offset: at, length: w.offset - at - 1}, out.StopReason)
+	}
+	return nil
 }
 
 // Delta records a piece of an answer. Pieces of one kind that arrive together

@@ -28,8 +28,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/process"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // TestMain makes the test binary the program that threads are started from: one
@@ -94,7 +94,7 @@ func newProject(t *testing.T, dir string) *Project {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil },
 		Own:      func() (*sign.PublicKey, error) { return nil, nil },
 	}
-	tools, err := tool.NewRegistry(append(file.Tools(""), shell.New())...)
+	tools, err := executor.New(append(file.Tools(""), shell.New())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func newProject(t *testing.T, dir string) *Project {
 		}
 	})
 	return &Project{Path: dir, Control: controller, Notices: loader.Notices, Actions: action.New(action.Deps{
-		Resolver: resolver, Trust: unchecked, Search: index.Search, Tools: tools, Threads: control.Threads{Controller: controller},
+		Resolver: resolver, Trust: unchecked, Search: index.Search, Executor: tools, Threads: control.Threads{Controller: controller},
 		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
 	})}
 }

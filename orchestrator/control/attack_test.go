@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -18,13 +19,13 @@ import (
 // whatever JSON it likes.
 func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.Helper()
-	tools, err := tool.NewRegistry(file.Tools("")...)
+	tools, err := executor.New(file.Tools("")...)
 	s.noError(err)
 	meta, err := s.c.folder(self).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
 	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	actions := action.New(action.Deps{
-		Resolver: s.c.Resolver, Trust: s.c.Trust, Tools: tools, Threads: Threads{s.c}, Now: time.Now,
+		Resolver: s.c.Resolver, Trust: s.c.Trust, Executor: tools, Threads: Threads{s.c}, Now: time.Now,
 	})
 	caller := action.Caller{
 		Env: tool.Env{Project: s.project, ThreadID: self}, InThread: true,

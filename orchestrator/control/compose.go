@@ -125,7 +125,7 @@ func (c *composition) inheritance() action.Inheritance {
 	in := action.Inheritance{Suppressed: c.Suppressed}
 	if len(c.Chain) > 1 {
 		for _, link := range c.Chain {
-			in.ExtendsChain = append(in.ExtendsChain, action.Link{ItemID: link.ID, Space: link.Space, Path: link.Path})
+			in.ExtendsChain = append(in.ExtendsChain, tool.Link{ItemID: link.ID, Space: link.Space, Path: link.Path})
 		}
 	}
 	if c.route != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -37,7 +38,7 @@ type StartRequest struct {
 	TraceID    string // of the request this goes back to; may be empty
 	// Secrets are those of the thread that asks, for which Inputs may hold
 	// placeholders; nil outside threads.
-	Secrets action.Secrets
+	Secrets executor.Secrets
 	// Ask puts a question to the person; nil where nobody is in reach.
 	Ask func(context.Context, thread.Question) (thread.Answer, error)
 	// Hook says that a hook of the parent starts the thread; nil for all others.

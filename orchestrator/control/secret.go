@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // handOver puts the values of the calling thread's secrets into the secret inputs
 // of what it starts. No other input may have one: it would stand in thread.json
 // and before the eyes of the child's model.
-func handOver(doc *item.DirectiveDoc, given map[string]any, secrets action.Secrets) (map[string]any, error) {
+func handOver(doc *item.DirectiveDoc, given map[string]any, secrets executor.Secrets) (map[string]any, error) {
 	if secrets == nil {
 		return given, nil
 	}

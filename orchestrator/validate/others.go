@@ -7,7 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
-	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -54,8 +54,8 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
 func checkExecutor(l *list, w *world, found *resolve.Found, doc *item.ToolDoc) {
 	line := firstLine(found.Content, "executor_id", "__executor_id__")
 	switch {
-	case doc.ExecutorID == action.BuiltinExecutor && w.Builtin(found.ID):
-	case doc.ExecutorID == action.BuiltinExecutor:
+	case doc.ExecutorID == executor.Builtin && w.Builtin(found.ID):
+	case doc.ExecutorID == executor.Builtin:
 		l.errorf(CodeExecutor, line, "", "it says it is built in, and this version has no such tool")
 	case doc.ExecutorID == "":
 		l.errorf(CodeExecutor, 0, "", "this version has no executor for %s files", found.Ext)

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -21,18 +22,18 @@ func (r *run) runTool(ctx context.Context) ended {
 	if denied := grant.Missing(permission.Required(permission.Execute, item.Tool, r.meta.Directive)); denied != nil {
 		return ended{err: tool.Faultf(tool.CodePermissionDenied, "%w", denied), doing: doing}
 	}
-	t, known := r.Tools.Get(r.meta.Directive)
+	t, known := r.Executor.Named(r.meta.Directive)
 	if !known {
 		return ended{err: tool.Faultf(tool.CodeUnsupported, "tool %s is not built in", r.meta.Directive), doing: doing}
 	}
-	args := json.RawMessage("{}")
+	var args json.RawMessage
 	if r.meta.Inputs != nil {
 		var err error
 		if args, err = json.Marshal(r.meta.Inputs); err != nil {
 			return ended{err: err, doing: doing}
 		}
 	}
-	result, err := r.await(ctx, r.meta.Directive, func() (any, error) { return t.Call(ctx, r.env(), args) })
+	result, err := r.await(ctx, r.meta.Directive, func() (any, error) { return r.Executor.Run(ctx, t, executor.Call{Env: r.env(), Args: args}) })
 	if err != nil {
 		return ended{err: action.ToolFault(r.meta.Directive, err), doing: doing}
 	}

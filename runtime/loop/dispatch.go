@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -49,12 +50,11 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	caller := r.caller(c)
 	caller.Secrets = r.secrets() // what comes back is masked, see [run.show]
 	if entry.Kind == palette.KindPrimary {
-		for _, t := range r.Actions.Tools(caller) {
-			if t.Definition().ID == entry.ID {
-				return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
-			}
+		t, known := r.Actions.Tool(caller, entry.ID)
+		if !known {
+			return nil, fmt.Errorf("bug; the palette offers %s, which is no primary action", entry.ID)
 		}
-		return nil, fmt.Errorf("bug; the palette offers %s, which is no primary action", entry.ID)
+		return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 	}
 	if entry.Kind == palette.KindArtifact {
 		return r.await(ctx, entry.ID, func() (any, error) { return r.offer.artifacts.Call(ctx, caller.Env, args) })
@@ -70,15 +70,13 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if err := r.allow(palette.Required(entry.ID)); err != nil {
 		return nil, err
 	}
-	t, known := r.Tools.Get(entry.ID)
+	t, known := r.Executor.Named(entry.ID)
 	if !known {
-		return nil, fmt.Errorf("bug; the palette offers %s, which is not registered", entry.ID)
+		return nil, fmt.Errorf("bug; the palette offers %s, which cannot be run", entry.ID)
 	}
-	args, err := caller.Reveal(t.Definition(), args)
-	if err != nil {
-		return nil, err
-	}
-	return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
+	return r.await(ctx, entry.ID, func() (any, error) {
+		return r.Executor.Run(ctx, t, executor.Call{Env: caller.Env, Args: args, Secrets: caller.Secrets})
+	})
 }
 
 // patience is how long a tool may take to end when it is told to. It is more
@@ -164,8 +162,8 @@ func (r *run) allow(required string) error {
 // notOffered explains a call of a name that the palette does not have: the tool
 // is denied, there was no room for it, or there is none.
 func (r *run) notOffered(name string) error {
-	for _, t := range r.Tools.All() {
-		id := t.Definition().ID
+	for _, d := range r.Executor.Definitions() {
+		id := d.ID
 		if palette.FlatName(id) != name {
 			continue
 		}

@@ -40,17 +40,15 @@ func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
 	var child thread.ID
 	caller := h.hookCaller(c, &child)
 	primary := "rye_" + c.Action.Primary
-	for _, t := range h.Actions.Tools(caller) {
-		if t.Definition().ID != primary {
-			continue
-		}
-		result, err := h.await(ctx, cmp.Or(c.Action.ItemID, primary), func() (any, error) { return t.Call(ctx, caller.Env, args) })
-		if err != nil {
-			return hook.Result{}, err
-		}
-		return h.result(ctx, result, child)
+	t, known := h.Actions.Tool(caller, primary)
+	if !known {
+		return hook.Result{}, fmt.Errorf("bug; there is no primary action %s", c.Action.Primary)
 	}
-	return hook.Result{}, fmt.Errorf("bug; there is no primary action %s", c.Action.Primary)
+	result, err := h.await(ctx, cmp.Or(c.Action.ItemID, primary), func() (any, error) { return t.Call(ctx, caller.Env, args) })
+	if err != nil {
+		return hook.Result{}, err
+	}
+	return h.result(ctx, result, child)
 }
 
 // isContext reports whether an action makes knowledge part of a prompt, as the

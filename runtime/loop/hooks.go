@@ -54,8 +54,8 @@ func (r *run) loadHooks() error {
 
 // commandLine is the parameter of what an action executes that is a command line.
 func (r *run) commandLine(a item.Action) string {
-	if t, known := r.Tools.Get(a.ItemID); known && a.Primary == "execute" {
-		return t.Definition().CommandLine
+	if t, known := r.Executor.Named(a.ItemID); known && a.Primary == "execute" {
+		return t.Definition.CommandLine
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -235,7 +236,7 @@ func (h *house) deps(id thread.ID) Deps {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { _ = w.Close() })
-	registry, err := tool.NewRegistry(h.tools.all()...)
+	tools, err := executor.New(h.tools.all()...)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -246,9 +247,9 @@ func (h *house) deps(id thread.ID) Deps {
 	}
 	d := Deps{
 		ID: id, Project: h.project, Process: thread.Process{PID: os.Getpid(), Host: "here"}, Store: h.store, Finisher: h.finisher, Transcript: w,
-		Resolver: resolver, Trust: gate, Tools: registry, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
+		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
 		Actions: action.New(action.Deps{
-			Resolver: resolver, Trust: gate, Tools: registry, Threads: h.threads, Now: time.Now,
+			Resolver: resolver, Trust: gate, Executor: tools, Threads: h.threads, Now: time.Now,
 			Search: func(context.Context, search.Query) (search.Page, error) { return search.Page{}, nil },
 			Key:    func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		}),

@@ -127,9 +127,9 @@ func (r *run) buildOffer() error {
 	// directive_return is offered by the palette itself, with the outputs of this
 	// directive.
 	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
-	builtin := slices.Concat(threads, definitions(r.Tools.All()))
+	builtin := slices.Concat(threads, r.Executor.Definitions())
 	items, err := palette.Spaces{
-		Resolver: r.Resolver, Builtin: builtin, BuiltinExecutor: action.BuiltinExecutor,
+		Resolver: r.Resolver, Builtin: builtin,
 	}.Items()
 	if err != nil {
 		return err

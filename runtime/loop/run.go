@@ -24,8 +24,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Deps is what a thread's process needs to run it. The caller holds the
@@ -39,7 +39,7 @@ type Deps struct {
 	Transcript *transcript.Writer
 	Resolver   *resolve.Resolver
 	Trust      *trust.Gate
-	Tools      *tool.Registry
+	Executor   *executor.Executor
 	Actions    *action.Actions
 	Providers  *provider.Registry
 	// Successors makes the thread that carries this one on when its context window is

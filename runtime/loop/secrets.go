@@ -6,7 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
-	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -25,7 +25,7 @@ func (r *run) haveSecrets() error {
 
 // secrets is what the tools of this thread may be given; nil when there is
 // nothing.
-func (r *run) secrets() action.Secrets {
+func (r *run) secrets() executor.Secrets {
 	if r.Secrets.Empty() {
 		return nil
 	}

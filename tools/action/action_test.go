@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -87,7 +88,7 @@ func newHouse(t *testing.T) *house {
 	h.put(h.project, "tools/test/script.py", "\"\"\"Does something.\"\"\"\n__executor_id__ = 'x'\n")
 	h.put(h.project, "note.txt", "one\n")
 
-	tools, err := tool.NewRegistry(append(file.Tools(""), failingTools()...)...)
+	tools, err := executor.New(append(file.Tools(""), failingTools()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func newHouse(t *testing.T) *house {
 			Roots: resolver.Roots(), Shipped: system.Has, Own: h.ownKey,
 			Settings: func() (trust.Settings, error) { return h.trust, nil },
 		},
-		Resolver: resolver, Search: h.lazySearch(resolver), Tools: tools, Threads: h.threads,
+		Resolver: resolver, Search: h.lazySearch(resolver), Executor: tools, Threads: h.threads,
 		Key:     func() (*sign.Key, error) { return sign.Load(h.user) },
 		Now:     func() time.Time { now = now.Add(time.Millisecond); return now },
 		Compose: h.compose,

@@ -2,12 +2,14 @@ package action
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -15,7 +17,7 @@ import (
 type Deps struct {
 	Resolver *resolve.Resolver
 	Search   func(context.Context, search.Query) (search.Page, error)
-	Tools    *tool.Registry // the built-in tools
+	Executor *executor.Executor
 	Threads  Threads
 	// Compose makes a directive, which may be used, ready for the caller's own
 	// model. Inputs are validated.
@@ -52,6 +54,16 @@ const (
 	searchDescription = "Find directives, tools and knowledge by words in their name, description and text."
 	signDescription   = "Check an item of the project or user space and sign it with the user's key; a pattern signs several."
 )
+
+// Tool is one of them by its name.
+func (a *Actions) Tool(c Caller, name string) (tool.Tool, bool) {
+	tools := a.Tools(c)
+	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Definition().ID == name })
+	if i < 0 {
+		return nil, false
+	}
+	return tools[i], true
+}
 
 func bind[In any](c Caller, d tool.Definition, do func(context.Context, Caller, In) (any, error)) tool.Tool {
 	return tool.New(d, func(ctx context.Context, env tool.Env, in In) (any, error) {

@@ -38,7 +38,7 @@ type Composed struct {
 // Inheritance says what a directive is composed of; all of it is empty for one
 // that extends nothing and asks for no context.
 type Inheritance struct {
-	ExtendsChain     []Link        `json:"extends_chain,omitempty" jsonschema:"from the directive to the root of what it extends"`
+	ExtendsChain     []tool.Link   `json:"extends_chain,omitempty" jsonschema:"from the directive to the root of what it extends"`
 	ExtendsHook      string        `json:"extends_hook,omitempty" jsonschema:"id and place of the hook that chose what it extends"`
 	Context          []ContextItem `json:"context,omitempty" jsonschema:"knowledge in its prompt, in order"`
 	Suppressed       []string      `json:"suppressed,omitempty" jsonschema:"items and hooks that one of the chain keeps out"`

@@ -107,7 +107,7 @@ type PlanBody struct {
 	Shadows    []Shadow       `json:"shadows,omitempty" jsonschema:"items of the same id that this one hides"`
 	Inputs     map[string]any `json:"inputs,omitempty" jsonschema:"inputs of a directive, defaults filled in"`
 	Executor   string         `json:"executor,omitempty" jsonschema:"what would run a tool"`
-	Chain      []Link         `json:"chain,omitempty" jsonschema:"from the tool to what runs it"`
+	Chain      []tool.Link    `json:"chain,omitempty" jsonschema:"from the tool to what runs it"`
 	Parameters tool.Object    `json:"parameters,omitempty" jsonschema:"parameters of a tool"`
 	Metadata   map[string]any `json:"metadata,omitempty" jsonschema:"of a knowledge entry"`
 	// Of a directive:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -47,7 +48,7 @@ func TestTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got.(*ToolResult)
-	if !r.Success || r.Type != "tool" || r.Space != "system" || r.DurationMS != 1 || len(r.Chain) != 2 || r.Chain[1].ItemID != BuiltinExecutor {
+	if !r.Success || r.Type != "tool" || r.Space != "system" || r.DurationMS != 1 || len(r.Chain) != 2 || r.Chain[1].ItemID != executor.Builtin {
 		t.Errorf("got %+v", r)
 	}
 	if data := string(object(t, r.Data)); !strings.Contains(data, "|one") {
@@ -229,7 +230,7 @@ func TestInlineIsComposed(t *testing.T) {
 	h.composed = &Composed{
 		Body: "context and text", Capabilities: []string{"rye.fetch.*"}, HasHooks: true, Warnings: []string{"mind this"},
 		Inheritance: Inheritance{
-			ExtendsChain: []Link{{ItemID: "test/hello"}, {ItemID: "base"}}, CapabilitiesFrom: "base",
+			ExtendsChain: []tool.Link{{ItemID: "test/hello"}, {ItemID: "base"}}, CapabilitiesFrom: "base",
 			Context: []ContextItem{{ItemID: "rules", Position: "before"}},
 		},
 	}

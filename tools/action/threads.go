@@ -2,13 +2,11 @@ package action
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/tools/shellline"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -59,67 +57,7 @@ type Caller struct {
 	// where everything is allowed; a nil Allow inside a thread denies.
 	Allow func(capability string) error
 	// Secrets are those of the calling thread; nil when it has none.
-	Secrets Secrets
-}
-
-// Secrets are values that a thread's model knows by their placeholders only.
-type Secrets interface {
-	// Reveal puts the values in the place of their placeholders in the strings of a
-	// JSON value.
-	Reveal(json.RawMessage) json.RawMessage
-	// RevealText does the same in a text.
-	RevealText(string) string
-	// Named are the placeholders in a text that stand for one of these values.
-	Named(text string) []string
-}
-
-// Reveal returns the arguments for a tool that runs on this machine. Whatever it
-// returns must be masked. Within a command line a value is quoted for its place.
-func (c Caller) Reveal(d tool.Definition, args json.RawMessage) (json.RawMessage, error) {
-	if c.Secrets == nil {
-		return args, nil
-	}
-	var named map[string]json.RawMessage
-	var line string
-	if d.CommandLine == "" || json.Unmarshal(args, &named) != nil || json.Unmarshal(named[d.CommandLine], &line) != nil {
-		//nolint:nilerr // arguments of another form are for the schema to refuse
-		return c.Secrets.Reveal(args), nil
-	}
-	revealed, err := c.revealLine(line)
-	if err != nil {
-		return nil, tool.Faultf(tool.CodeBadArguments, "%s: %w", d.CommandLine, err).
-			WithHint("Put the placeholder of a secret into double quotes, or into an argument of its own.")
-	}
-	delete(named, d.CommandLine)
-	rest, err := json.Marshal(named)
-	if err == nil {
-		err = json.Unmarshal(c.Secrets.Reveal(rest), &named)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if named[d.CommandLine], err = json.Marshal(revealed); err != nil {
-		return nil, err
-	}
-	return json.Marshal(named)
-}
-
-// revealLine puts values into a command line. One that is a single placeholder is
-// the line itself.
-func (c Caller) revealLine(text string) (string, error) {
-	var line shellline.Line
-	rest := text
-	for _, p := range c.Secrets.Named(text) {
-		before, after, _ := strings.Cut(rest, p)
-		if p == strings.TrimSpace(text) {
-			return c.Secrets.RevealText(text), nil
-		}
-		line.Text(before)
-		line.Value(c.Secrets.RevealText(p))
-		rest = after
-	}
-	line.Text(rest)
-	return line.Finish()
+	Secrets executor.Secrets
 }
 
 // HookCall is what follows for a call from its being an action of a hook.

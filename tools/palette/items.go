@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -26,9 +27,8 @@ type Item struct {
 type Spaces struct {
 	Resolver *resolve.Resolver
 	// Builtin are the built-in tools. An item is one of them by having its id and
-	// BuiltinExecutor as its executor.
-	Builtin         []tool.Definition
-	BuiltinExecutor string
+	// [executor.Builtin] as its executor.
+	Builtin []tool.Definition
 	// Runs says whether tools of another executor can be run; the id is empty for a
 	// tool that names none. Nil: none can.
 	Runs func(executorID string) bool
@@ -75,7 +75,7 @@ func (s Spaces) define(id string) (tool.Definition, error) {
 	switch {
 	case err != nil:
 		return tool.Definition{}, err
-	case doc.ExecutorID == s.BuiltinExecutor:
+	case doc.ExecutorID == executor.Builtin:
 		d, known := s.builtin(id)
 		if !known {
 			return tool.Definition{}, errors.New("it says it is built in, but this version has no such tool")

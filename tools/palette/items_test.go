@@ -35,9 +35,8 @@ func spaces(t *testing.T, files map[string]string) Spaces {
 		system["tools/"+d.ID+".yaml"] = &fstest.MapFile{Data: []byte("executor_id: rye/core/builtin\n")}
 	}
 	return Spaces{
-		Resolver:        resolve.New(resolve.Roots{Project: dir, System: system}),
-		Builtin:         definitions("rye/bash", "rye/file-system/read", "rye/file-system/write"),
-		BuiltinExecutor: "rye/core/builtin",
+		Resolver: resolve.New(resolve.Roots{Project: dir, System: system}),
+		Builtin:  definitions("rye/bash", "rye/file-system/read", "rye/file-system/write"),
 	}
 }
 

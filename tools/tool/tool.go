@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Tool is something that can be executed by item id.
@@ -33,6 +34,14 @@ type Definition struct {
 	// CommandLine is the parameter that is a command line of the shell; empty for
 	// none. Values that are put into it are quoted.
 	CommandLine string
+}
+
+// Link is one element of a chain of items: of a tool and what runs it, or of a
+// directive and what it extends.
+type Link struct {
+	ItemID string     `json:"item_id"`
+	Space  item.Space `json:"space"`
+	Path   string     `json:"path,omitempty"`
 }
 
 // Env is where and for whom a tool runs. It carries no secrets.

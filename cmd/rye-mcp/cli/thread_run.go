@@ -112,7 +112,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
-		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Actions: p.actions, Settings: settings, Env: p.env,
+		Resolver: p.resolver, Trust: p.trust, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers, Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,
 	})

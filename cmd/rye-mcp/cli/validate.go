@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // validateFlags are the flags of validate.
@@ -133,7 +134,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	builtin, err := builtinTools(roots.User)
+	tools, err := newExecutor(roots.User)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +142,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, t := range builtin.All() {
-		ids = append(ids, t.Definition().ID)
-	}
-	for _, d := range threads {
-		ids = append(ids, d.ID)
+	actsOnThreads := func(id string) bool {
+		return slices.ContainsFunc(threads, func(d tool.Definition) bool { return d.ID == id })
 	}
 	settings, env := config.New(roots), placeholderEnv(roots)
 	// What a project says is validated whether or not it counts. Whom it would call
@@ -154,7 +151,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	return &validate.Validator{
 		Resolver: resolve.New(roots), Trust: newGate(sys, roots, settings), Config: config.AsWritten(roots),
 		Providers: provider.New(settings, sys.Getenv),
-		Builtin:   func(id string) bool { return slices.Contains(ids, id) },
+		Builtin:   func(id string) bool { return tools.Has(id) || actsOnThreads(id) },
 		Env:       func(name string) bool { _, ok := env[name]; return ok },
 	}, nil
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/process"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // project is everything there is about one project, put together.
@@ -42,7 +42,7 @@ type project struct {
 	state     *projectState
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered
-	tools      *tool.Registry
+	executor   *executor.Executor
 	control    *control.Controller
 	actions    *action.Actions
 	env        map[string]string
@@ -75,7 +75,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots, p.config)
 	p.providers = provider.New(p.config, sys.Getenv)
-	if p.tools, err = builtinTools(user); err != nil {
+	if p.executor, err = newExecutor(user); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -101,10 +101,10 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 	}
 }
 
-// builtinTools are the tools that are functions of this program. None of them
+// newExecutor runs the tools that are functions of this program. None of them
 // touches the .ai of the folder user.
-func builtinTools(user string) (*tool.Registry, error) {
-	return tool.NewRegistry(append(file.Tools(user), shell.New())...)
+func newExecutor(user string) (*executor.Executor, error) {
+	return executor.New(append(file.Tools(user), shell.New())...)
 }
 
 // connect makes the parts that work with the others: controller, index and
@@ -133,7 +133,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Trust: p.trust, Tools: p.tools, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
+		Resolver: p.resolver, Trust: p.trust, Executor: p.executor, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
 		Compose: p.control.Compose,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"rye-mcp": func() { os.Exit(cli.Main(testSystem(), os.Args[1:])) },
 		"mcp":     func() { os.Exit(callTool(os.Args[1:])) },
 		"holds":   func() { os.Exit(holdLock(os.Args[1:])) },
+		"unnohup": func() { os.Exit(unNohup(os.Args[1:])) },
 		"mcphttp": func() { os.Exit(callToolOverHTTP(os.Args[1:])) },
 	})
 }

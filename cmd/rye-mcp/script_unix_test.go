@@ -3,6 +3,8 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,12 +20,12 @@ import (
 // itself.
 func killPID(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: killpid PID KILL|TERM|INT|STOP|CONT")
+		ts.Fatalf("usage: killpid PID KILL|TERM|INT|HUP|STOP|CONT")
 	}
 	pid := number(ts, args[0])
 	signal, known := map[string]syscall.Signal{
 		"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
-		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+		"HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 	}[args[1]]
 	if !known {
 		ts.Fatalf("signal %s is not known", args[1])
@@ -65,6 +67,18 @@ func holdLock(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// unNohup is unnohup PROGRAM ARGUMENTS: it becomes the program, for which the end of
+// the terminal is one, though the tests themselves may run under nohup.
+func unNohup(args []string) int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	path, err := exec.LookPath(args[0])
+	if err == nil {
+		err = syscall.Exec(path, args, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 // waitUntilSuspended is suspended PIDFILE: it waits until the process that writes the

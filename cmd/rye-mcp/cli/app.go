@@ -88,10 +88,11 @@ func Main(sys System, args []string) int {
 
 // interruptible is cancelled by SIGINT, SIGTERM and the closing of the
 // terminal, with the signal as cause. A second signal ends the program at once.
+// nohup ignores the closing of the terminal, and means this program alone.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means it
+	if !process.OutliveHangup() {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signals := make(chan os.Signal, 1)

@@ -281,7 +281,7 @@ func (s *stopping) stopLevel(ctx context.Context, level []thread.Record) {
 // the thread when it cannot do so itself any more.
 func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	if rec.Status.Terminal() {
-		return receipt(rec, howEnded, nil)
+		return s.stopEnded(ctx, rec, s.ladder)
 	}
 	// How it ended, should it do so without what follows.
 	byItself := howEnded

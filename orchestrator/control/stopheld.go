@@ -68,8 +68,12 @@ func (c *Controller) stopUnrecorded(
 	receipts := make([]Receipt, len(rows))
 	for i, rec := range rows {
 		p := c.processOf(rec)
-		if rec.Status.Terminal() || p.PID == 0 || !c.near(p) {
-			receipts[i] = receipt(rec, howEnded, unlessEnded(rec, cause))
+		if rec.Status.Terminal() {
+			receipts[i] = c.stopEnded(ctx, rec, ladder)
+			continue
+		}
+		if p.PID == 0 || !c.near(p) {
+			receipts[i] = receipt(rec, howEnded, cause)
 			continue
 		}
 		how, err := process.StopGroup(ctx, p.PID, func() bool { return c.lives(rec.ThreadID, p) }, ladder)
@@ -104,16 +108,28 @@ func (s *stopping) stopUnnamed(ctx context.Context, rec thread.Record, byItself 
 	return receipt(after, string(how), errors.Join(err, rowErr))
 }
 
-// lives tells that a process is the one that was found and that the thread's life lock
-// is held.
-func (c *Controller) lives(id thread.ID, p thread.Process) bool {
-	held, err := process.Held(c.folder(id).Lock())
-	return err == nil && held && c.near(p)
+// stopEnded ends the process of a thread that has ended where that process is
+// suspended: it was on its way out, keeps its locks, and would do so for ever. Any
+// other is about to end by itself.
+func (c *Controller) stopEnded(ctx context.Context, rec thread.Record, ladder process.Ladder) Receipt {
+	p := rec.Process
+	if !c.near(p) || !process.Stopped(p.PID) || !c.lives(rec.ThreadID, p) {
+		return receipt(rec, howEnded, nil)
+	}
+	how, err := process.StopGroup(ctx, p.PID, func() bool { return c.lives(rec.ThreadID, p) }, ladder)
+	return receipt(rec, string(how), err)
 }
 
-func unlessEnded(rec thread.Record, err error) error {
-	if rec.Status.Terminal() {
-		return nil
+// lives tells that a process is the one that was found. One whose start is not known
+// is that only while the thread's life lock is held: its number may be another's by
+// now. The others let go of that lock a moment before they end.
+func (c *Controller) lives(id thread.ID, p thread.Process) bool {
+	if !c.near(p) {
+		return false
 	}
-	return err
+	if p.Started != 0 {
+		return !process.Gone(p.PID)
+	}
+	held, err := process.Held(c.folder(id).Lock())
+	return err == nil && held
 }

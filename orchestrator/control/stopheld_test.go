@@ -60,6 +60,30 @@ func TestAttackStoppedThread(t *testing.T) {
 	}
 }
 
+// TestStopOfEndedProcess: a process is suspended after the end of its thread, and
+// keeps its locks. A cancel or kill of the thread ends it.
+func TestStopOfEndedProcess(t *testing.T) {
+	t.Parallel()
+	for name, orders := range map[string][]string{"at its end": {"end"}, "with the registry": {"end", "hold"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			id := s.start("idle", "")
+			for _, order := range orders {
+				s.order(id, order)
+			}
+			s.freeze(id)
+			s.wantState(thread.Completed, id)
+			stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+			s.noError(err)
+			if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Completed || r.How == howEnded || !process.Gone(s.puppet(id).pid) {
+				s.Errorf("stopped %+v", stopped)
+			}
+			s.start("idle", "")
+		})
+	}
+}
+
 // TestKillBesideStoppedHolder: a kill ends a thread although a process that is none of
 // it holds the registry suspended; the receipt says that it is not on record yet. A
 // cancel signals nothing then.

@@ -130,7 +130,7 @@ func (p *puppet) say(words ...any) error {
 }
 
 func (p *puppet) claim() error {
-	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, thread.Process{PID: os.Getpid(), Host: "host"}, time.Now()))
+	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, thread.Process(process.Here("host").Self()), time.Now()))
 	if err != nil {
 		return err
 	}
@@ -191,6 +191,8 @@ func (p *puppet) obey(order string) error {
 			return err
 		}
 		os.Exit(0)
+	case "end": // and not the process
+		return p.end(thread.Completed)
 	case "stubborn":
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	case "spend":

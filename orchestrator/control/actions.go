@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -24,13 +23,7 @@ var _ action.Threads = Threads{}
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
-	key, err := t.requestKey(ctx, caller, r.RequestKey)
-	if err != nil {
-		return nil, fault(err)
-	}
-	req := startRequest(caller, r)
-	req.Ask, req.RequestKey = caller.Ask, key
-	started, err := t.Controller.Start(ctx, req)
+	started, err := t.Controller.Start(ctx, caller, r)
 	if err != nil {
 		return nil, err
 	}
@@ -55,25 +48,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 
 // Plan says what Start would do.
 func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
-	return t.Controller.Plan(ctx, startRequest(caller, r))
-}
-
-// startRequest takes the parent from the runtime: inside a thread it is the
-// thread itself, whatever a model says.
-func startRequest(caller action.Caller, r action.StartRequest) StartRequest {
-	req := StartRequest{
-		Directive: r.Directive, Inputs: r.Inputs, Model: r.Model, LimitOverrides: map[string]any{},
-		Parent: r.Parent, TraceID: caller.Env.TraceID,
-		Secrets: caller.Secrets,
-	}
-	for name, value := range r.LimitOverrides {
-		req.LimitOverrides[name] = value
-	}
-	if caller.InThread {
-		req.Parent = caller.Env.ThreadID
-	}
-	req.Hook = caller.Hook
-	return req
+	return t.Controller.Plan(ctx, caller, r)
 }
 
 // decides is the thread that calls, if it can answer the questions of what it
@@ -84,17 +59,6 @@ func decides(caller action.Caller) thread.ID {
 		return ""
 	}
 	return caller.Env.ThreadID
-}
-
-// requestKey makes a key that a thread's model has chosen the thread's own, for
-// two threads may well choose the same. Those of one chain do the same work, and
-// what one has started the next must not start again.
-func (t Threads) requestKey(ctx context.Context, caller action.Caller, key string) (string, error) {
-	if key == "" || !caller.InThread {
-		return key, nil
-	}
-	rec, err := t.Store.Get(ctx, caller.Env.ThreadID)
-	return string(cmp.Or(rec.ChainRootID, caller.Env.ThreadID)) + " " + key, err
 }
 
 // follow waits for a thread that was started synchronously. When the call is
@@ -183,7 +147,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 func (t Threads) boundToolRun(
 	ctx context.Context, caller action.Caller, n *store.NewThread, meta *thread.Meta,
 ) error {
-	p := &plan{doc: &item.DirectiveDoc{}, request: StartRequest{Hook: caller.Hook}}
+	p := &plan{doc: &item.DirectiveDoc{}, caller: caller}
 	if caller.InThread {
 		p.request.Parent = caller.Env.ThreadID
 	}

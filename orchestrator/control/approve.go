@@ -20,9 +20,9 @@ import (
 type ApproveRequest struct {
 	ThreadID thread.ID
 	Decision thread.Decision
-	Limits   map[string]any // of a raise: new values, as given
-	By       string         // who answers, in words
-	Person   bool           // a person answers, who may raise any root
+	Limits   item.LimitSet // of a raise: new values, as given
+	By       string        // who answers, in words
+	Person   bool          // a person answers, who may raise any root
 	// From is the thread that answers, which may be about threads below it only.
 	// Empty: whoever works with the project, or the thread that this process runs
 	// in.
@@ -185,10 +185,7 @@ func answerFault(err error) error {
 
 // opApprove is approve_thread, called by a client or by a thread.
 func (c *Controller) opApprove(ctx context.Context, caller action.Caller, in ApproveInput) (any, error) {
-	req := ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: map[string]any{}, By: caller.By}
-	for name, value := range in.Limits {
-		req.Limits[name] = value
-	}
+	req := ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, By: caller.By}
 	if caller.InThread {
 		req.From = caller.Env.ThreadID
 	}

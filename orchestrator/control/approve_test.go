@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -46,12 +47,12 @@ func TestApprove(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		decision thread.Decision
-		limits   map[string]any
+		limits   item.LimitSet
 		want     thread.Answer
 	}{
-		"raise":  {thread.Raise, map[string]any{"turns": 40.0, "max_spend": 2.5}, thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 40, "spend": 2.5}}},
+		"raise":  {thread.Raise, item.LimitSet{"turns": 40.0, "max_spend": 2.5}, thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 40, "spend": 2.5}}},
 		"finish": {thread.Finish, nil, thread.Answer{Decision: thread.Finish}},
-		"stop":   {thread.Stop, map[string]any{}, thread.Answer{Decision: thread.Stop}},
+		"stop":   {thread.Stop, item.LimitSet{}, thread.Answer{Decision: thread.Stop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +89,7 @@ func TestApproveRefuses(t *testing.T) {
 	stop := func(of, from thread.ID) ApproveRequest {
 		return ApproveRequest{ThreadID: of, Decision: thread.Stop, By: "Ada", From: from}
 	}
-	raise := func(limits map[string]any) ApproveRequest {
+	raise := func(limits item.LimitSet) ApproveRequest {
 		return ApproveRequest{ThreadID: child, Decision: thread.Raise, Limits: limits, By: "Ada"}
 	}
 	for name, c := range map[string]struct {
@@ -103,15 +104,14 @@ func TestApproveRefuses(t *testing.T) {
 		"its own question":                 {stop(child, child), tool.CodePermissionDenied, "was not started below"},
 		"a stranger's":                     {stop(child, stranger), tool.CodePermissionDenied, "was not started below"},
 		"no decision":                      {ApproveRequest{ThreadID: child, Decision: "perhaps"}, tool.CodeBadArguments, "[raise finish stop]"},
-		"limits to finish": {ApproveRequest{ThreadID: child, Decision: thread.Finish, Limits: map[string]any{"turns": 9.0}},
+		"limits to finish": {ApproveRequest{ThreadID: child, Decision: thread.Finish, Limits: item.LimitSet{"turns": 9.0}},
 			tool.CodeBadArguments, "part of raise"},
-		"more turns than the parent has": {raise(map[string]any{"turns": 5.0}), tool.CodeInvalidLimits, "the most it can be raised to here is 4"},
-		"more money than the parent has": {raise(map[string]any{"turns": 5.0, "spend": 0.5}), tool.CodeInvalidLimits, "limit spend = 0.5: the most it can be raised to here is 0.2"},
-		"no more than now":               {raise(map[string]any{"turns": 4.0}), tool.CodeInvalidLimits, "turns has to become more than 4"},
-		"less":                           {raise(map[string]any{"tokens": 1.0}), tool.CodeInvalidLimits, "it would be lowered"},
+		"more turns than the parent has": {raise(item.LimitSet{"turns": 5.0}), tool.CodeInvalidLimits, "the most it can be raised to here is 4"},
+		"more money than the parent has": {raise(item.LimitSet{"turns": 5.0, "spend": 0.5}), tool.CodeInvalidLimits, "limit spend = 0.5: the most it can be raised to here is 0.2"},
+		"no more than now":               {raise(item.LimitSet{"turns": 4.0}), tool.CodeInvalidLimits, "turns has to become more than 4"},
+		"less":                           {raise(item.LimitSet{"tokens": 1.0}), tool.CodeInvalidLimits, "it would be lowered"},
 		"nothing":                        {raise(nil), tool.CodeInvalidLimits, "turns has to become more than 4"},
-		"an unknown limit":               {raise(map[string]any{"steps": 9.0}), tool.CodeInvalidLimits, "steps"},
-		"no number":                      {raise(map[string]any{"turns": "many"}), tool.CodeInvalidLimits, "not a number"},
+		"an unknown limit":               {raise(item.LimitSet{"steps": 9.0}), tool.CodeInvalidLimits, "steps"},
 	} {
 		t.Run(name, func(t *testing.T) { // not parallel: the scene ends with its test
 			_, err := s.c.Approve(s.ctx, c.request)
@@ -177,7 +177,7 @@ func TestApproveFromATool(t *testing.T) {
 	q := s.asks(root)
 	inside := s.controller()
 	inside.Parent = root
-	_, err := inside.Approve(s.ctx, ApproveRequest{ThreadID: root, Decision: thread.Raise, Limits: map[string]any{"turns": 99.0}, By: "a person"})
+	_, err := inside.Approve(s.ctx, ApproveRequest{ThreadID: root, Decision: thread.Raise, Limits: item.LimitSet{"turns": 99.0}, By: "a person"})
 	if code(err) != tool.CodePermissionDenied || s.answerTo(q) != nil {
 		t.Errorf("answered for itself: %v", err)
 	}
@@ -450,7 +450,7 @@ func TestRiskIsAsked(t *testing.T) {
 			s.write("directives/risky.md", permits(c.permissions))
 			s.write("../../user/.ai/config/agent/agent.yaml", c.user)
 			ada := newPerson(c.answer)
-			started, err := s.c.Start(s.ctx, StartRequest{Directive: "risky", Ask: ada.ask})
+			started, err := s.c.Start(s.ctx, action.Caller{Ask: ada.ask}, action.StartRequest{Directive: "risky"})
 			if asked := len(ada.asked) == 1; asked != c.asked {
 				t.Errorf("asked: %t", asked)
 			}
@@ -479,6 +479,6 @@ func TestRiskIsNotAsked(t *testing.T) {
 	s.write("directives/top.md", fmt.Sprintf(directive, "top", "", startsAny+`<tool>rye.bash</tool>`))
 	parent := s.start("top", "")
 	ada := newPerson()
-	_, err := s.c.Start(s.ctx, StartRequest{Directive: "risky", Parent: parent, Ask: ada.ask})
+	_, err := s.c.Start(s.ctx, action.Caller{Ask: ada.ask}, action.StartRequest{Directive: "risky", Parent: parent})
 	s.noError(err)
 }

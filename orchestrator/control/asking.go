@@ -79,12 +79,8 @@ func (a *asking) put(ctx context.Context, w Waiting) bool {
 		if answer, err = a.request.Ask(ctx, q); err != nil {
 			break
 		}
-		values := map[string]any{}
-		for name, value := range answer.Limits {
-			values[name] = value
-		}
 		// An answer that was given is carried out, though the wait may be over.
-		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{Person: true, ThreadID: q.ThreadID, Decision: answer.Decision, Limits: values, By: answer.By})
+		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{Person: true, ThreadID: q.ThreadID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By})
 		if refused, ok := errors.AsType[*tool.Fault](err); !ok || refused.Code != tool.CodeInvalidLimits && refused.Code != tool.CodeBadArguments {
 			break
 		}

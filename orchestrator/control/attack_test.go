@@ -156,7 +156,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 	}
 
 	// A key that others have used starts a thread of the model's own.
-	outside, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: stranger, RequestKey: "k"})
+	outside, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: stranger, RequestKey: "k"})
 	s.noError(err)
 	for _, key := range []string{"k", string(stranger) + " k"} {
 		if own := start(fmt.Sprintf(`{"item_id":"work","async":true,"limit_overrides":{"spend":0.001},"request_key":%q}`, key)); own.ThreadID == outside.ThreadID {

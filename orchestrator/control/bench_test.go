@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // BenchmarkStart is the time until a background start has answered. The
@@ -15,7 +16,7 @@ func BenchmarkStart(b *testing.B) {
 	s.c.Launcher.Env = nil // each completes at once
 	var ids []thread.ID
 	for b.Loop() {
-		started, err := s.c.Start(s.ctx, StartRequest{Directive: "work"})
+		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
 		s.noError(err)
 		ids = append(ids, started.ThreadID)
 	}

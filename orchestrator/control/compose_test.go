@@ -43,7 +43,7 @@ func composedScene(t *testing.T) *scene {
 func TestPlanShowsWhatIsInherited(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
-	got, err := s.c.Plan(s.ctx, StartRequest{Directive: "leaf"})
+	got, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "leaf"})
 	s.noError(err)
 	raw, err := json.Marshal(got.Plan.Inheritance)
 	s.noError(err)
@@ -58,7 +58,7 @@ func TestPlanShowsWhatIsInherited(t *testing.T) {
 	if !slices.Equal(got.Plan.Capabilities, []string{"rye.execute.tool.rye.file-system.*"}) || len(got.Plan.Warnings) != 0 {
 		t.Errorf("plan %+v", got.Plan)
 	}
-	plain, err := s.c.Plan(s.ctx, StartRequest{Directive: "work"})
+	plain, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
 	s.noError(err)
 	if raw, err = json.Marshal(plain.Plan.Inheritance); err != nil || string(raw) != "{}" {
 		t.Errorf("of a directive that inherits nothing: %s, %v", raw, err)
@@ -103,8 +103,14 @@ func TestStartRefusesWhatCannotBeComposed(t *testing.T) {
 		"heir":    {tool.CodeNotFound, ".ai/directives/forgets.md) asks for <before>rule", "rules"},
 	} {
 		for name, try := range map[string]func() error{
-			"start":  func() error { _, err := s.c.Start(s.ctx, StartRequest{Directive: directive}); return err },
-			"plan":   func() error { _, err := s.c.Plan(s.ctx, StartRequest{Directive: directive}); return err },
+			"start": func() error {
+				_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
+				return err
+			},
+			"plan": func() error {
+				_, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
+				return err
+			},
 			"inline": func() error { return s.inline(directive, map[string]any{}, new(action.InlineDirective)) },
 		} {
 			err := try()
@@ -173,7 +179,7 @@ func TestInheritedRiskIsJudged(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/powerful.md", fmt.Sprintf(composedDirective, "powerful", "", "<permissions>*</permissions>"))
 	s.write("directives/heir.md", fmt.Sprintf(composedDirective, "heir", "powerful", ""))
-	_, err := s.c.Start(s.ctx, StartRequest{Directive: "heir"})
+	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "heir"})
 	if f, ok := errors.AsType[*tool.Fault](err); !ok || f.Code != tool.CodePermissionDenied || !strings.Contains(f.Message, "directive powerful declares") {
 		t.Errorf("got %v", err)
 	}
@@ -191,7 +197,7 @@ func TestChainComesBeforeParent(t *testing.T) {
 		"leaf": "rye.execute.tool.rye.file-system.*",
 		"bare": "rye.execute.tool.rye.file-system.* rye.execute.directive.*",
 	} {
-		started, err := s.c.Start(s.ctx, StartRequest{Directive: child, Parent: top})
+		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: child, Parent: top})
 		s.noError(err)
 		meta, err := s.c.folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
 		s.noError(err)
@@ -229,11 +235,11 @@ func TestHookRoutes(t *testing.T) {
 	for directive, c := range map[string]struct{ who, extends string }{
 		"routed": {"mid", "mid"}, "shy": {"mid", ""}, "own": {"mid", "root"}, "work": {"", ""},
 	} {
-		req := StartRequest{Directive: directive, Inputs: map[string]any{}}
+		req := action.StartRequest{Directive: directive, Inputs: map[string]any{}}
 		if c.who != "" {
 			req.Inputs["who"] = c.who
 		}
-		got, err := s.c.Plan(s.ctx, req)
+		got, err := s.c.Plan(s.ctx, action.Caller{}, req)
 		s.noError(err)
 		extends := ""
 		if chain := got.Plan.ExtendsChain; len(chain) > 0 {
@@ -243,7 +249,7 @@ func TestHookRoutes(t *testing.T) {
 			t.Errorf("%s extends %q by %q", directive, extends, got.Plan.ExtendsHook)
 		}
 	}
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "routed", Inputs: map[string]any{"who": "mid"}})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "mid"}})
 	s.noError(err)
 	meta, err := s.c.folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
@@ -251,7 +257,7 @@ func TestHookRoutes(t *testing.T) {
 		t.Errorf("thread.json: %v %+v", meta.Chain, meta.Route)
 	}
 	s.order(started.ThreadID, "claim")
-	_, err = s.c.Plan(s.ctx, StartRequest{Directive: "routed", Inputs: map[string]any{"who": "routed"}})
+	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "routed"}})
 	if code(err) != tool.CodeInvalidItem || !strings.Contains(err.Error(), "by-category") || !strings.Contains(err.Error(), "routed → routed") {
 		t.Errorf("routed to itself: %v", err)
 	}
@@ -309,19 +315,19 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 	signed("directives/up.md", fmt.Sprintf(composedDirective, "up", "", ""))
 	const hooks = "hooks: [{id: up, event: resolve_extends, condition: {path: directive, op: eq, value: bare}, action: {set_extends: up}}]\n"
 	signed("config/agent/hooks.yaml", hooks)
-	got, err := s.c.Plan(s.ctx, StartRequest{Directive: "bare"})
+	got, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	s.noError(err)
 	if len(got.Plan.ExtendsChain) != 2 || len(got.Plan.Warnings) != 0 {
 		t.Errorf("signed: %+v", got.Plan)
 	}
 	s.write("config/agent/hooks.yaml", hooks)
-	_, err = s.c.Plan(s.ctx, StartRequest{Directive: "bare"})
+	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	refused, is := errors.AsType[*tool.Fault](err)
 	if !is || refused.Code != tool.CodeIntegrity || !strings.Contains(jsonText(refused.Body()), "rye-mcp sign "+s.project+"/.ai/config/agent/hooks.yaml") {
 		t.Errorf("unsigned: %v", err)
 	}
 	s.write("config/agent/hooks.yaml", "hooks: []\n") // nothing to sign for
-	_, err = s.c.Plan(s.ctx, StartRequest{Directive: "bare"})
+	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	s.noError(err)
 }
 
@@ -333,7 +339,7 @@ func TestBadHookIsRefused(t *testing.T) {
 	s.write("directives/bad.md", fmt.Sprintf(composedDirective, "bad", "", bad))
 	s.write("directives/heir.md", fmt.Sprintf(composedDirective, "heir", "bad", ""))
 	for _, directive := range []string{"bad", "heir"} {
-		_, err := s.c.Start(s.ctx, StartRequest{Directive: directive})
+		_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
 		if code(err) != tool.CodeInvalidConfig || !strings.Contains(err.Error(), "bad.md:") || !strings.Contains(err.Error(), "at_noon") {
 			t.Errorf("%s: %v", directive, err)
 		}

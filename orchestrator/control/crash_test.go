@@ -16,13 +16,14 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // playActor is a server that does one thing to a thread and is killed after a
 // step of that.
 func playActor(args []string) error {
-	action, project, id := args[0], args[1], thread.ID(args[2])
+	does, project, id := args[0], args[1], thread.ID(args[2])
 	ctx := context.Background()
 	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}
 	c, err := openController(ctx, project, env)
@@ -30,9 +31,9 @@ func playActor(args []string) error {
 		return err
 	}
 	c.Reached, c.finisher.Reached, c.sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
-	switch action {
+	switch does {
 	case "start":
-		_, err = c.Start(ctx, StartRequest{Directive: "work", Parent: id})
+		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
 	case "dispatch":
 		err = c.Dispatch(ctx)
 	case "sweep":

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -108,7 +109,7 @@ func TestClockJumps(t *testing.T) {
 	var ids []thread.ID
 	for i, jump := range []time.Duration{-time.Hour, time.Hour, -time.Hour, 0} {
 		now = testTime.Add(jump)
-		started, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 		s.noError(err)
 		if started.Queued != (i > 0) {
 			s.Errorf("started %+v", started)
@@ -142,7 +143,7 @@ func TestUnfitFolder(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/away/work.md", fmt.Sprintf(directive, "work", "", ""))
 	s.noError(os.Symlink(s.project, string(s.c.folder("away"))))
-	_, err := s.c.Start(s.ctx, StartRequest{Directive: "away/work"})
+	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "away/work"})
 	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), folder.ErrUnfit.Error()) {
 		s.Errorf("started below a link: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 // byHook starts a thread as an action of a hook of its parent.
 func (s *scene) byHook(directive string, parent thread.ID, h action.HookCall) (Started, error) {
 	s.Helper()
-	return s.c.Start(s.ctx, StartRequest{Directive: directive, Parent: parent, Hook: &h})
+	return s.c.Start(s.ctx, action.Caller{Hook: &h}, action.StartRequest{Directive: directive, Parent: parent})
 }
 
 // TestFiringIsInherited: hooks that have started a thread are known to all below.

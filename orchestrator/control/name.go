@@ -10,11 +10,11 @@ import (
 // maxNameRunes keeps a thread's name on one line of a table.
 const maxNameRunes = 60
 
-// name is what people see in lists: the given name, else the directive's
-// title or description, else the first words of its prompt.
+// name is what people see in lists: the directive's
+// description or title, else the first words of its prompt.
 func (p *plan) name(env map[string]string) string {
 	for _, text := range []string{
-		p.request.Name, p.doc.Description, p.doc.Title, inputs.Interpolate(p.doc.Body, p.inputs, env),
+		p.doc.Description, p.doc.Title, inputs.Interpolate(p.doc.Body, p.inputs, env),
 	} {
 		if name := firstWords(text); name != "" {
 			return name

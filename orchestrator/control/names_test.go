@@ -36,11 +36,11 @@ func TestAttackNearMiss(t *testing.T) {
 		"heir":    {root: ` extend="base"`, says: "did you mean extends?"},
 	} {
 		s.write("directives/team/"+id+".md", fmt.Sprintf(oddly, id, test.root, test.metadata, test.below))
-		for how, start := range map[string]func(StartRequest) error{
-			"start": func(req StartRequest) error { _, err := s.c.Start(s.ctx, req); return err },
-			"plan":  func(req StartRequest) error { _, err := s.c.Plan(s.ctx, req); return err },
+		for how, start := range map[string]func(action.StartRequest) error{
+			"start": func(req action.StartRequest) error { _, err := s.c.Start(s.ctx, action.Caller{}, req); return err },
+			"plan":  func(req action.StartRequest) error { _, err := s.c.Plan(s.ctx, action.Caller{}, req); return err },
 		} {
-			err := start(StartRequest{Directive: "team/" + id})
+			err := start(action.StartRequest{Directive: "team/" + id})
 			f := action.Fault(err)
 			if f == nil || f.Code != tool.CodeInvalidItem || !strings.Contains(f.Message, test.says) {
 				t.Errorf("%s of %s: %v; want %q", how, id, err, test.says)
@@ -59,7 +59,7 @@ func TestUnknownNamesWarn(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/team/odd.md", fmt.Sprintf(oddly, "even", "", `<parent>p</parent>`, `<inputs><input name="a" type="str" default="x"/></inputs>
 <continuation_directive>next</continuation_directive>`))
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "team/odd"})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "team/odd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +83,10 @@ func TestUnknownNamesOfAncestors(t *testing.T) {
 	s.write("directives/heir.md", fmt.Sprintf(oddly, "heir", ` extends="base"`, "", ""))
 	s.write("directives/ground.md", fmt.Sprintf(oddly, "ground", "", `<limit turns="1"/>`, ""))
 	s.write("directives/son.md", fmt.Sprintf(oddly, "son", ` extends="ground"`, "", ""))
-	if _, err := s.c.Plan(s.ctx, StartRequest{Directive: "heir"}); err == nil || !strings.Contains(err.Error(), "directive base is not started") {
+	if _, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "heir"}); err == nil || !strings.Contains(err.Error(), "directive base is not started") {
 		t.Errorf("got %v", err)
 	}
-	if plan, err := s.c.Plan(s.ctx, StartRequest{Directive: "son"}); err != nil || !strings.Contains(fmt.Sprint(plan.Plan.Warnings), "<limit>") {
+	if plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "son"}); err != nil || !strings.Contains(fmt.Sprint(plan.Plan.Warnings), "<limit>") {
 		t.Errorf("got %+v, %v", plan.Plan.Warnings, err)
 	}
 }
@@ -102,13 +102,13 @@ func TestProviderIsObeyed(t *testing.T) {
 		"nobody":  {`<model id="no-such-model"/>`, "no-such-model"},
 	} {
 		s.write("directives/"+id+".md", fmt.Sprintf(oddly, id, "", test.model, ""))
-		_, err := s.c.Start(s.ctx, StartRequest{Directive: id})
+		_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: id})
 		if f := action.Fault(err); f == nil || f.Code != tool.CodeNoProvider || !strings.Contains(f.Message, test.says) {
 			t.Errorf("%s: %v; want %q", id, err, test.says)
 		}
 	}
 	s.write("directives/ours.md", fmt.Sprintf(oddly, "ours", "", `<model provider="scripted" tier="fast"/>`, ""))
-	plan, err := s.c.Plan(s.ctx, StartRequest{Directive: "ours"})
+	plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "ours"})
 	if err != nil || !strings.HasPrefix(plan.Plan.Model, "scripted/") || len(plan.Plan.Warnings) > 0 {
 		t.Errorf("got %s, %v, %v", plan.Plan.Model, plan.Plan.Warnings, err)
 	}
@@ -122,8 +122,8 @@ func TestPlanOfAChild(t *testing.T) {
 	s.write("directives/top.md", fmt.Sprintf(directive, "top", "", startsAny))
 	s.write("directives/wide.md", fmt.Sprintf(oddly, "wide", "", `<permissions><execute><tool>rye.*</tool></execute><sign>*</sign></permissions>`, ""))
 	root := s.start("top", "")
-	req := StartRequest{Directive: "wide", Parent: root}
-	plan, err := s.c.Plan(s.ctx, req)
+	req := action.StartRequest{Directive: "wide", Parent: root}
+	plan, err := s.c.Plan(s.ctx, action.Caller{}, req)
 	s.noError(err)
 	if got := strings.Join(plan.Plan.Capabilities, " "); got != "rye.execute.tool.rye.file-system.* rye.execute.tool.rye.agent.threads.thread_directive" {
 		t.Errorf("capabilities %s", got) // the second starts children, which the parent may by its newer name
@@ -134,7 +134,7 @@ func TestPlanOfAChild(t *testing.T) {
 	if got := strings.Join(plan.Plan.Tools, " "); !strings.Contains(got, "rye/file-system/read") || strings.Contains(got, "rye/bash") {
 		t.Errorf("tools %s", got)
 	}
-	started, err := s.c.Start(s.ctx, req)
+	started, err := s.c.Start(s.ctx, action.Caller{}, req)
 	s.noError(err)
 	meta, err := s.c.folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
 	s.noError(err)

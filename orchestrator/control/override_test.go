@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -54,17 +55,17 @@ func TestAttackRaisedLimits(t *testing.T) {
 	_, err = Threads{s.c}.Start(s.ctx, inThread(root.ThreadID), action.StartRequest{Directive: "work", Async: true, LimitOverrides: map[string]float64{"spend": 0.02}})
 	refused(err, 0.01)
 	s.order(root.ThreadID, "complete")
-	_, err = s.c.Resume(s.ctx, ResumeRequest{ThreadID: root.ThreadID, Message: "on", LimitOverrides: map[string]any{"spend": 3.0}})
+	_, err = s.c.Resume(s.ctx, ResumeRequest{ThreadID: root.ThreadID, Message: "on", LimitOverrides: item.LimitSet{"spend": 3.0}})
 	if err == nil || !strings.Contains(err.Error(), "at most 2") && code(err) != tool.CodeUnsupported {
 		s.Errorf("resumed with more: %v", err)
 	}
 	// A person at a terminal raises any root.
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Person: true, LimitOverrides: map[string]any{"spend": 9.0}})
+	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"spend": 9.0}})
 	s.noError(err)
 	s.order(started.ThreadID, "claim")
 	// A question of a root, answered by a call and by a person.
 	s.asks(started.ThreadID)
-	more := ApproveRequest{ThreadID: started.ThreadID, Decision: thread.Raise, Limits: map[string]any{"turns": 99.0}}
+	more := ApproveRequest{ThreadID: started.ThreadID, Decision: thread.Raise, Limits: item.LimitSet{"turns": 99.0}}
 	if _, err := s.c.Approve(s.ctx, more); code(err) != tool.CodeInvalidLimits || !strings.Contains(err.Error(), "the most it can be raised to here is 15") {
 		s.Errorf("approved by a call: %v", err)
 	}
@@ -82,30 +83,30 @@ func TestRequestKeyNamesACall(t *testing.T) {
 	s.write("directives/ask.md", strings.Replace(
 		"```xml\n<directive name=\"ask\" version=\"1.0.0\">\n<metadata><model tier=\"fast\"/></metadata>\n<inputs>INPUTS</inputs>\n</directive>\n```\nAsk.\n",
 		"INPUTS", `<input name="who" type="string">whom</input><input name="n" type="integer">how many</input>`, 1))
-	req := func() StartRequest {
-		return StartRequest{
-			Directive: "ask", RequestKey: "k", Inputs: map[string]any{"who": "Ada", "n": nil}, LimitOverrides: map[string]any{"max_turns": 3},
+	req := func() action.StartRequest {
+		return action.StartRequest{
+			Directive: "ask", RequestKey: "k", Inputs: map[string]any{"who": "Ada", "n": nil}, LimitOverrides: item.LimitSet{"max_turns": 3},
 		}
 	}
-	first, err := s.c.Start(s.ctx, req())
+	first, err := s.c.Start(s.ctx, action.Caller{}, req())
 	s.noError(err)
 	s.order(first.ThreadID, "claim")
 	same := req()
-	same.Inputs, same.LimitOverrides = map[string]any{"who": "Ada"}, map[string]any{"turns": 3.0}
-	if again, err := s.c.Start(s.ctx, same); err != nil || again.ThreadID != first.ThreadID || !again.Existing {
+	same.Inputs, same.LimitOverrides = map[string]any{"who": "Ada"}, item.LimitSet{"turns": 3.0}
+	if again, err := s.c.Start(s.ctx, action.Caller{}, same); err != nil || again.ThreadID != first.ThreadID || !again.Existing {
 		s.Errorf("the same: %+v, %v", again, err)
 	}
-	for name, change := range map[string]func(*StartRequest){
-		"input":      func(r *StartRequest) { r.Inputs["who"] = "Bob" },
-		"more input": func(r *StartRequest) { r.Inputs["n"] = 2 },
-		"limit":      func(r *StartRequest) { r.LimitOverrides = map[string]any{"turns": 2} },
-		"no limit":   func(r *StartRequest) { r.LimitOverrides = nil },
-		"model":      func(r *StartRequest) { r.Model = "general" },
-		"item":       func(r *StartRequest) { r.Directive = "idle" },
+	for name, change := range map[string]func(*action.StartRequest){
+		"input":      func(r *action.StartRequest) { r.Inputs["who"] = "Bob" },
+		"more input": func(r *action.StartRequest) { r.Inputs["n"] = 2 },
+		"limit":      func(r *action.StartRequest) { r.LimitOverrides = item.LimitSet{"turns": 2} },
+		"no limit":   func(r *action.StartRequest) { r.LimitOverrides = nil },
+		"model":      func(r *action.StartRequest) { r.Model = "general" },
+		"item":       func(r *action.StartRequest) { r.Directive = "idle" },
 	} {
 		other := req()
 		change(&other)
-		if _, err := s.c.Start(s.ctx, other); code(err) != tool.CodeRequestKeyReused {
+		if _, err := s.c.Start(s.ctx, action.Caller{}, other); code(err) != tool.CodeRequestKeyReused {
 			s.Errorf("another %s: %v", name, err)
 		}
 	}

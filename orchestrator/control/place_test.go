@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -76,7 +77,7 @@ func TestAttackReusedNumber(t *testing.T) {
 func TestThreadOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
 	s.noError(err)
 	id := started.ThreadID
 	s.order(id, "claim")

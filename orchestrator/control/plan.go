@@ -19,35 +19,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// StartRequest asks for a thread.
-type StartRequest struct {
-	Directive      string
-	Inputs         map[string]any
-	Model          string // overrides the directive's choice
-	LimitOverrides map[string]any
-	// Person says that a person at a terminal gives LimitOverrides, who may raise any
-	// root.
-	Person     bool
-	Parent     thread.ID // given by the runtime, never by a model
-	RequestKey string
-	Name       string
-	TraceID    string // of the request this goes back to; may be empty
-	// Secrets are those of the thread that asks, for which Inputs may hold
-	// placeholders; nil outside threads.
-	Secrets executor.Secrets
-	// Ask puts a question to the person; nil where nobody is in reach.
-	Ask func(context.Context, thread.Question) (thread.Answer, error)
-	// Hook says that a hook of the parent starts the thread; nil for all others.
-	Hook *action.HookCall
-}
-
 // plan is a start that has been checked and has changed nothing yet.
 type plan struct {
-	request  StartRequest
+	caller   action.Caller
+	request  action.StartRequest
 	found    *resolve.Found
 	doc      *item.DirectiveDoc
 	composed *composition
@@ -68,7 +46,7 @@ type plan struct {
 }
 
 // late reports whether the parent has ended, and its last hooks start the thread.
-func (p *plan) late() bool { return p.request.Hook != nil && p.request.Hook.Ended }
+func (p *plan) late() bool { return p.caller.Hook != nil && p.caller.Hook.Ended }
 
 // firing are the ids of the hooks that the thread must not fire again.
 func (p *plan) firing() []string {
@@ -76,15 +54,15 @@ func (p *plan) firing() []string {
 	if p.parent != nil {
 		ids = p.parent.Firing
 	}
-	if p.request.Hook != nil { // whose list has those of the thread it belongs to
-		ids = p.request.Hook.Firing
+	if p.caller.Hook != nil { // whose list has those of the thread it belongs to
+		ids = p.caller.Hook.Firing
 	}
 	return ids
 }
 
 // Plan says what a start would do, and changes nothing.
-func (c *Controller) Plan(ctx context.Context, req StartRequest) (Plan, error) {
-	p, err := c.plan(ctx, req)
+func (c *Controller) Plan(ctx context.Context, caller action.Caller, req action.StartRequest) (Plan, error) {
+	p, err := c.plan(ctx, caller, req)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -122,9 +100,12 @@ func (c *Controller) toolsOf(p *plan) ([]string, error) {
 // plan checks everything a caller can have got wrong, before anything is
 // registered: directive, inputs, what it extends, its context, parent,
 // capabilities and their risk, limits, model.
-func (c *Controller) plan(ctx context.Context, req StartRequest) (*plan, error) {
+func (c *Controller) plan(ctx context.Context, caller action.Caller, req action.StartRequest) (*plan, error) {
+	if caller.InThread { // whatever a model says
+		req.Parent = caller.Env.ThreadID
+	}
 	leftOut := config.Strings(c.Config.LeftOut())
-	p := &plan{request: req, warnings: leftOut}
+	p := &plan{caller: caller, request: req, warnings: leftOut}
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(context.Context) error { return c.inherit(p) },
@@ -155,7 +136,7 @@ func (c *Controller) loadDirective(p *plan) error {
 	if err := c.findDirective(p); err != nil {
 		return err
 	}
-	given, err := handOver(p.doc, p.request.Inputs, p.request.Secrets)
+	given, err := handOver(p.doc, p.request.Inputs, p.caller.Secrets)
 	if err != nil {
 		return err
 	}
@@ -226,7 +207,7 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 		return err
 	}
 	above := permission.Grant{Own: p.parent.Own(), Ceiling: p.parent.Ceiling}
-	if hook := p.request.Hook; hook == nil || !hook.Exempt {
+	if hook := p.caller.Hook; hook == nil || !hook.Exempt {
 		if err := mayStart(rec.ThreadID, above, p.found); err != nil {
 			return err
 		}
@@ -308,7 +289,7 @@ func (c *Controller) resolveLimits(p *plan) error {
 // checkOverrides refuses a call that gives the thread more than it may. A hook of
 // the program asks for what the settings say.
 func (p *plan) checkOverrides(overrides item.LimitSet, settings config.Resilience) error {
-	if p.parent == nil && p.request.Person || p.request.Hook != nil && p.request.Hook.Exempt {
+	if p.parent == nil && p.caller.Person || p.caller.Hook != nil && p.caller.Hook.Exempt {
 		return nil
 	}
 	base := maps.Clone(settings.Limits)

@@ -38,7 +38,7 @@ threads: {soft_stop_seconds: 1, term_seconds: 0.2, orphans: cancel, max_running:
 // begin starts a thread and does not wait for its process.
 func (s *scene) begin(directive string, parent thread.ID) Started {
 	s.Helper()
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: directive, Parent: parent})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Parent: parent})
 	s.noError(err)
 	return started
 }
@@ -306,10 +306,10 @@ func TestQueuedRequestKey(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
-	req := StartRequest{Directive: "idle", RequestKey: "k"}
-	first, err := s.c.Start(s.ctx, req)
+	req := action.StartRequest{Directive: "idle", RequestKey: "k"}
+	first, err := s.c.Start(s.ctx, action.Caller{}, req)
 	s.noError(err)
-	again, err := s.controller().Start(s.ctx, req)
+	again, err := s.controller().Start(s.ctx, action.Caller{}, req)
 	if err != nil || !again.Existing || !again.Queued || again.ThreadID != first.ThreadID {
 		s.Errorf("started again: %+v, %v", again, err)
 	}
@@ -325,7 +325,7 @@ func TestForeignProvider(t *testing.T) {
 	rich := s.controller()
 	rich.Providers = provider.New(rich.Config, func(string) string { return "a key" })
 	running := s.start("idle", "")
-	foreign, err := rich.Start(s.ctx, StartRequest{Directive: "idle", Model: "anthropic/fast"})
+	foreign, err := rich.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", Model: "anthropic/fast"})
 	s.noError(err)
 	toolRun, err := Threads{s.c}.StartTool(s.ctx, action.Caller{}, action.ToolRequest{ToolID: "rye/file-system/read"})
 	s.noError(err)

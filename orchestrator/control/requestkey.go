@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,7 +13,19 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
+
+// requestKey makes a key that a thread's model has chosen the thread's own, for
+// two threads may well choose the same. Those of one chain do the same work, and
+// what one has started the next must not start again.
+func (c *Controller) requestKey(ctx context.Context, caller action.Caller, key string) (string, error) {
+	if key == "" || !caller.InThread {
+		return key, nil
+	}
+	rec, err := c.Store.Get(ctx, caller.Env.ThreadID)
+	return string(cmp.Or(rec.ChainRootID, caller.Env.ThreadID)) + " " + key, err
+}
 
 // startedBefore returns the thread that a request key names, or nil. One that names
 // another call is a [store.ErrKeyReused].
@@ -54,7 +67,7 @@ func (k keyedCall) hash() string {
 // callHash names the call that starts a directive. Values of secret inputs have no
 // part in it: a hash would let them be guessed. It is empty when nobody knows which
 // those are, or the limits are none; the key then names the item alone.
-func (c *Controller) callHash(req StartRequest) string {
+func (c *Controller) callHash(req action.StartRequest) string {
 	if req.RequestKey == "" {
 		return ""
 	}

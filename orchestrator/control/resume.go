@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -29,8 +30,8 @@ import (
 type ResumeRequest struct {
 	ThreadID       thread.ID // any of its chain
 	Message        string    // what the new thread is told
-	LimitOverrides map[string]any
-	Person         bool   // a person at a terminal asks; see [StartRequest.Person]
+	LimitOverrides item.LimitSet
+	Person         bool   // a person at a terminal asks; see [action.Caller]
 	Model          string // empty: the one it had
 	TraceID        string // of the request this goes back to; may be empty
 	// From is the thread that asks, which may resume threads below it only. Empty:
@@ -241,10 +242,14 @@ func errNothingSaid(id thread.ID, directive string) *tool.Fault {
 // planStart checks directive, parent, limits and model as for a start. Inputs and
 // capabilities are those of the thread before.
 func (r *resumption) planStart(ctx context.Context) error {
-	p := &plan{warnings: config.Strings(r.Config.LeftOut()), request: StartRequest{
-		Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
-		LimitOverrides: r.request.LimitOverrides, Person: r.request.Person, TraceID: r.request.TraceID,
-	}}
+	p := &plan{
+		warnings: config.Strings(r.Config.LeftOut()),
+		caller:   action.Caller{Person: r.request.Person, Env: tool.Env{TraceID: r.request.TraceID}},
+		request: action.StartRequest{
+			Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
+			LimitOverrides: r.request.LimitOverrides,
+		},
+	}
 	if err := r.findDirective(p); err != nil {
 		return err
 	}
@@ -439,10 +444,7 @@ func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transc
 // opResume is resume_thread, called by a client or by a thread.
 func (c *Controller) opResume(ctx context.Context, caller action.Caller, in ResumeInput) (any, error) {
 	req := ResumeRequest{
-		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: map[string]any{}, TraceID: caller.Env.TraceID,
-	}
-	for name, value := range in.LimitOverrides {
-		req.LimitOverrides[name] = value
+		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides, TraceID: caller.Env.TraceID,
 	}
 	if caller.InThread {
 		req.From, req.Exempt = caller.Env.ThreadID, caller.Hook != nil && caller.Hook.Exempt

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -103,7 +104,7 @@ func TestResumeAfterHandover(t *testing.T) {
 	second := s.handOver(first)
 	s.order(second, "say more", "complete")
 	resumed, err := s.c.Resume(s.ctx, ResumeRequest{
-		ThreadID: first, Message: "go on", LimitOverrides: map[string]any{"turns": 3.0},
+		ThreadID: first, Message: "go on", LimitOverrides: item.LimitSet{"turns": 3.0},
 	})
 	s.noError(err)
 	want := s.meta(first).Limits
@@ -157,7 +158,7 @@ func TestNoResume(t *testing.T) {
 		"said nothing":  {ResumeRequest{ThreadID: fresh, Message: "go on"}, "unsupported", "nothing to resume"},
 		"changed":       {ResumeRequest{ThreadID: changed, Message: "go on"}, "invalid_item", "does not verify"},
 		"not below":     {ResumeRequest{ThreadID: good, Message: "go on", From: running}, "permission_denied", "not started below"},
-		"unknown limit": {ResumeRequest{ThreadID: good, Message: "go on", LimitOverrides: map[string]any{"wishes": 3.0}}, "invalid_limits", "wishes"},
+		"unknown limit": {ResumeRequest{ThreadID: good, Message: "go on", LimitOverrides: item.LimitSet{"wishes": 3.0}}, "invalid_limits", "wishes"},
 		"unknown model": {ResumeRequest{ThreadID: good, Message: "go on", Model: "nobody/nothing"}, "no_provider", "nothing"},
 	} {
 		if _, err := s.c.Resume(s.ctx, c.request); code(err) != c.code || !strings.Contains(err.Error(), c.says) {

@@ -55,7 +55,7 @@ type risk struct {
 // as accepted, in place of its warning. What a thread starts is not asked about:
 // there is no person in reach.
 func (c *Controller) confirmRisk(ctx context.Context, p *plan) error {
-	if len(p.risks) == 0 || p.request.Ask == nil || p.request.Parent != "" {
+	if len(p.risks) == 0 || p.caller.Ask == nil || p.request.Parent != "" {
 		return nil
 	}
 	agent, _, err := c.Config.Agent()
@@ -65,7 +65,7 @@ func (c *Controller) confirmRisk(ctx context.Context, p *plan) error {
 	if !agent.RiskQuestions.Ask {
 		return nil
 	}
-	answer, err := p.request.Ask(ctx, riskQuestion(p))
+	answer, err := p.caller.Ask(ctx, riskQuestion(p))
 	switch {
 	case errors.Is(err, action.ErrNobodyToAsk):
 		return nil

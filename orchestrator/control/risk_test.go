@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -64,7 +65,7 @@ func TestRisk(t *testing.T) {
 			if c.user != "" {
 				s.write(filepath.Join("..", "..", "user", ".ai", riskFile), c.user)
 			}
-			started, err := s.c.Start(s.ctx, StartRequest{Directive: "risky"})
+			started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "risky"})
 			if c.refused != "" {
 				s.wantNothing(err, c.refused)
 				return
@@ -127,7 +128,7 @@ func TestRiskOfChildren(t *testing.T) {
 		{directive: "vain", parent: bold, warned: "rye.sign.*, whose risk is elevated"},
 		{directive: "vain", parent: meek, warned: "no ancestor allows: rye.sign.*"},
 	} {
-		plan, err := s.c.Plan(s.ctx, StartRequest{Directive: c.directive, Parent: c.parent})
+		plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: c.directive, Parent: c.parent})
 		warnings := fmt.Sprint(plan.Plan.Warnings)
 		if refused := code(err) == tool.CodePermissionDenied; refused != c.refused || !refused && err != nil {
 			s.Errorf("%s below %s: %v", c.directive, c.parent, err)

@@ -22,12 +22,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/spaces/trust/trusttest"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -241,11 +243,11 @@ func (s *scene) order(id thread.ID, orders ...string) {
 // start starts a thread and lets it claim its row.
 func (s *scene) start(directive string, parent thread.ID) thread.ID {
 	s.Helper()
-	req := StartRequest{Directive: directive, Parent: parent}
+	req := action.StartRequest{Directive: directive, Parent: parent}
 	if parent == "" {
-		req.LimitOverrides, req.Person = map[string]any{"spend": 1.0}, true
+		req.LimitOverrides = item.LimitSet{"spend": 1.0}
 	}
-	started, err := s.c.Start(s.ctx, req)
+	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, req)
 	s.noError(err)
 	s.order(started.ThreadID, "claim")
 	return started.ThreadID

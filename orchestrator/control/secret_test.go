@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"reflect"
@@ -22,8 +21,8 @@ const secretDirective = "```xml\n" + `<directive name="secretive" version="1.0.0
 </directive>` + "\n```\n\nUse {input:token}.\n"
 
 // secretive is a request for a thread with a secret.
-func secretive(value string) StartRequest {
-	return StartRequest{Directive: "secretive", Inputs: map[string]any{"token": value}}
+func secretive(value string) action.StartRequest {
+	return action.StartRequest{Directive: "secretive", Inputs: map[string]any{"token": value}}
 }
 
 // TestSecretsInPlaceOnly: thread.json and plans have placeholders.
@@ -32,12 +31,12 @@ func TestSecretsInPlaceOnly(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/secretive.md", secretDirective)
 	const value = "never to be seen"
-	plan, err := s.c.Plan(s.ctx, secretive(value))
+	plan, err := s.c.Plan(s.ctx, action.Caller{}, secretive(value))
 	s.noError(err)
 	if got := plan.Plan.Inputs["token"]; !reflect.DeepEqual(got, map[string]any{"secret": true}) {
 		t.Errorf("the plan shows %v", got)
 	}
-	started, err := s.c.Start(s.ctx, secretive(value))
+	started, err := s.c.Start(s.ctx, action.Caller{}, secretive(value))
 	s.noError(err)
 	s.puppet(started.ThreadID)
 	meta, err := os.ReadFile(s.c.folder(started.ThreadID).Meta())
@@ -49,10 +48,10 @@ func TestSecretsInPlaceOnly(t *testing.T) {
 	// Its key names it for good, and nobody needs the value for that.
 	keyed := secretive(value)
 	keyed.RequestKey = "once"
-	first, err := s.c.Start(s.ctx, keyed)
+	first, err := s.c.Start(s.ctx, action.Caller{}, keyed)
 	s.noError(err)
 	keyed.Inputs = nil
-	again, err := s.c.Start(s.ctx, keyed)
+	again, err := s.c.Start(s.ctx, action.Caller{}, keyed)
 	if err != nil || again.ThreadID != first.ThreadID || !again.Existing {
 		t.Errorf("again %+v, %v", again, err)
 	}
@@ -74,14 +73,14 @@ func TestSecretsDoNotWait(t *testing.T) {
 	s := narrow(t, 1)
 	s.write("directives/secretive.md", secretDirective)
 	running := s.start("idle", "")
-	_, err := s.c.Start(s.ctx, secretive("never to be seen"))
+	_, err := s.c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
 	s.wantNoSlot(err)
 	if rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"}); err != nil || len(rows) > 0 {
 		t.Errorf("registered all the same: %v, %v", rows, err)
 	}
 	s.order(running, "complete")
 	s.wait(s.c, WaitAll, running)
-	started, err := s.c.Start(s.ctx, secretive("never to be seen"))
+	started, err := s.c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
 	s.noError(err)
 	s.puppet(started.ThreadID)
 }
@@ -98,7 +97,7 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 			s.begin("idle", "")
 		}
 	}
-	_, err := c.Start(s.ctx, secretive("never to be seen"))
+	_, err := c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
 	s.wantNoSlot(err)
 	rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"})
 	s.noError(err)
@@ -154,9 +153,11 @@ func TestHandOver(t *testing.T) {
 // What a model asks for goes with the secrets of its thread.
 func TestSecretsOfTheCaller(t *testing.T) {
 	t.Parallel()
+	s := newScene(t)
+	s.write("directives/secretive.md", secretDirective)
 	vault := secret.New(map[string]string{"token": "the-value"})
-	req := startRequest(action.Caller{InThread: true, Secrets: vault}, action.StartRequest{Inputs: map[string]any{"key": "{secret:token}"}})
-	if req.Secrets == nil || string(req.Secrets.Reveal(json.RawMessage(`"{secret:token}"`))) != `"the-value"` {
-		t.Errorf("request %+v", req)
+	p, err := s.c.plan(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
+	if err != nil || p.secrets["token"] != "the-value" || p.inputs["token"] != "{secret:token}" {
+		t.Errorf("plan %+v, %v", p, err)
 	}
 }

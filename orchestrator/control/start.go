@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -25,7 +26,12 @@ import (
 // A RequestKey that names a thread already returns that thread, however its
 // start went and whatever has become of its directive or parent since. A key that
 // names another call is refused.
-func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, error) {
+func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (Started, error) {
+	key, err := c.requestKey(ctx, caller, req.RequestKey)
+	if err != nil {
+		return Started{}, fault(err)
+	}
+	req.RequestKey = key
 	named := store.NewThread{
 		Kind: thread.KindDirective, Directive: req.Directive, RequestKey: req.RequestKey, RequestHash: c.callHash(req),
 	}
@@ -34,7 +40,7 @@ func (c *Controller) Start(ctx context.Context, req StartRequest) (Started, erro
 	} else if rec != nil {
 		return c.started(ctx, rec.ThreadID, true)
 	}
-	p, err := c.plan(ctx, req)
+	p, err := c.plan(ctx, caller, req)
 	if err == nil {
 		err = c.confirmRisk(ctx, p)
 	}
@@ -277,7 +283,7 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
 		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Effective(), Ceiling: p.grant.Ceiling,
-		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.request.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
+		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
 		Firing: p.firing(),
 	}
 	if m.Capabilities == nil {

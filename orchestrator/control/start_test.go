@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -27,7 +28,7 @@ func TestTwentyChildren(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range ids {
 		group.Go(func() {
-			started, err := servers[i%2].Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+			started, err := servers[i%2].Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 			if err != nil {
 				s.Error(err)
 			}
@@ -61,14 +62,14 @@ func TestRequestKey(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	req := StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
+	req := action.StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
 	var group sync.WaitGroup
 	answers := make([]Started, 6)
 	servers := []*Controller{s.c, s.controller()}
 	for i := range answers {
 		group.Go(func() {
 			var err error
-			if answers[i], err = servers[i%2].Start(s.ctx, req); err != nil {
+			if answers[i], err = servers[i%2].Start(s.ctx, action.Caller{}, req); err != nil {
 				s.Error(err)
 			}
 		})
@@ -89,11 +90,11 @@ func TestRequestKey(t *testing.T) {
 	s.order(firstChild, "claim", "complete")
 	s.order(root, "complete")
 	s.noError(os.Remove(filepath.Join(s.project, ".ai", "directives", "work.md")))
-	again, err := s.c.Start(s.ctx, req)
+	again, err := s.c.Start(s.ctx, action.Caller{}, req)
 	if err != nil || !again.Existing || !again.Success || again.Result != "result of "+string(firstChild) {
 		s.Errorf("started again: %+v, %v", again, err)
 	}
-	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "idle", RequestKey: "k"}); code(err) != tool.CodeRequestKeyReused {
+	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", RequestKey: "k"}); code(err) != tool.CodeRequestKeyReused {
 		s.Errorf("the key for other work: %v", err)
 	}
 }
@@ -103,8 +104,8 @@ func TestFailedStart(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	s.c.Launcher.Executable = filepath.Join(s.project, "missing")
-	req := StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
-	if _, err := s.c.Start(s.ctx, req); err == nil {
+	req := action.StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
+	if _, err := s.c.Start(s.ctx, action.Caller{}, req); err == nil {
 		s.Fatal("started a program that does not exist")
 	}
 	s.wantState(thread.Error, firstChild)
@@ -112,7 +113,7 @@ func TestFailedStart(t *testing.T) {
 	if held, err := process.Held(s.c.folder(firstChild).Lock()); err != nil || held {
 		s.Errorf("the lock is held: %t, %v", held, err)
 	}
-	again, err := s.c.Start(s.ctx, req)
+	again, err := s.c.Start(s.ctx, action.Caller{}, req)
 	if err != nil || again.Success || again.Problem == nil || again.Next == "" {
 		s.Errorf("repeated: %+v, %v", again, err)
 	}
@@ -126,27 +127,27 @@ func TestRefusals(t *testing.T) {
 	ended := s.start("idle", root)
 	s.order(ended, "complete")
 	for name, tt := range map[string]struct {
-		req  StartRequest
+		req  action.StartRequest
 		code tool.Code
 	}{
-		"directive": {StartRequest{Directive: "missing"}, tool.CodeNotFound},
-		"input":     {StartRequest{Directive: "work", Inputs: map[string]any{"x": 1}}, tool.CodeInvalidInputs},
-		"limit":     {StartRequest{Directive: "work", LimitOverrides: map[string]any{"luck": 1}}, tool.CodeInvalidLimits},
-		"amount":    {StartRequest{Directive: "work", LimitOverrides: map[string]any{"turns": -1}}, tool.CodeInvalidLimits},
-		"no parent": {StartRequest{Directive: "work", Parent: "no/such"}, tool.CodeParentGone},
-		"ended":     {StartRequest{Directive: "work", Parent: ended}, tool.CodeParentGone},
-		"hostile":   {StartRequest{Directive: "work", Parent: "../../x"}, tool.CodeParentGone},
+		"directive": {action.StartRequest{Directive: "missing"}, tool.CodeNotFound},
+		"input":     {action.StartRequest{Directive: "work", Inputs: map[string]any{"x": 1}}, tool.CodeInvalidInputs},
+		"limit":     {action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"luck": 1}}, tool.CodeInvalidLimits},
+		"amount":    {action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"turns": -1}}, tool.CodeInvalidLimits},
+		"no parent": {action.StartRequest{Directive: "work", Parent: "no/such"}, tool.CodeParentGone},
+		"ended":     {action.StartRequest{Directive: "work", Parent: ended}, tool.CodeParentGone},
+		"hostile":   {action.StartRequest{Directive: "work", Parent: "../../x"}, tool.CodeParentGone},
 	} {
-		if _, err := s.c.Start(s.ctx, tt.req); code(err) != tt.code {
+		if _, err := s.c.Start(s.ctx, action.Caller{}, tt.req); code(err) != tt.code {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
 	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
 		s.Errorf("registered %+v, %v", list, err)
 	}
-	asked := StartRequest{Directive: "idle", Parent: root, LimitOverrides: map[string]any{"spend": 0.5}}
+	asked := action.StartRequest{Directive: "idle", Parent: root, LimitOverrides: item.LimitSet{"spend": 0.5}}
 	s.order(root, "spend 995000")
-	if _, err := s.c.Start(s.ctx, asked); code(err) != tool.CodeBudgetExhausted {
+	if _, err := s.c.Start(s.ctx, action.Caller{}, asked); code(err) != tool.CodeBudgetExhausted {
 		s.Errorf("more than is left: %v", err)
 	}
 	list, err := s.c.List(s.ctx, ListRequest{States: []thread.State{thread.Error}})
@@ -160,7 +161,7 @@ func TestRefusals(t *testing.T) {
 		s.Error("a start that found no money left is not listed")
 	}
 	// A limit that nobody has asked for shrinks to what is left.
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle", Parent: root})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", Parent: root})
 	s.noError(err)
 	if b, err := s.c.Store.Budget(s.ctx, started.ThreadID); err != nil || b.MaxSpend != 5000 {
 		s.Errorf("budget %+v, %v", b, err)
@@ -175,19 +176,19 @@ func TestParentMustBeAllowed(t *testing.T) {
 	s.write("directives/meek.md", fmt.Sprintf(directive, "meek", "", "<directive>idle</directive>"))
 	s.write("directives/older.md", fmt.Sprintf(directive, "older", "", "<tool>rye.agent.threads.thread_directive</tool>"))
 	meek, older := s.start("meek", ""), s.start("older", "")
-	_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: meek})
+	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: meek})
 	if code(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "rye.execute.directive.work") {
 		s.Errorf("not allowed: %v", err)
 	}
 	s.c.Parent = meek // as RYE_PARENT_THREAD_ID sets it for what a tool of the thread runs
-	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work"}); code(err) != tool.CodePermissionDenied {
+	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"}); code(err) != tool.CodePermissionDenied {
 		s.Errorf("not allowed, by the environment: %v", err)
 	}
 	if n := s.row(meek).SpawnCount; n != 0 {
 		s.Errorf("%d spawns counted", n)
 	}
 	for parent, directive := range map[thread.ID]string{meek: "idle", older: "work"} {
-		if _, err := s.c.Start(s.ctx, StartRequest{Directive: directive, Parent: parent}); err != nil {
+		if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Parent: parent}); err != nil {
 			s.Errorf("%s below %s: %v", directive, parent, err)
 		}
 	}
@@ -208,7 +209,7 @@ func TestParentIsVerified(t *testing.T) {
 	own := read(meek)
 	start := func(parent thread.ID, meta []byte) error {
 		s.noError(os.WriteFile(s.c.folder(parent).Meta(), meta, 0o600))
-		_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: parent})
+		_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: parent})
 		return err
 	}
 	for name, err := range map[string]error{

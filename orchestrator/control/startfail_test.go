@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -35,7 +36,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 					s.noError(os.MkdirAll(files[name](dir), 0o700))
 				}
 			}
-			_, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+			_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
 			if err == nil {
 				t.Fatalf("%s, %v: started", step, spoiled)
 			}
@@ -81,7 +82,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	}
 	inner := s.c.finisher.Store
 	s.c.finisher.Store = deaf{inner}
-	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"}); err == nil {
+	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
 	s.c.Reached, s.c.finisher.Store = nil, inner

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -215,7 +216,7 @@ func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
 			<-changes
 		}
 	}
-	_, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	// The parent may have ended before the child asked for its budget.
 	if during != stepRegistered || !errors.Is(err, store.ErrNoBudget) {
 		s.noError(err)
@@ -225,7 +226,7 @@ func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
 		s.Errorf("stopped %+v", stopped)
 	}
 	s.wantState(thread.Cancelled, root, firstChild)
-	if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
+	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
 		s.Errorf("a cancelled parent has started a child: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -43,7 +44,7 @@ func TestAttackStoppedThread(t *testing.T) {
 			if status, err := s.c.Status(s.ctx, id); err != nil || status.Status != thread.Running {
 				s.Errorf("status %+v, %v", status, err)
 			}
-			_, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+			_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
 			busy, ok := errors.AsType[*thread.BusyError](err)
 			if !ok || busy.Holder.PID != s.puppet(id).pid || !busy.Holder.Stopped {
 				s.Errorf("start: %v", err)
@@ -118,7 +119,7 @@ func TestKillOfUnnamedProcess(t *testing.T) {
 		t.Skip("processes are found by their arguments on Linux alone")
 	}
 	s := newScene(t)
-	started, err := s.c.Start(s.ctx, StartRequest{Directive: "idle"})
+	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
 	s.noError(err)
 	id := started.ThreadID
 	s.freeze(id)

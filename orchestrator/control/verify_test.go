@@ -43,7 +43,7 @@ func TestParentSigns(t *testing.T) {
 	t.Parallel()
 	s := newSignedScene(t)
 	root := s.start("idle", "")
-	child, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root})
+	child, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	s.noError(err)
 	meta, err := s.c.folder(child.ThreadID).ReadMeta(s.c.Home().Seal)
 	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -130,7 +131,7 @@ func TestManyDispatchers(t *testing.T) {
 // startIn starts a root in another server, and lets it claim its row.
 func (s *scene) startIn(c *Controller, directive string) thread.ID {
 	s.Helper()
-	started, err := c.Start(s.ctx, StartRequest{Directive: directive})
+	started, err := c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
 	s.noError(err)
 	s.order(started.ThreadID, "claim")
 	return started.ThreadID
@@ -208,7 +209,7 @@ func TestKilledCanceller(t *testing.T) {
 			queued := s.begin("work", root).ThreadID
 			s.order(leaf, "stubborn")
 			s.dieAfter(at, "cancel", root)
-			if _, err := s.c.Start(s.ctx, StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
+			if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
 				s.Errorf("a child was added to a cancelled tree: %v", err)
 			}
 			stopped, err := s.c.Cancel(s.ctx, root)

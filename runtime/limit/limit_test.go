@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"reflect"
@@ -117,8 +116,8 @@ func TestResolveNeverExceedsParent(t *testing.T) {
 
 func TestParseOverrides(t *testing.T) {
 	t.Parallel()
-	got, err := ParseOverrides(map[string]any{
-		"max_turns": 10, "spend": 0.1, "tokens": int64(5), "max_depth": json.Number("2"), "duration_seconds": 1.5,
+	got, err := ParseOverrides(item.LimitSet{
+		"max_turns": 10, "spend": 0.1, "tokens": 5, "max_depth": 2, "duration_seconds": 1.5,
 	})
 	want := item.LimitSet{"turns": 10, "spend": 0.1, "tokens": 5, "depth": 2, "duration_seconds": 1.5}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -128,14 +127,14 @@ func TestParseOverrides(t *testing.T) {
 		t.Errorf("nothing: %v, %v", got, err)
 	}
 
-	_, err = ParseOverrides(map[string]any{"turn": 1, "budget": 2, "turns": -1})
+	_, err = ParseOverrides(item.LimitSet{"turn": 1, "budget": 2, "turns": -1})
 	unknown, ok := errors.AsType[*UnknownError](err)
 	if !ok || !reflect.DeepEqual(unknown.Names, []string{"budget", "turn"}) || !strings.Contains(err.Error(), "duration_seconds") {
 		t.Errorf("unknown names: %v", err)
 	}
 	for _, c := range []struct {
 		name  string
-		value any
+		value float64
 		why   string
 	}{
 		{"spend", -0.01, "negative"},
@@ -144,17 +143,13 @@ func TestParseOverrides(t *testing.T) {
 		{"spend", 2e9, "more than 1000000000"},
 		{"turns", 1e13, "more than 1000000000000"},
 		{"turns", 2.5, "whole"},
-		{"turns", "10", "not a number"},
-		{"turns", true, "not a number"},
-		{"turns", nil, "not a number"},
-		{"turns", json.Number("1e999"), "not a number"},
 	} {
-		_, err := ParseOverrides(map[string]any{c.name: c.value})
+		_, err := ParseOverrides(item.LimitSet{c.name: c.value})
 		if bad, ok := errors.AsType[*ValueError](err); !ok || bad.Name != c.name || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s = %v: %v", c.name, c.value, err)
 		}
 	}
-	if _, err := ParseOverrides(map[string]any{"turns": 1, "max_turns": 2}); err == nil {
+	if _, err := ParseOverrides(item.LimitSet{"turns": 1, "max_turns": 2}); err == nil {
 		t.Error("a limit given twice is accepted")
 	}
 }

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -45,9 +44,9 @@ func (e *ValueError) Error() string {
 }
 
 // ParseOverrides reads limit_overrides as a caller gave them. Unknown names are
-// an *[UnknownError]; a value that is no number, negative, not finite, or not
-// whole where it counts something is a *[ValueError].
-func ParseOverrides(raw map[string]any) (item.LimitSet, error) {
+// an *[UnknownError]; a value that is negative, not finite, or not whole
+// where it counts something is a *[ValueError].
+func ParseOverrides(raw item.LimitSet) (item.LimitSet, error) {
 	names := slices.Sorted(maps.Keys(raw))
 	var unknown []string
 	for _, name := range names {
@@ -65,33 +64,12 @@ func ParseOverrides(raw map[string]any) (item.LimitSet, error) {
 		if _, twice := set[canonical]; twice {
 			return nil, &ValueError{Name: canonical, Value: raw[name], Reason: "it is given twice, with and without " + prefix}
 		}
-		value, ok := number(raw[name])
-		if !ok {
-			return nil, &ValueError{Name: canonical, Value: raw[name], Reason: "it is not a number"}
-		}
-		set[canonical] = value
+		set[canonical] = raw[name]
 	}
 	if err := check(set); err != nil {
 		return nil, err
 	}
 	return set, nil
-}
-
-// number reads the forms a number has after decoding JSON or YAML, or in Go.
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case json.Number:
-		f, err := n.Float64()
-		return f, err == nil
-	default:
-		return 0, false
-	}
 }
 
 // check refuses names and values no layer may have.

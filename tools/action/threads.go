@@ -39,6 +39,7 @@ var (
 type Caller struct {
 	Env      tool.Env
 	InThread bool
+	Person   bool   // a person at a terminal, who may raise the limits of any root
 	By       string // who that is in words, for records; empty inside threads
 	// Progress is told about a long wait; nil when nobody listens.
 	Progress func(any)
@@ -70,7 +71,7 @@ type HookCall struct {
 // StartRequest asks for a thread.
 type StartRequest struct {
 	Directive      string         // item id
-	Inputs         map[string]any // as given, not yet validated
+	Inputs         map[string]any // as given, not yet validated; with placeholders of the caller's secrets
 	Async          bool           // answer as soon as the thread is started
 	Model          string         // "provider/model", a model or a tier; empty: the directive's choice
 	LimitOverrides item.LimitSet  // as given, not yet validated

@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // inputEnvFlag gives an input whose value must not stand on the command line.
@@ -78,20 +79,27 @@ func (f *startFlags) add(cmd *cobra.Command, complete completer, usual string) {
 }
 
 // overrides are the limits that were given.
-func (f *startFlags) overrides() (map[string]any, error) {
+func (f *startFlags) overrides() (item.LimitSet, error) {
 	given, err := pairs("--limit", f.limits)
 	if err != nil {
 		return nil, err
 	}
-	limits := make(map[string]any, len(given))
+	limits := make(item.LimitSet, len(given))
 	for name, text := range given {
-		var value float64
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			return nil, &usageError{message: fmt.Sprintf("--limit %s=%s is not a number", name, text), try: "--limit spend=0.10"}
+		if limits[name], err = parseLimit("--limit", name, text); err != nil {
+			return nil, err
 		}
-		limits[name] = value
 	}
 	return limits, nil
+}
+
+// parseLimit reads the value of a limit.
+func parseLimit(flag, name, text string) (float64, error) {
+	var value float64
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return 0, &usageError{message: fmt.Sprintf("%s %s=%s is not a number", flag, name, text), try: flag + " spend=0.10"}
+	}
+	return value, nil
 }
 
 func runDirective(ctx context.Context, sys System, opts options, directive string, flags runFlags) error {
@@ -108,12 +116,11 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return action.Fault(err)
 	}
-	req.TraceID = traceID(sys)
 	if p.told, err = offerSettings(sys, opts, p.resolver.Roots(), flags.json); err != nil {
 		return err
 	}
 	// An interrupt must not leave a thread behind of which nobody knows the id.
-	started, err := p.control.Start(context.WithoutCancel(ctx), req)
+	started, err := p.control.Start(context.WithoutCancel(ctx), atTerminal(sys), req)
 	if err != nil {
 		return err
 	}
@@ -128,6 +135,11 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 		return tellJSON(sys, runJSON{started.ThreadID, result}, result)
 	}
 	return tellRun(sys, started.ThreadID, result)
+}
+
+// atTerminal is the person who has given a command.
+func atTerminal(sys System) action.Caller {
+	return action.Caller{Person: true, Env: tool.Env{TraceID: traceID(sys)}}
 }
 
 // projectDir is the project of a command: --project, else the working
@@ -149,8 +161,8 @@ func traceID(sys System) string {
 // directive declares.
 func startRequest(
 	p *project, getenv func(string) string, directive string, flags runFlags,
-) (control.StartRequest, error) {
-	req := control.StartRequest{Directive: directive, Model: flags.model, Person: true}
+) (action.StartRequest, error) {
+	req := action.StartRequest{Directive: directive, Model: flags.model}
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
 		return req, err

@@ -79,7 +79,7 @@ A thread that another has started can be given no more than that one has.`,
 }
 
 // decision is what the flags say; empty when they say nothing.
-func (f approveFlags) decision() (decision thread.Decision, limits map[string]any, err error) {
+func (f approveFlags) decision() (decision thread.Decision, limits item.LimitSet, err error) {
 	given := map[thread.Decision]bool{thread.Raise: len(f.raise) > 0, thread.Finish: f.finish, thread.Stop: f.stop, thread.GoOn: f.goOn}
 	for _, d := range []thread.Decision{thread.Raise, thread.Finish, thread.Stop, thread.GoOn} {
 		switch {
@@ -97,19 +97,19 @@ func (f approveFlags) decision() (decision thread.Decision, limits map[string]an
 // flagOf is the flag that gives a decision.
 func flagOf(d thread.Decision) string { return "--" + strings.ReplaceAll(string(d), "_", "-") }
 
-// parseLimits reads NAME=VALUE. What is no number is left to whoever knows the
-// limits.
-func parseLimits(pairs []string) (map[string]any, error) {
-	limits := map[string]any{}
+// parseLimits reads NAME=VALUE. Names are left to whoever knows the limits.
+func parseLimits(pairs []string) (item.LimitSet, error) {
+	limits := item.LimitSet{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if !ok {
 			return nil, &usageError{message: fmt.Sprintf("%q is not NAME=VALUE", pair), try: "--raise turns=30,spend=0.50"}
 		}
-		limits[name] = value
-		if number, err := strconv.ParseFloat(value, 64); err == nil {
-			limits[name] = number
+		number, err := parseLimit("--raise", name, value)
+		if err != nil {
+			return nil, err
 		}
+		limits[name] = number
 	}
 	return limits, nil
 }
@@ -182,7 +182,7 @@ func (a approval) show(w control.Waiting) error {
 }
 
 // prompt reads an answer from the terminal; none when the person gives none.
-func (a approval) prompt(w control.Waiting) (thread.Decision, map[string]any, error) {
+func (a approval) prompt(w control.Waiting) (thread.Decision, item.LimitSet, error) {
 	lines := bufio.NewScanner(a.sys.Stdin)
 	read := func(question string) string {
 		_, _ = fmt.Fprint(a.sys.Stdout, question+" ")
@@ -201,7 +201,7 @@ func (a approval) prompt(w control.Waiting) (thread.Decision, map[string]any, er
 	return decision, limits, err
 }
 
-func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits map[string]any) error {
+func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits item.LimitSet) error {
 	done, err := a.project.control.Approve(ctx, control.ApproveRequest{
 		Person:   true,
 		ThreadID: id, Decision: decision, Limits: limits, By: byPerson,

@@ -10,8 +10,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// maxAnswers bounds what a memo keeps: a row has the whole outcome of a thread.
-const maxAnswers = 64
+// Bounds of what a memo keeps. A row has the whole outcome of a thread, which can be
+// megabytes.
+const (
+	maxAnswers     = 64
+	maxAnswerBytes = 8 << 20 // of outcomes
+)
 
 // memo answers questions about one thread. It asks the file with statements that
 // are prepared once, and keeps the answers until somebody commits.
@@ -25,6 +29,7 @@ type memo struct {
 	statements map[string]*sql.Stmt
 	fresh      freshness
 	answers    map[memoKey]any
+	kept       int // bytes of the outcomes in them
 }
 
 // freshness is what answers are as new as.
@@ -107,11 +112,30 @@ func lookUp[T any](
 	if answer, err = read(ctx, st); err != nil {
 		return answer, err
 	}
-	if len(m.answers) >= maxAnswers {
-		clear(m.answers)
-	}
-	m.answers[q] = answer
+	m.keep(q, answer)
 	return answer, nil
+}
+
+func (m *memo) keep(q memoKey, answer any) {
+	size := rowBytes(answer)
+	if len(m.answers) >= maxAnswers || m.kept+size > maxAnswerBytes {
+		m.forget()
+	}
+	if size <= maxAnswerBytes {
+		m.answers[q] = answer
+		m.kept += size
+	}
+}
+
+func (m *memo) forget() {
+	clear(m.answers)
+	m.kept = 0
+}
+
+// rowBytes is how long the texts of an answer are that have no bound of their own.
+func rowBytes(answer any) int {
+	row, _ := answer.(storedRecord)
+	return len(row.result) + len(row.metadata)
 }
 
 // freshen forgets the answers when somebody has committed since they were read.
@@ -124,7 +148,7 @@ func (m *memo) freshen(ctx context.Context) error {
 	if !trusted || !counted {
 		return m.ask(ctx, count, counted)
 	}
-	clear(m.answers)
+	m.forget()
 	m.fresh.count = count
 	return nil
 }
@@ -142,7 +166,7 @@ func (m *memo) ask(ctx context.Context, count uint64, counted bool) error {
 		return err
 	}
 	if version != m.fresh.version {
-		clear(m.answers)
+		m.forget()
 	}
 	m.fresh = freshness{version: version, asked: asked, count: count, counted: counted && m.tally.inPlace()}
 	return nil
@@ -190,7 +214,7 @@ func (m *memo) drop() error {
 	errs = append(errs, m.conn.Close())
 	m.conn, m.statements = nil, nil
 	m.fresh = freshness{}
-	clear(m.answers)
+	m.forget()
 	return errors.Join(errs...)
 }
 

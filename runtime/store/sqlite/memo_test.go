@@ -230,3 +230,35 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 		t.Error("the other process has spent nothing")
 	}
 }
+
+// The outcomes that a memo keeps have no more than their room together, and one that
+// is longer is not kept.
+func TestMemoForgetsLongOutcomes(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	id := running(t, s, "d", "")
+	row := func(size int) func(row) (storedRecord, error) {
+		return func(r row) (storedRecord, error) {
+			stored, err := scanStored(r)
+			stored.result = make([]byte, size)
+			return stored, err
+		}
+	}
+	m := s.registry.memo
+	for i, size := range []int{maxAnswerBytes / 2, maxAnswerBytes / 2, maxAnswerBytes / 2, 2 * maxAnswerBytes, 1} {
+		query := byIDSQL + strings.Repeat(" ", i) // another one
+		if _, err := recall(t.Context(), s.registry, query, id, row(size)); err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for _, answer := range m.answers {
+			kept += rowBytes(answer)
+		}
+		if kept != m.kept || kept > maxAnswerBytes {
+			t.Errorf("after %d: %d bytes are kept, counted as %d", i, kept, m.kept)
+		}
+	}
+	if len(m.answers) != 1 {
+		t.Errorf("%d answers are kept, want the last one", len(m.answers))
+	}
+}

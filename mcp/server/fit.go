@@ -121,7 +121,7 @@ func setLeast(texts []longText, room int) {
 // missing is how much room is missing for the least of all texts, and for so many
 // further lists of the note.
 func (f *fitter) missing(texts []longText, lists int) int {
-	size := len(f.top.JSON()) + noteRoom + (len(f.cut.Lists)+lists)*listRoom
+	size := f.top.size() + noteRoom + (len(f.cut.Lists)+lists)*listRoom
 	for _, t := range texts {
 		size += t.least - t.size
 	}

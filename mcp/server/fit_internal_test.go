@@ -168,6 +168,9 @@ func TestFitAnything(t *testing.T) {
 		}
 		data := asJSON(t, answer)
 		room := rapid.SampledFrom([]int{3000, DefaultRoom, 40_000}).Draw(t, "room")
+		if top, err := parseTree(data); err != nil || top.size() != len(top.JSON()) {
+			t.Fatalf("size %d of %d bytes, %v", top.size(), len(top.JSON()), err)
+		}
 		got := newFitter(room, toolFetch).fit(data)
 		if len(data) <= room {
 			if !bytes.Equal(got, data) {

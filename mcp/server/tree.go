@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // node is a JSON value whose members keep their order.
@@ -121,6 +123,27 @@ func (n *node) write(b *bytes.Buffer) {
 		b.WriteString(n.raw)
 	}
 }
+
+// size is how many bytes [node.JSON] has.
+func (n *node) size() int {
+	switch n.open {
+	case '"':
+		return textSize(n.raw)
+	case '{', '[':
+		size := len("[]") + max(0, len(n.kids)-1) // commas
+		for i, kid := range n.kids {
+			if n.open == '{' {
+				size += textSize(n.keys[i]) + len(":")
+			}
+			size += kid.size()
+		}
+		return size
+	default:
+		return len(n.raw)
+	}
+}
+
+func textSize(s string) int { return len(`""`) + tool.SizeInJSON(s) }
 
 func writeText(b *bytes.Buffer, s string) {
 	data, err := encode(s)

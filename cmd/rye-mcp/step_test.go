@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -24,16 +26,23 @@ const (
 	pointVariable  = "RYE_TEST_POINT"
 	tokensVariable = "RYE_TEST_TOKENS"
 	lastToken      = "last"
+	// memoryVariable names a folder for what the system knows of the memory of each
+	// process that ends a thread, once all of it is written.
+	memoryVariable = "RYE_TEST_MEMORY"
 )
 
 // testSystem is the machine with the steps observed as the environment says.
 func testSystem() cli.System {
 	sys := cli.OS()
 	trace, point, tokens := sys.Getenv(traceVariable), sys.Getenv(pointVariable), sys.Getenv(tokensVariable)
-	if trace == "" && point == "" {
+	memory := sys.Getenv(memoryVariable)
+	if trace == "" && point == "" && memory == "" {
 		return sys
 	}
 	sys.Reached = func(s thread.Step) {
+		if memory != "" && s == finish.StepKnowledge { // before anybody is told
+			keepStatus(memory)
+		}
 		if trace != "" {
 			addLine(trace, fmt.Sprint(s, " ", time.Now().UnixNano()))
 		}
@@ -43,6 +52,17 @@ func testSystem() cli.System {
 		}
 	}
 	return sys
+}
+
+// keepStatus writes down what the system knows of this process.
+func keepStatus(dir string) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), status, 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // addLine panics when it cannot, as a step that is not seen would be missed by

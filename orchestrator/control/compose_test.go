@@ -323,7 +323,8 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 	s.write("config/agent/hooks.yaml", hooks)
 	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	refused, is := errors.AsType[*tool.Fault](err)
-	if !is || refused.Code != tool.CodeIntegrity || !strings.Contains(jsonText(refused.Body()), "rye-mcp sign "+s.project+"/.ai/config/agent/hooks.yaml") {
+	if !is || refused.Code != tool.CodeIntegrity || !strings.Contains(refused.Try, "rye-mcp sign "+s.project+"/.ai/config/agent/hooks.yaml") ||
+		strings.Contains(jsonText(refused.Body()), "rye-mcp") {
 		t.Errorf("unsigned: %v", err)
 	}
 	s.write("config/agent/hooks.yaml", "hooks: []\n") // nothing to sign for

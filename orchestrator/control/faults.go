@@ -41,9 +41,9 @@ func fault(err error) *tool.Fault {
 	)
 	switch {
 	case errors.As(err, &noUser):
-		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("%s", noUser.Try())
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("tell the person").WithTry("%s", noUser.Try())
 	case errors.As(err, &noPlace):
-		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("%s", noPlace.Try())
+		return tool.Faultf(tool.CodeUnsupported, "%w", err).WithHint("tell the person").WithTry("%s", noPlace.Try())
 	case errors.As(err, &unknownLimit):
 		return tool.Faultf(tool.CodeInvalidLimits, "%w", err).With("valid_limits", item.LimitNames())
 	case errors.As(err, &badLimit):
@@ -73,7 +73,8 @@ func overrideFault(e *limit.OverrideError) *tool.Fault {
 	if e.Below {
 		return f.WithHint("give %s at most %v, or leave it out", e.Name, e.Most)
 	}
-	return f.WithHint("give %s at most %v; more is for the person to allow: limits.max_override in their own settings, or rye-mcp run --limit", e.Name, e.Most)
+	return f.WithHint("give %s at most %v; more is for the person to allow", e.Name, e.Most).
+		WithTry("limits.max_override in your own settings, or --limit %s=N of rye-mcp run", e.Name)
 }
 
 // budgetFault tells what keeps a parent from starting a child; nil for other

@@ -322,7 +322,8 @@ func (c *Controller) chooseModel(ctx context.Context, p *plan) error {
 	if choice.Unpriced() {
 		return tool.Faultf(tool.CodeUnpriced,
 			"the price of model %s is not known, so its spend limit of %s cannot be kept", choice.Ref(), p.limits.Spend).
-			WithHint("choose a model of the catalogue, or set prices (or allow_unpriced: true) in .ai/config/agent/providers/%s.yaml",
+			WithHint("choose a model of the catalogue, or ask the person to set its price").
+			WithTry("choose a model of the catalogue, or set prices (or allow_unpriced: true) in .ai/config/agent/providers/%s.yaml",
 				choice.Provider)
 	}
 	p.choice = choice

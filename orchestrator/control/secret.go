@@ -63,5 +63,5 @@ func (c *Controller) checkSlot(ctx context.Context, secrets map[string]string) e
 func errNoSlot() *tool.Fault {
 	return tool.Faultf(tool.CodeUnsupported,
 		"as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").
-		WithHint("start it again when another thread has ended (list_active), or raise threads.max_running in .ai/config/agent/agent.yaml")
+		WithHint("start it again when another thread has ended (list_active), or ask the person to raise threads.max_running")
 }

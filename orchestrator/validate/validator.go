@@ -145,7 +145,7 @@ func (v *Validator) signature(l *list, line int, subject trust.Subject) {
 	case err != nil:
 		l.warnf(CodeSignature, line, "rye-mcp doctor", "%s cannot be checked: %v", subject, err)
 	case ruling.Warning != "":
-		l.warnf(CodeSignature, line, "", "%s", ruling.Warning)
+		l.warnf(CodeSignature, line, ruling.Try, "%s", ruling.Warning)
 	}
 }
 

@@ -151,11 +151,11 @@ func (r *run) about(data map[string]any) (map[string]any, error) {
 	return all, nil
 }
 
-// mendable adds to the refusal of an item, which ends the thread, what a person
-// can do about it.
+// mendable adds to the refusal of an item, which ends the thread, whose business it
+// is. Models read it too, so it names no command.
 func mendable(err error) error {
-	if refused, ok := errors.AsType[*trust.RefusedError](err); ok {
-		return fmt.Errorf("%w; try: %s", err, refused.Try())
+	if _, ok := errors.AsType[*trust.RefusedError](err); ok {
+		return fmt.Errorf("%w; a person has to look at it", err)
 	}
 	return err
 }

@@ -10,6 +10,9 @@ type Error struct {
 	Path   string
 	Line   int // from 1; 0 when the file as a whole is meant
 	Reason string
+	// LeftOut: nothing is wrong with the file. The value is missing because the user has
+	// not accepted it.
+	LeftOut bool
 }
 
 func (e *Error) Error() string {

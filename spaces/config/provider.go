@@ -43,11 +43,11 @@ func (l *Loader) provider(name string) (Provider, settings, error) {
 func (p *Provider) validate(s *settings) error {
 	switch {
 	case p.API == "":
-		return s.errorAt([]string{"api"}, "%s; want %s, %s or %s", s.lack("api"), APIAnthropic, APIOpenAI, APIScripted)
+		return s.lack("api", fmt.Sprintf("want %s, %s or %s", APIAnthropic, APIOpenAI, APIScripted))
 	case p.API == APIScripted && p.Script == "":
-		return s.errorAt([]string{"script"}, "%s; api %s needs the script to answer from", s.lack("script"), APIScripted)
+		return s.lack("script", "api scripted needs the script to answer from")
 	case p.API == APIOpenAI && p.BaseURL == "":
-		return s.errorAt([]string{"base_url"}, "%s; api %s needs it", s.lack("base_url"), APIOpenAI)
+		return s.lack("base_url", "api openai needs it")
 	}
 	for _, alias := range slices.Sorted(maps.Keys(p.Aliases)) {
 		if _, ok := p.Tiers[p.Aliases[alias]]; !ok {
@@ -58,12 +58,16 @@ func (p *Provider) validate(s *settings) error {
 	return nil
 }
 
-// lack says why a key has no value.
-func (s *settings) lack(key string) string {
-	if slices.ContainsFunc(s.leftOut, func(n Notice) bool { return len(n.Key) == 1 && n.Key[0] == key }) {
-		return "left out, as the person has not accepted it"
+// lack says that a key has no value, and whether that is because the user has not
+// accepted it.
+func (s *settings) lack(key, why string) error {
+	for _, n := range s.leftOut {
+		if len(n.Key) == 1 && n.Key[0] == key {
+			return &Error{Path: n.Path, Line: n.Line, LeftOut: true,
+				Reason: key + ": left out, as the person has not accepted it; " + why}
+		}
 	}
-	return "missing"
+	return s.errorAt([]string{key}, "missing; %s", why)
 }
 
 func (l *Loader) noProvider(name string, leftOut ...Notice) error {

@@ -63,7 +63,8 @@ type Checker struct {
 // Ruling says that a file may be used.
 type Ruling struct {
 	Verdict Verdict // Unchecked in mode off
-	Warning string  // for people and logs; empty when all is well
+	Warning string  // for people, models and logs; empty when all is well
+	Try     string  // what a person can do about the warning
 }
 
 // Check is the one place where it is decided whether a file may be executed,
@@ -84,7 +85,7 @@ func (c *Checker) Check(s Subject) (Ruling, error) {
 	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
 		return Ruling{}, refused
 	}
-	return Ruling{Verdict: v, Warning: refused.warning()}, nil
+	return Ruling{Verdict: v, Warning: refused.warning(), Try: refused.Try()}, nil
 }
 
 // RefusedError says that a file may not be used. It is one of
@@ -112,7 +113,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Try() string { return strings.Join(e.Mend, "; or ") }
 
 func (e *RefusedError) warning() string {
-	return fmt.Sprintf("%s is used although %s; try: %s", e.Subject, e.Verdict.Detail, e.Try())
+	return fmt.Sprintf("%s is used although %s; a person should look at it", e.Subject, e.Verdict.Detail)
 }
 
 func (e *RefusedError) Unwrap() error {

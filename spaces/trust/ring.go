@@ -197,12 +197,12 @@ func (r *Ring) examine(c *claim) (state State, by string, err error) {
 
 // errOlderDocument says why a document that a trusted key signed does not count.
 var errOlderDocument = errors.New("the signature of its document is an older one, which is for no kind and id, " +
-	"so the text can have been signed as something else; rye-mcp sign --renew, or rye-mcp keys trust, signs it anew")
+	"so the text can have been signed as something else")
 
 // stranger says why nobody vouches for a key.
 func (r *Ring) stranger(e Entry) error {
 	if r.own == nil {
-		return errors.New("you have no signing key to vouch for it with; rye-mcp init makes one")
+		return errors.New("you have no signing key to vouch for it with")
 	}
 	if e.Space == item.Project {
 		return errors.New("its document is not signed by a key that is trusted without this project")

@@ -60,12 +60,23 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if replaced {
 		done.replaced = filepath.Join(d.dir, filepath.FromSlash(keep))
 	}
-	subject := trust.SubjectOf(found)
-	subject.Space, subject.Path = space, done.path
-	if v, err := a.Trust.Verify(subject); err != nil || !v.Status.Good() {
-		done.next = fmt.Sprintf("The copy is not executed before it is signed: rye_sign(item_type=%q, item_id=%q, source=%q).", found.Kind, found.ID, space)
-	}
+	done.next = a.afterCopy(found, space, done.path)
 	return done, nil
+}
+
+// afterCopy says what is missing until a copy can be executed. That of an item which
+// nobody vouches for is not to be signed by whoever copied it.
+func (a *Actions) afterCopy(found *resolve.Found, space item.Space, path string) string {
+	source := trust.SubjectOf(found)
+	there := source
+	there.Space, there.Path = space, path
+	if v, err := a.Trust.Verify(there); err == nil && v.Status.Good() {
+		return ""
+	}
+	if v, err := a.Trust.Verify(source); err != nil || !v.Status.Good() {
+		return "The copy is not executed, as the item that was copied is not: a person has to read it first."
+	}
+	return fmt.Sprintf("The copy is not executed before it is signed: rye_sign(item_type=%q, item_id=%q, source=%q).", found.Kind, found.ID, space)
 }
 
 // mayCopy refuses what a caller may not write. A thread stays in its project, and

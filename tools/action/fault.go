@@ -68,7 +68,8 @@ func contentFault(err error) *tool.Fault {
 	}
 	if e, ok := errors.AsType[*item.UnknownNamesError](err); ok {
 		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path).With("line", e.Names[0].Line).
-			WithHint("Mend the names in the file, sign it again, and check it with rye-mcp validate %s.", e.Directive)
+			WithHint("If the directive is yours, mend the names in its file and check it with dry_run. If not, tell the person, or use another one (rye_search).").
+			WithTry("mend the names in the file, then rye-mcp validate %s, and sign it again", e.Directive)
 	}
 	if e, ok := errors.AsType[*inputs.Error](err); ok {
 		declared := e.Declared
@@ -79,23 +80,37 @@ func contentFault(err error) *tool.Fault {
 			WithHint("Correct parameters and call again.")
 	}
 	if e, ok := errors.AsType[*config.Error](err); ok {
-		return tool.Faultf(tool.CodeInvalidConfig, "%w", err).With("path", e.Path).With("line", e.Line)
+		f := tool.Faultf(tool.CodeInvalidConfig, "%w", err).With("path", e.Path).With("line", e.Line)
+		if e.LeftOut {
+			return f.WithHint("Ask the person.").WithTry("rye-mcp trust")
+		}
+		return f
 	}
 	if e, ok := errors.AsType[*config.NotFoundError](err); ok {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).With("known_providers", e.Known)
 	}
 	if e, ok := errors.AsType[*trust.RefusedError](err); ok {
-		if broken, ok := errors.AsType[*parse.Error](e.Broken); ok {
-			return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", broken.Path).With("line", broken.Line).
-				With("signature", e.Verdict.Status).WithHint("The item itself must be mended and then signed; rye_fetch shows its text.")
-		}
-		return tool.Faultf(tool.CodeIntegrity, "%w", err).With("item_id", e.Subject.ID).With("path", e.Subject.Path).
-			With("signature", e.Verdict.Status).With("mend", e.Mend).WithHint("%s", e.Try())
+		return refusal(err, e)
 	}
 	if errors.Is(err, sign.ErrNoKey) {
-		return tool.Faultf(tool.CodeNoKey, "%w", err).WithHint("Run rye-mcp init, or rye-mcp keys generate, once to make a signing key.")
+		return tool.Faultf(tool.CodeNoKey, "%w", err).WithHint("Tell the person that there is no signing key yet.").
+			WithTry("rye-mcp init, or rye-mcp keys generate, once")
 	}
 	return nil
+}
+
+// refusal is for an item that may not be used. To a model it names no command: what
+// it reads there may be a stranger's item, and a model that helps to have it accepted
+// is what its author hopes for.
+func refusal(err error, e *trust.RefusedError) *tool.Fault {
+	if broken, ok := errors.AsType[*parse.Error](e.Broken); ok {
+		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", broken.Path).With("line", broken.Line).
+			With("signature", e.Verdict.Status).WithTry("%s", e.Try()).
+			WithHint("If the item is yours, mend it; rye_fetch shows its text. If not, tell the person, or use another one (rye_search).")
+	}
+	return tool.Faultf(tool.CodeIntegrity, "%w", err).With("item_id", e.Subject.ID).With("path", e.Subject.Path).
+		With("signature", e.Verdict.Status).WithTry("%s", e.Try()).
+		WithHint("A person has to read it and decide whether it may be used: tell them which item it is and why it is refused. Do without it, or use another one (rye_search).")
 }
 
 // badArgument is for a value that passed the schema and is refused later.

@@ -185,7 +185,8 @@ func (a *Actions) entryOf(path string, items []resolve.Entry) (resolve.Entry, er
 		}
 	}
 	return resolve.Entry{}, tool.Faultf(tool.CodeBadArguments, "%s is no item and no settings file of the project or user space", path).
-		WithHint("Items stand in .ai/directives, .ai/tools and .ai/knowledge, settings in .ai/config; rye-mcp keys trust signs keys.")
+		WithHint("Items stand in .ai/directives, .ai/tools and .ai/knowledge, settings in .ai/config. Documents of keys are for the person.").
+		WithTry("items stand in .ai/directives, .ai/tools and .ai/knowledge, settings in .ai/config; rye-mcp keys trust signs keys")
 }
 
 // settingsID is the path of a YAML file below the settings folder of a space; it is

@@ -53,6 +53,7 @@ type Fault struct { //nolint:errname // named for its audience; Go code asks for
 	Code    Code
 	Message string         // what was wrong, and what is valid
 	Hint    string         // what to call next; may be empty
+	Try     string         // what a person can do instead, such as to trust or sign; no model is told
 	Details map[string]any // code-specific: nearest_ids, valid_limits, declared_inputs, …
 	Err     error          // the cause, for Go callers; never shown
 }
@@ -66,6 +67,13 @@ func Faultf(code Code, format string, args ...any) *Fault {
 // WithHint adds what to call next.
 func (f *Fault) WithHint(format string, args ...any) *Fault {
 	f.Hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+// WithTry adds what a person can do. Commands that change what is trusted belong
+// here: a model that reads them could run them, or have them run.
+func (f *Fault) WithTry(format string, args ...any) *Fault {
+	f.Try = fmt.Sprintf(format, args...)
 	return f
 }
 

@@ -83,7 +83,7 @@ func Main(sys System, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	return report(sys.Stderr, err)
+	return report(sys, err)
 }
 
 // interruptible is cancelled by SIGINT, SIGTERM and the closing of the
@@ -130,7 +130,8 @@ func (e *usageError) Error() string { return e.message }
 
 // report tells a person what went wrong and what to try, and chooses the exit
 // code.
-func report(w io.Writer, err error) int {
+func report(sys System, err error) int {
+	w := sys.Stderr
 	var (
 		exit  exitError
 		usage *usageError
@@ -146,6 +147,9 @@ func report(w io.Writer, err error) int {
 		return exitCancelled
 	}
 	f := tool.AsFault(err)
+	if f.Try != "" && belowThread(sys) { // a model reads this
+		f.Try = ""
+	}
 	say(w, f.Message, advice(f))
 	return exitFailure
 }
@@ -159,9 +163,12 @@ func say(w io.Writer, message, try string) {
 	}
 }
 
-// advice is what a person can do about a fault: the ids a mistyped one may have
-// meant, the inputs there are, else the fault's own hint.
+// advice is what a person can do about a fault: what it says for people, the ids a
+// mistyped one may have meant, the inputs there are, else what models are told.
 func advice(f *tool.Fault) string {
+	if f.Try != "" {
+		return f.Try
+	}
 	if ids, ok := f.Details["nearest_ids"].([]string); ok && len(ids) > 0 {
 		return "did you mean " + strings.Join(ids, ", ") + "?"
 	}

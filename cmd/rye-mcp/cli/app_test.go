@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,13 +34,14 @@ func TestReport(t *testing.T) {
 		{"nearest", notFound, 1, "Error: no such thing\nTry:   did you mean a, b?\n"},
 		{"inputs", wrongInput, 1, "Error: bad\nTry:   --input to=INTEGER --input by=STRING\n"},
 		{"hint", tool.Faultf(tool.CodeNoKey, "no key").WithHint("make one"), 1, "Error: no key\nTry:   make one\n"},
+		{"for people", tool.Faultf(tool.CodeNoKey, "no key").WithHint("tell the person").WithTry("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"other", errors.New("disk full"), 1, "Error: disk full\n"},
 		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk  [31mfull\n"},
 		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\n"},
 	}
 	for _, tt := range tests {
 		var w bytes.Buffer
-		if code := report(&w, tt.err); code != tt.code || w.String() != tt.text {
+		if code := report(System{Stderr: &w, Getenv: os.Getenv}, tt.err); code != tt.code || w.String() != tt.text {
 			t.Errorf("%s: code %d, %q; want %d, %q", tt.name, code, w.String(), tt.code, tt.text)
 		}
 	}

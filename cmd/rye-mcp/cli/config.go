@@ -58,6 +58,7 @@ type settingsJSON struct {
 	Warnings []string    `json:"warnings,omitempty"`
 	LeftOut  []string    `json:"left_out,omitempty"` // what of the project does not count
 	Error    string      `json:"error,omitempty"`
+	Try      string      `json:"try,omitempty"` // what to do about the error
 }
 
 type valueJSON struct {
@@ -121,7 +122,10 @@ func explainSettings(sys System, loader *config.Loader, name string) (settingsJS
 			WithHint("%s", strings.TrimSpace("rye-mcp config show "+unknown.Nearest))
 	}
 	if err != nil {
-		s.Error = err.Error()
+		s.Error, s.Try = err.Error(), "mend the file, then rye-mcp config show "+name
+		if wrong, is := errors.AsType[*config.Error](err); is && wrong.LeftOut {
+			s.Try = acceptWith(sys)
+		}
 	}
 	s.Warnings = explained.Warnings
 	for _, n := range explained.LeftOut {
@@ -167,7 +171,7 @@ func writeConfig(sys System, d display, shown configJSON) error {
 			_, _ = fmt.Fprintln(sys.Stderr, "Try:   "+acceptWith(sys))
 		}
 		if s.Error != "" {
-			say(sys.Stderr, oneLine(s.Error), "mend the file, then rye-mcp config show "+s.Name)
+			say(sys.Stderr, oneLine(s.Error), s.Try)
 		}
 	}
 	return nil

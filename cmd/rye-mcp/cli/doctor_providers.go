@@ -36,7 +36,7 @@ func (d *doctor) settings(context.Context) []finding {
 // leftOut says how far the settings of the project count, and what of them does
 // not.
 func (d *doctor) leftOut() []finding {
-	known, try := trust.ProjectOf(d.roots), "rye-mcp trust"
+	known, try := trust.ProjectOf(d.roots), acceptWith(d.sys)
 	var found []finding
 	switch {
 	case known.Standing == trust.Home:
@@ -70,7 +70,11 @@ func (d *doctor) modelProviders(ctx context.Context) []finding {
 		for _, w := range warnings {
 			found = append(found, warnf("rye-mcp config show providers/"+name, "%s", w))
 		}
-		if err != nil {
+		switch refused, is := errors.AsType[*config.Error](err); {
+		case is && refused.LeftOut:
+			found = append(found, warnf(acceptWith(d.sys), "%s: cannot be used: %v", name, err))
+			continue
+		case err != nil:
 			found = append(found, failf("mend the file, then rye-mcp config show providers/"+name, "%s: %v", name, err))
 			continue
 		}

@@ -348,7 +348,11 @@ func tellRun(sys System, id thread.ID, r control.Result) error {
 	}
 	_, _ = fmt.Fprintf(sys.Stderr, "%s after %s, %s%s\n", r.Status, counted(r.Cost.Turns, "turn"), r.Cost.Spend, chain)
 	if r.Error != "" {
-		say(sys.Stderr, r.Error, "rye-mcp threads show "+string(cmp.Or(r.ResolvedThreadID, id)))
+		try := "rye-mcp threads show " + string(cmp.Or(r.ResolvedThreadID, id))
+		if r.Problem != nil && r.Problem.Code == string(tool.CodeIntegrity) { // the thread itself names no command
+			try = "rye-mcp doctor, which names the file and the command; " + try
+		}
+		say(sys.Stderr, r.Error, try)
 	}
 	return runVerdict(r)
 }

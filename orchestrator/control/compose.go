@@ -42,7 +42,7 @@ func (c *Controller) composition(
 	composed, err := prompt.Composer{Resolver: c.Resolver, Trust: c.Trust}.Compose(found, extends)
 	if err != nil {
 		if by != nil {
-			err = fmt.Errorf("hook %q (%s) lets %s extend %s: %w", by.Hook, by.Source, found.ID, extends, err)
+			err = fmt.Errorf("hook %q (%s) lets %s extend %s: %w", item.Shown(by.Hook), by.Source, found.ID, extends, err)
 		}
 		return nil, prompt.Fault(err)
 	}

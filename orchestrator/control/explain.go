@@ -249,11 +249,11 @@ func (d *deciders) judge(f *HookForecast, x hook.Explanation, open bool) {
 	infra := x.Hook.Layer == hook.LayerInfra
 	switch {
 	case d.sure != nil && !infra:
-		f.Fires, f.Why = FiresNo, fmt.Sprintf("hook %q (%s) comes first and decides", d.sure.ID, d.sure.Source())
+		f.Fires, f.Why = FiresNo, fmt.Sprintf("hook %q (%s) comes first and decides", item.Shown(d.sure.ID), d.sure.Source())
 	case open:
 		f.Fires, f.Why = FiresMaybe, ""
 	case d.perhaps != nil && !infra:
-		f.Fires, f.Why = FiresMaybe, fmt.Sprintf("unless hook %q decides", d.perhaps.ID)
+		f.Fires, f.Why = FiresMaybe, fmt.Sprintf("unless hook %q decides", item.Shown(d.perhaps.ID))
 	default:
 		f.Fires, f.Why = FiresYes, ""
 	}

@@ -215,7 +215,7 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	p.grant = permission.ForChild(p.permissions, &above)
 	p.dropped = p.grant.Dropped()
 	if len(p.dropped) > 0 {
-		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(p.dropped, ", "))
+		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(item.ShownAll(p.dropped), ", "))
 	}
 	return nil
 }

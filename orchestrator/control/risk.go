@@ -118,7 +118,7 @@ func risky(directive string, f permission.Finding) string {
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	return fmt.Sprintf("directive %s declares %s, whose risk is %s%s", directive, f.Capability, f.Tier, why)
+	return fmt.Sprintf("directive %s declares %s, whose risk is %s%s", directive, item.Shown(f.Capability), f.Tier, why)
 }
 
 func acknowledgeTag(f permission.Finding) string {
@@ -131,7 +131,7 @@ func unknownTiers(accepted []item.Acknowledgement) []string {
 	for _, a := range accepted {
 		if !slices.Contains(config.RiskTiers(), a.Risk) {
 			warnings = append(warnings, fmt.Sprintf("<acknowledge risk=%q> accepts nothing; the tiers are %s",
-				a.Risk, strings.Join(config.RiskTiers(), ", ")))
+				item.Shown(a.Risk), strings.Join(config.RiskTiers(), ", ")))
 		}
 	}
 	return warnings

@@ -112,7 +112,7 @@ func (e *Engine) each(ctx context.Context, event Event, data map[string]any, don
 		f.run(ctx)
 		done(f)
 		if breaksIntegrity(f.err) {
-			return fmt.Errorf("hook %q (%s): %w", h.ID, h.Source(), f.err)
+			return fmt.Errorf("hook %q (%s): %w", item.Shown(h.ID), h.Source(), f.err)
 		}
 	}
 	if ctx.Err() != nil {

@@ -91,9 +91,9 @@ func ParseEvent(name string) (Event, error) {
 		known[i] = string(e.event)
 	}
 	if near := item.Nearest(name, known); near != "" {
-		return "", fmt.Errorf("event %q is unknown; did you mean %q?", name, near)
+		return "", fmt.Errorf("event %q is unknown; did you mean %q?", item.Shown(name), near)
 	}
-	return "", fmt.Errorf("event %q is unknown; there are %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("event %q is unknown; there are %s", item.Shown(name), strings.Join(known, ", "))
 }
 
 // Verdict is what a hook decides at a control event.

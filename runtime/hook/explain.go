@@ -32,7 +32,7 @@ func (s Set) Explain(event Event, data map[string]any, firing ...string) []Expla
 			all[i].Why, all[i].Unmet = "condition: "+h.Condition.Why(data), true
 		}
 		if all[i].Why == "" && winner != nil && (event.Kind() == KindExtends || h.Layer != LayerInfra) {
-			all[i].Why, all[i].By = fmt.Sprintf("hook %q (%s) comes first and decides", winner.ID, winner.Source()), winner
+			all[i].Why, all[i].By = fmt.Sprintf("hook %q (%s) comes first and decides", item.Shown(winner.ID), winner.Source()), winner
 		}
 		if all[i].Why != "" {
 			continue

@@ -107,7 +107,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d: hook %q: %s", e.Path, e.Line, e.Hook, e.Reason)
+	return fmt.Sprintf("%s:%d: hook %q: %s", e.Path, e.Line, item.Shown(e.Hook), e.Reason)
 }
 
 // definition is a hook as it is written, and where.

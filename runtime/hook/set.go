@@ -115,10 +115,10 @@ func (s Set) ResolveExtends(data map[string]any) (target string, h *Hook, warnin
 		for _, a := range h.Actions {
 			id, missing := expr.ExpandText(a.SetExtends, data)
 			if len(missing) > 0 {
-				warnings = append(warnings, fmt.Sprintf("%s: hook %q: %s", h.Source(), h.ID, lacking(missing)))
+				warnings = append(warnings, fmt.Sprintf("%s: hook %q: %s", h.Source(), item.Shown(h.ID), lacking(missing)))
 			}
 			if err := item.CheckID(id); err != nil {
-				warnings = append(warnings, fmt.Sprintf("%s: hook %q: set_extends: %v", h.Source(), h.ID, err))
+				warnings = append(warnings, fmt.Sprintf("%s: hook %q: set_extends: %v", h.Source(), item.Shown(h.ID), err))
 				continue
 			}
 			return id, h, warnings

@@ -40,15 +40,15 @@ func failed(d hook.Decision, cause error) error {
 	case cause != nil:
 		return cause
 	}
-	return &toldError{says: fmt.Sprintf("hook %q decided that the thread fails", d.HookID)}
+	return &toldError{says: fmt.Sprintf("hook %q decided that the thread fails", item.Shown(d.HookID))}
 }
 
 // aborted is the end of a thread that a hook wants to end as cancelled.
 func aborted(d hook.Decision) error {
 	if says := saysOf(d); says != "" {
-		return fmt.Errorf("%w by hook %q: %s", thread.ErrCancelled, d.HookID, says)
+		return fmt.Errorf("%w by hook %q: %s", thread.ErrCancelled, item.Shown(d.HookID), says)
 	}
-	return fmt.Errorf("%w by hook %q", thread.ErrCancelled, d.HookID)
+	return fmt.Errorf("%w by hook %q", thread.ErrCancelled, item.Shown(d.HookID))
 }
 
 func saysOf(d hook.Decision) string {
@@ -244,7 +244,7 @@ func (r *run) ruleOnContext(ctx context.Context, cause error) error {
 	case d.Verdict == hook.Abort:
 		return aborted(d)
 	case d.Verdict == hook.Retry, d.Verdict == hook.Escalate:
-		r.warn(fmt.Sprintf("hook %q decided to %s, which a conversation that does not fit cannot", d.HookID, d.Verdict))
+		r.warn(fmt.Sprintf("hook %q decided to %s, which a conversation that does not fit cannot", item.Shown(d.HookID), d.Verdict))
 	}
 	return nil
 }

@@ -67,10 +67,10 @@ func (r *run) hookFired(f transcript.HookFired) {
 	log := r.Log.Info()
 	if f.Error != "" {
 		log = r.Log.Warn().Str("error", f.Error)
-		r.warn(fmt.Sprintf("hook %q (%s) failed at %s: %s", f.HookID, f.Source, f.Event, f.Error))
+		r.warn(fmt.Sprintf("hook %q (%s) failed at %s: %s", item.Shown(f.HookID), f.Source, f.Event, f.Error))
 	}
 	for _, w := range f.Warnings {
-		r.warn(fmt.Sprintf("hook %q (%s): %s", f.HookID, f.Source, w))
+		r.warn(fmt.Sprintf("hook %q (%s): %s", item.Shown(f.HookID), f.Source, w))
 	}
 	log.Str("hook", f.HookID).Str("event", f.Event).Strs("warnings", f.Warnings).Int64("ms", f.DurationMS).Msg("hook fired")
 	r.Reached.At(StepHook)

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // check is made before each turn: whether the thread may go on at all, then its
@@ -98,7 +99,7 @@ func (r *run) afterLimit(ctx context.Context, e ended, over *thread.LimitError) 
 	case d.Verdict == hook.Abort:
 		return ended{err: aborted(d), doing: e.doing}, false
 	case d.Verdict == hook.Continue && r.roomToFinish(ctx):
-		return r.goOn(ctx, over, thread.Answer{Decision: thread.Finish, By: fmt.Sprintf("hook %q", d.HookID)})
+		return r.goOn(ctx, over, thread.Answer{Decision: thread.Finish, By: fmt.Sprintf("hook %q", item.Shown(d.HookID))})
 	case d.Verdict == hook.Escalate && r.prepared, r.limitAsks():
 		return r.askAndGoOn(ctx, e, over)
 	}

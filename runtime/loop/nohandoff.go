@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // What can be done about a conversation that has grown too long.
@@ -59,7 +60,7 @@ type vetoError struct {
 
 func (e *vetoError) Error() string {
 	if e.says == "" {
-		return fmt.Sprintf("hook %q called it off", e.hook)
+		return fmt.Sprintf("hook %q called it off", item.Shown(e.hook))
 	}
-	return fmt.Sprintf("hook %q called it off: %s", e.hook, e.says)
+	return fmt.Sprintf("hook %q called it off: %s", item.Shown(e.hook), e.says)
 }

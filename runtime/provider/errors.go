@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // NoProviderError says that no model provider can be used, and what to set.
@@ -64,8 +65,8 @@ func tierNames(p config.Provider) []string {
 
 func (e *UnknownModelError) Error() string {
 	if e.Only {
-		return fmt.Sprintf("model provider %s has no model %q; it has the tiers %s", e.Provider, e.Model, strings.Join(e.Tiers, ", "))
+		return fmt.Sprintf("model provider %s has no model %q; it has the tiers %s", e.Provider, item.Shown(e.Model), strings.Join(item.ShownAll(e.Tiers), ", "))
 	}
 	return fmt.Sprintf("no usable provider has the model %q; %s has the tiers %s; any other model is named as provider/model",
-		e.Model, e.Provider, strings.Join(e.Tiers, ", "))
+		item.Shown(e.Model), e.Provider, strings.Join(item.ShownAll(e.Tiers), ", "))
 }

@@ -138,7 +138,7 @@ func (l layer) firstOf(faults []*jsonschema.ValidationError) error {
 			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
 			cmp.Compare(a.Message, b.Message))
 	})
-	return l.errorAt(keysOf(first.InstanceLocation), "%s", first.Message)
+	return l.errorAt(keysOf(first.InstanceLocation), "%s", item.ShownIn(first.Message))
 }
 
 // keysOf splits a JSON pointer as the schema library writes it: in the form for
@@ -158,4 +158,5 @@ func keysOf(pointer string) []string {
 	return keys
 }
 
-func dotted(at []string) string { return strings.Join(at, ".") }
+// dotted is the place of a value as messages show it.
+func dotted(at []string) string { return strings.Join(item.ShownAll(at), ".") }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // The categories of failed model calls: all there are. The outcome of a thread
@@ -118,13 +119,13 @@ func (l *Loader) ErrorRules() (ErrorRules, []string, error) {
 // errorRules are the rules of one file.
 func (l layer) errorRules() (rules ErrorRules, warnings []string, err error) {
 	if err := nodeOf(l.values).Decode(&rules); err != nil {
-		return rules, nil, l.errorAt(nil, "%v", err)
+		return rules, nil, l.errorAt(nil, "%s", item.ShownIn(err.Error()))
 	}
 	ids := map[string]bool{}
 	for i := range rules.Patterns {
 		p, at := &rules.Patterns[i], []string{"patterns", strconv.Itoa(i)}
 		if ids[p.ID] {
-			return rules, warnings, l.errorAt(below(at, "id"), "%q is the id of an earlier pattern too", p.ID)
+			return rules, warnings, l.errorAt(below(at, "id"), "%q is the id of an earlier pattern too", item.Shown(p.ID))
 		}
 		ids[p.ID] = true
 		if p.Match, err = expr.ParseCondition(l.valueAt(below(at, "match"))); err != nil {

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Error says where a settings file is wrong.
@@ -30,7 +32,7 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	said := fmt.Sprintf("no model provider %q; known are %s", e.Provider, strings.Join(e.Known, ", "))
+	said := fmt.Sprintf("no model provider %q; known are %s", item.Shown(e.Provider), strings.Join(item.ShownAll(e.Known), ", "))
 	for _, n := range e.LeftOut {
 		said += "; " + n.String()
 	}

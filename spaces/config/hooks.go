@@ -176,7 +176,7 @@ func (h *Hook) read() error {
 	}
 	var w writtenHook
 	if err := nodeOf(values).Decode(&w); err != nil {
-		return h.file.errorAt(h.at, "%v", err)
+		return h.file.errorAt(h.at, "%s", item.ShownIn(err.Error()))
 	}
 	var err error
 	if h.Condition, err = expr.ParseCondition(values["condition"]); err != nil {

@@ -110,7 +110,7 @@ func yamlError(path string, err error) error {
 			line++
 		}
 	}
-	return &Error{Path: path, Line: line, Reason: "malformed YAML: " + strings.TrimPrefix(reason, "yaml: ")}
+	return &Error{Path: path, Line: line, Reason: "malformed YAML: " + item.ShownIn(strings.TrimPrefix(reason, "yaml: "))}
 }
 
 // plain turns what YAML decodes to into the types of JSON, which the schema

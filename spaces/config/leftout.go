@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // scriptsDir is where scripts of the scripted provider stand.
@@ -48,7 +50,7 @@ func (p project) wholeFiles() []string {
 			}
 			names, _ := from.list(dir) // who reads the folder says what is wrong with it
 			for _, name := range names {
-				if path.Ext(name) == ".yaml" && plainWord.MatchString(name) {
+				if path.Ext(name) == ".yaml" && item.IsPlain(name) {
 					files = append(files, dir+"/"+name)
 				}
 			}

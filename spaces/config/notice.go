@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Notice says that something in a project's settings does not count, because the
@@ -53,16 +54,13 @@ func (n Notice) Fact() string {
 		where, dotted(n.Key), inBrief(n.Says), inBrief(n.Holds))
 }
 
-// plainWord is a text that says nothing to a model.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:-]{0,39}$`)
-
 // inBrief is a value in a notice, which models read: no words of the project's.
 func inBrief(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return "nothing"
 	case string:
-		if v != "" && !plainWord.MatchString(v) {
+		if v != "" && !item.IsPlain(v) {
 			return "a text"
 		}
 		return strconv.Quote(v)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // providerName keeps the name of a provider a plain file name.
@@ -52,7 +54,7 @@ func (p *Provider) validate(s *settings) error {
 	for _, alias := range slices.Sorted(maps.Keys(p.Aliases)) {
 		if _, ok := p.Tiers[p.Aliases[alias]]; !ok {
 			return s.errorAt([]string{"aliases", alias}, "no tier %q; there are %s",
-				p.Aliases[alias], strings.Join(slices.Sorted(maps.Keys(p.Tiers)), ", "))
+				item.Shown(p.Aliases[alias]), strings.Join(item.ShownAll(slices.Sorted(maps.Keys(p.Tiers))), ", "))
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestProviderFaults(t *testing.T) {
 		{"no address", "api: openai", 0, "base_url: missing"},
 		{"address without scheme", "api: openai\nbase_url: localhost:80\n", 2, "base_url"},
 		{"alias of nothing", "api: anthropic\ntiers: {fast: x}\naliases:\n  low: slow\n", 4, `no tier "slow"; there are fast`},
-		{"price as text", "api: anthropic\nmodels:\n  a/b c~d:\n    input: cheap\n", 4, "models.a/b c~d.input: expected number"},
+		{"price as text", "api: anthropic\nmodels:\n  a/b c~d:\n    input: cheap\n", 4, "models.(a name of 7 bytes).input: expected number"},
 		{"negative price", "api: anthropic\nmodels: {m: {output: -1}}\n", 2, ">= 0"},
 		{"key in place of its variable", "api: anthropic\napi_key_env: sk-1234\n", 2, "api_key_env"},
 	}

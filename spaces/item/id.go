@@ -25,7 +25,7 @@ const (
 // [ErrBadID] and says what is wrong.
 func CheckID(id string) error {
 	if reason := badID(id); reason != "" {
-		return fmt.Errorf("%w: %q %s", ErrBadID, clip(id), reason)
+		return fmt.Errorf("%w: %q %s", ErrBadID, Shown(id), reason)
 	}
 	return nil
 }
@@ -59,13 +59,4 @@ func badID(id string) string {
 		}
 	}
 	return ""
-}
-
-// clip shortens a hostile id for an error message.
-func clip(id string) string {
-	const most = 80
-	if len(id) <= most {
-		return id
-	}
-	return id[:most] + "…"
 }

@@ -41,5 +41,5 @@ func ParseKind(s string) (Kind, error) {
 		}
 		names = append(names, string(k))
 	}
-	return "", fmt.Errorf("item type %q is unknown; use %s", clip(s), strings.Join(names, ", "))
+	return "", fmt.Errorf("item type %q is unknown; use %s", Shown(s), strings.Join(names, ", "))
 }

@@ -45,8 +45,8 @@ func (d *DirectiveDoc) UnknownNames(id string) []UnknownName {
 		return d.Unknown
 	}
 	misnamed := UnknownName{
-		Line: d.Line, Text: fmt.Sprintf("<directive name=%q> stands in the file of %s, whose name counts", d.Name, id),
-		Nearest: fmt.Sprintf("name=%q", id[strings.LastIndexByte(id, '/')+1:]),
+		Line: d.Line, Text: fmt.Sprintf("<directive name=%q> stands in the file of %s, whose name counts", Shown(d.Name), Shown(id)),
+		Nearest: fmt.Sprintf("name=%q", Shown(id[strings.LastIndexByte(id, '/')+1:])),
 	}
 	return append([]UnknownName{misnamed}, d.Unknown...)
 }

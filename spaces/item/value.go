@@ -45,7 +45,7 @@ func ParseType(s string) (string, error) {
 	case "dict":
 		return TypeObject, nil
 	}
-	return "", fmt.Errorf("type %q is unknown; use one of %s", clip(s), strings.Join(Types(), ", "))
+	return "", fmt.Errorf("type %q is unknown; use one of %s", Shown(s), strings.Join(Types(), ", "))
 }
 
 // ParseValue reads a value of the given type from text, as it stands in an
@@ -60,11 +60,11 @@ func ParseValue(typ, text string) (any, error) {
 		if n, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
 			return n, nil
 		}
-		return nil, fmt.Errorf("%q is not an integer", clip(text))
+		return nil, fmt.Errorf("%q is not an integer", Shown(text))
 	case TypeNumber:
 		f, err := strconv.ParseFloat(trimmed, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("%q is not a number", clip(text))
+			return nil, fmt.Errorf("%q is not a number", Shown(text))
 		}
 		return f, nil
 	case TypeBoolean:
@@ -74,21 +74,21 @@ func ParseValue(typ, text string) (any, error) {
 		case "false":
 			return false, nil
 		}
-		return nil, fmt.Errorf("%q is not true or false", clip(text))
+		return nil, fmt.Errorf("%q is not true or false", Shown(text))
 	case TypeArray:
 		v, err := parseJSON(trimmed)
 		if list, ok := v.([]any); ok && err == nil {
 			return list, nil
 		}
-		return nil, fmt.Errorf("%q is not a JSON array", clip(text))
+		return nil, fmt.Errorf("%q is not a JSON array", Shown(text))
 	case TypeObject:
 		v, err := parseJSON(trimmed)
 		if object, ok := v.(map[string]any); ok && err == nil {
 			return object, nil
 		}
-		return nil, fmt.Errorf("%q is not a JSON object", clip(text))
+		return nil, fmt.Errorf("%q is not a JSON object", Shown(text))
 	}
-	return nil, fmt.Errorf("type %q is unknown; use one of %s", clip(typ), strings.Join(Types(), ", "))
+	return nil, fmt.Errorf("type %q is unknown; use one of %s", Shown(typ), strings.Join(Types(), ", "))
 }
 
 // parseJSON reads text as exactly one JSON value.
@@ -136,7 +136,7 @@ func plainNumber(n json.Number) (any, error) {
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("the number %s is out of range", clip(n.String()))
+		return nil, fmt.Errorf("the number %s is out of range", Shown(n.String()))
 	}
 	// Whole float64 values are exact up to 2^53; beyond, int64 would feign precision.
 	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {

@@ -90,7 +90,7 @@ func readDefault(e *element, in item.Input) (any, error) {
 			return nil, e.errorf("default of %s: %v", e.label(), err)
 		}
 		if !allowed(in, value) {
-			return nil, e.errorf("default of %s is not one of its enum: %s", e.label(), strings.Join(in.Enum, ", "))
+			return nil, e.errorf("default of %s is not one of its enum: %s", e.label(), said(strings.Join(item.ShownAll(in.Enum), ", ")))
 		}
 		return value, nil
 	}

@@ -17,19 +17,19 @@ const onLimit = "on_limit"
 // would not be enforced, so nothing here is let pass.
 func readLimits(doc *item.DirectiveDoc, e *element) error {
 	if len(e.children) > 0 {
-		return e.children[0].errorf("limits are attributes of <limits>, not elements: %s", limitNames())
+		return e.children[0].errorf("limits are attributes of <limits>, not elements: %s", said(limitNames()))
 	}
 	doc.Limits = make(item.LimitSet, len(e.attrs))
 	for _, a := range e.attrs {
 		if a.Name.Local == onLimit {
 			if doc.OnLimit = strings.TrimSpace(a.Value); !slices.Contains(item.OnLimitActions(), doc.OnLimit) {
-				return e.errorf("%s=%q is unknown; valid are %s", onLimit, a.Value, strings.Join(item.OnLimitActions(), ", "))
+				return e.errorf("%s=%q is unknown; valid are %s", onLimit, a.Value, said(strings.Join(item.OnLimitActions(), ", ")))
 			}
 			continue
 		}
 		name := strings.TrimPrefix(a.Name.Local, "max_")
 		if !slices.Contains(item.LimitNames(), name) {
-			return e.errorf("limit %q is unknown; valid are %s, and %s", a.Name.Local, limitNames(), onLimit)
+			return e.errorf("limit %q is unknown; valid are %s, and %s", a.Name.Local, said(limitNames()), onLimit)
 		}
 		if _, twice := doc.Limits[name]; twice {
 			return e.errorf("limit %s is given twice, as %s and as max_%s", name, name, name)

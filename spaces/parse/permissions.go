@@ -32,7 +32,7 @@ func readPermissions(doc *item.DirectiveDoc, e *element) error {
 			err = readAcknowledge(p, c)
 		default:
 			err = c.errorf("<%s> is not a permission; valid are <%s> and <acknowledge risk=\"…\">",
-				c.name, strings.Join(actions(), ">, <"))
+				c.name, said(strings.Join(actions(), ">, <")))
 		}
 		if err != nil {
 			return err

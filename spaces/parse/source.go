@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // MaxBytes is the largest item file that is read: 4 MiB. An item is text that a
@@ -48,8 +50,22 @@ func newSource(path string, src []byte) (*source, error) {
 	return s, nil
 }
 
+// errorf makes an error. Texts among the arguments are from the file, and shown as
+// [item.Shown] shows them; others are marked as said.
 func (s *source) errorf(line int, format string, args ...any) error {
-	return &Error{Path: s.path, Line: line, Reason: fmt.Sprintf(format, args...)}
+	return &Error{Path: s.path, Line: line, Reason: sayf(format, args...)}
+}
+
+// said is a text of our own in a message.
+type said string
+
+func sayf(format string, args ...any) string {
+	for i, arg := range args {
+		if text, foreign := arg.(string); foreign {
+			args[i] = item.Shown(text)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // lineAt returns the line, from 1, of the byte at offset.

@@ -31,7 +31,7 @@ func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	case ".js", ".mjs", ".cjs", ".ts":
 		return scriptTool(constant.JavaScript(belowShebang(file)), scriptHeader(script(file))), nil
 	}
-	return nil, file.errorf(1, "%q is not the extension of a tool; valid are %s", ext, strings.Join(item.Tool.Extensions(), " "))
+	return nil, file.errorf(1, "%q is not the extension of a tool; valid are %s", ext, said(strings.Join(item.Tool.Extensions(), " ")))
 }
 
 func extension(file string) string { return path.Ext(slashed(file)) }

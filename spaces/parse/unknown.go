@@ -3,7 +3,6 @@ package parse
 import (
 	"cmp"
 	"encoding/xml"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -140,7 +139,7 @@ func (f *unknownFinder) learn(s shape, name string) {
 }
 
 func (f *unknownFinder) add(e *element, part item.Part, nearest, format string, args ...any) {
-	f.found = append(f.found, item.UnknownName{Line: e.line, Text: fmt.Sprintf(format, args...), Nearest: nearest, Part: part})
+	f.found = append(f.found, item.UnknownName{Line: e.line, Text: sayf(format, args...), Nearest: nearest, Part: part})
 }
 
 // look compares an element with its shape.
@@ -199,7 +198,7 @@ func (f *unknownFinder) text(e *element, s shape) {
 	if text == "" || wordy || s.part != item.PartModel && s.part != item.PartLimits {
 		return
 	}
-	f.add(e, s.part, "", "<%s> holds the text %.40q; what counts are its attributes %s", e.name, text, strings.Join(s.attrs, ", "))
+	f.add(e, s.part, "", "<%s> holds a text; what counts are its attributes %s", e.name, said(strings.Join(s.attrs, ", ")))
 }
 
 // outputs tells of elements that are read as outputs of their own name and look

@@ -22,7 +22,7 @@ func TestUnknownNames(t *testing.T) {
 		{metadata: `<permissions inherit="no"></permissions>`, part: "permissions", says: `has no attribute "inherit"`},
 		{metadata: `<permissions><execute><tool only="true">a</tool></execute></permissions>`, part: "permissions", says: `<tool> has no attribute "only"`},
 		{metadata: `<limit turns="3"/>`, part: "limits", nearest: "<limits>"},
-		{metadata: `<limits>turns=3</limits>`, part: "limits", says: `holds the text "turns=3"`},
+		{metadata: `<limits>turns=3</limits>`, part: "limits", says: `holds a text; what counts are its attributes`},
 		{root: `<limits turns="3"/>`, part: "limits", says: "belongs in <metadata>"},
 		{metadata: `<model teir="fast"/>`, part: "model", says: `<model> has no attribute "teir"`, nearest: "tier"},
 		{metadata: `<moedl tier="fast"/>`, part: "model", nearest: "<model>"},

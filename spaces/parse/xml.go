@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Bounds of a block. Real directives nest below ten elements and have below two
@@ -71,9 +73,9 @@ func (p *treeParser) token() error {
 	var syntax *xml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return p.block.src.errorf(p.block.line+syntax.Line-1, "%s", syntax.Msg)
+		return p.block.src.errorf(p.block.line+syntax.Line-1, "%s", said(item.ShownIn(syntax.Msg)))
 	case err != nil && !errors.Is(err, io.EOF):
-		return p.block.src.errorf(line, "%s", strings.TrimPrefix(err.Error(), "xml: "))
+		return p.block.src.errorf(line, "%s", said(item.ShownIn(strings.TrimPrefix(err.Error(), "xml: "))))
 	case err != nil:
 		return err
 	}
@@ -180,9 +182,10 @@ func (e *element) prose() string {
 }
 
 // label names the element in messages.
-func (e *element) label() string {
-	if name, _ := e.attr("name"); name != "" {
-		return "<" + e.name + " name=" + strconv.Quote(name) + ">"
+func (e *element) label() said {
+	name := item.Shown(e.name)
+	if named, _ := e.attr("name"); named != "" {
+		return said("<" + name + " name=" + strconv.Quote(item.Shown(named)) + ">")
 	}
-	return "<" + e.name + ">"
+	return said("<" + name + ">")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // mapping is a YAML mapping with its merge keys resolved.
@@ -86,7 +88,7 @@ func (s *source) yamlError(err error, text string, line int) error {
 			line++
 		}
 	}
-	return s.errorf(min(line, last), "YAML: %s", reason)
+	return s.errorf(min(line, last), "YAML: %s", said(item.ShownIn(reason)))
 }
 
 // text returns the first of keys that is there, as it is written: a version

@@ -27,7 +27,9 @@ func (r *Resolver) notFound(kind item.Kind, id string) error {
 			continue
 		}
 		for _, e := range entries {
-			ids = append(ids, e.ID)
+			if item.IsPlain(e.ID) { // an id is the name of a file, and can be a sentence
+				ids = append(ids, e.ID)
+			}
 		}
 	}
 	slices.Sort(ids)

@@ -103,7 +103,7 @@ func holdsItems(dir string, kind item.Kind) error {
 		return err
 	}
 	if protect.ByName(append([]string{".ai"}, protect.Split(below)...)) != protect.Writing {
-		return fmt.Errorf("the folder .ai/%s is a link to .ai/%s, which holds no items", kind.Dir(), filepath.ToSlash(below))
+		return fmt.Errorf("the folder .ai/%s is a link to .ai/%s, which holds no items", kind.Dir(), item.Shown(filepath.ToSlash(below)))
 	}
 	return nil
 }

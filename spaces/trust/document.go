@@ -100,7 +100,7 @@ func unknownKeys(keys []toml.Key) []string {
 		if i == maxNotes {
 			return append(notes, fmt.Sprintf("%d more keys are not known and not used", len(keys)-i))
 		}
-		note := fmt.Sprintf("the key %.80q is not known and not used", key.String())
+		note := fmt.Sprintf("the key %q is not known and not used", item.Shown(key.String()))
 		if nearest := item.Nearest(key.String(), known); nearest != "" {
 			note += fmt.Sprintf("; %s is", nearest)
 		}
@@ -116,7 +116,7 @@ func (d *Document) Notes() []string { return slices.Clone(d.notes) }
 // tomlError adds the line, which the text of a syntax error lacks.
 func tomlError(err error) error {
 	if syntax, ok := errors.AsType[toml.ParseError](err); ok {
-		return fmt.Errorf("line %d: %s", syntax.Position.Line, syntax.Message)
+		return fmt.Errorf("line %d: %s", syntax.Position.Line, item.ShownIn(syntax.Message))
 	}
 	return err
 }

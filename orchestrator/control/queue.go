@@ -52,7 +52,7 @@ func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Reco
 }
 
 // Dispatch starts the threads that stand in line, in the order of
-// [store.Registry.Admit], for as long as slots are free. Any process of the
+// [store.Queue.Admit], for as long as slots are free. Any process of the
 // project may call it, at any time: who gets which thread is decided in the
 // registry.
 //

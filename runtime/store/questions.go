@@ -23,7 +23,7 @@ type Questions interface {
 	// Question returns a question, or an error wrapping ErrNoQuestion.
 	Question(ctx context.Context, id string) (thread.Question, error)
 	// Questions lists questions, oldest first. Both kinds of change, asking and
-	// answering, wake the receivers of Registry.Changes.
+	// answering, wake the receivers of Watcher.Changes.
 	Questions(ctx context.Context, f QuestionFilter) ([]thread.Question, error)
 }
 

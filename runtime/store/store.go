@@ -76,45 +76,10 @@ type Registry interface {
 	// not terminal, in one transaction, and returns those rows. The first request's
 	// time stays.
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
-	// Enqueue puts a created thread, which everything is prepared for, in line for
-	// one of the slots that threads run in. It is admitted at once when fewer than
-	// slots are occupied, nobody in line goes before it (see Admit) and it has not
-	// been asked to stop; the row says so. Repeating it changes nothing; a thread that
-	// is past created is refused with thread.ErrSettled, one that the thread it
-	// carries on does not name with ErrNotLinked.
-	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
-	// Admit admits the first thread in line when fewer than slots are occupied. Those
-	// whose parent has not ended, or has ended with a handoff, go before all others;
-	// among the ones and the others, who came first goes first. A parent that waits
-	// for its children is alive without a slot: were they to stand behind others, each
-	// of these could become one more such parent before a child runs.
-	// Claim takes what a runner needs outside the registry: with ErrTaken the next
-	// in line is tried, any other error aborts. It runs under the write lock, so
-	// it must be quick and not write to the store; a caller who gets an error
-	// after it succeeded lets go of what it took.
-	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
-	// Return puts an admitted thread back to its place in line whose process was
-	// never started, because whoever was to start it is gone. The caller holds its
-	// life lock. With a process or a cancel on record it is thread.ErrSettled.
-	Return(ctx context.Context, id thread.ID) (thread.Record, error)
-	// Occupants returns the threads that occupy a slot, in no particular order.
-	Occupants(ctx context.Context) ([]thread.Record, error)
-	// Yield says whether a running thread only waits for others: it then occupies
-	// no slot, so that those it waits for can have one. It has its slot back at
-	// once when it goes on, even if all are occupied then; Admit waits until fewer
-	// are.
-	Yield(ctx context.Context, id thread.ID, yielded bool) error
 	// IDs returns the ids of all threads, in no particular order.
 	IDs(ctx context.Context) ([]thread.ID, error)
 	// Stats sums up all rows.
 	Stats(ctx context.Context, since StatsSince) (Stats, error)
-	// Line counts the slots in use and the threads that wait for one.
-	Line(ctx context.Context) (Line, error)
-	// Changes sends a value soon after any process committed a change. Values are
-	// coalesced: a receiver must look at the rows again, and must also look
-	// before its first wait. The channel is closed when ctx ends.
-	Changes(ctx context.Context) <-chan struct{}
-	Close() error
 }
 
 // NewThread is what Register stores.
@@ -149,12 +114,6 @@ func SameCall(rec thread.Record, n NewThread) error {
 		return fmt.Errorf("%w: thread %s of %s was started with other inputs, limits or model", ErrKeyReused, rec.ThreadID, rec.Directive)
 	}
 	return nil
-}
-
-// Line is how many threads occupy a slot, and how many stand in line for one.
-type Line struct {
-	Occupied int
-	Queued   int
 }
 
 // Filter selects rows for List.
@@ -358,7 +317,10 @@ func (e *SpawnsError) Error() string {
 // Store is all of it; one value serves one project's state folder.
 type Store interface {
 	Registry
+	Queue
 	Questions
 	Ledger
 	Keeper
+	Watcher
+	Close() error
 }

@@ -114,7 +114,7 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 	return now.List(ctx, f)
 }
 
-// Admit implements [store.Registry].
+// Admit implements [store.Queue].
 func (s *Store) Admit(
 	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
@@ -125,7 +125,7 @@ func (s *Store) Admit(
 	return now.Admit(ctx, slots, at, claim)
 }
 
-// Changes implements [store.Registry]: the store coming to be is a change.
+// Changes implements [store.Watcher]: the store coming to be is a change.
 func (s *Store) Changes(ctx context.Context) <-chan struct{} {
 	s.mu.Lock()
 	opened := s.opened

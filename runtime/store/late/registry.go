@@ -49,22 +49,22 @@ func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (
 	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) ([]thread.Record, error) { return now.RequestCancel(ctx, id, at) })
 }
 
-// Enqueue implements [store.Registry].
+// Enqueue implements [store.Queue].
 func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error) {
 	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (thread.Record, error) { return now.Enqueue(ctx, id, slots, at) })
 }
 
-// Return implements [store.Registry].
+// Return implements [store.Queue].
 func (s *Store) Return(ctx context.Context, id thread.ID) (thread.Record, error) {
 	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (thread.Record, error) { return now.Return(ctx, id) })
 }
 
-// Occupants implements [store.Registry].
+// Occupants implements [store.Queue].
 func (s *Store) Occupants(ctx context.Context) ([]thread.Record, error) {
 	return ask(ctx, s, nil, func(now store.Store) ([]thread.Record, error) { return now.Occupants(ctx) })
 }
 
-// Yield implements [store.Registry].
+// Yield implements [store.Queue].
 func (s *Store) Yield(ctx context.Context, id thread.ID, yielded bool) error {
 	return tell(ctx, s, func(now store.Store) error { return now.Yield(ctx, id, yielded) })
 }
@@ -79,7 +79,7 @@ func (s *Store) IDs(ctx context.Context) ([]thread.ID, error) {
 	return ask(ctx, s, nil, func(now store.Store) ([]thread.ID, error) { return now.IDs(ctx) })
 }
 
-// Line implements [store.Registry].
+// Line implements [store.Queue].
 func (s *Store) Line(ctx context.Context) (store.Line, error) {
 	return ask(ctx, s, nil, func(now store.Store) (store.Line, error) { return now.Line(ctx) })
 }

@@ -32,6 +32,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/store", "runtime/loop", "the store knows nothing above it"},
 	{"runtime/store", "runtime/llm", "the store knows nothing of models"},
 	{"runtime/store", "tools", "the store knows nothing of tools"},
+	{"runtime/store/sqlite/sharedfile", module, "a shared file knows neither threads nor tables"},
 	{"runtime/store/late", "database/sql", "a store that may not be there knows no database"},
 	{"runtime/daily", "runtime/loop", "the book knows nothing above the store"},
 	{"runtime/daily", "runtime/llm", "the book knows nothing of models"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
 // SetAside moves a damaged database of a store out of the way, with its log, to
@@ -41,12 +42,12 @@ func setAside(
 	if !ok {
 		return "", errors.New("it is no database of a thread store")
 	}
-	q, err := openQueue(lockPath(dir, name), Options{})
+	q, err := sharedfile.OpenQueue(lockPath(dir, name), Options{}.shared())
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, q.close()) }()
-	release, err := q.acquire(ctx)
+	defer func() { err = errors.Join(err, q.Close()) }()
+	release, err := q.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +60,7 @@ func setAside(
 		d.mark = mark(name)
 	}
 	damage := new(store.CorruptError)
-	if err := d.inspectFile(ctx, &q.waiting); !errors.As(err, &damage) {
+	if err := d.inspectFile(ctx, q); !errors.As(err, &damage) {
 		return "", err
 	}
 	return move(path, now)
@@ -67,13 +68,13 @@ func setAside(
 
 // inspectFile looks at the mark and reads everything in the file, indexes against
 // tables as well.
-func (d *database) inspectFile(ctx context.Context, w *waiting) (err error) {
-	db, err := openPool(d.path, 1, "query_only(1)")
+func (d *database) inspectFile(ctx context.Context, q *sharedfile.Queue) (err error) {
+	db, err := sharedfile.Pool(d.path, 1, "query_only(1)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return explain(d.path, w.retry(ctx, func() error {
+	return explain(d.path, q.Retry(ctx, func() error {
 		if err := d.checkMark(ctx, db); err != nil {
 			return err
 		}
@@ -107,22 +108,16 @@ func inspect(ctx context.Context, db *sql.DB, path, pragma string) error {
 }
 
 // move renames a database and its log to a name that is free, and returns that.
-// The database goes first: without it nobody opens the log.
 func move(path string, now time.Time) (aside string, err error) {
 	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	aside = stem
 	for n := 2; exists(aside); n++ {
 		aside = fmt.Sprintf("%s-%d", stem, n)
 	}
-	if err := os.Rename(path, aside); err != nil {
+	if err := sharedfile.Rename(path, aside); err != nil {
 		return "", err
 	}
-	for _, ending := range sidecars {
-		if err := os.Rename(path+ending, aside+ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, nil
 }
 
 func exists(path string) bool {

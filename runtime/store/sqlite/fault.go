@@ -1,22 +1,21 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"syscall"
 
-	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
 // explain says of which file an error of SQLite is, and what it means: damage as
 // a [store.CorruptError], a full disk as ENOSPC, what may not be written as the
 // error of the operating system. Other errors it leaves alone.
 func explain(path string, err error) error {
-	code, ok := primaryCode(err)
+	code, ok := sharedfile.Code(err)
 	if !ok {
 		return err
 	}
@@ -36,13 +35,4 @@ func explain(path string, err error) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
-}
-
-// primaryCode is the code of an error of SQLite without its extension.
-func primaryCode(err error) (code int, ok bool) {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return 0, false
-	}
-	return e.Code() & 0xff, true
 }

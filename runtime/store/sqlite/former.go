@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -27,7 +28,7 @@ func Remember(ctx context.Context, dir string) (known map[thread.ID]store.Rememb
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	db, err := openPool(path, 1, "query_only(1)", "trusted_schema(0)")
+	db, err := sharedfile.Pool(path, 1, "query_only(1)", "trusted_schema(0)")
 	if err != nil {
 		return nil, err
 	}

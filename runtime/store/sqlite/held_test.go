@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -161,11 +162,11 @@ func TestBusyIsPatient(t *testing.T) {
 
 // playGate has the gate of the registry until it is ended.
 func playGate(dir string, out io.Writer) error {
-	q, err := openQueue(lockPath(dir, "registry"), Options{})
+	gate, err := os.OpenFile(lockPath(dir, "registry")+".gate", os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := waitLock(q.lock.gate); err != nil {
+	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(out, "in the gate\n"); err != nil {
@@ -177,7 +178,7 @@ func playGate(dir string, out io.Writer) error {
 // playStranger has a transaction open in the registry without a turn until it is
 // ended.
 func playStranger(ctx context.Context, dir string, out io.Writer) error {
-	db, err := openPool(dir+"/"+registryFile, 1)
+	db, err := sharedfile.Pool(dir+"/"+registryFile, 1)
 	if err != nil {
 		return err
 	}
@@ -195,23 +196,13 @@ func init() { //nolint:gochecknoinits // the roles of one operating system
 	systemRoles["stranger"] = func(ctx context.Context, dir string) error { return playStranger(ctx, dir, os.Stdout) }
 }
 
-// FuzzReadHolder: whatever stands in a lock file, reading it names some process or none.
-func FuzzReadHolder(f *testing.F) {
-	f.Add(encodeHolder(thread.Process{PID: 4711, Host: "h", Boot: "b", PIDNamespace: "1", Started: 5}))
+// FuzzDecodeProcess: whatever stands in a lock file, reading it names some process or none.
+func FuzzDecodeProcess(f *testing.F) {
+	f.Add(encodeProcess(thread.Process{PID: 4711, Host: "h", Boot: "b", PIDNamespace: "1", Started: 5}))
 	f.Add([]byte(`{"PID":-1}`))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		if p := readHolder(at(record)); p.PID < 0 {
+		if p := decodeProcess(record); p.PID < 0 {
 			t.Errorf("%+v", p)
 		}
 	})
-}
-
-// at is a lock file with a record in it.
-type at []byte
-
-func (r at) ReadAt(p []byte, _ int64) (int, error) {
-	if n := copy(p, r); n < len(p) {
-		return n, io.EOF
-	}
-	return len(p), nil
 }

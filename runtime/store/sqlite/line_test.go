@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestLineReadsItsIndexes: the cost of a look at the line must not grow with the
@@ -84,10 +86,10 @@ func TestMigrateToLine(t *testing.T) {
 // first makes a registry of schema version 1 and lets fill write to it.
 func first(t *testing.T, path string, fill func(*sql.DB) error) {
 	t.Helper()
-	if err := ensureFile(path); err != nil {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := openPool(path, 1)
+	db, err := sharedfile.Pool(path, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,19 +173,12 @@ func shareLine(t *testing.T, processes, kills int) {
 }
 
 // lockThread takes the lock of a thread's life, or reports that it is taken.
-func lockThread(dir string, id thread.ID) (*os.File, error) {
-	f, err := openPrivate(filepath.Join(dir, string(id)+".life"))
-	if err != nil {
-		return nil, err
+func lockThread(dir string, id thread.ID) (*process.Lock, error) {
+	life, err := process.Acquire(filepath.Join(dir, string(id)+".life"))
+	if errors.Is(err, process.ErrLocked) {
+		return nil, store.ErrTaken
 	}
-	got, err := tryLock(f)
-	if err == nil && !got {
-		err = store.ErrTaken
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return life, err
 }
 
 // endDead ends every admitted thread whose lock is free, and counts all that
@@ -201,14 +196,14 @@ func endDead(ctx context.Context, s *Store, dir string) (ended int, err error) {
 		if rec.AdmittedAt.IsZero() {
 			continue
 		}
-		f, err := lockThread(dir, rec.ThreadID)
+		life, err := lockThread(dir, rec.ThreadID)
 		if errors.Is(err, store.ErrTaken) {
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
-		if err := errors.Join(endThread(ctx, s, rec.ThreadID), f.Close()); err != nil {
+		if err := errors.Join(endThread(ctx, s, rec.ThreadID), life.Release()); err != nil {
 			return 0, err
 		}
 	}
@@ -244,7 +239,7 @@ func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) err
 	}
 	wake := s.Changes(ctx)
 	for {
-		var life *os.File
+		var life *process.Lock
 		rec, admitted, err := s.Admit(ctx, slots, testTime, func(rec thread.Record) (err error) {
 			if life, err = lockThread(dir, rec.ThreadID); err != nil {
 				return err
@@ -268,7 +263,7 @@ func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) err
 			if _, err := fmt.Fprintln(out, said); err != nil {
 				return err
 			}
-			if err := errors.Join(endThread(ctx, s, rec.ThreadID), life.Close()); err != nil {
+			if err := errors.Join(endThread(ctx, s, rec.ThreadID), life.Release()); err != nil {
 				return err
 			}
 		case line == store.Line{}:

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -52,20 +53,16 @@ func listPlan(t *testing.T, s *Store, f store.Filter) []string {
 // queryPlan is how SQLite would run a statement, step by step.
 func queryPlan(t *testing.T, d *database, query string, args ...any) (plan []string) {
 	t.Helper()
-	rows, err := d.reader.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	err := d.read(t.Context(), func(db *sql.DB) error {
+		rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+		plan, err = scanEach(rows, err, func(r row) (detail string, err error) {
+			var id, parent, unused int
+			err = r.Scan(&id, &parent, &unused, &detail)
+			return detail, err
+		})
+		return err
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err is checked
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		plan = append(plan, detail)
-	}
-	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return plan
@@ -77,7 +74,7 @@ func TestDescendantsOfACircle(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	a := running(t, s, "a", "")
 	b := running(t, s, "b", a)
-	if _, err := s.registry.writer.ExecContext(t.Context(), "UPDATE threads SET parent_id = ? WHERE thread_id = ?", b, a); err != nil {
+	if err := beside(t, s.registry, "UPDATE threads SET parent_id = ? WHERE thread_id = ?", b, a); err != nil {
 		t.Fatal(err)
 	}
 	below, err := s.Descendants(t.Context(), a)

@@ -35,9 +35,9 @@ type loss struct {
 // errIncomplete says that rows are missing that can be brought back.
 var errIncomplete = errors.New("rows of threads are missing")
 
-// found notes a file that is used from now on.
-func (l *loss) found(c connections) {
-	if c.lossy {
+// Opened implements [sharedfile.Owner]: it notes a file that is used from now on.
+func (l *loss) Opened(userVersion int) {
+	if userVersion == lossy {
 		l.seen.Add(1)
 	}
 }

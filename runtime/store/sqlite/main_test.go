@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -80,4 +82,17 @@ func running(t testing.TB, s *Store, directive string, parent thread.ID) thread.
 		t.Fatal(err)
 	}
 	return id
+}
+
+// beside executes a statement in a database over a connection of its own, which
+// stands in no queue and counts nothing.
+func beside(t testing.TB, d *database, statement string, args ...any) (err error) {
+	t.Helper()
+	db, err := sharedfile.Pool(d.path, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(t.Context(), statement, args...)
+	return err
 }

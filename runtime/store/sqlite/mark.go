@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
 // errForeign says that a database lacks the mark of its place.
@@ -109,22 +110,22 @@ func claim(ctx context.Context, dir, file, mark string) (err error) {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // opening the store says what is wrong
 	}
-	q, err := openQueue(lockPath(dir, names[file]), Options{})
+	q, err := sharedfile.OpenQueue(lockPath(dir, names[file]), Options{}.shared())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, q.close()) }()
-	release, err := q.acquire(ctx)
+	defer func() { err = errors.Join(err, q.Close()) }()
+	release, err := q.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	db, err := openPool(path, 1)
+	db, err := sharedfile.Pool(path, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return explain(path, q.retry(ctx, func() error {
+	return explain(path, q.Retry(ctx, func() error {
 		found, err := readMark(ctx, db)
 		if err != nil || found == mark {
 			return err

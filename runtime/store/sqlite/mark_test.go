@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -73,7 +73,7 @@ func TestMark(t *testing.T) {
 
 // execute changes the registry in dir by hand.
 func execute(dir, query string) error {
-	db, err := sql.Open("sqlite", fileURI(filepath.Join(dir, registryFile)))
+	db, err := sharedfile.Pool(filepath.Join(dir, registryFile), 1)
 	if err != nil {
 		return err
 	}

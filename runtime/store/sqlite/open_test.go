@@ -137,8 +137,7 @@ func TestOpenNewerSchema(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s := open(t, dir, Options{})
-		db := pick(s).writer
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"); err != nil {
+		if err := beside(t, pick(s), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"); err != nil {
 			t.Fatal(err)
 		}
 		newer, err := Open(t.Context(), dir, Options{})
@@ -161,7 +160,7 @@ func TestSchemaConstraints(t *testing.T) {
 		"status = 'error', completed_at = 5, result = 'no JSON'", "metadata = '[]'", "metadata = 'x'",
 		"parent_id = 'no/such'", "parent_id = thread_id", "turns = -1", "spend = 'much'", "kind = 'x'", "request_key = ''",
 	} {
-		if _, err := s.registry.writer.ExecContext(t.Context(), "UPDATE threads SET "+change); err == nil {
+		if err := beside(t, s.registry, "UPDATE threads SET "+change); err == nil {
 			t.Errorf("threads: %s was accepted", change)
 		}
 	}
@@ -169,13 +168,13 @@ func TestSchemaConstraints(t *testing.T) {
 		"status = 'gone'", "max_spend = -1", "reserved_spend = -1", "own_spend = 3", "own_spend = 1.5, actual_spend = 2",
 		"parent_id = 'no/such'",
 	} {
-		if _, err := s.ledger.writer.ExecContext(t.Context(), "UPDATE budgets SET "+change); err == nil {
+		if err := beside(t, s.ledger, "UPDATE budgets SET "+change); err == nil {
 			t.Errorf("budgets: %s was accepted", change)
 		}
 	}
 	for _, state := range thread.States() {
 		change := "UPDATE threads SET status = ?1, completed_at = iif(?2, 5, NULL), result = iif(?2, '{}', NULL)"
-		if _, err := s.registry.writer.ExecContext(t.Context(), change, state, state.Terminal()); err != nil {
+		if err := beside(t, s.registry, change, state, state.Terminal()); err != nil {
 			t.Errorf("state %s does not fit the schema: %v", state, err)
 		}
 	}

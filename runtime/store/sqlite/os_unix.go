@@ -5,7 +5,6 @@ package sqlite
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,13 +15,4 @@ func mayWrite(path string) error {
 		return err
 	}
 	return nil
-}
-
-// syncDir puts the names in a folder on disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -31,8 +31,6 @@ func play(role string, args []string) error {
 		return playRescue(ctx, args[0], os.Stdin, os.Stdout)
 	case "storm":
 		return playStorm(ctx, args[0], os.Stdin)
-	case "die":
-		return playDie(ctx, args[0], args[1], args[2], args[3])
 	case "spend":
 		return playSpend(ctx, args[0], args[1], args[2], args[3], os.Stdout)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -70,7 +71,7 @@ func withSiblings(b *testing.B, n int) *Store {
 	if err := s.OpenRoot(b.Context(), "root", 1<<40, testTime); err != nil {
 		b.Fatal(err)
 	}
-	_, err := s.ledger.writer.ExecContext(b.Context(), numbers+`INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
+	err := beside(b, s.ledger, numbers+`INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
 		SELECT 'sibling-' || i, 'root', 1, 1, 1 FROM n`, n)
 	if err != nil {
 		b.Fatal(err)
@@ -109,7 +110,7 @@ func BenchmarkRatioList(b *testing.B) {
 func withThreads(b *testing.B, n int) *Store {
 	b.Helper()
 	s := open(b, b.TempDir(), Options{})
-	_, err := s.registry.writer.ExecContext(b.Context(), numbers+`INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
+	err := beside(b, s.registry, numbers+`INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
 		SELECT 't-' || i, 'directive', 't', 1000 + i, 1, 1 FROM n`, n)
 	if err != nil {
 		b.Fatal(err)
@@ -182,10 +183,15 @@ func playContend(ctx context.Context, dir, wait, id string, in io.Reader, out io
 	}
 	commit := func() error { return s.registry.write(ctx, durable, turn) }
 	if wait == "busy_timeout" {
-		if _, err := s.registry.writer.ExecContext(ctx, "PRAGMA busy_timeout = 60000"); err != nil {
+		db, err := sharedfile.Pool(s.registry.path, 1)
+		if err != nil {
 			return err
 		}
-		commit = func() error { return s.registry.transact(ctx, durable, turn) }
+		defer db.Close() //nolint:errcheck // nothing is left to be written
+		if _, err := db.ExecContext(ctx, "PRAGMA busy_timeout = 60000"); err != nil {
+			return err
+		}
+		commit = func() error { return transactAlone(ctx, db, turn) }
 	}
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return err
@@ -205,6 +211,22 @@ func playContend(ctx context.Context, dir, wait, id string, in io.Reader, out io
 		return err
 	}
 	return s.Close()
+}
+
+// transactAlone is a durable transaction that stands in no queue.
+func transactAlone(ctx context.Context, db *sql.DB, f func(context.Context, *sql.Tx) error) error {
+	if _, err := db.ExecContext(ctx, "PRAGMA synchronous = "+string(durable)); err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	if err := f(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // BenchmarkRatioWake: from the return of the call that completes a thread, in

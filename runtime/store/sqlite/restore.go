@@ -14,6 +14,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -107,7 +108,7 @@ func (r *restoring) insert(id thread.ID, insert func() (sql.Result, error)) (add
 	if _, err = thread.ParseID(string(id)); err == nil {
 		res, err = insert()
 	}
-	if code, _ := primaryCode(err); code == lib.SQLITE_CONSTRAINT || errors.Is(err, errUnfit) || errors.Is(err, thread.ErrBadID) {
+	if code, _ := sharedfile.Code(err); code == lib.SQLITE_CONSTRAINT || errors.Is(err, errUnfit) || errors.Is(err, thread.ErrBadID) {
 		r.refused = append(r.refused, store.RefusedRow{ThreadID: id, Err: err})
 		return 0, nil
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -240,24 +241,17 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 
 func everyBudget(t *testing.T, s *Store) (all []store.Budget) {
 	t.Helper()
-	rows, err := s.ledger.reader.QueryContext(t.Context(), "SELECT thread_id FROM budgets ORDER BY thread_id")
+	var ids []string
+	err := s.ledger.read(t.Context(), func(db *sql.DB) error {
+		rows, err := db.QueryContext(t.Context(), "SELECT thread_id FROM budgets ORDER BY thread_id")
+		ids, err = scanEach(rows, err, scanText)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err is checked
-	var ids []thread.ID
-	for rows.Next() {
-		var id thread.ID
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
 	for _, id := range ids {
-		b, err := s.Budget(t.Context(), id)
+		b, err := s.Budget(t.Context(), thread.ID(id))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	Now func() time.Time
 	// Poll is how long a commit can go unnoticed, by Changes and by what reads rows,
 	// that is made without this package or of which the operating system reports
-	// nothing; 0 means DefaultPoll.
+	// nothing; 0 means [sharedfile.DefaultPoll].
 	Poll time.Duration
 	// Patience bounds the waits for other processes; 0 means ten seconds for one that
 	// runs and a second for one that is suspended.
@@ -49,8 +50,8 @@ type Options struct {
 	Damaged func(context.Context, *store.CorruptError)
 }
 
-// DefaultPoll is what Options.Poll is by default.
-const DefaultPoll = 500 * time.Millisecond
+// Patience is how long the waits for other processes may last.
+type Patience = sharedfile.Patience
 
 // The database files of a store.
 const (
@@ -65,7 +66,6 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 type Store struct {
 	registry *database
 	ledger   *database
-	changes  *hub
 	now      func() time.Time
 
 	rebuilding sync.Mutex
@@ -81,9 +81,6 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Poll == 0 {
-		opts.Poll = DefaultPoll
-	}
 	if opts.Poll < 0 {
 		return nil, fmt.Errorf("poll interval %v is negative", opts.Poll)
 	}
@@ -97,9 +94,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
-		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.close()))
+		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
-	s.changes = newHub(s.registry, opts.Poll)
 	return s, nil
 }
 
@@ -130,7 +126,7 @@ func prepareDir(dir string) (string, error) {
 func (s *Store) Writable(ctx context.Context) error {
 	var errs []error
 	for _, d := range []*database{s.registry, s.ledger} {
-		release, err := d.queue.acquire(ctx)
+		release, err := d.Acquire(ctx)
 		if err == nil {
 			release()
 		}
@@ -139,9 +135,10 @@ func (s *Store) Writable(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Changes implements [store.Registry]. After Close the channel is closed from
+// the start.
+func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.registry.Changes(ctx) }
+
 // Close ends every channel of Changes, waits for writes in progress and closes
 // the files. Later calls fail.
-func (s *Store) Close() error {
-	s.changes.close()
-	return errors.Join(s.registry.close(), s.ledger.close())
-}
+func (s *Store) Close() error { return errors.Join(s.registry.Close(), s.ledger.Close()) }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -46,9 +48,9 @@ func formerDatabases(t *testing.T, folder string, test func(f *former)) {
 func (f *former) open() (latest int64) {
 	f.Helper()
 	path := filepath.Join(f.dir, map[string]string{"registry": registryFile, "ledger": ledgerFile}[f.folder])
-	f.noError(ensureFile(path))
+	f.noError(os.WriteFile(path, nil, 0o600))
 	var err error
-	f.db, err = openPool(path, 1)
+	f.db, err = sharedfile.Pool(path, 1)
 	f.noError(err)
 	f.Cleanup(func() { f.noError(f.db.Close()) })
 	f.exec("PRAGMA journal_mode = WAL")

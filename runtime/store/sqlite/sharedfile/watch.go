@@ -1,4 +1,4 @@
-package sqlite
+package sharedfile
 
 import (
 	"context"
@@ -21,17 +21,17 @@ const hasty = 30
 
 // watch looks for commits to one database, by any process.
 type watch struct {
-	d     *database
+	f     *File
 	poll  time.Duration
 	files *fsnotify.Watcher // nil when the number of commits is polled
 	count uint64            // of commits done, when it is polled
-	seen  vantage           // at the last look
+	seen  dataVersion       // at the last look
 }
 
 // newWatch never fails: what cannot be watched is polled, and what cannot be
 // polled wakes the listeners, who meet the error when they look for themselves.
-func newWatch(ctx context.Context, d *database, poll time.Duration) *watch {
-	w := &watch{d: d, poll: poll}
+func newWatch(ctx context.Context, f *File, poll time.Duration) *watch {
+	w := &watch{f: f, poll: poll}
 	w.begin(ctx)
 	return w
 }
@@ -39,7 +39,7 @@ func newWatch(ctx context.Context, d *database, poll time.Duration) *watch {
 // begin takes the first look when the watch stands, so that no commit can come
 // between them.
 func (w *watch) begin(ctx context.Context) {
-	if done := w.d.queue.tally.done; w.d.queue.tally.inPlace() {
+	if done := w.f.queue.commits.done; w.f.queue.commits.inPlace() {
 		w.files, _ = watchFile(done.Name())
 	}
 	w.counted()
@@ -100,7 +100,7 @@ func (w *watch) listen(ctx context.Context, regular <-chan time.Time, tell func(
 			if w.changed(ctx) {
 				tell()
 			}
-			if !w.d.queue.tally.inPlace() {
+			if !w.f.queue.commits.inPlace() {
 				return
 			}
 		}
@@ -133,7 +133,7 @@ func (w *watch) goBlind(ctx context.Context, regular <-chan time.Time, tell func
 		case <-ctx.Done():
 			return
 		case <-often.C:
-			if w.d.queue.tally.inPlace() {
+			if w.f.queue.commits.inPlace() {
 				news = w.counted()
 			} else {
 				news = w.changed(ctx)
@@ -149,7 +149,7 @@ func (w *watch) goBlind(ctx context.Context, regular <-chan time.Time, tell func
 
 // counted reports whether commits have been done since the last call.
 func (w *watch) counted() bool {
-	done, _ := readNumber(w.d.queue.tally.done)
+	done, _ := readNumber(w.f.queue.commits.done)
 	counted := done != w.count
 	w.count = done
 	return counted
@@ -158,12 +158,12 @@ func (w *watch) counted() bool {
 // changed asks SQLite whether somebody has committed since the last call, or the
 // file is another one. When that cannot be known the answer is yes.
 func (w *watch) changed(ctx context.Context) bool {
-	var now vantage
-	err := w.d.readOnce(ctx, func(c connections) (err error) {
-		now, err = c.memo.look(ctx)
+	var now dataVersion
+	err := w.f.Read(ctx, func(r Reader) (err error) {
+		now, err = r.View.version(ctx)
 		return err
 	})
-	changed := err != nil || now != w.seen || w.d.replaced()
+	changed := err != nil || now != w.seen || w.f.Replaced()
 	w.seen = now
 	return changed && ctx.Err() == nil
 }

@@ -1,54 +1,49 @@
-package sqlite
+package sharedfile
 
 import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// follow looks for turn after turn of a thread, only when it is told to, and
-// sends each turn it saw.
-func follow(ctx context.Context, s *Store, id thread.ID, turns int, seen chan<- error) {
-	wake := s.Changes(ctx)
-	for turn := 0; turn < turns; {
-		rec, err := s.Get(ctx, id)
-		for ; turn < rec.Cost.Turns; turn++ {
+// follow looks for number after number, only when it is told to, and sends each
+// that it saw.
+func follow(ctx context.Context, b *book, last int, seen chan<- error) {
+	wake := b.Changes(ctx)
+	for n := 0; n < last; {
+		now, err := b.number(ctx)
+		for ; n < now; n++ {
 			seen <- err
 		}
 		if err != nil {
 			seen <- err
 			return
 		}
-		if turn < turns {
+		if n < last {
 			<-wake
 		}
 	}
 }
 
-// lead writes turn after turn and waits for each to be seen.
-func lead(t *testing.T, s *Store, id thread.ID, turns int, seen <-chan error) {
+// lead writes number after number and waits for each to be seen.
+func lead(t *testing.T, b *book, last int, seen <-chan error) {
 	t.Helper()
-	for turn := 1; turn <= turns; turn++ {
-		if err := s.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
-			t.Fatal(err)
-		}
+	for n := 1; n <= last; n++ {
+		set(t, b, n)
 		if err := <-seen; err != nil {
-			t.Fatalf("turn %d: %v", turn, err)
+			t.Fatalf("number %d: %v", n, err)
 		}
 	}
 }
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	const turns = hasty + 5 // the last come in peace
+	const last = hasty + 5 // the last come in peace
 	for name, opts := range map[string]Options{
 		"told by the system": unpolled,
 		"polled":             {Poll: time.Millisecond},
@@ -59,10 +54,9 @@ func TestChanges(t *testing.T) {
 			defer cancel()
 			dir := t.TempDir()
 			writer, reader := open(t, dir, Options{}), open(t, dir, opts)
-			id := running(t, writer, "d", "")
 			seen := make(chan error)
-			go follow(ctx, reader, id, turns, seen)
-			lead(t, writer, id, turns, seen)
+			go follow(ctx, reader, last, seen)
+			lead(t, writer, last, seen)
 		})
 	}
 }
@@ -72,19 +66,19 @@ func TestChanges(t *testing.T) {
 func TestWritersPoke(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, reader := open(t, dir, Options{}), open(t, dir, Options{})
-	id := running(t, s, "d", "")
-	files, err := watchFile(lockPath(dir, names[registryFile]))
+	b, reader := open(t, dir, Options{}), open(t, dir, Options{})
+	_, lock := paths(dir)
+	files, err := watchFile(lock)
 	if err != nil {
 		t.Skipf("nothing can be watched here: %v", err)
 	}
 	defer files.Close() //nolint:errcheck // it only read
-	for turn := 1; turn <= 20; turn++ {
+	for n := 1; n <= 20; n++ {
 		done := make(chan error, 1)
-		go func() { done <- s.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0) }()
+		go func() { done <- b.write(t.Context(), n) }()
 		<-files.Events
-		if rec, err := reader.Get(t.Context(), id); err != nil || rec.Cost.Turns != turn {
-			t.Errorf("turn %d after the report of %d, %v", rec.Cost.Turns, turn, err)
+		if got, err := reader.number(t.Context()); err != nil || got != n {
+			t.Errorf("number %d after the report of %d, %v", got, n, err)
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -94,10 +88,10 @@ func TestWritersPoke(t *testing.T) {
 
 // watched runs a watch that is polled only as often as is said, and sends what it
 // tells. The watch ends with the test.
-func watched(t *testing.T, s *Store, poll time.Duration, change func(*watch)) (told <-chan struct{}) {
+func watched(t *testing.T, b *book, poll time.Duration, change func(*watch)) (told <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWatch(ctx, s.registry, poll)
+	w := newWatch(ctx, b.File, poll)
 	change(w)
 	news, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -134,13 +128,10 @@ func deaf(t *testing.T) func(*watch) {
 func TestChangesWithoutReports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, other := open(t, dir, unpolled), open(t, dir, unpolled)
-	id := running(t, s, "d", "")
-	told := watched(t, s, time.Hour, deaf(t))
-	for turn := range 3 {
-		if err := other.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
-			t.Fatal(err)
-		}
+	b, other := open(t, dir, unpolled), open(t, dir, unpolled)
+	told := watched(t, b, time.Hour, deaf(t))
+	for n := range 3 {
+		set(t, other, n)
 		<-told
 	}
 }
@@ -152,21 +143,13 @@ func TestChangesOfStrangers(t *testing.T) {
 	for name, change := range map[string]func(*watch){"watched": func(*watch) {}, "polled": deaf(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, t.TempDir(), Options{Poll: time.Millisecond})
-			id := running(t, s, "d", "")
-			told := watched(t, s, time.Millisecond, change)
-			for turn := 1; turn <= 3; turn++ {
-				if _, err := s.registry.writer.ExecContext(t.Context(), "UPDATE threads SET turns = ?", turn); err != nil {
+			b := open(t, t.TempDir(), Options{Poll: time.Millisecond})
+			told := watched(t, b, time.Millisecond, change)
+			for n := 1; n <= 3; n++ {
+				if _, err := b.now.writer.ExecContext(t.Context(), setNumber, n); err != nil {
 					t.Fatal(err)
 				}
-				for seen := 0; seen < turn; {
-					<-told
-					rec, err := s.Get(t.Context(), id)
-					if err != nil {
-						t.Fatal(err)
-					}
-					seen = rec.Cost.Turns
-				}
+				awaitNumber(t, b, told, n)
 			}
 		})
 	}
@@ -177,26 +160,29 @@ func TestChangesOfStrangers(t *testing.T) {
 func TestChangesBesideALostLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, dir, Options{Poll: time.Millisecond})
-	id := running(t, s, "d", "")
-	told := watched(t, s, time.Millisecond, func(*watch) {})
-	if err := os.Remove(lockPath(dir, names[registryFile])); err != nil {
+	b := open(t, dir, Options{Poll: time.Millisecond})
+	told := watched(t, b, time.Millisecond, func(*watch) {})
+	_, lock := paths(dir)
+	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
 	other := open(t, dir, Options{Poll: time.Millisecond})
-	for turn := 1; turn <= 3; turn++ {
-		for i, from := range []*Store{other, s} {
-			if err := from.RecordCost(t.Context(), id, thread.Cost{Turns: 2*turn + i}, 0); err != nil {
-				t.Fatal(err)
-			}
-			for seen := 0; seen < 2*turn+i; {
-				<-told
-				rec, err := s.Get(t.Context(), id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen = rec.Cost.Turns
-			}
+	for n := 1; n <= 3; n++ {
+		for i, from := range []*book{other, b} {
+			set(t, from, 2*n+i)
+			awaitNumber(t, b, told, 2*n+i)
+		}
+	}
+}
+
+// awaitNumber reads whenever it is told to, until the number is as large as that.
+func awaitNumber(t *testing.T, b *book, told <-chan struct{}, n int) {
+	t.Helper()
+	for seen := 0; seen < n; {
+		<-told
+		var err error
+		if seen, err = b.number(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -238,9 +224,9 @@ func TestStormOfReports(t *testing.T) {
 func TestWatchOfNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, dir, Options{})
-	told := watched(t, s, time.Millisecond, func(*watch) {})
-	path := filepath.Join(dir, registryFile)
+	b := open(t, dir, Options{})
+	told := watched(t, b, time.Millisecond, func(*watch) {})
+	path, _ := paths(dir)
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package sharedfile
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// queue is the line in which writers of one database file wait, across
+// Queue is the line in which writers of one database file wait, across
 // goroutines and processes. SQLite has no line: its busy handler sleeps and
 // tries again, and whoever sleeps longest loses. Here the waiting is done in
 // the kernel, on an advisory lock of a file beside the database, which is
@@ -20,14 +20,14 @@ import (
 // wait is done by a helper goroutine, at most one a queue: a caller who gives
 // up leaves it waiting, the next caller takes it over, and when the lock comes
 // while nobody wants it the helper lets go of it and ends.
-type queue struct {
-	slot    chan struct{} // holds a token while a caller waits for or has the lock
-	signing []byte        // who has the turn, for others; nil says nothing
+type Queue struct {
+	slot   chan struct{} // holds a token while a caller waits for or has the lock
+	record []byte        // of who has the turn, for others; nil says nothing
 
 	waiting
 
 	mu     sync.Mutex
-	lock   turnstile
+	lock   fairLock
 	helper *helper // the wait in progress, if any
 	beside *os.File
 	stuck  stall // of the last wait that was in vain; it goes on for the next caller
@@ -42,27 +42,27 @@ type helper struct {
 
 var errClosed = errors.New("store is closed")
 
-func openQueue(path string, opts Options) (*queue, error) {
-	lock, err := openTurnstile(path)
+// OpenQueue opens the queue whose turn is the lock of the file at path, which is
+// made for its owner only where it is missing. Of the options Poll is not read.
+func OpenQueue(path string, opts Options) (*Queue, error) {
+	lock, err := openFairLock(path)
 	if err != nil {
 		return nil, err
 	}
-	q := &queue{slot: make(chan struct{}, 1), lock: lock}
-	q.waiting = waiting{
-		path: path, files: []string{path, path + gateEnding}, tally: tally{begun: lock.gate, done: lock.turn},
-		patience: opts.Patience.or(defaultPatience()), holder: opts.Holder,
-	}
-	if opts.Process.PID != 0 {
-		q.signing = encodeHolder(opts.Process)
-	}
-	return q, nil
+	return &Queue{
+		slot: make(chan struct{}, 1), lock: lock, record: padded(opts.Record),
+		waiting: waiting{
+			path: path, files: []string{path, path + gateEnding}, commits: commitCounter{begun: lock.gate, done: lock.turn},
+			patience: opts.Patience.or(defaultPatience()), busy: opts.Busy,
+		},
+	}, nil
 }
 
-// acquire waits for its turn. The function it returns gives the turn back and
-// must be called exactly once. The error is a *thread.BusyError when somebody
+// Acquire waits for its turn. The function it returns gives the turn back and
+// must be called exactly once. The error is that of Options.Busy when somebody
 // has the turn and does not go on.
-func (q *queue) acquire(ctx context.Context) (release func(), err error) {
-	w := turnWait{queue: q, ctx: ctx}
+func (q *Queue) Acquire(ctx context.Context) (release func(), err error) {
+	w := turnWait{Queue: q, ctx: ctx}
 	defer w.end()
 	if err := w.awaitSlot(); err != nil {
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
@@ -72,8 +72,8 @@ func (q *queue) acquire(ctx context.Context) (release func(), err error) {
 		<-q.slot
 		return nil, fmt.Errorf("waiting for %s: %w", q.path, err)
 	}
-	if q.signing != nil {
-		_, _ = q.lock.gate.WriteAt(q.signing, holderAt) // who waits can do without
+	if q.record != nil {
+		_, _ = q.lock.gate.WriteAt(q.record, recordAt) // who waits can do without
 	}
 	return func() {
 		leave()
@@ -83,7 +83,7 @@ func (q *queue) acquire(ctx context.Context) (release func(), err error) {
 
 // turnWait is the wait of one caller.
 type turnWait struct {
-	*queue
+	*Queue
 	ctx   context.Context //nolint:containedctx // lives exactly as long as the wait it bounds
 	looks *time.Ticker    // nil until there is something to wait for
 	stall stall
@@ -100,7 +100,7 @@ func (w *turnWait) look() <-chan time.Time {
 
 // resumeStall goes on with the wait of a caller who gave up, when nothing has been
 // committed since: nobody waits a second time for the same process.
-func (q *queue) resumeStall(now time.Time) stall {
+func (q *Queue) resumeStall(now time.Time) stall {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	fresh := q.newStall(now)
@@ -188,7 +188,7 @@ func (w *turnWait) passGate(h *helper) (leave func(), ok bool) {
 		return nil, false
 	}
 	if w.beside == nil {
-		f, err := openPrivate(w.path)
+		f, err := openLockFile(w.path)
 		if err != nil {
 			return nil, false
 		}
@@ -203,7 +203,7 @@ func (w *turnWait) passGate(h *helper) (leave func(), ok bool) {
 
 // join takes the lock at once when it is free (no helper is returned then), or
 // returns the helper that waits for it.
-func (q *queue) join() (*helper, error) {
+func (q *Queue) join() (*helper, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -222,7 +222,7 @@ func (q *queue) join() (*helper, error) {
 }
 
 // abandon leaves the helper to the next caller, unless the lock has just come.
-func (q *queue) abandon(h *helper, why error) (leave func(), err error) {
+func (q *Queue) abandon(h *helper, why error) (leave func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.helper == h {
@@ -233,7 +233,7 @@ func (q *queue) abandon(h *helper, why error) (leave func(), err error) {
 }
 
 // wait is the helper's goroutine.
-func (q *queue) wait(h *helper) {
+func (q *Queue) wait(h *helper) {
 	err := q.lock.wait()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -248,9 +248,9 @@ func (q *queue) wait(h *helper) {
 	}
 }
 
-// close waits for the turn in progress and refuses later ones. A helper still
+// Close waits for the turn in progress and refuses later ones. A helper still
 // waiting for another process closes the file when that process lets go.
-func (q *queue) close() error {
+func (q *Queue) Close() error {
 	q.slot <- struct{}{}
 	defer func() { <-q.slot }()
 	q.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -58,8 +59,8 @@ func wantRemembered(t *testing.T, s *Store, id thread.ID, turn int) {
 	}
 }
 
-// A row is read once between two commits, and a memo does not grow without end.
-func TestMemoKeepsAnswers(t *testing.T) {
+// A row is read once between two commits, and what is remembered does not grow without end.
+func TestRowCacheKeepsAnswers(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
 	id := running(t, s, "d", "")
@@ -81,7 +82,7 @@ func TestMemoKeepsAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept := len(s.registry.memo.answers); kept > maxAnswers {
+	if kept := len(s.registry.rows.answers); kept > maxAnswers {
 		t.Errorf("%d answers are kept", kept)
 	}
 }
@@ -91,8 +92,8 @@ func scanText(r row) (text string, err error) {
 	return text, err
 }
 
-// After an error a memo goes on with another connection and nothing of before.
-func TestMemoAfterAnError(t *testing.T) {
+// After an error nothing of before is remembered.
+func TestRowCacheAfterAnError(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
 	id := running(t, s, "d", "")
@@ -102,8 +103,8 @@ func TestMemoAfterAnError(t *testing.T) {
 	if _, err := recall(t.Context(), s.registry, "SELECT nonsense", id, scanText); err == nil {
 		t.Fatal("nonsense has an answer")
 	}
-	if m := s.registry.memo; m.conn != nil || len(m.answers) != 0 {
-		t.Errorf("the memo kept %v and %d answers", m.conn, len(m.answers))
+	if kept := len(s.registry.rows.answers); kept != 0 {
+		t.Errorf("%d answers are kept", kept)
 	}
 	if rec, err := s.Get(t.Context(), id); err != nil || rec.ThreadID != id {
 		t.Errorf("got %v, %v", rec.ThreadID, err)
@@ -144,7 +145,7 @@ func TestRecordsAreTheCallersOwn(t *testing.T) {
 
 // Who has given up gets no answer, as from every other read, and costs the next
 // one nothing.
-func TestMemoOfACancelledRead(t *testing.T) {
+func TestRowCacheOfACancelledRead(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
 	id := running(t, s, "d", "")
@@ -156,9 +157,6 @@ func TestMemoOfACancelledRead(t *testing.T) {
 		}
 		if _, err := s.Get(t.Context(), id); err != nil {
 			t.Errorf("known %t: after it: %v", known, err)
-		}
-		if s.registry.memo.conn == nil {
-			t.Errorf("known %t: the connection is gone", known)
 		}
 	}
 }
@@ -231,9 +229,9 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 	}
 }
 
-// The outcomes that a memo keeps have no more than their room together, and one that
+// Remembered outcomes have no more than their room together, and one that
 // is longer is not kept.
-func TestMemoForgetsLongOutcomes(t *testing.T) {
+func TestRowCacheForgetsLongOutcomes(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
 	id := running(t, s, "d", "")
@@ -244,7 +242,7 @@ func TestMemoForgetsLongOutcomes(t *testing.T) {
 			return stored, err
 		}
 	}
-	m := s.registry.memo
+	m := &s.registry.rows
 	for i, size := range []int{maxAnswerBytes / 2, maxAnswerBytes / 2, maxAnswerBytes / 2, 2 * maxAnswerBytes, 1} {
 		query := byIDSQL + strings.Repeat(" ", i) // another one
 		if _, err := recall(t.Context(), s.registry, query, id, row(size)); err != nil {
@@ -260,5 +258,51 @@ func TestMemoForgetsLongOutcomes(t *testing.T) {
 	}
 	if len(m.answers) != 1 {
 		t.Errorf("%d answers are kept, want the last one", len(m.answers))
+	}
+}
+
+func recordTurns(t *testing.T, s *Store, id thread.ID, turns int) {
+	t.Helper()
+	if err := s.RecordCost(t.Context(), id, thread.Cost{Turns: turns}, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantTurns reads a row twice, the second time from memory.
+func wantTurns(t *testing.T, s *Store, id thread.ID, turns int) {
+	t.Helper()
+	for range 2 {
+		if rec, err := s.Get(t.Context(), id); err != nil || rec.Cost.Turns != turns {
+			t.Errorf("the row has %d turns, %v; want %d", rec.Cost.Turns, err, turns)
+		}
+	}
+}
+
+// TestRowsThatStrangersChange: a commit that nobody counts is in what is read when
+// the time of trust is over, and until then what is remembered may be told.
+func TestRowsThatStrangersChange(t *testing.T) {
+	t.Parallel()
+	for _, poll := range []time.Duration{time.Millisecond, time.Hour} {
+		t.Run(poll.String(), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, t.TempDir(), Options{Poll: poll})
+			id := running(t, s, "d", "")
+			recordTurns(t, s, id, 1)
+			wantTurns(t, s, id, 1)
+			if err := beside(t, s.registry, "UPDATE threads SET turns = 2"); err != nil {
+				t.Fatal(err)
+			}
+			turns := 1
+			for turns == 1 && poll < time.Hour {
+				rec, err := s.Get(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				turns = rec.Cost.Turns
+			}
+			wantTurns(t, s, id, turns)
+			recordTurns(t, s, running(t, s, "other", ""), 1)
+			wantTurns(t, s, id, 2)
+		})
 	}
 }

@@ -1,10 +1,11 @@
-package sqlite
+package sharedfile
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -19,10 +20,14 @@ const (
 	lastPause  = 50 * time.Millisecond
 )
 
+// Retry repeats f as long as somebody has the database locked who does not stand in
+// the queue, with the patience of the queue.
+func (q *Queue) Retry(ctx context.Context, f func() error) error { return q.retry(ctx, f) }
+
 // retry repeats f until the database is not locked by somebody who does not
 // stand in the queue: a process recovering or deleting the write-ahead log, or
-// a person with a shell. It gives up when ctx ends, and with a *thread.BusyError
-// when the other does not let go.
+// a person with a shell. It gives up when ctx ends, and with the error of
+// Options.Busy when the other does not let go.
 func (w *waiting) retry(ctx context.Context, f func() error) error {
 	err := f()
 	if !isBusy(err) {
@@ -49,6 +54,15 @@ func (w *waiting) retry(ctx context.Context, f func() error) error {
 
 // isBusy reports whether err is SQLITE_BUSY or one of its extended codes.
 func isBusy(err error) bool {
-	code, ok := primaryCode(err)
+	code, ok := Code(err)
 	return ok && code == lib.SQLITE_BUSY
+}
+
+// Code is the code of an error of SQLite without its extension.
+func Code(err error) (code int, ok bool) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return 0, false
+	}
+	return e.Code() & 0xff, true
 }

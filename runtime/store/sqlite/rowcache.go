@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Bounds of what is remembered. A row has the whole outcome of a thread, which can be
+// megabytes.
+const (
+	maxAnswers     = 64
+	maxAnswerBytes = 8 << 20 // of outcomes
+)
+
+// rowCache remembers answers to questions about one thread until somebody commits.
+// Only what runs in [sharedfile.View.Look] uses it, one at a time.
+type rowCache struct {
+	state   uint64 // in which the answers were read, see [sharedfile.Seen]
+	answers map[rowKey]any
+	kept    int // bytes of the outcomes in them
+}
+
+// rowKey is a query whose one parameter is the id of a thread.
+type rowKey struct {
+	query string
+	id    thread.ID
+}
+
+// recall reads the one row that query finds for a thread; the error of scan is
+// not kept. What the answer points to is shared by all who get it, and must stay
+// as it is.
+func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (T, error) {
+	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, st *sql.Stmt) (T, error) {
+		return scan(st.QueryRowContext(ctx, id))
+	})
+}
+
+// recallAll is recall for a query that finds any number of rows.
+func recallAll[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) ([]T, error) {
+	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, st *sql.Stmt) ([]T, error) {
+		rows, err := st.QueryContext(ctx, id)
+		return scanEach(rows, err, scan)
+	})
+}
+
+func recallBy[T any](
+	ctx context.Context, d *database, q rowKey, read func(context.Context, *sql.Stmt) (T, error),
+) (answer T, err error) {
+	err = d.readFrom(ctx, func(r sharedfile.Reader) error {
+		return r.View.Look(ctx, func(ctx context.Context, now sharedfile.Seen) (err error) {
+			answer, err = lookUp(ctx, &d.rows, now, q, read)
+			return err
+		})
+	})
+	return answer, err
+}
+
+func lookUp[T any](
+	ctx context.Context, c *rowCache, now sharedfile.Seen, q rowKey, read func(context.Context, *sql.Stmt) (T, error),
+) (answer T, err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			c.forget()
+		}
+	}()
+	c.turnTo(now.State)
+	if known, ok := c.answers[q].(T); ok {
+		return known, nil
+	}
+	st, err := now.Prepare(ctx, q.query)
+	if err != nil {
+		return answer, err
+	}
+	if answer, err = read(ctx, st); err != nil {
+		return answer, err
+	}
+	c.keep(q, answer)
+	return answer, nil
+}
+
+func (c *rowCache) keep(q rowKey, answer any) {
+	size := rowBytes(answer)
+	if len(c.answers) >= maxAnswers || c.kept+size > maxAnswerBytes {
+		c.forget()
+	}
+	if size <= maxAnswerBytes {
+		c.answers[q] = answer
+		c.kept += size
+	}
+}
+
+func (c *rowCache) forget() {
+	clear(c.answers)
+	c.kept = 0
+}
+
+// rowBytes is how long the texts of an answer are that have no bound of their own.
+func rowBytes(answer any) int {
+	row, _ := answer.(storedRecord)
+	return len(row.result) + len(row.metadata)
+}
+
+// turnTo forgets what was read in another state.
+func (c *rowCache) turnTo(state uint64) {
+	if c.state == state {
+		return
+	}
+	if c.answers == nil {
+		c.answers = map[rowKey]any{}
+	}
+	c.forget()
+	c.state = state
+}

@@ -38,6 +38,9 @@ func EnsureState(userSpace string, random io.Reader) (*Key, error) {
 // StateFolder is where a user space keeps its state key.
 func StateFolder(userSpace string) string { return stateFiles(userSpace).dir }
 
+// StateKeyFile is the file of the key itself.
+func StateKeyFile(userSpace string) string { return stateFiles(userSpace).private }
+
 func stateFiles(userSpace string) keyFiles { return keyFilesIn(userSpace, "state") }
 
 func keyFilesIn(userSpace, name string) keyFiles {

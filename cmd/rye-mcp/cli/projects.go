@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ import (
 )
 
 // projects opens each project a client names once and keeps it for the life of
-// the server.
+// the server, or until its state is another.
 type projects struct {
 	sys     System
 	chosen  string   // --project, as canonical names it; empty without
@@ -30,8 +31,16 @@ type projects struct {
 	background sync.WaitGroup
 
 	mu      sync.Mutex
-	open    map[string]*project
+	open    map[string]*served
+	retired []*served        // the oldest first; calls may still be at work in them
 	visited map[string]visit // by path, as clients write it
+}
+
+// served is an open project with what goes on in it beside calls.
+type served struct {
+	*project
+	stop       context.CancelFunc
+	background sync.WaitGroup
 }
 
 // visit is where a path led to.
@@ -46,7 +55,7 @@ func newProjects(
 	sys System, chosen string, allowed []string, log zerolog.Logger,
 	roots func(context.Context) ([]string, error),
 ) (*projects, error) {
-	ps := &projects{sys: sys, log: log, roots: roots, open: map[string]*project{}, visited: map[string]visit{}}
+	ps := &projects{sys: sys, log: log, roots: roots, open: map[string]*served{}, visited: map[string]visit{}}
 	for _, dir := range allowed {
 		real, err := canonical(dir)
 		if err != nil {
@@ -162,7 +171,8 @@ func (ps *projects) allows(path string) bool {
 const maxVisited = 100
 
 // get opens a project, or returns the one that is open. Where a path leads is
-// found out again only when it has come to name another folder.
+// found out again only when it has come to name another folder, or the state there
+// was removed or replaced, or the key of it.
 func (ps *projects) get(dir string) (*project, error) {
 	folder, err := os.Stat(dir)
 	if err != nil {
@@ -171,7 +181,7 @@ func (ps *projects) get(dir string) (*project, error) {
 	ps.mu.Lock()
 	known := ps.visited[dir]
 	ps.mu.Unlock()
-	if known.project != nil && os.SameFile(known.folder, folder) {
+	if known.project != nil && os.SameFile(known.folder, folder) && known.project.state.isCurrent() {
 		return known.project, nil
 	}
 	p, err := ps.openNow(dir)
@@ -202,27 +212,65 @@ func (ps *projects) openNow(dir string) (*project, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if p, ok := ps.open[real]; ok {
-		return p, nil
+		if p.state.isCurrent() {
+			return p.project, nil
+		}
+		ps.retire(real, p)
 	}
 	p, err := openProject(ps.ctx, ps.sys, real, ps.log)
 	if err != nil {
 		return nil, err
 	}
-	ps.open[real] = p
-	ps.background.Go(func() {
-		ps.sweep(p)
-		ps.background.Go(func() { ps.reconcile(p) })
-		p.control.RunDispatcher(ps.ctx)
-	})
+	ps.open[real] = ps.serve(p)
 	return p, nil
+}
+
+// serve does what a project needs beside calls.
+func (ps *projects) serve(p *project) *served {
+	ctx, stop := context.WithCancel(ps.ctx)
+	s := &served{project: p, stop: stop}
+	s.background.Go(func() {
+		ps.sweep(ctx, p)
+		s.background.Go(func() { ps.reconcile(ctx, p) })
+		p.control.RunDispatcher(ctx)
+	})
+	return s
+}
+
+// maxRetired bounds the projects that are kept for calls which began before their
+// state was another.
+const maxRetired = 4
+
+// retire takes a project out of use. Its threads go on, and calls that are at work
+// in it: nobody else knows those threads.
+func (ps *projects) retire(path string, p *served) {
+	ps.log.Warn().Str("project", path).Msg("the state of the project was removed or replaced, or its key; it is opened anew")
+	p.stop()
+	delete(ps.open, path)
+	maps.DeleteFunc(ps.visited, func(_ string, v visit) bool { return v.project == p.project })
+	ps.retired = append(ps.retired, p)
+	if len(ps.retired) > maxRetired {
+		oldest := ps.retired[0]
+		ps.retired = ps.retired[1:]
+		ps.background.Go(func() { ps.closeOne(oldest) })
+	}
+}
+
+// closeOne closes a project when nothing goes on in it any more but calls.
+func (ps *projects) closeOne(p *served) {
+	p.stop()
+	p.background.Wait()
+	if err := p.Close(); err != nil {
+		ps.log.Warn().Err(err).Str("project", p.path).Msg("close project")
+	}
 }
 
 // sweep settles what died while no server ran. It can take seconds when the
 // children of a dead thread have to be stopped, so no call waits for it; each
 // looks for itself at the threads it is about.
-func (ps *projects) sweep(p *project) {
-	report, err := p.control.Sweep(ps.ctx)
-	if ps.ctx.Err() != nil {
+func (ps *projects) sweep(ctx context.Context, p *project) {
+	report, err := p.control.Sweep(ctx)
+	if ctx.Err() != nil {
 		return // the next server goes on with it
 	}
 	if err != nil {
@@ -232,7 +280,7 @@ func (ps *projects) sweep(p *project) {
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}
-	if removed, err := p.control.SweepFolders(ps.ctx); err != nil && ps.ctx.Err() == nil {
+	if removed, err := p.control.SweepFolders(ctx); err != nil && ctx.Err() == nil {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("remove what starts have left that were cut short")
 	} else if removed > 0 {
 		ps.log.Info().Str("project", p.path).Int("removed", removed).Msg("removed what starts have left that were cut short")
@@ -243,10 +291,10 @@ func (ps *projects) sweep(p *project) {
 
 // reconcile says how many disagreements there are between registry, ledger and
 // folders. What they are is told to who asks for it.
-func (ps *projects) reconcile(p *project) {
-	found, err := p.control.Disagreements(ps.ctx)
+func (ps *projects) reconcile(ctx context.Context, p *project) {
+	found, err := p.control.Disagreements(ctx)
 	switch {
-	case ps.ctx.Err() != nil:
+	case ctx.Err() != nil:
 	case err != nil:
 		ps.log.Error().Err(err).Str("project", p.path).Msg("compare registry, ledger and folders of threads")
 	case found > 0:
@@ -262,8 +310,9 @@ func (ps *projects) close() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.open {
-		if err := p.Close(); err != nil {
-			ps.log.Warn().Err(err).Str("project", p.path).Msg("close project")
-		}
+		ps.closeOne(p)
+	}
+	for _, p := range ps.retired {
+		ps.closeOne(p)
 	}
 }

@@ -53,7 +53,8 @@ type projectState struct {
 
 	mu     sync.Mutex
 	found  place.State
-	glance string // at what Find saw when it found nothing of the user's
+	glance string     // at what Find saw when it found nothing of the user's
+	looked place.Look // at what was found, when it was last found out whose it is
 }
 
 // Home is where threads are, or will be.
@@ -96,6 +97,26 @@ func (s *projectState) Make() (place.State, error) {
 	return found, err
 }
 
+// isCurrent reports whether the state that was found is still what a project has. It
+// reads nothing unless something has changed.
+func (s *projectState) isCurrent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found.Seal == nil {
+		return true // Find looks for it
+	}
+	look := s.finder.Look(s.found)
+	if look.Same(s.looked) {
+		return true
+	}
+	now, err := s.finder.Find(s.project)
+	if err == nil && !now.IsOf(s.found) {
+		return false
+	}
+	s.looked = look
+	return true
+}
+
 // stillIn says why a folder that was the user's is so no more: it was removed, or
 // another was put in its place. That is left as it is.
 func (s *projectState) stillIn(dir string) error {
@@ -108,10 +129,10 @@ func (s *projectState) stillIn(dir string) error {
 	}
 	for _, stranger := range found.Strangers {
 		if stranger.Dir == dir {
-			return fmt.Errorf("since it was opened, other state was put in its place: %s; start rye-mcp again", stranger)
+			return fmt.Errorf("since it was opened, other state was put in its place: %s", stranger)
 		}
 	}
-	return fmt.Errorf("since it was opened, %s was removed; start rye-mcp again", dir)
+	return fmt.Errorf("since it was opened, %s was removed", dir)
 }
 
 // takenOver notes that the databases are those of the place.

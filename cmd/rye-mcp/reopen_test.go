@@ -1,0 +1,73 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+)
+
+// TestReopenedState: the state that a server has open is removed, or its key is
+// replaced. The next call finds what is there now and starts threads in it, again
+// and again.
+func TestReopenedState(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, fmt.Sprintf(loaded, 10))
+	p.model.release()
+	h := p.serve()
+	ai, keys := filepath.Join(p.dir, ".ai"), filepath.Dir(sign.StateFolder(p.home()))
+	wantCompleted(h, startMany([]*host{h}, "brief", 1))
+	for _, gone := range []string{
+		filepath.Join(ai, "state"), sign.StateFolder(p.home()), filepath.Join(ai, "state"), placetest.Dir(p.dir),
+		keys, filepath.Join(ai, "state"), filepath.Join(ai, "state"),
+	} {
+		p.noError(os.RemoveAll(gone))
+		if list := must[control.List](h, "list_threads", args{}); list.Count != 0 {
+			t.Errorf("without %s: %d threads", gone, list.Count)
+		}
+		wantCompleted(h, startMany([]*host{h}, "brief", 2))
+		if list := must[control.List](h, "list_threads", args{}); list.Count != 2 {
+			t.Errorf("after %s: %d threads", gone, list.Count)
+		}
+	}
+	h.close()
+	p.wantRest(h)
+}
+
+// TestThreadsOutliveReopening: the key of the state is replaced while a thread runs and
+// a call waits for it. Both come to their end.
+func TestThreadsOutliveReopening(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, fmt.Sprintf(loaded, 10))
+	h := p.serve()
+	slow, err := start(h, "slow")
+	p.noError(err)
+	p.wantCalls(1)
+	before := placetest.Dir(p.dir)
+	woken := make(chan struct{})
+	go func() {
+		defer close(woken)
+		wantCompleted(h, []thread.ID{slow.ThreadID})
+	}()
+	must[control.List](h, "list_active", nil)
+	p.noError(os.RemoveAll(sign.StateFolder(p.home())))
+	brief, err := start(h, "brief")
+	p.noError(err)
+	p.model.release()
+	wantCompleted(h, []thread.ID{brief.ThreadID})
+	<-woken
+	if meta, err := os.ReadFile(folder.Of(before, slow.ThreadID).Meta()); err != nil || !strings.Contains(string(meta), `"status":"completed"`) {
+		t.Errorf("%s, %v", meta, err)
+	}
+	if _, err := os.Stat(folder.Of(before, brief.ThreadID).Meta()); err == nil {
+		t.Error("the new thread is in the state of the old key")
+	}
+	h.close()
+}

@@ -131,6 +131,9 @@ func TestPlanOfAChild(t *testing.T) {
 	if got := strings.Join(plan.Plan.Dropped, " "); got != "rye.sign.*" {
 		t.Errorf("dropped %s", got)
 	}
+	if got := plan.Plan.DroppedWhy; len(got) != 1 || got["rye.sign.*"] != "of which its parent allows nothing; besides, its risk is elevated and not acknowledged" {
+		t.Errorf("dropped because %q", got)
+	}
 	if got := strings.Join(plan.Plan.Tools, " "); !strings.Contains(got, "rye/file-system/read") || strings.Contains(got, "rye/bash") {
 		t.Errorf("tools %s", got)
 	}

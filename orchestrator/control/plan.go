@@ -38,6 +38,7 @@ type plan struct {
 	limits      thread.Limits
 	choice      provider.Choice
 	dropped     []string
+	droppedWhy  map[string]string // by capability
 	warnings    []string
 	risks       []risk // warned of; a person may accept them
 	// spendAsked is true when directive or overrides name a spend limit; one that
@@ -73,7 +74,7 @@ func (c *Controller) Plan(ctx context.Context, caller action.Caller, req action.
 	body := PlanBody{
 		Directive: p.found.ID, Space: string(p.found.Space), Path: p.found.Path,
 		Inputs: inputs.Shown(p.doc, p.inputs), Model: p.choice.Ref(), Limits: p.limits,
-		Capabilities: p.grant.Effective(), Dropped: p.dropped, Tools: tools, WorstCost: p.limits.Spend, Warnings: p.warnings,
+		Capabilities: p.grant.Effective(), Dropped: p.dropped, DroppedWhy: p.droppedWhy, Tools: tools, WorstCost: p.limits.Spend, Warnings: p.warnings,
 		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.found.Shadows {
@@ -214,10 +215,32 @@ func (c *Controller) loadParent(ctx context.Context, p *plan) error {
 	}
 	p.grant = permission.ForChild(p.permissions, &above)
 	p.dropped = p.grant.Dropped()
-	if len(p.dropped) > 0 {
-		p.warnings = append(p.warnings, "no ancestor allows: "+strings.Join(item.ShownAll(p.dropped), ", "))
+	p.droppedWhy = whyDropped(p.grant, p.dropped)
+	for _, capability := range p.dropped {
+		p.warnings = append(p.warnings, "without effect: "+item.Shown(capability)+", "+p.droppedWhy[capability])
 	}
 	return nil
+}
+
+// whyDropped says of each capability which ancestors allow nothing of it.
+func whyDropped(grant permission.Grant, dropped []string) map[string]string {
+	why := make(map[string]string, len(dropped))
+	for _, capability := range dropped {
+		var who []string
+		for _, ancestor := range grant.DroppedBy(capability) {
+			if ancestor == 1 {
+				who = append(who, "its parent")
+			} else {
+				who = append(who, fmt.Sprintf("its ancestor %d levels up", ancestor))
+			}
+		}
+		verb := " allow nothing"
+		if len(who) == 1 {
+			verb = " allows nothing"
+		}
+		why[capability] = "of which " + strings.Join(who, " and ") + verb
+	}
+	return why
 }
 
 // parentMeta reads the thread.json of a parent.

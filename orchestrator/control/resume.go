@@ -264,6 +264,7 @@ func (r *resumption) planStart(ctx context.Context) error {
 	}
 	p.grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
 	p.dropped = p.grant.Dropped()
+	p.droppedWhy = whyDropped(p.grant, p.dropped)
 	if err := r.findParent(ctx, p); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (c *Controller) judgeRisk(p *plan) error {
 	effective := slices.DeleteFunc(slices.Clone(p.grant.Own), func(capability string) bool {
 		return slices.Contains(p.dropped, capability)
 	})
+	for _, f := range permission.Judge(policies, p.dropped, declared.Acknowledged) {
+		p.droppedWhy[f.Capability] += fmt.Sprintf("; besides, its risk is %s and not acknowledged", f.Tier)
+	}
 	for _, f := range permission.Judge(policies, effective, declared.Acknowledged) {
 		if f.Blocks() {
 			return blocked(p.composed.PermissionsFrom, f)

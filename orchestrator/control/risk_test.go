@@ -106,7 +106,7 @@ func (s *scene) wantNothing(err error, reason string) {
 }
 
 // A child is judged by what it declares and can have: not by what it inherits,
-// which its parent has answered for, nor by what no ancestor allows.
+// which its parent has answered for, nor by what an ancestor allows nothing of.
 func TestRiskOfChildren(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -126,7 +126,7 @@ func TestRiskOfChildren(t *testing.T) {
 		{directive: "greedy", parent: bold, refused: true},
 		{directive: "greedy", parent: meek, refused: true}, // some of it would have an effect
 		{directive: "vain", parent: bold, warned: "rye.sign.*, whose risk is elevated"},
-		{directive: "vain", parent: meek, warned: "no ancestor allows: rye.sign.*"},
+		{directive: "vain", parent: meek, warned: "without effect: rye.sign.*, of which its parent allows nothing"},
 	} {
 		plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: c.directive, Parent: c.parent})
 		warnings := fmt.Sprint(plan.Plan.Warnings)

@@ -46,9 +46,12 @@ type PlanBody struct {
 	Model        string         `json:"model"`
 	Limits       thread.Limits  `json:"limits"`
 	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
-	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but no ancestor allows them"`
-	Tools        []string       `json:"tools" jsonschema:"ids of the tools it may execute"`
-	WorstCost    thread.Micros  `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
+	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
+	// DroppedWhy has every reason of each: who asks one ancestor for more need not find
+	// out about the next by trying.
+	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
+	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`
+	WorstCost  thread.Micros     `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	action.Inheritance
 	Warnings []string `json:"warnings,omitempty"`
 }

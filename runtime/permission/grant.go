@@ -106,15 +106,27 @@ func withSibling(capability string) []string {
 func (g Grant) Dropped() []string {
 	var dropped []string
 	for _, own := range g.Own {
-		reach := withSibling(own)
-		if overlap(own, "rye.execute.directive.*") {
-			reach = append(reach, threadDirective)
-		}
-		if slices.ContainsFunc(g.Ceiling, func(set []string) bool { return !overlapsAny(set, reach) }) {
+		if len(g.DroppedBy(own)) > 0 {
 			dropped = append(dropped, own)
 		}
 	}
 	return dropped
+}
+
+// DroppedBy lists the ancestors that allow nothing of one of the thread's patterns,
+// each of which is reason enough: 1 is its parent.
+func (g Grant) DroppedBy(own string) []int {
+	reach := withSibling(own)
+	if overlap(own, "rye.execute.directive.*") {
+		reach = append(reach, threadDirective)
+	}
+	var by []int
+	for i, set := range g.Ceiling {
+		if !overlapsAny(set, reach) {
+			by = append(by, i+1)
+		}
+	}
+	return by
 }
 
 // Effective lists what of the thread's own patterns its ancestors leave, as patterns:

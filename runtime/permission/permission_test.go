@@ -134,6 +134,12 @@ func TestDropped(t *testing.T) {
 	if got := g.Dropped(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	g.Ceiling = append(g.Ceiling, []string{"rye.execute.*"})
+	for pattern, want := range map[string][]int{"rye.sign.*": {1, 3}, "rye.execute.tool.rye.bash": {1}, "rye.fetch.knowledge.a.*": {3}, "*": nil} {
+		if got := g.DroppedBy(pattern); !slices.Equal(got, want) {
+			t.Errorf("%s is dropped by %v, want %v", pattern, got, want)
+		}
+	}
 	if got := (Grant{Own: []string{"x"}}).Dropped(); got != nil {
 		t.Errorf("a root drops %q", got)
 	}

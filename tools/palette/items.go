@@ -83,6 +83,8 @@ func (s Spaces) define(id string) (tool.Definition, error) {
 		return d, nil
 	case s.Runs != nil && s.Runs(doc.ExecutorID):
 		return definition(id, doc)
+	case doc.ExecutorID == "" && (found.Ext == ".yaml" || found.Ext == ".yml"): // which describe a tool, and are no program
+		return tool.Definition{}, errors.New("it names no executor_id")
 	case doc.ExecutorID == "":
 		return tool.Definition{}, fmt.Errorf("this version has no executor for %s files", found.Ext)
 	}

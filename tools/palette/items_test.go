@@ -63,6 +63,7 @@ func TestItems(t *testing.T) {
 		"a/good.py":                 "\"\"\"Does it.\"\"\"\n__executor_id__ = 'x/run'\nCONFIG_SCHEMA = {'properties': {'a': {'type': 'string'}}, 'anyOf': [{'required': ['a']}]}",
 		"a/unknown.py":              "\"\"\"Does it.\"\"\"\n__executor_id__ = 'x/run'\nCONFIG_SCHEMA = f()",
 		"a/none.py":                 "run()",
+		"a/bare.yaml":               "description: Does it.\n",
 		"a/other.yaml":              "executor_id: x/other\n",
 		"a/claims.yaml":             "executor_id: rye/core/builtin\n",
 		"a/broken.yaml":             "- a",
@@ -79,6 +80,7 @@ func TestItems(t *testing.T) {
 	for id, problem := range map[string]string{
 		"a/good": "", "a/unknown": "", "rye/file-system/read": "",
 		"a/none":   "this version has no executor for .py files",
+		"a/bare":   "it names no executor_id",
 		"a/other":  "this version has no executor x/other",
 		"a/claims": "it says it is built in, but this version has no such tool",
 		"a/broken": "line 1 of it cannot be read: ",

@@ -113,7 +113,7 @@ func newProject(t *testing.T, dir string) *Project {
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
 		Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(), Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
-		Providers: provider.New(loader, func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
+		Providers: provider.NewSource(func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
 		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
 	})
 	t.Cleanup(func() {
@@ -124,7 +124,7 @@ func newProject(t *testing.T, dir string) *Project {
 			t.Error(err)
 		}
 	})
-	return &Project{Path: dir, Control: controller, Notices: loader.Notices, Actions: action.New(action.Deps{
+	return &Project{Path: dir, Control: controller, Notices: func() []string { return loader.Read().Notices() }, Actions: action.New(action.Deps{
 		Resolver: resolver, Trust: unchecked, Search: index.Search, Executor: tools, Threads: control.Threads{Controller: controller},
 		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
 	})}

@@ -128,11 +128,12 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params, TraceID: caller.Env.TraceID,
 		Capabilities: []string{permission.Required(permission.Execute, item.Tool, r.ToolID)},
 	}
-	if err := t.boundToolRun(ctx, caller, &n, &meta); err != nil {
+	now := t.newCall()
+	if err := now.boundToolRun(ctx, caller, &n, &meta); err != nil {
 		return nil, fault(err)
 	}
 	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
-	s, err := t.launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	s, err := now.launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		meta.ThreadID, meta.ParentID, meta.Status, meta.ChainRootID = rec.ThreadID, rec.ParentID, rec.Status, rec.ThreadID
 		meta.CreatedAt, meta.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
 		return meta, t.openToolBudget(ctx, rec, meta.Limits.Spend, n.ParentEnded)
@@ -144,20 +145,20 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 }
 
 // boundToolRun gives a tool run its parent and its time limit.
-func (t Threads) boundToolRun(
+func (c *call) boundToolRun(
 	ctx context.Context, caller action.Caller, n *store.NewThread, meta *thread.Meta,
 ) error {
 	p := &plan{doc: &item.DirectiveDoc{}, caller: caller}
 	if caller.InThread {
 		p.request.Parent = caller.Env.ThreadID
 	}
-	if err := t.loadParent(ctx, p); err != nil {
+	if err := c.loadParent(ctx, p); err != nil {
 		return err
 	}
 	if p.parent != nil {
 		p.parent.Limits.Depth++ // a tool run is no level of its own: a thread that may start no children may run tools
 	}
-	if err := t.resolveLimits(p); err != nil {
+	if err := c.resolveLimits(p); err != nil {
 		return err
 	}
 	meta.Limits, meta.Warnings, meta.Firing = p.limits, p.warnings, p.firing()

@@ -144,7 +144,7 @@ func (c *Controller) judge(
 		return answer, fault(err)
 	}
 	if most == nil && !req.Person {
-		if most, err = c.mostByCall(*q.Limits); err != nil {
+		if most, err = c.newCall().mostByCall(*q.Limits); err != nil {
 			return answer, fault(err)
 		}
 	}
@@ -164,7 +164,7 @@ func (c *Controller) judge(
 
 // mostByCall is what a call may raise the limits of a root to, by the person's own
 // settings.
-func (c *Controller) mostByCall(now thread.Limits) (*thread.Limits, error) {
+func (c *call) mostByCall(now thread.Limits) (*thread.Limits, error) {
 	settings, _, err := c.Config.Resilience()
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []
 // manifest says how the work of a chain stands, whose last thread has this
 // thread.json. Threads of the summary directive are no part of the work. Whoever
 // calls adds the task.
-func (c *Controller) manifest(
+func (c *call) manifest(
 	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via, summaryDirective string,
 ) (handoff.Manifest, error) {
 	last := chain[len(chain)-1]
@@ -91,7 +91,7 @@ func (c *Controller) manifest(
 // genuine are the transcripts of a chain whose last thread has been verified. One
 // that does not verify tells a successor nothing: what it says would be signed
 // anew as a fact.
-func (c *Controller) genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
+func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
 	var paths []string
 	for i, link := range chain {
 		if i < len(chain)-1 {

@@ -299,11 +299,11 @@ func TestForgedLinkTellsNothing(t *testing.T) {
 	second := s.handOver(first)
 	chain := []thread.Record{s.row(first), s.row(second)}
 	both := []string{s.c.TranscriptPath(first), s.c.TranscriptPath(second)}
-	if got, err := s.c.genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
+	if got, err := s.c.newCall().genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
 		t.Fatalf("genuine are %v, %v", got, err)
 	}
 	s.noError(os.WriteFile(both[0], []byte(strings.Replace(s.read(both[0]), "hello", "other", 1)), 0o600))
-	if got, err := s.c.genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
+	if got, err := s.c.newCall().genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
 		t.Errorf("genuine are %v, %v", got, err)
 	}
 }

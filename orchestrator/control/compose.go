@@ -28,7 +28,7 @@ type composition struct {
 // what it extends by its own choice or that of a resolve_extends hook. Every hook
 // of the thread to come has been found valid then. Model is what the caller asks
 // for instead of the directive's choice, or empty.
-func (c *Controller) composition(
+func (c *call) composition(
 	found *resolve.Found, doc *item.DirectiveDoc, inputs map[string]any, model string,
 ) (*composition, error) {
 	hooks, warnings, err := hook.Load(c.Config, c.Trust)
@@ -91,7 +91,7 @@ func (c *Controller) Compose(_ context.Context, found *resolve.Found, values map
 	if err != nil {
 		return nil, err
 	}
-	composed, err := c.composition(found, doc, values, "")
+	composed, err := c.newCall().composition(found, doc, values, "")
 	if err != nil {
 		return nil, err
 	}

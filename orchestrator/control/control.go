@@ -33,7 +33,7 @@ type Deps struct {
 	Store     store.Store
 	Resolver  *resolve.Resolver
 	Config    *config.Loader
-	Providers *provider.Registry
+	Providers *provider.Source
 	Launcher  *spawn.Launcher
 	Trust     *trust.Gate
 	// Home is where the threads of the project are. It is asked for each time: the

@@ -50,7 +50,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *death
 			return err
 		}
 		if mayBeDead && line.Occupied > 0 {
-			full := line.Queued > 0 && line.Occupied >= c.slots()
+			full := line.Queued > 0 && line.Occupied >= c.newCall().slots()
 			if err := c.examineOccupants(ctx, full, deaths); err != nil {
 				return err
 			}

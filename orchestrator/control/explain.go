@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -103,9 +104,10 @@ func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, 
 	if err != nil {
 		return nil, err
 	}
-	gate := d.Trust
-	d.Trust = &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
-	composed, err := (&Controller{Deps: d}).composition(found, doc, req.Inputs, "")
+	now := (&Controller{Deps: d}).newCall()
+	gate := now.Trust
+	now.Trust = &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
+	composed, err := now.composition(found, doc, req.Inputs, "")
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +121,15 @@ func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, 
 	if composed.route != nil {
 		e.plan.ExtendsBy = fmt.Sprintf("%s (%s)", composed.route.Hook, composed.route.Source)
 	}
-	if err := e.load(d, found, doc, composed, req.Inputs); err != nil {
+	if err := e.load(now.Config, found, doc, composed, req.Inputs); err != nil {
 		return nil, err
 	}
-	return e, e.know(ctx, d, doc, composed, req.Inputs)
+	return e, e.know(ctx, now, doc, composed, req.Inputs)
 }
 
 // load puts the hooks together the way a start and a thread do.
-func (e *explainer) load(d Deps, found *resolve.Found, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
-	settings, _, err := hook.Load(d.Config, nil)
+func (e *explainer) load(from *config.Snapshot, found *resolve.Found, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
+	settings, _, err := hook.Load(from, nil)
 	if err != nil {
 		return hookFault(err)
 	}
@@ -146,8 +148,8 @@ func (e *explainer) load(d Deps, found *resolve.Found, doc *item.DirectiveDoc, c
 
 // know finds out what a fresh thread that nobody started knows of itself. Its
 // model is not known where no provider can be used.
-func (e *explainer) know(ctx context.Context, d Deps, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
-	resilience, _, err := d.Config.Resilience()
+func (e *explainer) know(ctx context.Context, c *call, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
+	resilience, _, err := c.Config.Resilience()
 	if err != nil {
 		return err
 	}
@@ -155,12 +157,12 @@ func (e *explainer) know(ctx context.Context, d Deps, doc *item.DirectiveDoc, co
 	if self.Limits, err = limit.Resolve(resilience.Limits, doc.Limits, nil, nil); err != nil {
 		return err
 	}
-	choice, noModel := d.Providers.Choose(ctx, wantOf(doc, ""))
+	choice, noModel := c.Providers.Choose(ctx, wantOf(doc, ""))
 	if noModel == nil {
 		self.Model = choice.Ref()
 	}
 	e.facts, err = prompt.Facts{
-		Directive: e.plan.Directive, Body: inputs.Interpolate(doc.Body, given, d.Env), ProjectPath: d.Project, Inputs: given,
+		Directive: e.plan.Directive, Body: inputs.Interpolate(doc.Body, given, c.Env), ProjectPath: c.Project, Inputs: given,
 		Capabilities: composed.Permissions.Capabilities, Thread: self,
 	}.Data()
 	if noModel != nil {

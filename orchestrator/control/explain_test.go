@@ -123,7 +123,7 @@ func TestExplainHooksWithoutModel(t *testing.T) {
 	s.write("config/agent/hooks.yaml", "hooks:\n  - {id: m, event: thread_started, condition: {path: model, op: contains, value: x}, "+
 		"action: {primary: execute, item_type: knowledge, item_id: who}}\n")
 	deps := s.c.Deps
-	deps.Providers = provider.New(deps.Config, func(string) string { return "" })
+	deps.Providers = provider.NewSource(func(string) string { return "" })
 	plan, err := ExplainHooks(s.ctx, deps, ExplainRequest{Directive: "leaf", Event: "thread_started"})
 	s.noError(err)
 	if got := explained(plan); got != "thread_started known=false \n  1 m maybe execute who|\n" {

@@ -25,7 +25,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 		return nil, err
 	}
 	before := h.before()
-	s := &successor{Controller: c, secrets: r.Secrets}
+	s := &successor{call: h.call, secrets: r.Secrets}
 	s.rec, _, err = c.Store.Register(ctx, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
 		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Now(),
@@ -49,7 +49,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 
 // succession is what one thread hands over to the next.
 type succession struct {
-	*Controller
+	*call
 	request  handoff.Request
 	settings config.Continuation
 	chain    []thread.Record // the thread that hands over is the last
@@ -59,11 +59,12 @@ type succession struct {
 func (h *succession) before() thread.Record { return h.chain[len(h.chain)-1] }
 
 func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*succession, error) {
-	settings, _, err := c.Config.Coordination()
+	now := c.newCall()
+	settings, _, err := now.Config.Coordination()
 	if err != nil {
 		return nil, err
 	}
-	h := &succession{Controller: c, request: r, settings: settings.Continuation}
+	h := &succession{call: now, request: r, settings: settings.Continuation}
 	if h.chain, err = lineage.Chain(r.ThreadID, c.getter(ctx)); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 
 // successor is a thread that this process has made and holds the lock of.
 type successor struct {
-	*Controller
+	*call
 	rec     thread.Record
 	lock    *process.Lock
 	secrets map[string]string

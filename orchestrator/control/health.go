@@ -52,7 +52,7 @@ func (c *Controller) health(
 	if req.ActiveDays <= 0 {
 		req.ActiveDays = defaultActiveDays
 	}
-	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.slots(), Stuck: []thread.ID{}}
+	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.newCall().slots(), Stuck: []thread.ID{}}
 	for _, part := range parts {
 		if err := part(ctx, &h); err != nil {
 			return Health{}, fault(err)

@@ -128,7 +128,7 @@ func (c *Controller) opWait(ctx context.Context, caller action.Caller, in WaitIn
 	if err := c.notUpwards(ctx, caller, in.ThreadIDs); err != nil {
 		return nil, err
 	}
-	settings, _, err := c.Config.Coordination()
+	settings, _, err := c.Config.Read().Coordination()
 	if err != nil {
 		return nil, fault(err)
 	}

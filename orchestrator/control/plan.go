@@ -63,7 +63,7 @@ func (p *plan) firing() []string {
 
 // Plan says what a start would do, and changes nothing.
 func (c *Controller) Plan(ctx context.Context, caller action.Caller, req action.StartRequest) (Plan, error) {
-	p, err := c.plan(ctx, caller, req)
+	p, err := c.newCall().plan(ctx, caller, req)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -101,7 +101,7 @@ func (c *Controller) toolsOf(p *plan) ([]string, error) {
 // plan checks everything a caller can have got wrong, before anything is
 // registered: directive, inputs, what it extends, its context, parent,
 // capabilities and their risk, limits, model.
-func (c *Controller) plan(ctx context.Context, caller action.Caller, req action.StartRequest) (*plan, error) {
+func (c *call) plan(ctx context.Context, caller action.Caller, req action.StartRequest) (*plan, error) {
 	if caller.InThread { // whatever a model says
 		req.Parent = caller.Env.ThreadID
 	}
@@ -133,7 +133,7 @@ func withLeftOut(f *tool.Fault, leftOut []string) *tool.Fault {
 	return f.With("settings_left_out", leftOut)
 }
 
-func (c *Controller) loadDirective(p *plan) error {
+func (c *call) loadDirective(p *plan) error {
 	if err := c.findDirective(p); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Controller) loadDirective(p *plan) error {
 }
 
 // findDirective finds the directive, which must be trusted.
-func (c *Controller) findDirective(p *plan) error {
+func (c *call) findDirective(p *plan) error {
 	found, err := c.Resolver.Find(item.Directive, p.request.Directive)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (c *Controller) findDirective(p *plan) error {
 }
 
 // inherit composes the directive with what it extends.
-func (c *Controller) inherit(p *plan) error {
+func (c *call) inherit(p *plan) error {
 	composed, err := c.composition(p.found, p.doc, p.inputs, p.request.Model)
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func mayStart(parent thread.ID, grant permission.Grant, found *resolve.Found) er
 	return nil
 }
 
-func (c *Controller) resolveLimits(p *plan) error {
+func (c *call) resolveLimits(p *plan) error {
 	resilience, warnings, err := c.Config.Resilience()
 	if err != nil {
 		return err
@@ -325,7 +325,7 @@ func (p *plan) checkOverrides(overrides item.LimitSet, settings config.Resilienc
 
 // readCoordination refuses settings that the thread's process could not read: there
 // nobody would be told at once.
-func (c *Controller) readCoordination(p *plan) error {
+func (c *call) readCoordination(p *plan) error {
 	_, warnings, err := c.Config.Coordination()
 	p.warnings = append(p.warnings, warnings...)
 	return err
@@ -337,7 +337,7 @@ func wantOf(doc *item.DirectiveDoc, override string) provider.Want {
 	return provider.Want{Override: override, Provider: m.Provider, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback}
 }
 
-func (c *Controller) chooseModel(ctx context.Context, p *plan) error {
+func (c *call) chooseModel(ctx context.Context, p *plan) error {
 	choice, err := c.Providers.Choose(ctx, wantOf(p.doc, p.request.Model))
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 const slotsPerProcessor = 32
 
 // slots is how many threads of the project run at the same time.
-func (c *Controller) slots() int {
+func (c *call) slots() int {
 	agent, _, err := c.Config.Agent()
 	if err != nil {
 		c.Log.Warn().Err(err).Msg("threads.max_running cannot be read; the default holds")
@@ -33,7 +33,7 @@ func (c *Controller) slots() int {
 // enqueue describes a thread on disk, links it to the one that it carries on, if
 // any, and puts it in line. When it is admitted at once the row says so, and the
 // caller starts its process.
-func (c *Controller) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
+func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
@@ -66,7 +66,8 @@ func (c *Controller) Dispatch(ctx context.Context) error {
 	if err != nil || line.Queued == 0 {
 		return err
 	}
-	d := &dispatch{Controller: c, slots: c.slots(), fits: map[string]bool{}}
+	now := c.newCall()
+	d := &dispatch{call: now, slots: now.slots(), fits: map[string]bool{}}
 	if line.Occupied >= d.slots {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (c *Controller) Dispatch(ctx context.Context) error {
 
 // dispatch is one pass over the line.
 type dispatch struct {
-	*Controller
+	*call
 	slots int
 	fits  map[string]bool // models, and whether this process can run threads of them
 }

@@ -323,7 +323,7 @@ func TestForeignProvider(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	rich := s.controller()
-	rich.Providers = provider.New(rich.Config, func(string) string { return "a key" })
+	rich.Providers = provider.NewSource(func(string) string { return "a key" })
 	running := s.start("idle", "")
 	foreign, err := rich.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", Model: "anthropic/fast"})
 	s.noError(err)

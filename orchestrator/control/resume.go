@@ -87,7 +87,7 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 	if r.plan.parent != nil {
 		n.MaxSpawns = r.plan.parent.Limits.Spawns
 	}
-	started, err := c.launch(ctx, n, nil, r.prepare)
+	started, err := r.launch(ctx, n, nil, r.prepare)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -104,7 +104,7 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 
 // resumption is a resume that has been checked and has changed nothing yet.
 type resumption struct {
-	*Controller
+	*call
 	request   ResumeRequest
 	chain     []thread.Record // the thread that is carried on is the last
 	meta      thread.Meta     // of that thread
@@ -123,7 +123,7 @@ func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resump
 		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say what the thread is to go on with")
 	}
 	req.From = cmp.Or(req.From, c.Parent)
-	r := &resumption{Controller: c, request: req}
+	r := &resumption{call: c.newCall(), request: req}
 	for _, step := range []func(context.Context) error{
 		r.findThread, r.keepOthers, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild,
 	} {

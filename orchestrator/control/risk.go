@@ -20,7 +20,7 @@ import (
 // risk, and warns of what should be accepted and is not. Capabilities that come
 // from the parent were judged where they were declared, and those that no ancestor
 // allows have no effect.
-func (c *Controller) judgeRisk(p *plan) error {
+func (c *call) judgeRisk(p *plan) error {
 	declared := p.permissions
 	if len(declared.Capabilities) == 0 {
 		return nil
@@ -57,7 +57,7 @@ type risk struct {
 // where the user wants that and the client can ask. An accepted one is recorded
 // as accepted, in place of its warning. What a thread starts is not asked about:
 // there is no person in reach.
-func (c *Controller) confirmRisk(ctx context.Context, p *plan) error {
+func (c *call) confirmRisk(ctx context.Context, p *plan) error {
 	if len(p.risks) == 0 || p.caller.Ask == nil || p.request.Parent != "" {
 		return nil
 	}

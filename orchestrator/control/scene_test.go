@@ -160,7 +160,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Project: project, Store: db, Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(),
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
-		Providers: provider.New(loader, func(string) string { return "" }),
+		Providers: provider.NewSource(func(string) string { return "" }),
 		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},
 		Place:     here, Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil

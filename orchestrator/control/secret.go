@@ -44,7 +44,7 @@ func isSecret(doc *item.DirectiveDoc, name string) bool {
 // checkSlot refuses a thread with secrets while others stand in line or as many
 // threads run as may. A thread in line may be started by any process of the
 // project, and its secrets are in the memory of this one only.
-func (c *Controller) checkSlot(ctx context.Context, secrets map[string]string) error {
+func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 	if len(secrets) == 0 {
 		return nil
 	}

@@ -156,7 +156,7 @@ func TestSecretsOfTheCaller(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/secretive.md", secretDirective)
 	vault := secret.New(map[string]string{"token": "the-value"})
-	p, err := s.c.plan(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
+	p, err := s.c.newCall().plan(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
 	if err != nil || p.secrets["token"] != "the-value" || p.inputs["token"] != "{secret:token}" {
 		t.Errorf("plan %+v, %v", p, err)
 	}

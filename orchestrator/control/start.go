@@ -40,12 +40,13 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	} else if rec != nil {
 		return c.started(ctx, rec.ThreadID, true)
 	}
-	p, err := c.plan(ctx, caller, req)
+	now := c.newCall()
+	p, err := now.plan(ctx, caller, req)
 	if err == nil {
-		err = c.confirmRisk(ctx, p)
+		err = now.confirmRisk(ctx, p)
 	}
 	if err == nil {
-		err = c.checkSlot(ctx, p.secrets)
+		err = now.checkSlot(ctx, p.secrets)
 	}
 	if err != nil {
 		return Started{}, err
@@ -57,7 +58,7 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	if p.parent != nil {
 		n.MaxSpawns = p.parent.Limits.Spawns
 	}
-	return c.launch(ctx, n, p.secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	return now.launch(ctx, n, p.secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		err := c.reserve(ctx, p, rec.ThreadID)
 		return p.meta(rec), err
 	})
@@ -70,7 +71,7 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 // of the lock as soon as the new one has inherited it, so that a process that
 // dies at once is found dead; or when the thread stands in line, or the start has
 // failed and the thread is settled.
-func (c *Controller) launch(
+func (c *call) launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
 	prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (Started, error) {
@@ -115,7 +116,7 @@ func (c *Controller) launch(
 // makeReady prepares a registered thread and puts it in line. The row is
 // returned with an error too, and the thread described on disk, so that the row
 // can be made again when the registry is lost.
-func (c *Controller) makeReady(
+func (c *call) makeReady(
 	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (thread.Record, error) {
 	meta, err := prepare(ctx, rec)
@@ -210,7 +211,7 @@ func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
 // launchProcess starts the process of a thread that has a slot. Once that runs
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row.
-func (c *Controller) launchProcess(
+func (c *call) launchProcess(
 	ctx context.Context, id thread.ID, lock *process.Lock, secrets map[string]string,
 ) error {
 	started, err := c.Launcher.Launch(id, c.folder(id), lock, secrets)

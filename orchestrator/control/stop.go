@@ -49,7 +49,7 @@ const (
 // are terminated and killed, children before parents. It can be repeated and
 // run concurrently.
 func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
-	ladder, _ := c.stopSettings()
+	ladder, _ := c.newCall().stopSettings()
 	return c.stop(ctx, id, ladder)
 }
 
@@ -60,7 +60,7 @@ func (c *Controller) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
 
 // stopSettings reads how patiently a thread is stopped, and whether what a dead
 // one leaves running is stopped too.
-func (c *Controller) stopSettings() (l process.Ladder, keepOrphans bool) {
+func (c *call) stopSettings() (l process.Ladder, keepOrphans bool) {
 	agent, _, err := c.Config.Agent()
 	if err != nil {
 		c.Log.Warn().Err(err).Msg("settings about stopping threads cannot be read; the defaults hold")
@@ -108,7 +108,7 @@ func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
 // stopOrphans stops what runs below a thread, and below those that it carries on,
 // by the project's policy, and returns the threads that it stopped.
 func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
-	ladder, keep := c.stopSettings()
+	ladder, keep := c.newCall().stopSettings()
 	if keep {
 		return nil, nil
 	}

@@ -78,7 +78,7 @@ func TestCancelAtOnce(t *testing.T) {
 		rec, err := c.look(s.ctx, root)
 		s.noError(err)
 		group.Go(func() {
-			ladder, _ := c.stopSettings()
+			ladder, _ := c.newCall().stopSettings()
 			receipts, err := c.stopTrees(context.WithoutCancel(gone), []thread.ID{rec.ThreadID}, ladder)
 			if err != nil || len(receipts) != 2 {
 				s.Errorf("receipts %+v, %v", receipts, err)

@@ -49,7 +49,7 @@ type Covered struct {
 // registry. Damage is in the answer; the error says that a check could not be
 // made.
 func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification, error) {
-	v, err := c.newVerification()
+	v, err := c.newCall().newVerification()
 	if err != nil {
 		return v, fault(err)
 	}
@@ -66,7 +66,7 @@ func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification,
 // VerifyAll is Verify for every thread of the project, newest first. Progress is
 // told how many have been checked.
 func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Verification, error) {
-	v, err := c.newVerification()
+	v, err := c.newCall().newVerification()
 	if err != nil {
 		return v, fault(err)
 	}
@@ -84,7 +84,7 @@ func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Ve
 	return v, nil
 }
 
-func (c *Controller) newVerification() (Verification, error) {
+func (c *call) newVerification() (Verification, error) {
 	settings, _, err := c.Config.Coordination()
 	if err != nil {
 		return Verification{}, err
@@ -131,7 +131,7 @@ func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (th
 }
 
 // verifyAsSet is verify for what is carried on, as strict as the settings say.
-func (c *Controller) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.Report, error) {
+func (c *call) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.Report, error) {
 	settings, _, err := c.Config.Coordination()
 	if err != nil {
 		return Verdict{}, nil, err

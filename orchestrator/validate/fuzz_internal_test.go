@@ -79,7 +79,7 @@ func checkFindings(t *testing.T, found []Finding, lines int) {
 // fuzzWorld has the items and settings that are shipped.
 func fuzzWorld() *world {
 	roots := resolve.Roots{System: system.FS()}
-	settings := config.New(roots)
+	settings := config.New(roots).Read()
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
 	v := &Validator{
 		Resolver: resolve.New(roots), Config: settings,

@@ -38,10 +38,10 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, project: filepath.Join(t.TempDir(), "project"), user: filepath.Join(t.TempDir(), "user")}
 	roots := resolve.Roots{Project: s.project, User: s.user, System: system.FS()}
-	settings := config.New(roots)
+	settings := config.New(roots).Read()
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
 	s.Validator = &validate.Validator{
-		Resolver: resolve.New(roots), Config: config.AsWritten(roots),
+		Resolver: resolve.New(roots), Config: config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
 		Trust: &trust.Gate{
 			Roots: roots, Shipped: system.Has, Settings: settings.Integrity,

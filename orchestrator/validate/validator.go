@@ -18,7 +18,7 @@ import (
 type Validator struct {
 	Resolver  *resolve.Resolver
 	Trust     *trust.Gate
-	Config    *config.Loader
+	Config    *config.Snapshot
 	Providers *provider.Registry
 	// Builtin reports whether this program has a built-in tool of that id.
 	Builtin func(id string) bool

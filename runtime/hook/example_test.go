@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, warnings, err := hook.Load(config.New(roots), nil)
+	set, warnings, err := hook.Load(config.New(roots).Read(), nil)
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}

@@ -14,8 +14,8 @@ import (
 // line. What is wrong with a hook is an [*Error], with a file a [*config.Error].
 // The gate decides whether a file of the user or the project may be used; nil lets
 // everything in, for those who only look.
-func Load(loader *config.Loader, gate *trust.Gate) (Set, []string, error) {
-	files, warnings, err := loader.Hooks()
+func Load(settings *config.Snapshot, gate *trust.Gate) (Set, []string, error) {
+	files, warnings, err := settings.Hooks()
 	if err != nil {
 		return Set{}, warnings, err
 	}

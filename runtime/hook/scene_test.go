@@ -58,7 +58,7 @@ func loadIn(t fataler, dir string, f files) (hook.Set, []string, error) {
 		}
 	}
 	trusttest.AcceptSettings(t, roots)
-	return hook.Load(config.New(roots), nil)
+	return hook.Load(config.New(roots).Read(), nil)
 }
 
 // directive reads the hooks of a directive whose <hooks> are given.

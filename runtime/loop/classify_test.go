@@ -16,7 +16,7 @@ import (
 // vendors document, in their words.
 func TestShippedClassification(t *testing.T) {
 	t.Parallel()
-	rules, _, err := config.New(resolve.Roots{System: system.FS()}).ErrorRules()
+	rules, _, err := config.New(resolve.Roots{System: system.FS()}).Read().ErrorRules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFailureData(t *testing.T) {
 	} {
 		h := newHouse(t)
 		h.write(".ai/config/agent/error_classification.yaml", "patterns: [{id: mine, category: quota, match: "+condition+"}]\n")
-		rules, warnings, err := config.New(h.roots()).ErrorRules()
+		rules, warnings, err := config.New(h.roots()).Read().ErrorRules()
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(err, warnings)
 		}

@@ -78,7 +78,7 @@ func TestHooksOfAllLayers(t *testing.T) {
 	roots.System = fstest.MapFS{"config/agent/hook_conditions.yaml": &fstest.MapFile{Data: []byte(
 		"builtin_hooks:\n" + inHooks("l2", "thread_started", "", "primary: fetch, item_type: knowledge, item_id: k/l2") +
 			"infra_hooks:\n" + inHooks("l4", "thread_started", "", "primary: execute, item_type: knowledge, item_id: k/l4"))}}
-	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(roots), nil) }
+	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(roots).Read(), nil) }
 	h.writeAt(user, hooksFile, "hooks:\n"+inHooks("l0", "thread_started", "", "primary: fetch, item_id: k/l0")+
 		inHooks("who", "build_system_prompt", "", "primary: fetch, item_id: k/who"))
 	h.hooks(inHooks("l3", "thread_started", "{path: inputs.who, op: eq, value: Ada}", "primary: fetch, item_id: k/l3"),
@@ -271,7 +271,7 @@ func TestSystemHookIsExempt(t *testing.T) {
 	roots := h.roots()
 	roots.System = fstest.MapFS{"config/agent/hook_conditions.yaml": &fstest.MapFile{Data: []byte(
 		"builtin_hooks:\n" + inHooks("b", "thread_started", "", "primary: execute, item_type: tool, item_id: test/echo, params: {word: Told}"))}}
-	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(roots), nil) }
+	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(roots).Read(), nil) }
 	h.toolItems("echo")
 	h.run(job{capabilities: []string{}})
 	if !strings.Contains(h.asked()[0], `{"word":"Told"}`) {

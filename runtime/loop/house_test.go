@@ -96,8 +96,8 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 	}
 	h.settings.Continuation = config.Continuation{TriggerThreshold: 0.9, ResumeCeilingTokens: 16_000, SummaryMaxTokens: 4000, MaxChain: 20}
 	h.settings.Results = config.Results{MaxChars: 2400, MaxCharsWhenFull: 1200, PageChars: 24_000}
-	h.settings.ErrorRules = config.New(h.roots()).ErrorRules
-	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()), nil) }
+	h.settings.ErrorRules = config.New(h.roots()).Read().ErrorRules
+	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()).Read(), nil) }
 	h.tools = newTestTools()
 	var err error
 	if h.store, err = sqlite.Open(t.Context(), h.home().Dir, sqlite.Options{}); err != nil {
@@ -247,7 +247,7 @@ func (h *house) deps(id thread.ID) Deps {
 	}
 	d := Deps{
 		ID: id, Project: h.project, Process: thread.Process{PID: os.Getpid(), Host: "here"}, Store: h.store, Finisher: h.finisher, Transcript: w,
-		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.New(config.New(h.roots()), func(string) string { return "" }),
+		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.New(config.New(h.roots()).Read(), func(string) string { return "" }),
 		Actions: action.New(action.Deps{
 			Resolver: resolver, Trust: gate, Executor: tools, Threads: h.threads, Now: time.Now,
 			Search: func(context.Context, search.Query) (search.Page, error) { return search.Page{}, nil },

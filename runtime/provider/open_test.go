@@ -131,7 +131,7 @@ func TestRefusedProviders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "taker.yaml"), taker, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(config.New(resolve.Roots{Project: project, System: system.FS()}), func(name string) string { return "secret-" + name })
+	r := New(config.New(resolve.Roots{Project: project, System: system.FS()}).Read(), func(name string) string { return "secret-" + name })
 	if got := r.KeyVariables(); slices.Contains(got, "GITHUB_TOKEN") || !slices.Contains(got, "OPENAI_API_KEY") {
 		t.Errorf("key variables %v", got)
 	}
@@ -162,7 +162,7 @@ func TestAnswers(t *testing.T) {
 
 // shipped are the settings and scripts inside the binary.
 func shipped() *Registry {
-	return New(config.New(resolve.Roots{System: system.FS()}), func(string) string { return "" })
+	return New(config.New(resolve.Roots{System: system.FS()}).Read(), func(string) string { return "" })
 }
 
 // TestDemo plays the shipped script the way the demonstration's threads do.
@@ -296,7 +296,7 @@ func decode(t *testing.T, call llm.Block, tool string, into any) {
 // window and a price, and that nothing can be used without a key.
 func TestShipped(t *testing.T) {
 	t.Parallel()
-	loader := config.New(resolve.Roots{System: system.FS()})
+	loader := config.New(resolve.Roots{System: system.FS()}).Read()
 	r := New(loader, func(string) string { return "set" })
 	for _, name := range []string{"anthropic", "openai", "gemini", "openrouter", "scripted"} {
 		p, _, err := loader.Provider(name)

@@ -21,7 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
-// Config is what is read of the settings; *config.Loader implements it.
+// Config is what is read of the settings; *config.Snapshot implements it.
 type Config interface {
 	Agent() (config.Agent, []string, error)
 	Resilience() (config.Resilience, []string, error)
@@ -30,26 +30,38 @@ type Config interface {
 	File(rel string) ([]byte, string, error)
 }
 
-// Registry chooses and opens providers. It is safe for concurrent use.
-type Registry struct {
-	config  Config
+// Source is what choosing a provider needs beside the settings: the environment, and
+// the catalogue of models, which is read when it is first needed.
+type Source struct {
 	getenv  func(string) string
 	catalog func() (*catalog.Catalog, error)
 	today   func() time.Time
 	answers func(ctx context.Context, baseURL string) bool
 }
 
-// New returns a registry that reads the environment through getenv. The
-// settings are read with every call, the catalogue of models with the first
-// that needs it.
-func New(loader Config, getenv func(string) string) *Registry {
-	return &Registry{
-		config:  loader,
+// NewSource returns a source that reads the environment through getenv.
+func NewSource(getenv func(string) string) *Source {
+	return &Source{
 		getenv:  getenv,
 		catalog: sync.OnceValues(catalog.Load),
 		today:   time.Now, // prices change on announced days
 		answers: answers,
 	}
+}
+
+// With returns the registry of these settings.
+func (s *Source) With(settings Config) *Registry { return &Registry{Source: s, config: settings} }
+
+// Registry chooses and opens providers by one reading of the settings. It is safe
+// for concurrent use.
+type Registry struct {
+	*Source
+	config Config
+}
+
+// New returns a registry of these settings with a source of its own.
+func New(settings Config, getenv func(string) string) *Registry {
+	return NewSource(getenv).With(settings)
 }
 
 // Want says which model is asked for. All of it may be empty.

@@ -30,7 +30,7 @@ func hostile(t *testing.T, files map[string]string) (*config.Loader, resolve.Roo
 	if got, want := everything(t, loader), everything(t, without); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	leftOut := loader.LeftOut()
+	leftOut := loader.Read().LeftOut()
 	for name := range files {
 		if !slices.ContainsFunc(leftOut, func(n config.Notice) bool { return n.File == name }) {
 			t.Errorf("nothing is said about %s: %v", name, leftOut)
@@ -54,23 +54,23 @@ func everything(t *testing.T, l *config.Loader) map[string]any {
 		}
 		all[name] = value
 	}
-	agent, _, err := l.Agent()
+	agent, _, err := l.Read().Agent()
 	add("agent", agent, err)
-	resilience, _, err := l.Resilience()
+	resilience, _, err := l.Read().Resilience()
 	add("resilience", resilience, err)
-	coordination, _, err := l.Coordination()
+	coordination, _, err := l.Read().Coordination()
 	add("coordination", coordination, err)
-	errorRules, _, err := l.ErrorRules()
+	errorRules, _, err := l.Read().ErrorRules()
 	add("errors", errorRules, err)
-	hooks, _, err := l.Hooks()
+	hooks, _, err := l.Read().Hooks()
 	add("hooks", len(hooks.Project)+len(hooks.User), err)
-	names, err := l.ProviderNames()
+	names, err := l.Read().ProviderNames()
 	add("providers", names, err)
 	for _, name := range names {
-		p, _, err := l.Provider(name)
+		p, _, err := l.Read().Provider(name)
 		add(name, p, err)
 	}
-	script, _, err := l.File("agent/scripts/demo.yaml")
+	script, _, err := l.Read().File("agent/scripts/demo.yaml")
 	add("script", string(script), err)
 	return all
 }
@@ -139,7 +139,7 @@ func TestAttackRaisedMoney(t *testing.T) {
 		path + ":3: limits.turns: 100000 is left out and 15 holds, as the person has not accepted it; ask the person",
 		path + ":6: limits.daily_spend: read from the user space only",
 	} {
-		if said := config.Strings(loader.LeftOut()); !slices.Contains(said, want) {
+		if said := config.Strings(loader.Read().LeftOut()); !slices.Contains(said, want) {
 			t.Errorf("no %q in %q", want, said)
 		}
 	}
@@ -169,7 +169,7 @@ func TestAttackLaxSignatures(t *testing.T) {
 		"user/agent/agent.yaml":    "integrity: {mode: warn, accept_legacy_directives: true}\nrisk: {ask: true}\n",
 		"project/agent/agent.yaml": "integrity: {mode: strict, accept_legacy_directives: false}\nrisk: {ask: false}\n",
 	})
-	agent, _, err := loader.Agent()
+	agent, _, err := loader.Read().Agent()
 	if want := (trust.Settings{Mode: trust.Strict, AcceptLegacy: []string{}}); err != nil || !reflect.DeepEqual(agent.Integrity, want) || !agent.RiskQuestions.Ask {
 		t.Errorf("%+v, %v", agent, err)
 	}
@@ -187,7 +187,7 @@ func TestAttackLinkedSettings(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(roots.Project, ".ai", "config")); err != nil {
 		t.Fatal(err)
 	}
-	if r, _, err := loader.Resilience(); err == nil && r.Limits["turns"] == 1 {
+	if r, _, err := loader.Read().Resilience(); err == nil && r.Limits["turns"] == 1 {
 		t.Error("a link out of the project was followed")
 	} else if err == nil || !strings.Contains(err.Error(), "a link leads out of .ai here") {
 		t.Errorf("the error is %v", err)
@@ -206,7 +206,7 @@ func TestAttackWordsInNotices(t *testing.T) {
 		"agent/agent.yaml": "provider: {default: '" + words + "', order: ['" + words + "']}\n",
 	})
 	odd, _ := spaces(t, map[string]string{"project/agent/scripts/" + words + ".yaml": "x", "project/agent/providers/" + words + ".yaml": "x"})
-	for _, said := range slices.Concat(config.Strings(loader.LeftOut()), config.Strings(odd.LeftOut())) {
+	for _, said := range slices.Concat(config.Strings(loader.Read().LeftOut()), config.Strings(odd.Read().LeftOut())) {
 		if strings.Contains(said, "told") || strings.Contains(said, "--yes") {
 			t.Errorf("a model reads %q", said)
 		}
@@ -235,7 +235,7 @@ func TestAttackSwappedProvider(t *testing.T) {
 		}
 	})
 	for range 300 {
-		if p, _, err := loader.Provider("lab"); err != nil || p.BaseURL != "https://lab.example/v1" {
+		if p, _, err := loader.Read().Provider("lab"); err != nil || p.BaseURL != "https://lab.example/v1" {
 			t.Errorf("%s, %v", p.BaseURL, err)
 			break
 		}

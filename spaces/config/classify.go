@@ -89,8 +89,10 @@ func (r ErrorRules) Classify(data map[string]any) ErrorPattern {
 // the user's, then the shipped ones, so that a file needs to hold no more than
 // what it adds. A pattern takes the place of one with the same id in a lower
 // space. The default is the uppermost file's that has one.
-func (l *Loader) ErrorRules() (ErrorRules, []string, error) {
-	s, err := l.load(errorKind)
+func (sn *Snapshot) ErrorRules() (ErrorRules, []string, error) { return sn.errorRules() }
+
+func (sn *Snapshot) readErrorRules() (ErrorRules, []string, error) {
+	s, err := sn.load(errorKind)
 	if err != nil {
 		return ErrorRules{}, s.warnings, err
 	}

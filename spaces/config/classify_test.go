@@ -29,7 +29,7 @@ func TestShippedErrorRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader, _ := spaces(t, map[string]string{"user/" + rulesFile: string(shippedText)})
-	rules, warnings, err := loader.ErrorRules()
+	rules, warnings, err := loader.Read().ErrorRules()
 	noWarnings(t, warnings, err)
 	used := map[string]bool{}
 	for _, p := range rules.Patterns {
@@ -43,7 +43,7 @@ func TestShippedErrorRules(t *testing.T) {
 			t.Errorf("no pattern is %s", category)
 		}
 	}
-	again, _, err := loaderOfShipped().ErrorRules()
+	again, _, err := loaderOfShipped().Read().ErrorRules()
 	if err != nil || !slices.Equal(ids(again), ids(rules)) {
 		t.Errorf("as the user's %v, as shipped %v, %v", ids(rules), ids(again), err)
 	}
@@ -141,7 +141,7 @@ func TestCorpusErrorRules(t *testing.T) {
 
 func checkOriginal(t *testing.T, loader *config.Loader) {
 	t.Helper()
-	rules, warnings, err := loader.ErrorRules()
+	rules, warnings, err := loader.Read().ErrorRules()
 	noWarnings(t, warnings, err)
 	for name, c := range map[string]struct {
 		data map[string]any
@@ -175,7 +175,7 @@ func TestErrorRulesOfSpaces(t *testing.T) {
 		"project/" + rulesFile: "patterns:\n  - {id: mine, category: auth, retryable: true, match: {path: status_code, op: eq, value: 418}," +
 			" retry_policy: {type: use_header, fallback: {type: exponential, max: 5}}}\n",
 	})
-	rules, warnings, err := loader.ErrorRules()
+	rules, warnings, err := loader.Read().ErrorRules()
 	noWarnings(t, warnings, err)
 	if got := ids(rules); got[0] != "mine" || got[1] != "overloaded" || got[2] != "cancelled" || strings.Count(strings.Join(got, " "), "overloaded") != 1 {
 		t.Errorf("patterns %v", got)
@@ -219,7 +219,7 @@ func TestBadErrorRules(t *testing.T) {
 		"key of none, inside":  {start + "    retry_policy: {type: use_header, fallback: {type: none, delay: 3}}\n", 0, "none has no use for it"},
 	} {
 		loader, _ := accepted(t, map[string]string{"project/" + rulesFile: c.text})
-		_, warnings, err := loader.ErrorRules()
+		_, warnings, err := loader.Read().ErrorRules()
 		var fault *config.Error
 		switch {
 		case c.line == 0:

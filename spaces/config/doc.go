@@ -15,5 +15,8 @@
 // x-untrusted what they may do with it: as a rule lower what holds without them, or
 // nothing. What the user has accepted of them, which package trust keeps, holds in
 // full, but for the keys that are the user's alone (x-user-only). What does not
-// count is told by [Loader.LeftOut]. See settle.go.
+// count is told by [Snapshot.LeftOut]. See settle.go.
+//
+// A call reads its settings once: [Loader.Read] takes a [Snapshot], which is handed
+// on as a value to all who work on the call.
 package config

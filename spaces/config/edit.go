@@ -26,7 +26,7 @@ const (
 	ErrorSettings = "error_classification"
 )
 
-// kindNamed is the kind of settings of a name, as [Loader.Explain] and people call
+// kindNamed is the kind of settings of a name, as [Snapshot.Explain] and people call
 // it.
 func kindNamed(name string) (kind, error) {
 	known := map[string]kind{

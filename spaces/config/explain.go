@@ -8,7 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// Names of the settings that [Loader.Explain] knows, beside ProviderSettings
+// Names of the settings that [Snapshot.Explain] knows, beside ProviderSettings
 // followed by the name of a provider.
 const (
 	AgentSettings        = "agent"
@@ -47,9 +47,9 @@ func (e *UnknownSettingsError) Error() string {
 }
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
-func (l *Loader) SettingsNames() ([]string, error) {
+func (sn *Snapshot) SettingsNames() ([]string, error) {
 	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings}
-	providers, err := l.ProviderNames()
+	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
 	}
@@ -57,11 +57,11 @@ func (l *Loader) SettingsNames() ([]string, error) {
 }
 
 // Explain merges the settings of a name and says where each value comes from.
-// Together the values are what [Loader.Agent], [Loader.Coordination],
-// [Loader.Resilience] or [Loader.Provider] decode, whose errors it returns; of
-// [Loader.Risk] they are the last policy. There are no values when a file cannot be used; an error about the merged settings
+// Together the values are what [Snapshot.Agent], [Snapshot.Coordination],
+// [Snapshot.Resilience] or [Snapshot.Provider] decode, whose errors it returns; of
+// [Snapshot.Risk] they are the last policy. There are no values when a file cannot be used; an error about the merged settings
 // comes beside them. An unknown name is an [*UnknownSettingsError].
-func (l *Loader) Explain(name string) (Explained, error) {
+func (sn *Snapshot) Explain(name string) (Explained, error) {
 	var (
 		s    settings
 		err  error
@@ -69,16 +69,16 @@ func (l *Loader) Explain(name string) (Explained, error) {
 	)
 	switch name {
 	case AgentSettings:
-		s, err = l.agentSettings()
+		s, err = sn.agentSettings()
 	case CoordinationSettings:
-		s, err = l.coordinationSettings()
+		s, err = sn.coordinationSettings()
 		more = boundTimeout
 	case ResilienceSettings:
-		s, err = l.resilienceSettings()
+		s, err = sn.resilienceSettings()
 	case RiskSettings:
-		s, err = l.riskSettings()
+		s, err = sn.riskSettings()
 	default:
-		return l.explainProvider(name)
+		return sn.explainProvider(name)
 	}
 	values := s.values()
 	if more != nil {
@@ -87,15 +87,15 @@ func (l *Loader) Explain(name string) (Explained, error) {
 	return Explained{Values: values, Warnings: s.warnings, LeftOut: s.leftOut}, err
 }
 
-func (l *Loader) explainProvider(name string) (Explained, error) {
-	known, err := l.SettingsNames()
+func (sn *Snapshot) explainProvider(name string) (Explained, error) {
+	known, err := sn.SettingsNames()
 	if err != nil {
 		return Explained{}, err
 	}
 	if !slices.Contains(known, name) {
 		return Explained{}, &UnknownSettingsError{Name: name, Known: known, Nearest: item.Nearest(name, known)}
 	}
-	provider, s, err := l.provider(strings.TrimPrefix(name, ProviderSettings))
+	provider, s, err := sn.provider(strings.TrimPrefix(name, ProviderSettings))
 	values := s.values()
 	if i, found := search(values, "tool_use"); !found && provider.ToolUse != "" {
 		values = slices.Insert(values, i, Value{Key: []string{"tool_use"}, Value: provider.ToolUse})

@@ -68,7 +68,7 @@ func TestExplainOrigins(t *testing.T) {
 		{"providers/my", "tool_use", "native", "", "", 0},
 	}
 	for _, tt := range tests {
-		explained, err := loader.Explain(tt.settings)
+		explained, err := loader.Read().Explain(tt.settings)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.settings, err)
 		}
@@ -82,7 +82,7 @@ func TestExplainOrigins(t *testing.T) {
 			t.Errorf("%s: not sorted: %v", tt.settings, explained.Values)
 		}
 	}
-	explained, err := loader.Explain("agent")
+	explained, err := loader.Read().Explain("agent")
 	if err != nil || len(explained.Warnings) != 1 || !strings.Contains(explained.Warnings[0], "trusted_hosts") {
 		t.Errorf("warnings %q, %v", explained.Warnings, err)
 	}
@@ -95,26 +95,26 @@ func TestExplainFaults(t *testing.T) {
 		"user/agent/providers/odd.yaml":   "base_url: http://127.0.0.1:1\n",
 		"user/agent/providers/wrong.yaml": "api: 1\n",
 	})
-	explained, err := loader.Explain("agent")
+	explained, err := loader.Read().Explain("agent")
 	assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/agent.yaml"), 1, "expected object")
 	if len(explained.Values) > 0 {
 		t.Errorf("values of a broken file: %v", explained.Values)
 	}
-	explained, err = loader.Explain("providers/odd")
+	explained, err = loader.Read().Explain("providers/odd")
 	var e *config.Error
 	if !errors.As(err, &e) || valueOf(t, explained.Values, "base_url").Value != "http://127.0.0.1:1" {
 		t.Errorf("merged settings that make no sense: %v, %v", explained.Values, err)
 	}
-	if explained, err = loader.Explain("providers/wrong"); err == nil || len(explained.Values) > 0 {
+	if explained, err = loader.Read().Explain("providers/wrong"); err == nil || len(explained.Values) > 0 {
 		t.Errorf("a provider's broken file: %v, %v", explained.Values, err)
 	}
 	var unknown *config.UnknownSettingsError
 	for _, name := range []string{"agen", "providers/../agent", "", "providers/"} {
-		if _, err := loader.Explain(name); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "providers/odd") {
+		if _, err := loader.Read().Explain(name); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "providers/odd") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := loader.Explain("agen"); !errors.As(err, &unknown) || unknown.Nearest != "agent" {
+	if _, err := loader.Read().Explain("agen"); !errors.As(err, &unknown) || unknown.Nearest != "agent" {
 		t.Errorf("agen: nearest %v", unknown)
 	}
 }
@@ -151,11 +151,11 @@ func TestExplainIsWhatDecodeGives(t *testing.T) {
 			files[space+"/agent/agent.yaml"] = b.String()
 		}
 		loader, _ := spaces(t, files)
-		explained, err := loader.Explain("agent")
+		explained, err := loader.Read().Explain("agent")
 		if err != nil {
 			r.Fatal(err)
 		}
-		want, _, err := loader.Agent()
+		want, _, err := loader.Read().Agent()
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -177,13 +177,13 @@ func (k kept) list(rel string) ([]string, error) {
 // and where it was found: project, user and system space, in this order. A
 // project's counts as far as its user has accepted it. Without one the error is
 // fs.ErrNotExist; a path that leaves config/ is fs.ErrInvalid.
-func (l *Loader) File(rel string) ([]byte, string, error) {
+func (sn *Snapshot) File(rel string) ([]byte, string, error) {
 	if !fs.ValidPath(rel) || rel == "." || strings.ContainsFunc(rel, unfit) {
 		return nil, "", fmt.Errorf("config file %q: %w: want a path that stays below .ai/config, with / between its parts", rel, fs.ErrInvalid)
 	}
-	project := l.project()
+	project := sn.project()
 	whole, notice := project.whole(rel)
-	for _, place := range slices.Backward(slices.Concat(l.own, whole)) {
+	for _, place := range slices.Backward(slices.Concat(sn.own, whole)) {
 		data, name, err := place.read(rel)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

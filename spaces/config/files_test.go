@@ -23,7 +23,7 @@ func TestFileFirstMatch(t *testing.T) {
 		{"agent/agent.yaml", "# How threads run", "system:config/agent/agent.yaml"},
 	}
 	for _, tt := range tests {
-		data, path, err := loader.File(tt.rel)
+		data, path, err := loader.Read().File(tt.rel)
 		if err != nil {
 			t.Errorf("%s: %v", tt.rel, err)
 			continue
@@ -32,7 +32,7 @@ func TestFileFirstMatch(t *testing.T) {
 			t.Errorf("%s: %.20q from %s, want %q from %s", tt.rel, data, path, tt.content, tt.path)
 		}
 	}
-	if _, _, err := loader.File("none.yaml"); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := loader.Read().File("none.yaml"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent: error %v, want fs.ErrNotExist", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestFileRefusesPaths(t *testing.T) {
 	t.Parallel()
 	loader, _ := spaces(t, map[string]string{"project/a.yaml": "x"})
 	for _, rel := range []string{"", ".", "..", "../a.yaml", "/etc/passwd", "a/../a.yaml", "a//b", `..\a.yaml`, "a\x00.yaml", "a\n"} {
-		if _, _, err := loader.File(rel); !errors.Is(err, fs.ErrInvalid) {
+		if _, _, err := loader.Read().File(rel); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%q: error %v, want fs.ErrInvalid", rel, err)
 		}
 	}
@@ -62,10 +62,10 @@ func TestFilesStayInTheirSpace(t *testing.T) {
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := loader.Agent(); err == nil || !strings.Contains(err.Error(), link) {
+	if _, _, err := loader.Read().Agent(); err == nil || !strings.Contains(err.Error(), link) {
 		t.Errorf("link to the outside: error %v, want one that names the file", err)
 	}
-	if _, _, err := loader.File("agent/agent.yaml"); err == nil {
+	if _, _, err := loader.Read().File("agent/agent.yaml"); err == nil {
 		t.Error("File followed a link to the outside")
 	}
 	if err := os.Remove(link); err != nil {
@@ -74,7 +74,7 @@ func TestFilesStayInTheirSpace(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..", "inside.yaml"), link); err != nil {
 		t.Fatal(err)
 	}
-	if agent, _, err := loader.Agent(); err != nil || agent.MaxOutputTokens != 7 {
+	if agent, _, err := loader.Read().Agent(); err != nil || agent.MaxOutputTokens != 7 {
 		t.Errorf("link within the space: %d, error %v", agent.MaxOutputTokens, err)
 	}
 }
@@ -82,13 +82,13 @@ func TestFilesStayInTheirSpace(t *testing.T) {
 func TestOnlyRegularFilesOfSaneSize(t *testing.T) {
 	t.Parallel()
 	loader, roots := spaces(t, map[string]string{"user/large.yaml": strings.Repeat("#", 1<<20+1)})
-	if _, _, err := loader.File("large.yaml"); err == nil || !strings.Contains(err.Error(), "larger") {
+	if _, _, err := loader.Read().File("large.yaml"); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("large file: error %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(roots.User, ".ai", "config", "dir.yaml"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := loader.File("dir.yaml"); err == nil || !strings.Contains(err.Error(), "regular") {
+	if _, _, err := loader.Read().File("dir.yaml"); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Errorf("folder: error %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func TestNamedPipeIsNotRead(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := loader.File("pipe.yaml"); err == nil || !strings.Contains(err.Error(), "regular") {
+	if _, _, err := loader.Read().File("pipe.yaml"); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Errorf("error %v, want one that says it is not a regular file", err)
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -50,12 +49,14 @@ func (h Hook) LineOf(keys ...string) int {
 // Hooks reads hooks.yaml of the user and the project space, and the system's
 // hook_conditions.yaml. One of another space is a warning: what the runtime
 // itself relies on is part of the program.
-func (l *Loader) Hooks() (Hooks, []string, error) {
-	hooks, warnings, err := l.hooksFiles()
+func (sn *Snapshot) Hooks() (Hooks, []string, error) { return sn.hooks() }
+
+func (sn *Snapshot) readHooks() (Hooks, []string, error) {
+	hooks, warnings, err := sn.hooksFiles()
 	if err != nil {
 		return Hooks{}, warnings, err
 	}
-	more, err := l.hookConditions(&hooks)
+	more, err := sn.hookConditions(&hooks)
 	warnings = append(warnings, more...)
 	if err != nil {
 		return Hooks{}, warnings, err
@@ -63,9 +64,9 @@ func (l *Loader) Hooks() (Hooks, []string, error) {
 	return hooks, warnings, nil
 }
 
-func (l *Loader) hooksFiles() (Hooks, []string, error) {
+func (sn *Snapshot) hooksFiles() (Hooks, []string, error) {
 	var hooks Hooks
-	s, err := l.load(hooksKind)
+	s, err := sn.load(hooksKind)
 	if err != nil {
 		return hooks, s.warnings, err
 	}
@@ -92,23 +93,22 @@ func (l *Loader) hooksFiles() (Hooks, []string, error) {
 }
 
 // hookConditions adds the hooks of the system space.
-func (l *Loader) hookConditions(to *Hooks) (warnings []string, err error) {
-	places := l.own
-	if present := l.project().present; present != nil {
+func (sn *Snapshot) hookConditions(to *Hooks) (warnings []string, err error) {
+	places := sn.own
+	if present := sn.project().present; present != nil {
 		places = slices.Concat(places, []place{present})
 	}
 	for _, place := range places {
-		data, name, err := place.read(hookConditionsFile)
-		switch {
-		case place.space() != item.System && !errors.Is(err, fs.ErrNotExist):
-			warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksKind.files[0])
+		if place.space() != item.System {
+			if _, name, err := place.read(hookConditionsFile); !errors.Is(err, fs.ErrNotExist) {
+				warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksKind.files[0])
+			}
 			continue
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return warnings, fmt.Errorf("settings %s: %w", name, err)
 		}
-		file, err := parseLayer(name, data)
+		file, err := sn.shipped(kind{}, place, hookConditionsFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return warnings, err
 		}

@@ -47,7 +47,7 @@ func TestHooks(t *testing.T) {
 		"project/agent/hooks.yaml": projectHooks,
 		"user/agent/hooks.yaml":    "hooks: [{id: u, event: error, action: {primary: execute, item_id: y}}]\n",
 	})
-	hooks, warnings, err := loader.Hooks()
+	hooks, warnings, err := loader.Read().Hooks()
 	noWarnings(t, warnings, err)
 	no := false
 	want := []item.Hook{
@@ -97,7 +97,7 @@ func TestHooksOfTheSystem(t *testing.T) {
 		return "[{id: " + id + ", event: error, action: {primary: execute, item_id: x}}]\n"
 	}
 	content := "infra_hooks: " + hook("last") + "context_hooks: " + hook("second") + "builtin_hooks: " + hook("first")
-	hooks, warnings, err := system(t, "agent/hook_conditions.yaml", content).Hooks()
+	hooks, warnings, err := system(t, "agent/hook_conditions.yaml", content).Read().Hooks()
 	noWarnings(t, warnings, err)
 	var ids []string
 	for _, h := range append(hooks.Builtin, hooks.Infra...) {
@@ -107,15 +107,15 @@ func TestHooksOfTheSystem(t *testing.T) {
 		t.Errorf("hooks %s", got)
 	}
 
-	hooks, warnings, err = loaderOfShipped().Hooks()
+	hooks, warnings, err = loaderOfShipped().Read().Hooks()
 	noWarnings(t, warnings, err)
 	if len(hooks.User)+len(hooks.Project) > 0 {
 		t.Errorf("hooks out of nowhere: %+v", hooks)
 	}
-	if _, _, err = config.New(resolve.Roots{System: fstest.MapFS{}}).Hooks(); err != nil {
+	if _, _, err = config.New(resolve.Roots{System: fstest.MapFS{}}).Read().Hooks(); err != nil {
 		t.Errorf("a system space without hooks: %v", err)
 	}
-	_, _, err = system(t, "agent/hook_conditions.yaml", "infra_hooks: {id: x}\n").Hooks()
+	_, _, err = system(t, "agent/hook_conditions.yaml", "infra_hooks: {id: x}\n").Read().Hooks()
 	if err == nil || !strings.Contains(err.Error(), "hook_conditions.yaml:1: infra_hooks: want a list") {
 		t.Errorf("no list: %v", err)
 	}
@@ -129,7 +129,7 @@ func TestHookWarnings(t *testing.T) {
 		"project/agent/hook_conditions.yaml": "infra_hooks: [{id: evil, event: error}]\n",
 		"user/agent/hook_conditions.yaml":    "}{",
 	})
-	hooks, warnings, err := loader.Hooks()
+	hooks, warnings, err := loader.Read().Hooks()
 	if err != nil || len(hooks.Infra)+len(hooks.Builtin) != len(mustShipped(t)) || len(hooks.Project) != 1 {
 		t.Fatalf("%+v, %v", hooks, err)
 	}
@@ -153,7 +153,7 @@ func TestHookWarnings(t *testing.T) {
 // mustShipped are the hooks of the shipped file.
 func mustShipped(t *testing.T) []config.Hook {
 	t.Helper()
-	hooks, _, err := loaderOfShipped().Hooks()
+	hooks, _, err := loaderOfShipped().Read().Hooks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestHookErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			loader, _ := spaces(t, map[string]string{"user/agent/hooks.yaml": tt.content})
-			_, _, err := loader.Hooks()
+			_, _, err := loader.Read().Hooks()
 			var wrong *config.Error
 			if !errors.As(err, &wrong) || wrong.Line != tt.line || !strings.Contains(wrong.Reason, tt.reason) {
 				t.Errorf("got %v; want line %d, %s", err, tt.line, tt.reason)
@@ -230,7 +230,7 @@ func FuzzHooks(f *testing.F) {
 
 func checkFuzzed(t *testing.T, loader *config.Loader) {
 	t.Helper()
-	hooks, _, err := loader.Hooks()
+	hooks, _, err := loader.Read().Hooks()
 	var wrong *config.Error
 	if err != nil && !errors.As(err, &wrong) {
 		t.Fatalf("%T: %v", err, err)

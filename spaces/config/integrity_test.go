@@ -34,14 +34,14 @@ func TestIntegrityOfLayers(t *testing.T) {
 			t.Parallel()
 			loader, roots := spaces(t, map[string]string{"user/agent/agent.yaml": tt.user, "project/agent/agent.yaml": tt.project})
 			for range 2 {
-				agent, warnings, err := loader.Agent()
+				agent, warnings, err := loader.Read().Agent()
 				if err != nil || !reflect.DeepEqual(agent.Integrity, tt.want) || len(warnings) > 0 {
 					t.Errorf("got %+v, warnings %q, error %v", agent.Integrity, warnings, err)
 				}
 				if agent.RiskQuestions.Ask != (name == "project asks") {
 					t.Errorf("risk.ask: %t", agent.RiskQuestions.Ask)
 				}
-				leftOut := loader.LeftOut()
+				leftOut := loader.Read().LeftOut()
 				for _, n := range leftOut {
 					if !n.UserOnly {
 						t.Errorf("%s", n)
@@ -55,7 +55,7 @@ func TestIntegrityOfLayers(t *testing.T) {
 		})
 	}
 	loader, _ := spaces(t, map[string]string{"user/agent/agent.yaml": "integrity: {mode: lax}\n"})
-	if got, err := loader.Integrity(); err == nil || got.Mode != "" {
+	if got, err := loader.Read().Integrity(); err == nil || got.Mode != "" {
 		t.Errorf("an unknown mode is taken for %+v", got)
 	}
 }

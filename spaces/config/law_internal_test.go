@@ -95,11 +95,11 @@ func TestStrangersOnlyTighten(t *testing.T) {
 				for _, root := range []string{roots.User, roots.Project} {
 					writeDrawn(r, root, k, shape.draw(r, shape.Defs, filepath.Base(root)+"."))
 				}
-				with, err := New(roots).load(k)
+				with, err := New(roots).Read().load(k)
 				if err != nil {
 					r.Fatal(err)
 				}
-				without, err := New(resolve.Roots{User: roots.User, System: roots.System}).load(k)
+				without, err := New(resolve.Roots{User: roots.User, System: roots.System}).Read().load(k)
 				if err != nil {
 					r.Fatal(err)
 				}

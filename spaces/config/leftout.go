@@ -15,24 +15,24 @@ const scriptsDir = "agent/scripts"
 // LeftOut says what of the project's settings does not count, at most one notice
 // for each key, or for each file that counts as a whole or not at all. Files that
 // cannot be used are told of by those who read them.
-func (l *Loader) LeftOut() []Notice {
-	all := l.leftOut()
+func (sn *Snapshot) LeftOut() []Notice {
+	all := sn.leftOut()
 	return all[:min(len(all), maxNotices)]
 }
 
-func (l *Loader) leftOut() []Notice {
+func (sn *Snapshot) leftOut() []Notice {
 	var all []Notice
 	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind} {
-		s, _ := l.load(k) // a file that cannot be used is an error wherever it is needed
+		s, _ := sn.load(k) // a file that cannot be used is an error wherever it is needed
 		all = append(all, s.leftOut...)
 	}
-	project := l.project()
+	project := sn.project()
 	for _, file := range project.wholeFiles() {
 		if _, notice := project.whole(file); notice != nil {
 			all = append(all, *notice)
 		}
 		if k, known := kindOf(file); known && k.merged && project.follows(file) {
-			s, _ := l.load(k)
+			s, _ := sn.load(k)
 			all = append(all, s.leftOut...)
 		}
 	}
@@ -60,36 +60,36 @@ func (p project) wholeFiles() []string {
 	return slices.Compact(files)
 }
 
-// Changes is [Loader.LeftOut] key by key for all files, for a person who decides
+// Changes is [Snapshot.LeftOut] key by key for all files, for a person who decides
 // about them.
-func (l *Loader) Changes() []Notice {
+func (sn *Snapshot) Changes() []Notice {
 	var all []Notice
-	for _, n := range l.leftOut() {
+	for _, n := range sn.leftOut() {
 		if len(n.Key) > 0 {
 			all = append(all, n)
 			continue
 		}
-		all = append(all, l.details(n)...)
+		all = append(all, sn.details(n)...)
 	}
 	return all
 }
 
 // details is what a file would change that counts as a whole or not at all.
-func (l *Loader) details(n Notice) []Notice {
+func (sn *Snapshot) details(n Notice) []Notice {
 	k, known := kindOf(n.File)
 	if !known {
 		return []Notice{n}
 	}
 	var s settings
-	project, holds := l.project(), map[string]any{}
-	for _, from := range slices.Concat(l.own, []place{project.accepted}) {
+	project, holds := sn.project(), map[string]any{}
+	for _, from := range slices.Concat(sn.own, []place{project.accepted}) {
 		if from == nil {
 			continue
 		}
-		layers, _ := l.read(&s, k, from)
+		layers, _ := sn.read(&s, k, from)
 		merge(holds, mergedOf(layers))
 	}
-	present, err := l.read(&s, k, project.present)
+	present, err := sn.read(&s, k, project.present)
 	if err != nil {
 		n.Fault = err.Error()
 		return []Notice{n}

@@ -36,7 +36,7 @@ func TestBoundsOfTheUser(t *testing.T) {
 		if tt.project != "" {
 			trusttest.AcceptSettings(t, roots) // which does not change it
 		}
-		got, warnings, err := loader.Resilience()
+		got, warnings, err := loader.Read().Resilience()
 		if err != nil || len(warnings) != 0 {
 			t.Errorf("%s: warnings %q, error %v", name, warnings, err)
 		}

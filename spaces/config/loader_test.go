@@ -24,7 +24,7 @@ func TestLayersMerge(t *testing.T) {
 		"user/agent/agent.yaml":    "provider: {default: openai, order: [openai]}\nthreads: {tool_concurrency: 2, term_seconds: 9}\n",
 		"project/agent/agent.yaml": "provider: {order: [gemini, openai]}\nthreads:\n  tool_concurrency: 8\nmax_output_tokens:\n",
 	})
-	got, warnings, err := loader.Agent()
+	got, warnings, err := loader.Read().Agent()
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
@@ -65,7 +65,7 @@ func TestCoordinationPlaces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			loader, _ := spaces(t, tt.files)
-			got, warnings, err := loader.Coordination()
+			got, warnings, err := loader.Read().Coordination()
 			if err != nil || len(warnings) > 0 {
 				t.Fatalf("error %v, warnings %v", err, warnings)
 			}
@@ -82,7 +82,7 @@ func TestLimitSpellings(t *testing.T) {
 		"user/agent/resilience.yaml":    "limits: {turns: 3, max_spend: 2}",
 		"project/agent/resilience.yaml": "limits: {max_turns: 4, spend: 1.5}",
 	})
-	got, _, err := loader.Resilience()
+	got, _, err := loader.Read().Resilience()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestLimitSpellings(t *testing.T) {
 		"limits:\n  defaults:\n    {max_turns: 4, turns: 4}\n", "retry:\n  max_attempts: 2\n  max_retries: 1\n",
 	} {
 		loader, roots := spaces(t, map[string]string{"project/agent/resilience.yaml": twice})
-		_, _, err = loader.Resilience()
+		_, _, err = loader.Read().Resilience()
 		assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/resilience.yaml"), 3, "given")
 	}
 }
@@ -106,7 +106,7 @@ func TestOriginalResilience(t *testing.T) {
 	loader, roots := spaces(t, map[string]string{
 		"user/agent/resilience.yaml": "limits:\n  defaults:\n    turns: 7\n    max_spend: 0.2\nretry:\n  max_retries: 1\n  max_retrys: 1\n",
 	})
-	got, warnings, err := loader.Resilience()
+	got, warnings, err := loader.Read().Resilience()
 	if err != nil || got.Limits["turns"] != 7 || got.Limits["spend"] != 0.2 || got.Limits["depth"] != 5 || got.Retry.MaxAttempts != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -114,7 +114,7 @@ func TestOriginalResilience(t *testing.T) {
 	if want := []string{path + `:7: retry.max_retrys: unknown key; did you mean "max_retries"?`}; !slices.Equal(warnings, want) {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}
-	explained, err := loader.Explain("resilience")
+	explained, err := loader.Read().Explain("resilience")
 	for key, line := range map[string]int{"limits.turns": 3, "limits.spend": 4, "retry.max_attempts": 6} {
 		if v := valueOf(t, explained.Values, key); err != nil || v.Line != line || v.Path != path {
 			t.Errorf("%s: %+v, %v; want line %d", key, v, err, line)
@@ -154,7 +154,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			loader, roots := spaces(t, map[string]string{"project/agent/agent.yaml": tt.content})
-			_, _, err := loader.Agent()
+			_, _, err := loader.Read().Agent()
 			assertError(t, err, filepath.Join(roots.Project, ".ai/config/agent/agent.yaml"), tt.line, tt.reason)
 		})
 	}
@@ -177,7 +177,7 @@ func TestWarnings(t *testing.T) {
 		"project/agent/agent.yaml": "category: agent\ntool_type: config\nversion: 2026-01-01\nschema_version: 1\ndescription: x\n" +
 			"thread:\n  orphans: keep\nthreads:\n  tool_concurency: 3\n  colour: red\n",
 	})
-	got, warnings, err := loader.Agent()
+	got, warnings, err := loader.Read().Agent()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ coordination:
 func TestOriginalCoordination(t *testing.T) {
 	t.Parallel()
 	loader, _ := accepted(t, map[string]string{"project/coordination.yaml": originalCoordination})
-	got, warnings, err := loader.Coordination()
+	got, warnings, err := loader.Read().Coordination()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestContinuation(t *testing.T) {
 	t.Parallel()
 	read := func(yaml string) (config.Continuation, *resolve.Roots, []string, error) {
 		loader, roots := accepted(t, map[string]string{"project/agent/coordination.yaml": "continuation:\n  " + yaml + "\n"})
-		got, warnings, err := loader.Coordination()
+		got, warnings, err := loader.Read().Coordination()
 		return got.Continuation, &roots, warnings, err
 	}
 	for _, yaml := range []string{
@@ -292,20 +292,20 @@ func TestTranscriptIntegrity(t *testing.T) {
 		{"", "coordination: {transcript_integrity: lenient}\n", config.TranscriptStrict, 1},
 	} {
 		loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": tt.user, "project/agent/coordination.yaml": tt.project})
-		got, warnings, err := loader.Coordination()
-		if leftOut := loader.LeftOut(); err != nil || got.TranscriptIntegrity != tt.want || len(warnings) > 0 || len(leftOut) != tt.leftOut {
+		got, warnings, err := loader.Read().Coordination()
+		if leftOut := loader.Read().LeftOut(); err != nil || got.TranscriptIntegrity != tt.want || len(warnings) > 0 || len(leftOut) != tt.leftOut {
 			t.Errorf("user %q, project %q: %q, %q, %q, %v; want %q", tt.user, tt.project, got.TranscriptIntegrity, warnings, leftOut, err, tt.want)
 		}
 	}
 	loader, _ := spaces(t, map[string]string{"user/agent/coordination.yaml": "transcript_integrity: off\n"})
-	if _, _, err := loader.Coordination(); err == nil {
+	if _, _, err := loader.Read().Coordination(); err == nil {
 		t.Error("a value that is not known was taken")
 	}
 }
 
 func TestCorpusCoordination(t *testing.T) {
 	t.Parallel()
-	got, warnings, err := config.New(corpus(t)).Coordination()
+	got, warnings, err := config.New(corpus(t)).Read().Coordination()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestMergeKeysAndAliases(t *testing.T) {
 	loader, _ := accepted(t, map[string]string{
 		"project/agent/agent.yaml": "description: &base {orphans: keep}\nthreads:\n  <<: *base\n  term_seconds: 1\n",
 	})
-	got, _, err := loader.Agent()
+	got, _, err := loader.Read().Agent()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestSameUserAndProject(t *testing.T) {
 	t.Parallel()
 	_, roots := spaces(t, map[string]string{"project/agent/agent.yaml": "colour: red"})
 	roots.User = roots.Project + string(filepath.Separator)
-	_, warnings, err := config.New(roots).Agent()
+	_, warnings, err := config.New(roots).Read().Agent()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestHigherLayerDecides(t *testing.T) {
 			}
 		}
 		loader, _ := accepted(t, files)
-		got, _, err := loader.Agent()
+		got, _, err := loader.Read().Agent()
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -396,7 +396,7 @@ func FuzzAgent(f *testing.F) {
 	f.Add(originalCoordination)
 	f.Add("a: &a [*a]\n? [x]\n: y\n<<: {b: !!binary x}")
 	f.Fuzz(func(t *testing.T, content string) {
-		agent, _, err := system(t, "agent/agent.yaml", content).Agent()
+		agent, _, err := system(t, "agent/agent.yaml", content).Read().Agent()
 		var e *config.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Errorf("error without file and line: %v", err)

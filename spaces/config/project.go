@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -20,6 +21,7 @@ type project struct {
 	present  place // nil when there is no project layer
 	accepted place // nil when the user has accepted nothing
 	follow   []string
+	ring     func() *trust.Ring // the keys that verify what a followed one signed
 	roots    resolve.Roots
 }
 
@@ -29,7 +31,7 @@ const asAccepted = " (as accepted)"
 // projectOf reads what there is of a project at the moment.
 func projectOf(roots resolve.Roots) project {
 	known := trust.ProjectOf(roots)
-	p := project{roots: roots}
+	p := project{roots: roots, ring: sync.OnceValue(func() *trust.Ring { return ringOf(roots) })}
 	if roots.Project == "" || known.Standing == trust.Home {
 		return p
 	}
@@ -43,59 +45,6 @@ func projectOf(roots resolve.Roots) project {
 
 func (p *project) accept(s trust.Snapshot) {
 	p.accepted = kept{dir: p.roots.Project, files: s.Files, note: asAccepted}
-}
-
-// New returns a loader of the settings in roots. The system space must hold the
-// shipped settings, which are not checked against their schemas: a test has done
-// that.
-func New(roots resolve.Roots) *Loader {
-	l := &Loader{own: []place{embedded{roots.System}}}
-	if roots.User != "" {
-		l.own = append(l.own, folder{dir: roots.User, of: item.User})
-	}
-	l.project = func() project { return projectOf(roots) }
-	return l
-}
-
-// AsWritten is a loader for which all files of the project count, whoever has
-// accepted them. It is for telling what is wrong with them, and for nothing that
-// calls, runs or allows.
-func AsWritten(roots resolve.Roots) *Loader {
-	l := New(roots)
-	l.project = func() project {
-		p := projectOf(roots)
-		p.accepted = p.present
-		return p
-	}
-	return l
-}
-
-// Preview is a loader for which the project has the files of a snapshot.
-func Preview(roots resolve.Roots, s trust.Snapshot) *Loader {
-	l := New(roots)
-	l.project = func() project {
-		p := projectOf(roots)
-		if p.present != nil {
-			p.present = kept{dir: roots.Project, files: s.Files}
-		}
-		return p
-	}
-	return l
-}
-
-// PreviewAccepted is a loader for which the project has the files of a snapshot,
-// and its user has accepted them.
-func PreviewAccepted(roots resolve.Roots, s trust.Snapshot) *Loader {
-	l := Preview(roots, s)
-	preview := l.project
-	l.project = func() project {
-		p := preview()
-		if p.present != nil {
-			p.accept(s)
-		}
-		return p
-	}
-	return l
 }
 
 // version is a file as it is in one of a project's two places.
@@ -194,10 +143,13 @@ func (p project) followed(v version) bool {
 	if line == nil || !slices.Contains(p.follow, line.Fingerprint) {
 		return false
 	}
+	return p.ring().Verify(subject).Status.Good()
+}
+
+func ringOf(roots resolve.Roots) *trust.Ring {
 	var own *sign.PublicKey
-	if key, err := sign.Load(p.roots.User); err == nil {
+	if key, err := sign.Load(roots.User); err == nil {
 		own = key.Public()
 	}
-	ring := trust.Load(trust.Sources{Roots: p.roots, Own: own})
-	return ring.Verify(subject).Status.Good()
+	return trust.Load(trust.Sources{Roots: roots, Own: own})
 }

@@ -15,22 +15,37 @@ var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // Provider reads the settings of a model provider. Without such a provider the
 // error is a [*NotFoundError].
-func (l *Loader) Provider(name string) (Provider, []string, error) {
-	p, s, err := l.provider(name)
+func (sn *Snapshot) Provider(name string) (Provider, []string, error) {
+	p, s, err := sn.provider(name)
 	return p, s.warnings, err
 }
 
-func (l *Loader) provider(name string) (Provider, settings, error) {
+func (sn *Snapshot) provider(name string) (Provider, settings, error) {
+	known := sn.providers.get(name, func() loadedProvider {
+		p, s, err := sn.readProvider(name)
+		return loadedProvider{p, s, err}
+	})
+	return known.provider, known.settings, known.err
+}
+
+// loadedProvider is what came of reading a provider.
+type loadedProvider struct {
+	provider Provider
+	settings settings
+	err      error
+}
+
+func (sn *Snapshot) readProvider(name string) (Provider, settings, error) {
 	p := Provider{Name: name}
 	if !providerName.MatchString(name) {
-		return p, settings{}, l.noProvider(name)
+		return p, settings{}, sn.noProvider(name)
 	}
-	s, err := l.load(providerKind(name))
+	s, err := sn.load(providerKind(name))
 	if err != nil {
 		return p, s, err
 	}
 	if len(s.layers) == 0 {
-		return p, s, l.noProvider(name, s.leftOut...)
+		return p, s, sn.noProvider(name, s.leftOut...)
 	}
 	if err := s.decode(&p); err != nil {
 		return p, s, err
@@ -72,8 +87,8 @@ func (s *settings) lack(key, why string) error {
 	return s.errorAt([]string{key}, "missing; %s", why)
 }
 
-func (l *Loader) noProvider(name string, leftOut ...Notice) error {
-	known, err := l.ProviderNames()
+func (sn *Snapshot) noProvider(name string, leftOut ...Notice) error {
+	known, err := sn.ProviderNames()
 	if err != nil {
 		return err
 	}
@@ -82,16 +97,18 @@ func (l *Loader) noProvider(name string, leftOut ...Notice) error {
 
 // ProviderNames lists the model providers of all spaces, sorted; a project's are
 // those that its user has accepted.
-func (l *Loader) ProviderNames() ([]string, error) {
+func (sn *Snapshot) ProviderNames() ([]string, error) { return sn.names() }
+
+func (sn *Snapshot) readProviderNames() ([]string, error) {
 	var names []string
-	for _, place := range l.own {
+	for _, place := range sn.own {
 		found, err := providersIn(place)
 		if err != nil {
 			return nil, err
 		}
 		names = append(names, found...)
 	}
-	project := l.project()
+	project := sn.project()
 	found, err := project.providers()
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func TestProviderMerges(t *testing.T) {
 		"project/agent/providers/anthropic.yaml": "tiers: {high: my-model}\naliases: {boss: high}\nheaders: {X-Team: a}\n" +
 			"models:\n  my-model: {context_window: 1000, input: 0, output: 2.5}\n",
 	})
-	p, warnings, err := loader.Provider("anthropic")
+	p, warnings, err := loader.Read().Provider("anthropic")
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
@@ -39,14 +39,14 @@ func TestOwnProvider(t *testing.T) {
 		"user/agent/providers/notes.txt":     "",
 		"project/agent/providers/openai.yml": "api: nonsense",
 	})
-	p, _, err := loader.Provider("lab")
+	p, _, err := loader.Read().Provider("lab")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.ToolUse != config.ToolUseNative || !p.Local {
 		t.Errorf("got %+v", p)
 	}
-	names, err := loader.ProviderNames()
+	names, err := loader.Read().ProviderNames()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestUnknownProvider(t *testing.T) {
 	t.Parallel()
 	loader, _ := spaces(t, map[string]string{"project/secret.yaml": "api: openai"})
 	for _, name := range []string{"azure", "", "../../secret", "a/b", "open\x00ai", "anthropic.yaml"} {
-		_, _, err := loader.Provider(name)
+		_, _, err := loader.Read().Provider(name)
 		var missing *config.NotFoundError
 		if !errors.As(err, &missing) {
 			t.Errorf("%q: error %v, want *NotFoundError", name, err)
@@ -92,7 +92,7 @@ func TestProviderFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			loader, roots := spaces(t, map[string]string{"user/agent/providers/mine.yaml": tt.content})
-			_, _, err := loader.Provider("mine")
+			_, _, err := loader.Read().Provider("mine")
 			assertError(t, err, filepath.Join(roots.User, ".ai/config/agent/providers/mine.yaml"), tt.line, tt.reason)
 		})
 	}
@@ -102,7 +102,7 @@ func FuzzProvider(f *testing.F) {
 	f.Add("api: openai\nbase_url: http://x\ntiers: {fast: a}\naliases: {low: fast}")
 	f.Add("models: {'a/b': {input: 1e3, output: 0x10}}\napi: anthropic")
 	f.Fuzz(func(t *testing.T, content string) {
-		p, _, err := system(t, "agent/providers/fuzzed.yaml", content).Provider("fuzzed")
+		p, _, err := system(t, "agent/providers/fuzzed.yaml", content).Read().Provider("fuzzed")
 		var e *config.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Errorf("error without file and line: %v", err)
@@ -124,7 +124,7 @@ func TestTextStaysText(t *testing.T) {
 		loader, _ := spaces(t, map[string]string{
 			"user/agent/providers/mine.yaml": "api: scripted\nscript: " + quoted + "\ntiers: {" + quoted + ": " + quoted + "}\n",
 		})
-		p, warnings, err := loader.Provider("mine")
+		p, warnings, err := loader.Read().Provider("mine")
 		noWarnings(t, warnings, err)
 		if p.Script != text || p.Tiers[text] != text {
 			t.Errorf("%s: script %q, tiers %q", quoted, p.Script, p.Tiers)

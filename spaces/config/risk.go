@@ -32,7 +32,7 @@ type RiskClass struct {
 	Description string   `yaml:"description"`
 }
 
-func (l *Loader) riskSettings() (settings, error) { return l.load(riskKind) }
+func (sn *Snapshot) riskSettings() (settings, error) { return sn.load(riskKind) }
 
 // Risk reads capability_risk.yaml. All the policies it returns hold, the
 // strictest for each capability: the user's, which is the shipped one with the
@@ -40,18 +40,20 @@ func (l *Loader) riskSettings() (settings, error) { return l.load(riskKind) }
 // there are some: the one that the user has accepted, and the one that stands
 // there. A project can be stricter than its user and cannot be
 // laxer.
-func (l *Loader) Risk() ([]Risk, []string, error) {
-	s, err := l.riskSettings()
+func (sn *Snapshot) Risk() ([]Risk, []string, error) { return sn.risk() }
+
+func (sn *Snapshot) readRisk() ([]Risk, []string, error) {
+	s, err := sn.riskSettings()
 	if err != nil {
 		return nil, s.warnings, err
 	}
 	own := s.layers[:s.own]
-	tops, project := [][]layer{nil}, l.project()
+	tops, project := [][]layer{nil}, sn.project()
 	for _, place := range []place{project.accepted, project.present} {
 		if place == nil {
 			continue
 		}
-		layers, err := l.read(&settings{}, riskKind, place)
+		layers, err := sn.read(&settings{}, riskKind, place)
 		if err != nil {
 			return nil, s.warnings, err
 		}

@@ -12,7 +12,7 @@ import (
 
 func TestShippedRisk(t *testing.T) {
 	t.Parallel()
-	policies, warnings, err := loaderOfShipped().Risk()
+	policies, warnings, err := loaderOfShipped().Read().Risk()
 	noWarnings(t, warnings, err)
 	if len(policies) != 1 {
 		t.Fatalf("%d policies", len(policies))
@@ -42,7 +42,7 @@ func TestRiskOfTheProjectStandsBesideTheUsers(t *testing.T) {
 		project = "risk_levels: {elevated: {policy: allow}, write: {policy: block}}\nclassifications: [{risk: safe, patterns: ['rye.*']}]\n"
 	)
 	loader, _ := spaces(t, map[string]string{"user/agent/capability_risk.yaml": user, "project/agent/capability_risk.yaml": project})
-	policies, warnings, err := loader.Risk()
+	policies, warnings, err := loader.Read().Risk()
 	noWarnings(t, warnings, err)
 	if len(policies) != 2 {
 		t.Fatalf("%d policies", len(policies))
@@ -58,7 +58,7 @@ func TestRiskOfTheProjectStandsBesideTheUsers(t *testing.T) {
 		}
 	}
 	onlyUser, _ := spaces(t, map[string]string{"user/agent/capability_risk.yaml": user})
-	if policies, _, err := onlyUser.Risk(); err != nil || len(policies) != 1 || policies[0].Levels["elevated"].Policy != "block" {
+	if policies, _, err := onlyUser.Read().Risk(); err != nil || len(policies) != 1 || policies[0].Levels["elevated"].Policy != "block" {
 		t.Errorf("%+v, %v", policies, err)
 	}
 }
@@ -81,7 +81,7 @@ classifications:
     description: "The web"
 `
 	loader, _ := spaces(t, map[string]string{"user/agent/capability_risk.yaml": file})
-	policies, warnings, err := loader.Risk()
+	policies, warnings, err := loader.Read().Risk()
 	noWarnings(t, warnings, err)
 	if classes := policies[0].Classifications; len(classes) != 1 || classes[0].Risk != "elevated" || classes[0].Patterns[0] != "rye.execute.tool.rye.web.*" {
 		t.Errorf("%+v", classes)
@@ -103,7 +103,7 @@ func TestRiskFileIsRefused(t *testing.T) {
 			t.Parallel()
 			// A project's file that cannot be read is no reason to do without it.
 			loader, roots := spaces(t, map[string]string{"project/agent/capability_risk.yaml": c.file})
-			policies, _, err := loader.Risk()
+			policies, _, err := loader.Read().Risk()
 			invalid, ok := errors.AsType[*config.Error](err)
 			if !ok || len(policies) > 0 || !strings.Contains(invalid.Reason, c.reason) ||
 				invalid.Path != filepath.Join(roots.Project, ".ai", "config", "agent", "capability_risk.yaml") {
@@ -112,7 +112,7 @@ func TestRiskFileIsRefused(t *testing.T) {
 		})
 	}
 	loader, _ := spaces(t, map[string]string{"project/agent/capability_risk.yaml": "risk_level: {}\n"})
-	if _, warnings, err := loader.Risk(); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `did you mean "risk_levels"`) {
+	if _, warnings, err := loader.Read().Risk(); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `did you mean "risk_levels"`) {
 		t.Errorf("%q, %v", warnings, err)
 	}
 }

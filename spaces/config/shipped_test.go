@@ -58,12 +58,12 @@ func TestShippedHoldToTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader, _ := spaces(t, files)
-	names, err := loader.SettingsNames()
+	names, err := loader.Read().SettingsNames()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		explained, err := loader.Explain(name)
+		explained, err := loader.Read().Explain(name)
 		noWarnings(t, explained.Warnings, err)
 		users := 0
 		for _, value := range explained.Values {
@@ -79,7 +79,7 @@ func TestShippedHoldToTheirSchemas(t *testing.T) {
 
 func TestShippedAgent(t *testing.T) {
 	t.Parallel()
-	got, warnings, err := loaderOfShipped().Agent()
+	got, warnings, err := loaderOfShipped().Read().Agent()
 	noWarnings(t, warnings, err)
 	assertNoZero(t, reflect.ValueOf(got), "")
 	if want := []string{"anthropic", "openai", "gemini", "openrouter"}; !slices.Equal(got.Provider.Order, want) {
@@ -89,7 +89,7 @@ func TestShippedAgent(t *testing.T) {
 
 func TestShippedCoordination(t *testing.T) {
 	t.Parallel()
-	got, warnings, err := loaderOfShipped().Coordination()
+	got, warnings, err := loaderOfShipped().Read().Coordination()
 	noWarnings(t, warnings, err)
 	want := config.Coordination{
 		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
@@ -106,7 +106,7 @@ func TestShippedCoordination(t *testing.T) {
 
 func TestShippedResilience(t *testing.T) {
 	t.Parallel()
-	got, warnings, err := loaderOfShipped().Resilience()
+	got, warnings, err := loaderOfShipped().Read().Resilience()
 	noWarnings(t, warnings, err)
 	assertNoZero(t, reflect.ValueOf(got), "")
 	want := item.LimitSet{"turns": 15, "tokens": 200000, "spend": 0.50, "duration_seconds": 1800, "spawns": 20, "depth": 5}
@@ -129,19 +129,19 @@ func TestShippedResilience(t *testing.T) {
 func TestShippedProviders(t *testing.T) {
 	t.Parallel()
 	loader := loaderOfShipped()
-	names, err := loader.ProviderNames()
+	names, err := loader.Read().ProviderNames()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"anthropic", "gemini", "ollama", "openai", "openrouter", "scripted"}; !slices.Equal(names, want) {
 		t.Fatalf("providers %v, want %v", names, want)
 	}
-	agent, _, err := loader.Agent()
+	agent, _, err := loader.Read().Agent()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		p, warnings, err := loader.Provider(name)
+		p, warnings, err := loader.Read().Provider(name)
 		noWarnings(t, warnings, err)
 		for _, tier := range []string{"fast", "general", "high", "max"} {
 			if p.Tiers[tier] == "" {
@@ -166,7 +166,7 @@ func TestShippedProviders(t *testing.T) {
 
 func TestShippedScriptedIsPriced(t *testing.T) {
 	t.Parallel()
-	p, _, err := loaderOfShipped().Provider("scripted")
+	p, _, err := loaderOfShipped().Read().Provider("scripted")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,10 +181,10 @@ func TestShippedScriptedIsPriced(t *testing.T) {
 func TestSystemSpaceMustHoldDefaults(t *testing.T) {
 	t.Parallel()
 	loader := config.New(resolve.Roots{})
-	if _, _, err := loader.Resilience(); err == nil {
+	if _, _, err := loader.Read().Resilience(); err == nil {
 		t.Error("limits without defaults were accepted")
 	}
-	if _, _, err := loader.Coordination(); err == nil {
+	if _, _, err := loader.Read().Coordination(); err == nil {
 		t.Error("coordination without defaults was accepted")
 	}
 }

@@ -1,7 +1,9 @@
 package trust
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -10,18 +12,49 @@ import (
 
 // Gate is the [Checker] of a project whose settings and keys may change: it
 // reads them for every file that is checked, so that a server notices a key that
-// the user trusts, or does no longer, without being started again. For what the
-// user signed that costs less than a millisecond, for what others did a fifth
-// of one more for each trusted key, for what is shipped one hash. It is safe for
-// concurrent use.
+// the user trusts, or does no longer, without being started again. [Gate.Once] is
+// a gate for one call, which reads them once. For what the user signed a check
+// costs less than a millisecond, for what others did a fifth of one more for each
+// trusted key, for what is shipped one hash. It is safe for concurrent use.
 type Gate struct {
 	Roots   resolve.Roots
 	Shipped func(path string, content []byte) bool // see [Sources]
 	Own     func() (*sign.PublicKey, error)        // nil when the user has no signing key
 	// State is the key of what the user's threads leave; nil when there is none. It
 	// counts for the knowledge about threads, and for nothing else.
-	State    func() (*sign.PublicKey, error)
+	State func() (*sign.PublicKey, error)
+	// Settings is nil in a gate that is made for a call, or a thread, by With or Once.
 	Settings func() (Settings, error)
+	// Development makes "warn" of the mode "strict"; see [Settings.ForDevelopment].
+	Development bool
+
+	// all are the keys of Own and Roots, where they are read once; else nil.
+	all func() (*Ring, error)
+}
+
+// With is the gate with these settings, unless it has some of its own. Keys are read
+// for every file.
+func (g *Gate) With(settings func() (Settings, error)) *Gate {
+	with := *g
+	if with.Settings == nil {
+		with.Settings = settings
+	}
+	return &with
+}
+
+// Once is the gate for one call: settings and keys are read at most once, when a
+// file first needs them.
+func (g *Gate) Once(settings func() (Settings, error)) *Gate {
+	once := g.With(settings)
+	once.Settings = sync.OnceValues(once.Settings)
+	if g.Own != nil {
+		once.Own = sync.OnceValues(g.Own)
+	}
+	if g.State != nil {
+		once.State = sync.OnceValues(g.State)
+	}
+	once.all = sync.OnceValues(once.readRing)
+	return once
 }
 
 // Check decides whether a file may be used, as [Checker.Check] does. Settings or
@@ -32,7 +65,7 @@ func (g *Gate) Check(s Subject) (Ruling, error) {
 			return Ruling{Verdict: v}, nil
 		}
 	}
-	settings, err := g.Settings()
+	settings, err := g.Integrity()
 	if err != nil {
 		return Ruling{}, err
 	}
@@ -49,9 +82,28 @@ func (g *Gate) Check(s Subject) (Ruling, error) {
 	if good, v, err := g.aboutThread(s); err != nil || good {
 		return Ruling{Verdict: v}, err
 	}
-	checker := Checker{Settings: settings, Ring: g.ring(own, g.Roots)}
+	ring, err := g.Ring()
+	if err != nil {
+		return Ruling{}, fmt.Errorf("%s cannot be checked: %w", s, err)
+	}
+	checker := Checker{Settings: settings, Ring: ring}
 	return checker.Check(s)
 }
+
+// Integrity is how strictly signatures are taken.
+func (g *Gate) Integrity() (Settings, error) {
+	if g.Settings == nil {
+		return Settings{}, errNoSettings
+	}
+	settings, err := g.Settings()
+	if g.Development {
+		settings = settings.ForDevelopment()
+	}
+	return settings, err
+}
+
+// errNoSettings is the refusal of a gate that nobody has given settings.
+var errNoSettings = errors.New("bug; nobody has said how strictly signatures are taken")
 
 // Verify says what the signature of a file is worth, whatever the settings are.
 func (g *Gate) Verify(s Subject) (Verdict, error) {
@@ -86,6 +138,13 @@ func (g *Gate) aboutThread(s Subject) (good bool, v Verdict, err error) {
 
 // Ring reads all keys.
 func (g *Gate) Ring() (*Ring, error) {
+	if g.all != nil {
+		return g.all()
+	}
+	return g.readRing()
+}
+
+func (g *Gate) readRing() (*Ring, error) {
 	own, err := g.Own()
 	if err != nil {
 		return nil, err

@@ -241,14 +241,14 @@ func notGiven(cmd *cobra.Command, flag string, names []string) []string {
 // models offers tiers, and the models that providers name.
 func (c completer) models(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	_, roots := c.spaces()
-	loader := config.New(roots)
-	names, err := loader.ProviderNames()
+	settings := config.New(roots).Read()
+	names, err := settings.ProviderNames()
 	if err != nil {
 		return nil, justThese
 	}
 	var tiers, models []string
 	for _, name := range names {
-		p, _, err := loader.Provider(name)
+		p, _, err := settings.Provider(name)
 		if err != nil {
 			continue
 		}
@@ -265,7 +265,7 @@ func (c completer) models(*cobra.Command, []string, string) ([]string, cobra.She
 // settings offers the names of settings that config show knows.
 func (c completer) settings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	_, roots := c.spaces()
-	names, err := config.New(roots).SettingsNames()
+	names, err := config.New(roots).Read().SettingsNames()
 	if len(args) > 0 || err != nil {
 		return nil, justThese
 	}

@@ -71,18 +71,18 @@ type valueJSON struct {
 }
 
 func showConfig(sys System, opts options, names []string, asJSON bool) error {
-	loader, err := settingsLoader(sys, opts)
+	settings, err := readSettings(sys, opts)
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		if names, err = loader.SettingsNames(); err != nil {
+		if names, err = settings.SettingsNames(); err != nil {
 			return err
 		}
 	}
 	shown := configJSON{Success: true}
 	for _, name := range names {
-		s, err := explainSettings(sys, loader, name)
+		s, err := explainSettings(sys, settings, name)
 		if err != nil {
 			return err
 		}
@@ -94,9 +94,9 @@ func showConfig(sys System, opts options, names []string, asJSON bool) error {
 	})
 }
 
-// settingsLoader reads the settings of a project, which need not have a .ai
+// readSettings reads the settings of a project, which need not have a .ai
 // folder.
-func settingsLoader(sys System, opts options) (*config.Loader, error) {
+func readSettings(sys System, opts options) (*config.Snapshot, error) {
 	dir, err := projectDir(sys, opts)
 	if err != nil {
 		return nil, err
@@ -108,14 +108,14 @@ func settingsLoader(sys System, opts options) (*config.Loader, error) {
 		return nil, err
 	}
 	_, roots := completer{sys: sys, opts: &opts}.spaces()
-	return config.New(roots), nil
+	return config.New(roots).Read(), nil
 }
 
 // explainSettings returns an error for a name that is not known; what is wrong
 // with the files is part of the answer.
-func explainSettings(sys System, loader *config.Loader, name string) (settingsJSON, error) {
+func explainSettings(sys System, settings *config.Snapshot, name string) (settingsJSON, error) {
 	s := settingsJSON{Name: name, Values: []valueJSON{}}
-	explained, err := loader.Explain(name)
+	explained, err := settings.Explain(name)
 	var unknown *config.UnknownSettingsError
 	if errors.As(err, &unknown) {
 		return s, tool.Faultf(tool.CodeNotFound, "%w", err).

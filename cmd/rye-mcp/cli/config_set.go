@@ -171,7 +171,7 @@ func (w *writing) counts(accepted []byte, key []string) error {
 		return nil
 	}
 	would := trust.ProjectOf(w.roots).Record.Snapshot().With(w.file, accepted)
-	for _, n := range config.PreviewAccepted(w.roots, would).LeftOut() {
+	for _, n := range config.PreviewAccepted(w.roots, would).Read().LeftOut() {
 		if n.UserOnly && slices.Equal(n.Key[:min(len(n.Key), len(key))], key) {
 			return &usageError{
 				message: fmt.Sprintf("%s is read from the user space only", strings.Join(key, ".")),
@@ -245,7 +245,7 @@ func (w *writing) unaccepted(content []byte) []config.Notice {
 		return nil
 	}
 	var about []config.Notice
-	for _, n := range config.Preview(w.roots, trust.Snapshot{}.With(w.file, content)).Changes() {
+	for _, n := range config.Preview(w.roots, trust.Snapshot{}.With(w.file, content)).Read().Changes() {
 		if n.File == w.file && !n.UserOnly {
 			about = append(about, n)
 		}

@@ -22,7 +22,7 @@ import (
 func (p *project) withDaily(sys System, inner store.Store, log zerolog.Logger) store.Store {
 	return &daily.Store{
 		Store: inner, Book: p.book(sys), Project: p.path,
-		Limit:   func() (*thread.Micros, error) { return dailyLimit(p.config) },
+		Limit:   func() (*thread.Micros, error) { return dailyLimit(p.config.Read()) },
 		Settled: func(ctx context.Context, open []daily.Entry) error { return p.settleRoots(ctx, sys, open, log) },
 	}
 }
@@ -34,7 +34,7 @@ func bookOf(sys System, user string) *daily.Book {
 }
 
 // dailyLimit is limits.daily_spend of the user; nil: there is none.
-func dailyLimit(c *config.Loader) (*thread.Micros, error) {
+func dailyLimit(c *config.Snapshot) (*thread.Micros, error) {
 	settings, _, err := c.Resilience()
 	if err != nil || settings.DailySpend == nil {
 		return nil, err
@@ -44,7 +44,7 @@ func dailyLimit(c *config.Loader) (*thread.Micros, error) {
 }
 
 // dailySpend tells how the money of today stands; nil without a limit.
-func dailySpend(ctx context.Context, c *config.Loader, book *daily.Book) (*control.DailySpend, error) {
+func dailySpend(ctx context.Context, c *config.Snapshot, book *daily.Book) (*control.DailySpend, error) {
 	limit, err := dailyLimit(c)
 	if err != nil || limit == nil {
 		return nil, err

@@ -107,7 +107,7 @@ type doctor struct {
 	user      string // empty when it is not known
 	userErr   error
 	roots     resolve.Roots
-	config    *config.Loader
+	config    *config.Snapshot
 	trust     *trust.Gate
 	providers *provider.Registry
 }
@@ -119,8 +119,8 @@ func newDoctor(sys System, opts options, project string) *doctor {
 		d.user = ""
 	}
 	d.roots = resolve.Roots{Project: project, User: d.user, System: system.FS()}
-	d.config = config.New(d.roots)
-	d.trust = newGate(sys, d.roots, d.config)
+	d.config = config.New(d.roots).Read()
+	d.trust = newGate(sys, d.roots).Once(d.config.Integrity)
 	d.providers = provider.New(d.config, sys.Getenv)
 	return d
 }

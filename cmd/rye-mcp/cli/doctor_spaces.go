@@ -197,7 +197,7 @@ func (d *doctor) signingKey(context.Context) []finding {
 // signatures says how strictly signatures are taken, and which documents about
 // keys were left out.
 func (d *doctor) signatures(context.Context) []finding {
-	settings, err := d.trust.Settings()
+	settings, err := d.trust.Integrity()
 	if err != nil {
 		return []finding{failf("mend the file", "%v", err)}
 	}

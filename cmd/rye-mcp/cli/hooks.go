@@ -79,8 +79,8 @@ func explainHooks(ctx context.Context, sys System, opts options, directive strin
 	}
 	settings := config.New(roots)
 	deps := control.Deps{
-		Project: roots.Project, Resolver: resolve.New(roots), Config: settings, Trust: newGate(sys, roots, settings),
-		Providers: provider.New(settings, sys.Getenv), Env: placeholderEnv(roots),
+		Project: roots.Project, Resolver: resolve.New(roots), Config: settings, Trust: newGate(sys, roots),
+		Providers: provider.NewSource(sys.Getenv), Env: placeholderEnv(roots),
 	}
 	given, err := explainInputs(sys, deps.Resolver, directive, flags.run)
 	if err != nil {

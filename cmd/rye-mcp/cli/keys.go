@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -51,7 +50,7 @@ func openRing(sys System, opts options) (*trust.Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGate(sys, roots, config.New(roots)).Ring()
+	return newGate(sys, roots).Ring()
 }
 
 func newKeysGenerateCommand(sys System, opts *options) *cobra.Command {

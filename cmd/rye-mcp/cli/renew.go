@@ -52,7 +52,7 @@ func signAnew(ctx context.Context, sys System, opts options, flags renewFlags, a
 		return err
 	}
 	actions := action.New(action.Deps{
-		Resolver: resolve.New(roots), Now: sys.Now, Trust: newGate(sys, roots, config.New(roots)),
+		Resolver: resolve.New(roots), Now: sys.Now, Trust: newGate(sys, roots).With(config.New(roots).Read().Integrity),
 		Key: func() (*sign.Key, error) { return own, nil },
 	})
 	older, err := actions.Older(ctx)

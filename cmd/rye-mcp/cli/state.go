@@ -251,7 +251,7 @@ func runsHere(dir string) (bool, error) {
 }
 
 // notices are what the settings say, and whose threads are left as they are.
-func (p *project) notices() []string { return slices.Concat(p.config.Notices(), p.strangers()) }
+func (p *project) notices() []string { return slices.Concat(p.config.Read().Notices(), p.strangers()) }
 
 // strangers says what is left as it is, a line each.
 func (p *project) strangers() []string {

@@ -20,7 +20,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -106,14 +108,17 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	settings, err := loopSettings(p)
+	// Read once: the thread goes by what holds when it begins.
+	settings := p.config.Read()
+	gate := p.trust.With(settings.Integrity)
+	forLoop, err := loopSettings(settings, gate)
 	if err != nil {
 		return err
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
-		Resolver: p.resolver, Trust: p.trust, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers, Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
+		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: forLoop, Env: p.env,
+		Providers: p.providers.With(settings), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,
 	})
 	if err != nil {
@@ -185,23 +190,23 @@ func outliveSignals() (undo func()) {
 	return func() { signal.Stop(unread) }
 }
 
-func loopSettings(p *project) (loop.Settings, error) {
-	agent, _, err := p.config.Agent()
+func loopSettings(from *config.Snapshot, gate *trust.Gate) (loop.Settings, error) {
+	agent, _, err := from.Agent()
 	if err != nil {
 		return loop.Settings{}, err
 	}
-	resilience, _, err := p.config.Resilience()
+	resilience, _, err := from.Resilience()
 	if err != nil {
 		return loop.Settings{}, err
 	}
-	coordination, _, err := p.config.Coordination()
+	coordination, _, err := from.Coordination()
 	if err != nil {
 		return loop.Settings{}, err
 	}
 	return loop.Settings{
 		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
-		Retry: resilience.Retry, ErrorRules: p.config.ErrorRules, Results: resilience.Results,
+		Retry: resilience.Retry, ErrorRules: from.ErrorRules, Results: resilience.Results,
 		Nudge: resilience.Nudge, OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
-		Hooks: func() (hook.Set, []string, error) { return hook.Load(p.config, p.trust) },
+		Hooks: func() (hook.Set, []string, error) { return hook.Load(from, gate) },
 	}, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
@@ -136,7 +135,7 @@ func whose(sys System, key *sign.PublicKey, file string) (string, error) {
 		return "", err
 	}
 	roots := resolve.Roots{User: user, System: system.FS()}
-	ring, err := newGate(sys, roots, config.New(roots)).Ring()
+	ring, err := newGate(sys, roots).Ring()
 	if err != nil {
 		return "", err
 	}

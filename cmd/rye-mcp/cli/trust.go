@@ -230,13 +230,13 @@ func newOffer(sys System, roots resolve.Roots) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring, err := newGate(sys, roots, config.New(roots)).Ring()
+	ring, err := newGate(sys, roots).Ring()
 	if err != nil {
 		return nil, err
 	}
 	return &offer{
 		sys: sys, roots: roots, known: trust.ProjectOf(roots), snapshot: snapshot, ring: ring,
-		leftOut: config.Preview(roots, snapshot).Changes(),
+		leftOut: config.Preview(roots, snapshot).Read().Changes(),
 	}, nil
 }
 

@@ -272,7 +272,7 @@ func shownSetting(key []string, value any, widest int) string {
 // the project do not count, and asks on a terminal whether they may. It returns
 // what was told of, in the words of warnings.
 func offerSettings(sys System, opts options, roots resolve.Roots, quiet bool) ([]string, error) {
-	warnings := config.New(roots).LeftOut()
+	warnings := config.New(roots).Read().LeftOut()
 	if quiet || len(config.Loosening(warnings)) == 0 {
 		return nil, nil
 	}

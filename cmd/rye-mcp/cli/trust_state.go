@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -16,7 +15,7 @@ import (
 // state, and records its key for this place when the person says so.
 func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
 	finder := newFinder(sys, roots.User)
-	ring, err := newGate(sys, roots, config.New(roots)).Ring()
+	ring, err := newGate(sys, roots).Ring()
 	if err != nil {
 		return err
 	}

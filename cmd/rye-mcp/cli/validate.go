@@ -145,11 +145,12 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	actsOnThreads := func(id string) bool {
 		return slices.ContainsFunc(threads, func(d tool.Definition) bool { return d.ID == id })
 	}
-	settings, env := config.New(roots), placeholderEnv(roots)
+	settings, env := config.New(roots).Read(), placeholderEnv(roots)
 	// What a project says is validated whether or not it counts. Whom it would call
 	// is not called.
 	return &validate.Validator{
-		Resolver: resolve.New(roots), Trust: newGate(sys, roots, settings), Config: config.AsWritten(roots),
+		Resolver: resolve.New(roots), Trust: newGate(sys, roots).Once(settings.Integrity),
+		Config:    config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, sys.Getenv),
 		Builtin:   func(id string) bool { return tools.Has(id) || actsOnThreads(id) },
 		Env:       func(name string) bool { _, ok := env[name]; return ok },

@@ -37,7 +37,7 @@ type project struct {
 	resolver  *resolve.Resolver
 	config    *config.Loader
 	trust     *trust.Gate
-	providers *provider.Registry
+	providers *provider.Source
 	store     *late.Store
 	state     *projectState
 	// remembered is what a registry that was taken over said of its threads.
@@ -73,8 +73,8 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	p := &project{path: path, env: placeholderEnv(roots)}
 	p.resolver = resolve.New(roots)
 	p.config = config.New(roots)
-	p.trust = newGate(sys, roots, p.config)
-	p.providers = provider.New(p.config, sys.Getenv)
+	p.trust = newGate(sys, roots)
+	p.providers = provider.NewSource(sys.Getenv)
 	if p.executor, err = newExecutor(user); err != nil {
 		return nil, err
 	}
@@ -114,12 +114,14 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	env, secrets := process.ThreadEnv(sys.Environ, p.providers.KeyVariables()...)
+	env, secrets := process.ThreadEnv(sys.Environ, p.providers.With(p.config.Read()).KeyVariables()...)
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
-		Daily: func(ctx context.Context) (*control.DailySpend, error) { return dailySpend(ctx, p.config, p.book(sys)) },
-		Key:   p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Daily: func(ctx context.Context) (*control.DailySpend, error) {
+			return dailySpend(ctx, p.config.Read(), p.book(sys))
+		},
+		Key: p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
 			Env: env, Secrets: secrets,
@@ -133,7 +135,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Trust: p.trust, Executor: p.executor, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
+		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
 		Compose: p.control.Compose,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()
@@ -146,6 +148,9 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	})
 	return nil
 }
+
+// integrity is how strictly signatures are taken at the moment.
+func (p *project) integrity() (trust.Settings, error) { return p.config.Read().Integrity() }
 
 // itemKey reads the user's signing key when it is needed: it may be made, or be
 // replaced, while a server runs.
@@ -221,19 +226,14 @@ func loadKey(user string) (*sign.Key, error) {
 // it is 1. Threads inherit it.
 const devMode = "RYE_DEV_MODE"
 
-// newGate decides what may be used by the user's settings and keys.
-func newGate(sys System, roots resolve.Roots, settings *config.Loader) *trust.Gate {
+// newGate decides what may be used by the user's keys, and by the settings that it
+// is given with trust.Gate.With or Once.
+func newGate(sys System, roots resolve.Roots) *trust.Gate {
 	return &trust.Gate{
 		Roots: roots, Shipped: system.Has,
-		Own:   func() (*sign.PublicKey, error) { return publicKey(loadKey(roots.User)) },
-		State: func() (*sign.PublicKey, error) { return stateKey(roots.User) },
-		Settings: func() (trust.Settings, error) {
-			s, err := settings.Integrity()
-			if sys.Getenv(devMode) == "1" {
-				s = s.ForDevelopment()
-			}
-			return s, err
-		},
+		Own:         func() (*sign.PublicKey, error) { return publicKey(loadKey(roots.User)) },
+		State:       func() (*sign.PublicKey, error) { return stateKey(roots.User) },
+		Development: sys.Getenv(devMode) == "1",
 	}
 }
 

@@ -1,0 +1,95 @@
+package config
+
+import "sync"
+
+// memo keeps the first answer to each question.
+type memo[T any] struct {
+	mu      sync.Mutex
+	answers map[string]func() T
+}
+
+// get is the answer to a question, which is asked at most once.
+func (m *memo[T]) get(question string, ask func() T) T {
+	m.mu.Lock()
+	answer, known := m.answers[question]
+	if !known {
+		answer = sync.OnceValue(ask)
+		if m.answers == nil {
+			m.answers = map[string]func() T{}
+		}
+		m.answers[question] = answer
+	}
+	m.mu.Unlock()
+	return answer()
+}
+
+// once keeps what reading some settings gave.
+func once[T any](read func() (T, []string, error)) func() (T, []string, error) {
+	var (
+		first    sync.Once
+		value    T
+		warnings []string
+		err      error
+	)
+	return func() (T, []string, error) {
+		first.Do(func() { value, warnings, err = read() })
+		return value, warnings, err
+	}
+}
+
+// compiled keeps what was made of the files of schema/.
+type compiled[T any] struct {
+	compile func(name string) (T, error)
+	made    memo[made[T]]
+}
+
+type made[T any] struct {
+	value T
+	err   error
+}
+
+func (c *compiled[T]) get(name string) (T, error) {
+	m := c.made.get(name, func() made[T] {
+		value, err := c.compile(name)
+		return made[T]{value, err}
+	})
+	return m.value, m.err
+}
+
+// remembered is a place each of whose files and folders is read once.
+type remembered struct {
+	place
+	seen  *Seen
+	files memo[content]
+	lists memo[listed]
+}
+
+type content struct {
+	data []byte
+	path string
+	err  error
+}
+
+type listed struct {
+	names []string
+	err   error
+}
+
+func (l *Loader) remembered(from place) place { return &remembered{place: from, seen: l.Seen} }
+
+func (r *remembered) read(rel string) ([]byte, string, error) {
+	c := r.files.get(rel, func() content {
+		data, path, err := r.place.read(rel)
+		r.seen.file(path)
+		return content{data, path, err}
+	})
+	return c.data, c.path, c.err
+}
+
+func (r *remembered) list(rel string) ([]string, error) {
+	l := r.lists.get(rel, func() listed {
+		names, err := r.place.list(rel)
+		return listed{names, err}
+	})
+	return l.names, l.err
+}

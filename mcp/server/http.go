@@ -49,6 +49,11 @@ type HTTPOptions struct {
 	// SessionTimeout ends the session of a client that sends nothing, waits for
 	// nothing and has no stream open for so long; 0 means 30 minutes.
 	SessionTimeout time.Duration
+
+	// Handlers serve further paths, by patterns of [http.ServeMux], behind the same
+	// checks of host, origin and token as the transports. A pattern that one of these
+	// has too makes the server panic when it starts, as [http.ServeMux] does.
+	Handlers map[string]http.Handler
 }
 
 // ServeHTTPOn serves clients on listener, which it closes: Streamable HTTP at
@@ -107,6 +112,9 @@ func (t *web) mux() http.Handler {
 	mux.HandleFunc("DELETE /mcp", t.delete)
 	mux.HandleFunc("GET /sse", t.sse)
 	mux.HandleFunc("POST /message", t.message)
+	for pattern, handler := range t.handlers {
+		mux.Handle(pattern, handler)
+	}
 	return mux
 }
 

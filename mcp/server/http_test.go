@@ -339,3 +339,25 @@ func TestListenerFails(t *testing.T) {
 		t.Errorf("ServeHTTPOn = %v", err)
 	}
 }
+
+// Further handlers stand behind the same checks as the transports.
+func TestFurtherHandlers(t *testing.T) {
+	t.Parallel()
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") })
+	url := servertest.Serve(t, newServer(), server.HTTPOptions{Token: "token", Handlers: map[string]http.Handler{"GET /page/": page}})
+	for _, c := range []struct {
+		what    string
+		headers []string
+		want    int
+	}{
+		{"GET /page/a", []string{"Authorization", "Bearer token"}, http.StatusOK},
+		{"GET /page/a", nil, http.StatusUnauthorized},
+		{"GET /page/a", []string{"Authorization", "Bearer token", "Origin", "https://evil.example.com"}, http.StatusForbidden},
+		{"GET /other", []string{"Authorization", "Bearer token"}, http.StatusNotFound},
+		{"GET /healthz", nil, http.StatusOK},
+	} {
+		if r := browse(t, url).do(c.what, "", c.headers...); r.status != c.want || c.want == http.StatusOK && c.what != "GET /healthz" && r.body != "a page" {
+			t.Errorf("%s %v: %+v, want %d", c.what, c.headers, r, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -12,6 +13,7 @@ type web struct {
 	server      *Server
 	maxSessions int
 	timeout     time.Duration
+	handlers    map[string]http.Handler // of further paths
 
 	anonymous  *load          // of requests without a session
 	crew       *crew          // of all clients
@@ -36,7 +38,7 @@ type webClient struct {
 
 func newWeb(s *Server, opts HTTPOptions) *web {
 	t := &web{
-		server: s, maxSessions: opts.MaxSessions, timeout: opts.SessionTimeout,
+		server: s, maxSessions: opts.MaxSessions, timeout: opts.SessionTimeout, handlers: opts.Handlers,
 		anonymous: new(load), crew: newCrew(), clients: map[*webClient]struct{}{}, sessions: map[string]*webClient{},
 	}
 	if t.maxSessions <= 0 {

@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
@@ -69,4 +71,47 @@ func TestOverlongLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An id is free as soon as its request is cancelled, though the handler still runs.
+// When that returns, the id is of whoever has it by then.
+func TestIDOfACancelledRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, seen := newBlocking(2)
+		lingers := make(chan struct{})
+		server.Add(s, server.Tool[blockIn, blockOut]{
+			Name: "linger", Description: "Goes on when it is cancelled.", Annotations: server.Annotations{Title: "Linger", ReadOnly: true},
+			Handle: func(context.Context, server.Call, blockIn) (blockOut, error) {
+				<-lingers
+				return blockOut{}, nil
+			},
+		})
+		const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+		w := startWire(t, s)
+		for _, line := range []string{call(1, "linger", `{}`), cancel, call(1, "block", `{}`)} {
+			w.send(line)
+			synctest.Wait()
+		}
+		close(lingers)
+		synctest.Wait()
+		w.send(call(1, "echo", `{"text":"x","repeat":1}`))
+		synctest.Wait()
+		if got := w.output(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "id 1 is in use") {
+			t.Errorf("an id in use was taken again: %s", got)
+		}
+		w.send(cancel)
+		synctest.Wait()
+		select {
+		case err := <-seen.ended:
+			if !errors.Is(err, server.ErrRequestCancelled) {
+				t.Errorf("cause = %v", err)
+			}
+		default:
+			t.Error("the request that has the id was not cancelled")
+		}
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -350,10 +350,10 @@ func TestFurtherHandlers(t *testing.T) {
 		headers []string
 		want    int
 	}{
-		{"GET /page/a", []string{"Authorization", "Bearer token"}, http.StatusOK},
+		{"GET /page/a", []string{"Authorization: Bearer token"}, http.StatusOK},
 		{"GET /page/a", nil, http.StatusUnauthorized},
-		{"GET /page/a", []string{"Authorization", "Bearer token", "Origin", "https://evil.example.com"}, http.StatusForbidden},
-		{"GET /other", []string{"Authorization", "Bearer token"}, http.StatusNotFound},
+		{"GET /page/a", []string{"Authorization: Bearer token", "Origin: https://evil.example.com"}, http.StatusForbidden},
+		{"GET /other", []string{"Authorization: Bearer token"}, http.StatusNotFound},
 		{"GET /healthz", nil, http.StatusOK},
 	} {
 		if r := browse(t, url).do(c.what, "", c.headers...); r.status != c.want || c.want == http.StatusOK && c.what != "GET /healthz" && r.body != "a page" {

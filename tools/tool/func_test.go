@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -141,6 +143,8 @@ func TestAsFault(t *testing.T) {
 		{fmt.Errorf("%w: x", thread.ErrBadID), CodeBadID},
 		{errors.New("disk full"), CodeInternal},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), CodeDiskFull},
+		{fmt.Errorf("start: %w", &fs.PathError{Op: "mkdir", Path: "/p/.ai", Err: syscall.EACCES}), CodeUnsupported},
+		{&os.LinkError{Op: "rename", Old: "/p/a", New: "/p/b", Err: syscall.EROFS}, CodeUnsupported},
 		{fmt.Errorf("open: %w", &thread.BusyError{}), CodeBusy},
 		{&PanicError{ToolID: "a"}, CodeInternal},
 	}

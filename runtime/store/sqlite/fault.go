@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"syscall"
 
@@ -27,7 +28,7 @@ func explain(path string, err error) error {
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_IOERR:
 		for _, name := range []string{path, path + "-wal", path + "-shm", filepath.Dir(path)} {
 			if cause := mayWrite(name); cause != nil {
-				return fmt.Errorf("%s: %w: %w", name, cause, err)
+				return fmt.Errorf("%w: %w", &fs.PathError{Op: "write", Path: name, Err: cause}, err)
 			}
 		}
 		if code == lib.SQLITE_IOERR {

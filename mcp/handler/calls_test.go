@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 		{"search finds nothing", "rye_search", args{"query": "zzzz"}, "", `"results":[]`},
 		{"bad query", "rye_search", args{"query": `"open`}, tool.CodeInvalidQuery, `"position":`},
 		{"too many", "rye_search", args{"query": "*", "limit": 1000}, tool.CodeBadArguments, `limit`},
-		{"no key", "rye_sign", args{"item_type": "directive", "item_id": "greet"}, tool.CodeNoKey, `rye-mcp init`},
+		{"no key", "rye_sign", args{"item_type": "directive", "item_id": "greet"}, tool.CodeNoKey, `Tell the person`},
 		{"nothing to wait for", "wait_threads", args{"thread_ids": []string{}}, tool.CodeBadArguments, `thread_ids`},
 		{"unknown thread", "wait_threads", args{"thread_ids": []string{"greet-1"}}, tool.CodeNotFound, `list_threads`},
 		{"bad id", "get_status", args{"thread_id": "../x"}, "", ``},

@@ -100,8 +100,13 @@ func caller(p *Project, call server.Call) action.Caller {
 		Progress: func(v any) {
 			// The protocol wants the number to rise with every notification; what
 			// has happened is in the message.
-			if now, ok := v.(control.Progress); ok {
+			switch now := v.(type) {
+			case control.Progress:
 				call.Progress(server.Progress{Progress: float64(ticks.Add(1)), Message: describe(now)})
+			case control.Looked:
+				call.Progress(server.Progress{
+					Progress: float64(now.Done), Total: float64(now.Total), Message: fmt.Sprintf("looked at %d of %d threads", now.Done, now.Total),
+				})
 			}
 		},
 	}

@@ -258,7 +258,7 @@ func TestLostSuccessor(t *testing.T) {
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()
-	found, err := s.c.Reconcile(s.ctx)
+	found, err := s.c.Reconcile(s.ctx, ReconcileInput{}, nil)
 	if err != nil || len(found.Findings) != 1 || found.Findings[0].Kind != findChain || found.Findings[0].ThreadID != first {
 		s.Errorf("found %+v, %v", found, err)
 	}
@@ -266,7 +266,7 @@ func TestLostSuccessor(t *testing.T) {
 	if resumed := s.resume(first); resumed.ReconstructedTurns != 1 {
 		s.Errorf("resumed %+v", resumed)
 	}
-	if found, err = s.c.Reconcile(s.ctx); err != nil || len(found.Findings) != 0 {
+	if found, err = s.c.Reconcile(s.ctx, ReconcileInput{}, nil); err != nil || len(found.Findings) != 0 {
 		s.Errorf("found %+v, %v", found, err)
 	}
 }

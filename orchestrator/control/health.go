@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,49 +23,48 @@ const defaultActiveDays = 7
 // and a clock that jumps an hour forward must not look like a thread that hangs.
 const stuckAfter = 2 * time.Hour
 
+// manyThreads is how many threads, and how many folders, a look goes through that is
+// not asked for all of them. To read a thread.json and check its signature takes a
+// fifth of a millisecond.
+const manyThreads = 1000
+
+// Looked tells how far a look at all threads is.
+type Looked struct {
+	Done  int
+	Total int // as far as it is known
+}
+
 // Health tells how the threads of the project are. Dead ones are settled, as by
-// every look; beside that nothing is changed.
-func (c *Controller) Health(ctx context.Context, req HealthRequest) (Health, error) {
-	return c.health(ctx, req, []func(context.Context, *Health) error{c.countRows, c.countAlive, c.countFolders})
-}
-
-// manyFolders is how many threads a project may have for [Controller.Glance] to go
-// through their folders, which takes a second for some ten thousand.
-const manyFolders = 2000
-
-// Glance is Health at a cost that does not grow with the number of threads: where
-// there are many, their folders are not looked at, which it reports.
-func (c *Controller) Glance(ctx context.Context) (h Health, folders bool, err error) {
-	h, err = c.health(ctx, HealthRequest{}, []func(context.Context, *Health) error{
-		c.countRows, c.countAlive, func(ctx context.Context, h *Health) error {
-			if folders = h.ThreadCount <= manyFolders; !folders {
-				return nil
-			}
-			return c.countFolders(ctx, h)
-		},
-	})
-	return h, folders, err
-}
-
-func (c *Controller) health(
-	ctx context.Context, req HealthRequest, parts []func(context.Context, *Health) error,
-) (Health, error) {
+// every look; beside that nothing is changed. What it costs does not grow with the
+// number of threads that have ended, unless all is asked for; progress, which may be
+// nil, is told then how many folders were gone through.
+func (c *Controller) Health(ctx context.Context, req HealthRequest, progress func(Looked)) (Health, error) {
 	if req.ActiveDays <= 0 {
 		req.ActiveDays = defaultActiveDays
 	}
 	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.newCall().slots(), Stuck: []thread.ID{}}
-	for _, part := range parts {
-		if err := part(ctx, &h); err != nil {
-			return Health{}, fault(err)
-		}
+	if err := c.count(ctx, &h, req.All, progress); err != nil {
+		return Health{}, fault(err)
 	}
 	switch {
 	case len(h.Stuck) > 0:
 		h.Next = "read_transcript of a stuck thread shows what it does; cancel_thread stops it"
 	case h.OrphanedFolders > 0:
 		h.Next = "reconcile_threads names the folders without a row"
+	case h.Partial:
+		h.Next = "thread_health with all goes through every folder"
 	}
 	return h, nil
+}
+
+func (c *Controller) count(ctx context.Context, h *Health, all bool, progress func(Looked)) error {
+	if err := c.countRows(ctx, h); err != nil {
+		return err
+	}
+	if err := c.countAlive(ctx, h); err != nil {
+		return err
+	}
+	return c.countFolders(ctx, h, all, progress)
 }
 
 func (c *Controller) countRows(ctx context.Context, h *Health) error {
@@ -77,7 +77,7 @@ func (c *Controller) countRows(ctx context.Context, h *Health) error {
 	}
 	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
 	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
-	if h.DBSizeMB, err = databaseSize(c.Home().Dir); err != nil {
+	if h.DBSizeMB, err = DatabaseSize(c.Home().Dir); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(c.Home().Dir)
@@ -92,9 +92,9 @@ func (c *Controller) countRows(ctx context.Context, h *Health) error {
 	return err
 }
 
-// databaseSize adds up the files of registry and ledger, in MiB. What was set
+// DatabaseSize adds up the files of registry and ledger, in MiB. What was set
 // aside as damaged does not count.
-func databaseSize(stateDir string) (float64, error) {
+func DatabaseSize(stateDir string) (float64, error) {
 	var size int64
 	for _, name := range []string{"registry.db", "budget_ledger.db"} {
 		for _, file := range []string{name, name + "-wal", name + "-shm"} {
@@ -152,27 +152,75 @@ func (c *Controller) eachRow(ctx context.Context, states []thread.State, visit f
 }
 
 // countFolders counts what only the folders tell.
-func (c *Controller) countFolders(ctx context.Context, h *Health) error {
-	ids, err := c.Store.IDs(ctx)
-	if err != nil {
-		return err
-	}
-	known := make(map[thread.ID]bool, len(ids))
-	for _, id := range ids {
-		known[id] = true
-	}
-	return folder.Walk(c.Home().Dir, func(f folder.Found) error {
-		if !known[f.ID] && !c.justMade(f.Folder) {
-			h.OrphanedFolders++
-		}
+func (c *Controller) countFolders(ctx context.Context, h *Health, all bool, progress func(Looked)) error {
+	strays := c.strays(func(folder.Found) { h.OrphanedFolders++ })
+	complete, err := folder.WalkSome(c.Home().Dir, mostFolders(all), func(f folder.Found) error {
+		h.Folders++
 		if f.HasMeta && !f.Linked {
 			// Whoever relies on a thread.json checks its signature; a count need not.
 			if meta, err := f.Folder.PeekMeta(); err == nil && meta.Transcript != nil {
 				h.CheckpointCount += meta.Transcript.Checkpoints
 			}
 		}
-		return context.Cause(ctx)
+		tell(progress, h.Folders, h.ThreadCount)
+		return strays.add(ctx, f)
 	})
+	if err != nil {
+		return err
+	}
+	h.Partial = !complete
+	return strays.flush(ctx)
+}
+
+// mostFolders is how many folders a look goes through.
+func mostFolders(all bool) int {
+	if all {
+		return math.MaxInt
+	}
+	return manyThreads
+}
+
+// tell reports how far a look is, to who listens.
+func tell(progress func(Looked), done, total int) {
+	if progress != nil {
+		progress(Looked{Done: done, Total: max(done, total)})
+	}
+}
+
+// strays finds the folders that no row knows, asking for many of them at once.
+type strays struct {
+	c     *Controller
+	batch []folder.Found
+	found func(folder.Found)
+}
+
+func (c *Controller) strays(found func(folder.Found)) *strays { return &strays{c: c, found: found} }
+
+// add looks at a folder, now or later.
+func (s *strays) add(ctx context.Context, f folder.Found) error {
+	if s.batch = append(s.batch, f); len(s.batch) < store.MaxPage {
+		return context.Cause(ctx)
+	}
+	return s.flush(ctx)
+}
+
+// flush looks at those that were added and not looked at.
+func (s *strays) flush(ctx context.Context) error {
+	ids := make([]thread.ID, len(s.batch))
+	for i, f := range s.batch {
+		ids[i] = f.ID
+	}
+	known, err := s.c.Store.Known(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.batch {
+		if !known[f.ID] && !s.c.justMade(f.Folder) {
+			s.found(f)
+		}
+	}
+	s.batch = s.batch[:0]
+	return context.Cause(ctx)
 }
 
 // grace protects what is being made: a folder exists before its row does.

@@ -35,7 +35,7 @@ func TestHealth(t *testing.T) {
 	server := s.controller()
 	server.Now = func() time.Time { return now }
 	now = time.Now().Add(stuckAfter / 2) // a clock that jumps
-	h, err := server.Health(s.ctx, HealthRequest{})
+	h, err := server.Health(s.ctx, HealthRequest{}, nil)
 	s.noError(err)
 	if h.ThreadCount != 4 || h.ActiveDays != 7 || h.Running != 1 || h.Queued != 1 || h.MaxRunning != 2 || len(h.Stuck) != 0 ||
 		h.CheckpointCount == 0 || h.DBSizeMB <= 0 || h.OrphanedFolders != 1 || !strings.Contains(h.Next, "reconcile_threads") {
@@ -44,11 +44,11 @@ func TestHealth(t *testing.T) {
 	s.wantState(thread.Error, dead)
 
 	now = testTime
-	if h, err = server.Health(s.ctx, HealthRequest{ActiveDays: 1}); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {
+	if h, err = server.Health(s.ctx, HealthRequest{ActiveDays: 1}, nil); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {
 		s.Errorf("health %+v, %v", h, err) // the stray folder is in the future, and so just made
 	}
 	now = time.Now().Add(2 * stuckAfter)
-	if h, err = server.Health(s.ctx, HealthRequest{}); err != nil || !slices.Equal(h.Stuck, []thread.ID{root}) {
+	if h, err = server.Health(s.ctx, HealthRequest{}, nil); err != nil || !slices.Equal(h.Stuck, []thread.ID{root}) {
 		s.Errorf("stuck %v, %v", h.Stuck, err)
 	}
 }
@@ -76,11 +76,11 @@ func TestReconcile(t *testing.T) {
 	s.noError(s.c.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
-	if r, err := server.Reconcile(s.ctx); err != nil || len(r.Findings) != 3 {
+	if r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil); err != nil || len(r.Findings) != 3 {
 		s.Errorf("what may be on its way: %+v, %v", r.Findings, err)
 	}
 	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	r, err := server.Reconcile(s.ctx)
+	r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil)
 	s.noError(err)
 	var got []string
 	for _, f := range r.Findings {

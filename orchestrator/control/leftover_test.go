@@ -54,16 +54,3 @@ func TestSweepFolders(t *testing.T) {
 		}
 	}
 }
-
-// TestGlance tells what Health tells of a small project.
-func TestGlance(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.start("idle", "")
-	full, err := s.c.Health(s.ctx, HealthRequest{})
-	s.noError(err)
-	quick, folders, err := s.c.Glance(s.ctx)
-	if err != nil || !folders || quick.ThreadCount != full.ThreadCount || quick.Running != 1 || quick.OrphanedFolders != full.OrphanedFolders {
-		s.Errorf("%+v, %t, %v; in full %+v", quick, folders, err, full)
-	}
-}

@@ -66,11 +66,11 @@ var operations = sync.OnceValue(func() []operation {
 		op("chain_search", func(c *Controller, ctx context.Context, _ action.Caller, in ChainSearchInput) (any, error) {
 			return c.ChainSearch(ctx, in)
 		}),
-		op("thread_health", func(c *Controller, ctx context.Context, _ action.Caller, in HealthRequest) (any, error) {
-			return c.Health(ctx, in)
+		op("thread_health", func(c *Controller, ctx context.Context, caller action.Caller, in HealthRequest) (any, error) {
+			return c.Health(ctx, in, lookedFor(caller))
 		}),
-		op("reconcile_threads", func(c *Controller, ctx context.Context, _ action.Caller, _ ReconcileInput) (any, error) {
-			return c.Reconcile(ctx)
+		op("reconcile_threads", func(c *Controller, ctx context.Context, caller action.Caller, in ReconcileInput) (any, error) {
+			return c.Reconcile(ctx, in, lookedFor(caller))
 		}),
 	}
 })
@@ -152,6 +152,13 @@ func progressFor(caller action.Caller) func(Progress) {
 		return nil
 	}
 	return func(p Progress) { caller.Progress(p) }
+}
+
+func lookedFor(caller action.Caller) func(Looked) {
+	if caller.Progress == nil {
+		return nil
+	}
+	return func(l Looked) { caller.Progress(l) }
 }
 
 // notUpwards refuses a wait that could only end with its time: a thread's for

@@ -47,7 +47,7 @@ func TestRebuild(t *testing.T) {
 		s.Errorf("rebuilt %+v", rebuilt)
 	}
 	c := s.controller()
-	health, err := c.Health(s.ctx, HealthRequest{})
+	health, err := c.Health(s.ctx, HealthRequest{}, nil)
 	if err != nil || len(health.SetAside) == 0 || health.ThreadCount != 5 || health.Queued != 1 {
 		s.Errorf("health %+v, %v", health, err)
 	}

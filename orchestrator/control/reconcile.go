@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -29,40 +30,58 @@ const (
 // Threads that are dead are settled, as by every look; beside that nothing is
 // changed. What is younger than five minutes may still be on its way and is
 // passed over.
-func (c *Controller) Reconcile(ctx context.Context) (Reconciliation, error) {
-	return c.reconcile(ctx, true)
+//
+// What it costs does not grow with the number of threads that have ended, unless all
+// is asked for: it goes through the newest, those that have not ended, and some
+// folders, and says when there are more. Progress may be nil.
+func (c *Controller) Reconcile(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {
+	return c.newReconciling(in.All, progress).run(ctx)
 }
 
 // Disagreements counts what [Controller.Reconcile] would find, but for what is in
-// thread.json: to read thousands of those takes seconds.
+// thread.json: to read hundreds of those would keep a server that starts busy.
 func (c *Controller) Disagreements(ctx context.Context) (int, error) {
-	r, err := c.reconcile(ctx, false)
-	return len(r.Findings), err
-}
-
-func (c *Controller) reconcile(ctx context.Context, reading bool) (Reconciliation, error) {
-	r := reconciling{Controller: c, reading: reading, rows: map[thread.ID]thread.Record{}}
-	r.Settled, r.Findings = []thread.ID{}, []Finding{}
-	for _, part := range []func(context.Context) error{r.readRows, r.compareFolders, r.compareRows, r.compareBudgets} {
-		if err := part(ctx); err != nil {
-			return Reconciliation{}, fault(err)
-		}
-	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.ThreadID, b.ThreadID) })
-	r.Success = len(r.Findings) == 0
-	if !r.Success {
-		r.Next = "each finding says in mend what puts it right"
-	}
-	return r.Reconciliation, nil
+	r := c.newReconciling(false, nil)
+	r.reading = false
+	found, err := r.run(ctx)
+	return len(found.Findings), err
 }
 
 // reconciling is one comparison.
 type reconciling struct {
 	*Controller
 	Reconciliation
-	reading bool                        // thread.json is read
-	rows    map[thread.ID]thread.Record // of the fields that are compared
-	seen    map[thread.ID]bool          // folders
+	all      bool // threads, and not only the newest
+	reading  bool // thread.json is read
+	progress func(Looked)
+	rows     map[thread.ID]thread.Record // of the fields that are compared
+	seen     map[thread.ID]folder.Found
+	walked   bool // no folder is missing in seen
+}
+
+func (c *Controller) newReconciling(all bool, progress func(Looked)) *reconciling {
+	return &reconciling{
+		Controller: c, all: all, reading: true, progress: progress,
+		rows: map[thread.ID]thread.Record{}, seen: map[thread.ID]folder.Found{},
+		Reconciliation: Reconciliation{Settled: []thread.ID{}, Findings: []Finding{}},
+	}
+}
+
+func (r *reconciling) run(ctx context.Context) (Reconciliation, error) {
+	for _, part := range []func(context.Context) error{r.readRows, r.walkFolders, r.compareRows, r.compareBudgets} {
+		if err := part(ctx); err != nil {
+			return Reconciliation{}, fault(err)
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.ThreadID, b.ThreadID) })
+	r.Success, r.Partial = len(r.Findings) == 0, !r.walked || r.Threads < r.Total
+	switch {
+	case !r.Success:
+		r.Next = "each finding says in mend what puts it right"
+	case r.Partial:
+		r.Next = "nothing disagrees among those looked at; reconcile_threads with all compares every thread"
+	}
+	return r.Reconciliation, nil
 }
 
 func (r *reconciling) find(kind string, id thread.ID, mend, format string, args ...any) {
@@ -71,20 +90,56 @@ func (r *reconciling) find(kind string, id thread.ID, mend, format string, args 
 
 // readRows reads the registry and settles who is dead.
 func (r *reconciling) readRows(ctx context.Context) error {
-	return r.eachRow(ctx, nil, func(rec thread.Record) error {
-		now, err := r.sweeper.Examine(ctx, rec)
-		switch {
-		case err != nil:
-			now = rec
-			r.find(findProcess, rec.ThreadID, "put right what the detail says, then get_status of the thread",
-				"its process is gone and it cannot be settled: %v", err)
-		case now.Status.Terminal() && !rec.Status.Terminal():
-			r.Settled = append(r.Settled, rec.ThreadID)
+	st, err := r.Store.Stats(ctx, store.StatsSince{Used: r.Now(), Created: r.Now()})
+	if err != nil {
+		return err
+	}
+	r.Total = st.Threads
+	err = r.eachRow(ctx, nil, func(rec thread.Record) error {
+		if !r.all && r.Threads == manyThreads {
+			return errEnough
 		}
-		r.Threads++
-		r.rows[rec.ThreadID] = outline(now)
-		return nil
+		r.readRow(ctx, rec)
+		return context.Cause(ctx)
 	})
+	if !errors.Is(err, errEnough) {
+		return err
+	}
+	return r.eachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+		if _, read := r.rows[rec.ThreadID]; !read {
+			r.readRow(ctx, rec)
+		}
+		return context.Cause(ctx)
+	})
+}
+
+// errEnough says that the rows which were read are as many as were wanted.
+var errEnough = errors.New("enough rows were read")
+
+func (r *reconciling) readRow(ctx context.Context, rec thread.Record) {
+	now, err := r.sweeper.Examine(ctx, rec)
+	switch {
+	case err != nil:
+		now = rec
+		r.find(findProcess, rec.ThreadID, "put right what the detail says, then get_status of the thread",
+			"its process is gone and it cannot be settled: %v", err)
+	case now.Status.Terminal() && !rec.Status.Terminal():
+		r.Settled = append(r.Settled, rec.ThreadID)
+	}
+	r.Threads++
+	r.rows[rec.ThreadID] = outline(now)
+}
+
+// row is a row that was read, or is read now because another names it.
+func (r *reconciling) row(ctx context.Context, id thread.ID) (rec thread.Record, known bool, err error) {
+	if rec, known = r.rows[id]; known {
+		return rec, true, nil
+	}
+	rec, err = r.Store.Get(ctx, id)
+	if errors.Is(err, thread.ErrNotFound) {
+		return rec, false, nil
+	}
+	return rec, err == nil, err
 }
 
 // outline keeps what is compared of a row: of 100 000 the results alone would
@@ -96,24 +151,48 @@ func outline(rec thread.Record) thread.Record {
 	}
 }
 
-// compareFolders goes through the folders and looks for their rows.
-func (r *reconciling) compareFolders(ctx context.Context) error {
-	r.seen = map[thread.ID]bool{}
-	return folder.Walk(r.Home().Dir, func(f folder.Found) error {
+// walkFolders goes through the folders and looks for their rows.
+func (r *reconciling) walkFolders(ctx context.Context) (err error) {
+	strays := r.strays(r.strayFolder)
+	r.walked, err = folder.WalkSome(r.Home().Dir, mostFolders(r.all), func(f folder.Found) error {
 		r.Folders++
-		r.seen[f.ID] = true
-		rec, known := r.rows[f.ID]
-		switch {
-		case f.Linked:
-			r.find(findUnreadable, f.ID, "remove the link", "%s is a symbolic link, which is not followed", f.Folder)
-		case known && (r.reading || !f.HasMeta):
-			return r.compareMeta(ctx, f, rec)
-		case known: // and not to be read
-		case !r.justMade(f.Folder):
-			r.strayFolder(f)
+		r.seen[f.ID] = f
+		if f.Linked {
+			r.linked(f)
+			return context.Cause(ctx)
 		}
-		return context.Cause(ctx)
+		if _, known := r.rows[f.ID]; known {
+			return context.Cause(ctx)
+		}
+		return strays.add(ctx, f)
 	})
+	if err != nil {
+		return err
+	}
+	return strays.flush(ctx)
+}
+
+func (r *reconciling) linked(f folder.Found) {
+	r.find(findUnreadable, f.ID, "remove the link", "%s is a symbolic link, which is not followed", f.Folder)
+}
+
+// folderOf is the folder of a thread whose row was read.
+func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err error) {
+	if f, found = r.seen[id]; found || r.walked {
+		return f, found, nil
+	}
+	f, found, err = folder.Look(r.Home().Dir, id)
+	if err != nil || !found {
+		return f, false, err
+	}
+	if _, told := r.seen[f.ID]; !told {
+		r.Folders++
+		r.seen[f.ID] = f
+		if f.Linked {
+			r.linked(f)
+		}
+	}
+	return f, f.ID == id, nil
 }
 
 // strayFolder tells of a folder that no row knows.
@@ -163,36 +242,59 @@ func (r *reconciling) compareMeta(ctx context.Context, f folder.Found, rec threa
 }
 
 // compareRows goes through the rows and looks for their folders and relatives.
-func (r *reconciling) compareRows(context.Context) error {
+func (r *reconciling) compareRows(ctx context.Context) error {
+	done := 0
 	for id, rec := range r.rows {
-		if !r.seen[id] && !r.recent(rec.CreatedAt) {
+		f, found, err := r.folderOf(id)
+		switch {
+		case err != nil:
+		case !found && !r.recent(rec.CreatedAt):
 			r.find(findFolderMissing, id, "nothing brings back a removed folder; result and cost are in the row",
 				"the thread is %s and its folder is gone", rec.Status)
+		case found && !f.Linked && (r.reading || !f.HasMeta):
+			err = r.compareMeta(ctx, f, rec)
 		}
-		if _, known := r.rows[rec.ParentID]; rec.ParentID != "" && !known {
-			r.find(findParent, id, "nothing needs to be done: the thread counts as one without a parent",
-				"its parent %s has no row", rec.ParentID)
+		if err == nil {
+			err = r.compareRelatives(ctx, rec)
 		}
-		r.compareChain(rec)
+		if err != nil {
+			return err
+		}
+		done++
+		tell(r.progress, done, len(r.rows))
 	}
 	return nil
 }
 
-// compareChain checks that both ends of a hand-over name each other.
-func (r *reconciling) compareChain(rec thread.Record) {
+// compareRelatives looks for the parent of a thread, and checks that both ends of a
+// hand-over name each other.
+func (r *reconciling) compareRelatives(ctx context.Context, rec thread.Record) error {
+	if rec.ParentID != "" {
+		if _, known, err := r.row(ctx, rec.ParentID); err != nil {
+			return err
+		} else if !known {
+			r.find(findParent, rec.ThreadID, "nothing needs to be done: the thread counts as one without a parent",
+				"its parent %s has no row", rec.ParentID)
+		}
+	}
 	const mend = "read_transcript of both shows which carries on which; the thread named first stays readable"
 	if next := rec.ContinuationThreadID; next != "" {
-		if r.rows[next].ContinuationOf != rec.ThreadID {
+		if successor, _, err := r.row(ctx, next); err != nil {
+			return err
+		} else if successor.ContinuationOf != rec.ThreadID {
 			r.find(findChain, rec.ThreadID, mend, "it says that %s carries it on, which does not say so", next)
 		}
 	} else if rec.Status == thread.Continued {
 		r.find(findChain, rec.ThreadID, "resume_thread goes on with what it had said", "it has handed over, and nobody carries it on")
 	}
 	if before := rec.ContinuationOf; before != "" {
-		if _, known := r.rows[before]; !known {
+		if _, known, err := r.row(ctx, before); err != nil {
+			return err
+		} else if !known {
 			r.find(findChain, rec.ThreadID, mend, "it carries on %s, which has no row", before)
 		}
 	}
+	return nil
 }
 
 // compareBudgets looks for reservations that nobody will release.

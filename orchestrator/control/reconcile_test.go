@@ -38,7 +38,7 @@ func TestReconcileRelatives(t *testing.T) {
 
 	server := s.controller()
 	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	r, err := server.Reconcile(s.ctx)
+	r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil)
 	s.noError(err)
 	want := []string{
 		string(parent) + " " + findChain, string(child) + " " + findParent, string(next) + " " + findChain,
@@ -54,7 +54,7 @@ func TestReconcileRelatives(t *testing.T) {
 	s.sql(`UPDATE threads SET parent_id = NULL, continuation_of = NULL, continuation_thread_id = NULL`)
 	s.noError(os.Remove(string(s.c.folder(dead))))
 	s.noError(os.Rename(moved, string(s.c.folder(dead))))
-	r, err = server.Reconcile(s.ctx)
+	r, err = server.Reconcile(s.ctx, ReconcileInput{}, nil)
 	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + findRowMissing}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
 		s.Errorf("after the repair: %+v, %v", r, err)
 	}
@@ -65,11 +65,12 @@ func TestReconcileWhileThreadsEnd(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
-	r := reconciling{Controller: s.controller(), reading: true, rows: map[thread.ID]thread.Record{}}
+	r := s.controller().newReconciling(false, nil)
 	s.noError(r.readRows(s.ctx))
 	s.order(id, "complete")
 	<-process.Watch(s.ctx, s.puppet(id).pid)
-	s.noError(r.compareFolders(s.ctx))
+	s.noError(r.walkFolders(s.ctx))
+	s.noError(r.compareRows(s.ctx))
 	s.noError(r.compareBudgets(s.ctx))
 	if len(r.Findings) != 0 {
 		s.Errorf("found %+v", r.Findings)

@@ -4,11 +4,15 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 
 // HealthRequest asks how the threads of a project are.
 type HealthRequest struct {
-	ActiveDays int `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"a thread used within so many days counts as active"`
+	ActiveDays int  `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"a thread used within so many days counts as active"`
+	All        bool `json:"all,omitempty" jsonschema:"every folder; slow"`
 }
 
-// ReconcileInput is the input of reconcile_threads.
-type ReconcileInput struct{}
+// ReconcileInput is the input of reconcile_threads. Without All the newest 1000 threads
+// are compared, those that have not ended, all open budgets, and as many folders.
+type ReconcileInput struct {
+	All bool `json:"all,omitempty" jsonschema:"every thread; slow"`
+}
 
 // Health is the answer to thread_health.
 type Health struct {
@@ -20,14 +24,16 @@ type Health struct {
 	AvgTokenCount   float64       `json:"avg_token_count"`
 	MaxTokenCount   int64         `json:"max_token_count"`
 	DBSizeMB        float64       `json:"db_size_mb" jsonschema:"registry and ledger with their logs, MiB"`
-	CheckpointCount int           `json:"checkpoint_count" jsonschema:"signed checkpoints recorded by ended threads"`
+	Folders         int           `json:"folders" jsonschema:"looked at"`
+	CheckpointCount int           `json:"checkpoint_count" jsonschema:"of ended threads, in these folders"`
 	Running         int           `json:"running" jsonschema:"threads whose process lives"`
 	Queued          int           `json:"queued" jsonschema:"threads that stand in line for a slot"`
 	MaxRunning      int           `json:"max_running" jsonschema:"slots"`
-	Stuck           []thread.ID   `json:"stuck" jsonschema:"threads whose process lives and that have recorded nothing for far longer than a model call may take"`
-	SpendToday      thread.Micros `json:"spend_today" jsonschema:"US dollars spent by threads created since midnight UTC"`
-	SetAside        []string      `json:"set_aside,omitempty" jsonschema:"damaged databases that were replaced and kept"`
-	OrphanedFolders int           `json:"orphaned_folders" jsonschema:"thread folders without a row"`
+	Stuck           []thread.ID   `json:"stuck" jsonschema:"alive, silent for longer than a call may take"`
+	SpendToday      thread.Micros `json:"spend_today" jsonschema:"US dollars, by threads created since midnight UTC"`
+	SetAside        []string      `json:"set_aside,omitempty" jsonschema:"damaged databases, replaced and kept"`
+	OrphanedFolders int           `json:"orphaned_folders" jsonschema:"of these folders, without a row"`
+	Partial         bool          `json:"partial,omitempty" jsonschema:"there are more folders"`
 	Next            string        `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
@@ -35,10 +41,12 @@ type Health struct {
 // folders disagree.
 type Reconciliation struct {
 	Success  bool        `json:"success" jsonschema:"true when nothing is found"`
+	Partial  bool        `json:"partial,omitempty" jsonschema:"there are more threads or folders"`
+	Total    int         `json:"thread_count"`
 	Threads  int         `json:"threads" jsonschema:"rows looked at"`
 	Folders  int         `json:"folders" jsonschema:"folders looked at"`
 	Budgets  int         `json:"budgets" jsonschema:"ledger rows looked at"`
-	Settled  []thread.ID `json:"settled" jsonschema:"threads found dead just now and settled, as every look does"`
+	Settled  []thread.ID `json:"settled" jsonschema:"threads found dead and settled just now"`
 	Next     string      `json:"next,omitempty" jsonschema:"what to call next"`
 	Findings []Finding   `json:"findings"`
 }
@@ -47,6 +55,6 @@ type Reconciliation struct {
 type Finding struct {
 	Kind     string    `json:"kind" jsonschema:"folder_missing, row_missing, reservation_without_thread, process_missing, chain_broken, parent_missing, meta_unreadable, meta_disagrees or lock_stale"`
 	ThreadID thread.ID `json:"thread_id"`
-	Detail   string    `json:"detail" jsonschema:"what disagrees with what"`
+	Detail   string    `json:"detail"`
 	Mend     string    `json:"mend" jsonschema:"what puts it right"`
 }

@@ -76,9 +76,9 @@ type Registry interface {
 	// not terminal, in one transaction, and returns those rows. The first request's
 	// time stays.
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
-	// IDs returns the ids of all threads, in no particular order.
-	IDs(ctx context.Context) ([]thread.ID, error)
-	// Stats sums up all rows.
+	// Known returns which of some ids have a row.
+	Known(ctx context.Context, ids []thread.ID) (map[thread.ID]bool, error)
+	// Stats sums up all rows, at a cost that does not grow with their number.
 	Stats(ctx context.Context, since StatsSince) (Stats, error)
 }
 

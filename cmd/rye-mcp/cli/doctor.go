@@ -20,6 +20,8 @@ import (
 const (
 	// checkTime is how long one check may take.
 	checkTime = 10 * time.Second
+	// checkAllTime is that where nothing is left out.
+	checkAllTime = 10 * time.Minute
 	// maxChecking is how many checks run at the same time.
 	maxChecking = 4
 )
@@ -61,7 +63,7 @@ type doctorJSON struct {
 }
 
 func newDoctorCommand(sys System, opts *options) *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with this project and this machine, and say what to do",
@@ -69,17 +71,19 @@ func newDoctorCommand(sys System, opts *options) *cobra.Command {
 the machine. Each line is ok, warn (something will not work as it was meant) or
 fail (threads cannot run), with what to do about it. Nothing is changed, except
 that a thread found dead is settled, as by every look; no key is shown. Exit code
-1 when something fails.`,
+1 when something fails. Databases of more than 4 MiB are not read whole and the
+folders of 1000 threads at most are looked at; --all leaves nothing out.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
-			return runDoctor(cmd.Context(), sys, *opts, asJSON)
+			return runDoctor(cmd.Context(), sys, *opts, all, asJSON)
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "read databases and thread folders whole, however large and many they are")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func runDoctor(ctx context.Context, sys System, opts options, asJSON bool) error {
+func runDoctor(ctx context.Context, sys System, opts options, all, asJSON bool) error {
 	dir, err := projectDir(sys, opts)
 	if err != nil {
 		return err
@@ -88,7 +92,11 @@ func runDoctor(ctx context.Context, sys System, opts options, asJSON bool) error
 		return err
 	}
 	line := startProgress(sys, "looking")
-	found := diagnose(ctx, newDoctor(sys, opts, dir).checks(), checkTime)
+	d, limit := newDoctor(sys, opts, dir), checkTime
+	if d.all = all; all {
+		limit = checkAllTime
+	}
+	found := diagnose(ctx, d.checks(), limit)
 	line.end()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -103,6 +111,7 @@ func runDoctor(ctx context.Context, sys System, opts options, asJSON bool) error
 type doctor struct {
 	sys       System
 	opts      options
+	all       bool   // nothing is left out that takes long
 	project   string // canonical
 	user      string // empty when it is not known
 	userErr   error

@@ -162,13 +162,18 @@ func (d *doctor) data(ctx context.Context) []finding {
 	return append(found, d.keptAside(dir)...)
 }
 
-// database opens registry and ledger as they are and reads all of them.
+// largeDatabases is the size in MiB above which registry and ledger are read whole only
+// for who asks for all: that takes a second for some hundred MiB.
+const largeDatabases = 4
+
+// database opens registry and ledger as they are and reads all of them, unless they
+// are large.
 func (d *doctor) database(ctx context.Context, state place.State) []finding {
 	var lost bool
-	st, err := openAsItIs(ctx, d.here(), state)
+	size, err := control.DatabaseSize(state.Dir)
+	whole := d.all || size <= largeDatabases
 	if err == nil {
-		lost, err = st.Lost(ctx)
-		err = errors.Join(err, st.Check(ctx), st.Close())
+		lost, err = d.readDatabase(ctx, state, whole)
 	}
 	var corrupt *store.CorruptError
 	switch {
@@ -180,8 +185,23 @@ func (d *doctor) database(ctx context.Context, state place.State) []finding {
 		return []finding{failf("", "%v", err)}
 	case lost:
 		return []finding{warnf("rye-mcp threads list: it rebuilds them from the thread folders", "rows of threads are missing")}
+	case !whole:
+		return []finding{okf("registry and ledger can be read; of %.0f MiB not everything was, which rye-mcp doctor --all does", size)}
 	}
 	return []finding{okf("registry and ledger are sound")}
+}
+
+// readDatabase opens registry and ledger, and reports whether rows are missing.
+func (d *doctor) readDatabase(ctx context.Context, state place.State, whole bool) (lost bool, err error) {
+	st, err := openAsItIs(ctx, d.here(), state)
+	if err != nil {
+		return false, err
+	}
+	lost, err = st.Lost(ctx)
+	if whole {
+		err = errors.Join(err, st.Check(ctx))
+	}
+	return lost, errors.Join(err, st.Close())
 }
 
 // here is where process numbers mean what they mean to this process. Without the
@@ -256,14 +276,15 @@ func globEscape(path string) string {
 
 // threads asks how the threads are.
 func (d *doctor) threads(ctx context.Context) []finding {
-	health, folders, err := d.health(ctx)
+	health, err := d.health(ctx)
 	if err != nil {
 		return []finding{{Check: "threads", Level: levelFail, Detail: err.Error()}}
 	}
 	found := []finding{okf("%d in all, %d of %s in use, %d in line",
 		health.ThreadCount, health.Running, counted(health.MaxRunning, "slot"), health.Queued)}
-	if !folders {
-		found = append(found, okf("their folders are not gone through, for there are many; rye-mcp threads reconcile does that"))
+	if health.Partial {
+		found = append(found, okf("%s looked at, of more; rye-mcp doctor --all goes through every one",
+			counted(health.Folders, "folder")))
 	}
 	for _, id := range health.Stuck {
 		found = append(found, warnf("rye-mcp threads tail "+string(id), "thread %s lives and has recorded nothing for long", id))
@@ -278,13 +299,13 @@ func (d *doctor) threads(ctx context.Context) []finding {
 }
 
 // health opens the project without mending its database.
-func (d *doctor) health(ctx context.Context) (h control.Health, folders bool, err error) {
+func (d *doctor) health(ctx context.Context) (control.Health, error) {
 	p, err := assemble(ctx, d.sys, d.project, newLog(d.sys, io.Discard), plainStore)
 	if err != nil {
-		return h, false, err
+		return control.Health{}, err
 	}
-	h, folders, err = p.control.Glance(ctx)
-	return h, folders, errors.Join(err, p.Close())
+	h, err := p.control.Health(ctx, control.HealthRequest{All: d.all}, nil)
+	return h, errors.Join(err, p.Close())
 }
 
 // programs looks for what threads may run. Of all of them only a shell is

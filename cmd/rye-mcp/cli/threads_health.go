@@ -16,31 +16,34 @@ const maxActiveDays = 36500
 
 func newThreadsHealthCommand(sys System, opts *options) *cobra.Command {
 	var (
-		asJSON bool
-		days   int
+		asJSON, all bool
+		days        int
 	)
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Show how the threads of the project are: how many, how large, what is stuck",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: `Show how the threads of the project are: how many, how large, what is stuck.
+The folders of 1000 threads at most are looked at; --all goes through every one.`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
 			if days < 1 || days > maxActiveDays {
 				return &usageError{message: fmt.Sprintf("--active-days %d is not between 1 and %d", days, maxActiveDays), try: "--active-days 7"}
 			}
-			return showHealth(cmd.Context(), sys, *opts, days, asJSON)
+			return showHealth(cmd.Context(), sys, *opts, control.HealthRequest{ActiveDays: days, All: all}, asJSON)
 		}),
 	}
-	cmd.Flags().IntVar(&days, "active-days", 7, "a thread used within so many days counts as active")
+	cmd.Flags().IntVar(&days, "active-days", 7, "a thread used today or on one of so many days before counts as active")
+	cmd.Flags().BoolVar(&all, "all", false, "go through every thread folder, however many there are")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func showHealth(ctx context.Context, sys System, opts options, days int, asJSON bool) error {
-	health := control.Health{Success: true, ActiveDays: days, Stuck: []thread.ID{}}
+func showHealth(ctx context.Context, sys System, opts options, req control.HealthRequest, asJSON bool) error {
+	health := control.Health{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}}
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "looking at the threads")
 		defer line.end()
-		health, err = p.control.Health(ctx, control.HealthRequest{ActiveDays: days})
+		health, err = p.control.Health(ctx, req, howFar(line, "looking at the threads"))
 		return err
 	})
 	if err != nil && !errors.Is(err, errNoThreads) {
@@ -50,6 +53,11 @@ func showHealth(ctx context.Context, sys System, opts options, days int, asJSON 
 		return writeJSON(sys.Stdout, health)
 	}
 	return writeHealth(newDisplay(sys, opts), health)
+}
+
+// howFar shows on a line how far a look at all threads is.
+func howFar(line *progress, what string) func(control.Looked) {
+	return func(l control.Looked) { line.say("%s: %d of %d", what, l.Done, l.Total) }
 }
 
 func writeHealth(d display, h control.Health) error {
@@ -62,8 +70,12 @@ func writeHealth(d display, h control.Health) error {
 	row("spend today", "%s", h.SpendToday)
 	row("tokens", "%.0f on average, %d at most", h.AvgTokenCount, h.MaxTokenCount)
 	row("database", "%.1f MiB", h.DBSizeMB)
-	row("checkpoints", "%d", h.CheckpointCount)
-	row("orphaned folders", "%d", h.OrphanedFolders)
+	in := ""
+	if h.Partial {
+		in = fmt.Sprintf(" in %s, of more", counted(h.Folders, "folder"))
+	}
+	row("checkpoints", "%d%s", h.CheckpointCount, in)
+	row("orphaned folders", "%d%s", h.OrphanedFolders, in)
 	for _, name := range h.SetAside {
 		t.add(cell{"set aside", yellow}, text(name+", a damaged database"))
 	}
@@ -89,33 +101,38 @@ func healthAdvice(h control.Health) []string {
 	}
 	if h.OrphanedFolders > 0 {
 		tries = append(tries, "rye-mcp threads reconcile")
+	} else if h.Partial {
+		tries = append(tries, "rye-mcp threads health --all")
 	}
 	return tries
 }
 
 func newThreadsReconcileCommand(sys System, opts *options) *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Report where registry, ledger and thread folders disagree",
 		Long: `Report where registry, ledger and thread folders disagree, and what puts it right.
-Threads whose process is gone are settled, as every look at them does; beside
-that nothing is changed. Exit code 1 when something is found.`,
+Compared are the newest 1000 threads, all that have not ended, all open budgets
+and as many folders; --all compares every thread, some seconds for tens of
+thousands. Threads whose process is gone are settled, as every look at them
+does; beside that nothing is changed. Exit code 1 when something is found.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
-			return reconcile(cmd.Context(), sys, *opts, asJSON)
+			return reconcile(cmd.Context(), sys, *opts, control.ReconcileInput{All: all}, asJSON)
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "compare every thread, however many there are")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func reconcile(ctx context.Context, sys System, opts options, asJSON bool) error {
+func reconcile(ctx context.Context, sys System, opts options, in control.ReconcileInput, asJSON bool) error {
 	report := control.Reconciliation{Success: true, Settled: []thread.ID{}, Findings: []control.Finding{}}
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "comparing registry, ledger and folders")
 		defer line.end()
-		report, err = p.control.Reconcile(ctx)
+		report, err = p.control.Reconcile(ctx, in, howFar(line, "comparing registry, ledger and folders"))
 		return err
 	})
 	if err != nil && !errors.Is(err, errNoThreads) {
@@ -127,12 +144,21 @@ func reconcile(ctx context.Context, sys System, opts options, asJSON bool) error
 }
 
 func writeReconciliation(d display, r control.Reconciliation) error {
+	threads := counted(r.Threads, "thread")
+	if r.Partial {
+		threads = fmt.Sprintf("%d of %s", r.Threads, counted(r.Total, "thread"))
+	}
 	if _, err := fmt.Fprintf(d.out, "looked at %s, %s and %s\n",
-		counted(r.Threads, "thread"), counted(r.Folders, "folder"), counted(r.Budgets, "budget")); err != nil {
+		threads, counted(r.Folders, "folder"), counted(r.Budgets, "budget")); err != nil {
 		return err
 	}
 	for _, id := range r.Settled {
 		if _, err := fmt.Fprintf(d.out, "settled %s, whose process was gone\n", id); err != nil {
+			return err
+		}
+	}
+	if r.Partial {
+		if _, err := fmt.Fprintln(d.out, d.paint(dim, "Try:")+" rye-mcp threads reconcile --all, which compares every thread"); err != nil {
 			return err
 		}
 	}

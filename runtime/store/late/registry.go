@@ -74,9 +74,9 @@ func (s *Store) Stats(ctx context.Context, since store.StatsSince) (store.Stats,
 	return ask(ctx, s, nil, func(now store.Store) (store.Stats, error) { return now.Stats(ctx, since) })
 }
 
-// IDs implements [store.Registry].
-func (s *Store) IDs(ctx context.Context) ([]thread.ID, error) {
-	return ask(ctx, s, nil, func(now store.Store) ([]thread.ID, error) { return now.IDs(ctx) })
+// Known implements [store.Registry].
+func (s *Store) Known(ctx context.Context, ids []thread.ID) (map[thread.ID]bool, error) {
+	return ask(ctx, s, nil, func(now store.Store) (map[thread.ID]bool, error) { return now.Known(ctx, ids) })
 }
 
 // Line implements [store.Queue].

@@ -81,13 +81,13 @@ func TestForeignOwner(t *testing.T) {
 	inNamespace(t, "foreign owner", 1000, dir)
 }
 
-// onSmallDisk mounts an empty disk of half a megabyte at the folder.
+// onSmallDisk mounts an empty disk of three quarters of a megabyte at the folder.
 func onSmallDisk(f func(ctx context.Context, dir string) error) func(ctx context.Context, dir string) error {
 	return func(ctx context.Context, dir string) error {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("keep mounts private: %w", err)
 		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=768k"); err != nil {
 			return fmt.Errorf("mount %s: %w", dir, err)
 		}
 		return f(ctx, dir)

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// TestStatsAreCounted holds the running totals to what a count of all rows comes to,
+// whatever was registered, restored, spent, ended and deleted on whatever day.
+func TestStatsAreCounted(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := open(t, t.TempDir(), unpolled)
+		var ids []thread.ID
+		for i := range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			at := testTime.AddDate(0, 0, rapid.IntRange(0, 9).Draw(rt, "day"))
+			pick := func() thread.ID { return rapid.SampledFrom(ids).Draw(rt, "thread") }
+			switch action := rapid.IntRange(0, 5).Draw(rt, "action"); {
+			case action <= 1 || len(ids) == 0:
+				rec, _, err := s.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: at}, claimNothing)
+				noError(t, err)
+				ids = append(ids, rec.ThreadID)
+				_, err = s.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1}, at))
+				noError(t, err)
+			case action == 2:
+				id := thread.ID(fmt.Sprintf("restored-%d", i))
+				_, err := s.Restore(t.Context(), []store.Restored{{Record: thread.Record{
+					ThreadID: id, Kind: thread.KindDirective, Directive: "d", Status: thread.Completed, CreatedAt: at, UpdatedAt: at, CompletedAt: at,
+					LastUsed: at, Cost: thread.Cost{Turns: 1, Spend: 3}, Outcome: &thread.Outcome{State: thread.Completed},
+				}}})
+				noError(t, err)
+			case action == 3:
+				cost := thread.Cost{Turns: 1, Spend: thread.Micros(rapid.IntRange(0, 9).Draw(rt, "spend"))}
+				_ = s.RecordCost(t.Context(), pick(), cost, rapid.Int64Range(0, 9).Draw(rt, "tokens")) // not of one that has ended
+			case action == 4:
+				c, err := store.Finished(pick(), thread.Outcome{State: thread.Completed}, nil, at)
+				noError(t, err)
+				_, _ = s.Apply(t.Context(), c) // it may have ended before
+			default:
+				noError(t, beside(t, s.registry, "DELETE FROM threads WHERE thread_id = ?", pick()))
+			}
+		}
+		since := store.StatsSince{Used: testTime.AddDate(0, 0, 4), Created: testTime.AddDate(0, 0, 5)}
+		got, err := s.Stats(t.Context(), since)
+		noError(t, err)
+		if want := countAll(t, s, since); got != want {
+			rt.Fatalf("stats %+v, counted %+v", got, want)
+		}
+	})
+}
+
+// countAll is what Stats tells, by a look at every row.
+func countAll(t *testing.T, s *Store, since store.StatsSince) (st store.Stats) {
+	t.Helper()
+	midnight := func(at time.Time) int64 { return at.UTC().Truncate(24 * time.Hour).UnixMilli() }
+	noError(t, s.registry.read(t.Context(), func(db *sql.DB) error {
+		return db.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE last_used >= ?),
+			coalesce(avg(token_count), 0), coalesce(max(token_count), 0), coalesce(sum(spend) FILTER (WHERE created_at >= ?), 0) FROM threads`,
+			midnight(since.Used), midnight(since.Created)).Scan(&st.Threads, &st.Active, &st.AvgTokens, &st.MaxTokens, &st.Spend)
+	}))
+	return st
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNothingReadsAllThreads holds what a look asks to read indexes, and not every row.
+func TestNothingReadsAllThreads(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), unpolled)
+	for _, tt := range []struct {
+		of    *database
+		query string
+	}{
+		{s.registry, statsSQL}, {s.registry, knownSQL}, {s.ledger, activeSQL},
+	} {
+		steps := planOf(t, tt.of, tt.query)
+		if len(steps) == 0 || steps[0] == "" {
+			t.Errorf("%s\nhas the plan %q", tt.query, steps)
+		}
+		for _, step := range steps {
+			if strings.HasPrefix(step, "SCAN threads") || step == "SCAN budgets" {
+				t.Errorf("%s\n%s", tt.query, step)
+			}
+		}
+	}
+}
+
+// planOf is how a query is answered.
+func planOf(t *testing.T, d *database, query string) (steps []string) {
+	t.Helper()
+	noError(t, d.read(t.Context(), func(db *sql.DB) (err error) {
+		rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, 1, 1)
+		steps, err = scanEach(rows, err, func(r row) (step string, err error) {
+			var id, parent, unused int
+			err = r.Scan(&id, &parent, &unused, &step)
+			return step, err
+		})
+		return err
+	}))
+	return steps
+}

@@ -35,6 +35,7 @@ type Request struct {
 	Messages  []Message
 	Tools     []Tool
 	MaxTokens int // output allowance
+	Turn      int // which answer of its thread this asks for, from 1; not sent
 	// Sent, when not nil, is called once the whole request has left: from then on
 	// the provider can bill what it was given. It may be called on any goroutine.
 	Sent func()

@@ -102,9 +102,6 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 		c.absurd = true
 		c.err = &llm.APIError{Status: http.StatusOK, Type: typeAbsurdUsage, Message: err.Error(), MidStream: true, Err: err}
 	}
-	if c.err == nil && r.model.toolText != "" {
-		c.answer = readCalls(c.answer, turn, r.offers, r.textTalk.quotes)
-	}
 	return c
 }
 
@@ -162,13 +159,10 @@ func (r *run) whileAnswering(ctx context.Context, stop context.CancelCauseFunc) 
 func (r *run) request(allowance int) llm.Request {
 	req := llm.Request{
 		Model: r.model.choice.Model.ID, System: r.system, Messages: r.talk.messages,
-		Tools: r.offer.tools, MaxTokens: allowance,
+		Tools: r.offer.tools, MaxTokens: allowance, Turn: r.cost.Turns + 1,
 	}
 	if !r.model.choice.Vision {
 		req.Messages = blind(req.Messages)
-	}
-	if r.model.toolText != "" {
-		return r.textTalk.inText(req, r.model.toolText)
 	}
 	return req
 }

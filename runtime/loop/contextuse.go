@@ -26,14 +26,8 @@ func (r *run) newChars() int64 {
 // fixedChars is what every call sends beside the conversation: the system prompt
 // and the tools with their schemas.
 func (r *run) fixedChars() int64 {
-	n := chars(r.system) + chars(r.model.toolText)
-	if r.model.toolText != "" {
-		return n
-	}
-	for _, t := range r.offer.tools {
-		n += chars(t.Name) + chars(t.Description) + chars(string(t.Schema))
-	}
-	return n
+	_, tools := r.model.toolSize(r.offer.tools)
+	return chars(r.system) + tools
 }
 
 // charsOf is what a message counts for in characters: its texts, the arguments of

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -185,4 +187,17 @@ func (r *run) offered() []string {
 		return []string{"none"}
 	}
 	return names
+}
+
+// notJSON says where a text stops being JSON; nil where it is.
+func notJSON(text []byte) error {
+	var value json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if err := dec.Decode(&value); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the first value")
+	}
+	return nil
 }

@@ -66,9 +66,6 @@ func (r *run) onlyReturn(over *thread.LimitError) string {
 			_, offered := r.offer.palette.Get(t.Name)
 			return !offered
 		})
-		if r.model.toolText != "" {
-			r.model.toolText = toolInstructions(r.offer.tools)
-		}
 	}
 	return fmt.Sprintf("%v. This is your last turn: return now what you have, %s.", over, how)
 }

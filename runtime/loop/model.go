@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/textcalls"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -18,8 +19,9 @@ type model struct {
 	choice   provider.Choice
 	client   llm.Client
 	close    func() error
-	toolText string // instructions for a model that calls tools in text; empty: natively
-	fallback bool   // the directive's second choice has been turned to
+	fallback bool // the directive's second choice has been turned to
+	// toolSize is what tools take of a request to it, in bytes and in characters.
+	toolSize func([]llm.Tool) (bytes, characters int64)
 }
 
 // openModel opens the client of a choice in place of the one before.
@@ -32,11 +34,17 @@ func (r *run) openModel(ctx context.Context, choice provider.Choice) error {
 		return fmt.Errorf("open model %s: %w", choice.Ref(), err)
 	}
 	r.closeModel()
-	r.model = model{choice: choice, client: client, close: closeClient, fallback: r.model.fallback}
+	r.model = model{choice: choice, client: client, close: closeClient, fallback: r.model.fallback, toolSize: toolSize}
 	if choice.ToolUse == config.ToolUseText {
-		r.model.toolText = toolInstructions(r.offer.tools)
+		r.model.client, r.model.toolSize = textcalls.New(client, r.offers), textcalls.Size
 	}
 	return nil
+}
+
+// offers says whether the model is offered a tool of that name.
+func (r *run) offers(name string) bool {
+	_, offered := r.offer.palette.Get(name)
+	return offered
 }
 
 func (r *run) closeModel() {
@@ -97,13 +105,10 @@ func (r *run) fits(ctx context.Context, choice provider.Choice) error {
 	}
 	talk := r.talk
 	talk.recount()
-	bytes := talk.newBytes + int64(len(r.system))
-	for _, t := range r.offer.tools {
-		bytes += sizeOfTool(t)
-	}
+	tools, _ := toolSize(r.offer.tools)
 	_, err = limit.Allowance(limit.AllowanceInput{
 		Limits: r.meta.Limits, Used: r.cost, Left: budget.Remaining(),
-		Model: choice.Model, NewBytes: bytes, Wanted: choice.MaxOutput,
+		Model: choice.Model, NewBytes: talk.newBytes + int64(len(r.system)) + tools, Wanted: choice.MaxOutput,
 	})
 	return err
 }

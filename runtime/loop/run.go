@@ -87,7 +87,6 @@ type run struct {
 	model      model
 	system     string
 	talk       conversation
-	textTalk   textTalk // of models that cannot call tools
 	offer      offer
 	task       task
 	shown      guard.Given // results, so that none is shown twice

@@ -64,21 +64,21 @@ func (r *run) newBytes() int64 {
 	if r.talk.known > 0 {
 		return n
 	}
-	n += int64(len(r.system) + len(r.model.toolText))
-	if r.model.toolText != "" {
-		return n
-	}
-	for _, t := range r.offer.tools {
-		n += sizeOfTool(t)
-	}
-	return n
+	tools, _ := r.model.toolSize(r.offer.tools)
+	return n + int64(len(r.system)) + tools
 }
 
 // toolMarks is more than the tokens that a provider puts around a tool.
 const toolMarks = 64
 
-func sizeOfTool(t llm.Tool) int64 {
-	return int64(toolMarks + len(t.Name) + len(t.Description) + len(t.Schema))
+// toolSize is what tools count for where they are sent apart from the prompt: in
+// bytes, which are no fewer than the tokens, and in characters.
+func toolSize(tools []llm.Tool) (bytes, characters int64) {
+	for _, t := range tools {
+		bytes += int64(toolMarks + len(t.Name) + len(t.Description) + len(t.Schema))
+		characters += chars(t.Name) + chars(t.Description) + chars(string(t.Schema))
+	}
+	return bytes, characters
 }
 
 // charge adds what a call cost to registry and ledger, so that a crash loses

@@ -247,7 +247,7 @@ func (r *run) transcriptContent(most int64) (string, error) {
 	if over <= 0 {
 		return text, nil
 	}
-	_, rest := cutLine(text[over:])
+	_, rest, _ := strings.Cut(text[over:], "\n")
 	return "[the beginning of the transcript is left out]\n\n" + rest, nil
 }
 

@@ -1,4 +1,4 @@
-package loop
+package textcalls
 
 import (
 	"fmt"
@@ -32,12 +32,6 @@ func readCalls(a llm.Response, turn int, known, quoted func(string) bool) llm.Re
 		a.StopReason = llm.StopToolUse
 	}
 	return a
-}
-
-// offers says whether the model is offered a tool of that name.
-func (r *run) offers(name string) bool {
-	_, offered := r.offer.palette.Get(name)
-	return offered
 }
 
 // splitCalls divides a text into the calls it contains and the text between

@@ -1,7 +1,6 @@
-package loop
+package textcalls
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -184,17 +183,4 @@ func (b textBlock) brokenName(known func(string) bool) string {
 		return m[1] + "…" // nobody knows how it goes on
 	}
 	return ""
-}
-
-// notJSON says where a text stops being JSON; nil where it is.
-func notJSON(text []byte) error {
-	var value json.RawMessage
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(&value); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the first value")
-	}
-	return nil
 }

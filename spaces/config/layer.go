@@ -61,6 +61,9 @@ func parseLayer(path string, data []byte) (layer, error) {
 	if root.Kind != yaml.MappingNode {
 		return l, &Error{Path: path, Line: root.Line, Reason: "want a mapping of keys to values"}
 	}
+	if err := checkWeight(path, root); err != nil {
+		return l, err
+	}
 	l.root = root
 	var values any
 	if err := root.Decode(&values); err != nil {

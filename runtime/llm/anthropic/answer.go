@@ -38,6 +38,8 @@ type block struct {
 	seed json.RawMessage
 	// said is the text, to which appending again and again costs little.
 	said []byte
+	// signed is the signature, likewise.
+	signed []byte
 }
 
 // add takes the next event. Unknown events and deltas are ignored, as the API's
@@ -86,10 +88,10 @@ func (a *answer) start(index int64, start sdk.ContentBlockStartEventContentBlock
 		b.Type = llm.TextBlock
 		a.text(b, start.Text)
 	case "thinking":
-		b.Type, b.Signature = llm.ReasoningBlock, start.Signature
+		b.Type, b.signed = llm.ReasoningBlock, []byte(start.Signature)
 		a.text(b, start.Thinking)
 	case "redacted_thinking":
-		b.Type, b.Signature = llm.ReasoningBlock, redactedPrefix+start.Data
+		b.Type, b.signed = llm.ReasoningBlock, []byte(redactedPrefix+start.Data)
 	case "tool_use":
 		b.Type, b.ToolCallID, b.ToolName = llm.ToolUseBlock, start.ID, start.Name
 		b.seed = json.RawMessage(start.JSON.Input.Raw())
@@ -109,7 +111,7 @@ func (a *answer) extend(index int64, delta sdk.MessageStreamEventUnionDelta) err
 	case "thinking_delta":
 		a.text(b, delta.Thinking)
 	case "signature_delta":
-		b.Signature += delta.Signature
+		b.signed = append(b.signed, delta.Signature...)
 	case "input_json_delta":
 		b.Input = append(b.Input, delta.PartialJSON...)
 		a.emit(llm.Delta{Type: llm.ToolUseBlock, Hidden: len(delta.PartialJSON)})
@@ -158,7 +160,7 @@ func (a *answer) partial() llm.Response {
 func (a *answer) response() llm.Response {
 	out := llm.Response{Model: a.model, StopReason: stopReason(a.stop), Usage: a.metered()}
 	for _, b := range a.blocks {
-		b.Text = string(b.said)
+		b.Text, b.Signature = string(b.said), string(b.signed)
 		switch {
 		case b.Type == "", b.Type == llm.TextBlock && b.Text == "":
 			continue

@@ -7,6 +7,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/llmtest"
 )
 
 // TestBurst takes an answer in 40 000 small pieces. What that allocates follows its
@@ -30,4 +31,10 @@ func TestBurst(t *testing.T) { //nolint:paralleltest // see above
 	if took := after.TotalAlloc - before.TotalAlloc; took > 20*pieces*uint64(len(piece)) {
 		t.Errorf("allocated %d bytes for %d", took, len(text))
 	}
+}
+
+// TestAttackHugeEvents: a provider sends events of megabytes whose values the vendor's library would decode to gigabytes.
+// An event with more values than any answer has is refused before it is decoded.
+func TestAttackHugeEvents(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	llmtest.HugeEvents(t, New, "event: message_start\ndata: "+`{"type":"message_start","message":{"model":"m","content":`, "}}")
 }

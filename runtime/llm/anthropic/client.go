@@ -103,7 +103,7 @@ func carries(event string) bool {
 func saidIn(event sdk.MessageStreamEventUnion) int {
 	d, start := event.Delta, event.ContentBlock
 	return len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature) +
-		len(start.Text) + len(start.Thinking) + len(start.Data) + len(start.JSON.Input.Raw())
+		len(start.Text) + len(start.Thinking) + len(start.Signature) + len(start.Data) + len(start.JSON.Input.Raw())
 }
 
 // inStream reads the library's error for an "error" event, which looks like a

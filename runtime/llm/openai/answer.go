@@ -39,6 +39,13 @@ type callPart struct {
 	} `json:"function"`
 }
 
+func (p callPart) signature() string {
+	if p.Extra == nil {
+		return ""
+	}
+	return p.Extra.Google.ThoughtSignature
+}
+
 // usage counts the cached tokens among the prompt tokens. The numbers are as the
 // provider wrote them: one that is no number must not spoil an answer that is paid.
 type usage struct {
@@ -104,7 +111,13 @@ type answer struct {
 type call struct {
 	index int
 	llm.Block
+	// signed is the signature, to which appending again and again costs little.
+	signed []byte
 }
+
+// maxCalls bounds the tool calls of one answer, far above any real one: the call that
+// a piece belongs to is looked for among all of them.
+const maxCalls = 10_000
 
 // add takes the next chunk.
 func (a *answer) add(exchange *wire.Call, raw []byte) error {
@@ -131,7 +144,7 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 		d := choice.Delta
 		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning)
 		for _, part := range d.ToolCalls {
-			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name)
+			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name) + len(part.signature())
 		}
 		if said > 0 || len(d.ToolCalls) > 0 || choice.FinishReason != "" {
 			if err := exchange.Content(said); err != nil {
@@ -146,7 +159,9 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 		a.refused = a.refused || d.Refusal != ""
 		a.say(d.Refusal)
 		for _, part := range d.ToolCalls {
-			a.call(part)
+			if err := a.call(part); err != nil {
+				return wire.Malformed(err)
+			}
 		}
 		if choice.FinishReason != "" {
 			a.stop = choice.FinishReason
@@ -168,7 +183,7 @@ func (a *answer) say(text string) {
 // call adds a piece of a tool call. A piece belongs to the call with its index;
 // but some providers leave the index out or give every call the same, so a new
 // id always begins a new call.
-func (a *answer) call(part callPart) {
+func (a *answer) call(part callPart) error {
 	at := len(a.calls) - 1
 	if part.Index != nil {
 		for at >= 0 && a.calls[at].index != *part.Index {
@@ -176,7 +191,9 @@ func (a *answer) call(part callPart) {
 		}
 	}
 	if at < 0 || part.ID != "" && a.calls[at].ToolCallID != "" && part.ID != a.calls[at].ToolCallID {
-		at = len(a.calls)
+		if at = len(a.calls); at == maxCalls {
+			return fmt.Errorf("the answer has more than %d tool calls", maxCalls)
+		}
 		a.calls = append(a.calls, call{index: at, Block: llm.Block{Type: llm.ToolUseBlock}})
 		if part.Index != nil {
 			a.calls[at].index = *part.Index
@@ -186,9 +203,7 @@ func (a *answer) call(part callPart) {
 	if part.ID != "" {
 		c.ToolCallID = part.ID
 	}
-	if part.Extra != nil {
-		c.Signature += part.Extra.Google.ThoughtSignature
-	}
+	c.signed = append(c.signed, part.signature()...)
 	if part.Function.Name != "" && c.ToolName == "" {
 		c.ToolName = part.Function.Name
 		a.emit(llm.ToolUseBlock, c.ToolName)
@@ -197,6 +212,7 @@ func (a *answer) call(part callPart) {
 	if n := len(part.Function.Arguments); n > 0 && a.sink != nil {
 		a.sink(llm.Delta{Type: llm.ToolUseBlock, Hidden: n})
 	}
+	return nil
 }
 
 func (a *answer) emit(kind llm.BlockType, text string) {
@@ -219,6 +235,7 @@ func (a *answer) response() llm.Response {
 		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text)})
 	}
 	for i, c := range a.calls {
+		c.Signature = string(c.signed)
 		if c.ToolCallID == "" {
 			c.ToolCallID = fmt.Sprintf("%s-%d", a.id, i)
 		}

@@ -12,10 +12,11 @@ const maxAnswer = 256 << 20
 
 // body watches the bytes of an answer arrive.
 type body struct {
-	call *Call
-	rc   io.ReadCloser
-	read int64 // bytes so far
-	good bool  // these are bytes of an answer, not of a refusal
+	call  *Call
+	rc    io.ReadCloser
+	read  int64 // bytes so far
+	shape shape // of an answer
+	good  bool  // these are bytes of an answer, not of a refusal
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -28,6 +29,11 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if b.good && n > 0 {
 		b.call.begun = true
+	}
+	if b.good {
+		if bad := b.shape.read(p[:n]); bad != nil {
+			return 0, bad
+		}
 	}
 	if b.read > maxAnswer {
 		return n, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)

@@ -262,3 +262,17 @@ func TestBounds(t *testing.T) {
 		})
 	}
 }
+
+// The lexer of JavaScript goes through the file for each error, so their number
+// is bounded; what stands before them may be changed behind, and has no value.
+func TestManyErrors(t *testing.T) {
+	t.Parallel()
+	table := constant.JavaScript("const A = 1\n" + strings.Repeat("😀", 1<<20))
+	if a := table["A"]; !strings.Contains(a.Reason, "cannot be read to its end") || a.Value != nil {
+		t.Errorf("A is %v: %s", a.Value, a.Reason)
+	}
+	table = constant.JavaScript(strings.Repeat("@é #é 😀 '\n", 100) + ";\nconst A = 1")
+	if a := table["A"]; a.Value != int64(1) {
+		t.Errorf("A is %v: %s", a.Value, a.Reason)
+	}
+}

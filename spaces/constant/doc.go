@@ -4,8 +4,16 @@
 // unknown, with the reason and the line; nothing is guessed. What functions do
 // to a value when they are called is not followed.
 //
+// The splitter of a language finds the statements of a file (pysplit.go,
+// jssplit.go, whose tokens are tdewolff/parse's). Assignments become names and
+// expressions, other statements change what is bound (python.go, javascript.go).
+// An expression becomes one of Starlark, in which numbers stand for what the
+// languages write differently (expression.go). The tree of Starlark's parser is
+// folded into a value (fold.go), and the scope knows which names share it
+// (scope.go).
+//
 // Source comes from outside: depth, tokens of a statement and the size of all
-// values together are bounded.
+// values together are bounded before the parser sees them.
 package constant
 
 // Constant is what a name is bound to at the end of the file.

@@ -13,6 +13,12 @@ func (e *unknown) Error() string { return e.reason }
 
 func unknownf(format string, args ...any) error { return &unknown{fmt.Sprintf(format, args...)} }
 
+// What happens to names, before the line where it does.
+const (
+	changed = "is changed"
+	inBlock = "is bound or changed in a block"
+)
+
 // value is a folded expression.
 type value struct {
 	v      any
@@ -121,7 +127,7 @@ func (s *scope) look(n string) (value, error) {
 }
 
 // contain makes a list or mapping of its parts.
-func contain(v any, parts []value) (value, error) {
+func (s *scope) contain(v any, parts []value) (value, error) {
 	out := value{v: v, depth: 1, weight: 1}
 	shares := map[string]bool{}
 	for _, p := range parts {
@@ -133,7 +139,7 @@ func contain(v any, parts []value) (value, error) {
 	}
 	out.shares = slices.Collect(maps.Keys(shares))
 	if out.depth > maxDepth {
-		return value{}, unknownf("is nested more than %d deep", maxDepth)
+		return value{}, errTooDeep
 	}
-	return out, nil
+	return out, s.spend(1)
 }

@@ -1,51 +1,58 @@
 package constant
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
-type kind int
+type kind uint8
 
 const (
-	end     kind = iota // of the file
-	newline             // of a logical line, in Python
+	end   kind = iota // of the file
+	space             // and comments
+	newline
 	name
+	keyword // no name, and no value
 	text
 	number
-	sign // operators and brackets
-	bad  // what no expression can hold
+	sign   // operators and brackets
+	spread // marked for the parser
+	bad    // what no expression can hold
 )
 
 // token is a word of a source file.
 type token struct {
-	kind  kind
 	text  string // as written
 	line  int
+	kind  kind
+	nest  int8 // what it adds to the depth of brackets
 	fresh bool // first on its line
 }
 
-func (t token) is(s string) bool { return t.kind == sign && t.text == s }
+// is says whether a token is one of some words and signs.
+func (t token) is(any ...string) bool {
+	return t.kind != text && t.kind != bad && slices.Contains(any, t.text)
+}
 
-func (t token) word(s string) bool { return t.kind == name && t.text == s }
+// nesting is what a bracket adds to the depth.
+func nesting(t token) int8 {
+	switch {
+	case t.is("(", "[", "{"):
+		return 1
+	case t.is(")", "]", "}"):
+		return -1
+	}
+	return 0
+}
 
-// opens and closes tell how a token changes the depth of brackets.
-func (t token) opens() bool { return t.kind == sign && strings.ContainsAny(t.text, "([{") }
-
-func (t token) closes() bool { return t.kind == sign && strings.ContainsAny(t.text, ")]}") }
+// endsValue says whether a value can end with a token.
+func (t token) endsValue() bool {
+	return t.nest < 0 || t.nest == 0 && (t.kind == name || t.kind == text || t.kind == number || t.kind == bad)
+}
 
 // assigns says whether a token is "=" or one of its kin: "+=", ":=", "??=".
 func (t token) assigns() bool {
-	if t.kind != sign || !strings.HasSuffix(t.text, "=") {
-		return false
-	}
-	switch t.text {
-	case "==", "!=", "<=", ">=", "===", "!==":
-		return false
-	}
-	return true
+	return t.kind == sign && t.text[len(t.text)-1] == '=' && !t.is("==", "!=", "<=", ">=", "===", "!==")
 }
 
 // statement is the tokens of one, as far as they are kept.
@@ -68,12 +75,8 @@ func split(tokens []token, separator string) [][]token {
 	var parts [][]token
 	depth, begin := 0, 0
 	for i, t := range tokens {
-		switch {
-		case t.opens():
-			depth++
-		case t.closes():
-			depth--
-		case depth == 0 && t.is(separator):
+		depth += int(t.nest)
+		if depth == 0 && t.is(separator) {
 			parts = append(parts, tokens[begin:i])
 			begin = i + 1
 		}
@@ -81,104 +84,62 @@ func split(tokens []token, separator string) [][]token {
 	return append(parts, tokens[begin:])
 }
 
-// numeral is the length of the number that src begins with. What number it is
-// shows when it is read.
-func numeral(src string) int {
-	hex := len(src) > 1 && src[0] == '0' && src[1]|0x20 == 'x'
-	for i := range len(src) {
-		c := src[i]
-		exponent := (c == '+' || c == '-') && !hex && i > 0 && src[i-1]|0x20 == 'e'
-		if !isDigit(c) && !isLetter(c) && c != '.' && !exponent {
-			return i
-		}
+// join is tokens as text.
+func join(tokens []token, separator string) string {
+	written := make([]string, len(tokens))
+	for i, t := range tokens {
+		written[i] = t.text
 	}
-	return len(src)
+	return strings.Join(written, separator)
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func isLetter(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
+func names(tokens []token) []string {
+	var all []string
+	for _, t := range tokens {
+		if t.kind == name {
+			all = append(all, t.text)
+		}
+	}
+	return all
 }
 
 // touched lists the names that a statement may bind or change: those left of an
 // assignment, behind words like "as" and "del", and those that something is
 // called on. Deep looks into brackets too. It names rather too many than too few.
 func touched(tokens []token, deep bool) []string {
-	names := map[string]bool{}
+	var all []string
 	depth, binding := 0, false
 	for i, t := range tokens {
-		switch {
-		case t.opens():
-			depth++
-		case t.closes():
-			depth--
-		}
-		if depth > 0 && !deep && !t.is(":=") && !t.word("as") && !binding {
+		depth += int(t.nest)
+		if depth > 0 && !deep && !t.is(":=", "as") && !binding {
 			continue
 		}
 		switch {
-		case t.assigns(), t.is("++"), t.is("--"):
-			for _, n := range targets(tokens[:i]) {
-				names[n] = true
-			}
+		case t.is("++", "--"):
+			all = append(all, targets(tokens[:i])...)
+			all = append(all, names(tokens[i+1:min(i+2, len(tokens))])...)
 			binding = false
-			if !t.assigns() && i+1 < len(tokens) {
-				names[tokens[i+1].text] = true
-			}
-		case binds(t):
+		case t.assigns():
+			all = append(all, targets(tokens[:i])...)
+			binding = false
+		case t.is("as", "for", "del", "delete", "import", "def", "class", "function", "async"):
 			binding = true
-		case ends(t):
+		case t.is("in", "of", ":", "{", ";"):
 			binding = false
 		case t.kind == name && (binding || begins(tokens, i)):
-			names[t.text] = true
+			all = append(all, t.text)
 		}
 	}
-	return slices.Collect(maps.Keys(names))
+	return all
 }
 
 // begins says whether token i begins a statement that may change what it names:
 // NAME.method(…), NAME[…] …
 func begins(tokens []token, i int) bool {
-	if i+1 == len(tokens) || !tokens[i+1].is(".") && !tokens[i+1].is("[") {
+	if i+1 == len(tokens) || !tokens[i+1].is(".", "[") {
 		return false
 	}
-	if i == 0 || tokens[i].fresh {
-		return true
-	}
-	before := tokens[i-1]
-	return before.is(";") || before.is(":") || before.is("{") || before.is("}") || before.is(")")
-}
-
-// binds says whether names follow a token that it binds or deletes.
-func binds(t token) bool {
-	if t.kind != name {
-		return false
-	}
-	switch t.text {
-	case "as", "for", "del", "delete", "import", "def", "class", "function", "async":
-		return true
-	}
-	return false
-}
-
-// ends says whether the names have ended that a word binds.
-func ends(t token) bool {
-	return t.word("in") || t.word("of") || t.is(":") || t.is("{") || t.is(";")
-}
-
-// bound lists the names among tokens up to the end of what a word binds.
-func bound(tokens []token) []string {
-	var names []string
-	for _, t := range tokens {
-		if ends(t) {
-			break
-		}
-		if t.kind == name {
-			names = append(names, t.text)
-		}
-	}
-	return names
+	return i == 0 || tokens[i].fresh || tokens[i-1].is(";", ":", "{", "}", ")")
 }
 
 // maxTarget bounds how many tokens the left side of an assignment has.
@@ -187,22 +148,18 @@ const maxTarget = 1000
 // targets lists the names in the expression that ends with tokens: a.b[c] has
 // a and c, (a, b) has both.
 func targets(tokens []token) []string {
-	var names []string
+	var all []string
 	depth := 0
 	for _, t := range slices.Backward(tokens[max(0, len(tokens)-maxTarget):]) {
+		depth -= int(t.nest)
 		switch {
-		case t.closes():
-			depth++
-		case t.opens():
-			if depth--; depth < 0 {
-				return names
-			}
+		case depth < 0:
+			return all
 		case t.kind == name:
-			names = append(names, t.text)
-		case t.kind == text, t.kind == number, t.is("."), t.is("*"), t.is("..."), t.is("?."):
-		case depth == 0 && !t.is(",") && !t.is(":"):
-			return names
+			all = append(all, t.text)
+		case depth == 0 && t.nest == 0 && t.kind != text && t.kind != number && !t.is(".", "*", "...", "?.", ",", ":"):
+			return all
 		}
 	}
-	return names
+	return all
 }

@@ -8,8 +8,8 @@
 //
 // and are given results as text, each in a fence that it cannot close: what a tool
 // returns may come from anywhere, and must not pass for words of the runtime or of
-// the user. That is so on the wire only: who asks the client gives and gets such calls
-// and results as blocks like any other.
+// the user. That is so on the wire only: the caller gives and gets calls and results as
+// blocks like any other.
 package textcalls
 
 import (
@@ -35,8 +35,8 @@ func New(behind llm.Client, offered func(tool string) bool) llm.Client {
 	return &client{behind: behind, offered: offered}
 }
 
-// Stream implements [llm.Client]. A request without tools is passed on as it is. What
-// arrives is told as it is written; calls are in the whole answer.
+// Stream implements [llm.Client]. A request without tools is passed on as it is. Pieces
+// of the answer are told as they were written; calls are in the whole answer.
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	if len(req.Tools) == 0 {
 		return c.behind.Stream(ctx, req, sink)

@@ -37,8 +37,8 @@ func callFence(info string) bool {
 }
 
 // calls are the calls that a block consists of, none if it holds anything else.
-// What is meant as a call but is not JSON is one with its text for input, so that
-// the model is told what is wrong.
+// A block that is meant as a call but is not JSON is one with its text for input, so
+// that the model is told what is wrong.
 func (b textBlock) calls(known func(string) bool) []llm.Block {
 	if !callFence(b.info) && b.info != "" {
 		return nil

@@ -36,8 +36,8 @@ func instructions(tools []llm.Tool) string {
 	return b.String()
 }
 
-// conversation is what a model is shown that cannot call tools. What was shown stays
-// what it was, so that it is recognised as sent before.
+// conversation is what a model is shown that cannot call tools. Messages that were shown
+// stay as they were, so that they are recognised as sent before.
 type conversation struct {
 	given, shown []llm.Message     // message by message
 	heard        []string          // what results of each message say, see squeeze

@@ -85,7 +85,7 @@ func TestSplitCalls(t *testing.T) {
 	}
 }
 
-// What is written in the form calls are read in is read again as it was.
+// A call that is written in the form that is asked for is read again as it was.
 func TestTextRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -144,8 +144,8 @@ func FuzzReadCalls(f *testing.F) {
 	})
 }
 
-// What was shown to a model before is shown as it was: the very blocks, by which
-// a client recognises what it has sent.
+// A model is shown earlier messages as they were: the very blocks, by which a client
+// recognises what it has sent.
 func TestConversationStays(t *testing.T) {
 	t.Parallel()
 	text := func(s string) llm.Message { return llm.Text(llm.User, s) }

@@ -14,8 +14,8 @@
 //
 // # Durability
 //
-// What is promised to somebody (a registration, a change of state, a request to
-// cancel, a budget, its settlement) is on disk when the call returns. Snapshots that
+// A promise to somebody (a registration, a change of state, a request to cancel, a
+// budget, its settlement) is on disk when the call returns. Snapshots that
 // the next one replaces (cost so far, spend so far, process id) are not waited for.
 //
 // # Schema
@@ -27,7 +27,7 @@
 //
 // # Damage
 //
-// What SQLite finds to be damaged is a [store.CorruptError]. [SetAside] moves
+// Damage that SQLite finds is a [store.CorruptError]. [SetAside] moves
 // such a file out of the way, Open makes a new one, and Restore fills it from
 // the threads' folders. A database that is made where threads have folders, be
 // it after SetAside or because somebody removed the file, is marked as lossy
@@ -38,7 +38,7 @@
 //
 // # What is remembered
 //
-// Rows that were read are not read again until somebody commits. What is committed
+// Rows that were read are not read again until somebody commits. A commit that is made
 // without this package is found after Options.Poll: until then a read of one row, or
 // of the open questions, may tell what was.
 package sqlite

@@ -38,8 +38,8 @@ func encodeProcess(p thread.Process) []byte {
 	return record
 }
 
-// decodeProcess returns what encodeProcess wrote. What anybody else wrote counts as
-// nothing.
+// decodeProcess returns what encodeProcess wrote. Anything else counts as nothing:
+// everybody can write to a lock file.
 func decodeProcess(record []byte) (p thread.Process) {
 	if err := json.Unmarshal(record, &p); err != nil || p.PID < 0 {
 		return thread.Process{}

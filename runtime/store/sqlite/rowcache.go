@@ -31,8 +31,7 @@ type rowKey struct {
 }
 
 // recall reads the one row that query finds for a thread; the error of scan is
-// not kept. What the answer points to is shared by all who get it, and must stay
-// as it is.
+// not kept. All who get the answer share what it points to, which must stay as it is.
 func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (T, error) {
 	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, st *sql.Stmt) (T, error) {
 		return scan(st.QueryRowContext(ctx, id))

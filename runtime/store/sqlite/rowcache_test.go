@@ -15,8 +15,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// What is remembered of a row is never older than the last commit, whichever
-// process and connection made it.
+// A remembered row is never older than the last commit, whichever process and
+// connection made it.
 func TestRememberedRowsAreCurrent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,8 +111,8 @@ func TestRowCacheAfterAnError(t *testing.T) {
 	}
 }
 
-// What one caller does with a record changes nothing for the next, who may get
-// the same answer from memory.
+// A caller may change the record that it got: the next one, who may get the same
+// answer from memory, does not see that.
 func TestRecordsAreTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
@@ -143,8 +143,8 @@ func TestRecordsAreTheCallersOwn(t *testing.T) {
 	}
 }
 
-// Who has given up gets no answer, as from every other read, and costs the next
-// one nothing.
+// A caller who has given up gets no answer, as from every other read, and costs the
+// next one nothing.
 func TestRowCacheOfACancelledRead(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
@@ -204,7 +204,7 @@ func TestRowsAreCurrentUnderLoad(t *testing.T) {
 	reading.Wait()
 }
 
-// What another process has said it committed is in the next answer, although the
+// The next answer has all that another process has said it committed, although the
 // row was in memory before.
 func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// commitCounter counts the commits to a database, so that a reader learns for one small
-// read that there was none since it looked last. SQLite tells too (PRAGMA
+// commitCounter counts the commits to a database, so that a reader learns for one
+// small read that there was none since it looked last. SQLite tells too (PRAGMA
 // data_version), for ten times as much.
 //
 // The writer who has the turn raises the number of those begun before its
@@ -55,8 +55,8 @@ func (c commitCounter) still(number uint64) bool {
 	return ok && begun == number
 }
 
-// inPlace reports whether writers who come now count here. Who removes a file
-// under their feet makes those who have it open, and those who come, strangers to
+// inPlace reports whether writers who come now count here. When somebody removes a
+// file under their feet, those who have it open and those who come are strangers to
 // each other.
 func (c commitCounter) inPlace() bool {
 	for _, f := range []*os.File{c.begun, c.done} {

@@ -39,7 +39,7 @@ func playDie(ctx context.Context, moment, dir, number string) error {
 	case beforeCommit:
 		hook = func(conn sqlite.HookRegisterer) { conn.RegisterCommitHook(func() int32 { die(); return 0 }) }
 	case beforeDone:
-		// What cannot be written is not said.
+		// The number cannot be written to a file that is open for reading.
 		if b.queue.commits.done, err = os.Open(b.queue.path); err != nil {
 			return err
 		}

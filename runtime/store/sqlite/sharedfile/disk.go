@@ -32,7 +32,7 @@ func ensureFile(path string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	// What still lies beside it belongs to a file that is gone.
+	// Files that still lie beside it belong to one that is gone.
 	for _, ending := range sidecars {
 		if err := os.Remove(path + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

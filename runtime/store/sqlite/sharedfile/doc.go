@@ -1,7 +1,7 @@
 // Package sharedfile is a SQLite database that any number of processes on one
 // machine read and write at once: the queue of its writers, the count of commits,
-// news of them, and the connections of this process. What stands in the database is
-// its [Owner]'s affair.
+// news of them, and the connections of this process. Its [Owner] knows what
+// stands in the database.
 //
 // # Writing
 //

@@ -9,7 +9,7 @@ import (
 // lock of one file has that order among those who wait for it, but whoever lets
 // go of it and asks again at once is faster than the one who is woken. So there
 // are two: only who has the gate may wait for the turn, and lets go of the gate
-// with the turn in hand. Who asks again finds the next one in the gate.
+// with the turn in hand. A process that asks again finds the next one in the gate.
 type fairLock struct{ gate, turn *os.File }
 
 // gateEnding tells the file of the gate from that of the turn.

@@ -118,7 +118,7 @@ func (f *File) use(c connections) {
 	f.owner.Opened(c.userVersion)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// What its end reports is about a file that nobody reads any more.
+	// Errors of closing are about a file that nobody reads any more.
 	_ = f.now.close()
 	f.now = c
 }
@@ -207,8 +207,8 @@ func (f *File) Read(ctx context.Context, g func(Reader) error) error {
 func (f *File) Changes(ctx context.Context) <-chan struct{} { return f.notifier.listen(ctx) }
 
 // Replaced reports whether another file, or none, is in the place of the one
-// that is open: somebody has set that aside. What is written to it would be
-// seen by nobody.
+// that is open: somebody has set that aside. Nobody would see what is written
+// to it.
 func (f *File) Replaced() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -46,8 +46,8 @@ func newView(pool *sql.DB, commits commitCounter, poll time.Duration, states *at
 // Seen is the file as a view sees it during one call of Look.
 type Seen struct {
 	// State stays the same from call to call as long as nobody is known to have
-	// committed. What was read in one state holds in the next call that has it, of
-	// whichever view of the file. It is never 0.
+	// committed. An answer that was read in one state holds in every call that has it,
+	// of whichever view of the file. It is never 0.
 	State uint64
 	view  *View
 }

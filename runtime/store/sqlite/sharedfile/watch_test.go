@@ -187,8 +187,8 @@ func awaitNumber(t *testing.T, b *book, told <-chan struct{}, n int) {
 	}
 }
 
-// TestStormOfReports: some are passed on at once, then one at a time. What is no
-// commit is not passed on.
+// TestStormOfReports: some are passed on at once, then one at a time. A
+// report of anything but a commit is not passed on.
 func TestStormOfReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -68,7 +69,7 @@ func connectAsking(
 ) *servertest.Client {
 	t.Helper()
 	s := server.New(server.Options{Version: "test", MapError: action.Fault})
-	Register(s, oneProject{p}, Groups())
+	Register(s, oneProject{p}, Groups(), operation.All())
 	return servertest.Start(t, s, servertest.Over(transport), servertest.Asking(person))
 }
 

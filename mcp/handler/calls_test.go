@@ -126,9 +126,9 @@ func TestThreadThatDies(t *testing.T) {
 		{"cancel_thread", `"how":"already_ended"`, id},
 		{"kill_thread", `"how":"already_ended"`, id},
 		{"get_chain", `"chain_length":1,`, id},
-		{"rye_execute", `"chain_length":1,`, operation("get_chain", id)},
+		{"rye_execute", `"chain_length":1,`, operate("get_chain", id)},
 		{"chain_search", `"event_type":"thread_error"`, map[string]any{"thread_id": started.ID, "query": "PROCESS_DIED"}},
-		{"rye_execute", `"count":0`, operation("chain_search", map[string]any{"thread_id": started.ID, "query": "nowhere"})},
+		{"rye_execute", `"count":0`, operate("chain_search", map[string]any{"thread_id": started.ID, "query": "nowhere"})},
 		{"rye_execute", `"existing":true`, fork},
 	} {
 		if r := c.Call(call.tool, call.args); r.Err != nil || r.IsError || !strings.Contains(string(r.JSON), call.want) {
@@ -141,9 +141,9 @@ func TestThreadThatDies(t *testing.T) {
 	}
 }
 
-// operation is the older way to an operation on threads, which rye_execute is
+// operate is the older way to an operation on threads, which rye_execute is
 // documented to answer too.
-func operation(name string, params map[string]any) map[string]any {
+func operate(name string, params map[string]any) map[string]any {
 	params = maps.Clone(params)
 	params["operation"] = name
 	return map[string]any{"item_id": "rye/agent/threads/orchestrator", "parameters": params}

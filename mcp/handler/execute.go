@@ -16,10 +16,6 @@ import (
 //go:embed execute.md
 var executeText string
 
-type executeInput struct{ action.ExecuteRequest }
-
-func (in executeInput) projectPath() string { return in.ProjectPath }
-
 // executeOutput documents what a result can have; which members are there
 // depends on the kind of item and on thread, async and dry_run. It is sent as
 // the action returned it: an [action.InlineDirective], [action.ToolResult],
@@ -84,9 +80,8 @@ func asItIs(v any) ([]byte, error) {
 func addExecute(s *server.Server, projects Projects) {
 	add(s, projects, "rye_execute", executeText, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
-	}, func(ctx context.Context, p *Project, call server.Call, in executeInput) (executeOutput, error) {
-		in.ProjectPath = "" // it has been followed
-		result, err := p.Actions.Execute(ctx, caller(p, call), in.ExecuteRequest)
+	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
+		result, err := p.Actions.Execute(ctx, caller(p, call), in)
 		return executeOutput{sent: result}, err
 	})
 }

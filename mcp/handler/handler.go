@@ -1,17 +1,19 @@
-// Package handler holds the MCP tools, one function each: typed input, typed
-// output, a description for models in a file beside it, and a handler that only
-// translates between the two and the rooms to the right.
+// Package handler makes the MCP tools: of the primary actions, one function each
+// with a description for models beside it, and of the operations on threads, from
+// their table. A handler only translates between a client and the rooms to the
+// right.
 package handler
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync/atomic"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -31,72 +33,79 @@ type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
 }
 
-// inProject is part of every input.
-type inProject struct {
-	ProjectPath string `json:"project_path,omitempty" jsonschema:"absolute path of the project; left out, the project of the server or of the client"`
+// projectPath is the argument of every tool that says where it works.
+const projectPath = "project_path"
+
+// common are the arguments that every tool takes beside its own.
+func common() []tool.Text {
+	return []tool.Text{{
+		Name: projectPath, Description: "absolute path of the project; left out, the project of the server or of the client",
+	}}
 }
 
-func (p inProject) projectPath() string { return p.ProjectPath }
-
-// input is what the input of every tool can tell.
-type input interface{ projectPath() string }
+// open finds the project of a call.
+func open(ctx context.Context, projects Projects, call server.Call) (*Project, error) {
+	p, err := projects.Project(ctx, call.Common[projectPath])
+	if err == nil {
+		call.Notices(p.Path, p.Notices)
+	}
+	return p, err
+}
 
 // add registers a tool whose handler runs in a project.
-func add[In input, Out any](
+func add[In, Out any](
 	s *server.Server, projects Projects, name, description string, a server.Annotations,
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
 	server.Add(s, server.Tool[In, Out]{
-		Name: name, Description: strings.TrimSpace(description), Annotations: a, Paged: isPaged[In](),
+		Name: name, Description: strings.TrimSpace(description), Annotations: a, Common: common(),
 		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
-			p, err := projects.Project(ctx, in.projectPath())
+			p, err := open(ctx, projects, call)
 			if err != nil {
 				var none Out
 				return none, err
 			}
-			call.Notices(p.Path, p.Notices)
 			return run(ctx, p, call, in)
 		},
 	})
 }
 
-// isPaged reports whether the input of a tool bounds a page itself.
-func isPaged[In any]() bool {
-	_, has := reflect.TypeFor[In]().FieldByName("MaxBytes")
-	return has
+// addOperation registers the tool of an operation on threads.
+func addOperation(s *server.Server, projects Projects, e operation.Entry) {
+	server.AddUntyped(s, server.Untyped{
+		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Input: e.Input, Output: e.Output,
+		Bind: func(schema json.RawMessage) func(context.Context, server.Call, json.RawMessage) (any, error) {
+			decode := e.Decoder(func() (json.RawMessage, error) { return schema, nil })
+			return func(ctx context.Context, call server.Call, args json.RawMessage) (any, error) {
+				run, err := decode(args)
+				if err != nil {
+					return nil, err
+				}
+				p, err := open(ctx, projects, call)
+				if err != nil {
+					return nil, err
+				}
+				return run(ctx, p.Control, caller(p, call))
+			}
+		},
+	})
 }
 
-// operate runs an orchestrator operation for an MCP client.
-func operate[Out any](ctx context.Context, p *Project, call server.Call, name string, in any) (Out, error) {
-	var none Out
-	params, err := tool.ObjectOf(in)
-	if err != nil {
-		return none, err
+func annotationsOf(e operation.Entry) server.Annotations {
+	return server.Annotations{
+		Title: e.Title, ReadOnly: e.Effect.Has(operation.ReadOnly), Destructive: e.Effect.Has(operation.Destructive),
+		Idempotent: e.Effect.Has(operation.Idempotent), OpenWorld: e.Effect.Has(operation.OpenWorld),
 	}
-	return as[Out](control.Threads{Controller: p.Control}.Operate(ctx, caller(p, call), name, params))
-}
-
-// as is the result of an action or operation as the type it is documented to
-// have.
-func as[Out any](result any, err error) (Out, error) {
-	var none Out
-	if err != nil {
-		return none, err
-	}
-	out, ok := result.(Out)
-	if !ok {
-		return none, fmt.Errorf("the result is a %T and not the %T it is documented to be", result, none)
-	}
-	return out, nil
 }
 
 // caller is an MCP client as the primary actions see it.
 func caller(p *Project, call server.Call) action.Caller {
 	var ticks atomic.Int64
 	return action.Caller{
-		Env: tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
-		By:  strings.TrimSpace("MCP client " + call.Session.Client),
-		Ask: asker(call),
+		Env:  tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
+		By:   strings.TrimSpace("MCP client " + call.Session.Client),
+		Room: call.Room,
+		Ask:  asker(call),
 		Progress: func(v any) {
 			// The protocol wants the number to rise with every notification; what
 			// has happened is in the message.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 )
 
 var update = flag.Bool("update", false, "write the golden files of the tools")
@@ -19,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files of the tools")
 func list(t *testing.T, groups []Group) []servertest.Tool {
 	t.Helper()
 	s := server.New(server.Options{Version: "test"})
-	Register(s, oneProject{}, groups)
+	Register(s, oneProject{}, groups, operation.All())
 	return servertest.Start(t, s).Tools()
 }
 
@@ -66,7 +67,7 @@ func TestGolden(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	plain := server.New(server.Options{Version: "test"})
-	Register(plain, oneProject{}, Groups())
+	Register(plain, oneProject{}, Groups(), operation.All())
 	derived := plain.Schemas()
 	want, err := json.Marshal(derived)
 	if err != nil {
@@ -83,7 +84,7 @@ func TestSchemas(t *testing.T) {
 		t.Error("schemas.json differs from the types; with -update it is written anew")
 	}
 	s := server.New(server.Options{Version: "test", Schemas: Schemas()})
-	Register(s, oneProject{}, Groups())
+	Register(s, oneProject{}, Groups(), operation.All())
 	for _, tool := range servertest.Start(t, s).Tools() {
 		got, want := server.Schemas{Input: tool.InputSchema, Output: tool.OutputSchema}, derived[tool.Name]
 		open := bytes.ReplaceAll(want.Input, []byte(`,"additionalProperties":false`), nil)

@@ -20,16 +20,6 @@ var (
 	signText string
 )
 
-type (
-	fetchInput  struct{ action.FetchRequest }
-	searchInput struct{ action.SearchRequest }
-	signInput   struct{ action.SignRequest }
-)
-
-func (in fetchInput) projectPath() string  { return in.ProjectPath }
-func (in searchInput) projectPath() string { return in.ProjectPath }
-func (in signInput) projectPath() string   { return in.ProjectPath }
-
 // fetchOutput documents both modes: an [action.FetchResult] by id, or an
 // [action.SearchResult] of a query.
 type fetchOutput struct {
@@ -84,31 +74,26 @@ func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
 func addFetch(s *server.Server, projects Projects) {
 	// With a destination it writes; what stood there is kept.
 	add(s, projects, "rye_fetch", fetchText, server.Annotations{Title: "Read an item"},
-		func(ctx context.Context, p *Project, call server.Call, in fetchInput) (fetchOutput, error) {
+		func(ctx context.Context, p *Project, call server.Call, in action.FetchRequest) (fetchOutput, error) {
 			if strings.HasPrefix(in.ItemID, server.KeptPrefix) {
-				return readKept(s, in.FetchRequest)
+				return readKept(s, in)
 			}
-			in.ProjectPath = ""
-			result, err := p.Actions.Fetch(ctx, caller(p, call), in.FetchRequest)
+			result, err := p.Actions.Fetch(ctx, caller(p, call), in)
 			return fetchOutput{sent: result}, err
 		})
 }
 
 func addSearch(s *server.Server, projects Projects) {
-	add(s, projects, "rye_search", searchText, looks("Search items"),
-		func(ctx context.Context, p *Project, call server.Call, in searchInput) (*action.SearchResult, error) {
-			in.ProjectPath = ""
-			result, err := p.Actions.Search(ctx, caller(p, call), in.SearchRequest)
-			return as[*action.SearchResult](result, err)
+	add(s, projects, "rye_search", searchText, server.Annotations{Title: "Search items", ReadOnly: true, Idempotent: true},
+		func(ctx context.Context, p *Project, call server.Call, in action.SearchRequest) (*action.SearchResult, error) {
+			return p.Actions.Search(ctx, caller(p, call), in)
 		})
 }
 
 func addSign(s *server.Server, projects Projects) {
 	// Not idempotent: a signature carries its time.
 	add(s, projects, "rye_sign", signText, server.Annotations{Title: "Sign items"},
-		func(ctx context.Context, p *Project, call server.Call, in signInput) (*action.SignResult, error) {
-			in.ProjectPath = ""
-			result, err := p.Actions.Sign(ctx, caller(p, call), in.SignRequest)
-			return as[*action.SignResult](result, err)
+		func(ctx context.Context, p *Project, call server.Call, in action.SignRequest) (*action.SignResult, error) {
+			return p.Actions.Sign(ctx, caller(p, call), in)
 		})
 }

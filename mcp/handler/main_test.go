@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -81,7 +82,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 func connectTo(t *testing.T, p *Project) *servertest.Client {
 	t.Helper()
 	s := server.New(server.Options{Version: "test", MapError: action.Fault})
-	Register(s, oneProject{p}, Groups())
+	Register(s, oneProject{p}, Groups(), operation.All())
 	return servertest.Start(t, s)
 }
 
@@ -125,7 +126,8 @@ func newProject(t *testing.T, dir string) *Project {
 		}
 	})
 	return &Project{Path: dir, Control: controller, Notices: func() []string { return loader.Read().Notices() }, Actions: action.New(action.Deps{
-		Resolver: resolver, Trust: unchecked, Search: index.Search, Executor: tools, Threads: control.Threads{Controller: controller},
-		Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
+		Resolver: resolver, Trust: unchecked, Search: index.Search, Executor: tools,
+		Threads: operation.Actions{Threads: control.Threads{Controller: controller}, Table: operation.All()},
+		Key:     func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
 	})}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 )
 
 // Group is a part of the tools. A client can be offered some of them, because
@@ -14,9 +15,9 @@ type Group string
 
 // The groups.
 const (
-	Core    Group = "core"    // the primary actions, which reach everything
-	Threads Group = "threads" // a tool for each operation on threads
-	Admin   Group = "admin"   // how the threads of a project are, for whoever looks after it
+	Core    Group = "core"                   // the primary actions, which reach everything
+	Threads       = Group(operation.Threads) // a tool for each operation on threads
+	Admin         = Group(operation.Admin)   // how the threads of a project are, for whoever looks after it
 )
 
 // Groups lists the groups.
@@ -38,35 +39,18 @@ func ParseGroups(list string) ([]Group, error) {
 	return groups, nil
 }
 
-// Register adds the tools of the groups to the server.
-func Register(s *server.Server, projects Projects, groups []Group) {
+// Register adds the tools of the groups to the server: the primary actions, and the
+// operations of a table.
+func Register(s *server.Server, projects Projects, groups []Group, operations *operation.Table) {
 	if slices.Contains(groups, Core) {
 		addExecute(s, projects)
 		addFetch(s, projects)
 		addSearch(s, projects)
 		addSign(s, projects)
 	}
-	if slices.Contains(groups, Threads) {
-		addWaitThreads(s, projects)
-		addGetStatus(s, projects)
-		addListActive(s, projects)
-		addListThreads(s, projects)
-		addAggregateResults(s, projects)
-		addReadTranscript(s, projects)
-		addCancelThread(s, projects)
-		addKillThread(s, projects)
-		addApproveThread(s, projects)
-		addResumeThread(s, projects)
-		addGetChain(s, projects)
-		addChainSearch(s, projects)
+	for _, e := range operations.Entries() {
+		if slices.Contains(groups, Group(e.Group)) {
+			addOperation(s, projects, e)
+		}
 	}
-	if slices.Contains(groups, Admin) {
-		addThreadHealth(s, projects)
-		addReconcileThreads(s, projects)
-	}
-}
-
-// looks are the annotations of tools that only look.
-func looks(title string) server.Annotations {
-	return server.Annotations{Title: title, ReadOnly: true, Idempotent: true}
 }

@@ -22,6 +22,7 @@ const (
 // answering is how the answer to a call is to be shaped.
 type answering struct {
 	room    int
+	common  map[string]string
 	notices *noticeSource // nil: the handler names none
 }
 
@@ -44,31 +45,65 @@ func (a *answering) notice(place string, list func() []string) {
 	a.notices = &noticeSource{place: place, list: list}
 }
 
-// takeRoom reads how long the answer may be from the arguments. It takes the
-// argument away where the tool itself does not know it.
-func (a *answering) takeRoom(args json.RawMessage, paged bool, schema json.RawMessage) (json.RawMessage, error) {
+// take reads the arguments that are no part of the tool's own input, and takes them
+// off: the common ones, and how long the answer may be, which a paged tool gets
+// itself too.
+func (a *answering) take(args json.RawMessage, common []tool.Text, paged bool) (json.RawMessage, error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(args, &given) != nil {
 		return args, nil //nolint:nilerr // the tool says what is wrong
 	}
-	raw, asked := given[roomArgument]
-	if !asked || isNull(raw) {
+	all := len(given)
+	for _, c := range common {
+		if err := a.takeCommon(given, c.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.takeRoom(given, paged); err != nil {
+		return nil, err
+	}
+	if len(given) == all {
 		return args, nil
+	}
+	return json.Marshal(given)
+}
+
+func (a *answering) takeCommon(given map[string]json.RawMessage, name string) error {
+	raw := given[name]
+	delete(given, name)
+	if isNull(raw) {
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return tool.Faultf(tool.CodeBadArguments, "%q must be string, got %s", name, clip(string(raw), 100)).
+			WithHint("Correct the arguments and call again.")
+	}
+	if a.common == nil {
+		a.common = map[string]string{}
+	}
+	a.common[name] = text
+	return nil
+}
+
+func (a *answering) takeRoom(given map[string]json.RawMessage, paged bool) error {
+	raw := given[roomArgument]
+	if !paged {
+		delete(given, roomArgument)
+	}
+	if isNull(raw) {
+		return nil
 	}
 	n, err := strconv.Atoi(strings.Trim(string(raw), `"`))
 	if err != nil || n < leastRoom || n > mostRoom {
-		return nil, tool.Faultf(tool.CodeBadArguments, "%q must be a whole number from %d to %d, got %s",
+		return tool.Faultf(tool.CodeBadArguments, "%q must be a whole number from %d to %d, got %s",
 			roomArgument, leastRoom, mostRoom, clip(string(raw), 100)).WithHint("Leave it out for an answer of at most %d bytes.", DefaultRoom)
 	}
 	a.room = n
 	if paged {
 		a.room = max(DefaultRoom, n+pageRoom)
 	}
-	if declares(schema, roomArgument) {
-		return args, nil
-	}
-	delete(given, roomArgument)
-	return json.Marshal(given)
+	return nil
 }
 
 // declares reports whether an input schema has a property.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Schemas are what a client is told about input and output of a tool.
@@ -16,14 +14,18 @@ type Schemas struct {
 }
 
 // schemasOf are those the server was given for a tool, else those of its types.
-func schemasOf[In, Out any](s *Server, name string) (given Schemas, err error) {
-	if given, ok := s.schemas[name]; ok {
+func (s *Server) schemasOf(t Untyped) (given Schemas, err error) {
+	if given, ok := s.schemas[t.Name]; ok {
 		return given, nil
 	}
-	if given.Input, err = tool.SchemaFor[In](); err != nil {
+	if given.Input, err = t.Input(t.Common...); err != nil {
 		return given, err
 	}
-	given.Output, err = outputSchema[Out]()
+	closed, err := t.Output()
+	if err != nil {
+		return given, err
+	}
+	given.Output, err = outputSchema(closed)
 	return given, err
 }
 
@@ -45,7 +47,7 @@ var failureProperties = map[string]json.RawMessage{
 	"hint":  json.RawMessage(`{"type":"string","description":"what to call next"}`),
 }
 
-// outputSchema derives the output schema of a tool from Out.
+// outputSchema derives the output schema of a tool from the closed one of Out.
 //
 // Clients validate the structured content of failures against it as well, and
 // a failure has success and none of the other members that Out requires. So
@@ -54,11 +56,7 @@ var failureProperties = map[string]json.RawMessage{
 // more. What is present must still have the type that Out gives it. An anyOf
 // of the two shapes would say more, but hide the properties from clients that
 // look for them at the top level.
-func outputSchema[Out any]() (json.RawMessage, error) {
-	closed, err := tool.SchemaFor[Out]()
-	if err != nil {
-		return nil, err
-	}
+func outputSchema(closed json.RawMessage) (json.RawMessage, error) {
 	var schema, properties map[string]json.RawMessage
 	if err := json.Unmarshal(closed, &schema); err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
@@ -83,6 +81,7 @@ func outputSchema[Out any]() (json.RawMessage, error) {
 			return nil, fmt.Errorf("output schema does not admit a failure: %s is not a string", name)
 		}
 	}
+	var err error
 	if schema["properties"], err = json.Marshal(properties); err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
 	}

@@ -42,19 +42,36 @@ type Annotations struct {
 
 // Tool is one MCP tool with typed input and output. The schemas come from In
 // and Out by [tool.SchemaFor]. Out is a struct that has the member success and,
-// where it has code, error or hint, has them as strings.
+// where it has code, error or hint, has them as strings. All tools take the
+// argument max_bytes, which bounds the answer, or, where In has it, a part of the
+// answer, the rest of which is short.
 type Tool[In, Out any] struct {
 	Name        string // letters, digits, _ and -, at most 46
 	Description string // for a model, at most 2 048 bytes
 	Annotations Annotations
-	// Paged says that the argument max_bytes bounds a part of the answer, the rest of
-	// which is short. All tools take that argument; otherwise it bounds the answer.
-	Paged bool
+	// Common are arguments beside those of In. They are taken off before In is
+	// decoded, also where it has one of the name itself; see [Call.Common].
+	Common []tool.Text
 
 	// Handle does the work. Its arguments were validated and defaults filled
 	// in. An error becomes a result with isError, see [Options.MapError]. When
 	// ctx ends, its cause says why.
 	Handle func(ctx context.Context, call Call, in In) (Out, error)
+}
+
+// Untyped is a tool whose types somebody else knows, such as an entry of a table of
+// operations.
+type Untyped struct {
+	Name, Description string
+	Annotations       Annotations
+	Common            []tool.Text
+	// Input and Output derive the schemas. They are not called where the server was
+	// given those of the tool.
+	Input  func(more ...tool.Text) (json.RawMessage, error)
+	Output func() (json.RawMessage, error)
+	// Bind returns what a call does: it checks arguments against the schema of the
+	// input, decodes them and does the work, as [Tool.Handle] does.
+	Bind func(schema json.RawMessage) func(ctx context.Context, call Call, args json.RawMessage) (any, error)
 }
 
 // Call is what a handler knows about the call beside its arguments.
@@ -63,6 +80,8 @@ type Call struct {
 	RequestID string         // JSON text of the request's id; empty where the transport does not tell
 	TraceID   string         // of the request, in every log line about it; may be empty
 	Session   Session
+	// Common holds the common arguments that were given.
+	Common map[string]string
 	// Room is how long the answer may be, in bytes of JSON: what a model is shown
 	// of it, unless the call asks for more.
 	Room int
@@ -83,6 +102,27 @@ type Session struct {
 // Add registers t. It panics on what only the program can have got wrong: a
 // name that is taken or not portable, missing texts, types without a schema.
 func Add[In, Out any](s *Server, t Tool[In, Out]) {
+	if t.Handle == nil {
+		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
+	}
+	AddUntyped(s, Untyped{
+		Name: t.Name, Description: t.Description, Annotations: t.Annotations, Common: t.Common,
+		Input: tool.SchemaWith[In], Output: tool.SchemaFor[Out],
+		Bind: func(schema json.RawMessage) func(context.Context, Call, json.RawMessage) (any, error) {
+			decode := tool.Decoder[In](t.Name, func() (json.RawMessage, error) { return schema, nil })
+			return func(ctx context.Context, call Call, args json.RawMessage) (any, error) {
+				in, err := decode(args)
+				if err != nil {
+					return nil, err
+				}
+				return t.Handle(ctx, call, in)
+			}
+		},
+	})
+}
+
+// AddUntyped registers t as [Add] does.
+func AddUntyped(s *Server, t Untyped) {
 	switch {
 	case !isToolName(t.Name):
 		panic(fmt.Sprintf("tool %q: a name has 1 to %d of A-Z a-z 0-9 _ -", t.Name, maxToolName))
@@ -90,27 +130,23 @@ func Add[In, Out any](s *Server, t Tool[In, Out]) {
 		panic(fmt.Sprintf("tool %s: added twice", t.Name))
 	case t.Annotations.Title == "" || t.Description == "" || len(t.Description) > maxDescription:
 		panic(fmt.Sprintf("tool %s: needs a title, and a description of at most %d bytes", t.Name, maxDescription))
-	case t.Handle == nil:
-		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
 	}
-	schemas, err := schemasOf[In, Out](s, t.Name)
+	schemas, err := s.schemasOf(t)
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
 	}
 	s.used[t.Name] = schemas
-	call := tool.New(tool.Definition{ID: t.Name, Schema: schemas.Input}, func(ctx context.Context, _ tool.Env, in In) (any, error) {
-		return t.Handle(ctx, callFrom(ctx), in)
-	})
-	s.add(t.Name, t.Description, t.Annotations, t.Paged, call, schemas.Output)
+	s.add(t, schemas)
 }
 
-func (s *Server) add(name, description string, a Annotations, paged bool, call tool.Tool, output json.RawMessage) {
+func (s *Server) add(t Untyped, schemas Schemas) {
+	name, a, call := t.Name, t.Annotations, t.Bind(schemas.Input)
 	definition := mcp.Tool{
 		Name:            name,
 		Title:           a.Title,
-		Description:     description,
-		RawInputSchema:  advertised(call.Definition().Schema),
-		RawOutputSchema: output,
+		Description:     t.Description,
+		RawInputSchema:  advertised(schemas.Input),
+		RawOutputSchema: schemas.Output,
 		Annotations: mcp.ToolAnnotation{
 			Title:           a.Title,
 			ReadOnlyHint:    &a.ReadOnly,
@@ -119,11 +155,11 @@ func (s *Server) add(name, description string, a Annotations, paged bool, call t
 			OpenWorldHint:   &a.OpenWorld,
 		},
 	}
-	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return output, nil }))
+	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return schemas.Output, nil }))
+	paged := declares(schemas.Input, roomArgument)
 	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		ctx, now := newAnswering(ctx)
-		// tool.New recovers what the handler does; this is for the encoding of
-		// what it returned. mcp-go would make a protocol error of either.
+		// mcp-go would make a protocol error of a panic.
 		defer func() {
 			if v := recover(); v != nil {
 				result = s.failure(ctx, name, fits, &tool.PanicError{ToolID: name, Value: v, Stack: debug.Stack()})
@@ -133,11 +169,11 @@ func (s *Server) add(name, description string, a Annotations, paged bool, call t
 		if isNull(args) {
 			args = json.RawMessage("{}")
 		}
-		args, err := now.takeRoom(args, paged, call.Definition().Schema)
+		args, err := now.take(args, t.Common, paged)
 		if err != nil {
 			return s.failure(ctx, name, fits, err), nil
 		}
-		out, err := call.Call(ctx, tool.Env{}, args)
+		out, err := call(ctx, callFrom(ctx), args)
 		if err != nil {
 			if asking := s.inputRequired(ctx, err); asking != nil {
 				return asking, nil
@@ -151,7 +187,7 @@ func (s *Server) add(name, description string, a Annotations, paged bool, call t
 // callFrom collects what ctx says about the call.
 func callFrom(ctx context.Context) Call {
 	now := answeringFrom(ctx)
-	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Room: now.room, Notices: now.notice}
+	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Common: now.common, Room: now.room, Notices: now.notice}
 	if r := requestFrom(ctx); r != nil {
 		call.Progress = r.report
 		call.RequestID = r.msg.id.String()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,10 +17,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Threads offers the controller to the primary actions.
+// Threads offers the controller to the primary actions; the operations are those of
+// orchestrator/operation.
 type Threads struct{ *Controller }
-
-var _ action.Threads = Threads{}
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
@@ -46,9 +46,44 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	return now, err
 }
 
+// progressFor tells a caller how a wait stands; nil when it does not listen.
+func progressFor(caller action.Caller) func(Progress) {
+	if caller.Progress == nil {
+		return nil
+	}
+	return func(p Progress) { caller.Progress(p) }
+}
+
+// ClientWait is the longest wait of a client that names none: the time-outs of MCP
+// clients begin at 60 seconds.
+const ClientWait = 45 * time.Second
+
+// waitLimit is how long a synchronous fork is waited for: as long as asked, else
+// [ClientWait], and inside threads until the child's own limits end it.
+func waitLimit(caller action.Caller, asked *float64) time.Duration {
+	const forever = 365 * 24 * time.Hour
+	switch {
+	case asked != nil:
+		return seconds(min(*asked, forever.Seconds()))
+	case caller.InThread:
+		return forever
+	default:
+		return ClientWait
+	}
+}
+
 // Plan says what Start would do.
 func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
 	return t.Controller.Plan(ctx, caller, r)
+}
+
+// Runs tells which item a thread runs.
+func (t Threads) Runs(ctx context.Context, id thread.ID) (itemID string, err error) {
+	rec, err := t.lookAsked(ctx, id)
+	if err != nil {
+		return "", fault(err)
+	}
+	return rec.Directive, nil
 }
 
 // decides is the thread that calls, if it can answer the questions of what it

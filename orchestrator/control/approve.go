@@ -12,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -27,13 +26,6 @@ type ApproveRequest struct {
 	// Empty: whoever works with the project, or the thread that this process runs
 	// in.
 	From thread.ID
-}
-
-// ApproveInput is the input of approve_thread.
-type ApproveInput struct {
-	ThreadID thread.ID          `json:"thread_id" alias:"id,thread" jsonschema:"the thread that waits"`
-	Decision thread.Decision    `json:"decision" enum:"raise,finish,stop,go_on" jsonschema:"raise: go on under new limits; finish: one last turn to return what it has; stop: the limit, or the failure, ends it; go_on: try again what failed"`
-	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise: the new values, such as turns or spend (US dollars). The limit that was hit must be among them"`
 }
 
 // Approved is the answer to approve_thread.
@@ -59,7 +51,7 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 		req.From = c.Parent
 	}
 	if req.From != "" {
-		if err := c.isBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {
+		if err := c.IsBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {
 			return Approved{}, err
 		}
 		req.By = "thread " + string(req.From)
@@ -183,18 +175,9 @@ func answerFault(err error) error {
 	return fault(err)
 }
 
-// opApprove is approve_thread, called by a client or by a thread.
-func (c *Controller) opApprove(ctx context.Context, caller action.Caller, in ApproveInput) (any, error) {
-	req := ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, By: caller.By}
-	if caller.InThread {
-		req.From = caller.Env.ThreadID
-	}
-	return c.Approve(ctx, req)
-}
-
-// isBelow refuses a thread that acts on one it has not started, itself or
+// IsBelow refuses a thread that acts on one it has not started, itself or
 // through others.
-func (c *Controller) isBelow(ctx context.Context, id, above thread.ID, so string) error {
+func (c *Controller) IsBelow(ctx context.Context, id, above thread.ID, so string) error {
 	below, err := lineage.IsBelow(id, above, c.getter(ctx))
 	if err != nil {
 		return fault(err)

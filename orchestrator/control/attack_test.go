@@ -25,7 +25,7 @@ func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.noError(err)
 	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	actions := action.New(action.Deps{
-		Resolver: s.c.Resolver, Trust: s.c.Trust, Executor: tools, Threads: Threads{s.c}, Now: time.Now,
+		Resolver: s.c.Resolver, Trust: s.c.Trust, Executor: tools, Threads: OfOperations(s.c), Now: time.Now,
 	})
 	caller := action.Caller{
 		Env: tool.Env{Project: s.project, ThreadID: self}, InThread: true,

@@ -35,9 +35,8 @@ type DailySpend struct {
 
 // BudgetInput is the input of get_budget.
 type BudgetInput struct {
-	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
-	// Amount is what the child is to be given.
-	Amount *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
+	ThreadID thread.ID      `json:"thread_id" alias:"id,thread" jsonschema:"id that rye_execute returned"`
+	Amount   *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
 }
 
 // BudgetAnswer is the answer to get_budget.

@@ -157,7 +157,7 @@ func TestResumeNeedsTheRightToStart(t *testing.T) {
 	}
 	caller := inThread(meek)
 	caller.Hook = &action.HookCall{Exempt: true}
-	if _, err := s.c.opResume(s.ctx, caller, ResumeInput{ThreadID: child, Message: "go on"}); err != nil {
+	if _, err := OfOperations(s.c).Operate(s.ctx, caller, "resume_thread", tool.Object(`{"thread_id":"`+string(child)+`","message":"go on"}`)); err != nil {
 		s.Errorf("for a hook of the program: %v", err)
 	}
 }

@@ -120,14 +120,14 @@ func TestBelowAChain(t *testing.T) {
 		s.Errorf("a start below %s is below %s", first, rec.ParentID)
 	}
 	for _, id := range []thread.ID{root, first, second} {
-		if err := s.c.notUpwards(s.ctx, inThread(second), []thread.ID{id}); code(err) != "unsupported" {
+		if err := s.c.notUpwards(s.ctx, second, []thread.ID{id}); code(err) != "unsupported" {
 			s.Errorf("%s may wait for %s: %v", second, id, err)
 		}
 	}
-	if err := s.c.notUpwards(s.ctx, inThread(second), []thread.ID{child}); err != nil {
+	if err := s.c.notUpwards(s.ctx, second, []thread.ID{child}); err != nil {
 		s.Error(err)
 	}
-	if err := s.c.ownsBelow(s.ctx, inThread(second), child); err != nil {
+	if err := s.c.IsBelow(s.ctx, child, second, ""); err != nil {
 		s.Error(err)
 	}
 	if status, err := s.c.Status(s.ctx, first); err != nil || !slices.Equal(status.Children, []thread.ID{late, child}) ||
@@ -141,7 +141,7 @@ func TestBelowAChain(t *testing.T) {
 			s.Errorf("told of a question: %t, %v; want %t", told, err, news)
 		}
 	}
-	if err := s.c.ownsBelow(s.ctx, inThread(child), second); code(err) != "permission_denied" {
+	if err := s.c.IsBelow(s.ctx, second, child, ""); code(err) != "permission_denied" {
 		s.Errorf("a child may stop its parent: %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestRebuildChain(t *testing.T) {
 		s.order(id, "complete")
 	}
 	s.order(root, "complete")
-	if active, err := s.c.ListActive(s.ctx, ListRequest{}); err != nil || active.Count != 0 {
+	if active, err := s.c.List(s.ctx, unfinished); err != nil || active.Count != 0 {
 		s.Errorf("active: %+v, %v", active.Threads, err)
 	}
 }

@@ -134,7 +134,7 @@ func (s *scene) inline(directive string, inputs map[string]any, into *action.Inl
 	s.Helper()
 	raw, err := json.Marshal(inputs)
 	s.noError(err)
-	actions := action.New(action.Deps{Resolver: s.c.Resolver, Trust: s.c.Trust, Threads: Threads{s.c}, Compose: s.c.Compose})
+	actions := action.New(action.Deps{Resolver: s.c.Resolver, Trust: s.c.Trust, Threads: OfOperations(s.c), Compose: s.c.Compose})
 	got, err := actions.Execute(s.ctx, action.Caller{Env: tool.Env{Project: s.project}},
 		action.ExecuteRequest{ItemType: "directive", ItemID: directive, Thread: action.ThreadInline, Parameters: raw})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
@@ -99,3 +100,7 @@ func (c *Controller) Close() error {
 
 // folder is the folder of a thread.
 func (c *Controller) folder(id thread.ID) folder.Folder { return c.Home().Of(id) }
+
+func (c *Controller) getter(ctx context.Context) lineage.Get {
+	return func(id thread.ID) (thread.Record, error) { return c.Store.Get(ctx, id) }
+}

@@ -83,7 +83,7 @@ func TestKilledSpawner(t *testing.T) {
 			root := s.start("idle", "")
 			s.dieAfter(at, "start", root)
 
-			list, err := s.c.ListActive(s.ctx, ListRequest{})
+			list, err := s.c.List(s.ctx, unfinished)
 			s.noError(err)
 			if list.Count != 1 || list.Threads[0].ThreadID != root {
 				s.Errorf("active: %+v", list.Threads)

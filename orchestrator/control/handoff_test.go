@@ -326,7 +326,7 @@ func TestKilledHandoff(t *testing.T) {
 // wantUndecided: the thread died as any other, and the successor never was one.
 func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Step) {
 	s.Helper()
-	list, err := c.ListActive(s.ctx, ListRequest{})
+	list, err := c.List(s.ctx, unfinished)
 	if err != nil || list.Count != 1 {
 		s.Errorf("active: %+v, %v", list.Threads, err)
 	}

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // Variables that tell a process of the test binary what to be.
@@ -13,6 +16,13 @@ const (
 	socketVar = "RYE_TEST_SOCKET" // where a thread's process takes its orders
 	pointVar  = "RYE_TEST_POINT"  // the step after which a server is to die
 )
+
+// OfOperations offers a controller and the operations to the primary actions, as
+// the program does.
+var OfOperations func(*Controller) action.Threads
+
+// unfinished are the threads that have not ended.
+var unfinished = ListRequest{States: []thread.State{thread.Created, thread.Running}}
 
 // TestMain makes the test binary a thread's process, or a server that dies,
 // when it is started as one.

@@ -82,7 +82,7 @@ func TestLine(t *testing.T) {
 	if err != nil || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
-	list, err := s.c.ListActive(s.ctx, ListRequest{})
+	list, err := s.c.List(s.ctx, unfinished)
 	s.noError(err)
 	for _, row := range list.Threads {
 		if row.Queued != slices.Contains(queued, row.ThreadID) {

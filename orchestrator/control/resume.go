@@ -40,14 +40,6 @@ type ResumeRequest struct {
 	Exempt bool // a hook of From asks that needs no capability of it
 }
 
-// ResumeInput is the input of resume_thread.
-type ResumeInput struct {
-	ThreadID       thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
-	Message        string             `json:"message" minLength:"1" alias:"text,prompt" jsonschema:"what to tell it"`
-	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
-	Model          string             `json:"model,omitempty" jsonschema:"model to go on with; left out, the one it had"`
-}
-
 // Resumed is the answer to resume_thread.
 type Resumed struct {
 	Success            bool       `json:"success"`
@@ -141,7 +133,7 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 	}
 	rec := r.before()
 	if r.request.From != "" {
-		if err := r.isBelow(ctx, rec.ThreadID, r.request.From, "so it cannot be resumed from there"); err != nil {
+		if err := r.IsBelow(ctx, rec.ThreadID, r.request.From, "so it cannot be resumed from there"); err != nil {
 			return err
 		}
 	}
@@ -440,24 +432,6 @@ func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transc
 	}
 	defer func() { _ = w.Close() }()
 	return w.Add(added)
-}
-
-// opResume is resume_thread, called by a client or by a thread.
-func (c *Controller) opResume(ctx context.Context, caller action.Caller, in ResumeInput) (any, error) {
-	req := ResumeRequest{
-		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides, TraceID: caller.Env.TraceID,
-	}
-	if caller.InThread {
-		req.From, req.Exempt = caller.Env.ThreadID, caller.Hook != nil && caller.Hook.Exempt
-	}
-	resumed, err := c.Resume(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	if caller.Started != nil {
-		caller.Started(resumed.NewThreadID, resumed.Directive)
-	}
-	return resumed, nil
 }
 
 // chainFault tells what keeps a thread from being carried on; nil for other

@@ -174,12 +174,6 @@ func (c *Controller) markAsking(ctx context.Context, threads []Summary) error {
 	return nil
 }
 
-// ListActive lists the threads that have not ended.
-func (c *Controller) ListActive(ctx context.Context, req ListRequest) (List, error) {
-	req.States = []thread.State{thread.Created, thread.Running}
-	return c.List(ctx, req)
-}
-
 func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,

@@ -38,7 +38,7 @@ func TestAttackStoppedThread(t *testing.T) {
 			s.order(id, "hold")
 			s.freeze(id)
 
-			if list, err := s.c.ListActive(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+			if list, err := s.c.List(s.ctx, unfinished); err != nil || list.Count != 2 {
 				s.Errorf("%d active, %v", list.Count, err)
 			}
 			if status, err := s.c.Status(s.ctx, id); err != nil || status.Status != thread.Running {

@@ -243,7 +243,7 @@ func TestBudgetTold(t *testing.T) {
 	if b := ask(root, 0); b.Actual != 204_000 || b.Reserved != 0 || b.TreeSpend != 204_000 || b.Active != 1 {
 		t.Errorf("after its child: %+v", b)
 	}
-	answer, err := s.c.Operate(s.ctx, action.Caller{}, "get_budget", tool.Object(`{"thread_id":"`+string(root)+`","amount":0.000001}`))
+	answer, err := OfOperations(s.c).Operate(s.ctx, action.Caller{}, "get_budget", tool.Object(`{"thread_id":"`+string(root)+`","amount":0.000001}`))
 	s.noError(err)
 	if text, err := json.Marshal(answer); err != nil || !bytes.Contains(text, []byte(`"remaining":0.796`)) {
 		t.Errorf("operation: %s, %v", text, err)

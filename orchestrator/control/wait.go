@@ -37,7 +37,8 @@ type WaitRequest struct {
 	// person, each once; nil leaves them to others.
 	Ask func(context.Context, thread.Question) (thread.Answer, error)
 	// Parent is a thread that waits, and can answer: the wait is over when a child
-	// of it asks, once for each question.
+	// of it asks, once for each question. It cannot wait for itself, nor for one
+	// that waits for it.
 	Parent thread.ID
 	// Caller is who waits, outside threads: the wait is over when everything that is
 	// pending waits for an answer, the first time in any case and later unless Patient
@@ -59,6 +60,9 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	if len(req.ThreadIDs) == 0 {
 		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
 			WithHint("list_active shows what is running")
+	}
+	if err := c.notUpwards(ctx, req.Parent, req.ThreadIDs); err != nil {
+		return WaitResult{}, err
 	}
 	began := c.Now()
 	known, unknown, err := c.known(ctx, req.ThreadIDs)
@@ -87,6 +91,45 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	}
 	answer.States = statesOf(answer.Results)
 	return answer, nil
+}
+
+// WaitTime is how long a wait may take: as long as asked, else as the settings say,
+// which bound it too.
+func (c *Controller) WaitTime(asked *float64) (time.Duration, error) {
+	settings, _, err := c.Config.Read().Coordination()
+	if err != nil {
+		return 0, fault(err)
+	}
+	timeout := settings.WaitThreads.DefaultTimeout
+	if asked != nil {
+		timeout = *asked
+	}
+	return seconds(min(timeout, settings.WaitThreads.MaxTimeout)), nil
+}
+
+// notUpwards refuses a wait that could only end with its time: a thread's for
+// itself, or for one that waits for it.
+func (c *Controller) notUpwards(ctx context.Context, self thread.ID, ids []thread.ID) error {
+	if self == "" {
+		return nil
+	}
+	for _, id := range ids {
+		carrier, err := lineage.Resolve(id, c.getter(ctx))
+		if errors.Is(err, thread.ErrNotFound) {
+			continue // the wait says so
+		}
+		if err != nil {
+			return fault(err)
+		}
+		above, err := lineage.IsBelow(self, carrier.ThreadID, c.getter(ctx))
+		if err != nil {
+			return fault(err)
+		}
+		if carrier.ThreadID == self || above {
+			return tool.Faultf(tool.CodeUnsupported, "thread %s cannot wait for %s, which is itself or above it", self, id)
+		}
+	}
+	return nil
 }
 
 // await looks at the threads until the wait is over and returns their rows by

@@ -479,7 +479,13 @@ func (f *fakeThreads) Operate(context.Context, action.Caller, string, tool.Objec
 	return nil, errors.New("not asked for")
 }
 
-func (f *fakeThreads) Operations() []string { return nil }
+func (f *fakeThreads) Orchestrator() (tool.Definition, error) {
+	return tool.Definition{ID: action.OrchestratorID, Description: "operates", Schema: json.RawMessage(`{"type":"object"}`)}, nil
+}
+
+func (f *fakeThreads) Runs(context.Context, thread.ID) (string, error) {
+	return "", errors.New("not asked for")
+}
 
 // contains reports whether any of the texts contains part.
 func contains(texts []string, part string) bool {

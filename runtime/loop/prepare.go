@@ -120,7 +120,7 @@ func changed(directive, where string) error {
 
 // buildOffer decides which tools the model sees.
 func (r *run) buildOffer() error {
-	threads, err := action.ThreadItems()
+	threads, err := r.Actions.ThreadItems()
 	if err != nil {
 		return err
 	}

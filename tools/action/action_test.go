@@ -9,12 +9,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
@@ -51,11 +53,18 @@ func (f *fakeThreads) StartTool(_ context.Context, _ Caller, r ToolRequest) (any
 }
 
 func (f *fakeThreads) Operate(_ context.Context, _ Caller, operation string, params tool.Object) (any, error) {
+	if known := []string{"get_status", "resume_thread", "wait_threads"}; !slices.Contains(known, operation) {
+		return nil, tool.Faultf(tool.CodeBadArguments, "operation %q is not known; valid are %s", operation, strings.Join(known, ", "))
+	}
 	f.operate, f.params = operation, string(params)
 	return "operated", nil
 }
 
-func (f *fakeThreads) Operations() []string { return []string{"get_status", "wait_threads"} }
+func (f *fakeThreads) Orchestrator() (tool.Definition, error) {
+	return tool.Definition{ID: OrchestratorID, Schema: json.RawMessage(`{"type":"object"}`)}, nil
+}
+
+func (f *fakeThreads) Runs(context.Context, thread.ID) (string, error) { return "", nil }
 
 // house is a project, a user space and the shipped system space with actions
 // over them.
@@ -225,7 +234,7 @@ func wantFault(t *testing.T, result any, err error, code tool.Code, words string
 	if f.Code != code || !strings.Contains(f.Message+" "+f.Hint, words) {
 		t.Errorf("got %s: %s (%s); want %s with %q", f.Code, f.Message, f.Hint, code, words)
 	}
-	if result != nil {
+	if v := reflect.ValueOf(result); result != nil && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		t.Errorf("a refusal with the result %v", result)
 	}
 	return f.Details

@@ -65,10 +65,14 @@ func (a *Actions) Tool(c Caller, name string) (tool.Tool, bool) {
 	return tools[i], true
 }
 
-func bind[In any](c Caller, d tool.Definition, do func(context.Context, Caller, In) (any, error)) tool.Tool {
+func bind[In, Out any](c Caller, d tool.Definition, do func(context.Context, Caller, In) (Out, error)) tool.Tool {
 	return tool.New(d, func(ctx context.Context, env tool.Env, in In) (any, error) {
 		caller := c
 		caller.Env = env
-		return do(ctx, caller, in)
+		out, err := do(ctx, caller, in)
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
 	})
 }

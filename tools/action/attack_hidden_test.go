@@ -38,11 +38,10 @@ func TestAttackSecretInItem(t *testing.T) {
 		t.Errorf("executed: %s, %v", text, err)
 	}
 	for _, query := range []string{"zq*", "written", "secret value", "pp", "*"} {
-		got, err := h.Search(t.Context(), c, SearchRequest{Query: query, Scope: "knowledge.test.*"})
+		r, err := h.Search(t.Context(), c, SearchRequest{Query: query, Scope: "knowledge.test.*"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := got.(*SearchResult)
 		for _, hit := range r.Results {
 			if hit.ID == "test/notes" || hit.Score > 1 {
 				t.Errorf("%s finds %+v", query, hit)
@@ -53,7 +52,7 @@ func TestAttackSecretInItem(t *testing.T) {
 		}
 	}
 	c.Env.Mask = nil
-	if got, err := h.Search(t.Context(), c, SearchRequest{Query: "written", Scope: "knowledge.test.*"}); err != nil || got.(*SearchResult).Total != 1 {
+	if got, err := h.Search(t.Context(), c, SearchRequest{Query: "written", Scope: "knowledge.test.*"}); err != nil || got.Total != 1 {
 		t.Errorf("others find %+v, %v", got, err)
 	}
 }
@@ -70,7 +69,7 @@ func TestAttackSignatureByFetch(t *testing.T) {
 	}
 	for _, query := range []string{"first", "c2VjcmV0LXNpZ25hdHVyZQ", "0123456789abcdef"} {
 		got, err := h.Search(t.Context(), h.client(), SearchRequest{Query: query, Scope: "knowledge.test.moved"})
-		if text := string(object(t, got)); err != nil || strings.Contains(text, "rye:signed") || query != "first" && got.(*SearchResult).Total > 0 {
+		if text := string(object(t, got)); err != nil || strings.Contains(text, "rye:signed") || query != "first" && got.Total > 0 {
 			t.Errorf("%s: %s, %v", query, text, err)
 		}
 	}

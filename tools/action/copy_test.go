@@ -94,7 +94,7 @@ func TestSignInOneSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range got.(*SignResult).Signed {
+		for _, s := range got.Signed {
 			if s.Space != item.User {
 				t.Errorf("%s: %+v", id, s)
 			}

@@ -192,7 +192,7 @@ func TestOrchestrator(t *testing.T) {
 	}
 	for _, params := range []map[string]any{{}, {"operation": "explode"}} {
 		got, err = operate(ExecuteRequest{}, params)
-		wantFault(t, got, err, tool.CodeBadArguments, "get_status, wait_threads")
+		wantFault(t, got, err, tool.CodeBadArguments, "get_status, resume_thread, wait_threads")
 	}
 	got, err = operate(ExecuteRequest{}, map[string]any{"operation": 1})
 	wantFault(t, got, err, tool.CodeBadArguments, "operation")

@@ -116,11 +116,10 @@ func TestSearchGoesOn(t *testing.T) {
 	h := newHouse(t)
 	seen := map[string]bool{}
 	for offset := 0; ; {
-		got, err := h.Search(t.Context(), h.client(), SearchRequest{Query: "*", Limit: 4, Offset: offset})
+		r, err := h.Search(t.Context(), h.client(), SearchRequest{Query: "*", Limit: 4, Offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := got.(*SearchResult)
 		for _, hit := range r.Results {
 			seen[string(hit.Type)+hit.ID] = true
 		}

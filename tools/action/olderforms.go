@@ -40,13 +40,9 @@ type ThreadDirectiveRequest struct {
 
 // threadDirective is the older form of a fork.
 func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteRequest) (any, error) {
-	raw, err := tool.Accepter[ThreadDirectiveRequest]()(r.Parameters.Raw())
+	p, err := tool.Decoder[ThreadDirectiveRequest](ThreadDirectiveID, tool.SchemaFor[ThreadDirectiveRequest])(r.Parameters.Raw())
 	if err != nil {
 		return nil, err
-	}
-	var p ThreadDirectiveRequest
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, badArgument("parameters", err)
 	}
 	if p.ParentThreadID != "" {
 		if c.InThread {
@@ -107,11 +103,6 @@ func (a *Actions) orchestrator(ctx context.Context, c Caller, r ExecuteRequest) 
 			return nil, badArgument("operation", err)
 		}
 	}
-	known := a.Threads.Operations()
-	if !slices.Contains(known, operation) {
-		return nil, tool.Faultf(tool.CodeBadArguments, "operation %q is not known; valid are %s", operation, strings.Join(known, ", ")).
-			With("valid_operations", known)
-	}
 	delete(params, "operation")
 	rest, err := json.Marshal(params)
 	if err != nil {
@@ -123,11 +114,21 @@ func (a *Actions) orchestrator(ctx context.Context, c Caller, r ExecuteRequest) 
 // ThreadItems defines the three tools for the palette and for their items in
 // the system space. They are not in the registry: Execute handles the first
 // two, and the thread itself the third.
-func ThreadItems() ([]tool.Definition, error) {
-	fork, err := tool.SchemaFor[ThreadDirectiveRequest]()
+func (a *Actions) ThreadItems() ([]tool.Definition, error) {
+	operations, err := a.Threads.Orchestrator()
 	if err != nil {
 		return nil, err
 	}
+	older, err := olderForms()
+	return slices.Insert(older, 1, operations), err
+}
+
+// ThreadItemIDs are the ids of [Actions.ThreadItems].
+func ThreadItemIDs() []string { return []string{ThreadDirectiveID, OrchestratorID, DirectiveReturnID} }
+
+// olderForms defines those of the three that are no operations on threads.
+func olderForms() ([]tool.Definition, error) {
+	fork, err := tool.SchemaFor[ThreadDirectiveRequest]()
 	return []tool.Definition{
 		{
 			ID: ThreadDirectiveID, Schema: fork,
@@ -135,37 +136,16 @@ func ThreadItems() ([]tool.Definition, error) {
 				`The same as rye_execute on the directive with thread "fork".`,
 		},
 		{
-			ID:     OrchestratorID,
-			Schema: json.RawMessage(orchestratorSchema),
-			Description: "Operate on threads: wait for them, look at them, stop them, collect their results. " +
-				"An unknown operation is answered with the list of those there are.",
-		},
-		{
 			ID:     DirectiveReturnID,
 			Schema: json.RawMessage(directiveReturnSchema),
 			Description: "Return the outputs of the directive and end the thread; only within a thread whose directive " +
 				"declares outputs.",
 		},
-	}, nil
+	}, err
 }
 
-// The parameters of these two depend on the operation and on the directive, so
-// their schemas are open. The orchestrator's names what its operations take
-// most, so that a model need not look it up; each operation checks its own.
-const (
-	orchestratorSchema = `{"type":"object","properties":{` +
-		`"operation":{"type":"string","description":"wait_threads, get_status, get_budget, list_active, list_threads, aggregate_results, read_transcript, cancel_thread, kill_thread, approve_thread, resume_thread, get_chain or chain_search; its parameters stand beside it"},` +
-		`"thread_ids":{"type":"array","items":{"type":"string"},"description":"of wait_threads and aggregate_results"},` +
-		`"thread_id":{"type":"string","description":"of all that are about one thread"},` +
-		`"message":{"type":"string","description":"of resume_thread: what to tell a thread below you that has ended and is to go on"},` +
-		`"query":{"type":"string","description":"of chain_search: text in the transcripts of a thread and of those that it carries on or that carry it on"},` +
-		`"mode":{"type":"string","enum":["all","any"],"description":"of wait_threads: until all have ended (default) or any one"},` +
-		`"timeout":{"type":"number","minimum":0,"description":"of wait_threads: longest wait in seconds"},` +
-		`"decision":{"type":"string","enum":["raise","finish","stop"],"description":"of approve_thread: what a thread below you does that waits because it has reached a limit"},` +
-		`"limits":{"type":"object","description":"of approve_thread with raise: new values, within your own limits"}},` +
-		`"required":["operation"],"additionalProperties":true}`
-	directiveReturnSchema = `{"type":"object","properties":{"status":{"type":"string","enum":["success","completed","error"],` +
-		`"description":"error when the work cannot be done; success and completed mean the same"},` +
-		`"error_detail":{"type":"string","description":"with status error: what is missing or went wrong"}},` +
-		`"additionalProperties":true}`
-)
+// What directive_return takes depends on the directive, so its schema is open.
+const directiveReturnSchema = `{"type":"object","properties":{"status":{"type":"string","enum":["success","completed","error"],` +
+	`"description":"error when the work cannot be done; success and completed mean the same"},` +
+	`"error_detail":{"type":"string","description":"with status error: what is missing or went wrong"}},` +
+	`"additionalProperties":true}`

@@ -119,11 +119,11 @@ func TestDiscoveryOfAKind(t *testing.T) {
 	for scope, missing := range map[string]string{
 		"tool": "tool.*", "tool.rye.*": "tool.rye.*", "knowledge": "knowledge.*", "": "tool.*", "tool.rye.bash": "tool.rye.bash",
 	} {
-		got, err := h.Search(t.Context(), c, SearchRequest{Query: "*", Scope: scope})
-		if details := wantFault(t, got, err, tool.CodePermissionDenied, "rye.search."+missing); details["missing_capability"] != "rye.search."+missing {
+		found, err := h.Search(t.Context(), c, SearchRequest{Query: "*", Scope: scope})
+		if details := wantFault(t, found, err, tool.CodePermissionDenied, "rye.search."+missing); details["missing_capability"] != "rye.search."+missing {
 			t.Errorf("scope %q lacks %v, want %s", scope, details["missing_capability"], missing)
 		}
-		got, err = h.Fetch(t.Context(), c, FetchRequest{Query: "*", Scope: scope})
+		got, err := h.Fetch(t.Context(), c, FetchRequest{Query: "*", Scope: scope})
 		if details := wantFault(t, got, err, tool.CodePermissionDenied, "rye.fetch."+missing); details["missing_capability"] != "rye.fetch."+missing {
 			t.Errorf("scope %q lacks %v, want %s", scope, details["missing_capability"], missing)
 		}

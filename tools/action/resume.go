@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -19,7 +18,7 @@ func (a *Actions) resume(ctx context.Context, c Caller, r ExecuteRequest) (any, 
 			WithHint("Leave them out; wait_threads waits for the new thread.")
 	}
 	if r.ItemID != "" {
-		if err := a.resumesDirective(ctx, c, r); err != nil {
+		if err := a.resumesDirective(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -44,27 +43,13 @@ func (a *Actions) resume(ctx context.Context, c Caller, r ExecuteRequest) (any, 
 }
 
 // resumesDirective refuses an item that is not what the thread runs.
-func (a *Actions) resumesDirective(ctx context.Context, c Caller, r ExecuteRequest) error {
-	params, err := tool.ObjectOf(map[string]thread.ID{"thread_id": r.ResumeThreadID})
+func (a *Actions) resumesDirective(ctx context.Context, r ExecuteRequest) error {
+	runs, err := a.Threads.Runs(ctx, r.ResumeThreadID)
 	if err != nil {
 		return err
 	}
-	status, err := a.Threads.Operate(ctx, c, "get_status", params)
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
-	var runs struct {
-		Directive string `json:"directive"`
-	}
-	if err := json.Unmarshal(raw, &runs); err != nil {
-		return err
-	}
-	if runs.Directive != r.ItemID {
-		return tool.Faultf(tool.CodeBadArguments, "thread %s runs %s and not %s; it goes on with what it runs", r.ResumeThreadID, runs.Directive, r.ItemID).
+	if runs != r.ItemID {
+		return tool.Faultf(tool.CodeBadArguments, "thread %s runs %s and not %s; it goes on with what it runs", r.ResumeThreadID, runs, r.ItemID).
 			WithHint("Leave item_id out.")
 	}
 	return nil

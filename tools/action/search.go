@@ -18,8 +18,8 @@ type SearchResult struct {
 	search.Page
 }
 
-// Search finds items as a *SearchResult.
-func (a *Actions) Search(ctx context.Context, c Caller, r SearchRequest) (any, error) {
+// Search finds items.
+func (a *Actions) Search(ctx context.Context, c Caller, r SearchRequest) (*SearchResult, error) {
 	result, err := a.search(ctx, c, r)
 	if err != nil {
 		return nil, Fault(err)
@@ -27,7 +27,7 @@ func (a *Actions) Search(ctx context.Context, c Caller, r SearchRequest) (any, e
 	return result, nil
 }
 
-func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (any, error) {
+func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*SearchResult, error) {
 	if err := checkProject(c, r.ProjectPath); err != nil {
 		return nil, err
 	}

@@ -44,9 +44,9 @@ type UnsignedItem struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// Sign checks and signs one item, or all that match a pattern, as a
-// *SignResult. Items of the system space are refused.
-func (a *Actions) Sign(ctx context.Context, c Caller, r SignRequest) (any, error) {
+// Sign checks and signs one item, or all that match a pattern. Items of the
+// system space are refused.
+func (a *Actions) Sign(ctx context.Context, c Caller, r SignRequest) (*SignResult, error) {
 	result, err := a.sign(ctx, c, r)
 	if err != nil {
 		return nil, Fault(err)

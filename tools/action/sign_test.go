@@ -22,7 +22,7 @@ func (h *house) sign(c Caller, kind, id string) *SignResult {
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", kind, id, err)
 	}
-	return got.(*SignResult)
+	return got
 }
 
 // signedBy checks that a key signed a file below .ai as the item that it is.

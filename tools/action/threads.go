@@ -20,10 +20,13 @@ type Threads interface {
 	Plan(ctx context.Context, c Caller, r StartRequest) (any, error)
 	// StartTool runs a tool in a process of its own and does not wait.
 	StartTool(ctx context.Context, c Caller, r ToolRequest) (any, error)
-	// Operate runs one of Operations with parameters of that operation.
+	// Operate runs an operation by its name, with parameters of that operation.
 	Operate(ctx context.Context, c Caller, operation string, params tool.Object) (any, error)
-	// Operations lists the names Operate knows.
-	Operations() []string
+	// Orchestrator defines the tool that runs operations, with their names and
+	// parameters.
+	Orchestrator() (tool.Definition, error)
+	// Runs tells which item a thread runs.
+	Runs(ctx context.Context, id thread.ID) (itemID string, err error)
 }
 
 // What becomes of a question to the person.
@@ -47,6 +50,9 @@ type Caller struct {
 	// [ErrNobodyToAsk] when that shows only now, or [ErrCallAgain], with which the
 	// whole call must end.
 	Ask func(context.Context, thread.Question) (thread.Answer, error)
+	// Room is how long the answer may be, in bytes of JSON. A list makes its pages
+	// shorter then; 0 leaves it to those who show the answer.
+	Room int
 	// Started is told which thread the call started, before it is waited for;
 	// nil when nobody listens.
 	Started func(id thread.ID, item string)

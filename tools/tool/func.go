@@ -27,51 +27,21 @@ func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (a
 	if !json.Valid(def.Schema) {
 		panic(fmt.Sprintf("tool %s: the schema is not JSON", def.ID))
 	}
-	return &function[In]{
-		def: def,
-		fn:  fn,
-		// Most processes call few of their tools, and compiling a schema costs
-		// more than decoding arguments with it.
-		compile: sync.OnceValues(func() (*compiled, error) {
-			c, err := compile(def.Schema)
-			if err == nil {
-				c.aliases = aliasesOf(reflect.TypeFor[In]())
-			}
-			return c, err
-		}),
-		defaults: sync.OnceValues(func() (json.RawMessage, error) { return topDefaults(def.Schema) }),
-	}
+	return &function[In]{def: def, fn: fn, decoder: newDecoder[In](def.ID, func() (json.RawMessage, error) { return def.Schema, nil })}
 }
 
 type function[In any] struct {
-	def      Definition
-	fn       func(context.Context, Env, In) (any, error)
-	compile  func() (*compiled, error)
-	defaults func() (json.RawMessage, error)
+	def     Definition
+	fn      func(context.Context, Env, In) (any, error)
+	decoder decoder[In]
 }
 
 func (t *function[In]) Definition() Definition { return t.def }
 
 func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) (result any, err error) {
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
-	c, err := t.compile()
+	in, err := t.decoder.decode(env, args)
 	if err != nil {
-		return nil, fmt.Errorf("tool %s: %w", t.def.ID, err)
-	}
-	given := args
-	if args, err = c.accept(given); err != nil {
-		return nil, c.withoutSecrets(env, given, err)
-	}
-	var in In
-	if err := t.setDefaults(&in); err != nil {
-		return nil, fmt.Errorf("tool %s: defaults: %w", t.def.ID, err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		return nil, c.fault(fmt.Sprintf("arguments cannot be read: %v", err))
+		return nil, err
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -79,6 +49,67 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 		}
 	}()
 	return t.fn(ctx, env, in)
+}
+
+// Decoder returns a function that reads arguments as the tools of [New] do: one
+// check against the schema, the defaults of its own properties, one strict
+// decoding. The schema is made and compiled when it is first needed. ID names the
+// tool in errors that are not the caller's.
+func Decoder[In any](id string, schema func() (json.RawMessage, error)) func(args json.RawMessage) (In, error) {
+	d := newDecoder[In](id, schema)
+	return func(args json.RawMessage) (In, error) { return d.decode(Env{}, args) }
+}
+
+type decoder[In any] struct {
+	id      string
+	prepare func() (*prepared, error)
+}
+
+// prepared is a schema as arguments are read by it.
+type prepared struct {
+	*compiled
+	defaults json.RawMessage
+}
+
+// newDecoder prepares nothing yet: most processes call few of their tools, and
+// compiling a schema costs more than decoding arguments with it.
+func newDecoder[In any](id string, schema func() (json.RawMessage, error)) decoder[In] {
+	return decoder[In]{id, sync.OnceValues(func() (*prepared, error) {
+		raw, err := schema()
+		if err != nil {
+			return nil, err
+		}
+		c, err := compile(raw)
+		if err != nil {
+			return nil, err
+		}
+		c.aliases = aliasesOf(reflect.TypeFor[In]())
+		defaults, err := topDefaults(raw)
+		return &prepared{c, defaults}, err
+	})}
+}
+
+func (d decoder[In]) decode(env Env, given json.RawMessage) (in In, err error) {
+	p, err := d.prepare()
+	if err != nil {
+		return in, fmt.Errorf("tool %s: %w", d.id, err)
+	}
+	if len(given) == 0 {
+		given = json.RawMessage("{}")
+	}
+	args, err := p.accept(given)
+	if err != nil {
+		return in, p.withoutSecrets(env, given, err)
+	}
+	if err := json.Unmarshal(p.defaults, &in); err != nil {
+		return in, fmt.Errorf("tool %s: defaults: %w", d.id, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return in, p.fault(fmt.Sprintf("arguments cannot be read: %v", err))
+	}
+	return in, nil
 }
 
 // withoutSecrets is a refusal that repeats arguments, in parts, with placeholders in
@@ -92,14 +123,6 @@ func (c *compiled) withoutSecrets(env Env, args json.RawMessage, refusal error) 
 		return err
 	}
 	return c.fault("with the values of its secrets the arguments do not fit the schema")
-}
-
-func (t *function[In]) setDefaults(in *In) error {
-	defaults, err := t.defaults()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(defaults, in)
 }
 
 // PanicError says that the Go function of a tool panicked. The stack is for

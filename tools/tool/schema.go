@@ -28,7 +28,11 @@ import (
 //
 // A default is filled in by tools made with [New] where the field belongs to
 // the tool's own input and not to a struct within it.
-func SchemaFor[T any]() (json.RawMessage, error) {
+func SchemaFor[T any]() (json.RawMessage, error) { return SchemaWith[T]() }
+
+// SchemaWith is [SchemaFor] with properties beside those of T. One that T has
+// itself stays as it is.
+func SchemaWith[T any](more ...Text) (json.RawMessage, error) {
 	t := reflect.TypeFor[T]()
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownSchemas()})
 	if err != nil {
@@ -37,11 +41,28 @@ func SchemaFor[T any]() (json.RawMessage, error) {
 	if err := refine(t, s); err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
+	for _, m := range more {
+		m.addTo(s)
+	}
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
 	return raw, nil
+}
+
+// Text is an optional string property that a type does not have itself.
+type Text struct{ Name, Description string }
+
+func (m Text) addTo(s *jsonschema.Schema) {
+	if _, declared := s.Properties[m.Name]; declared {
+		return
+	}
+	if s.Properties == nil {
+		s.Properties = map[string]*jsonschema.Schema{}
+	}
+	s.Properties[m.Name] = &jsonschema.Schema{Type: "string", Description: m.Description}
+	s.PropertyOrder = append(s.PropertyOrder, m.Name)
 }
 
 // ownSchemas are the types whose JSON form differs from their Go form.

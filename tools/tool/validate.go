@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -28,30 +27,6 @@ func Accept(schema, args json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	return c.accept(args)
-}
-
-// Accepter returns a function that does what [Accept] does for the schema of In,
-// which is made and compiled when it is first needed. Arguments may have the names
-// that alias tags give them.
-func Accepter[In any]() func(args json.RawMessage) (json.RawMessage, error) {
-	ready := sync.OnceValues(func() (*compiled, error) {
-		raw, err := SchemaFor[In]()
-		if err != nil {
-			return nil, err
-		}
-		c, err := compile(raw)
-		if err == nil {
-			c.aliases = aliasesOf(reflect.TypeFor[In]())
-		}
-		return c, err
-	})
-	return func(args json.RawMessage) (json.RawMessage, error) {
-		c, err := ready()
-		if err != nil {
-			return nil, err
-		}
-		return c.accept(args)
-	}
 }
 
 // Checker returns a function that checks a JSON object against a schema as it

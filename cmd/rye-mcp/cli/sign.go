@@ -98,9 +98,7 @@ func signItems(ctx context.Context, sys System, opts options, kind string, names
 }
 
 func signNamed(ctx context.Context, actions *action.Actions, kind, name string) (*action.SignResult, error) {
-	result, err := actions.Sign(ctx, action.Caller{}, action.SignRequest{ItemType: kind, ItemID: name})
-	signed, _ := result.(*action.SignResult)
-	return signed, err
+	return actions.Sign(ctx, action.Caller{}, action.SignRequest{ItemType: kind, ItemID: name})
 }
 
 // signFault says in words of the command line what rye_sign says in its own.

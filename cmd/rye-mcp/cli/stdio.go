@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -46,7 +47,7 @@ func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, err
 		closeLog()
 		return nil, err
 	}
-	handler.Register(s, projects, groups)
+	handler.Register(s, projects, groups, operation.All())
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // validateFlags are the flags of validate.
@@ -138,13 +137,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	threads, err := action.ThreadItems()
-	if err != nil {
-		return nil, err
-	}
-	actsOnThreads := func(id string) bool {
-		return slices.ContainsFunc(threads, func(d tool.Definition) bool { return d.ID == id })
-	}
+	actsOnThreads := func(id string) bool { return slices.Contains(action.ThreadItemIDs(), id) }
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
 	// What a project says is validated whether or not it counts. Whom it would call
 	// is not called.

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -135,7 +136,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
 	}
 	p.actions = action.New(action.Deps{
-		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Threads: control.Threads{Controller: p.control}, Now: sys.Now,
+		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Now: sys.Now,
+		Threads: operation.Actions{Threads: control.Threads{Controller: p.control}, Table: operation.All()},
 		Compose: p.control.Compose,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()

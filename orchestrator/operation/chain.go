@@ -1,0 +1,67 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// ResumeInput is the input of resume_thread.
+type ResumeInput struct {
+	ThreadID       thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
+	Message        string             `json:"message" minLength:"1" alias:"text,prompt" jsonschema:"what to tell it"`
+	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
+	Model          string             `json:"model,omitempty" jsonschema:"model to go on with; left out, the one it had"`
+}
+
+// answer is embedded under a name that is not that of one of its fields.
+type answer = control.Resumed
+
+// Resumed is the answer to resume_thread. It has null where the asked thread is the
+// one that was resumed, which the schema of an id does not allow.
+type Resumed struct {
+	answer
+	OriginalThreadID any `json:"original_thread_id" jsonschema:"the asked thread, when a later one of its chain was resumed instead; else null"`
+}
+
+// ResumeThread goes on with a thread that has ended. It is about the open world:
+// the thread it starts may use any tool.
+var ResumeThread = Operation[ResumeInput, Resumed]{
+	Name: "resume_thread", Title: "Carry on a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld,
+	Run: resumeThread,
+}
+
+func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (Resumed, error) {
+	req := control.ResumeRequest{
+		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides, TraceID: by.Env.TraceID,
+	}
+	if by.InThread {
+		req.From, req.Exempt = by.Env.ThreadID, by.Hook != nil && by.Hook.Exempt
+	}
+	resumed, err := c.Resume(ctx, req)
+	if err != nil {
+		return Resumed{}, err
+	}
+	if by.Started != nil {
+		by.Started(resumed.NewThreadID, resumed.Directive)
+	}
+	return Resumed{resumed, resumed.OriginalThreadID}, nil
+}
+
+// GetChain tells of all threads that do one piece of work, one after the other.
+var GetChain = Operation[ThreadInput, control.Chain]{
+	Name: "get_chain", Title: "Show a chain of threads", Group: Threads, Effect: Looks,
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in ThreadInput) (control.Chain, error) {
+		return c.GetChain(ctx, in.ThreadID)
+	},
+}
+
+// ChainSearch searches the transcripts of a chain.
+var ChainSearch = Operation[control.ChainSearchInput, control.ChainMatches]{
+	Name: "chain_search", Title: "Search the transcripts of a chain", Group: Threads, Effect: Looks,
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in control.ChainSearchInput) (control.ChainMatches, error) {
+		return c.ChainSearch(ctx, in)
+	},
+}

@@ -1,0 +1,63 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// ListActiveInput is the input of list_active.
+type ListActiveInput struct {
+	ParentID thread.ID `json:"parent_id,omitempty" alias:"parent,parent_thread_id" jsonschema:"only children of this thread"`
+	Limit    int       `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50" jsonschema:"threads a page"`
+	Cursor   string    `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+}
+
+// ListActive lists the threads that have not ended.
+var ListActive = Operation[ListActiveInput, control.List]{
+	Name: "list_active", Title: "List working threads", Group: Threads, Effect: Looks,
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListActiveInput) (control.List, error) {
+		return fittingPage(ctx, c, by.Room, control.ListRequest{
+			States: []thread.State{thread.Created, thread.Running}, Parent: in.ParentID, Limit: in.Limit, Cursor: in.Cursor,
+		})
+	},
+}
+
+// ListInput is the input of list_threads.
+type ListInput struct {
+	Status    []thread.State `json:"status,omitempty" alias:"state,states" jsonschema:"only these: created, running, completed, error, cancelled, continued"`
+	Directive string         `json:"directive,omitempty" alias:"directive_id,item_id" jsonschema:"only threads of this directive"`
+	ParentID  thread.ID      `json:"parent_id,omitempty" alias:"parent,parent_thread_id" jsonschema:"only children of this thread"`
+	Text      string         `json:"text,omitempty" alias:"query" jsonschema:"only threads whose id, name or directive contains this"`
+	Limit     int            `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50" jsonschema:"threads a page"`
+	Cursor    string         `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+}
+
+// ListThreads lists threads.
+var ListThreads = Operation[ListInput, control.List]{
+	Name: "list_threads", Title: "List threads", Group: Threads, Effect: Looks,
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListInput) (control.List, error) {
+		return fittingPage(ctx, c, by.Room, control.ListRequest{
+			States: in.Status, Directive: in.Directive, Parent: in.ParentID, Text: in.Text, Limit: in.Limit, Cursor: in.Cursor,
+		})
+	},
+}
+
+// fittingPage lists again with a lower limit where a page is longer than the
+// answer may be; next_cursor then begins earlier.
+func fittingPage(ctx context.Context, c *control.Controller, room int, req control.ListRequest) (control.List, error) {
+	for {
+		page, err := c.List(ctx, req)
+		if err != nil || room <= 0 || len(page.Threads) < 2 {
+			return page, err
+		}
+		raw, err := json.Marshal(page)
+		if err != nil || len(raw) <= room {
+			return page, err
+		}
+		req.Limit = max(1, min(len(page.Threads)-1, len(page.Threads)*room/len(raw)))
+	}
+}

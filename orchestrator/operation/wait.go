@@ -1,0 +1,48 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// WaitInput is the input of wait_threads.
+type WaitInput struct {
+	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,ids,id,threads" jsonschema:"threads to wait for"`
+	Mode      string      `json:"mode,omitempty" enum:"all,any" default:"all" jsonschema:"all: until every one has ended; any: until one has"`
+	Timeout   *float64    `json:"timeout,omitempty" alias:"wait_seconds" minimum:"0" jsonschema:"longest wait in seconds; 0 looks once. Threads that still work then are named in pending"`
+}
+
+// WaitThreads waits until threads have ended.
+var WaitThreads = Operation[WaitInput, control.WaitResult]{
+	Name: "wait_threads", Title: "Wait for threads", Group: Threads, Effect: Looks, Run: waitThreads,
+}
+
+func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, in WaitInput) (control.WaitResult, error) {
+	if in.Timeout == nil && !by.InThread {
+		clients := control.ClientWait.Seconds()
+		in.Timeout = &clients
+	}
+	timeout, err := c.WaitTime(in.Timeout)
+	if err != nil {
+		return control.WaitResult{}, err
+	}
+	req := control.WaitRequest{
+		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: told[control.Progress](by), Ask: by.Ask,
+		Caller: by.By, Patient: in.Timeout != nil,
+	}
+	if by.InThread {
+		req.Parent = by.Env.ThreadID
+	}
+	return c.Wait(ctx, req)
+}
+
+// told tells a caller how far a long operation is; nil when it does not listen.
+func told[T any](by action.Caller) func(T) {
+	if by.Progress == nil {
+		return nil
+	}
+	return func(now T) { by.Progress(now) }
+}

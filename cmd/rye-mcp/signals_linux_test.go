@@ -22,8 +22,7 @@ const signalEvery = 40 * time.Millisecond
 // TestSignals works a project hard while its threads, their tools and its servers are
 // sent signals by chance: SIGKILL, SIGTERM, and SIGSTOP that no SIGCONT follows. One
 // server is spared. Afterwards every suspended thread can be killed, no row is stuck,
-// nothing is left, and parents that waited were told. The short run suspends servers
-// alone.
+// nothing is left, and parents that waited were told.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
@@ -97,8 +96,6 @@ func (s *soak) strike(r *rand.Rand, number syscall.Signal) (struck *host, ok boo
 		struck, s.hosts[at] = s.hosts[at], fresh
 		victim = struck.cmd.Process.Pid
 		s.mu.Unlock()
-	} else if number == syscall.SIGSTOP && soakMinutes() == 0 {
-		number = syscall.SIGTERM // a kill of a suspended thread can take some ten seconds
 	}
 	return struck, syscall.Kill(victim, number) == nil
 }

@@ -129,6 +129,9 @@ func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
 		return now, err
 	}
 	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
+	if stuck := t.suspended(rows); len(stuck) > 0 {
+		now.Next = suspendedNext(stuck)
+	}
 	if now.Waiting, err = t.waitingFor(ctx, rows); err != nil {
 		return now, fault(err)
 	}

@@ -20,7 +20,7 @@ type Started struct {
 	PID              int             `json:"pid,omitempty" jsonschema:"process id while it works"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
 	Existing         bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
-	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
@@ -77,9 +77,10 @@ type WaitResult struct {
 	Success        bool                       `json:"success" jsonschema:"true when all (mode any: one) completed"`
 	Mode           string                     `json:"mode"`
 	States         map[thread.ID]thread.State `json:"states,omitempty"`
-	Pending        []thread.ID                `json:"pending" jsonschema:"still working when the wait ended"`
+	Pending        []thread.ID                `json:"pending" jsonschema:"still working"`
 	ElapsedSeconds float64                    `json:"elapsed_seconds"`
-	Waiting        []Waiting                  `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Waiting        []Waiting                  `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
+	Suspended      map[thread.ID]int          `json:"suspended,omitempty"`
 	Next           string                     `json:"next,omitempty" jsonschema:"what to call next"`
 	Results        map[thread.ID]Result       `json:"results" jsonschema:"by asked thread id"`
 }
@@ -121,7 +122,7 @@ type Status struct {
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
 	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
 	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it carries on too"`
-	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +83,34 @@ func TestStopOfEndedProcess(t *testing.T) {
 			}
 			s.start("idle", "")
 		})
+	}
+}
+
+// TestWaitForSuspended: the process of a child is suspended while its parent waits. The
+// parent is told once, with what it can do; a wait for a time of its own lasts that
+// time; when the child is killed, the parent is told that.
+func TestWaitForSuspended(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	parent := s.start("idle", "")
+	id := s.start("idle", parent)
+	s.freeze(id)
+	wait := func(timeout time.Duration) WaitResult {
+		t.Helper()
+		got, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: timeout, Parent: parent})
+		s.noError(err)
+		return got
+	}
+	told := wait(giveUp)
+	if len(told.Suspended) != 1 || told.Suspended[id] != s.puppet(id).pid || !strings.Contains(told.Next, "kill_thread") || len(told.Pending) != 1 {
+		t.Errorf("told %+v", told)
+	}
+	ended := make(chan WaitResult)
+	go func() { ended <- wait(giveUp) }()
+	_, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+	s.noError(err)
+	if got := <-ended; len(got.Pending) > 0 || !got.Results[id].Status.Terminal() || len(got.Suspended) > 0 {
+		t.Errorf("after the kill: %+v", got)
 	}
 }
 

@@ -82,6 +82,9 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 		return WaitResult{}, fault(err)
 	}
 	answer := waitResult(req, rows, waiting, c.Now().Sub(began))
+	if answer.Suspended = c.suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
+		answer.Next = suspendedNext(answer.Suspended)
+	}
 	if err := c.addChainCosts(ctx, answer.Results, rows); err != nil {
 		return WaitResult{}, fault(err)
 	}
@@ -162,6 +165,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	keeper := &lineKeeper{path: filepath.Join(c.Home().Dir, "line.lock")}
 	defer keeper.release()
 
+	stuck := &suspensions{Controller: c, request: req}
 	timeUp, backstop := false, true
 	for {
 		rows, over, err := c.lookOver(ctx, req)
@@ -194,9 +198,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-deaths.seen:
 		case <-tick.C:
 			c.yieldAgain(ctx)
-			if req.Progress != nil {
-				req.Progress(c.progress(rows, waiting))
-			}
+			timeUp = c.eachSecond(req, rows, waiting, stuck)
 		case err := <-asking.failed:
 			return nil, err
 		case <-asking.left:

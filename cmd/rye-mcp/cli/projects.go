@@ -39,6 +39,7 @@ type projects struct {
 // served is an open project with what goes on in it beside calls.
 type served struct {
 	*project
+	ctx        context.Context //nolint:containedctx // ends what goes on
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
@@ -227,12 +228,12 @@ func (ps *projects) openNow(dir string) (*project, error) {
 
 // serve does what a project needs beside calls.
 func (ps *projects) serve(p *project) *served {
-	ctx, stop := context.WithCancel(ps.ctx)
-	s := &served{project: p, stop: stop}
+	s := &served{project: p}
+	s.ctx, s.stop = context.WithCancel(ps.ctx)
 	s.background.Go(func() {
-		ps.sweep(ctx, p)
-		s.background.Go(func() { ps.reconcile(ctx, p) })
-		p.control.RunDispatcher(ctx)
+		ps.sweep(s)
+		s.background.Go(func() { ps.reconcile(s) })
+		p.control.RunDispatcher(s.ctx)
 	})
 	return s
 }
@@ -268,9 +269,9 @@ func (ps *projects) closeOne(p *served) {
 // sweep settles what died while no server ran. It can take seconds when the
 // children of a dead thread have to be stopped, so no call waits for it; each
 // looks for itself at the threads it is about.
-func (ps *projects) sweep(ctx context.Context, p *project) {
-	report, err := p.control.Sweep(ctx)
-	if ctx.Err() != nil {
+func (ps *projects) sweep(p *served) {
+	report, err := p.control.Sweep(p.ctx)
+	if p.ctx.Err() != nil {
 		return // the next server goes on with it
 	}
 	if err != nil {
@@ -280,7 +281,7 @@ func (ps *projects) sweep(ctx context.Context, p *project) {
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}
-	if removed, err := p.control.SweepFolders(ctx); err != nil && ctx.Err() == nil {
+	if removed, err := p.control.SweepFolders(p.ctx); err != nil && p.ctx.Err() == nil {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("remove what starts have left that were cut short")
 	} else if removed > 0 {
 		ps.log.Info().Str("project", p.path).Int("removed", removed).Msg("removed what starts have left that were cut short")
@@ -291,10 +292,10 @@ func (ps *projects) sweep(ctx context.Context, p *project) {
 
 // reconcile says how many disagreements there are between registry, ledger and
 // folders. What they are is told to who asks for it.
-func (ps *projects) reconcile(ctx context.Context, p *project) {
-	found, err := p.control.Disagreements(ctx)
+func (ps *projects) reconcile(p *served) {
+	found, err := p.control.Disagreements(p.ctx)
 	switch {
-	case ctx.Err() != nil:
+	case p.ctx.Err() != nil:
 	case err != nil:
 		ps.log.Error().Err(err).Str("project", p.path).Msg("compare registry, ledger and folders of threads")
 	case found > 0:

@@ -1,0 +1,68 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// suspended names the processes of those of threads that do nothing because their
+// process was suspended, by SIGSTOP or a debugger. No limit of its own ends such a
+// thread.
+func (c *Controller) suspended(rows map[thread.ID]thread.Record) map[thread.ID]int {
+	pids := map[thread.ID]int{}
+	for _, rec := range rows {
+		if !rec.Status.Terminal() && rec.PID != 0 && c.near(rec.Process) && process.Stopped(rec.PID) {
+			pids[rec.ThreadID] = rec.PID
+		}
+	}
+	return pids
+}
+
+// suspensions ends a wait in which nothing goes on: for twice a second apart every
+// pending thread is suspended. The caller is told so once, and as often as it asks for
+// no time of its own.
+type suspensions struct {
+	*Controller
+	request WaitRequest
+	before  map[thread.ID]int
+}
+
+func (s *suspensions) over(rows map[thread.ID]thread.Record) bool {
+	if s.request.Caller == "" && s.request.Parent == "" {
+		return false // it waits until the end, and has nobody to tell
+	}
+	now := s.suspended(rows)
+	again := len(now) > 0 && maps.Equal(now, s.before)
+	s.before = now
+	for _, rec := range rows {
+		if _, stuck := now[rec.ThreadID]; !again || !stuck && !rec.Status.Terminal() {
+			return false
+		}
+	}
+	news := false
+	for id, pid := range now {
+		_, told := s.told.LoadOrStore(fmt.Sprint(s.request.Caller, s.request.Parent, " suspended ", id, pid), true)
+		news = news || !told
+	}
+	return news || s.request.Caller != "" && !s.request.Patient
+}
+
+func suspendedNext(pids map[thread.ID]int) string {
+	id := slices.Min(slices.Collect(maps.Keys(pids)))
+	return fmt.Sprintf("thread %s does nothing, because its process is suspended: the person can continue it with kill -CONT %d; kill_thread ends it", id, pids[id])
+}
+
+// eachSecond is what a wait does once a second, and tells whether it is over because
+// nothing goes on.
+func (c *Controller) eachSecond(
+	req WaitRequest, rows map[thread.ID]thread.Record, waiting []Waiting, stuck *suspensions,
+) bool {
+	if req.Progress != nil {
+		req.Progress(c.progress(rows, waiting))
+	}
+	return stuck.over(rows)
+}

@@ -11,17 +11,32 @@ import (
 // there is none. For the size of a file that is the length of its complete
 // lines.
 func lineStart(r io.ReaderAt, end int64) (int64, error) {
-	const chunk = 16 << 10
-	buf := make([]byte, min(end, chunk))
-	for end > 0 {
-		part := buf[:min(end, chunk)]
-		if err := readFull(r, part, end-int64(len(part))); err != nil {
+	return new(lineFinder).start(r, end)
+}
+
+// lineFinder looks for newlines backwards. It looks a little way first: a file of tiny
+// lines is not read a thousand times over.
+type lineFinder struct{ buf []byte }
+
+const (
+	firstLook = 256
+	lastLook  = 16 << 10
+)
+
+func (f *lineFinder) start(r io.ReaderAt, end int64) (int64, error) {
+	for look := int64(firstLook); end > 0; look = min(4*look, lastLook) {
+		size := min(end, look)
+		if int64(cap(f.buf)) < size {
+			f.buf = make([]byte, size)
+		}
+		part := f.buf[:size]
+		if err := readFull(r, part, end-size); err != nil {
 			return 0, err
 		}
 		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return end - int64(len(part)) + int64(i) + 1, nil
+			return end - size + int64(i) + 1, nil
 		}
-		end -= int64(len(part))
+		end -= size
 	}
 	return 0, nil
 }
@@ -36,8 +51,9 @@ type placed struct {
 // first. A line that is too long is yielded as errLineTooLong, with its place.
 func backward(r io.ReaderAt, end int64) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
+		var find lineFinder
 		for end > 0 {
-			start, err := lineStart(r, end-1)
+			start, err := find.start(r, end-1)
 			if err != nil {
 				yield(placed{}, err)
 				return

@@ -138,10 +138,15 @@ func TestBusy(t *testing.T) {
 				t.Fatal(err)
 			}
 			release := acquire(t, holder)
-			for range 2 { // the second does not wait again
+			var since [2]time.Time
+			for i := range since {
 				if _, err := waiter.Acquire(t.Context()); !errors.Is(err, busy) {
 					t.Errorf("the wait ended with %v", err)
 				}
+				since[i] = waiter.stuck.since
+			}
+			if since[0] != since[1] {
+				t.Error("the second caller waited again for the same process")
 			}
 			if asked.Path != path || len(asked.Files) != 2 || string(bytes.TrimSpace(asked.Record)) != "it is me" || asked.Waited <= 0 {
 				t.Errorf("asked about %+v", asked)

@@ -1,6 +1,3 @@
-// Package tool defines what a tool is: a definition that a model can read, and
-// a call that takes and gives JSON. Built-in tools are made with [New] from a
-// Go function, so that schema and decoding come from the same types.
 package tool
 
 import (

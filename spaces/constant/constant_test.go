@@ -124,6 +124,8 @@ func TestUnknown(t *testing.T) {
 		"import in a block":   {"S = 1\ntry:\n\tfrom a import S\nexcept E: pass", "is bound or changed in a block on line 3", 3},
 		"function":            {"S = 1\ndef S(): pass", "is defined on line 2", 2},
 		"class":               {"class S: pass", "is defined on line 1", 1},
+		"behind an import":    {"S = 1; import a; S = f()", "calls f()", 1},
+		"brackets crossed":    {"S = [(1])", "uses ] where only constants are read", 1},
 		"bound twice":         {"S = 1\nS = f()", "calls f()", 2},
 		"chain with a part":   {"S = X.a = 1", "uses X.a", 1},
 	} {
@@ -172,6 +174,13 @@ func TestUnknownInJavaScript(t *testing.T) {
 		"behind an if":       {"let S = 1\nif (a)\n  S = 2", "is bound or changed in a block on line 2", 2},
 		"declared only":      {"let S", "has no value where it is declared", 1},
 		"function":           {"export async function S() {}", "is defined on line 1", 1},
+		"bound by the way":   {"let S = 1\nconst X = S = 2", "is changed on line 2", 2},
+		"commas":             {"const S = (1, 2)", "uses , where only constants are read", 1},
+		"no comma":           {"const S = [1 2]", "uses 2 where only constants are read", 1},
+		"brackets crossed":   {"const S = [(1])", "uses ] where only constants are read", 1},
+		"non-null":           {"const X = 1\nconst S = X!", "uses ! where only constants are read", 2},
+		"type and operator":  {"const X = ''\nconst S = X as string || 1", "depends on a condition", 2},
+		"comment of HTML":    {"const S = 1 <!-- 2", "cannot be read at <!-- 2", 1},
 		"within exports":     {"module.exports = {\n S: {a: 1},\n run}", "has its value within module.exports; make it a constant", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

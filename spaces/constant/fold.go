@@ -44,7 +44,7 @@ func (f folder) value(e syntax.Expr) (value, error) {
 			return f.sum(e)
 		}
 	}
-	return value{}, unknownf("uses commas or spreads where only constants are read")
+	return value{}, unknownf("uses , where only constants are read")
 }
 
 func (f folder) leafValue(l *syntax.Literal) (value, error) {

@@ -57,10 +57,14 @@ func (r *jsReader) read(s statement) {
 
 // declare binds NAME = value, or what a pattern names.
 func (r *jsReader) declare(tokens []token, cut bool) {
+	parts := split(tokens, "=")
+	for _, part := range parts[1:max(1, len(parts)-1)] { // A = B = 1
+		r.change(names(part), tokens[0].line, changed)
+	}
 	switch {
 	case len(tokens) == 0:
 	case tokens[0].kind != name:
-		r.change(names(split(tokens, "=")[0]), tokens[0].line, "is bound by a pattern")
+		r.change(names(parts[0]), tokens[0].line, "is bound by a pattern")
 	case len(tokens) == 1 || !tokens[1].is("="):
 		r.forget(tokens[0].text, tokens[0].line, "has no value where it is declared")
 	default:
@@ -70,11 +74,10 @@ func (r *jsReader) declare(tokens []token, cut bool) {
 
 func (r *jsReader) set(to token, expression []token, cut bool) {
 	tokens, err := jsShape(expression)
-	if err != nil {
-		r.bind(to.text, to.line, value{}, err)
-		return
+	var v value
+	if err == nil {
+		v, err = r.fold(javaScript, tokens)
 	}
-	v, err := r.fold(javaScript, tokens)
 	if cut {
 		err = errTooLong
 	}

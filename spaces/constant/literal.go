@@ -118,12 +118,13 @@ func pyEscape(s string) (stands string, length int, err error) {
 		return s[:2], 2, nil
 	}
 	r, _, tail, err := strconv.UnquoteChar(s, c)
-	if length = map[byte]int{'x': 4, 'u': 6, 'U': 10}[c]; err != nil && len(s) < length {
-		return "", 0, unknownf("has a broken escape %s", shorten(s))
-	} else if err != nil {
-		return "", 0, unknownf("has the escape %s, which is no character", shorten(s[:length]))
+	if err == nil {
+		return string(r), len(s) - len(tail), nil
 	}
-	return string(r), len(s) - len(tail), nil
+	if length = map[byte]int{'x': 4, 'u': 6, 'U': 10}[c]; len(s) < length {
+		return "", 0, unknownf("has a broken escape %s", shorten(s))
+	}
+	return "", 0, unknownf("has the escape %s, which is no character", shorten(s[:length]))
 }
 
 // jsText returns what a string or a template without values stands for.

@@ -37,7 +37,7 @@ func FuzzPython(f *testing.F) {
 }
 
 func FuzzJavaScript(f *testing.F) {
-	seed(f, "traps.ts", "const A = `${`${", "let A = /[", "A /= /x/", "export", "const A = <<", "exports.", "module.exports = {", "const A = \"\\u{", "}}}`", "\x81A0#", "const a\\u0041 = '\\x4'")
+	seed(f, "traps.ts", "const A = `${`${", "let A = /[", "A /= /x/", "export", "const A = <<", "exports.", "module.exports = {", "const A = \"\\u{", "}}}`", "\x81A0#", "const a\\u0041 = '\\x4'", "const A=\xd1")
 	f.Fuzz(func(t *testing.T, src string) { checkTable(t, src, constant.JavaScript(src)) })
 }
 

@@ -28,7 +28,8 @@ type jsSplitter struct {
 const maxErrorCost = 64 << 20
 
 func newJSSplitter(src string) *jsSplitter {
-	src += "\n" // at the very end the lexer reads one byte too many
+	// The lexer trusts the first byte of a rune, and reads one byte too many at the end.
+	src = strings.ToValidUTF8(src, "\ufffd") + "\n"
 	in := parse.NewInputString(src)
 	return &jsSplitter{src: src, in: in, lexer: js.NewLexer(in), line: 1, fresh: true}
 }

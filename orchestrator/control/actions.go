@@ -59,13 +59,13 @@ func progressFor(caller action.Caller) func(Progress) {
 const ClientWait = 45 * time.Second
 
 // waitLimit is how long a synchronous fork is waited for: as long as asked, else
-// [ClientWait], and inside threads until the child's own limits end it.
+// [ClientWait], and for threads and people until the child's own limits end it.
 func waitLimit(caller action.Caller, asked *float64) time.Duration {
 	const forever = 365 * 24 * time.Hour
 	switch {
 	case asked != nil:
 		return seconds(min(*asked, forever.Seconds()))
-	case caller.InThread:
+	case caller.InThread, caller.Person:
 		return forever
 	default:
 		return ClientWait

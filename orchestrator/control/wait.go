@@ -96,16 +96,23 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 	return answer, nil
 }
 
-// WaitTime is how long a wait may take: as long as asked, else as the settings say,
-// which bound it too.
-func (c *Controller) WaitTime(asked *float64) (time.Duration, error) {
+// WaitTime is how long a wait may take: as long as asked, else [ClientWait] for a
+// client and what the settings say for a thread; they bound both. A person at a
+// terminal can end a wait, so that nothing else needs to.
+func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, error) {
+	if by.Person {
+		return waitLimit(by, asked), nil
+	}
 	settings, _, err := c.Config.Read().Coordination()
 	if err != nil {
 		return 0, fault(err)
 	}
 	timeout := settings.WaitThreads.DefaultTimeout
-	if asked != nil {
+	switch {
+	case asked != nil:
 		timeout = *asked
+	case !by.InThread:
+		timeout = ClientWait.Seconds()
 	}
 	return seconds(min(timeout, settings.WaitThreads.MaxTimeout)), nil
 }

@@ -22,7 +22,7 @@ var ApproveThread = Operation[ApproveInput, control.Approved]{
 }
 
 func approveThread(ctx context.Context, c *control.Controller, by action.Caller, in ApproveInput) (control.Approved, error) {
-	req := control.ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, By: by.By}
+	req := control.ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, By: by.By, Person: by.Person}
 	if by.InThread {
 		req.From = by.Env.ThreadID
 	}

@@ -35,7 +35,8 @@ var ResumeThread = Operation[ResumeInput, Resumed]{
 
 func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (Resumed, error) {
 	req := control.ResumeRequest{
-		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides, TraceID: by.Env.TraceID,
+		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides,
+		Person: by.Person, TraceID: by.Env.TraceID,
 	}
 	if by.InThread {
 		req.From, req.Exempt = by.Env.ThreadID, by.Hook != nil && by.Hook.Exempt

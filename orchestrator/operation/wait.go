@@ -21,17 +21,13 @@ var WaitThreads = Operation[WaitInput, control.WaitResult]{
 }
 
 func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, in WaitInput) (control.WaitResult, error) {
-	if in.Timeout == nil && !by.InThread {
-		clients := control.ClientWait.Seconds()
-		in.Timeout = &clients
-	}
-	timeout, err := c.WaitTime(in.Timeout)
+	timeout, err := c.WaitTime(by, in.Timeout)
 	if err != nil {
 		return control.WaitResult{}, err
 	}
 	req := control.WaitRequest{
 		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: told[control.Progress](by), Ask: by.Ask,
-		Caller: by.By, Patient: in.Timeout != nil,
+		Caller: by.By, Patient: true,
 	}
 	if by.InThread {
 		req.Parent = by.Env.ThreadID

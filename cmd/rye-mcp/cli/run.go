@@ -142,6 +142,16 @@ func atTerminal(sys System) action.Caller {
 	return action.Caller{Person: true, Env: tool.Env{TraceID: traceID(sys)}}
 }
 
+// listening is a caller who is told how far a long operation is.
+func listening[T any](by action.Caller, tell func(T)) action.Caller {
+	by.Progress = func(v any) {
+		if now, ok := v.(T); ok {
+			tell(now)
+		}
+	}
+	return by
+}
+
 // projectDir is the project of a command: --project, else the working
 // directory.
 func projectDir(sys System, opts options) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -35,11 +36,11 @@ type statusJSON struct {
 }
 
 func showThread(ctx context.Context, sys System, opts options, p *project, id thread.ID, asJSON bool) error {
-	status, err := p.control.Status(ctx, id)
+	status, err := operation.GetStatus.Run(ctx, p.control, atTerminal(sys), operation.ThreadInput{ThreadID: id})
 	if err != nil {
 		return err
 	}
-	results, err := p.control.Aggregate(ctx, []thread.ID{id})
+	results, err := operation.AggregateResults.Run(ctx, p.control, atTerminal(sys), operation.AggregateInput{ThreadIDs: []thread.ID{id}})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -32,6 +33,7 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsApproveCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsChainCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
+		newThreadsCallCommand(sys, opts, operation.All()),
 	)
 	return cmd
 }

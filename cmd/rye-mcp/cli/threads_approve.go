@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -202,10 +203,9 @@ func (a approval) prompt(w control.Waiting) (thread.Decision, item.LimitSet, err
 }
 
 func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits item.LimitSet) error {
-	done, err := a.project.control.Approve(ctx, control.ApproveRequest{
-		Person:   true,
-		ThreadID: id, Decision: decision, Limits: limits, By: byPerson,
-	})
+	by := atTerminal(a.sys)
+	by.By = byPerson
+	done, err := operation.ApproveThread.Run(ctx, a.project.control, by, operation.ApproveInput{ThreadID: id, Decision: decision, Limits: limits})
 	if err != nil {
 		return err
 	}

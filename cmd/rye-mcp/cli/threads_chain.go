@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -70,7 +71,7 @@ func (f chainFlags) check(searching, limited bool) error {
 }
 
 func showChain(ctx context.Context, sys System, opts options, p *project, id thread.ID, asJSON bool) error {
-	chain, err := p.control.GetChain(ctx, id)
+	chain, err := operation.GetChain.Run(ctx, p.control, atTerminal(sys), operation.ThreadInput{ThreadID: id})
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func searchChain(ctx context.Context, sys System, opts options, p *project, id t
 	if flags.regex {
 		in.SearchType = "regex"
 	}
-	found, err := p.control.ChainSearch(ctx, in)
+	found, err := operation.ChainSearch.Run(ctx, p.control, atTerminal(sys), in)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -43,7 +44,7 @@ func showHealth(ctx context.Context, sys System, opts options, req control.Healt
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "looking at the threads")
 		defer line.end()
-		health, err = p.control.Health(ctx, req, howFar(line, "looking at the threads"))
+		health, err = operation.ThreadHealth.Run(ctx, p.control, listening(atTerminal(sys), howFar(line, "looking at the threads")), req)
 		return err
 	})
 	if err != nil && !errors.Is(err, errNoThreads) {
@@ -132,7 +133,7 @@ func reconcile(ctx context.Context, sys System, opts options, in control.Reconci
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "comparing registry, ledger and folders")
 		defer line.end()
-		report, err = p.control.Reconcile(ctx, in, howFar(line, "comparing registry, ledger and folders"))
+		report, err = operation.ReconcileThreads.Run(ctx, p.control, listening(atTerminal(sys), howFar(line, "comparing registry, ledger and folders")), in)
 		return err
 	})
 	if err != nil && !errors.Is(err, errNoThreads) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -89,11 +90,11 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 	list := control.List{Success: true, Threads: []control.Summary{}}
 	none := "no threads match"
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
-		req, err := flags.request(ctx, p)
+		in, err := flags.input(ctx, p)
 		if err != nil {
 			return err
 		}
-		list, err = listPages(ctx, p, req, flags.all)
+		list, err = listPages(ctx, sys, p, in, flags.all)
 		return err
 	})
 	if errors.Is(err, errNoThreads) {
@@ -118,31 +119,31 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 	return nil
 }
 
-func (f listFlags) request(ctx context.Context, p *project) (control.ListRequest, error) {
-	req := control.ListRequest{Directive: f.directive, Text: f.text, Limit: f.limit}
+func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, error) {
+	in := operation.ListInput{Directive: f.directive, Text: f.text, Limit: f.limit}
 	if f.active {
-		req.States = []thread.State{thread.Created, thread.Running}
+		in.Status = []thread.State{thread.Created, thread.Running}
 	}
 	for _, name := range f.status {
-		req.States = append(req.States, thread.State(name))
+		in.Status = append(in.Status, thread.State(name))
 	}
 	if f.all {
-		req.Limit = maxListed
+		in.Limit = maxListed
 	}
 	var err error
 	if f.parent != "" {
-		req.Parent, err = completeID(ctx, p, f.parent)
+		in.ParentID, err = completeID(ctx, p, f.parent)
 	}
-	return req, err
+	return in, err
 }
 
 // listPages reads one page, or all of them as one.
-func listPages(ctx context.Context, p *project, req control.ListRequest, all bool) (control.List, error) {
-	list, err := p.control.List(ctx, req)
+func listPages(ctx context.Context, sys System, p *project, in operation.ListInput, all bool) (control.List, error) {
+	list, err := operation.ListThreads.Run(ctx, p.control, atTerminal(sys), in)
 	for err == nil && all && list.NextCursor != "" {
 		var page control.List
-		req.Cursor = list.NextCursor
-		page, err = p.control.List(ctx, req)
+		in.Cursor = list.NextCursor
+		page, err = operation.ListThreads.Run(ctx, p.control, atTerminal(sys), in)
 		list.Threads = append(list.Threads, page.Threads...)
 		list.Count, list.NextCursor = len(list.Threads), page.NextCursor
 	}

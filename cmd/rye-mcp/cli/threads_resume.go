@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -34,21 +34,21 @@ cancelled.`,
 		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: complete.endedThread,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := control.ResumeRequest{Model: flags.model, Person: true, TraceID: traceID(sys)}
+			in := operation.ResumeInput{Model: flags.model}
 			var err error
-			if req.LimitOverrides, err = flags.overrides(); err != nil {
+			if in.LimitOverrides, err = flags.overrides(); err != nil {
 				return err
 			}
-			if req.Message, err = givenMessage(cmd.Context(), sys, args); err != nil {
+			if in.Message, err = givenMessage(cmd.Context(), sys, args); err != nil {
 				return err
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
-				req.ThreadID = id
+				in.ThreadID = id
 				var err error
 				if p.told, err = offerSettings(sys, *opts, p.resolver.Roots(), flags.json); err != nil {
 					return err
 				}
-				return resumeThread(ctx, sys, p, req, flags.json)
+				return resumeThread(ctx, sys, p, in, flags.json)
 			})
 		},
 	}
@@ -111,9 +111,9 @@ type resumedJSON struct {
 	Shortened          bool      `json:"shortened,omitempty"`
 }
 
-func resumeThread(ctx context.Context, sys System, p *project, req control.ResumeRequest, asJSON bool) error {
+func resumeThread(ctx context.Context, sys System, p *project, in operation.ResumeInput, asJSON bool) error {
 	// An interrupt must not leave a thread behind of which nobody knows the id.
-	resumed, err := p.control.Resume(context.WithoutCancel(ctx), req)
+	resumed, err := operation.ResumeThread.Run(context.WithoutCancel(ctx), p.control, atTerminal(sys), in)
 	if err != nil {
 		return resumeAdvice(err)
 	}

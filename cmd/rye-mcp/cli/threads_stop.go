@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -17,12 +18,12 @@ import (
 type stopping struct {
 	verb, doing string
 	short, long string
-	stop        func(*control.Controller, context.Context, thread.ID) (control.Stopped, error)
+	operation   operation.Operation[operation.ThreadInput, control.Stopped]
 }
 
 func newThreadsCancelCommand(sys System, opts *options) *cobra.Command {
 	return newStopCommand(sys, opts, stopping{
-		verb: "cancel", doing: "cancelling", stop: (*control.Controller).Cancel,
+		verb: "cancel", doing: "cancelling", operation: operation.CancelThread,
 		short: "Stop threads and everything below them",
 		long: `Stop threads and everything below them: each is interrupted and settles what it
 did; one that does not end in the time that agent.yaml gives is terminated and
@@ -32,7 +33,7 @@ then killed.`,
 
 func newThreadsKillCommand(sys System, opts *options) *cobra.Command {
 	return newStopCommand(sys, opts, stopping{
-		verb: "kill", doing: "killing", stop: (*control.Controller).Kill,
+		verb: "kill", doing: "killing", operation: operation.KillThread,
 		short: "Stop threads and everything below them by force",
 		long: `Stop threads and everything below them by force: SIGTERM at once, and SIGKILL for
 what lives three seconds later.`,
@@ -69,7 +70,9 @@ func stopThreads(
 	stopped := make([]control.Stopped, len(ids))
 	errs := make([]error, len(ids))
 	line := startProgress(sys, how.doing+" "+counted(len(ids), "thread")+" and what they started")
-	concurrently(len(ids), maxStopping, func(i int) { stopped[i], errs[i] = how.stop(p.control, ctx, ids[i]) })
+	concurrently(len(ids), maxStopping, func(i int) {
+		stopped[i], errs[i] = how.operation.Run(ctx, p.control, atTerminal(sys), operation.ThreadInput{ThreadID: ids[i]})
+	})
 	line.end()
 	// That nobody reads the receipts does not make a failure a success.
 	if err := tellStopped(sys, opts, stopped, asJSON); err != nil && !errors.Is(err, syscall.EPIPE) {

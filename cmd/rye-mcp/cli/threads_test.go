@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -20,7 +20,8 @@ import (
 func TestCompleteID(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)
-	p, err := openProject(t.Context(), testSystem(dir, map[string]string{"USER_SPACE": dir}), dir, zerolog.Nop())
+	sys := testSystem(dir, map[string]string{"USER_SPACE": dir})
+	p, err := openProject(t.Context(), sys, dir, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +45,11 @@ func TestCompleteID(t *testing.T) {
 	for i := range int64(maxListed + 5) {
 		register(fmt.Sprintf("hold%d", i), 1000)
 	}
-	page, err := listPages(t.Context(), p, control.ListRequest{Limit: maxListed}, false)
+	page, err := listPages(t.Context(), sys, p, operation.ListInput{Limit: maxListed}, false)
 	if err != nil || page.Count != maxListed || page.NextCursor == "" {
 		t.Errorf("a page: %d threads, next %q, %v", page.Count, page.NextCursor, err)
 	}
-	all, err := listPages(t.Context(), p, control.ListRequest{Limit: maxListed}, true)
+	all, err := listPages(t.Context(), sys, p, operation.ListInput{Limit: maxListed}, true)
 	if err != nil || all.Count != maxListed+8 || len(all.Threads) != all.Count || all.NextCursor != "" {
 		t.Errorf("all pages: %d threads, next %q, %v", all.Count, all.NextCursor, err)
 	}

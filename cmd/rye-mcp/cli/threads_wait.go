@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -55,19 +56,23 @@ time was up before that.`,
 }
 
 func waitThreads(ctx context.Context, sys System, opts options, p *project, ids []thread.ID, flags waitFlags) error {
-	req := control.WaitRequest{ThreadIDs: ids, Mode: control.WaitAll, Timeout: flags.timeout}
+	in := operation.WaitInput{ThreadIDs: ids, Mode: control.WaitAll}
 	if flags.any {
-		req.Mode = control.WaitAny
+		in.Mode = control.WaitAny
+	}
+	if flags.timeout != forever {
+		timeout := flags.timeout.Seconds()
+		in.Timeout = &timeout
 	}
 	line := startProgress(sys, "waiting for "+counted(len(ids), "thread"))
-	req.Progress = func(now control.Progress) {
+	by := listening(atTerminal(sys), func(now control.Progress) {
 		says := now.LastSay
 		if len(now.Waiting) > 0 {
 			says = "waits for an answer: rye-mcp threads approve " + string(now.Waiting[0].ThreadID)
 		}
 		line.say("%d of %d ended, %s, %s  %s", now.Done, now.Total, counted(now.Turns, "turn"), now.Spend, says)
-	}
-	result, err := p.control.Wait(ctx, req)
+	})
+	result, err := operation.WaitThreads.Run(ctx, p.control, by, in)
 	line.end()
 	if err != nil {
 		return err

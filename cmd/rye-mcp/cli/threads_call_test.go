@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// decoded counts how often a [countedText] is decoded.
+var decoded atomic.Int32
+
+type countedText string
+
+func (c *countedText) UnmarshalJSON(raw []byte) error {
+	decoded.Add(1)
+	return json.Unmarshal(raw, (*string)(c))
+}
+
+type praiseInput struct {
+	ThreadID thread.ID   `json:"thread_id" alias:"id" jsonschema:"whom to praise"`
+	Words    countedText `json:"words" jsonschema:"how to praise it"`
+	Times    int         `json:"times,omitempty" minimum:"1" default:"2" jsonschema:"how often"`
+}
+
+type praised struct {
+	Success bool   `json:"success"`
+	Said    string `json:"said"`
+	Inside  bool   `json:"inside"`
+}
+
+// praise is an operation that nothing but its entry knows.
+var praise = operation.Operation[praiseInput, praised]{
+	Name: "praise_thread", Title: "Praise a thread", Group: operation.Threads, Effect: operation.Looks,
+	Doc: "Praise a thread that has done well. Costs nothing and does not wait.",
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in praiseInput) (praised, error) {
+		if _, err := c.Status(ctx, in.ThreadID); err != nil {
+			return praised{}, err
+		}
+		return praised{true, strings.Repeat(string(in.Words), in.Times) + ", " + string(in.ThreadID), by.InThread}, nil
+	},
+}
+
+type projectFunc func(path string) *handler.Project
+
+func (f projectFunc) Project(_ context.Context, path string) (*handler.Project, error) {
+	return f(path), nil
+}
+
+// An operation that stands in a table, and nowhere else, is an MCP tool, an
+// operation of threads and a command, and each decodes a call of it once.
+func TestOperationOfATable(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	sys := testSystem(dir, map[string]string{"USER_SPACE": dir})
+	p, err := openProject(t.Context(), sys, dir, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	rec, _, err := p.store.Register(t.Context(), store.NewThread{
+		Kind: thread.KindDirective, Directive: "work", Name: "work", Now: time.Unix(1000, 0),
+	}, func(thread.ID) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := operation.NewTable(praise.Entry())
+	p.actions.Threads = operation.Actions{Threads: control.Threads{Controller: p.control}, Table: table}
+
+	once := func(surface, answer, want string) {
+		t.Helper()
+		if n := decoded.Swap(0); n != 1 || !strings.Contains(answer, want) {
+			t.Errorf("%s decodes %d times and answers %s; want %s", surface, n, answer, want)
+		}
+	}
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	var path string
+	handler.Register(s, projectFunc(func(given string) *handler.Project {
+		path = given
+		return &handler.Project{Path: dir, Actions: p.actions, Control: p.control, Notices: p.notices}
+	}), handler.Groups(), table)
+	client := servertest.Start(t, s)
+	tools := client.Tools()
+	at := slices.IndexFunc(tools, func(told servertest.Tool) bool { return told.Name == "praise_thread" })
+	if at < 0 || len(tools) != 5 || tools[at].Title != praise.Title || !strings.Contains(string(tools[at].InputSchema), `"project_path":`) {
+		t.Fatalf("the tools are %+v", tools)
+	}
+	once("the MCP tool", string(client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_path": dir}).JSON),
+		`"said":"goodgood, work-1000","inside":false`)
+	if path != dir {
+		t.Errorf("the project is %q, want %q", path, dir)
+	}
+	if r := client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_pth": dir}); !strings.Contains(string(r.JSON), `did you mean \"project_path`) {
+		t.Errorf("misspelt: %s", r.JSON)
+	}
+	decoded.Store(0)
+
+	orchestrator, err := p.actions.Threads.Orchestrator()
+	if err != nil || !strings.Contains(string(orchestrator.Schema), `"enum":["praise_thread"]`) ||
+		!strings.Contains(string(orchestrator.Schema), `how to praise it (praise_thread)`) {
+		t.Errorf("rye/agent/threads/orchestrator takes %s, %v", orchestrator.Schema, err)
+	}
+	inside := action.Caller{InThread: true, Allow: func(string) error { return nil }}
+	got, err := p.actions.Execute(t.Context(), inside, action.ExecuteRequest{
+		ItemID: action.OrchestratorID, Parameters: []byte(`{"operation":"praise_thread","thread_id":"work-1000","words":"fine","times":1}`),
+	})
+	answer, _ := json.Marshal(got)
+	once("the operation of threads", string(answer), `"said":"fine, work-1000","inside":true`)
+	if err != nil {
+		t.Error(err)
+	}
+
+	var out bytes.Buffer
+	sys.Stdout = &out
+	cmd := newThreadsCallCommand(sys, &options{project: dir}, table)
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"praise_thread", "thread_id=wor", "words=<b>", "times=3"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Error(err)
+	}
+	once("the command", out.String(), `"said": "<b><b><b>, work-1000"`)
+	out.Reset()
+	cmd.SetArgs([]string{"praise_thread", "--help"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), praise.Doc) || !strings.Contains(out.String(), "how to praise it") {
+		t.Errorf("its help: %s, %v", out.String(), err)
+	}
+}

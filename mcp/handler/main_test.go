@@ -115,7 +115,9 @@ func newProject(t *testing.T, dir string) *Project {
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
 		Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(), Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		Providers: provider.NewSource(func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
-		Log: zerolog.Nop(), Launcher: &spawn.Launcher{Executable: os.Args[0], Project: dir},
+		Log: zerolog.Nop(), Launcher: &spawn.Launcher{
+			Executable: os.Args[0], Project: dir, Environ: func([]string) ([]string, []string) { return nil, nil },
+		},
 	})
 	t.Cleanup(func() {
 		if err := index.Close(); err != nil {

@@ -27,7 +27,7 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 		m.Inputs[handoff.InputPreviousSummary] = how.SummaryID
 	}
 	m.ContinuationOf, m.ChainRootID, m.Continuation = rec.ContinuationOf, rec.ChainRootID, &how
-	m.Cost, m.Outcome, m.Transcript = thread.Cost{}, nil, nil
+	m.Cost, m.Outcome, m.Transcript, m.SettingsHash = thread.Cost{}, nil, nil, "" // the launcher reads its own
 	return m
 }
 

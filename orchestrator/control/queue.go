@@ -34,6 +34,7 @@ func (c *call) slots() int {
 // any, and puts it in line. When it is admitted at once the row says so, and the
 // caller starts its process.
 func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
+	c.sealSettings(&meta)
 	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
@@ -179,8 +180,11 @@ func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
 // the lock. One that cannot be started has failed, as if it had not stood in line.
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, lock *process.Lock) {
 	defer func() { _ = lock.Release() }()
-	// One with secrets never stood in line: see checkSlot.
-	if err := d.launchProcess(ctx, rec.ThreadID, lock, nil); err != nil {
+	err := d.resealSettings(rec.ThreadID)
+	if err == nil { // one with secrets never stood in line: see checkSlot
+		err = d.launchProcess(ctx, rec.ThreadID, lock, nil)
+	}
+	if err != nil {
 		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome
 	}
 }

@@ -161,7 +161,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.NewSource(func(string) string { return "" }),
-		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Env: env},
+		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Environ: func([]string) ([]string, []string) { return env, nil }},
 		Place:     here, Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
 }

@@ -76,7 +76,7 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 			t.Errorf("%s: files %v, merges %v", name, files, merges)
 		}
 	}
-	s.order(id, "claim", "finish done")
+	s.order(id, "claim", "complete")
 	for name, call := range map[string]func() error{
 		"resume": func() error {
 			_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: id, Message: "go on"})
@@ -122,5 +122,47 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 	for _, id := range []thread.ID{first, second.ThreadID, third.ThreadID} {
 		_, err := s.c.Kill(s.ctx, id)
 		s.noError(err)
+	}
+}
+
+// A thread that has stood in line goes by the settings that hold when it is
+// launched, and its thread.json names those.
+func TestSettingsOfAQueuedThread(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 1}\n")
+	first := s.start("work", "")
+	second, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
+	s.noError(err)
+	names := func(id thread.ID) string {
+		meta, err := s.c.ownMeta(id)
+		s.noError(err)
+		return meta.SettingsHash
+	}
+	before := config.HashDecided(s.c.newCall().decided())
+	if !second.Queued || names(first) != before || names(second.ThreadID) != before {
+		t.Errorf("queued %t; decided %s, thread.json name %s and %s", second.Queued, before, names(first), names(second.ThreadID))
+	}
+	s.write("config/agent/resilience.yaml", "limits: {turns: 5}\n")
+	s.order(first, "complete")
+	s.noError(s.c.Dispatch(s.ctx))
+	s.order(second.ThreadID, "claim")
+	after := config.HashDecided(s.c.newCall().decided())
+	if after == before || names(second.ThreadID) != after {
+		t.Errorf("decided %s, then %s; thread.json names %s", before, after, names(second.ThreadID))
+	}
+}
+
+// Where settings cannot be decided, as a file of hooks is refused, the process of a
+// thread reads them itself and says what is wrong.
+func TestSettingsThatCannotBeDecided(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write("config/agent/hooks.yaml", "hooks: [{id: x, event: error, action: {primary: none}}]\n")
+	c := s.c.newCall()
+	meta := thread.Meta{SettingsHash: "of before"}
+	c.sealSettings(&meta)
+	if handed := c.handed(nil); handed.Settings != nil || meta.SettingsHash != "" {
+		t.Errorf("handed %q, sealed %q", handed.Settings, meta.SettingsHash)
 	}
 }

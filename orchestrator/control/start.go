@@ -214,7 +214,7 @@ func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
 func (c *call) launchProcess(
 	ctx context.Context, id thread.ID, lock *process.Lock, secrets map[string]string,
 ) error {
-	started, err := c.Launcher.Launch(id, c.folder(id), lock, secrets)
+	started, err := c.Launcher.Launch(id, c.folder(id), lock, c.handed(secrets))
 	if err != nil {
 		return err
 	}

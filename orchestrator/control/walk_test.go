@@ -101,7 +101,7 @@ func TestManyDispatchers(t *testing.T) {
 	t.Parallel()
 	const threads, slots, servers = 12, 3, 3
 	s := narrow(t, slots)
-	s.c.Launcher.Env = nil // each completes at once
+	s.c.Launcher.Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
 	blocker := s.controller()
 	running := s.startIn(blocker, "idle")
 	s.setSlots(1)
@@ -116,7 +116,7 @@ func TestManyDispatchers(t *testing.T) {
 	var group sync.WaitGroup
 	for range servers {
 		c := s.controller()
-		c.Launcher.Env = nil
+		c.Launcher.Environ = func([]string) ([]string, []string) { return nil, nil }
 		group.Go(func() {
 			if r := s.wait(c, WaitAll, ids...); !r.Success {
 				s.Errorf("waited for %+v", r)

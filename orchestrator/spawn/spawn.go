@@ -22,10 +22,19 @@ const LockFD = process.LockFD
 
 // Launcher starts thread processes of one project.
 type Launcher struct {
-	Executable string   // path of this binary
-	Project    string   // absolute path
-	Env        []string // environment of the process, already reduced to what it may have
-	Secrets    []string // NAME=value; never in the environment, see [process.InheritSecrets]
+	Executable string // path of this binary
+	Project    string // absolute path
+	// Environ divides the environment for the process, as [process.ThreadEnv] does: env is
+	// what it may have, secrets are the variables named by keys.
+	Environ func(keys []string) (env, secrets []string)
+}
+
+// Handed is what the process of a thread is handed beside its environment, through
+// a pipe that nobody else can read.
+type Handed struct {
+	Inputs   map[string]string // values of its secret inputs
+	Keys     []string          // names of the variables that hold keys of providers
+	Settings []byte            // that were decided for it; nil: it reads them itself
 }
 
 // Args are the arguments of the process of a thread.
@@ -56,20 +65,20 @@ func IsThread(args []string) bool {
 // time all of them wait for a model.
 var small = []string{"GOMAXPROCS=1", "GOGC=50"}
 
-// Launch starts the process of a registered thread, which is handed the values of
-// its secret inputs. The lock is the thread's; the process inherits it and the
-// caller releases its own handle afterwards.
+// Launch starts the process of a registered thread. The lock is the thread's; the
+// process inherits it and the caller releases its own handle afterwards.
 func (l *Launcher) Launch(
-	id thread.ID, dir folder.Folder, lock *process.Lock, inputs map[string]string,
+	id thread.ID, dir folder.Folder, lock *process.Lock, handed Handed,
 ) (*process.Started, error) {
+	env, secrets := l.Environ(handed.Keys)
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
 		Args:    Args(l.Project, id),
-		Env:     slices.Concat(l.environ(inputs), small, process.Mark(l.Project, string(id))),
+		Env:     slices.Concat(without(env, handed.Inputs), small, process.Mark(l.Project, string(id))),
 		Dir:     l.Project,
 		LogPath: dir.Log(),
 		Lock:    lock,
-		Secrets: l.secrets(inputs),
+		Secrets: handed.entries(secrets),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
@@ -77,10 +86,10 @@ func (l *Launcher) Launch(
 	return started, nil
 }
 
-// environ is the environment without variables that hold a secret input: whoever
+// without is the environment without variables that hold a secret input: whoever
 // gives one may have it in a variable that threads and their tools would inherit.
-func (l *Launcher) environ(inputs map[string]string) []string {
-	return slices.DeleteFunc(slices.Clone(l.Env), func(entry string) bool {
+func without(env []string, inputs map[string]string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		_, value, _ := strings.Cut(entry, "=")
 		for _, secret := range inputs {
 			if value == secret {
@@ -95,28 +104,44 @@ func (l *Launcher) environ(inputs map[string]string) []string {
 // variables of the providers.
 const inputPrefix = "input:"
 
-// secrets is what the process is handed over. It is not nil: the process expects
-// to be told, if only that there are none.
-func (l *Launcher) secrets(inputs map[string]string) []string {
-	entries := append([]string{}, l.Secrets...)
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		entries = append(entries, inputPrefix+name+"="+inputs[name])
+// settingsPrefix tells the settings of the thread from variables.
+const settingsPrefix = "settings:"
+
+// entries is what goes through the pipe. It is not nil: the process expects to be
+// told, if only that there is nothing.
+func (h Handed) entries(secrets []string) []string {
+	entries := append([]string{}, secrets...)
+	for _, name := range slices.Sorted(maps.Keys(h.Inputs)) {
+		entries = append(entries, inputPrefix+name+"="+h.Inputs[name])
+	}
+	if h.Settings != nil {
+		entries = append(entries, settingsPrefix+string(h.Settings))
 	}
 	return entries
 }
 
-// Inherited divides what the process of a thread was handed over into variables
-// and the values of the thread's secret inputs, by name.
-func Inherited(entries []string) (variables []string, inputs map[string]string) {
-	inputs = map[string]string{}
+// Inheritance is what the process of a thread was handed.
+type Inheritance struct {
+	Variables []string          // NAME=value
+	Inputs    map[string]string // values of the thread's secret inputs, by name
+	Settings  []byte            // nil: by a starter that hands over none
+}
+
+// Inherited divides what the process of a thread was handed.
+func Inherited(entries []string) Inheritance {
+	in := Inheritance{Inputs: map[string]string{}}
 	for _, entry := range entries {
+		if settings, ok := strings.CutPrefix(entry, settingsPrefix); ok {
+			in.Settings = []byte(settings)
+			continue
+		}
 		input, isInput := strings.CutPrefix(entry, inputPrefix)
 		if !isInput {
-			variables = append(variables, entry)
+			in.Variables = append(in.Variables, entry)
 			continue
 		}
 		name, value, _ := strings.Cut(input, "=")
-		inputs[name] = value
+		in.Inputs[name] = value
 	}
-	return variables, inputs
+	return in
 }

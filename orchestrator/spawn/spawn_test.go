@@ -45,9 +45,15 @@ func TestLaunch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := spawn.Launcher{Executable: executable, Project: project, Env: append(make([]string, 0, 9),
-		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret"), Secrets: []string{"LAB_KEY=secret", "LAB_URL=https://secret.example"}}
-	started, err := l.Launch(id, dir, lock, map[string]string{"token": "to=ken\nsecret", "other": "x secret"})
+	env := append(make([]string, 0, 9),
+		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret")
+	l := spawn.Launcher{Executable: executable, Project: project, Environ: func(keys []string) ([]string, []string) {
+		return env, []string{keys[0] + "=secret", keys[1] + "=https://secret.example"}
+	}}
+	started, err := l.Launch(id, dir, lock, spawn.Handed{
+		Inputs: map[string]string{"token": "to=ken\nsecret", "other": "x secret"}, Keys: []string{"LAB_KEY", "LAB_URL"},
+		Settings: []byte(`{"a":"b=c"}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,24 +67,27 @@ func TestLaunch(t *testing.T) {
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
 		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n" +
-		"LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;;\n0\n"
+		"LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;settings:{\"a\":\"b=c\"};;\n0\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}
-	if l.Env[:cap(l.Env)][len(l.Env)] != "" {
+	if env[:cap(env)][len(env)] != "" {
 		t.Error("the launcher's environment was written to")
 	}
-	if _, err := l.Launch(id, dir, lock, nil); err == nil {
+	if _, err := l.Launch(id, dir, lock, spawn.Handed{Keys: []string{"a", "b"}}); err == nil {
 		t.Error("launched with a lock that was released")
 	}
 }
 
 func TestInherited(t *testing.T) {
 	t.Parallel()
-	variables, inputs := spawn.Inherited([]string{"LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x"})
-	if !slices.Equal(variables, []string{"LAB_KEY=secret", "INPUT=x"}) ||
-		!maps.Equal(inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) {
-		t.Errorf("got %q, %q", variables, inputs)
+	in := spawn.Inherited([]string{"LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x", `settings:{"a":"="}`})
+	if !slices.Equal(in.Variables, []string{"LAB_KEY=secret", "INPUT=x"}) ||
+		!maps.Equal(in.Inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) || string(in.Settings) != `{"a":"="}` {
+		t.Errorf("got %q", in)
+	}
+	if in := spawn.Inherited(nil); in.Settings != nil {
+		t.Errorf("settings that nobody has handed over: %q", in.Settings)
 	}
 }
 

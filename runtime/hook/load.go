@@ -9,12 +9,17 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
 
+// Source is where hooks are read from: the settings, or what a start has decided.
+type Source interface {
+	Hooks() (config.Hooks, []string, error)
+}
+
 // Load reads the hooks of the settings of all spaces: every layer but that of
 // directives. Warnings are for a person, one line each, beginning with file and
 // line. What is wrong with a hook is an [*Error], with a file a [*config.Error].
 // The gate decides whether a file of the user or the project may be used; nil lets
 // everything in, for those who only look.
-func Load(settings *config.Snapshot, gate *trust.Gate) (Set, []string, error) {
+func Load(settings Source, gate *trust.Gate) (Set, []string, error) {
 	files, warnings, err := settings.Hooks()
 	if err != nil {
 		return Set{}, warnings, err

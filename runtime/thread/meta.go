@@ -21,6 +21,9 @@ type Meta struct {
 	Chain    []ChainLink `json:"extends_chain,omitempty"`
 	Route    *Route      `json:"extends_hook,omitempty"` // nil: the directive's own choice
 	ParentID ID          `json:"parent_id,omitempty"`
+	// SettingsHash is of what the process is handed of the settings; empty: it reads
+	// them itself. See config.HashDecided.
+	SettingsHash string `json:"settings_hash,omitempty"`
 	// Firing are the ids of the hooks by which the thread, or one above it, was
 	// started, and which it must not fire again.
 	Firing []string `json:"firing_hooks,omitempty"`

@@ -22,7 +22,7 @@ type Hooks struct {
 	Infra   []Hook // infra_hooks of it
 	// Files are the files of User and Project that hold hooks, for who asks
 	// whether they may be used.
-	Files []trust.Subject
+	Files []trust.Subject `json:"-"`
 }
 
 // Hook is a hook as a settings file has it. Its event and what its actions mean
@@ -37,8 +37,12 @@ type Hook struct {
 }
 
 // LineOf is the line of the value at a path of keys within the hook, or of the
-// innermost one of them that is written.
+// innermost one of them that is written. Of a hook that was handed over it is the
+// line of the hook.
 func (h Hook) LineOf(keys ...string) int {
+	if h.file.root == nil {
+		return h.Line
+	}
 	at := h.at
 	for _, key := range keys {
 		at = below(at, key)

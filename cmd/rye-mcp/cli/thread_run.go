@@ -15,14 +15,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
-	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -88,14 +85,21 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	variables, inputs := spawn.Inherited(entries)
-	vault := secret.New(inputs)
-	log := threadLog(sys, home, id, vault)
-	p, err := assemble(ctx, sys.withSecrets(variables), path, log, threadStore)
+	in := spawn.Inherited(entries)
+	vault := secret.New(in.Inputs)
+	meta, unreadable := home.Of(id).ReadMeta(home.Seal)
+	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
+	p, err := assemble(ctx, sys.withSecrets(in.Variables), path, log, threadStore)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = p.Close() }()
+	if unreadable != nil {
+		in.Settings = nil // nothing vouches for them; the loop says what is wrong with the file
+	}
+	if p.decided, err = settingsOf(p.config, meta, in.Settings); err != nil {
+		return err
+	}
 	finisher := &finish.Finisher{
 		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(path), Now: sys.Now,
 		Reached: sys.Reached,
@@ -108,17 +112,15 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	// Read once: the thread goes by what holds when it begins.
-	settings := p.config.Read()
-	gate := p.trust.With(settings.Integrity)
-	forLoop, err := loopSettings(settings, gate)
+	gate := p.trust.With(p.decided.Integrity)
+	settings, err := loopSettings(p.decided, gate)
 	if err != nil {
 		return err
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
-		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: forLoop, Env: p.env,
-		Providers: p.providers.With(settings), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
+		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
+		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,
 	})
 	if err != nil {
@@ -158,11 +160,10 @@ func nextInLine(p *project, log zerolog.Logger) func(context.Context) {
 
 // threadLog is the log of a thread's process. Every line names the thread and
 // the request it goes back to, which is in thread.json.
-func threadLog(sys System, home folder.Home, id thread.ID, secrets *secret.Vault) zerolog.Logger {
-	dir := home.Of(id)
+func threadLog(sys System, dir folder.Folder, id thread.ID, traceID string, secrets *secret.Vault) zerolog.Logger {
 	with := newLog(sys, maskedLog{threadlog.Wrap(sys.Stderr, dir.Log()), secrets}).With().Str("thread_id", string(id))
-	if meta, err := dir.ReadMeta(home.Seal); err == nil && meta.TraceID != "" {
-		with = with.Str("trace_id", meta.TraceID)
+	if traceID != "" {
+		with = with.Str("trace_id", traceID)
 	}
 	return with.Logger()
 }
@@ -188,25 +189,4 @@ func outliveSignals() (undo func()) {
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	return func() { signal.Stop(unread) }
-}
-
-func loopSettings(from *config.Snapshot, gate *trust.Gate) (loop.Settings, error) {
-	agent, _, err := from.Agent()
-	if err != nil {
-		return loop.Settings{}, err
-	}
-	resilience, _, err := from.Resilience()
-	if err != nil {
-		return loop.Settings{}, err
-	}
-	coordination, _, err := from.Coordination()
-	if err != nil {
-		return loop.Settings{}, err
-	}
-	return loop.Settings{
-		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
-		Retry: resilience.Retry, ErrorRules: from.ErrorRules, Results: resilience.Results,
-		Nudge: resilience.Nudge, OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
-		Hooks: func() (hook.Set, []string, error) { return hook.Load(from, gate) },
-	}, nil
 }

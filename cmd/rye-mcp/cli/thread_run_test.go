@@ -23,11 +23,8 @@ func TestThreadLog(t *testing.T) {
 		if err := dir.Make(); err != nil {
 			t.Fatal(err)
 		}
-		if err := dir.WriteMeta(thread.Meta{ThreadID: id, TraceID: traceID}, home.Seal); err != nil {
-			t.Fatal(err)
-		}
 		var out bytes.Buffer
-		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, home, id, secret.New(map[string]string{"token": "never to be seen"}))
+		log := threadLog(System{Stderr: &out, Getenv: func(string) string { return "" }}, dir, id, traceID, secret.New(map[string]string{"token": "never to be seen"}))
 		log.Info().Msg("hello, never to be seen")
 		var line map[string]string
 		if err := json.Unmarshal(out.Bytes(), &line); err != nil {

@@ -39,8 +39,10 @@ type project struct {
 	config    *config.Loader
 	trust     *trust.Gate
 	providers *provider.Source
-	store     *late.Store
-	state     *projectState
+	// decided are the settings of the thread that this process runs; nil elsewhere.
+	decided threadSettings
+	store   *late.Store
+	state   *projectState
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered
 	executor   *executor.Executor
@@ -115,7 +117,6 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	env, secrets := process.ThreadEnv(sys.Environ, p.providers.With(p.config.Read()).KeyVariables()...)
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
@@ -125,7 +126,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Key: p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path,
-			Env: env, Secrets: secrets,
+			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
 		},
 	})
 	p.index.open = func() (*search.Index, error) {
@@ -151,8 +152,14 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	return nil
 }
 
-// integrity is how strictly signatures are taken at the moment.
-func (p *project) integrity() (trust.Settings, error) { return p.config.Read().Integrity() }
+// integrity is how strictly signatures are taken: at the moment, or by the thread that
+// this process runs.
+func (p *project) integrity() (trust.Settings, error) {
+	if p.decided != nil {
+		return p.decided.Integrity()
+	}
+	return p.config.Read().Integrity()
+}
 
 // itemKey reads the user's signing key when it is needed: it may be made, or be
 // replaced, while a server runs.

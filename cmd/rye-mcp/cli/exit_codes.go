@@ -39,8 +39,8 @@ func newExitCodesTopic() *cobra.Command {
 
 The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
 threads list, threads show, threads tail, threads chain, threads approve,
-threads health, trust, config set, config edit, keys generate, keys list, keys show,
-keys trust and hooks explain.
+threads health, threads call, trust, config set, config edit, keys generate,
+keys list, keys show, keys trust and hooks explain.
 A server, which is serve or --stdio, ends with 0 when it is interrupted, and
 --stdio at the end of its input.
 

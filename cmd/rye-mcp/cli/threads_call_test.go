@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +22,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // decoded counts how often a [countedText] is decoded.
@@ -142,5 +146,41 @@ func TestOperationOfATable(t *testing.T) {
 	cmd.SetArgs([]string{"praise_thread", "--help"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), praise.Doc) || !strings.Contains(out.String(), "how to praise it") {
 		t.Errorf("its help: %s, %v", out.String(), err)
+	}
+}
+
+// TestAttackCallFromAShell: the command of a thread cancels, kills or answers a thread that it has not started, through rye-mcp threads call.
+// Each is refused, as the thread's own tools would refuse it.
+func TestAttackCallFromAShell(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	plain := testSystem(dir, map[string]string{"USER_SPACE": dir})
+	p, err := openProject(t.Context(), plain, dir, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, name := range []string{"self", "stranger"} {
+		if _, _, err := p.store.Register(t.Context(), store.NewThread{
+			Kind: thread.KindDirective, Directive: name, Name: name, Now: time.Unix(int64(1000+at), 0),
+		}, func(thread.ID) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	inside := testSystem(dir, map[string]string{"USER_SPACE": dir, process.ParentVariable: "self-1000"})
+	inside.Stdout = io.Discard
+	for _, args := range [][]string{
+		{"cancel_thread", "thread_id=stranger"}, {"kill_thread", "thread_id=stranger"},
+		{"cancel_thread", "thread_id=self"}, {"approve_thread", "thread_id=stranger", "decision=stop"},
+	} {
+		cmd := newThreadsCallCommand(inside, &options{project: dir}, operation.All())
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		if f, ok := errors.AsType[*tool.Fault](err); !ok || f.Code != tool.CodePermissionDenied {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -114,9 +115,10 @@ func newProject(t *testing.T, dir string) *Project {
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
 		Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(), Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
-		Providers: provider.NewSource(func(string) string { return "" }), Place: process.Here("here"), Now: time.Now,
-		Log: zerolog.Nop(), Launcher: &spawn.Launcher{
-			Executable: os.Args[0], Project: dir, Environ: func([]string) ([]string, []string) { return nil, nil },
+		Providers: provider.NewSource(func(string) string { return "" }), Now: time.Now,
+		Life: &life.Local{Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Place: process.Here("here")},
+		Log:  zerolog.Nop(), Launcher: &spawn.Launcher{
+			Executable: os.Args[0], Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Environ: func([]string) ([]string, []string) { return nil, nil },
 		},
 	})
 	t.Cleanup(func() {

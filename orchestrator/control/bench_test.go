@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -13,7 +14,7 @@ import (
 // processes it starts compete with it.
 func BenchmarkStart(b *testing.B) {
 	s := newScene(b)
-	s.c.Launcher.Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
+	s.c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
 	var ids []thread.ID
 	for b.Loop() {
 		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})

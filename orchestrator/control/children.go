@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // children are the processes this one has started and that are not over. They
@@ -19,17 +19,17 @@ type children struct {
 	watches sync.WaitGroup
 
 	mu        sync.Mutex
-	processes map[thread.ID]*process.Started
+	processes map[thread.ID]life.Running
 }
 
 func newChildren(died func(context.Context, thread.ID)) *children {
-	cs := &children{died: died, processes: map[thread.ID]*process.Started{}}
+	cs := &children{died: died, processes: map[thread.ID]life.Running{}}
 	cs.ctx, cs.cancel = context.WithCancel(context.Background())
 	return cs
 }
 
 // watch looks after a process until it has ended or the children are closed.
-func (cs *children) watch(id thread.ID, started *process.Started) {
+func (cs *children) watch(id thread.ID, started life.Running) {
 	cs.mu.Lock()
 	cs.processes[id] = started
 	cs.mu.Unlock()
@@ -39,7 +39,7 @@ func (cs *children) watch(id thread.ID, started *process.Started) {
 		case <-cs.ctx.Done():
 			return
 		}
-		if started.Exit() != (process.Exit{}) {
+		if started.Exit() != (life.Exit{}) {
 			cs.died(cs.ctx, id)
 		}
 		cs.mu.Lock()
@@ -50,18 +50,18 @@ func (cs *children) watch(id thread.ID, started *process.Started) {
 
 // exitOf tells how a process ended that was started here. It waits for the end
 // until ctx ends.
-func (cs *children) exitOf(ctx context.Context, id thread.ID) (process.Exit, bool) {
+func (cs *children) exitOf(ctx context.Context, id thread.ID) (life.Exit, bool) {
 	cs.mu.Lock()
 	started, known := cs.processes[id]
 	cs.mu.Unlock()
 	if !known {
-		return process.Exit{}, false
+		return life.Exit{}, false
 	}
 	select {
 	case <-started.Done():
 		return started.Exit(), true
 	case <-ctx.Done():
-		return process.Exit{}, false
+		return life.Exit{}, false
 	}
 }
 

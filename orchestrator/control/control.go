@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -25,7 +26,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Deps is what a Controller works with; all of it belongs to one project.
@@ -35,7 +35,8 @@ type Deps struct {
 	Resolver  *resolve.Resolver
 	Config    *config.Loader
 	Providers *provider.Source
-	Launcher  *spawn.Launcher
+	Launcher  Launcher
+	Life      life.Life // who lives, and how that is ended
 	Trust     *trust.Gate
 	// Home is where the threads of the project are. It is asked for each time: the
 	// first thread makes it.
@@ -47,7 +48,6 @@ type Deps struct {
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
 	Env    map[string]string // values of the {env:…} placeholders
-	Place  process.Place     // where the numbers of processes mean what they mean here
 	Now    func() time.Time
 	Log    zerolog.Logger
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
@@ -56,6 +56,13 @@ type Deps struct {
 	// Reached is told after each step of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Reached thread.Reached
+}
+
+// Launcher starts the processes of threads.
+type Launcher interface {
+	// Launch starts the process of a registered thread and hands it the hold. The
+	// caller lets go of its own afterwards.
+	Launch(id thread.ID, hold life.Hold, handed spawn.Handed) (life.Running, error)
 }
 
 // Controller starts, watches and stops threads.
@@ -81,8 +88,8 @@ func New(d Deps) *Controller {
 		Reached: d.Reached,
 	}
 	c.sweeper = &recovery.Sweeper{
-		Project: d.Project, Finisher: c.finisher, Log: d.Log, StopChildren: c.stopOrphans, ExitOf: c.children.exitOf,
-		Place: d.Place, Reached: d.Reached,
+		Finisher: c.finisher, Log: d.Log, StopChildren: c.stopOrphans, ExitOf: c.children.exitOf,
+		Life: d.Life, Reached: d.Reached,
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -188,7 +189,7 @@ func TestLeftovers(t *testing.T) {
 		}},
 		"is killed": {end: func(s *scene, id thread.ID) {
 			s.order(id, "stubborn")
-			_, err := s.c.stopTrees(s.ctx, []thread.ID{id}, process.Ladder{Term: 1})
+			_, err := s.c.stopTrees(s.ctx, []thread.ID{id}, life.Ladder{Term: 1})
 			s.noError(err)
 		}},
 		"completes": {end: func(s *scene, id thread.ID) { s.order(id, "complete") }, spare: true},

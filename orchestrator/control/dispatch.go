@@ -17,12 +17,12 @@ const dispatchEvery = 2 * time.Second
 // one for each project they have open.
 func (c *Controller) RunDispatcher(ctx context.Context) {
 	changes := c.Store.Changes(ctx)
-	deaths := c.newDeaths(ctx)
+	exits := c.newExitWatcher(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
 	mayBeDead := true
 	for {
-		c.moveLine(ctx, mayBeDead, deaths)
+		c.moveLine(ctx, mayBeDead, exits)
 		mayBeDead = true
 		select {
 		case _, open := <-changes:
@@ -30,7 +30,7 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 				return
 			}
 			mayBeDead = false // every turn of every thread is a commit
-		case <-deaths.seen:
+		case <-exits.seen:
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -41,9 +41,9 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 // moveLine is [Controller.Dispatch] for callers who have nobody to tell of its
 // failure, and who come again. When threads that have a slot may be dead, they
 // are looked at first: all of them when their slots are needed, else those whose
-// process was never started, which must be again. Deaths, where given, then
+// process was never started, which must be again. Exits, where given, then
 // reports the end of the others.
-func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *deaths) {
+func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *exitWatcher) {
 	err := func() error {
 		line, err := c.Store.Line(ctx)
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *death
 		}
 		if mayBeDead && line.Occupied > 0 {
 			full := line.Queued > 0 && line.Occupied >= c.newCall().slots()
-			if err := c.examineOccupants(ctx, full, deaths); err != nil {
+			if err := c.examineOccupants(ctx, full, exits); err != nil {
 				return err
 			}
 		}
@@ -64,7 +64,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, deaths *death
 
 // examineOccupants settles the threads that have a slot and no process: all of
 // them, or those only that never had one.
-func (c *Controller) examineOccupants(ctx context.Context, all bool, deaths *deaths) error {
+func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *exitWatcher) error {
 	rows, err := c.Store.Occupants(ctx)
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, deaths *dea
 		}
 		alive[rec.ThreadID] = now
 	}
-	if deaths != nil {
-		deaths.watch(alive)
+	if exits != nil {
+		exits.watch(alive)
 	}
 	return nil
 }

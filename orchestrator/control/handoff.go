@@ -5,12 +5,12 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 var _ handoff.Maker = (*Controller)(nil)
@@ -30,7 +30,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
 		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Now(),
 	}, func(id thread.ID) (err error) {
-		s.lock, err = c.claimFolder(id)
+		s.hold, err = c.claimFolder(id)
 		return err
 	})
 	if err != nil {
@@ -145,11 +145,11 @@ func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 	return messages, turns, nil
 }
 
-// successor is a thread that this process has made and holds the lock of.
+// successor is a thread that this process has made and holds the life of.
 type successor struct {
 	*call
 	rec     thread.Record
-	lock    *process.Lock
+	hold    life.Hold
 	secrets map[string]string
 	handoff thread.Handoff
 }
@@ -171,7 +171,7 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.sweeper.Examine(ctx, rec)
 		return err
 	}
-	if err := s.launchProcess(ctx, rec.ThreadID, s.lock, s.secrets); err != nil {
+	if err := s.launchProcess(ctx, rec.ThreadID, s.hold, s.secrets); err != nil {
 		return s.abandon(ctx, rec, err)
 	}
 	return nil
@@ -184,8 +184,8 @@ func (s *successor) GiveUp(ctx context.Context, cause error) {
 }
 
 func (s *successor) release() {
-	if s.lock != nil {
-		_ = s.lock.Release()
-		s.lock = nil
+	if s.hold != nil {
+		_ = s.hold.Release()
+		s.hold = nil
 	}
 }

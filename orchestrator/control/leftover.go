@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // SweepFolders removes the folders that starts have left which were killed before
@@ -32,20 +32,20 @@ func (c *Controller) SweepFolders(ctx context.Context) (removed int, err error) 
 	return removed, errors.Join(append(failed, walked)...)
 }
 
-// removeLeftover removes one folder, with its lock in hand, so that nobody makes a
+// removeLeftover removes one folder, with its life in hand, so that nobody makes a
 // thread in it meanwhile. Of what is in it only the files of a start are removed.
 func (c *Controller) removeLeftover(ctx context.Context, f folder.Found) (bool, error) {
 	if err := folder.Check(c.Home().Dir, f.ID); err != nil {
 		return false, nil // somebody else's
 	}
-	lock, err := process.Acquire(f.Folder.Lock())
-	if errors.Is(err, process.ErrLocked) {
+	hold, err := c.Life.Claim(life.Key{Thread: f.ID})
+	if errors.Is(err, life.ErrHeld) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = hold.Release() }()
 	if _, err := c.Store.Get(ctx, f.ID); !errors.Is(err, thread.ErrNotFound) {
 		return false, err
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // TestSweepFolders removes what a start has left that was killed before its thread was
@@ -31,7 +31,7 @@ func TestSweepFolders(t *testing.T) {
 		make("held-1", ""), make("meta-1", "thread.json"), make("words-1", "transcript.jsonl"), make("notes-1", "notes.txt"),
 		string(s.c.folder(root)),
 	}
-	lock, err := process.Acquire(s.c.folder("held-1").Lock())
+	lock, err := s.c.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // short is a ladder that waits for nobody.
-var short = process.Ladder{Soft: time.Millisecond, Term: time.Millisecond}
+var short = life.Ladder{Soft: time.Millisecond, Term: time.Millisecond}
 
 // foreign are processes that have the number of one here and are not it.
 var foreign = map[string]func(*thread.Process){
@@ -32,7 +33,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			s := newScene(t)
 			stranger, id := s.start("idle", ""), s.start("idle", "")
 			s.order(id, "stubborn")
-			p := thread.Process(s.c.Place.Identify(s.puppet(stranger).pid))
+			p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 			change(&p)
 			s.noError(s.c.Store.SetProcess(s.ctx, id, p))
 
@@ -62,7 +63,7 @@ func TestAttackReusedNumber(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	stranger, id := s.start("idle", ""), s.start("idle", "")
-	p := thread.Process(s.c.Place.Identify(s.puppet(stranger).pid))
+	p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 	p.Started++
 	s.noError(s.c.Store.SetProcess(s.ctx, id, p))
 	rec := s.row(id)
@@ -102,7 +103,7 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 func (s *scene) awaitFree(id thread.ID) {
 	s.Helper()
 	for {
-		held, err := process.Held(s.c.folder(id).Lock())
+		held, err := s.c.Life.Held(life.Key{Thread: id})
 		s.noError(err)
 		if !held {
 			return

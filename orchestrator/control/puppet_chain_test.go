@@ -61,7 +61,7 @@ func (p *puppet) handOver() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.made.Start(p.ctx), p.lock.Release()); err != nil {
+	if err := errors.Join(p.made.Start(p.ctx), p.hold.Release()); err != nil {
 		return err
 	}
 	os.Exit(0)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // slotsPerProcessor is how many threads run at the same time for each processor
@@ -87,7 +87,7 @@ type dispatch struct {
 	fits  map[string]bool // models, and whether this process can run threads of them
 }
 
-// A thread in line whose life lock is held belongs, for a moment, to somebody
+// A thread in line whose life is held belongs, for a moment, to somebody
 // who only looks whether it is dead. As no event tells that this is over, it is
 // tried again so often, so far apart.
 const (
@@ -99,13 +99,13 @@ const (
 // and starts it. More is false when there is no slot or no such thread.
 func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 	for range lookerTries {
-		rec, lock, busy, err := d.admit(ctx)
+		rec, hold, busy, err := d.admit(ctx)
 		if err != nil {
 			return false, err
 		}
-		if lock != nil {
+		if hold != nil {
 			// The thread has its slot: the caller going away must not leave it there.
-			d.launchAdmitted(context.WithoutCancel(ctx), rec, lock)
+			d.launchAdmitted(context.WithoutCancel(ctx), rec, hold)
 			return true, nil
 		}
 		if !busy {
@@ -120,16 +120,15 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// admit takes the first thread in line that this process can run, with its life
-// lock; the lock is nil when there is none. Busy says that somebody held the lock
-// of one.
-func (d *dispatch) admit(ctx context.Context) (rec thread.Record, lock *process.Lock, busy bool, err error) {
+// admit takes the first thread in line that this process can run, with its
+// life; that is nil when there is none. Busy says that somebody held the life of one.
+func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, busy bool, err error) {
 	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
-		lock, err = d.takeLock(r.ThreadID)
-		busy = busy || errors.Is(err, process.ErrLocked)
+		hold, err = d.takeLife(r.ThreadID)
+		busy = busy || errors.Is(err, life.ErrHeld)
 		if err != nil {
 			return store.ErrTaken
 		}
@@ -138,10 +137,10 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, lock *process.
 	})
 	if err == nil && admitted {
 		d.Reached.At(stepAdmitted)
-		return rec, lock, busy, nil
+		return rec, hold, busy, nil
 	}
-	if lock != nil {
-		_ = lock.Release()
+	if hold != nil {
+		_ = hold.Release()
 	}
 	return rec, nil, busy, err
 }
@@ -162,27 +161,27 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 	return fits
 }
 
-// takeLock takes the life lock of a thread in line. A folder that cannot be used
+// takeLife takes the life of a thread in line. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
-func (d *dispatch) takeLock(id thread.ID) (*process.Lock, error) {
+func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 	if err := folder.Prepare(d.Home().Dir, id); err != nil {
 		d.complain(id, err, "a thread in line has no usable folder")
 		return nil, err
 	}
-	lock, err := process.Acquire(d.folder(id).Lock())
-	if err != nil && !errors.Is(err, process.ErrLocked) {
+	hold, err := d.Life.Claim(life.Key{Thread: id})
+	if err != nil && !errors.Is(err, life.ErrHeld) {
 		d.complain(id, err, "could not lock a thread in line")
 	}
-	return lock, err
+	return hold, err
 }
 
 // launchAdmitted starts the process of a thread that has a slot, and lets go of
-// the lock. One that cannot be started has failed, as if it had not stood in line.
-func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, lock *process.Lock) {
-	defer func() { _ = lock.Release() }()
+// its life. One that cannot be started has failed, as if it had not stood in line.
+func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
+	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
 	if err == nil { // one with secrets never stood in line: see checkSlot
-		err = d.launchProcess(ctx, rec.ThreadID, lock, nil)
+		err = d.launchProcess(ctx, rec.ThreadID, hold, nil)
 	}
 	if err != nil {
 		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome

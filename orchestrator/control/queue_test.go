@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -71,7 +72,7 @@ func TestLine(t *testing.T) {
 	}
 	s.wantLine(2, 3)
 	for _, id := range queued {
-		if held, err := process.Held(s.c.folder(id).Lock()); err != nil || held {
+		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
 		}
 		if status, err := s.c.Status(s.ctx, id); err != nil || !status.Queued || status.Status != thread.Created {
@@ -233,7 +234,7 @@ func TestWaitMovesTheLine(t *testing.T) {
 // at once, and with the second kind of stop. None of them is ever started.
 func TestCancelInLine(t *testing.T) {
 	t.Parallel()
-	for name, ladder := range map[string]process.Ladder{"cancel": {Soft: killGrace, Term: killGrace}, "kill": {Term: killGrace}} {
+	for name, ladder := range map[string]life.Ladder{"cancel": {Soft: killGrace, Term: killGrace}, "kill": {Term: killGrace}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const children = 5

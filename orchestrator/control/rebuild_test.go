@@ -102,7 +102,7 @@ func (s *scene) rebuild() recovery.Rebuilt {
 	if lost, err := db.Lost(s.ctx); err != nil || !lost {
 		s.Errorf("lost %t, %v", lost, err)
 	}
-	rebuilt, err := (&recovery.Rebuilder{Project: s.project, Home: s.c.Home(), Store: db, Place: process.Here("host")}).Run(s.ctx)
+	rebuilt, err := (&recovery.Rebuilder{Home: s.c.Home(), Store: db, Life: s.c.Life, Host: "host"}).Run(s.ctx)
 	s.noError(err)
 	return rebuilt
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Kinds of finding.
@@ -197,7 +197,7 @@ func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err er
 
 // strayFolder tells of a folder that no row knows.
 func (r *reconciling) strayFolder(f folder.Found) {
-	held, err := process.Held(f.Folder.Lock())
+	held, err := r.Life.Held(life.Key{Thread: f.ID})
 	switch {
 	case err != nil:
 		r.find(findLock, f.ID, "put right what the detail says", "its lock cannot be looked at: %v", err)
@@ -219,7 +219,7 @@ func (r *reconciling) compareMeta(ctx context.Context, f folder.Found, rec threa
 	}
 	meta, err := f.Folder.ReadMeta(r.Home().Seal)
 	if err == nil && meta.ThreadID == rec.ThreadID && meta.Status.Terminal() != rec.Status.Terminal() {
-		if settling, err := process.Held(f.Folder.Lock()); err == nil && settling {
+		if settling, err := r.Life.Held(life.Key{Thread: f.ID}); err == nil && settling {
 			return nil // whoever ends it is about to make the two agree
 		}
 		if rec, err = r.Store.Get(ctx, f.ID); err != nil { // it may have ended since the rows were read

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -29,7 +30,7 @@ func TestReconcileRelatives(t *testing.T) {
 	s.noError(os.Rename(string(s.c.folder(dead)), moved))
 	s.noError(os.Symlink(moved, string(s.c.folder(dead))))
 	s.noError(s.c.folder("held-1").Make())
-	lock, err := process.Acquire(s.c.folder("held-1").Lock())
+	lock, err := s.c.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 	s.sql(`UPDATE threads SET parent_id = 'nobody-1' WHERE thread_id = ?`, child)

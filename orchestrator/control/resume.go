@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
@@ -22,7 +22,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -104,7 +103,7 @@ type resumption struct {
 	messages  []llm.Message // that the new thread begins with
 	turns     int           // of the conversation before
 	shortened bool
-	lock      *process.Lock // keeps others from resuming the thread meanwhile
+	lease     life.Hold // keeps others from resuming the thread meanwhile
 }
 
 func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
@@ -152,17 +151,17 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 	return nil
 }
 
-// resumeLock is the file in a thread's folder that is locked while it is resumed.
-const resumeLock = "resume.lock"
+// resumeLease is the lease of those who resume a thread.
+func resumeLease(id thread.ID) string { return string(id) + "/resume" }
 
 // keepOthers refuses when somebody else is about to resume the thread, so that of
-// several callers one alone makes a thread and the others leave nothing. The lock
+// several callers one alone makes a thread and the others leave nothing. The lease
 // ends with this process, however it ends.
 func (r *resumption) keepOthers(ctx context.Context) (err error) {
 	id := r.before().ThreadID
-	r.lock, err = process.Acquire(filepath.Join(string(r.folder(id)), resumeLock))
+	r.lease, err = r.Life.Lease(resumeLease(id))
 	switch {
-	case errors.Is(err, process.ErrLocked):
+	case errors.Is(err, life.ErrHeld):
 		return tool.Faultf(tool.CodeConflict, "thread %s is being resumed by another call", id).With("thread_id", id).
 			WithHint("wait_threads of %s waits for the thread that carries it on; resume that when it has ended", id)
 	case errors.Is(err, fs.ErrNotExist): // without a folder it does not verify
@@ -178,8 +177,8 @@ func (r *resumption) keepOthers(ctx context.Context) (err error) {
 }
 
 func (r *resumption) letOthers() {
-	if r.lock != nil {
-		_ = r.lock.Release()
+	if r.lease != nil {
+		_ = r.lease.Release()
 	}
 }
 
@@ -421,11 +420,11 @@ func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transc
 	if err := c.awaitRelease(ctx, id); err != nil {
 		return err
 	}
-	lock, err := process.Acquire(c.folder(id).Lock())
+	hold, err := c.Life.Claim(life.Key{Thread: id})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = hold.Release() }()
 	w, err := c.finisher.OpenTranscript(id)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
@@ -156,13 +157,19 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	}
 	roots := rootsOf(project)
 	loader := config.New(roots)
+	home := folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()
 	return New(Deps{
-		Project: project, Store: db, Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(),
+		Project: project, Store: db, Home: home,
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.NewSource(func(string) string { return "" }),
-		Launcher:  &spawn.Launcher{Executable: executable, Project: project, Environ: func([]string) ([]string, []string) { return env, nil }},
-		Place:     here, Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
+		Launcher: &spawn.Launcher{
+			Executable: executable, Project: project, Environ: func([]string) ([]string, []string) { return env, nil }, Home: home, Place: here,
+		},
+		Life: &life.Local{
+			Project: project, Home: home, Place: here, Args: func(id thread.ID) []string { return spawn.Args(project, id) },
+		},
+		Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
 }
 

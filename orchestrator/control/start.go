@@ -11,10 +11,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -75,13 +75,13 @@ func (c *call) launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
 	prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (Started, error) {
-	var lock *process.Lock
+	var hold life.Hold
 	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
-		lock, err = c.claimFolder(id)
+		hold, err = c.claimFolder(id)
 		return err
 	})
-	if lock != nil {
-		defer func() { _ = lock.Release() }()
+	if hold != nil {
+		defer func() { _ = hold.Release() }()
 	}
 	if err != nil {
 		return Started{}, fault(err)
@@ -100,16 +100,16 @@ func (c *call) launch(
 		return Started{}, c.abandon(ctx, rec, errNoSlot())
 	}
 	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
-		_ = lock.Release()
+		_ = hold.Release()
 		c.moveLine(ctx, false, nil)
 		return c.started(ctx, rec.ThreadID, false)
 	}
-	if err := c.launchProcess(ctx, rec.ThreadID, lock, secrets); err != nil {
+	if err := c.launchProcess(ctx, rec.ThreadID, hold, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
 		c.moveLine(ctx, false, nil) // its slot is free again
 		return Started{}, told
 	}
-	_ = lock.Release() // the process has it
+	_ = hold.Release() // the process has it
 	return c.started(ctx, rec.ThreadID, false)
 }
 
@@ -134,8 +134,8 @@ func (c *call) makeReady(
 }
 
 // claimFolder takes what belongs to a candidate id outside the registry: its
-// folder, which must be unused, and the life lock in it.
-func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
+// folder, which must be unused, and its life.
+func (c *Controller) claimFolder(id thread.ID) (life.Hold, error) {
 	dir := c.folder(id)
 	if err := folder.Check(c.Home().Dir, id); err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func (c *Controller) claimFolder(id thread.ID) (*process.Lock, error) {
 	if err := dir.Make(); err != nil {
 		return nil, err
 	}
-	lock, err := process.Acquire(dir.Lock())
-	if errors.Is(err, process.ErrLocked) {
+	hold, err := c.Life.Claim(life.Key{Thread: id})
+	if errors.Is(err, life.ErrHeld) {
 		return nil, store.ErrTaken
 	}
 	if err == nil {
 		c.Reached.At(stepClaimed)
 	}
-	return lock, err
+	return hold, err
 }
 
 // reserve gives the thread its budget: a root's own, a child's out of what its
@@ -212,15 +212,15 @@ func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row.
 func (c *call) launchProcess(
-	ctx context.Context, id thread.ID, lock *process.Lock, secrets map[string]string,
+	ctx context.Context, id thread.ID, hold life.Hold, secrets map[string]string,
 ) error {
-	started, err := c.Launcher.Launch(id, c.folder(id), lock, c.handed(secrets))
+	started, err := c.Launcher.Launch(id, hold, c.handed(secrets))
 	if err != nil {
 		return err
 	}
 	c.Reached.At(stepLaunched)
 	c.children.watch(id, started)
-	err = c.Store.SetProcess(ctx, id, thread.Process(c.Place.Identify(started.PID())))
+	err = c.Store.SetProcess(ctx, id, started.Process())
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}

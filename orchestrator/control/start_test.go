@@ -8,11 +8,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -39,7 +40,7 @@ func TestTwentyChildren(t *testing.T) {
 	seen := map[thread.ID]bool{}
 	for _, id := range ids {
 		seen[id] = true
-		if held, err := process.Held(s.c.folder(id).Lock()); err != nil || !held {
+		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || !held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
 		}
 	}
@@ -103,14 +104,14 @@ func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.c.Launcher.Executable = filepath.Join(s.project, "missing")
+	s.c.Launcher.(*spawn.Launcher).Executable = filepath.Join(s.project, "missing")
 	req := action.StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
 	if _, err := s.c.Start(s.ctx, action.Caller{}, req); err == nil {
 		s.Fatal("started a program that does not exist")
 	}
 	s.wantState(thread.Error, firstChild)
 	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
-	if held, err := process.Held(s.c.folder(firstChild).Lock()); err != nil || held {
+	if held, err := s.c.Life.Held(life.Key{Thread: firstChild}); err != nil || held {
 		s.Errorf("the lock is held: %t, %v", held, err)
 	}
 	again, err := s.c.Start(s.ctx, action.Caller{}, req)

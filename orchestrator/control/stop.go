@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// How a thread came to its end, in receipts, beside what [process.StopGroup]
+// How a thread came to its end, in receipts, beside what [life.Life.Stop]
 // says.
 const (
 	howEnded      = "already_ended"
@@ -55,25 +55,25 @@ func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) 
 
 // Kill is Cancel without the soft stop: SIGTERM, three seconds, SIGKILL.
 func (c *Controller) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
-	return c.stop(ctx, id, process.Ladder{Term: killGrace})
+	return c.stop(ctx, id, life.Ladder{Term: killGrace})
 }
 
 // stopSettings reads how patiently a thread is stopped, and whether what a dead
 // one leaves running is stopped too.
-func (c *call) stopSettings() (l process.Ladder, keepOrphans bool) {
+func (c *call) stopSettings() (l life.Ladder, keepOrphans bool) {
 	agent, _, err := c.Config.Agent()
 	if err != nil {
 		c.Log.Warn().Err(err).Msg("settings about stopping threads cannot be read; the defaults hold")
-		return process.Ladder{Soft: defaultSoft, Term: defaultTerm}, false
+		return life.Ladder{Soft: defaultSoft, Term: defaultTerm}, false
 	}
 	s := agent.Threads
-	return process.Ladder{Soft: seconds(s.SoftStopSeconds), Term: seconds(s.TermSeconds)},
+	return life.Ladder{Soft: seconds(s.SoftStopSeconds), Term: seconds(s.TermSeconds)},
 		s.Orphans == config.OrphansKeep
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladder) (Stopped, error) {
+func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
 	chain, err := c.chainOf(ctx, id)
 	if err != nil {
 		return Stopped{}, fault(err)
@@ -100,7 +100,7 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder process.Ladd
 // running: the processes its tools have started, and the threads below it, unless
 // the project's policy is to keep those.
 func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
-	leftovers := process.KillLeftovers(ctx, process.Mark(c.Project, string(id)))
+	leftovers := c.Life.Leftovers(ctx, id)
 	_, err := c.stopOrphans(ctx, id)
 	return errors.Join(leftovers, err)
 }
@@ -141,7 +141,7 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 
 // stopTrees records the intent for threads and everything below them, stops
 // what had not ended, and returns a receipt for each thread, parents first.
-func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder process.Ladder) ([]Receipt, error) {
+func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder life.Ladder) ([]Receipt, error) {
 	var before *Receipt
 	if err := c.intend(ctx, tops); err != nil {
 		if before, err = c.intendFreed(ctx, tops, ladder, err); err != nil {
@@ -199,7 +199,7 @@ func distinct(rows []thread.Record) []thread.Record {
 // soft stop interrupts all of them first, so that none works on while another
 // takes its time; then each level has the ladder's patience, and the next one
 // its turn when that has ended. A process may so be interrupted twice.
-func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder process.Ladder) []Receipt {
+func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder life.Ladder) []Receipt {
 	s := stopping{Controller: c, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
 	levels := lineage.DeepestFirst(rows)
 	s.interruptAll(ctx, slices.Concat(levels...))
@@ -226,7 +226,7 @@ func unstarted(rec thread.Record) bool { return !rec.Status.Terminal() && rec.PI
 // stopping is one stop of a tree whose cancel is on record.
 type stopping struct {
 	*Controller
-	ladder      process.Ladder
+	ladder      life.Ladder
 	interrupted map[thread.ID]bool
 	receipts    map[thread.ID]*Receipt
 }
@@ -239,7 +239,7 @@ func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
 	}
 	for _, rec := range rows {
 		if !rec.Status.Terminal() && rec.PID != 0 && s.alive(ctx, rec) {
-			s.interrupted[rec.ThreadID] = process.Interrupt(rec.PID) == nil
+			s.interrupted[rec.ThreadID] = s.Life.Interrupt(rec) == nil
 		}
 	}
 }
@@ -287,14 +287,14 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	byItself := howEnded
 	switch {
 	case s.interrupted[rec.ThreadID]:
-		byItself = string(process.Interrupted)
+		byItself = string(life.Interrupted)
 	case rec.Status == thread.Created:
 		byItself = howNotStarted
 	}
 	// One without a process is between its row and its start: the process finds
 	// the cancel when it claims the row.
 	rec, err := s.awaitRow(ctx, rec, func(r thread.Record) bool {
-		return r.Status.Terminal() || r.PID != 0 || process.Stopped(s.processOf(r).PID)
+		return r.Status.Terminal() || r.PID != 0 || s.suspendedAtStart(r)
 	})
 	if err == nil && !rec.Status.Terminal() && rec.PID == 0 {
 		return s.stopUnnamed(ctx, rec, byItself)
@@ -302,16 +302,16 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	if err != nil || rec.Status.Terminal() {
 		return receipt(rec, byItself, err)
 	}
-	if reach := s.Place.Reach(process.ID(rec.Process)); reach == process.Walled || reach == process.Elsewhere {
+	if reach := s.Life.Reach(rec.Process); reach == life.Walled || reach == life.Elsewhere {
 		return s.awaitElsewhere(ctx, rec, reach)
 	}
-	how, err := process.StopGroup(ctx, rec.PID, func() bool { return s.alive(ctx, rec) }, s.ladder)
+	how, err := s.Life.Stop(ctx, rec, s.ladder, func() bool { return s.isCurrent(ctx, rec) })
 	if err == nil {
 		// What a tool of it has moved out of its session.
-		err = process.KillLeftovers(ctx, process.Mark(s.Project, string(rec.ThreadID)))
+		err = s.Life.Leftovers(ctx, rec.ThreadID)
 	}
 	after, rowErr := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
-	if how == process.AlreadyGone {
+	if how == life.AlreadyGone {
 		return receipt(after, byItself, errors.Join(err, rowErr))
 	}
 	return receipt(after, string(how), errors.Join(err, rowErr))
@@ -319,7 +319,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 
 // awaitElsewhere gives a thread that this process cannot signal the ladder's time
 // to end by the cancel on record.
-func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach process.Reach) Receipt {
+func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach life.Reach) Receipt {
 	within, stop := context.WithTimeout(ctx, s.ladder.Soft+s.ladder.Term)
 	defer stop()
 	after, err := s.awaitRow(within, rec, func(r thread.Record) bool { return r.Status.Terminal() })
@@ -332,12 +332,12 @@ func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach 
 // elsewhereError says of a thread that is to stop and has not yet where it runs.
 type elsewhereError struct {
 	process thread.Process
-	reach   process.Reach
+	reach   life.Reach
 }
 
 func (e *elsewhereError) Error() string {
 	where := "on another machine"
-	if e.reach == process.Walled {
+	if e.reach == life.Walled {
 		where = "in another container of this machine"
 	}
 	return fmt.Sprintf("its process is number %d %s (host %q), so nothing is signalled from here; the cancel is on record, "+
@@ -389,17 +389,19 @@ func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
 	c.moveLine(ctx, false, nil)
 }
 
-// alive reports whether the thread's process holds its life lock and is within
-// reach of a signal. A process that settles a dead thread holds the lock too, and
+// alive reports whether the thread's process holds its life and is within
+// reach of a signal. A process that settles a dead thread holds it too, and
 // takes the dead one out of the row. A thread about which nothing can be decided
 // counts as gone, so that no stranger is ever signalled.
 func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
-	held, err := process.Held(c.folder(rec.ThreadID).Lock())
-	if err != nil || !held {
-		return false
-	}
+	held, err := c.Life.Held(life.Of(rec))
+	return err == nil && held && c.near(rec.Process) && c.isCurrent(ctx, rec)
+}
+
+// isCurrent reports whether the process of a row is still that of its thread.
+func (c *Controller) isCurrent(ctx context.Context, rec thread.Record) bool {
 	now, err := c.Store.Get(ctx, rec.ThreadID)
-	return err == nil && now.PID == rec.PID && c.near(now.Process)
+	return err == nil && now.Process == rec.Process
 }
 
 func receipt(rec thread.Record, how string, err error) Receipt {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -106,7 +107,7 @@ func TestKill(t *testing.T) {
 	if status, err := s.c.Status(s.ctx, frozen); err != nil || status.Status != thread.Running {
 		s.Errorf("a stopped process counts as %s, %v", status.Status, err)
 	}
-	receipts, err := s.c.stopTrees(s.ctx, []thread.ID{frozen}, process.Ladder{Term: time.Millisecond})
+	receipts, err := s.c.stopTrees(s.ctx, []thread.ID{frozen}, life.Ladder{Term: time.Millisecond})
 	s.noError(err)
 	s.wantReceipts(Stopped{Receipts: receipts}, false, string(frozen)+" cancelled killed")
 	if _, err := s.c.Kill(s.ctx, "no/such"); code(err) != "not_found" {
@@ -157,7 +158,7 @@ func TestCancelWithBrokenSettings(t *testing.T) {
 // settled, those above it still run, with a soft step and without.
 func TestChildrenFirst(t *testing.T) {
 	t.Parallel()
-	for name, ladder := range map[string]process.Ladder{
+	for name, ladder := range map[string]life.Ladder{
 		"cancel": {Soft: 20 * time.Millisecond, Term: 20 * time.Millisecond},
 		"kill":   {Term: 20 * time.Millisecond},
 	} {
@@ -186,7 +187,7 @@ func TestChildrenFirst(t *testing.T) {
 			receipts, err := s.c.stopTrees(s.ctx, line[:1], ladder)
 			s.noError(err)
 			for i, r := range receipts {
-				if r.ThreadID != line[i] || r.Status != thread.Cancelled || r.How != string(process.Killed) {
+				if r.ThreadID != line[i] || r.Status != thread.Cancelled || r.How != string(life.Killed) {
 					s.Errorf("receipt %+v", r)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -29,7 +30,7 @@ func (s *scene) freeze(id thread.ID) {
 // cancel or kill of it ends it and frees the registry.
 func TestAttackStoppedThread(t *testing.T) {
 	t.Parallel()
-	for name, ladder := range map[string]process.Ladder{
+	for name, ladder := range map[string]life.Ladder{
 		"cancel": {Soft: time.Millisecond, Term: time.Millisecond}, "kill": {Term: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestAttackStoppedThread(t *testing.T) {
 			stopped, err := s.c.stop(s.ctx, id, ladder)
 			s.noError(err)
 			// Its death may be noticed before the cancel can be put on record.
-			if r := stopped.Receipts[0]; !stopped.Success || !r.Status.Terminal() || r.How != string(process.Killed) {
+			if r := stopped.Receipts[0]; !stopped.Success || !r.Status.Terminal() || r.How != string(life.Killed) {
 				s.Errorf("stopped %+v", stopped)
 			}
 			s.wantState(thread.Running, other)
@@ -76,7 +77,7 @@ func TestStopOfEndedProcess(t *testing.T) {
 			}
 			s.freeze(id)
 			s.wantState(thread.Completed, id)
-			stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+			stopped, err := s.c.stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
 			s.noError(err)
 			if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Completed || r.How == howEnded || !process.Gone(s.puppet(id).pid) {
 				s.Errorf("stopped %+v", stopped)
@@ -107,7 +108,7 @@ func TestWaitForSuspended(t *testing.T) {
 	}
 	ended := make(chan WaitResult)
 	go func() { ended <- wait(giveUp) }()
-	_, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+	_, err := s.c.stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
 	s.noError(err)
 	if got := <-ended; len(got.Pending) > 0 || !got.Results[id].Status.Terminal() || len(got.Suspended) > 0 {
 		t.Errorf("after the kill: %+v", got)
@@ -129,10 +130,10 @@ func TestKillBesideStoppedHolder(t *testing.T) {
 	}
 	s.order(id, "ping")
 	s.order(id, "stubborn")
-	stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: time.Millisecond})
+	stopped, err := s.c.stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
 	s.noError(err)
 	r := stopped.Receipts[0]
-	if stopped.Success || r.How != string(process.Killed) || r.Error == "" || !process.Gone(s.puppet(id).pid) {
+	if stopped.Success || r.How != string(life.Killed) || r.Error == "" || !process.Gone(s.puppet(id).pid) {
 		s.Errorf("receipt %+v", r)
 	}
 	s.noError(syscall.Kill(s.puppet(holder).pid, syscall.SIGKILL))
@@ -153,9 +154,9 @@ func TestKillOfUnnamedProcess(t *testing.T) {
 	id := started.ThreadID
 	s.freeze(id)
 	s.noError(s.c.Store.SetProcess(s.ctx, id, thread.Process{}))
-	stopped, err := s.c.stop(s.ctx, id, process.Ladder{Term: giveUp})
+	stopped, err := s.c.stop(s.ctx, id, life.Ladder{Term: giveUp})
 	s.noError(err)
-	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(process.Terminated) {
+	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(life.Terminated) {
 		s.Errorf("receipt %+v", r)
 	}
 }

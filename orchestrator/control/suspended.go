@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // suspended names the processes of those of threads that do nothing because their
@@ -15,7 +14,7 @@ import (
 func (c *Controller) suspended(rows map[thread.ID]thread.Record) map[thread.ID]int {
 	pids := map[thread.ID]int{}
 	for _, rec := range rows {
-		if !rec.Status.Terminal() && rec.PID != 0 && c.near(rec.Process) && process.Stopped(rec.PID) {
+		if !rec.Status.Terminal() && c.Life.Suspended(rec) {
 			pids[rec.ThreadID] = rec.PID
 		}
 	}

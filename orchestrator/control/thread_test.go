@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -34,7 +34,7 @@ import (
 type puppet struct {
 	ctx   context.Context //nolint:containedctx // lives as long as the process
 	id    thread.ID
-	lock  *process.Lock
+	hold  life.Hold
 	c     *Controller
 	words *transcript.Writer
 	made  handoff.Successor
@@ -112,7 +112,7 @@ func (p *puppet) startTool(how []string) error {
 
 func (p *puppet) open(project string) (err error) {
 	state := placetest.Dir(project)
-	if p.lock, err = process.Inherit(spawn.LockFD, folder.Of(state, p.id).Lock()); err != nil {
+	if p.hold, err = (&life.Local{Home: folder.Home{Dir: state}.Always()}).Adopt(life.Key{Thread: p.id}); err != nil {
 		return err
 	}
 	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}
@@ -162,14 +162,14 @@ func (p *puppet) end(state thread.State) error {
 	}
 	var err error
 	if state != thread.Completed {
-		err = process.KillLeftovers(p.ctx, process.Mark(p.c.Project, string(p.id)))
+		err = p.c.Life.Leftovers(p.ctx, p.id)
 	}
 	o, cost, outcomeErr := p.outcome(state)
 	if err = errors.Join(err, outcomeErr); err == nil {
 		_, err = p.c.finisher.Finish(p.ctx, p.id, p.words, o, cost)
 	}
 	if err == nil {
-		err = errors.Join(p.lock.Release(), p.c.Dispatch(p.ctx))
+		err = errors.Join(p.hold.Release(), p.c.Dispatch(p.ctx))
 	}
 	if err == nil && state != thread.Completed {
 		os.Exit(1)
@@ -229,7 +229,7 @@ func (p *puppet) obey(order string) error {
 	case "panic":
 		panic("told to")
 	case "give-up": // as a process that fails before its loop
-		return errors.Join(p.lock.Release(), errors.New("told to give up"))
+		return errors.Join(p.hold.Release(), errors.New("told to give up"))
 	case "hold": // the registry, in the middle of a transaction
 		_, _, err = p.c.Store.Register(p.ctx, store.NewThread{Kind: thread.KindDirective, Directive: "held", Now: time.Now()},
 			func(thread.ID) error {

@@ -10,10 +10,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Verification is the answer to a verification of threads.
@@ -177,14 +177,14 @@ func (c *Controller) settled(ctx context.Context, id thread.ID) (thread.Record, 
 }
 
 // A thread writes its last files within milliseconds after its row says that it
-// has ended, and then lets go of its lock. Nothing tells of that, so it is looked
+// has ended, and then lets go of its life. Nothing tells of that, so it is looked
 // at in between.
 const (
 	releaseGrace = 5 * time.Second
 	releasePoll  = 5 * time.Millisecond
 )
 
-// awaitRelease waits until nobody holds the lock of an ended thread, but not for
+// awaitRelease waits until nobody holds the life of an ended thread, but not for
 // ever: its files are then judged as they are.
 func (c *Controller) awaitRelease(ctx context.Context, id thread.ID) error {
 	ctx, stop := context.WithTimeout(ctx, releaseGrace)
@@ -192,7 +192,7 @@ func (c *Controller) awaitRelease(ctx context.Context, id thread.ID) error {
 	poll := time.NewTicker(releasePoll)
 	defer poll.Stop()
 	for {
-		held, err := process.Held(c.folder(id).Lock())
+		held, err := c.Life.Held(life.Key{Thread: id})
 		if err != nil || !held {
 			return err
 		}

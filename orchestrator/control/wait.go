@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -160,7 +157,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes := c.Store.Changes(watching)
-	deaths := c.newDeaths(watching)
+	exits := c.newExitWatcher(watching)
 	deadline := time.NewTimer(req.Timeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(progressEvery)
@@ -169,8 +166,8 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	asking := c.newAsking(req)
 	defer asking.end()
 
-	keeper := &lineKeeper{path: filepath.Join(c.Home().Dir, "line.lock")}
-	defer keeper.release()
+	lease := &queueLease{life: c.Life}
+	defer lease.release()
 
 	stuck := &suspensions{Controller: c, request: req}
 	timeUp, backstop := false, true
@@ -189,20 +186,20 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
 			return rows, err
 		}
-		deaths.watch(rows)
+		exits.watch(rows)
 		// Who frees a slot moves the line; this is for what nobody was there to do. At
 		// every commit it would keep a hundred waiting threads busy with each other.
 		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine); {
 		case !inLine:
-			keeper.release()
-		case backstop && keeper.turn():
-			c.moveLine(ctx, keeper.lock != nil, deaths)
+			lease.release()
+		case backstop && lease.turn():
+			c.moveLine(ctx, lease.held(), exits)
 		}
 		backstop = true
 		select {
 		case <-changes:
 			backstop = false
-		case <-deaths.seen:
+		case <-exits.seen:
 		case <-tick.C:
 			c.yieldAgain(ctx)
 			timeUp = c.eachSecond(req, rows, waiting, stuck)
@@ -214,48 +211,6 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-	}
-}
-
-// lineKeeper is the right to move the line and to look whether the threads that
-// have a slot are dead. One of those who wait has it at a time. The others move
-// the line now and then, for perhaps only they have the key to the provider of a
-// thread in it.
-type lineKeeper struct {
-	path    string
-	lock    *process.Lock // nil: somebody else has it, or nobody
-	skipped int
-}
-
-// maxSkipped is how often in a row somebody without the right leaves the line.
-const maxSkipped = 5
-
-// turn reports whether it is upon this wait to move the line.
-func (k *lineKeeper) turn() bool {
-	if k.hold() || k.skipped == maxSkipped {
-		k.skipped = 0
-		return true
-	}
-	k.skipped++
-	return false
-}
-
-// hold takes the right when it is free, and reports whether it is held.
-func (k *lineKeeper) hold() bool {
-	if k.lock == nil {
-		lock, err := process.Acquire(k.path)
-		if err != nil {
-			return false
-		}
-		k.lock = lock
-	}
-	return true
-}
-
-func (k *lineKeeper) release() {
-	if k.lock != nil {
-		_ = k.lock.Release()
-		k.lock = nil
 	}
 }
 
@@ -397,69 +352,4 @@ func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []Waitin
 		}
 	}
 	return p
-}
-
-// nudges are when a wait looks after a process has died, counted from the look
-// before: its lock can be held a moment longer, by a process it was just
-// starting or by the spawner that is handing it over.
-var nudges = [...]time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
-
-// deaths reports the end of processes.
-type deaths struct {
-	near func(thread.Process) bool
-	ctx  context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
-	seen chan struct{}
-
-	mu      sync.Mutex
-	watched map[int]bool
-}
-
-func (c *Controller) newDeaths(ctx context.Context) *deaths {
-	return &deaths{near: c.near, ctx: ctx, watched: map[int]bool{}, seen: make(chan struct{}, 1)}
-}
-
-// near tells whether the number of a thread's process is that process here.
-func (c *Controller) near(p thread.Process) bool { return c.Place.Signallable(process.ID(p)) }
-
-// watch adds the processes of threads that still work. Of one that another
-// container or machine runs, its commits alone tell.
-func (d *deaths) watch(rows map[thread.ID]thread.Record) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, rec := range rows {
-		if rec.Status.Terminal() || d.watched[rec.PID] || !d.near(rec.Process) {
-			continue
-		}
-		d.watched[rec.PID] = true
-		go d.follow(rec.PID, process.Watch(d.ctx, rec.PID))
-	}
-}
-
-func (d *deaths) follow(pid int, gone <-chan struct{}) {
-	select {
-	case <-gone:
-	case <-d.ctx.Done():
-		return
-	}
-	defer d.forget(pid) // not before, or it would be found dead again at once
-	for _, pause := range nudges {
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-d.ctx.Done():
-			timer.Stop()
-			return
-		}
-		select {
-		case d.seen <- struct{}{}:
-		default: // somebody is about to look anyway
-		}
-	}
-}
-
-// forget lets the number be watched again, as that of another process.
-func (d *deaths) forget(pid int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.watched, pid)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -254,19 +255,19 @@ func TestDeathIsSettledByItsParent(t *testing.T) {
 	s.wantState(thread.Error, id)
 }
 
-// TestLineKeepers: of two that wait one moves the line each time, and the other now
+// TestQueueLease: of two that wait one moves the line each time, and the other now
 // and then, until it inherits the right.
-func TestLineKeepers(t *testing.T) {
+func TestQueueLease(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "line.lock")
-	keeper, other := &lineKeeper{path: path}, &lineKeeper{path: path}
+	lives := &life.Local{Home: folder.Home{Dir: t.TempDir()}.Always()}
+	keeper, other := &queueLease{life: lives}, &queueLease{life: lives}
 	const times = 18 // the other leaves it five times in a row
 	kept, helped := 0, 0
 	for range times {
-		if keeper.turn() && keeper.lock != nil {
+		if keeper.turn() && keeper.held() {
 			kept++
 		}
-		if other.turn() && other.lock == nil {
+		if other.turn() && !other.held() {
 			helped++
 		}
 	}
@@ -274,7 +275,7 @@ func TestLineKeepers(t *testing.T) {
 		t.Errorf("of %d times one moved the line %d times and the other %d times", times, kept, helped)
 	}
 	keeper.release()
-	if !other.turn() || other.lock == nil {
+	if !other.turn() || !other.held() {
 		t.Error("the right was not inherited")
 	}
 	other.release()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -101,7 +102,7 @@ func TestManyDispatchers(t *testing.T) {
 	t.Parallel()
 	const threads, slots, servers = 12, 3, 3
 	s := narrow(t, slots)
-	s.c.Launcher.Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
+	s.c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
 	blocker := s.controller()
 	running := s.startIn(blocker, "idle")
 	s.setSlots(1)
@@ -116,7 +117,7 @@ func TestManyDispatchers(t *testing.T) {
 	var group sync.WaitGroup
 	for range servers {
 		c := s.controller()
-		c.Launcher.Environ = func([]string) ([]string, []string) { return nil, nil }
+		c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil }
 		group.Go(func() {
 			if r := s.wait(c, WaitAll, ids...); !r.Success {
 				s.Errorf("waited for %+v", r)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // endGrace bounds the wait for a process to end that has let go of its lock: a
@@ -22,9 +22,9 @@ const endGrace = 500 * time.Millisecond
 func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Folder) *thread.Problem {
 	ctx, stop := context.WithTimeout(ctx, endGrace)
 	defer stop()
-	if s.Place.Signallable(process.ID(rec.Process)) {
+	if s.Life.Reach(rec.Process) == life.Near {
 		select {
-		case <-process.Watch(ctx, rec.PID):
+		case <-s.Life.Watch(ctx, rec.Process):
 		case <-ctx.Done():
 		}
 	}

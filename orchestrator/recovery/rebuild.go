@@ -9,12 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Rebuilder makes the rows of threads again from their folders, after registry or
@@ -23,10 +22,10 @@ import (
 // What only the registry knew is lost: names, request keys, and cancels that
 // nobody had acted on.
 type Rebuilder struct {
-	Project string // absolute path, as thread processes are given it
-	Home    folder.Home
-	Store   store.Keeper
-	Place   process.Place
+	Home  folder.Home
+	Store store.Keeper
+	Life  life.Life
+	Host  string // of this machine
 	// Remembered is what a registry that is not believed any more said of threads.
 	Remembered map[thread.ID]store.Remembered
 }
@@ -112,7 +111,7 @@ func (b *Rebuilder) read(f folder.Found) (*taken, error) {
 func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 	rec := thread.Record{
 		ThreadID: meta.ThreadID, Kind: meta.Kind, Directive: meta.Directive, Name: meta.Directive, ParentID: meta.ParentID,
-		Status: meta.Status, Process: thread.Process{Host: b.Place.Host}, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
+		Status: meta.Status, Process: thread.Process{Host: b.Host}, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
 		Outcome: meta.Outcome, Cost: meta.Cost, CreatedAt: meta.CreatedAt, UpdatedAt: meta.UpdatedAt, LastUsed: meta.UpdatedAt,
 		QueuedAt: meta.CreatedAt, AdmittedAt: meta.CreatedAt,
 	}
@@ -158,16 +157,13 @@ func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 	if rec.Cost, err = costSoFar(dir.Transcript()); err != nil {
 		return err
 	}
-	held, err := process.Held(dir.Lock())
+	held, err := b.Life.Held(life.Of(*rec))
 	if err != nil {
 		return err
 	}
 	if held {
-		pid, err := process.Leader(process.Mark(b.Project, string(rec.ThreadID)), spawn.Args(b.Project, rec.ThreadID))
-		if pid != 0 {
-			rec.Process = thread.Process(b.Place.Identify(pid))
-		}
-		return err
+		rec.Process = b.Life.Find(*rec)
+		return nil
 	}
 	if rec.Status == thread.Created {
 		rec.AdmittedAt = time.Time{}

@@ -18,25 +18,24 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Sweeper finds and settles dead threads of one project.
 type Sweeper struct {
-	Project  string // absolute path, as thread processes are given it
 	Finisher *finish.Finisher
 	Log      zerolog.Logger
-	Place    process.Place // where the numbers of processes mean what they mean here
+	Life     life.Life
 	// StopChildren stops the live descendants of a thread that died, by the
 	// policy of the project, and returns those it stopped; nil keeps them running.
 	StopChildren func(ctx context.Context, id thread.ID) ([]thread.ID, error)
 	// ExitOf tells how a process ended that this process had started, waiting for
 	// the end until ctx ends; nil when nothing is known.
-	ExitOf func(ctx context.Context, id thread.ID) (process.Exit, bool)
+	ExitOf func(ctx context.Context, id thread.ID) (life.Exit, bool)
 	// Reached is told after each step of settling a dead thread.
 	Reached thread.Reached
 }
@@ -88,14 +87,14 @@ func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Repor
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
 		return nil // without a readable thread.json there is nothing to complete
 	}
-	lock, err := process.Acquire(dir.Lock())
-	if errors.Is(err, process.ErrLocked) {
+	hold, err := s.Life.Claim(life.Of(rec))
+	if errors.Is(err, life.ErrHeld) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("lock %s: %w", rec.ThreadID, err)
+		return fmt.Errorf("claim the life of %s: %w", rec.ThreadID, err)
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = hold.Release() }()
 	w, err := s.Finisher.OpenTranscript(rec.ThreadID)
 	if err != nil {
 		return err
@@ -145,9 +144,9 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 		rec = now
 	}
 	dir := s.Finisher.Home().Of(rec.ThreadID)
-	held, err := process.Held(dir.Lock())
+	held, err := s.Life.Held(life.Of(rec))
 	if err != nil {
-		return rec, fmt.Errorf("look at the lock of %s: %w", rec.ThreadID, err)
+		return rec, fmt.Errorf("look at the life of %s: %w", rec.ThreadID, err)
 	}
 	switch {
 	case !held && s.worksElsewhere(rec, dir):
@@ -170,7 +169,7 @@ func (s *Sweeper) beingSettled(rec thread.Record) bool {
 	if rec.PID == 0 {
 		return rec.Status == thread.Running
 	}
-	return s.Place.Over(process.ID(rec.Process))
+	return s.Life.Over(rec.Process)
 }
 
 // silence is how long nothing has to be heard of a thread that another machine
@@ -181,7 +180,7 @@ const silence = time.Hour
 // worksElsewhere tells that a thread whose lock looks free may be at work on
 // another machine.
 func (s *Sweeper) worksElsewhere(rec thread.Record, dir folder.Folder) bool {
-	if rec.PID == 0 || s.Place.Reach(process.ID(rec.Process)) != process.Elsewhere {
+	if rec.PID == 0 || s.Life.Reach(rec.Process) != life.Elsewhere {
 		return false
 	}
 	heard := rec.UpdatedAt
@@ -227,14 +226,14 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 	if err := folder.Prepare(s.Finisher.Home().Dir, id); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}
-	lock, err := process.Acquire(dir.Lock())
-	if errors.Is(err, process.ErrLocked) {
+	hold, err := s.Life.Claim(life.Key{Thread: id})
+	if errors.Is(err, life.ErrHeld) {
 		return s.awaitSettler(ctx, id)
 	}
 	if err != nil {
-		return thread.Record{}, fmt.Errorf("lock %s: %w", id, err)
+		return thread.Record{}, fmt.Errorf("claim the life of %s: %w", id, err)
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = hold.Release() }()
 	s.Reached.At(stepLocked)
 
 	rec, err := s.Finisher.Store.Get(ctx, id)
@@ -315,7 +314,7 @@ func (s *Sweeper) bury(
 // must not keep the thread open for ever.
 func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.Outcome, report *Report) {
 	// A process that was killed could not stop what its tools had started.
-	if err := process.KillLeftovers(ctx, process.Mark(s.Project, string(id))); err != nil {
+	if err := s.Life.Leftovers(ctx, id); err != nil {
 		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
 	}
 	s.Reached.At(stepLeftovers)

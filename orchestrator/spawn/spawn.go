@@ -10,20 +10,20 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// LockFD is the descriptor under which a thread's process finds its life lock.
-// The spawner takes the lock before the thread's row becomes visible and hands
-// it over here, so that at no moment the lock of a live thread is free: a
-// thread whose lock is free is dead, without any grace period.
-const LockFD = process.LockFD
-
-// Launcher starts thread processes of one project.
+// Launcher starts thread processes of one project on this machine. The starter
+// claims a thread's life before the thread's row becomes visible and hands it over
+// here, so that at no moment the life of a live thread is free: a thread whose life
+// nobody holds is dead, without any grace period.
 type Launcher struct {
 	Executable string // path of this binary
 	Project    string // absolute path
+	Home       func() folder.Home
+	Place      process.Place
 	// Environ divides the environment for the process, as [process.ThreadEnv] does: env is
 	// what it may have, secrets are the variables named by keys.
 	Environ func(keys []string) (env, secrets []string)
@@ -65,26 +65,37 @@ func IsThread(args []string) bool {
 // time all of them wait for a model.
 var small = []string{"GOMAXPROCS=1", "GOGC=50"}
 
-// Launch starts the process of a registered thread. The lock is the thread's; the
-// process inherits it and the caller releases its own handle afterwards.
-func (l *Launcher) Launch(
-	id thread.ID, dir folder.Folder, lock *process.Lock, handed Handed,
-) (*process.Started, error) {
+// Launch starts the process of a registered thread. The hold is the thread's life;
+// the process inherits it and the caller releases its own afterwards.
+func (l *Launcher) Launch(id thread.ID, hold life.Hold, handed Handed) (life.Running, error) {
+	lock, err := life.Lock(hold)
+	if err != nil {
+		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
+	}
 	env, secrets := l.Environ(handed.Keys)
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
 		Args:    Args(l.Project, id),
 		Env:     slices.Concat(without(env, handed.Inputs), small, process.Mark(l.Project, string(id))),
 		Dir:     l.Project,
-		LogPath: dir.Log(),
+		LogPath: l.Home().Of(id).Log(),
 		Lock:    lock,
 		Secrets: handed.entries(secrets),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
-	return started, nil
+	return running{started, thread.Process(l.Place.Identify(started.PID()))}, nil
 }
+
+// running is a started process with its name.
+type running struct {
+	*process.Started
+	process thread.Process
+}
+
+// Process implements [life.Running].
+func (r running) Process() thread.Process { return r.process }
 
 // without is the environment without variables that hold a secret input: whoever
 // gives one may have it in a variable that threads and their tools would inherit.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,16 +41,18 @@ func TestLaunch(t *testing.T) {
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := process.Acquire(dir.Lock())
+	home := folder.Home{Dir: placetest.Dir(project)}.Always()
+	lives := life.Local{Project: project, Home: home}
+	lock, err := lives.Claim(life.Key{Thread: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := append(make([]string, 0, 9),
 		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret")
-	l := spawn.Launcher{Executable: executable, Project: project, Environ: func(keys []string) ([]string, []string) {
+	l := spawn.Launcher{Executable: executable, Project: project, Home: home, Environ: func(keys []string) ([]string, []string) {
 		return env, []string{keys[0] + "=secret", keys[1] + "=https://secret.example"}
 	}}
-	started, err := l.Launch(id, dir, lock, spawn.Handed{
+	started, err := l.Launch(id, lock, spawn.Handed{
 		Inputs: map[string]string{"token": "to=ken\nsecret", "other": "x secret"}, Keys: []string{"LAB_KEY", "LAB_URL"},
 		Settings: []byte(`{"a":"b=c"}`),
 	})
@@ -74,7 +76,7 @@ func TestLaunch(t *testing.T) {
 	if env[:cap(env)][len(env)] != "" {
 		t.Error("the launcher's environment was written to")
 	}
-	if _, err := l.Launch(id, dir, lock, spawn.Handed{Keys: []string{"a", "b"}}); err == nil {
+	if _, err := l.Launch(id, lock, spawn.Handed{Keys: []string{"a", "b"}}); err == nil {
 		t.Error("launched with a lock that was released")
 	}
 }

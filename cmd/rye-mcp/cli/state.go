@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
-	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // newFinder finds out whose the state of projects is.
@@ -234,11 +234,12 @@ func (p *project) takeOver(found place.State) (place.State, error) {
 // holds its life lock, which no copy of the folder brings along.
 func runsHere(dir string) (bool, error) {
 	errFound := errors.New("found")
+	lives := life.Local{Home: folder.Home{Dir: dir}.Always()}
 	err := folder.Walk(dir, func(f folder.Found) error {
 		if f.Linked {
 			return nil
 		}
-		held, err := process.Held(f.Folder.Lock())
+		held, err := lives.Held(life.Key{Thread: f.ID})
 		if err == nil && held {
 			return errFound
 		}

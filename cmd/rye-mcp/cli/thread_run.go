@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -76,11 +77,11 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	lock, err := process.Inherit(spawn.LockFD, home.Of(id).Lock())
+	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id})
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = hold.Release() }()
 	entries, err := process.InheritSecrets()
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	// Its slot is free. Who has asked it to stop must not take what follows for
 	// the thread.
-	_ = lock.Release()
+	_ = hold.Release()
 	nextInLine(p, log)(context.WithoutCancel(ctx))
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
 		return exitError{code: exitFailure}

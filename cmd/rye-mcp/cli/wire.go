@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
@@ -50,6 +51,7 @@ type project struct {
 	actions    *action.Actions
 	env        map[string]string
 	place      process.Place
+	life       *life.Local
 	// told are warnings that the person has been told of in other words.
 	told []string
 
@@ -87,6 +89,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	}
 	p.place = process.Here(host)
 	p.state = &projectState{finder: newFinder(sys, user), project: path}
+	p.life = newLife(p)
 	p.store = lateStore(ctx, sys, p, log, open)
 	if _, err := p.store.Now(ctx); err != nil {
 		return nil, err
@@ -95,6 +98,14 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 		return nil, errors.Join(err, p.store.Close())
 	}
 	return p, nil
+}
+
+// newLife are the lives of the threads of a project on this machine.
+func newLife(p *project) *life.Local {
+	return &life.Local{
+		Project: p.path, Home: p.state.Home, Place: p.place,
+		Args: func(id thread.ID) []string { return spawn.Args(p.path, id) },
+	}
 }
 
 // placeholderEnv are the values of the {env:…} placeholders.
@@ -123,9 +134,9 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*control.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Key: p.itemKey, Place: p.place, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Reached: sys.Reached,
 		Launcher: &spawn.Launcher{
-			Executable: executable, Project: p.path,
+			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
 		},
 	})

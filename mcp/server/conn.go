@@ -23,7 +23,7 @@ type conn struct {
 	out     *outbox // for what is about no request that has an outbox of its own
 	session *session
 	load    *load
-	crew    *crew // of the transport, which ends it
+	workers *workerPool // of the transport, which ends it
 
 	handlers sync.WaitGroup
 
@@ -34,8 +34,8 @@ type conn struct {
 
 // newConn opens a connection. The transport is the first part of the name that
 // logs and handlers know the client by.
-func newConn(s *Server, transport string, out *outbox, load *load, crew *crew) *conn {
-	c := &conn{server: s, out: out, load: load, crew: crew, requests: make(map[string]*request)}
+func newConn(s *Server, transport string, out *outbox, load *load, workers *workerPool) *conn {
+	c := &conn{server: s, out: out, load: load, workers: workers, requests: make(map[string]*request)}
 	c.session = newSession(fmt.Sprintf("%s-%d", transport, s.sessions.Add(1)), c)
 	go c.session.forward()
 	return c
@@ -119,7 +119,7 @@ func (c *conn) begin(ctx context.Context, r *request) *request {
 		c.run(ctx, r)
 		return r
 	}
-	c.crew.run(func() { c.run(ctx, r) })
+	c.workers.run(func() { c.run(ctx, r) })
 	return r
 }
 

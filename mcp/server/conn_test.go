@@ -10,10 +10,10 @@ import (
 // openConn returns a connection whose messages nobody reads.
 func openConn(t *testing.T, s *Server) *conn {
 	t.Helper()
-	c := newConn(s, "test", newOutbox(), new(load), newCrew())
+	c := newConn(s, "test", newOutbox(), new(load), newWorkerPool())
 	t.Cleanup(func() {
 		c.end(context.Background(), ErrClientGone)
-		close(c.crew.stop)
+		close(c.workers.stop)
 	})
 	return c
 }
@@ -51,7 +51,7 @@ func TestAdmitBoundsBytes(t *testing.T) {
 // A connection that has ended admits nothing, however late it comes.
 func TestEndedConnAdmitsNothing(t *testing.T) {
 	t.Parallel()
-	c := newConn(New(Options{}), "test", newOutbox(), new(load), newCrew())
+	c := newConn(New(Options{}), "test", newOutbox(), new(load), newWorkerPool())
 	c.end(t.Context(), ErrClientGone)
 	out := newOutbox()
 	r := c.receive(t.Context(), message{kind: kindRequest, id: requestID{raw: []byte("1"), key: "1"}, method: mcp.MethodPing}, out, true)

@@ -17,7 +17,7 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 			return nil, err
 		}
 		if r := requestFrom(ctx); r != nil && mcp.IsModernProtocol(msg.protocol) {
-			if err := r.resume(&s.rounds); err != nil {
+			if err := r.resume(&s.pending); err != nil {
 				return nil, err
 			}
 		}

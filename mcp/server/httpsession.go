@@ -16,7 +16,7 @@ type web struct {
 	handlers    map[string]http.Handler // of further paths
 
 	anonymous  *load          // of requests without a session
-	crew       *crew          // of all clients
+	workers    *workerPool    // of all clients
 	background sync.WaitGroup // ends of connections
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ type webClient struct {
 func newWeb(s *Server, opts HTTPOptions) *web {
 	t := &web{
 		server: s, maxSessions: opts.MaxSessions, timeout: opts.SessionTimeout, handlers: opts.Handlers,
-		anonymous: new(load), crew: newCrew(), clients: map[*webClient]struct{}{}, sessions: map[string]*webClient{},
+		anonymous: new(load), workers: newWorkerPool(), clients: map[*webClient]struct{}{}, sessions: map[string]*webClient{},
 	}
 	if t.maxSessions <= 0 {
 		t.maxSessions = defaultMaxSessions
@@ -65,7 +65,7 @@ func (t *web) open(ctx context.Context, sse bool) (*webClient, *rpcError) {
 	if sse {
 		transport = "sse"
 	}
-	c.conn = newConn(t.server, transport, newOutbox(), new(load), t.crew)
+	c.conn = newConn(t.server, transport, newOutbox(), new(load), t.workers)
 	if err := c.conn.register(ctx); err != nil {
 		c.conn.end(ctx, err)
 		return nil, internalError("%v", err)
@@ -83,7 +83,7 @@ func (t *web) openOnce(out *outbox) (*webClient, *rpcError) {
 	if t.closing {
 		return nil, busy("the server is shutting down")
 	}
-	c := &webClient{conn: newConn(t.server, "http", out, t.anonymous, t.crew)}
+	c := &webClient{conn: newConn(t.server, "http", out, t.anonymous, t.workers)}
 	t.clients[c] = struct{}{}
 	return c, nil
 }
@@ -166,5 +166,5 @@ func (t *web) close(ctx context.Context, cause error) {
 	for c := range t.clients {
 		t.forget(c)
 	}
-	close(t.crew.stop)
+	close(t.workers.stop)
 }

@@ -15,14 +15,14 @@ type request struct {
 	own  bool    // out is for this request alone and ends with it
 	stop context.CancelCauseFunc
 
-	mu      sync.Mutex
-	closed  bool        // answered or cancelled: nothing about it goes out any more
-	held    *Progress   // reported, not yet sent
-	last    *float64    // number of the last notification sent
-	pause   *time.Timer // runs until the next notification may be sent
-	failure *rpcError   // the answer, when that is an error
-	outcome string      // for the log: what a tool call came to
-	round   round       // what the person was asked and answered, see [Elicit]
+	mu          sync.Mutex
+	closed      bool               // answered or cancelled: nothing about it goes out any more
+	held        *Progress          // reported, not yet sent
+	last        *float64           // number of the last notification sent
+	pause       *time.Timer        // runs until the next notification may be sent
+	failure     *rpcError          // the answer, when that is an error
+	outcome     string             // for the log: what a tool call came to
+	elicitation pendingElicitation // what the person was asked and answered, see [Elicit]
 }
 
 // requestKey is the context key of the request a handler serves.

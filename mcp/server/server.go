@@ -65,7 +65,7 @@ type Server struct {
 	schemas  map[string]Schemas // given
 	used     map[string]Schemas // of the tools
 	sessions atomic.Int64       // clients served so far, for session ids
-	rounds   rounds
+	pending  pendingElicitations
 	kept     kept
 	notices  noticeBoard
 }

@@ -22,9 +22,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer surviveSIGPIPE(out)()
 	box := newOutbox()
 	go box.run(out)
-	crew := newCrew()
-	defer close(crew.stop)
-	c := newConn(s, "stdio", box, new(load), crew)
+	workers := newWorkerPool()
+	defer close(workers.stop)
+	c := newConn(s, "stdio", box, new(load), workers)
 	err := c.register(ctx)
 	if err == nil {
 		err = c.serve(ctx, startReading(in, c.session.stop))

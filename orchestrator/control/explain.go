@@ -179,11 +179,11 @@ func refusals(r *resolve.Resolver, gate *trust.Gate, composed *composition) []st
 		if err != nil {
 			return // it has just been there
 		}
-		ruling, err := gate.Check(trust.SubjectOf(found))
+		decision, err := gate.Check(trust.SubjectOf(found))
 		if err != nil {
 			all = append(all, err.Error())
-		} else if ruling.Warning != "" {
-			all = append(all, ruling.Warning)
+		} else if decision.Warning != "" {
+			all = append(all, decision.Warning)
 		}
 	}
 	for _, link := range composed.Chain {

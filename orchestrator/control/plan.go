@@ -151,12 +151,12 @@ func (c *call) findDirective(p *plan) error {
 	if err != nil {
 		return err
 	}
-	ruling, err := c.Trust.Check(trust.SubjectOf(found))
+	decision, err := c.Trust.Check(trust.SubjectOf(found))
 	if err != nil {
 		return err
 	}
-	if ruling.Warning != "" {
-		p.warnings = append(p.warnings, ruling.Warning)
+	if decision.Warning != "" {
+		p.warnings = append(p.warnings, decision.Warning)
 	}
 	p.found = found
 	if p.doc, err = found.Directive(); err != nil {

@@ -138,14 +138,14 @@ func (v *Validator) load(e resolve.Entry) (*resolve.Found, error) {
 
 // signature tells that an item will not be used as it is.
 func (v *Validator) signature(l *list, line int, subject trust.Subject) {
-	ruling, err := v.Trust.Check(subject)
+	decision, err := v.Trust.Check(subject)
 	switch refused, ok := errors.AsType[*trust.RefusedError](err); {
 	case ok:
 		l.warnf(CodeSignature, line, refused.Try(), "%s", refused.Error())
 	case err != nil:
 		l.warnf(CodeSignature, line, "rye-mcp doctor", "%s cannot be checked: %v", subject, err)
-	case ruling.Warning != "":
-		l.warnf(CodeSignature, line, ruling.Try, "%s", ruling.Warning)
+	case decision.Warning != "":
+		l.warnf(CodeSignature, line, decision.Try, "%s", decision.Warning)
 	}
 }
 

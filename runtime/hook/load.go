@@ -28,12 +28,12 @@ func Load(settings Source, gate *trust.Gate) (Set, []string, error) {
 		if gate == nil {
 			break
 		}
-		ruling, err := gate.Check(file)
+		decision, err := gate.Check(file)
 		if err != nil {
 			return Set{}, warnings, err
 		}
-		if ruling.Warning != "" {
-			warnings = append(warnings, ruling.Warning)
+		if decision.Warning != "" {
+			warnings = append(warnings, decision.Warning)
 		}
 	}
 	var all []*Hook

@@ -43,7 +43,7 @@ func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	case done != nil:
 		return r.returned(ctx, done)
 	}
-	r.talk.add(llm.Message{Role: llm.User, Blocks: results})
+	r.conversation.add(llm.Message{Role: llm.User, Blocks: results})
 	return nil, nil
 }
 
@@ -71,7 +71,7 @@ func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
 	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""
 	outputs := r.task.doc.Outputs
-	idle := r.Settings.Nudge == config.NudgeFirstTurn && r.cost.Turns == 1 && len(r.offer.tools) > 0 && !r.acted
+	idle := r.Settings.Nudge == config.NudgeFirstTurn && r.cost.Turns == 1 && len(r.toolset.tools) > 0 && !r.acted
 	lacking := ""
 	switch {
 	case len(outputs) > 0:
@@ -118,7 +118,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 	for i, c := range calls {
 		switch {
 		case lastCut && i == len(calls)-1:
-			results[i] = r.onRecord(c, func() given { return r.show(c, cutCall(c).Body(), true) })
+			results[i] = r.onRecord(c, func() toolResult { return r.show(c, cutCall(c).Body(), true) })
 		case r.isReturn(c):
 			returns = append(returns, i)
 		default:
@@ -132,7 +132,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 				if ctx.Err() != nil {
 					return // the place came free because the call before was interrupted
 				}
-				results[i] = r.onRecord(c, func() given { return r.dispatch(ctx, c) })
+				results[i] = r.onRecord(c, func() toolResult { return r.dispatch(ctx, c) })
 			})
 		}
 	}
@@ -142,7 +142,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 	}
 	var done *ended
 	for _, i := range returns {
-		results[i] = r.onRecord(calls[i], func() given {
+		results[i] = r.onRecord(calls[i], func() toolResult {
 			text, accepted := r.directiveReturn(calls[i], done != nil)
 			if accepted != nil {
 				done = accepted
@@ -156,7 +156,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 // onRecord makes a call, puts it on record and returns its result for the
 // model. A failing or denied call is an error result, never the end of the
 // thread.
-func (r *run) onRecord(c llm.Block, do func() given) llm.Block {
+func (r *run) onRecord(c llm.Block, do func() toolResult) llm.Block {
 	began := time.Now()
 	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Input: transcript.Input(c.Input),

@@ -87,7 +87,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer r.whileAnswering(ctx, stop)()
-	c := &call{allowance: allowance, input: thread.Sum(r.talk.known, r.newBytes())}
+	c := &call{allowance: allowance, input: thread.Sum(r.conversation.known, r.newBytes())}
 	turn := r.cost.Turns + 1
 	request := r.request(allowance)
 	request.Sent = r.onSent(c, turn)
@@ -158,8 +158,8 @@ func (r *run) whileAnswering(ctx context.Context, stop context.CancelCauseFunc) 
 
 func (r *run) request(allowance int) llm.Request {
 	req := llm.Request{
-		Model: r.model.choice.Model.ID, System: r.system, Messages: r.talk.messages,
-		Tools: r.offer.tools, MaxTokens: allowance, Turn: r.cost.Turns + 1,
+		Model: r.model.choice.Model.ID, System: r.system, Messages: r.conversation.messages,
+		Tools: r.toolset.tools, MaxTokens: allowance, Turn: r.cost.Turns + 1,
 	}
 	if !r.model.choice.Vision {
 		req.Messages = blind(req.Messages)
@@ -181,8 +181,8 @@ func (r *run) take(a llm.Response) error {
 			return err
 		}
 	}
-	r.talk.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
-	r.talk.reported(a.Usage)
+	r.conversation.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
+	r.conversation.reported(a.Usage)
 	err := r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{
 		Turn: r.cost.Turns, Model: a.Model, Blocks: a.Blocks, StopReason: a.StopReason, Usage: a.Usage,
 		Spend: r.model.choice.Model.Price.Cost(a.Usage),

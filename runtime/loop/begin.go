@@ -104,6 +104,6 @@ func (r *run) facts(body string) prompt.Facts {
 // say adds a user message to the conversation.
 func (r *run) say(text string) error {
 	m := llm.Text(llm.User, text)
-	r.talk.add(m)
+	r.conversation.add(m)
 	return r.Transcript.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: m.Role, Blocks: m.Blocks})
 }

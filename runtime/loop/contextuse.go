@@ -11,22 +11,22 @@ import (
 // contextUse is how many tokens the conversation uses, estimated, and how many
 // the context window of its model has.
 func (r *run) contextUse() (used, window int64) {
-	return limit.ContextUse(r.model.choice.Model, r.talk.known, r.newChars())
+	return limit.ContextUse(r.model.choice.Model, r.conversation.known, r.newChars())
 }
 
 // newChars is what the provider has not counted yet, in characters: before its
 // first report that includes the system prompt and the tools.
 func (r *run) newChars() int64 {
-	if r.talk.known > 0 {
-		return r.talk.newChars
+	if r.conversation.known > 0 {
+		return r.conversation.newChars
 	}
-	return r.talk.newChars + r.fixedChars()
+	return r.conversation.newChars + r.fixedChars()
 }
 
 // fixedChars is what every call sends beside the conversation: the system prompt
 // and the tools with their schemas.
 func (r *run) fixedChars() int64 {
-	_, tools := r.model.toolSize(r.offer.tools)
+	_, tools := r.model.toolSize(r.toolset.tools)
 	return chars(r.system) + tools
 }
 

@@ -45,14 +45,14 @@ func (r *run) takeOver() error {
 		return fmt.Errorf("thread %s was given %d messages to carry on, and its transcript has %d", r.ID, given.Messages, len(messages))
 	}
 	for _, m := range messages {
-		r.talk.add(m)
+		r.conversation.add(m)
 		for _, b := range m.Blocks {
 			for _, image := range b.Images {
 				r.gallery.admit(len(image.Data))
 			}
 		}
 	}
-	r.acted = r.talk.acted()
+	r.acted = r.conversation.acted()
 	return nil
 }
 
@@ -91,12 +91,12 @@ func (r *run) continuationDirective() (*item.DirectiveDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	ruling, err := r.Trust.Check(trust.SubjectOf(found))
+	decision, err := r.Trust.Check(trust.SubjectOf(found))
 	if err != nil {
 		return nil, mendable(err)
 	}
-	if ruling.Warning != "" {
-		r.warn(ruling.Warning)
+	if decision.Warning != "" {
+		r.warn(decision.Warning)
 	}
 	return found.Directive()
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // dispatch runs a call and returns what the model is given.
-func (r *run) dispatch(ctx context.Context, c llm.Block) given {
+func (r *run) dispatch(ctx context.Context, c llm.Block) toolResult {
 	result, err := r.invoke(ctx, c)
 	if err != nil {
 		result, err = r.afterFailure(ctx, c, err)
@@ -37,7 +37,7 @@ func (r *run) dispatch(ctx context.Context, c llm.Block) given {
 }
 
 func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
-	entry, known := r.offer.palette.Get(c.ToolName)
+	entry, known := r.toolset.palette.Get(c.ToolName)
 	if !known {
 		return nil, r.notOffered(c.ToolName)
 	}
@@ -59,7 +59,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 		return r.await(ctx, entry.ID, func() (any, error) { return t.Call(ctx, caller.Env, args) })
 	}
 	if entry.Kind == palette.KindArtifact {
-		return r.await(ctx, entry.ID, func() (any, error) { return r.offer.artifacts.Call(ctx, caller.Env, args) })
+		return r.await(ctx, entry.ID, func() (any, error) { return r.toolset.artifacts.Call(ctx, caller.Env, args) })
 	}
 	if entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
 		// Not in the registry: they act on threads, and the primary action knows how.
@@ -180,7 +180,7 @@ func (r *run) notOffered(name string) error {
 
 func (r *run) offered() []string {
 	var names []string
-	for _, e := range r.offer.palette.Entries {
+	for _, e := range r.toolset.palette.Entries {
 		names = append(names, e.Name)
 	}
 	if len(names) == 0 {

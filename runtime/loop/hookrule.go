@@ -77,22 +77,22 @@ func delayOf(d hook.Decision) *time.Duration {
 const maxDelay = 24 * time.Hour
 
 // ruleOnFailure asks the hooks about a failed call of the model.
-func (r *run) ruleOnFailure(ctx context.Context, data map[string]any) (ruling, error) {
+func (r *run) ruleOnFailure(ctx context.Context, data map[string]any) (hookDecision, error) {
 	d, err := r.control(ctx, hook.EventError, data)
 	if err != nil {
-		return ruling{}, err
+		return hookDecision{}, err
 	}
 	switch d.Verdict {
 	case hook.Retry:
-		return ruling{again: true, wait: delayOf(d)}, nil
+		return hookDecision{again: true, wait: delayOf(d)}, nil
 	case hook.Fail:
-		return ruling{fail: true, says: saysOf(d)}, nil
+		return hookDecision{fail: true, says: saysOf(d)}, nil
 	case hook.Abort:
-		return ruling{end: aborted(d)}, nil
+		return hookDecision{end: aborted(d)}, nil
 	case hook.Escalate:
-		return ruling{ask: d.HookID}, nil
+		return hookDecision{ask: d.HookID}, nil
 	default:
-		return ruling{}, nil
+		return hookDecision{}, nil
 	}
 }
 

@@ -147,12 +147,12 @@ func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 	if err != nil {
 		return hook.Result{}, err
 	}
-	ruling, err := h.Trust.Check(trust.SubjectOf(found))
+	decision, err := h.Trust.Check(trust.SubjectOf(found))
 	if err != nil {
 		return hook.Result{}, err
 	}
-	if ruling.Warning != "" {
-		h.warn(ruling.Warning)
+	if decision.Warning != "" {
+		h.warn(decision.Warning)
 	}
 	if kind != item.Knowledge {
 		return hook.Result{Text: h.bounded(sign.Hide(string(parse.StripSignature(found.Content))))}, nil

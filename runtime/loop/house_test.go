@@ -300,10 +300,10 @@ func (h *house) checkConversation(r *run) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if extra := len(rebuilt) - len(r.talk.messages); extra < 0 || extra > 1 {
-		h.t.Fatalf("%d messages in memory, %d in the transcript", len(r.talk.messages), len(rebuilt))
+	if extra := len(rebuilt) - len(r.conversation.messages); extra < 0 || extra > 1 {
+		h.t.Fatalf("%d messages in memory, %d in the transcript", len(r.conversation.messages), len(rebuilt))
 	}
-	for i, m := range r.talk.messages {
+	for i, m := range r.conversation.messages {
 		inMemory, errA := json.Marshal(transcript.Blocks(m.Blocks))
 		onDisk, errB := json.Marshal(transcript.Blocks(rebuilt[i].Blocks))
 		if err := errors.Join(errA, errB); err != nil {

@@ -56,14 +56,14 @@ func (r *run) lastTurn(ctx context.Context, over *thread.LimitError, by string) 
 // cannot be called any more stay described where nothing else would be: providers
 // refuse a conversation with calls and no tools.
 func (r *run) onlyReturn(over *thread.LimitError) string {
-	r.offer.palette.Entries = slices.DeleteFunc(slices.Clone(r.offer.palette.Entries), func(e palette.Entry) bool {
+	r.toolset.palette.Entries = slices.DeleteFunc(slices.Clone(r.toolset.palette.Entries), func(e palette.Entry) bool {
 		return e.Kind != palette.KindReturn
 	})
 	how := "with your answer as text. Call no tool"
-	if len(r.offer.palette.Entries) > 0 {
-		how = "with " + r.offer.palette.Entries[0].Name + ", and every output you can give"
-		r.offer.tools = slices.DeleteFunc(slices.Clone(r.offer.tools), func(t llm.Tool) bool {
-			_, offered := r.offer.palette.Get(t.Name)
+	if len(r.toolset.palette.Entries) > 0 {
+		how = "with " + r.toolset.palette.Entries[0].Name + ", and every output you can give"
+		r.toolset.tools = slices.DeleteFunc(slices.Clone(r.toolset.tools), func(t llm.Tool) bool {
+			_, offered := r.toolset.palette.Get(t.Name)
 			return !offered
 		})
 	}

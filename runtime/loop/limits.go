@@ -150,8 +150,8 @@ func (r *run) mend() error {
 	if err != nil {
 		return err
 	}
-	for _, m := range recorded[min(len(r.talk.messages), len(recorded)):] {
-		r.talk.add(m)
+	for _, m := range recorded[min(len(r.conversation.messages), len(recorded)):] {
+		r.conversation.add(m)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r *run) openModel(ctx context.Context, choice provider.Choice) error {
 
 // offers says whether the model is offered a tool of that name.
 func (r *run) offers(name string) bool {
-	_, offered := r.offer.palette.Get(name)
+	_, offered := r.toolset.palette.Get(name)
 	return offered
 }
 
@@ -84,7 +84,7 @@ func (r *run) fallBack(ctx context.Context, f *failure) (turned bool, why string
 		return false, "the fallback cannot be used: " + err.Error(), nil
 	}
 	r.recovery.failing = 0
-	r.talk.recount()
+	r.conversation.recount()
 	r.Log.Warn().Err(f.err).Int("turn", f.turn).Str("model", second.Ref()).Msg("another model is asked")
 	return true, "", r.Transcript.Append(thread.EventRetry, transcript.Retry{
 		Turn: f.turn, Attempt: 1, Model: second.Ref(), Reason: "falling back to " + second.Ref(),
@@ -103,12 +103,12 @@ func (r *run) fits(ctx context.Context, choice provider.Choice) error {
 	if err != nil {
 		return err
 	}
-	talk := r.talk
-	talk.recount()
-	tools, _ := toolSize(r.offer.tools)
+	whole := r.conversation
+	whole.recount()
+	tools, _ := toolSize(r.toolset.tools)
 	_, err = limit.Allowance(limit.AllowanceInput{
 		Limits: r.meta.Limits, Used: r.cost, Left: budget.Remaining(),
-		Model: choice.Model, NewBytes: talk.newBytes + int64(len(r.system)) + tools, Wanted: choice.MaxOutput,
+		Model: choice.Model, NewBytes: whole.newBytes + int64(len(r.system)) + tools, Wanted: choice.MaxOutput,
 	})
 	return err
 }

@@ -27,8 +27,8 @@ type task struct {
 	grant    permission.Grant
 }
 
-// offer is what the model is offered to act with.
-type offer struct {
+// toolset is what the model is offered to act with.
+type toolset struct {
 	palette palette.Palette
 	tools   []llm.Tool
 	// artifacts is read_artifact, which is in no registry: it is no item.
@@ -44,7 +44,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.loadHooks(); err != nil {
 		return err
 	}
-	if err := r.buildOffer(); err != nil {
+	if err := r.buildToolset(); err != nil {
 		return err
 	}
 	// This waits for the disk, what comes next for the processor.
@@ -53,7 +53,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	saved := make(chan error, 1)
-	go func() { saved <- r.saveOffer(text) }()
+	go func() { saved <- r.saveToolset(text) }()
 	err = r.beginWithModel(ctx)
 	if err := errors.Join(err, <-saved); err != nil {
 		return err
@@ -118,8 +118,8 @@ func changed(directive, where string) error {
 		directive, where).WithHint("start it again")
 }
 
-// buildOffer decides which tools the model sees.
-func (r *run) buildOffer() error {
+// buildToolset decides which tools the model sees.
+func (r *run) buildToolset() error {
 	threads, err := r.Actions.ThreadItems()
 	if err != nil {
 		return err
@@ -134,15 +134,15 @@ func (r *run) buildOffer() error {
 	if err != nil {
 		return err
 	}
-	r.offer.artifacts = artifact.New()
-	r.offer.palette = palette.Build(palette.Input{
-		ReadArtifact: r.offer.artifacts.Definition(),
+	r.toolset.artifacts = artifact.New()
+	r.toolset.palette = palette.Build(palette.Input{
+		ReadArtifact: r.toolset.artifacts.Definition(),
 		Primaries:    definitions(r.Actions.Tools(action.Caller{})), Tools: builtin, Items: items,
 		Capabilities: r.task.grant.Own, Missing: r.missing,
 		Outputs: r.task.doc.Outputs, MaxTokens: r.Settings.PaletteTokens,
 	})
-	for _, e := range r.offer.palette.Entries {
-		r.offer.tools = append(r.offer.tools, llm.Tool{
+	for _, e := range r.toolset.palette.Entries {
+		r.toolset.tools = append(r.toolset.tools, llm.Tool{
 			Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema,
 		})
 	}
@@ -157,12 +157,12 @@ func (r *run) missing(required string) *palette.Denial {
 	return nil
 }
 
-// saveOffer leaves a record of what the thread may do and its model is offered.
-func (r *run) saveOffer(text []byte) error {
+// saveToolset leaves a record of what the thread may do and its model is offered.
+func (r *run) saveToolset(text []byte) error {
 	if err := r.folder().WriteCapabilities(text); err != nil {
 		return err
 	}
-	r.Reached.At(StepOffer)
+	r.Reached.At(StepToolset)
 	return nil
 }
 
@@ -178,6 +178,6 @@ func definitions(tools []tool.Tool) []tool.Definition {
 // model is offered, signed.
 func (r *run) capabilitiesText() ([]byte, error) {
 	held := palette.Held{Own: r.task.grant.Own, Ancestors: r.task.grant.Ceiling, Idle: r.task.grant.Dropped()}
-	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.offer.palette.Tree(held))
+	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.toolset.palette.Tree(held))
 	return r.seal().Attach(text, ".md", folder.CapabilitiesName(r.ID), r.Now())
 }

@@ -33,7 +33,7 @@ type recovery struct {
 	tried   []attempts         // since the last answer, by model
 	rules   *config.ErrorRules // nil: not read yet
 	// hooks says what those of the event "error" have decided; nil: there are none.
-	hooks func(ctx context.Context, data map[string]any) (ruling, error)
+	hooks func(ctx context.Context, data map[string]any) (hookDecision, error)
 	pause func(context.Context, time.Duration) error
 	draw  func() float64 // at least 0, less than 1
 }
@@ -62,9 +62,9 @@ func (a attempts) String() string {
 	return fmt.Sprintf("%s %s (%s)", a.model, times, a.category)
 }
 
-// ruling is what a hook decided about a failure. The zero value leaves it to
+// hookDecision is what a hook decided about a failure. The zero value leaves it to
 // the default.
-type ruling struct {
+type hookDecision struct {
 	fail  bool           // the thread ends with the failure
 	says  string         // in place of the failure's own words; may be empty
 	ask   string         // id of the hook that wants a person to decide
@@ -100,7 +100,7 @@ func (e *callError) doing() string {
 	return fmt.Sprintf("asking the model in turn %d: %s", e.turn, strings.Join(texts, ", then "))
 }
 
-// recoverFrom deals with a failure: a hook's ruling goes first, then what its rule
+// recoverFrom deals with a failure: a hook's decision goes first, then what its rule
 // says holds. It reports whether the model is to be asked again. If not, and
 // without an error, the failure is an answer to be taken as it is.
 func (r *run) recoverFrom(ctx context.Context, f *failure) (again bool, err error) {
@@ -134,9 +134,9 @@ func (r *run) recoverFrom(ctx context.Context, f *failure) (again bool, err erro
 }
 
 // ruleOn asks the hooks of the event "error".
-func (r *run) ruleOn(ctx context.Context, f *failure) (ruling, error) {
+func (r *run) ruleOn(ctx context.Context, f *failure) (hookDecision, error) {
 	if r.recovery.hooks == nil {
-		return ruling{}, nil
+		return hookDecision{}, nil
 	}
 	return r.recovery.hooks(ctx, r.hookData(f))
 }
@@ -177,7 +177,7 @@ func (r *run) letThrough(f *failure) error {
 	r.recovery.empty++
 	switch {
 	case r.recovery.empty < maxEmpty:
-	case r.talk.acted():
+	case r.conversation.acted():
 		r.nudges = prompt.MaxNudges // one more reminder would not help
 	default:
 		if err := r.take(*f.reply); err != nil {
@@ -212,9 +212,9 @@ func (r *run) mayRepeat(f *failure) bool {
 	return f.attempt < min(maxFailures, r.Settings.Retry.MaxAttempts)
 }
 
-// waitFor is how long to wait before the next call, by the ruling or the rule of
+// waitFor is how long to wait before the next call, by the hook's decision or the rule of
 // a failure; false: there is to be none.
-func (r *run) waitFor(f *failure, hook ruling) (time.Duration, bool) {
+func (r *run) waitFor(f *failure, hook hookDecision) (time.Duration, bool) {
 	if !f.rule.Retryable && !hook.again {
 		return 0, false
 	}

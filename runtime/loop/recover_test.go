@@ -291,7 +291,7 @@ func TestFallback(t *testing.T) {
 
 // TestRulings: what a hook decides goes before the default, but not beyond three
 // failures in a row.
-func TestRulings(t *testing.T) {
+func TestHookDecisions(t *testing.T) {
 	t.Parallel()
 	const (
 		wrongKey = "turns:\n  - {times: 1, error: {status: 401, type: t, message: bad key}}\n  - text: done\n"
@@ -303,7 +303,7 @@ func TestRulings(t *testing.T) {
 	soon, late := 7*time.Second, 20*time.Minute
 	for name, c := range map[string]struct {
 		script   string
-		ruling   ruling
+		decision hookDecision
 		err      error
 		code     string
 		says     string
@@ -311,15 +311,15 @@ func TestRulings(t *testing.T) {
 		waits    []time.Duration
 	}{
 		"none":                        {script: busy, requests: 2, waits: []time.Duration{time.Second}},
-		"again, what is not repeated": {script: wrongKey, ruling: ruling{again: true}, requests: 2, waits: []time.Duration{time.Second}},
-		"again, by no rule":           {script: unknown, ruling: ruling{again: true}, requests: 2, waits: []time.Duration{time.Second}},
-		"again, with a wait":          {script: wrongKey, ruling: ruling{again: true, wait: &soon}, requests: 2, waits: []time.Duration{soon}},
-		"again, too often":            {script: always, ruling: ruling{again: true, wait: &soon}, code: "provider_auth", requests: 3, waits: []time.Duration{soon, soon}},
-		"again, too late":             {script: wrongKey, ruling: ruling{again: true, wait: &late}, code: "provider_auth", says: "not tried again", requests: 1},
-		"again, a refusal":            {script: refusal, ruling: ruling{again: true, wait: &soon}, requests: 2, waits: []time.Duration{soon}},
-		"another wait":                {script: busy, ruling: ruling{wait: &soon}, requests: 2, waits: []time.Duration{soon}},
-		"failed":                      {script: busy, ruling: ruling{fail: true}, code: "provider_transient", says: "busy$", requests: 1},
-		"another end":                 {script: busy, ruling: ruling{end: tool.Faultf("told", "told to stop")}, code: "told", says: "^told to stop$", requests: 1},
+		"again, what is not repeated": {script: wrongKey, decision: hookDecision{again: true}, requests: 2, waits: []time.Duration{time.Second}},
+		"again, by no rule":           {script: unknown, decision: hookDecision{again: true}, requests: 2, waits: []time.Duration{time.Second}},
+		"again, with a wait":          {script: wrongKey, decision: hookDecision{again: true, wait: &soon}, requests: 2, waits: []time.Duration{soon}},
+		"again, too often":            {script: always, decision: hookDecision{again: true, wait: &soon}, code: "provider_auth", requests: 3, waits: []time.Duration{soon, soon}},
+		"again, too late":             {script: wrongKey, decision: hookDecision{again: true, wait: &late}, code: "provider_auth", says: "not tried again", requests: 1},
+		"again, a refusal":            {script: refusal, decision: hookDecision{again: true, wait: &soon}, requests: 2, waits: []time.Duration{soon}},
+		"another wait":                {script: busy, decision: hookDecision{wait: &soon}, requests: 2, waits: []time.Duration{soon}},
+		"failed":                      {script: busy, decision: hookDecision{fail: true}, code: "provider_transient", says: "busy$", requests: 1},
+		"another end":                 {script: busy, decision: hookDecision{end: tool.Faultf("told", "told to stop")}, code: "told", says: "^told to stop$", requests: 1},
 		"a hook that fails":           {script: busy, err: errors.New("no such hook"), code: "internal", says: "no such hook", requests: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,9 +331,9 @@ func TestRulings(t *testing.T) {
 			noWaits := h.change
 			h.change = func(r *run) {
 				noWaits(r)
-				r.recovery.hooks = func(_ context.Context, data map[string]any) (ruling, error) {
+				r.recovery.hooks = func(_ context.Context, data map[string]any) (hookDecision, error) {
 					told = append(told, data)
-					return c.ruling, c.err
+					return c.decision, c.err
 				}
 			}
 			h.script(c.script)

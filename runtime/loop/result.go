@@ -22,8 +22,8 @@ import (
 // shorter.
 const fullContext = 0.75
 
-// given is what a model gets for a call.
-type given struct {
+// toolResult is what a model gets for a call.
+type toolResult struct {
 	text   string
 	failed bool
 	images []llm.Image
@@ -32,7 +32,7 @@ type given struct {
 // show decides what the model is given of a result. What is longer than the
 // model should read unasked is kept as an artifact and summarised; what it was
 // given before is only referred to.
-func (r *run) show(c llm.Block, result any, failed bool) given {
+func (r *run) show(c llm.Block, result any, failed bool) toolResult {
 	attachments := tool.AttachmentsOf(result)
 	text, isText := plain(result)
 	if !isText {
@@ -42,7 +42,7 @@ func (r *run) show(c llm.Block, result any, failed bool) given {
 	notes, images := r.attach(r.maskedAttachments(attachments))
 	call := fmt.Sprintf("%s %s in turn %d (%s)", c.ToolName, clip(c.Input), r.cost.Turns, c.ToolCallID)
 	if earlier, found := r.shown.Before(whole+notes, call); found {
-		return given{failed: failed, text: fmt.Sprintf("[the same as the result of your call %s, which is not repeated]", earlier)}
+		return toolResult{failed: failed, text: fmt.Sprintf("[the same as the result of your call %s, which is not repeated]", earlier)}
 	}
 	most := r.mostChars(c, result)
 	if text = whole; utf8.RuneCountInString(whole)+utf8.RuneCountInString(notes) > most {
@@ -50,17 +50,17 @@ func (r *run) show(c llm.Block, result any, failed bool) given {
 		notes = guard.Shorten(notes, most/2, "there are more attachments")
 		text = guard.Shorten(whole, most-utf8.RuneCountInString(notes), r.kept(whole))
 	}
-	return given{text: text + notes, failed: failed, images: images}
+	return toolResult{text: text + notes, failed: failed, images: images}
 }
 
 // mostChars is how long a result may be in the conversation, in characters.
 func (r *run) mostChars(c llm.Block, result any) int {
 	bounds := r.Settings.Results
-	entry, _ := r.offer.palette.Get(c.ToolName)
+	entry, _ := r.toolset.palette.Get(c.ToolName)
 	switch {
 	case entry.Definition.Paged, tool.IsPage(result):
 		return max(bounds.PageChars, bounds.MaxChars)
-	case limit.ContextShare(r.model.choice.Model, r.talk.known, r.newChars()) > fullContext:
+	case limit.ContextShare(r.model.choice.Model, r.conversation.known, r.newChars()) > fullContext:
 		return min(bounds.MaxCharsWhenFull, bounds.MaxChars)
 	default:
 		return bounds.MaxChars

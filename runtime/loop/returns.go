@@ -40,7 +40,7 @@ func (r *run) returnInput(c llm.Block) (json.RawMessage, bool) {
 	if len(r.task.doc.Outputs) == 0 {
 		return nil, false
 	}
-	if entry, known := r.offer.palette.Get(c.ToolName); known && entry.Kind == palette.KindReturn {
+	if entry, known := r.toolset.palette.Get(c.ToolName); known && entry.Kind == palette.KindReturn {
 		return c.Input, true
 	}
 	var call struct {

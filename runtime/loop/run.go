@@ -81,23 +81,23 @@ type Settings struct {
 // tool calls of a turn, which run at the same time, read it.
 type run struct {
 	Deps
-	meta       thread.Meta
-	clock      stopwatch
-	cost       thread.Cost
-	model      model
-	system     string
-	talk       conversation
-	offer      offer
-	task       task
-	shown      guard.Given // results, so that none is shown twice
-	gallery    gallery     // of images
-	nudges     int
-	acted      bool   // the conversation that it carries on has an answer in it
-	partial    string // text of the answers that the output limit cut off
-	recovery   recovery
-	hooks      hooks
-	begins     llm.Model // the model it begins with, as a successor does
-	succession succession
+	meta         thread.Meta
+	clock        stopwatch
+	cost         thread.Cost
+	model        model
+	system       string
+	conversation conversation
+	toolset      toolset
+	task         task
+	shown        guard.Given // results, so that none is shown twice
+	gallery      gallery     // of images
+	nudges       int
+	acted        bool   // the conversation that it carries on has an answer in it
+	partial      string // text of the answers that the output limit cut off
+	recovery     recovery
+	hooks        hooks
+	begins       llm.Model // the model it begins with, as a successor does
+	succession   succession
 
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound

@@ -28,7 +28,7 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 		Used:          r.cost,
 		Left:          budget.Remaining(),
 		Model:         r.model.choice.Model,
-		ContextTokens: r.talk.known,
+		ContextTokens: r.conversation.known,
 		NewBytes:      r.newBytes(),
 		Wanted:        r.model.choice.MaxOutput,
 	}
@@ -60,11 +60,11 @@ func (r *run) afford(ctx context.Context, budget store.Budget) (allowance int, p
 // newBytes is what the provider has not counted yet: before its first report
 // that includes the system prompt and the tools.
 func (r *run) newBytes() int64 {
-	n := r.talk.newBytes
-	if r.talk.known > 0 {
+	n := r.conversation.newBytes
+	if r.conversation.known > 0 {
 		return n
 	}
-	tools, _ := r.model.toolSize(r.offer.tools)
+	tools, _ := r.model.toolSize(r.toolset.tools)
 	return n + int64(len(r.system)) + tools
 }
 
@@ -89,7 +89,7 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 	if c.absurd { // nobody knows what it cost
 		spend = max(spend, c.pledged)
 	}
-	inContext := r.talk.known
+	inContext := r.conversation.known
 	used := thread.Cost{
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
 		CacheReadTokens: u.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens, Spend: spend,

@@ -8,7 +8,7 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 const (
 	StepClaimed  thread.Step = "loop.claimed"  // the row says running
 	StepMeta     thread.Step = "loop.meta"     // and so does thread.json
-	StepOffer    thread.Step = "loop.offer"    // capabilities.md is written
+	StepToolset  thread.Step = "loop.toolset"  // capabilities.md is written
 	StepPrepared thread.Step = "loop.prepared" // the first message is on record, the model can be asked
 
 	StepAsk      thread.Step = "loop.ask"      // the call of the model is bounded, and about to be made
@@ -36,7 +36,7 @@ const (
 // Steps lists the points, in the order in which a thread comes to them first.
 func Steps() []thread.Step {
 	return []thread.Step{
-		StepClaimed, StepMeta, StepOffer, StepPrepared,
+		StepClaimed, StepMeta, StepToolset, StepPrepared,
 		StepAsk, StepLedger, StepRegistry, StepAnswer,
 		StepCall, StepChild, StepResult, StepHook,
 		StepCheckpoint, StepAsked, StepTold, StepSummary, StepSuccessor, StepDecided, StepChildren, StepStarted, StepAfter,

@@ -75,7 +75,7 @@ func (c Composer) ancestor(id string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	ruling, err := c.Trust.Check(trust.SubjectOf(found))
+	decision, err := c.Trust.Check(trust.SubjectOf(found))
 	if err != nil {
 		return Link{}, err
 	}
@@ -83,7 +83,7 @@ func (c Composer) ancestor(id string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	return linkOf(found, doc, ruling.Warning), nil
+	return linkOf(found, doc, decision.Warning), nil
 }
 
 func linkOf(found *resolve.Found, doc *item.DirectiveDoc, warning string) Link {

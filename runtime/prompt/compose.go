@@ -140,7 +140,7 @@ func (c Composer) knowledge(id string) (KnowledgeRef, error) {
 	if err != nil {
 		return KnowledgeRef{}, err
 	}
-	ruling, err := c.Trust.Check(trust.SubjectOf(found))
+	decision, err := c.Trust.Check(trust.SubjectOf(found))
 	if err != nil {
 		return KnowledgeRef{}, err
 	}
@@ -149,7 +149,7 @@ func (c Composer) knowledge(id string) (KnowledgeRef, error) {
 		return KnowledgeRef{}, err
 	}
 	return KnowledgeRef{
-		ID: id, Space: found.Space, Path: found.Path, Hash: found.Hash, Warning: ruling.Warning, Doc: doc,
+		ID: id, Space: found.Space, Path: found.Path, Hash: found.Hash, Warning: decision.Warning, Doc: doc,
 	}, nil
 }
 

@@ -21,7 +21,7 @@ type project struct {
 	present  place // nil when there is no project layer
 	accepted place // nil when the user has accepted nothing
 	follow   []string
-	ring     func() *trust.Ring // the keys that verify what a followed one signed
+	keyring  func() *trust.Keyring // the keys that verify what a followed one signed
 	roots    resolve.Roots
 }
 
@@ -31,7 +31,7 @@ const asAccepted = " (as accepted)"
 // projectOf reads what there is of a project at the moment.
 func projectOf(roots resolve.Roots) project {
 	known := trust.ProjectOf(roots)
-	p := project{roots: roots, ring: sync.OnceValue(func() *trust.Ring { return ringOf(roots) })}
+	p := project{roots: roots, keyring: sync.OnceValue(func() *trust.Keyring { return keyringOf(roots) })}
 	if roots.Project == "" || known.Standing == trust.Home {
 		return p
 	}
@@ -143,10 +143,10 @@ func (p project) followed(v version) bool {
 	if line == nil || !slices.Contains(p.follow, line.Fingerprint) {
 		return false
 	}
-	return p.ring().Verify(subject).Status.Good()
+	return p.keyring().Verify(subject).Status.Good()
 }
 
-func ringOf(roots resolve.Roots) *trust.Ring {
+func keyringOf(roots resolve.Roots) *trust.Keyring {
 	var own *sign.PublicKey
 	if key, err := sign.Load(roots.User); err == nil {
 		own = key.Public()

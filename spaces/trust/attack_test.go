@@ -227,7 +227,7 @@ func TestAttackMovedFile(t *testing.T) {
 		for _, space := range []item.Space{item.Project, item.User} {
 			s := tt.subject
 			s.Space, s.Content = space, tt.content
-			_, err := (&trust.Checker{Ring: h.load()}).Check(s)
+			_, err := (&trust.Checker{Keyring: h.load()}).Check(s)
 			switch {
 			case tt.made == "" && err != nil:
 				t.Errorf("%s, %s: %v", tt.name, space, err)
@@ -245,7 +245,7 @@ func TestAttackReplayOfADeletedDirective(t *testing.T) {
 	h := newHouse(t)
 	deleted := attachAs([]byte(directiveText), ".md", sign.Name{Kind: "directive", ID: "old/wipe"}, h.own, noon)
 	s := trust.Subject{Kind: item.Directive, ID: "team/review", Space: item.Project, Path: "/p/review.md", Ext: ".md", Content: deleted}
-	_, err := (&trust.Checker{Ring: h.load()}).Check(s)
+	_, err := (&trust.Checker{Keyring: h.load()}).Check(s)
 	refused, ok := errors.AsType[*trust.RefusedError](err)
 	if !ok || refused.Verdict.Status != trust.OtherItem || !strings.Contains(refused.Error(), `made for directive "old/wipe"`) ||
 		!strings.Contains(refused.Try(), "rye-mcp sign --type directive team/review, after reading the file; or put the file back") {
@@ -257,13 +257,13 @@ func TestSystemSpace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.system = fstest.MapFS{"directives/a.md": &fstest.MapFile{Data: []byte("shipped")}}
-	ring := h.load()
+	keyring := h.load()
 	s := trust.Subject{Kind: item.Directive, ID: "a", Space: item.System, Path: "system:directives/a.md", Ext: ".md", Content: []byte("shipped")}
-	if v := ring.Verify(s); v.Status != trust.Shipped || !v.Status.Good() {
+	if v := keyring.Verify(s); v.Status != trust.Shipped || !v.Status.Good() {
 		t.Errorf("shipped: %+v", v)
 	}
 	s.Content = attach([]byte("shipped"), ".md", h.own, noon)
-	if v := ring.Verify(s); v.Status != trust.NotShipped || v.Status.Good() {
+	if v := keyring.Verify(s); v.Status != trust.NotShipped || v.Status.Good() {
 		t.Errorf("passed off as the system's: %+v", v)
 	}
 	s.Content = []byte("shipped")
@@ -271,10 +271,10 @@ func TestSystemSpace(t *testing.T) {
 		t.Errorf("without a list: %+v", v)
 	}
 	s.Space = item.Project
-	if v := ring.Verify(s); v.Status != trust.Unsigned {
+	if v := keyring.Verify(s); v.Status != trust.Unsigned {
 		t.Errorf("a copy in the project: %+v", v)
 	}
-	_, err := (&trust.Checker{Ring: ring}).Check(s)
+	_, err := (&trust.Checker{Keyring: keyring}).Check(s)
 	if !errors.Is(err, sign.ErrUnsigned) {
 		t.Errorf("a copy in the project: %v", err)
 	}

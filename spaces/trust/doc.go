@@ -26,7 +26,7 @@
 //
 // # Items
 //
-// [Ring.Verify] says what the signature of a file is worth, [Checker.Check] what
+// [Keyring.Verify] says what the signature of a file is worth, [Checker.Check] what
 // follows in the user's mode: go on, go on with a warning, or refuse.
 //
 // A signature says who wrote these bytes, as which kind and under which id, not

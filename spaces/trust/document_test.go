@@ -74,8 +74,8 @@ func TestStoreAForeignDocument(t *testing.T) {
 	if _, err := (trust.Grant{Document: doc, By: h.own, At: noon}).Store(h.user, item.User); err != nil {
 		t.Fatal(err)
 	}
-	ring := h.load()
-	if e := state(t, ring, item.User, stranger); e.State != trust.Trusted || e.Owner != "owner of "+stranger.Fingerprint() {
+	keyring := h.load()
+	if e := state(t, keyring, item.User, stranger); e.State != trust.Trusted || e.Owner != "owner of "+stranger.Fingerprint() {
 		t.Errorf("%+v", e)
 	}
 }
@@ -195,7 +195,7 @@ func FuzzParseDocument(f *testing.F) {
 // FuzzVerify: only what a trusted key signed is good.
 func FuzzVerify(f *testing.F) {
 	h := newHouse(f)
-	ring := h.load()
+	keyring := h.load()
 	signed := attach([]byte(directiveText), ".md", h.own, noon)
 	f.Add(signed, ".md")
 	f.Add(bytes.ReplaceAll(signed, []byte("\n"), []byte("\r\n")), ".md")
@@ -203,7 +203,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, ext string) {
 		for _, kind := range item.Kinds() {
 			s := trust.Subject{Kind: kind, ID: "team/review", Space: item.Project, Ext: ext, Content: content}
-			v := ring.Verify(s)
+			v := keyring.Verify(s)
 			if v.Status.Good() != (sign.Check(content, ext, s.Name(), h.own) == nil) {
 				t.Errorf("%q as %s%s: %+v", content, kind, ext, v)
 			}

@@ -29,7 +29,7 @@ type Gate struct {
 	Development bool
 
 	// all are the keys of Own and Roots, where they are read once; else nil.
-	all func() (*Ring, error)
+	all func() (*Keyring, error)
 }
 
 // With is the gate with these settings, unless it has some of its own. Keys are read
@@ -53,40 +53,40 @@ func (g *Gate) Once(settings func() (Settings, error)) *Gate {
 	if g.State != nil {
 		once.State = sync.OnceValues(g.State)
 	}
-	once.all = sync.OnceValues(once.readRing)
+	once.all = sync.OnceValues(once.readKeyring)
 	return once
 }
 
 // Check decides whether a file may be used, as [Checker.Check] does. Settings or
 // keys that cannot be read are a reason to refuse.
-func (g *Gate) Check(s Subject) (Ruling, error) {
+func (g *Gate) Check(s Subject) (Decision, error) {
 	if s.Space == item.System {
-		if v := g.ring(nil, resolve.Roots{}).Verify(s); v.Status.Good() {
-			return Ruling{Verdict: v}, nil
+		if v := g.keyring(nil, resolve.Roots{}).Verify(s); v.Status.Good() {
+			return Decision{Verdict: v}, nil
 		}
 	}
 	settings, err := g.Integrity()
 	if err != nil {
-		return Ruling{}, err
+		return Decision{}, err
 	}
 	if settings.Mode == Off {
-		return Ruling{}, nil
+		return Decision{}, nil
 	}
 	own, err := g.Own()
 	if err != nil {
-		return Ruling{}, fmt.Errorf("%s cannot be checked: %w", s, err)
+		return Decision{}, fmt.Errorf("%s cannot be checked: %w", s, err)
 	}
-	if v := g.ring(own, resolve.Roots{}).Verify(s); v.Status.Good() {
-		return Ruling{Verdict: v}, nil
+	if v := g.keyring(own, resolve.Roots{}).Verify(s); v.Status.Good() {
+		return Decision{Verdict: v}, nil
 	}
 	if good, v, err := g.aboutThread(s); err != nil || good {
-		return Ruling{Verdict: v}, err
+		return Decision{Verdict: v}, err
 	}
-	ring, err := g.Ring()
+	keyring, err := g.Keyring()
 	if err != nil {
-		return Ruling{}, fmt.Errorf("%s cannot be checked: %w", s, err)
+		return Decision{}, fmt.Errorf("%s cannot be checked: %w", s, err)
 	}
-	checker := Checker{Settings: settings, Ring: ring}
+	checker := Checker{Settings: settings, Keyring: keyring}
 	return checker.Check(s)
 }
 
@@ -108,16 +108,16 @@ var errNoSettings = errors.New("bug; nobody has said how strictly signatures are
 // Verify says what the signature of a file is worth, whatever the settings are.
 func (g *Gate) Verify(s Subject) (Verdict, error) {
 	if s.Space == item.System {
-		return g.ring(nil, resolve.Roots{}).Verify(s), nil
+		return g.keyring(nil, resolve.Roots{}).Verify(s), nil
 	}
 	if good, v, err := g.aboutThread(s); err != nil || good {
 		return v, err
 	}
-	ring, err := g.Ring()
+	keyring, err := g.Keyring()
 	if err != nil {
 		return Verdict{}, err
 	}
-	return ring.Verify(s), nil
+	return keyring.Verify(s), nil
 }
 
 // aboutThread verifies knowledge about a thread with the state key.
@@ -132,27 +132,27 @@ func (g *Gate) aboutThread(s Subject) (good bool, v Verdict, err error) {
 	if key == nil {
 		return false, v, nil
 	}
-	v = g.ring(key, resolve.Roots{}).Verify(s)
+	v = g.keyring(key, resolve.Roots{}).Verify(s)
 	return v.Status.Good(), v, nil
 }
 
-// Ring reads all keys.
-func (g *Gate) Ring() (*Ring, error) {
+// Keyring reads all keys.
+func (g *Gate) Keyring() (*Keyring, error) {
 	if g.all != nil {
 		return g.all()
 	}
-	return g.readRing()
+	return g.readKeyring()
 }
 
-func (g *Gate) readRing() (*Ring, error) {
+func (g *Gate) readKeyring() (*Keyring, error) {
 	own, err := g.Own()
 	if err != nil {
 		return nil, err
 	}
-	return g.ring(own, g.Roots), nil
+	return g.keyring(own, g.Roots), nil
 }
 
-// ring is the own key and those of the documents in roots.
-func (g *Gate) ring(own *sign.PublicKey, roots resolve.Roots) *Ring {
+// keyring is the own key and those of the documents in roots.
+func (g *Gate) keyring(own *sign.PublicKey, roots resolve.Roots) *Keyring {
 	return Load(Sources{Roots: roots, Own: own, Shipped: g.Shipped})
 }

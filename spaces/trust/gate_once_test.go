@@ -22,7 +22,7 @@ func TestGateOnce(t *testing.T) {
 			if _, err := g.Check(Subject{Kind: "tool", ID: "x", Path: "x.py", Ext: ".py", Content: []byte("x")}); err != nil {
 				t.Error(err)
 			}
-			if _, err := g.Ring(); err != nil {
+			if _, err := g.Keyring(); err != nil {
 				t.Error(err)
 			}
 		}

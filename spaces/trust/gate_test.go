@@ -44,8 +44,8 @@ func TestGateFollowsSettingsAndKeys(t *testing.T) {
 		t.Errorf("before: %v", err)
 	}
 	path := h.vouch(item.User, friend, h.own)
-	if ruling, err := gate.Check(file); err != nil || ruling.Verdict.Status != trust.Genuine || ruling.Warning != "" {
-		t.Errorf("trusted: %+v, %v", ruling, err)
+	if decision, err := gate.Check(file); err != nil || decision.Verdict.Status != trust.Genuine || decision.Warning != "" {
+		t.Errorf("trusted: %+v, %v", decision, err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -54,12 +54,12 @@ func TestGateFollowsSettingsAndKeys(t *testing.T) {
 		t.Errorf("not trusted any more: %v", err)
 	}
 	settings.Mode = trust.Warn
-	if ruling, err := gate.Check(file); err != nil || ruling.Warning == "" {
-		t.Errorf("warn: %+v, %v", ruling, err)
+	if decision, err := gate.Check(file); err != nil || decision.Warning == "" {
+		t.Errorf("warn: %+v, %v", decision, err)
 	}
 	settings.Mode = trust.Off
-	if ruling, err := gate.Check(file); err != nil || ruling != (trust.Ruling{}) {
-		t.Errorf("off: %+v, %v", ruling, err)
+	if decision, err := gate.Check(file); err != nil || decision != (trust.Decision{}) {
+		t.Errorf("off: %+v, %v", decision, err)
 	}
 	if v, err := gate.Verify(file); err != nil || v.Status != trust.UntrustedKey {
 		t.Errorf("verified: %+v, %v", v, err)
@@ -81,14 +81,14 @@ func TestGateFailsClosed(t *testing.T) {
 	} {
 		gate := h.gate(&trust.Settings{})
 		spoil(gate)
-		if ruling, err := gate.Check(good); !errors.Is(err, broken) {
-			t.Errorf("%s: %+v, %v", name, ruling, err)
+		if decision, err := gate.Check(good); !errors.Is(err, broken) {
+			t.Errorf("%s: %+v, %v", name, decision, err)
 		}
-		if ruling, err := gate.Check(shipped); err != nil || ruling.Verdict.Status != trust.Shipped {
-			t.Errorf("%s, shipped: %+v, %v", name, ruling, err)
+		if decision, err := gate.Check(shipped); err != nil || decision.Verdict.Status != trust.Shipped {
+			t.Errorf("%s, shipped: %+v, %v", name, decision, err)
 		}
-		if ruling, err := gate.Check(forged); err == nil {
-			t.Errorf("%s, forged: %+v", name, ruling)
+		if decision, err := gate.Check(forged); err == nil {
+			t.Errorf("%s, forged: %+v", name, decision)
 		}
 	}
 	gate := h.gate(&trust.Settings{})

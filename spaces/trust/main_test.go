@@ -60,7 +60,7 @@ func (h *house) dir(space item.Space) string {
 }
 
 // load reads the keys. What stands in the system space is what was shipped.
-func (h *house) load() *trust.Ring {
+func (h *house) load() *trust.Keyring {
 	from := trust.Sources{Roots: resolve.Roots{Project: h.project, User: h.user, System: h.system}}
 	if h.own != nil {
 		from.Own = h.own.Public()
@@ -141,13 +141,13 @@ func (h *house) chmod(path string, mode fs.FileMode) {
 }
 
 // state is that of the key in a space.
-func state(t testing.TB, ring *trust.Ring, space item.Space, key *sign.Key) trust.Entry {
+func state(t testing.TB, keyring *trust.Keyring, space item.Space, key *sign.Key) trust.Entry {
 	t.Helper()
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if e.Space == space && e.Fingerprint == key.Fingerprint() {
 			return e
 		}
 	}
-	t.Fatalf("key %s is not listed in the %s space: %+v", key.Fingerprint(), space, ring.List())
+	t.Fatalf("key %s is not listed in the %s space: %+v", key.Fingerprint(), space, keyring.List())
 	return trust.Entry{}
 }

@@ -57,11 +57,11 @@ func (s Settings) ForDevelopment() Settings {
 // Checker decides whether files may be used.
 type Checker struct {
 	Settings Settings
-	Ring     *Ring
+	Keyring  *Keyring
 }
 
-// Ruling says that a file may be used.
-type Ruling struct {
+// Decision says that a file may be used.
+type Decision struct {
 	Verdict Verdict // Unchecked in mode off
 	Warning string  // for people, models and logs; empty when all is well
 	Try     string  // what a person can do about the warning
@@ -69,23 +69,23 @@ type Ruling struct {
 
 // Check is the one place where it is decided whether a file may be executed,
 // loaded as context, or followed. The error is a [*RefusedError].
-func (c *Checker) Check(s Subject) (Ruling, error) {
+func (c *Checker) Check(s Subject) (Decision, error) {
 	if c.Settings.Mode == Off {
-		return Ruling{}, nil
+		return Decision{}, nil
 	}
-	v := c.Ring.Verify(s)
+	v := c.Keyring.Verify(s)
 	if v.Status.Good() {
-		return Ruling{Verdict: v}, nil
+		return Decision{Verdict: v}, nil
 	}
-	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Ring.mend(s, v), Renewable: v.Status == Unbound && c.Ring.isOwn(v.Fingerprint)}
+	refused := &RefusedError{Subject: s, Verdict: v, Mend: c.Keyring.mend(s, v), Renewable: v.Status == Unbound && c.Keyring.isOwn(v.Fingerprint)}
 	if refused.Broken = parseError(s); refused.Broken != nil {
 		refused.Renewable, refused.Mend = false, []string{"mend the file, then rye-mcp sign " + signArgument(s)}
 	}
 	refused.Subject.Content = nil // an error may live long
 	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
-		return Ruling{}, refused
+		return Decision{}, refused
 	}
-	return Ruling{Verdict: v, Warning: refused.warning(), Try: refused.Try()}, nil
+	return Decision{Verdict: v, Warning: refused.warning(), Try: refused.Try()}, nil
 }
 
 // RefusedError says that a file may not be used. It is one of
@@ -136,7 +136,7 @@ func (e *RefusedError) Unwrap() error {
 }
 
 // mend lists the commands that make a file usable.
-func (r *Ring) mend(s Subject, v Verdict) []string {
+func (r *Keyring) mend(s Subject, v Verdict) []string {
 	if v.Status == NotShipped {
 		return []string{"install rye-mcp again"}
 	}
@@ -179,12 +179,12 @@ func parseError(s Subject) error {
 }
 
 // isOwn reports whether a fingerprint is that of the user's own key.
-func (r *Ring) isOwn(fingerprint string) bool {
+func (r *Keyring) isOwn(fingerprint string) bool {
 	return r.own != nil && r.own.Fingerprint() == fingerprint
 }
 
 // renewing is the command that signs anew what the user signed himself.
-func (r *Ring) renewing(v Verdict) []string {
+func (r *Keyring) renewing(v Verdict) []string {
 	if !r.isOwn(v.Fingerprint) {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (r *Ring) renewing(v Verdict) []string {
 
 // trusting is the command that makes a key trusted: with its document, or with
 // the file that the user has to get, which does not say whose key it is.
-func (r *Ring) trusting(fingerprint string) string {
+func (r *Keyring) trusting(fingerprint string) string {
 	const command = "rye-mcp keys trust "
 	if e := r.untrusted(fingerprint); e != nil {
 		return command + shellWord(e.Path)

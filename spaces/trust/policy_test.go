@@ -59,24 +59,24 @@ func TestCheck(t *testing.T) {
 		{AcceptLegacy: []string{"directive"}, AcceptLegacyDirectives: true},
 		{Mode: trust.Warn}, {Mode: trust.Warn, AcceptLegacyDirectives: true}, {Mode: trust.Off}, trust.Settings{}.ForDevelopment(),
 	} {
-		checker := trust.Checker{Settings: settings, Ring: h.load()}
+		checker := trust.Checker{Settings: settings, Keyring: h.load()}
 		for name, file := range files {
-			ruling, err := checker.Check(file)
+			decision, err := checker.Check(file)
 			want, bad := refusals[name]
 			allowed := settings.Mode == trust.Warn || accepts(settings, name)
 			switch {
 			case settings.Mode == trust.Off:
-				if err != nil || ruling != (trust.Ruling{}) {
-					t.Errorf("off, %s: %+v, %v", name, ruling, err)
+				if err != nil || decision != (trust.Decision{}) {
+					t.Errorf("off, %s: %+v, %v", name, decision, err)
 				}
 			case !bad:
-				if err != nil || ruling.Warning != "" || !ruling.Verdict.Status.Good() {
-					t.Errorf("%+v, %s: %+v, %v", settings, name, ruling, err)
+				if err != nil || decision.Warning != "" || !decision.Verdict.Status.Good() {
+					t.Errorf("%+v, %s: %+v, %v", settings, name, decision, err)
 				}
 			case allowed:
-				if err != nil || !strings.Contains(ruling.Warning, file.String()+" is used although ") ||
-					strings.Contains(ruling.Warning, "rye-mcp sign") || !strings.Contains(ruling.Try, want.try) {
-					t.Errorf("%+v, %s: %+v, %v", settings, name, ruling, err)
+				if err != nil || !strings.Contains(decision.Warning, file.String()+" is used although ") ||
+					strings.Contains(decision.Warning, "rye-mcp sign") || !strings.Contains(decision.Try, want.try) {
+					t.Errorf("%+v, %s: %+v, %v", settings, name, decision, err)
 				}
 			default:
 				refused, ok := errors.AsType[*trust.RefusedError](err)
@@ -111,7 +111,7 @@ func TestForDevelopment(t *testing.T) {
 // Without a key the user is told how to get one first.
 func TestMendWithoutKey(t *testing.T) {
 	t.Parallel()
-	checker := trust.Checker{Ring: trust.Load(trust.Sources{})}
+	checker := trust.Checker{Keyring: trust.Load(trust.Sources{})}
 	_, err := checker.Check(trust.SubjectOf(&resolve.Found{
 		Entry:   resolve.Entry{Kind: item.Tool, ID: "it's", Space: item.User, Path: "/u/it's.py", Ext: ".py"},
 		Content: []byte("x"),

@@ -79,7 +79,7 @@ type Verdict struct {
 }
 
 // Verify says what the signature of a subject is worth.
-func (r *Ring) Verify(s Subject) Verdict {
+func (r *Keyring) Verify(s Subject) Verdict {
 	if s.Space == item.System {
 		return r.verifyShipped(s)
 	}
@@ -124,7 +124,7 @@ func belonging(s Subject, sig *sign.Signature) (Status, string) {
 	}
 }
 
-func (r *Ring) verifyShipped(s Subject) Verdict {
+func (r *Keyring) verifyShipped(s Subject) Verdict {
 	if r.shipped(systemPath(s.Path), s.Content) {
 		return Verdict{Status: Shipped}
 	}
@@ -155,7 +155,7 @@ func coverage(s Subject, sig *sign.Signature, rest []byte) (Status, string) {
 	}
 }
 
-func (r *Ring) whyUntrusted(fingerprint string) string {
+func (r *Keyring) whyUntrusted(fingerprint string) string {
 	why := fmt.Sprintf("it was signed by key %s, which is not trusted", fingerprint)
 	if e := r.untrusted(fingerprint); e != nil {
 		why += fmt.Sprintf(" (%s: %s)", e.Path, e.Reason)
@@ -164,7 +164,7 @@ func (r *Ring) whyUntrusted(fingerprint string) string {
 }
 
 // untrusted finds a document about a key that does not count.
-func (r *Ring) untrusted(fingerprint string) *Entry {
+func (r *Keyring) untrusted(fingerprint string) *Entry {
 	for i := range r.entries {
 		if e := &r.entries[i]; e.Fingerprint == fingerprint && e.State == Untrusted {
 			return e

@@ -67,13 +67,13 @@ func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, p
 	if m.fork {
 		return a.fork(ctx, c, r, found, parent)
 	}
-	ruling, err := a.Trust.Check(trust.SubjectOf(found)) // of a fork, the orchestrator does
+	decision, err := a.Trust.Check(trust.SubjectOf(found)) // of a fork, the orchestrator does
 	if err != nil {
 		return nil, err
 	}
 	use := usable{Found: found}
-	if ruling.Warning != "" {
-		use.warnings = []string{ruling.Warning}
+	if decision.Warning != "" {
+		use.warnings = []string{decision.Warning}
 	}
 	switch found.Kind {
 	case item.Tool:

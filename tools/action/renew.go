@@ -45,7 +45,7 @@ type Older struct {
 // and user space that carry older signatures. They are for a person to see who
 // decides whether they are what was signed.
 func (a *Actions) Older(ctx context.Context) ([]Older, error) {
-	ring, err := a.Trust.Ring()
+	keyring, err := a.Trust.Keyring()
 	if err != nil {
 		return nil, err
 	}
@@ -59,23 +59,23 @@ func (a *Actions) Older(ctx context.Context) ([]Older, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if o, ok := olderEntry(ring, e); ok {
+		if o, ok := olderEntry(keyring, e); ok {
 			all = append(all, o)
 		}
 	}
-	all = append(all, olderKeys(ring)...)
+	all = append(all, olderKeys(keyring)...)
 	blockCopies(all)
 	return all, nil
 }
 
 // olderEntry looks at one file. A file that cannot be read is no concern here.
-func olderEntry(ring *trust.Ring, e resolve.Entry) (Older, bool) {
+func olderEntry(keyring *trust.Keyring, e resolve.Entry) (Older, bool) {
 	src, err := readBounded(e.Path)
 	if err != nil {
 		return Older{}, false
 	}
 	subject := trust.SubjectOf(&resolve.Found{Entry: e, Content: src})
-	v := ring.Verify(subject)
+	v := keyring.Verify(subject)
 	if v.Status != trust.Unbound && v.Status != trust.BodyNotCovered {
 		return Older{}, false
 	}
@@ -97,14 +97,14 @@ func olderEntry(ring *trust.Ring, e resolve.Entry) (Older, bool) {
 }
 
 // olderKeys are the documents of trusted keys. Only the user vouches for a key.
-func olderKeys(ring *trust.Ring) []Older {
+func olderKeys(keyring *trust.Keyring) []Older {
 	var all []Older
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if !e.Older {
 			continue
 		}
 		o := Older{Kind: sign.KindTrustedKey, ID: e.Fingerprint, Space: e.Space, Path: e.Path, Signer: e.By, Owner: e.Owner, key: e}
-		if signers, err := ring.Show(e.By); err != nil || signers[0].State != trust.Own {
+		if signers, err := keyring.Show(e.By); err != nil || signers[0].State != trust.Own {
 			o.Blocked = "somebody else vouches for the key; rye-mcp keys trust does so in your name"
 		}
 		all = append(all, o)
@@ -139,7 +139,7 @@ func (a *Actions) Renew(ctx context.Context, list []Older) (*SignResult, error) 
 	if err != nil {
 		return nil, Fault(err)
 	}
-	ring, err := a.Trust.Ring()
+	keyring, err := a.Trust.Keyring()
 	if err != nil {
 		return nil, Fault(err)
 	}
@@ -153,16 +153,16 @@ func (a *Actions) Renew(ctx context.Context, list []Older) (*SignResult, error) 
 			result.note(as, trust.Renew(a.dirOf(o.Space), o.key, key, a.Now()))
 			continue
 		}
-		result.note(o.entry, a.signFile(o.entry, key, func(src []byte) error { return o.unchanged(ring, src) }))
+		result.note(o.entry, a.signFile(o.entry, key, func(src []byte) error { return o.unchanged(keyring, src) }))
 	}
 	result.Success = len(result.Failed) == 0
 	return result, nil
 }
 
 // unchanged makes sure that a file is still what was listed.
-func (o Older) unchanged(ring *trust.Ring, src []byte) error {
+func (o Older) unchanged(keyring *trust.Keyring, src []byte) error {
 	sig, _ := sign.Split(src, o.entry.Ext)
-	v := ring.Verify(trust.SubjectOf(&resolve.Found{Entry: o.entry, Content: src}))
+	v := keyring.Verify(trust.SubjectOf(&resolve.Found{Entry: o.entry, Content: src}))
 	if sig == nil || sig.Sig != o.sig || v.Fingerprint != o.Signer || v.Status != trust.Unbound {
 		return tool.Faultf(tool.CodeIntegrity, "%s is not any more what was listed", o.Path).WithHint("List again.")
 	}

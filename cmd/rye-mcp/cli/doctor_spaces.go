@@ -212,11 +212,11 @@ func (d *doctor) signatures(context.Context) []finding {
 	default:
 		found = append(found, okf("only what a trusted key signed is executed"))
 	}
-	ring, err := d.trust.Ring()
+	keyring, err := d.trust.Keyring()
 	if err != nil {
 		return found // the check of the signing key says why
 	}
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if e.Older {
 			found = append(found, warnf("rye-mcp sign --renew", "key %s of %s does not count: %s", e.Fingerprint, e.Owner, e.Reason))
 		}
@@ -224,7 +224,7 @@ func (d *doctor) signatures(context.Context) []finding {
 			found = append(found, warnf("take it out of the file", "%s: %s", e.Path, note))
 		}
 	}
-	for _, p := range ring.Problems() {
+	for _, p := range keyring.Problems() {
 		found = append(found, warnf(p.Mend, "%s is left out: %s", p.Path, p.Reason))
 	}
 	return few(found)

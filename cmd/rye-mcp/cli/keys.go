@@ -45,12 +45,12 @@ func openRoots(sys System, opts options) (resolve.Roots, error) {
 	return resolve.Roots{Project: dir, User: user, System: system.FS()}, err
 }
 
-func openRing(sys System, opts options) (*trust.Ring, error) {
+func openKeyring(sys System, opts options) (*trust.Keyring, error) {
 	roots, err := openRoots(sys, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newGate(sys, roots).Ring()
+	return newGate(sys, roots).Keyring()
 }
 
 func newKeysGenerateCommand(sys System, opts *options) *cobra.Command {

@@ -65,15 +65,15 @@ func newKeysListCommand(sys System, opts *options) *cobra.Command {
 system space are about, with what each is worth and why.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(*cobra.Command, []string) error {
-			ring, err := openRing(sys, *opts)
+			keyring, err := openKeyring(sys, *opts)
 			if err != nil {
 				return err
 			}
 			if !asJSON {
-				return writeKeys(newDisplay(sys, *opts), ring)
+				return writeKeys(newDisplay(sys, *opts), keyring)
 			}
-			list := keyListJSON{Keys: keysOf(ring.List()), Problems: []keyProblemJSON{}}
-			for _, p := range ring.Problems() {
+			list := keyListJSON{Keys: keysOf(keyring.List()), Problems: []keyProblemJSON{}}
+			for _, p := range keyring.Problems() {
 				list.Problems = append(list.Problems, keyProblemJSON(p))
 			}
 			return writeJSON(sys.Stdout, list)
@@ -83,9 +83,9 @@ system space are about, with what each is worth and why.`,
 	return cmd
 }
 
-func writeKeys(d display, ring *trust.Ring) error {
+func writeKeys(d display, keyring *trust.Keyring) error {
 	t := table{header: []string{"FINGERPRINT", "STATE", "OWNER", "SPACE", "DOCUMENT"}}
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		where := e.Path
 		if e.Reason != "" {
 			where += " (" + e.Reason + ")"
@@ -98,19 +98,19 @@ func writeKeys(d display, ring *trust.Ring) error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(ring.List(), func(e trust.Entry) bool { return e.State == trust.Own }) {
+	if !slices.ContainsFunc(keyring.List(), func(e trust.Entry) bool { return e.State == trust.Own }) {
 		if _, err := fmt.Fprintln(d.out, "You have no signing key; rye-mcp keys generate makes one."); err != nil {
 			return err
 		}
 	}
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		for _, note := range e.Notes {
 			if _, err := fmt.Fprintf(d.out, "note: %s: %s\n", oneLine(e.Path), oneLine(note)); err != nil {
 				return err
 			}
 		}
 	}
-	for _, p := range ring.Problems() {
+	for _, p := range keyring.Problems() {
 		if _, err := fmt.Fprintf(d.out, "left out: %s: %s\n", oneLine(p.Path), oneLine(p.Reason)); err != nil {
 			return err
 		}
@@ -136,11 +136,11 @@ to trust the key. With --json, there is one object for each document about it.`,
 		Args:              usageArgs(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.key,
 		RunE: shows(func(_ *cobra.Command, args []string) error {
-			ring, err := openRing(sys, *opts)
+			keyring, err := openKeyring(sys, *opts)
 			if err != nil {
 				return err
 			}
-			entries, err := namedKey(ring, args)
+			entries, err := namedKey(keyring, args)
 			if err != nil {
 				return err
 			}
@@ -155,15 +155,15 @@ to trust the key. With --json, there is one object for each document about it.`,
 }
 
 // namedKey finds the entries of the key that is named, or of the own one.
-func namedKey(ring *trust.Ring, args []string) ([]trust.Entry, error) {
+func namedKey(keyring *trust.Keyring, args []string) ([]trust.Entry, error) {
 	if len(args) == 0 {
-		own := slices.DeleteFunc(ring.List(), func(e trust.Entry) bool { return e.State != trust.Own })
+		own := slices.DeleteFunc(keyring.List(), func(e trust.Entry) bool { return e.State != trust.Own })
 		if len(own) == 0 {
 			return nil, tool.Faultf(tool.CodeNoKey, "you have no signing key").WithHint("rye-mcp keys generate")
 		}
 		return own[:1], nil
 	}
-	entries, err := ring.Show(args[0])
+	entries, err := keyring.Show(args[0])
 	switch {
 	case errors.Is(err, trust.ErrUnknownKey):
 		return nil, tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp keys list")
@@ -203,11 +203,11 @@ func writeKey(d display, entries []trust.Entry) error {
 
 // tellEntry says what became of a key, or why it did not.
 func tellEntry(sys System, opts options, fingerprint string, want trust.State, done string, asJSON bool) error {
-	ring, err := openRing(sys, opts)
+	keyring, err := openKeyring(sys, opts)
 	if err != nil {
 		return err
 	}
-	entries, err := ring.Show(fingerprint)
+	entries, err := keyring.Show(fingerprint)
 	if err != nil {
 		return err
 	}
@@ -225,13 +225,13 @@ func tellEntry(sys System, opts options, fingerprint string, want trust.State, d
 
 // key offers the fingerprints of all keys.
 func (c completer) key(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	ring, err := openRing(c.sys, *c.opts)
+	keyring, err := openKeyring(c.sys, *c.opts)
 	if len(args) > 0 || err != nil {
 		return nil, justThese
 	}
 	var offers []string
 	offered := map[string]bool{} // several documents may be about one key
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if strings.HasPrefix(e.Fingerprint, prefix) && !offered[e.Fingerprint] {
 			offered[e.Fingerprint] = true
 			offers = append(offers, cobra.CompletionWithDesc(e.Fingerprint, oneLine(e.Owner+", "+string(e.State))))

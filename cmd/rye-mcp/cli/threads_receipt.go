@@ -135,11 +135,11 @@ func whose(sys System, key *sign.PublicKey, file string) (string, error) {
 		return "", err
 	}
 	roots := resolve.Roots{User: user, System: system.FS()}
-	ring, err := newGate(sys, roots).Ring()
+	keyring, err := newGate(sys, roots).Keyring()
 	if err != nil {
 		return "", err
 	}
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		switch {
 		case e.Key == nil || !e.Key.Equal(key) || e.State == trust.Untrusted:
 		case e.State == trust.Own:

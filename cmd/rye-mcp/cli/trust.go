@@ -157,7 +157,7 @@ func followKey(sys System, roots resolve.Roots, flags trustFlags) error {
 	if err := o.trustable(); err != nil {
 		return err
 	}
-	found, err := o.ring.Show(flags.follow)
+	found, err := o.keyring.Show(flags.follow)
 	if err != nil {
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("rye-mcp keys list")
 	}
@@ -221,7 +221,7 @@ type offer struct {
 	roots    resolve.Roots
 	known    trust.Project
 	snapshot trust.Snapshot
-	ring     *trust.Ring
+	keyring  *trust.Keyring
 	leftOut  []config.Notice // key by key
 }
 
@@ -230,12 +230,12 @@ func newOffer(sys System, roots resolve.Roots) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring, err := newGate(sys, roots).Ring()
+	keyring, err := newGate(sys, roots).Keyring()
 	if err != nil {
 		return nil, err
 	}
 	return &offer{
-		sys: sys, roots: roots, known: trust.ProjectOf(roots), snapshot: snapshot, ring: ring,
+		sys: sys, roots: roots, known: trust.ProjectOf(roots), snapshot: snapshot, keyring: keyring,
 		leftOut: config.Preview(roots, snapshot).Read().Changes(),
 	}, nil
 }

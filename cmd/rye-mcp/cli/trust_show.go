@@ -127,7 +127,7 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 				continue // who uses it says what is wrong with it
 			}
 			total++
-			verdict := o.ring.Verify(trust.SubjectOf(found))
+			verdict := o.keyring.Verify(trust.SubjectOf(found))
 			said := o.saidOf(verdict)
 			if by[said] == nil {
 				by[said] = &signer{said: said, good: verdict.Status.Good()}
@@ -150,7 +150,7 @@ func (o *offer) saidOf(v trust.Verdict) string {
 	case !v.Status.Good():
 		return "with a signature that does not hold: they do not run"
 	}
-	for _, e := range o.ring.List() {
+	for _, e := range o.keyring.List() {
 		if e.Fingerprint == v.Fingerprint {
 			return fmt.Sprintf("signed by %s (%s)", e.Owner, e.Fingerprint)
 		}

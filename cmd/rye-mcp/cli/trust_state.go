@@ -15,11 +15,11 @@ import (
 // state, and records its key for this place when the person says so.
 func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
 	finder := newFinder(sys, roots.User)
-	ring, err := newGate(sys, roots).Ring()
+	keyring, err := newGate(sys, roots).Keyring()
 	if err != nil {
 		return err
 	}
-	found, err := finder.Survey(roots.Project, knownKeys(ring))
+	found, err := finder.Survey(roots.Project, knownKeys(keyring))
 	if err != nil {
 		return adoptFault(err)
 	}
@@ -29,7 +29,7 @@ func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
 		return tool.Faultf(tool.CodeUnsupported, "threads in %s run now", found.Dir).
 			WithHint("wait until they have ended, then try again")
 	}
-	if err := showAdoption(newDisplay(sys, opts), ring, found); err != nil {
+	if err := showAdoption(newDisplay(sys, opts), keyring, found); err != nil {
 		return err
 	}
 	if !yes {
@@ -46,11 +46,11 @@ func adoptState(sys System, opts options, roots resolve.Roots, yes bool) error {
 	return tellTrust(sys, "Key %s counts for what its threads left here; look at them: rye-mcp threads list", found.Key.Fingerprint())
 }
 
-// knownKeys are the keys of a ring that count, which may have signed state before
+// knownKeys are the keys of a keyring that count, which may have signed state before
 // there were places.
-func knownKeys(ring *trust.Ring) []*sign.PublicKey {
+func knownKeys(keyring *trust.Keyring) []*sign.PublicKey {
 	var keys []*sign.PublicKey
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if e.Key != nil && e.State != trust.Untrusted {
 			keys = append(keys, e.Key)
 		}
@@ -59,9 +59,9 @@ func knownKeys(ring *trust.Ring) []*sign.PublicKey {
 }
 
 // showAdoption says what adopting means, on one screen.
-func showAdoption(d display, ring *trust.Ring, a place.Adoption) error {
+func showAdoption(d display, keyring *trust.Keyring, a place.Adoption) error {
 	whose := "nobody you know"
-	for _, e := range ring.List() {
+	for _, e := range keyring.List() {
 		if e.Key != nil && e.Key.Equal(a.Key) && e.State != trust.Untrusted {
 			whose = e.Owner
 		}

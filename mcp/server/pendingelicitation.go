@@ -19,17 +19,17 @@ import (
 
 const (
 	// roundTTL is how long the answers to the questions of a call may take.
-	roundTTL = time.Hour
+	elicitationTTL = time.Hour
 	// maxRounds is how many calls may wait for answers. Beyond it those that have
 	// waited longest are asked anew.
-	maxRounds = 1024
+	maxPendingElicitations = 1024
 )
 
-// round is what the person was asked in one call of several that belong
+// pendingElicitation is what the person was asked in one call of several that belong
 // together, and has answered so far. Revision 2026-07-28 has no requests to
 // clients: the call ends with questions and a token, and is made again with
 // answers and the token.
-type round struct {
+type pendingElicitation struct {
 	call    string // digest of the call
 	until   time.Time
 	asked   map[string]ElicitRequest // without an answer, by key
@@ -43,25 +43,25 @@ type answer struct {
 	result   json.RawMessage
 }
 
-// rounds are the calls that wait for answers, by token. A token is a secret of
+// pendingElicitations are those of the calls that wait for answers, by token. A token is a secret of
 // the client that got it, and good for one call.
-type rounds struct {
+type pendingElicitations struct {
 	mu   sync.Mutex
-	open map[string]round
+	open map[string]pendingElicitation
 }
 
-// keep stores a round until it is taken or its time is over.
-func (s *rounds) keep(r round) (token string) {
+// keep stores one until it is taken or its time is over.
+func (s *pendingElicitations) keep(r pendingElicitation) (token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	r.until = now.Add(roundTTL)
-	maps.DeleteFunc(s.open, func(_ string, other round) bool { return now.After(other.until) })
-	if len(s.open) >= maxRounds {
+	r.until = now.Add(elicitationTTL)
+	maps.DeleteFunc(s.open, func(_ string, other pendingElicitation) bool { return now.After(other.until) })
+	if len(s.open) >= maxPendingElicitations {
 		s.dropOldest()
 	}
 	if s.open == nil {
-		s.open = make(map[string]round)
+		s.open = make(map[string]pendingElicitation)
 	}
 	token = rand.Text()
 	s.open[token] = r
@@ -69,7 +69,7 @@ func (s *rounds) keep(r round) (token string) {
 }
 
 // dropOldest makes room. The caller holds s.mu.
-func (s *rounds) dropOldest() {
+func (s *pendingElicitations) dropOldest() {
 	var oldest string
 	for token, r := range s.open {
 		if oldest == "" || r.until.Before(s.open[oldest].until) {
@@ -79,8 +79,8 @@ func (s *rounds) dropOldest() {
 	delete(s.open, oldest)
 }
 
-// take returns the round with a token, once.
-func (s *rounds) take(token string) (round, bool) {
+// take returns the one with a token, once.
+func (s *pendingElicitations) take(token string) (pendingElicitation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.open[token]
@@ -91,7 +91,7 @@ func (s *rounds) take(token string) (round, bool) {
 // resume gives a call the answers it was made again for. Answers without the
 // token of the questions are to questions that were never asked: they do not
 // count.
-func (r *request) resume(s *rounds) *rpcError {
+func (r *request) resume(s *pendingElicitations) *rpcError {
 	var params struct {
 		State     string                     `json:"requestState"`
 		Responses map[string]json.RawMessage `json:"inputResponses"`
@@ -118,7 +118,7 @@ func (r *request) resume(s *rounds) *rpcError {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.round.answers = previous.answers
+	r.elicitation.answers = previous.answers
 	return nil
 }
 
@@ -128,21 +128,21 @@ func (r *request) answerTo(q ElicitRequest) (ElicitResult, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	digest := q.digest()
-	if other, ok := r.round.keys[q.Key]; ok && other != digest {
+	if other, ok := r.elicitation.keys[q.Key]; ok && other != digest {
 		return ElicitResult{}, fmt.Errorf("question to the person: the key %q is that of another question of this call", q.Key)
 	}
-	if r.round.keys == nil {
-		r.round.keys, r.round.asked = make(map[string]string), make(map[string]ElicitRequest)
+	if r.elicitation.keys == nil {
+		r.elicitation.keys, r.elicitation.asked = make(map[string]string), make(map[string]ElicitRequest)
 	}
-	r.round.keys[q.Key] = digest
-	if given, ok := r.round.answers[q.Key]; ok && given.question == digest {
+	r.elicitation.keys[q.Key] = digest
+	if given, ok := r.elicitation.answers[q.Key]; ok && given.question == digest {
 		result, err := q.parse(given.result)
 		if err != nil {
-			delete(r.round.answers, q.Key) // the next call of Elicit asks again
+			delete(r.elicitation.answers, q.Key) // the next call of Elicit asks again
 		}
 		return result, err
 	}
-	r.round.asked[q.Key] = q
+	r.elicitation.asked[q.Key] = q
 	return ElicitResult{}, &InputRequiredError{Key: q.Key}
 }
 
@@ -157,9 +157,9 @@ func (s *Server) inputRequired(ctx context.Context, err error) *mcp.CallToolResu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Copies, as a goroutine of the handler may still ask.
-	asking := round{call: callDigest(r.msg.params), asked: maps.Clone(r.round.asked), answers: make(map[string]answer)}
-	maps.Copy(asking.answers, r.round.answers)
-	result := mcpserver.NewInputRequestBuilder(s.rounds.keep(asking))
+	asking := pendingElicitation{call: callDigest(r.msg.params), asked: maps.Clone(r.elicitation.asked), answers: make(map[string]answer)}
+	maps.Copy(asking.answers, r.elicitation.answers)
+	result := mcpserver.NewInputRequestBuilder(s.pending.keep(asking))
 	for key, q := range asking.asked {
 		result.Elicit(key, q.params())
 	}

@@ -1,21 +1,21 @@
 package server
 
-// maxWaiting is how many goroutines of a crew wait for work.
+// maxWaiting is how many goroutines of a pool wait for work.
 const maxWaiting = 8
 
-// crew runs functions in goroutines that stay for the next one: the stack that
+// workerPool runs functions in goroutines that stay for the next one: the stack that
 // a call needs is then grown once and not each time. It never makes one wait.
-type crew struct {
+type workerPool struct {
 	next    chan func()
 	waiting chan struct{} // has a token for each goroutine without work
 	stop    chan struct{} // closed to end those
 }
 
-func newCrew() *crew {
-	return &crew{next: make(chan func()), waiting: make(chan struct{}, maxWaiting), stop: make(chan struct{})}
+func newWorkerPool() *workerPool {
+	return &workerPool{next: make(chan func()), waiting: make(chan struct{}, maxWaiting), stop: make(chan struct{})}
 }
 
-func (c *crew) run(f func()) {
+func (c *workerPool) run(f func()) {
 	select {
 	case c.next <- f:
 	default:
@@ -23,7 +23,7 @@ func (c *crew) run(f func()) {
 	}
 }
 
-func (c *crew) work(f func()) {
+func (c *workerPool) work(f func()) {
 	for {
 		f()
 		select {

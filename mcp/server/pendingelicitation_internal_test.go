@@ -13,26 +13,26 @@ import (
 
 // However many calls wait for answers, they take bounded memory, and the
 // youngest are kept.
-func TestRoundsAreBounded(t *testing.T) {
+func TestPendingElicitationsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s rounds
+		var s pendingElicitations
 		var tokens []string
-		for range maxRounds + 10 {
-			tokens = append(tokens, s.keep(round{}))
+		for range maxPendingElicitations + 10 {
+			tokens = append(tokens, s.keep(pendingElicitation{}))
 			<-time.After(time.Millisecond)
 		}
-		if len(s.open) != maxRounds {
-			t.Errorf("%d are kept, want %d", len(s.open), maxRounds)
+		if len(s.open) != maxPendingElicitations {
+			t.Errorf("%d are kept, want %d", len(s.open), maxPendingElicitations)
 		}
 		for i, token := range tokens {
 			if _, ok := s.take(token); ok != (i >= 10) {
 				t.Errorf("%d is kept: %t", i, ok)
 			}
 		}
-		s.keep(round{})
-		<-time.After(2 * roundTTL)
-		s.keep(round{})
+		s.keep(pendingElicitation{})
+		<-time.After(2 * elicitationTTL)
+		s.keep(pendingElicitation{})
 		if len(s.open) != 1 {
 			t.Errorf("%d are kept after their time", len(s.open))
 		}

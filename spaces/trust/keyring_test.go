@@ -40,8 +40,8 @@ func TestChain(t *testing.T) {
 		{name: "unsigned", docs: []doc{{user, 2, 0}}},
 		{name: "signed by itself", docs: []doc{{user, 2, 2}}},
 		{name: "two that sign each other", docs: []doc{{user, 2, 3}, {user, 3, 2}}},
-		{name: "a ring of three", docs: []doc{{user, 2, 3}, {user, 3, 4}, {user, 4, 2}}},
-		{name: "a ring that the own key opens", docs: []doc{{user, 2, 3}, {user, 3, 4}, {user, 4, own}}, trusted: []int{2, 3, 4}},
+		{name: "a circle of three", docs: []doc{{user, 2, 3}, {user, 3, 4}, {user, 4, 2}}},
+		{name: "a circle that the own key opens", docs: []doc{{user, 2, 3}, {user, 3, 4}, {user, 4, own}}, trusted: []int{2, 3, 4}},
 		{name: "a project's, signed by the own key", docs: []doc{{project, 2, own}}, trusted: []int{2}},
 		{name: "a project's, signed by a key the user trusts", docs: []doc{{user, 2, own}, {project, 3, 2}}, trusted: []int{2, 3}},
 		{name: "a project's, signed by itself", docs: []doc{{project, 2, 2}}},
@@ -65,19 +65,19 @@ func TestChain(t *testing.T) {
 			if tt.noOwn {
 				h.own = nil
 			}
-			ring := h.load()
-			if p := ring.Problems(); len(p) > 0 {
+			keyring := h.load()
+			if p := keyring.Problems(); len(p) > 0 {
 				t.Errorf("problems %+v", p)
 			}
 			for n, key := range keys[2:] {
 				want := slices.Contains(tt.trusted, n+2)
 				content := attach([]byte("text"), ".md", key, noon)
-				v := ring.Verify(trust.Subject{Kind: item.Directive, ID: "team/review", Space: item.User, Ext: ".md", Content: content})
+				v := keyring.Verify(trust.Subject{Kind: item.Directive, ID: "team/review", Space: item.User, Ext: ".md", Content: content})
 				if v.Status.Good() != want {
 					t.Errorf("key %d: %+v, want it trusted: %v", n+2, v, want)
 				}
 			}
-			for _, e := range ring.List() {
+			for _, e := range keyring.List() {
 				if e.State == trust.Untrusted && e.Reason == "" || e.State == trust.Trusted && e.By == "" {
 					t.Errorf("entry %+v does not say why", e)
 				}
@@ -102,7 +102,7 @@ func TestTrustIsReachability(t *testing.T) {
 		for n := 1; n < count; n++ {
 			h.vouch(item.User, keys[n], keys[by[n]])
 		}
-		ring := h.load()
+		keyring := h.load()
 		for n := 1; n < count; n++ {
 			at := n
 			for range count {
@@ -115,7 +115,7 @@ func TestTrustIsReachability(t *testing.T) {
 			if at == 0 {
 				want = trust.Trusted
 			}
-			if e := state(t, ring, item.User, keys[n]); e.State != want {
+			if e := state(t, keyring, item.User, keys[n]); e.State != want {
 				rt.Fatalf("signers %v: key %d is %s (%s), want %s", by, n, e.State, e.Reason, want)
 			}
 		}
@@ -133,12 +133,12 @@ func TestListSaysWhy(t *testing.T) {
 	text = string(document(t, forged.Public(), "eve", stranger))
 	h.put(item.Project, forged.Fingerprint()+".toml",
 		[]byte(strings.Replace(text, ":"+stranger.Fingerprint(), ":"+h.own.Fingerprint(), 1)))
-	ring := h.load()
+	keyring := h.load()
 
-	if own := ring.List()[0]; own.State != trust.Own || own.Path != sign.PublicFile(h.user) || !own.Key.Equal(h.own.Public()) {
+	if own := keyring.List()[0]; own.State != trust.Own || own.Path != sign.PublicFile(h.user) || !own.Key.Equal(h.own.Public()) {
 		t.Errorf("the own key is listed as %+v", own)
 	}
-	e := state(t, ring, item.User, friend)
+	e := state(t, keyring, item.User, friend)
 	if e.State != trust.Trusted || e.By != h.own.Fingerprint() || e.Path != path || e.Owner != "owner of "+friend.Fingerprint() || e.Version != "1.0.0" {
 		t.Errorf("a trusted key is listed as %+v", e)
 	}
@@ -147,13 +147,13 @@ func TestListSaysWhy(t *testing.T) {
 		forged:   "not genuine",
 		stranger: "trusted without this project",
 	} {
-		for _, e := range ring.List() {
+		for _, e := range keyring.List() {
 			if e.Fingerprint == key.Fingerprint() && (e.State != trust.Untrusted || !strings.Contains(e.Reason, want)) {
 				t.Errorf("%s, want the reason %q: %+v", key.Fingerprint(), want, e)
 			}
 		}
 	}
-	if n := len(ring.List()); n != 5 {
+	if n := len(keyring.List()); n != 5 {
 		t.Errorf("%d entries, want 5", n)
 	}
 }
@@ -164,14 +164,14 @@ func TestShow(t *testing.T) {
 	friend := newKey(t, 2)
 	h.vouch(item.User, friend, h.own)
 	h.vouch(item.Project, friend, h.own)
-	ring := h.load()
+	keyring := h.load()
 	for _, digits := range []string{friend.Fingerprint(), friend.Fingerprint()[:6], strings.ToUpper(friend.Fingerprint())} {
-		if found, err := ring.Show(digits); err != nil || len(found) != 2 || found[0].Fingerprint != friend.Fingerprint() {
+		if found, err := keyring.Show(digits); err != nil || len(found) != 2 || found[0].Fingerprint != friend.Fingerprint() {
 			t.Errorf("%s: %+v, %v", digits, found, err)
 		}
 	}
 	for _, digits := range []string{"", "0123456789abcdef", friend.Fingerprint() + "0"} {
-		if _, err := ring.Show(digits); !errors.Is(err, trust.ErrUnknownKey) {
+		if _, err := keyring.Show(digits); !errors.Is(err, trust.ErrUnknownKey) {
 			t.Errorf("%q: error %v, want ErrUnknownKey", digits, err)
 		}
 	}
@@ -187,9 +187,9 @@ func TestShowAmbiguous(t *testing.T) {
 		h.vouch(item.User, key, h.own)
 		first[key.Fingerprint()[0]] = append(first[key.Fingerprint()[0]], key.Fingerprint())
 	}
-	ring := h.load()
+	keyring := h.load()
 	for digit, keys := range first {
-		if _, err := ring.Show(string(digit)); len(keys) > 1 && !errors.Is(err, trust.ErrAmbiguousKey) {
+		if _, err := keyring.Show(string(digit)); len(keys) > 1 && !errors.Is(err, trust.ErrAmbiguousKey) {
 			t.Errorf("%c: error %v, want ErrAmbiguousKey", digit, err)
 		}
 	}
@@ -262,18 +262,18 @@ func TestProblems(t *testing.T) {
 			h := newHouse(t)
 			h.vouch(item.User, good, h.own)
 			tt.do(h)
-			ring := h.load()
-			problems := ring.Problems()
+			keyring := h.load()
+			problems := keyring.Problems()
 			if len(problems) != 1 || !strings.Contains(problems[0].Reason, tt.reason) || problems[0].Space != item.User || problems[0].Path == "" {
 				t.Fatalf("problems %+v, want one with %q", problems, tt.reason)
 			}
 			if !strings.HasPrefix(problems[0].Mend, tt.mend) || (tt.mend == "") != (problems[0].Mend == "") {
 				t.Errorf("mended by %q, want %q", problems[0].Mend, tt.mend)
 			}
-			if e := state(t, ring, item.User, good); e.State != trust.Trusted {
+			if e := state(t, keyring, item.User, good); e.State != trust.Trusted {
 				t.Errorf("the good document does not count: %+v", e)
 			}
-			if _, err := ring.Show(other.Fingerprint()); !errors.Is(err, trust.ErrUnknownKey) {
+			if _, err := keyring.Show(other.Fingerprint()); !errors.Is(err, trust.ErrUnknownKey) {
 				t.Errorf("the bad document is listed: %v", err)
 			}
 		})
@@ -305,11 +305,11 @@ func TestFolderProblems(t *testing.T) {
 			h := newHouse(t)
 			h.vouch(item.User, key, h.own)
 			tt.do(h)
-			ring := h.load()
-			if p := ring.Problems(); len(p) != 1 || !strings.Contains(p[0].Reason, tt.reason) {
+			keyring := h.load()
+			if p := keyring.Problems(); len(p) != 1 || !strings.Contains(p[0].Reason, tt.reason) {
 				t.Errorf("problems %+v, want one with %q", p, tt.reason)
 			}
-			if n := len(ring.List()); n != 1 {
+			if n := len(keyring.List()); n != 1 {
 				t.Errorf("%d keys, want the own one", n)
 			}
 		})
@@ -335,9 +335,9 @@ func TestProjectAtHome(t *testing.T) {
 	h.vouch(item.User, a, h.own)
 	h.vouch(item.User, b, a)
 	h.project = h.user
-	ring := h.load()
-	if e := state(t, ring, item.User, b); e.State != trust.Trusted || len(ring.List()) != 3 {
-		t.Errorf("%+v", ring.List())
+	keyring := h.load()
+	if e := state(t, keyring, item.User, b); e.State != trust.Trusted || len(keyring.List()) != 3 {
+		t.Errorf("%+v", keyring.List())
 	}
 }
 
@@ -350,11 +350,11 @@ func TestSystemKeys(t *testing.T) {
 	h.system = fstest.MapFS{name: &fstest.MapFile{Data: document(t, registry.Public(), "registry", nil)}}
 	h.vouch(item.Project, author, registry)
 	h.own = nil
-	ring := h.load()
-	if e := state(t, ring, item.System, registry); e.State != trust.Trusted || e.Path != "system:"+name {
+	keyring := h.load()
+	if e := state(t, keyring, item.System, registry); e.State != trust.Trusted || e.Path != "system:"+name {
 		t.Errorf("%+v", e)
 	}
-	if e := state(t, ring, item.Project, author); e.State != trust.Trusted {
+	if e := state(t, keyring, item.Project, author); e.State != trust.Trusted {
 		t.Errorf("%+v", e)
 	}
 	passedOff := trust.Load(trust.Sources{Roots: resolve.Roots{System: h.system}})

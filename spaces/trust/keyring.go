@@ -51,9 +51,9 @@ type Sources struct {
 	Shipped func(path string, content []byte) bool
 }
 
-// Ring is the set of keys at the time it was loaded. It is not changed
+// Keyring is the set of keys at the time it was loaded. It is not changed
 // afterwards and is safe for concurrent use.
-type Ring struct {
+type Keyring struct {
 	keys     map[string]*sign.PublicKey // trusted, by fingerprint
 	owners   map[string]string
 	entries  []Entry
@@ -63,10 +63,10 @@ type Ring struct {
 }
 
 // Load reads the keys of all spaces. What is wrong with one document is no
-// reason to do without the others; see [Ring.Problems].
-func Load(from Sources) *Ring {
+// reason to do without the others; see [Keyring.Problems].
+func Load(from Sources) *Keyring {
 	read := readSpaces(from.Roots)
-	r := &Ring{
+	r := &Keyring{
 		keys:     map[string]*sign.PublicKey{},
 		owners:   map[string]string{},
 		problems: read.problems,
@@ -99,7 +99,7 @@ type claim struct {
 }
 
 // parse reads the documents, and notes those that cannot be read.
-func (r *Ring) parse(files []file) []*claim {
+func (r *Keyring) parse(files []file) []*claim {
 	var claims []*claim
 	for _, f := range files {
 		doc, key, err := ParseDocument(f.data)
@@ -120,7 +120,7 @@ func (r *Ring) parse(files []file) []*claim {
 	return claims
 }
 
-func (r *Ring) admit(key *sign.PublicKey, owner string) {
+func (r *Keyring) admit(key *sign.PublicKey, owner string) {
 	if _, known := r.keys[key.Fingerprint()]; !known {
 		r.keys[key.Fingerprint()], r.owners[key.Fingerprint()] = key, owner
 	}
@@ -129,7 +129,7 @@ func (r *Ring) admit(key *sign.PublicKey, owner string) {
 // decide settles the claims. Those of the user's space may rest on each other, so
 // they are gone through until a round adds nothing; each round but the last adds
 // a key. Those of the project come last and see only what stood before them.
-func (r *Ring) decide(claims []*claim) {
+func (r *Keyring) decide(claims []*claim) {
 	for added := true; added; {
 		added = false
 		for _, c := range claims {
@@ -154,7 +154,7 @@ func (c *claim) counts() bool { return c.entry.State == Own || c.entry.State == 
 
 // vouch reports whether a claim counts with the keys trusted by now, and notes
 // the outcome in it.
-func (r *Ring) vouch(c *claim) bool {
+func (r *Keyring) vouch(c *claim) bool {
 	state, by, err := r.examine(c)
 	c.entry.State, c.entry.By, c.entry.Reason = state, by, ""
 	c.entry.Older = errors.Is(err, errOlderDocument)
@@ -164,7 +164,7 @@ func (r *Ring) vouch(c *claim) bool {
 	return err == nil
 }
 
-func (r *Ring) examine(c *claim) (state State, by string, err error) {
+func (r *Keyring) examine(c *claim) (state State, by string, err error) {
 	if r.own != nil && c.entry.Key.Equal(r.own) {
 		return Own, "", nil
 	}
@@ -200,7 +200,7 @@ var errOlderDocument = errors.New("the signature of its document is an older one
 	"so the text can have been signed as something else")
 
 // stranger says why nobody vouches for a key.
-func (r *Ring) stranger(e Entry) error {
+func (r *Keyring) stranger(e Entry) error {
 	if r.own == nil {
 		return errors.New("you have no signing key to vouch for it with")
 	}
@@ -227,14 +227,14 @@ func rank(e Entry) int {
 
 // List returns every key with what it is worth: the own one first, then project,
 // user and system space, each by fingerprint.
-func (r *Ring) List() []Entry { return slices.Clone(r.entries) }
+func (r *Keyring) List() []Entry { return slices.Clone(r.entries) }
 
 // Problems returns what could not be read or was refused.
-func (r *Ring) Problems() []Problem { return slices.Clone(r.problems) }
+func (r *Keyring) Problems() []Problem { return slices.Clone(r.problems) }
 
 // Show returns the entries of the key whose fingerprint is, or begins with,
 // these digits. The error is ErrUnknownKey or ErrAmbiguousKey.
-func (r *Ring) Show(digits string) ([]Entry, error) {
+func (r *Keyring) Show(digits string) ([]Entry, error) {
 	var found []Entry
 	for _, e := range r.entries {
 		if digits != "" && strings.HasPrefix(e.Fingerprint, strings.ToLower(digits)) {

@@ -10,12 +10,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A crew lets nobody wait for another, keeps a few goroutines, and ends those.
-func TestCrew(t *testing.T) {
+// A worker pool lets nobody wait for another, keeps a few goroutines, and ends those.
+func TestWorkerPool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		for range 3 { // the later rounds by those who stayed
+		c := newWorkerPool()
+		for range 3 { // the later times by those that stayed
 			var all sync.WaitGroup
 			all.Add(2 * maxWaiting)
 			for range 2 * maxWaiting {
@@ -35,7 +35,7 @@ func TestCrew(t *testing.T) {
 
 // However many clients have a session, only a few goroutines wait for their next
 // calls. It does not run in parallel, as it counts goroutines.
-func TestClientsShareACrew(t *testing.T) {
+func TestClientsShareWorkers(t *testing.T) {
 	w := newWeb(New(Options{}), HTTPOptions{})
 	for range 4 * maxWaiting {
 		c, refusal := w.open(t.Context(), false)
@@ -51,7 +51,7 @@ func TestClientsShareACrew(t *testing.T) {
 	}
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	if got := strings.Count(string(stacks), "(*crew).work("); got > 2*maxWaiting {
+	if got := strings.Count(string(stacks), "(*workerPool).work("); got > 2*maxWaiting {
 		t.Errorf("%d goroutines are kept for %d clients that call nothing", got, 4*maxWaiting)
 	}
 	w.close(t.Context(), ErrClientGone)

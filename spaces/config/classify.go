@@ -96,6 +96,11 @@ func (sn *Snapshot) readErrorRules() (ErrorRules, []string, error) {
 	if err != nil {
 		return ErrorRules{}, s.warnings, err
 	}
+	return valuesOf(sn, errorKind, s, s.errorRules)
+}
+
+// errorRules puts the rules of all files together.
+func (s settings) errorRules() (ErrorRules, []string, error) {
 	rules, taken, hasDefault := ErrorRules{}, map[string]bool{}, false
 	for _, layer := range slices.Backward(s.layers) {
 		own, warnings, err := layer.errorRules()

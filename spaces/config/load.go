@@ -155,51 +155,110 @@ func (sn *Snapshot) layer(s *settings, k kind, from place, file string) (layer, 
 	if from.space() == item.System {
 		return sn.shipped(k, from, file)
 	}
-	l := readLayer(kind{}, from, file)
-	if l.err == nil {
-		l.err = sn.check(s, l.layer, k.schema)
+	data, name, err := from.read(file)
+	if err != nil {
+		return layer{}, fmt.Errorf("settings %s: %w", name, err)
 	}
-	if l.err == nil && k.canonical != nil {
-		l.err = k.canonical(&l.layer)
+	parse := func() parsed { return sn.checked(k, name, data, file, from.space()) }
+	var p parsed
+	if from.space() == item.User { // a project's are changed when they are settled
+		p = sn.loader.users.get(file, string(data), parse)
+	} else {
+		p = parse()
 	}
-	return l.layer, l.err
+	s.warnings = append(s.warnings, p.warnings...)
+	return p.layer, p.err
+}
+
+// checked parses and checks a file that was not shipped.
+func (sn *Snapshot) checked(k kind, name string, data []byte, file string, of item.Space) parsed {
+	p := parseFile(name, data, file, of)
+	if p.err == nil {
+		p.warnings, p.err = sn.check(p.layer, k.schema)
+	}
+	if p.err == nil && k.canonical != nil {
+		p.err = k.canonical(&p.layer)
+	}
+	return p
+}
+
+func parseFile(name string, data []byte, file string, of item.Space) parsed {
+	l, err := parseLayer(name, data)
+	l.file, l.space = file, of
+	return parsed{layer: l, err: err}
 }
 
 // shipped is a file of the system space, which is parsed once a process.
 func (sn *Snapshot) shipped(k kind, from place, file string) (layer, error) {
-	p := sn.loader.shipped.get(file, func() parsed { return readLayer(k, from, file) })
+	p := sn.loader.shipped.get(file, func() parsed {
+		data, name, err := from.read(file)
+		if err != nil {
+			return parsed{err: fmt.Errorf("settings %s: %w", name, err)}
+		}
+		p := parseFile(name, data, file, item.System)
+		if p.err == nil && k.canonical != nil {
+			p.err = k.canonical(&p.layer)
+		}
+		return p
+	})
 	return p.layer, p.err
 }
 
 // parsed is what came of parsing a file.
 type parsed struct {
-	layer layer
-	err   error
+	layer    layer
+	warnings []string
+	err      error
 }
 
-// readLayer parses a file and brings it into the form of its kind.
-func readLayer(k kind, from place, file string) parsed {
-	data, name, err := from.read(file)
-	if err != nil {
-		return parsed{err: fmt.Errorf("settings %s: %w", name, err)}
-	}
-	l, err := parseLayer(name, data)
-	l.file, l.space = file, from.space()
-	if err == nil && k.canonical != nil {
-		err = k.canonical(&l)
-	}
-	return parsed{l, err}
-}
-
-// check checks a layer; its warnings go to s. What is shipped a test has checked.
-func (sn *Snapshot) check(s *settings, layer layer, schema string) error {
+// check checks a layer. What is shipped a test has checked.
+func (sn *Snapshot) check(l layer, schema string) (warnings []string, err error) {
 	compiled, err := sn.loader.schemas.get(schema)
 	if err != nil {
-		return fmt.Errorf("settings schema %s: %w", schema, err)
+		return nil, fmt.Errorf("settings schema %s: %w", schema, err)
 	}
-	warnings, err := layer.check(compiled)
-	s.warnings = append(s.warnings, warnings...)
-	return err
+	return l.check(compiled)
+}
+
+// answer is what a kind of settings comes to.
+type answer[T any] struct {
+	value    T
+	warnings []string
+	err      error
+}
+
+// valuesOf decodes a kind of settings. Where the project says nothing the values are
+// those of before for as long as the user's files are the same.
+func valuesOf[T any](sn *Snapshot, k kind, s settings, decode func() (T, []string, error)) (T, []string, error) {
+	read := func() answer[T] {
+		value, warnings, err := decode()
+		return answer[T]{value, warnings, err}
+	}
+	source, own := s.ownSource()
+	if !own {
+		return decode()
+	}
+	a, ok := sn.loader.values.get(k.files[len(k.files)-1], source, func() any { return read() }).(answer[T])
+	if !ok { // each kind has one type
+		a = read()
+	}
+	return a.value, a.warnings, a.err
+}
+
+// ownSource is the text of the user's files, where nothing but those and what is
+// shipped count.
+func (s *settings) ownSource() (source string, own bool) {
+	var b strings.Builder
+	for _, l := range s.layers {
+		switch l.space {
+		case item.System:
+		case item.User:
+			_, _ = fmt.Fprintf(&b, "%s %d\n%s", l.file, len(l.source), l.source) // a builder takes everything
+		default:
+			return "", false
+		}
+	}
+	return b.String(), len(s.leftOut) == 0
 }
 
 // merged is what the layers say together.

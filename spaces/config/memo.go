@@ -23,6 +23,35 @@ func (m *memo[T]) get(question string, ask func() T) T {
 	return answer()
 }
 
+// latest keeps the last answer to each question for as long as what it was made of
+// is the same.
+type latest[T any] struct {
+	mu      sync.Mutex
+	answers map[string]madeOf[T]
+}
+
+type madeOf[T any] struct {
+	source string
+	value  T
+}
+
+func (l *latest[T]) get(question, source string, make func() T) T {
+	l.mu.Lock()
+	last, known := l.answers[question]
+	l.mu.Unlock()
+	if known && last.source == source {
+		return last.value
+	}
+	last = madeOf[T]{source, make()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.answers == nil {
+		l.answers = map[string]madeOf[T]{}
+	}
+	l.answers[question] = last
+	return last.value
+}
+
 // once keeps what reading some settings gave.
 func once[T any](read func() (T, []string, error)) func() (T, []string, error) {
 	var (

@@ -47,13 +47,23 @@ func (sn *Snapshot) readProvider(name string) (Provider, settings, error) {
 	if len(s.layers) == 0 {
 		return p, s, sn.noProvider(name, s.leftOut...)
 	}
+	p, _, err = valuesOf(sn, providerKind(name), s, func() (Provider, []string, error) {
+		p, err := s.provider(name)
+		return p, nil, err
+	})
+	return p, s, err
+}
+
+// provider is what the files of a provider say.
+func (s *settings) provider(name string) (Provider, error) {
+	p := Provider{Name: name}
 	if err := s.decode(&p); err != nil {
-		return p, s, err
+		return p, err
 	}
 	if p.ToolUse == "" {
 		p.ToolUse = ToolUseNative
 	}
-	return p, s, p.validate(&s)
+	return p, p.validate(s)
 }
 
 // validate checks what only the merged settings can tell.

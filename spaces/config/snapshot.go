@@ -56,12 +56,14 @@ func (l *Loader) Read() *Snapshot {
 func (sn *Snapshot) Agent() (Agent, []string, error) { return sn.agent() }
 
 func (sn *Snapshot) readAgent() (Agent, []string, error) {
-	var agent Agent
 	s, err := sn.agentSettings()
 	if err != nil {
-		return agent, s.warnings, err
+		return Agent{}, s.warnings, err
 	}
-	return agent, s.warnings, s.decode(&agent)
+	return valuesOf(sn, agentKind, s, func() (agent Agent, _ []string, _ error) {
+		err := s.decode(&agent)
+		return agent, s.warnings, err
+	})
 }
 
 // Notices are the warnings of all settings, and what of the project does not count,
@@ -113,14 +115,15 @@ func (sn *Snapshot) agentSettings() (settings, error) { return sn.load(agentKind
 func (sn *Snapshot) Coordination() (Coordination, []string, error) { return sn.coordination() }
 
 func (sn *Snapshot) readCoordination() (Coordination, []string, error) {
-	var c Coordination
 	s, err := sn.coordinationSettings()
 	if err != nil {
-		return c, s.warnings, err
+		return Coordination{}, s.warnings, err
 	}
-	err = s.decode(&c)
-	c.WaitThreads.DefaultTimeout = min(c.WaitThreads.DefaultTimeout, c.WaitThreads.MaxTimeout)
-	return c, s.warnings, err
+	return valuesOf(sn, coordinationKind, s, func() (c Coordination, _ []string, _ error) {
+		err := s.decode(&c)
+		c.WaitThreads.DefaultTimeout = min(c.WaitThreads.DefaultTimeout, c.WaitThreads.MaxTimeout)
+		return c, s.warnings, err
+	})
 }
 
 // coordinationKey is the key that the content of coordination.yaml may stand
@@ -147,15 +150,17 @@ func flatCoordination(l *layer) error {
 func (sn *Snapshot) Resilience() (Resilience, []string, error) { return sn.resilience() }
 
 func (sn *Snapshot) readResilience() (Resilience, []string, error) {
-	var r Resilience
 	s, err := sn.resilienceSettings()
 	if err != nil {
-		return r, s.warnings, err
+		return Resilience{}, s.warnings, err
 	}
-	if err := s.decode(&r); err != nil {
+	return valuesOf(sn, resilienceKind, s, func() (r Resilience, _ []string, _ error) {
+		if err := s.decode(&r); err != nil {
+			return r, s.warnings, err
+		}
+		err := r.readLimits(&s)
 		return r, s.warnings, err
-	}
-	return r, s.warnings, r.readLimits(&s)
+	})
 }
 
 func (sn *Snapshot) resilienceSettings() (settings, error) { return sn.load(resilienceKind) }

@@ -75,13 +75,11 @@ func (c *call) sealSettings(meta *thread.Meta) {
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
 func (c *call) resealSettings(id thread.ID) error {
-	meta, err := c.ownMeta(id)
-	if err != nil {
-		return nil
+	if meta, err := c.ownMeta(id); err == nil {
+		before := meta.SettingsHash
+		if c.sealSettings(&meta); meta.SettingsHash != before {
+			return c.folder(id).WriteMeta(meta, c.Home().Seal)
+		}
 	}
-	before := meta.SettingsHash
-	if c.sealSettings(&meta); meta.SettingsHash == before {
-		return nil
-	}
-	return c.folder(id).WriteMeta(meta, c.Home().Seal)
+	return nil
 }

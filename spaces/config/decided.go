@@ -48,7 +48,8 @@ type part struct {
 // Decide writes down the settings for the process of a thread, without those that
 // only a start needs. The caller has asked the trust gate about the files of hooks.
 func (sn *Snapshot) Decide() ([]byte, error) {
-	said, err := decided{Form: formOfDecided()}, error(nil)
+	said := decided{Form: formOfDecided()}
+	var err error
 	if said.Agent, _, err = sn.Agent(); err != nil {
 		return nil, err
 	}
@@ -78,11 +79,14 @@ func (sn *Snapshot) Decide() ([]byte, error) {
 }
 
 func partOf[T any](value T, warnings []string, fault error) (part, error) {
-	if fault != nil {
-		return part{Warnings: warnings, Fault: fault.Error()}, nil
+	p := part{Warnings: warnings}
+	var err error
+	if fault != nil { // for the thread to tell, if it comes to need them
+		p.Fault = fault.Error()
+	} else {
+		p.Value, err = json.Marshal(value)
 	}
-	data, err := json.Marshal(value)
-	return part{Value: data, Warnings: warnings}, err
+	return p, err
 }
 
 // HashDecided is what the thread.json of a thread says of what its process is

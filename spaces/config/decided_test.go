@@ -48,6 +48,7 @@ func said(t *testing.T, from interface {
 	add("rules", rules, err)
 	add("rule warnings", warnings, nil)
 	hooks, _, err := from.Hooks()
+	add("hooks", nil, err)
 	for layer, list := range map[string][]config.Hook{"user": hooks.User, "project": hooks.Project, "builtin": hooks.Builtin, "infra": hooks.Infra} {
 		for i, h := range list {
 			text, err := json.Marshal(h.Hook) // whose Wrap is a pointer

@@ -53,6 +53,7 @@ func TestCalls(t *testing.T) {
 		{"plan of a tool", "rye_execute", args{"item_id": "rye/file-system/read", "parameters": args{"path": "note.txt"}, "dry_run": true}, "", `"executor":"rye/core/builtin"`},
 		{"plan of a fork", "rye_execute", args{"item_id": "greet", "parameters": args{"name": "Ada"}, "thread": "fork", "dry_run": true}, "", `"worst_case_cost":0.05`},
 		{"operation", "rye_execute", args{"item_id": "rye/agent/threads/orchestrator", "parameters": args{"operation": "list_threads"}}, "", `"threads":[]`},
+		{"operation of its own shape", "rye_execute", operate("thread_health", nil), "", `"queued":0`},
 		{"nearest ids", "rye_execute", args{"item_type": "directive", "item_id": "gret"}, tool.CodeNotFound, `"nearest_ids":["greet"`},
 		{"missing input", "rye_execute", args{"item_id": "greet"}, tool.CodeInvalidInputs, `"declared_inputs":[{"name":"name"`},
 		{"no such argument", "rye_execute", args{"item_id": "greet", "asynch": true}, tool.CodeBadArguments, `asynch`},
@@ -145,6 +146,9 @@ func TestThreadThatDies(t *testing.T) {
 // documented to answer too.
 func operate(name string, params map[string]any) map[string]any {
 	params = maps.Clone(params)
+	if params == nil {
+		params = map[string]any{}
+	}
 	params["operation"] = name
 	return map[string]any{"item_id": "rye/agent/threads/orchestrator", "parameters": params}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -19,6 +20,11 @@ func membersOf[T any](t *testing.T) members {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return membersIn(t, raw)
+}
+
+func membersIn(t *testing.T, raw []byte) members {
+	t.Helper()
 	var schema struct{ Properties members }
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
@@ -51,15 +57,14 @@ func TestDocumentedShapes(t *testing.T) {
 
 	// The operations that the older tool reaches have members of their own, but
 	// none of another type.
-	for name, sent := range map[string]members{
-		"wait_threads": membersOf[control.WaitResult](t), "get_status": membersOf[control.Status](t),
-		"list_threads": membersOf[control.List](t), "aggregate_results": membersOf[control.Aggregate](t),
-		"read_transcript": membersOf[control.TranscriptPage](t), "cancel_thread": membersOf[control.Stopped](t),
-		"resume_thread": membersOf[control.Resumed](t), "get_chain": membersOf[control.Chain](t), "chain_search": membersOf[control.ChainMatches](t),
-	} {
-		for member, is := range sent {
+	for _, e := range operation.All().Entries() {
+		raw, err := e.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for member, is := range membersIn(t, raw) {
 			if says, ok := execute[member]; ok && says.Type != "" && says.Type != is.Type {
-				t.Errorf("%s of %s is a %q, documented as %q", member, name, is.Type, says.Type)
+				t.Errorf("%s of %s is a %q, documented as %q", member, e.Name, is.Type, says.Type)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -79,9 +80,9 @@ func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartR
 
 // Runs tells which item a thread runs.
 func (t Threads) Runs(ctx context.Context, id thread.ID) (itemID string, err error) {
-	rec, err := t.lookAsked(ctx, id)
+	rec, err := t.Threads.LookAsked(ctx, id)
 	if err != nil {
-		return "", fault(err)
+		return "", threads.Fault(err)
 	}
 	return rec.Directive, nil
 }
@@ -113,16 +114,16 @@ func (t Threads) follow(ctx context.Context, s Started, req WaitRequest) (Starte
 		return s, err
 	}
 	if err != nil {
-		return s, fault(err)
+		return s, threads.Fault(err)
 	}
 	return t.goesOn(ctx, s)
 }
 
 // goesOn is the answer about a thread that was waited for, as it is now.
 func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
-	rows, _, err := t.lookAll(ctx, []thread.ID{s.ThreadID})
+	rows, _, err := t.Threads.LookAll(ctx, []thread.ID{s.ThreadID})
 	if err != nil {
-		return s, fault(err)
+		return s, threads.Fault(err)
 	}
 	now, err := t.started(ctx, s.ThreadID, s.Existing)
 	if err != nil || now.Status.Terminal() {
@@ -133,7 +134,7 @@ func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
 		now.Next = suspendedNext(stuck)
 	}
 	if now.Waiting, err = t.waitingFor(ctx, rows); err != nil {
-		return now, fault(err)
+		return now, threads.Fault(err)
 	}
 	if len(now.Waiting) > 0 {
 		now.Next = waitingNext(now.Waiting)
@@ -145,7 +146,7 @@ func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
 func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.ToolRequest) (any, error) {
 	key, err := t.requestKey(ctx, caller, r.RequestKey)
 	if err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	}
 	params, err := r.Parameters.Map()
 	if err != nil {
@@ -158,7 +159,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		n.RequestHash = keyedCall{Inputs: maps.Clone(params)}.hash()
 	}
 	if rec, err := t.startedBefore(ctx, n); err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	} else if rec != nil {
 		return t.started(ctx, rec.ThreadID, true)
 	}
@@ -168,7 +169,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	}
 	now := t.newCall()
 	if err := now.boundToolRun(ctx, caller, &n, &meta); err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	}
 	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
 	s, err := now.launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {

@@ -2,9 +2,11 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -15,9 +17,9 @@ func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate,
 	if len(ids) == 0 {
 		return Aggregate{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread")
 	}
-	rows, unknown, err := c.lookAll(ctx, ids)
+	rows, unknown, err := c.Threads.LookAll(ctx, ids)
 	if err != nil {
-		return Aggregate{}, fault(err)
+		return Aggregate{}, threads.Fault(err)
 	}
 	a := Aggregate{Success: len(unknown) == 0, Results: make(map[thread.ID]Result, len(ids))}
 	named := make(map[thread.ID]thread.Record, len(rows)) // by the id that carries the asked one on
@@ -27,10 +29,10 @@ func (c *Controller) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate,
 		named[rec.ThreadID] = rec
 	}
 	if err := c.addChainCosts(ctx, a.Results, rows); err != nil {
-		return Aggregate{}, fault(err)
+		return Aggregate{}, threads.Fault(err)
 	}
 	if a.Totals, err = c.totals(ctx, named); err != nil {
-		return Aggregate{}, fault(err)
+		return Aggregate{}, threads.Fault(err)
 	}
 	maps.Copy(a.Results, c.unknownResults(ctx, unknown))
 	a.States = statesOf(a.Results)
@@ -44,23 +46,50 @@ func (c *Controller) totals(ctx context.Context, named map[thread.ID]thread.Reco
 	isNamed := func(id thread.ID) bool { _, yes := named[id]; return yes }
 	for id, rec := range named {
 		t.ByStatus[rec.Status]++
-		chain, err := lineage.Chain(id, c.getter(ctx))
+		chain, err := lineage.Chain(id, c.Threads.Getter(ctx))
 		if err != nil {
 			return Totals{}, err
 		}
-		t.Cost = t.Cost.Add(costOf(chain))
-		counted, err := lineage.IsBelowAny(id, isNamed, c.getter(ctx))
+		t.Cost = t.Cost.Add(threads.CostOf(chain))
+		counted, err := lineage.IsBelowAny(id, isNamed, c.Threads.Getter(ctx))
 		if err != nil {
 			return Totals{}, err
 		}
 		if counted {
 			continue
 		}
-		spent, err := c.spentBy(ctx, chain)
+		spent, err := c.Threads.SpentBy(ctx, chain)
 		if err != nil {
 			return Totals{}, err
 		}
 		t.TreeSpend += spent
 	}
 	return t, nil
+}
+
+// notFound stands for the state of a thread that there is none of.
+const notFound thread.State = "not_found"
+
+// unknownResults are the results of ids that name no thread.
+func (c *Controller) unknownResults(ctx context.Context, ids []thread.ID) map[thread.ID]Result {
+	results := make(map[thread.ID]Result, len(ids))
+	for _, id := range ids {
+		results[id] = Result{
+			Status: notFound, Nearest: c.Threads.Nearest(ctx, id),
+			Error: fmt.Sprintf("%v: %s; list_threads shows the threads of this project", thread.ErrNotFound, id),
+		}
+	}
+	return results
+}
+
+// statesOf are the states of several threads at one glance.
+func statesOf(results map[thread.ID]Result) map[thread.ID]thread.State {
+	if len(results) < 2 {
+		return nil
+	}
+	states := make(map[thread.ID]thread.State, len(results))
+	for id, r := range results {
+		states[id] = r.Status
+	}
+	return states
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/bounds"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -43,15 +43,15 @@ type Approved struct {
 // refuses what cannot be carried out: limits that are no more than was used, or
 // more than the parent has, and a thread that answers for itself.
 func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved, error) {
-	rec, err := c.lookAsked(ctx, req.ThreadID)
+	rec, err := c.Threads.LookAsked(ctx, req.ThreadID)
 	if err != nil {
-		return Approved{}, fault(err)
+		return Approved{}, threads.Fault(err)
 	}
 	if req.From == "" {
 		req.From = c.Parent
 	}
 	if req.From != "" {
-		if err := c.IsBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {
+		if err := c.Threads.IsBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {
 			return Approved{}, err
 		}
 		req.By = "thread " + string(req.From)
@@ -77,9 +77,9 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 
 // Question returns what a thread waits to be told.
 func (c *Controller) Question(ctx context.Context, id thread.ID) (Waiting, error) {
-	rec, err := c.lookAsked(ctx, id)
+	rec, err := c.Threads.LookAsked(ctx, id)
 	if err != nil {
-		return Waiting{}, fault(err)
+		return Waiting{}, threads.Fault(err)
 	}
 	q, err := c.openQuestion(ctx, rec)
 	return waitingOf(q), err
@@ -94,7 +94,7 @@ func (c *Controller) openQuestion(ctx context.Context, rec thread.Record) (threa
 	}
 	open, err := c.Store.Questions(ctx, store.QuestionFilter{ThreadID: rec.ThreadID, Open: true})
 	if err != nil {
-		return thread.Question{}, fault(err)
+		return thread.Question{}, threads.Fault(err)
 	}
 	if len(open) > 0 {
 		return open[0], nil
@@ -128,16 +128,16 @@ func (c *Controller) judge(
 	}
 	values, err := limit.ParseOverrides(req.Limits)
 	if err != nil {
-		return answer, fault(err)
+		return answer, threads.Fault(err)
 	}
 	from := bounds.Source{Ledger: c.Store, Home: c.Home()}
 	most, err := from.Most(ctx, *q.Limits, rec.ParentID)
 	if err != nil {
-		return answer, fault(err)
+		return answer, threads.Fault(err)
 	}
 	if most == nil && !req.Person {
 		if most, err = c.newCall().mostByCall(*q.Limits); err != nil {
-			return answer, fault(err)
+			return answer, threads.Fault(err)
 		}
 	}
 	over := &thread.LimitError{Code: q.Code, Value: q.Reached}
@@ -172,20 +172,7 @@ func answerFault(err error) error {
 			With("decision", late.Question.Answer.Decision).With("answered_by", late.Question.Answer.By).
 			WithHint("get_status tells how the thread goes on")
 	}
-	return fault(err)
-}
-
-// IsBelow refuses a thread that acts on one it has not started, itself or
-// through others.
-func (c *Controller) IsBelow(ctx context.Context, id, above thread.ID, so string) error {
-	below, err := lineage.IsBelow(id, above, c.getter(ctx))
-	if err != nil {
-		return fault(err)
-	}
-	if !below {
-		return tool.Faultf(tool.CodePermissionDenied, "thread %s was not started below %s, %s", id, above, so)
-	}
-	return nil
+	return threads.Fault(err)
 }
 
 // Questions lists the open questions of the threads of the project, oldest
@@ -193,7 +180,7 @@ func (c *Controller) IsBelow(ctx context.Context, id, above thread.ID, so string
 func (c *Controller) Questions(ctx context.Context) (Questions, error) {
 	waiting, err := c.waiting(ctx, func(thread.Question) (bool, error) { return true, nil })
 	if err != nil {
-		return Questions{}, fault(fmt.Errorf("open questions: %w", err))
+		return Questions{}, threads.Fault(fmt.Errorf("open questions: %w", err))
 	}
 	return Questions{Success: true, Waiting: waiting}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -53,9 +54,9 @@ const leastShare thread.Micros = 1
 // GetBudget tells how the money of a thread stands, and whether it could start a
 // child that is given an amount.
 func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswer, error) {
-	rec, err := c.lookAsked(ctx, in.ThreadID)
+	rec, err := c.Threads.LookAsked(ctx, in.ThreadID)
 	if err != nil {
-		return BudgetAnswer{}, fault(err)
+		return BudgetAnswer{}, threads.Fault(err)
 	}
 	amount := leastShare
 	if in.Amount != nil {
@@ -63,15 +64,15 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 	}
 	b, err := c.budgetOf(ctx, rec, amount)
 	if err != nil {
-		return BudgetAnswer{}, fault(err)
+		return BudgetAnswer{}, threads.Fault(err)
 	}
 	if b == nil {
-		return BudgetAnswer{}, fault(fmt.Errorf("thread %s: %w", rec.ThreadID, store.ErrNoBudget))
+		return BudgetAnswer{}, threads.Fault(fmt.Errorf("thread %s: %w", rec.ThreadID, store.ErrNoBudget))
 	}
 	answer := BudgetAnswer{Success: true, ThreadID: rec.ThreadID, Budget: *b}
 	if c.Daily != nil {
 		if answer.Daily, err = c.Daily(ctx); err != nil {
-			return BudgetAnswer{}, fault(err)
+			return BudgetAnswer{}, threads.Fault(err)
 		}
 	}
 	return answer, nil
@@ -107,12 +108,12 @@ func (c *Controller) spawnHindrance(rec thread.Record, remaining, amount thread.
 	case !rec.CancelRequestedAt.IsZero():
 		return "it has been asked to stop"
 	}
-	switch meta, err := c.gistOf(rec.ThreadID); {
+	switch meta, err := c.Threads.Described(rec.ThreadID); {
 	case err != nil:
 		return "its thread.json cannot be trusted"
-	case rec.SpawnCount >= meta.limits.Spawns:
+	case rec.SpawnCount >= meta.Limits.Spawns:
 		return fmt.Sprintf("it has started %d children, as many as it may", rec.SpawnCount)
-	case meta.limits.Depth <= 0:
+	case meta.Limits.Depth <= 0:
 		return "it may have no level below it"
 	case remaining < amount:
 		return fmt.Sprintf("it has %s left", remaining)

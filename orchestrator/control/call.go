@@ -75,10 +75,10 @@ func (c *call) sealSettings(meta *thread.Meta) {
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
 func (c *call) resealSettings(id thread.ID) error {
-	if meta, err := c.ownMeta(id); err == nil {
+	if meta, err := c.Threads.OwnMeta(id); err == nil {
 		before := meta.SettingsHash
 		if c.sealSettings(&meta); meta.SettingsHash != before {
-			return c.folder(id).WriteMeta(meta, c.Home().Seal)
+			return c.Threads.Folder(id).WriteMeta(meta, c.Home().Seal)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -43,10 +44,10 @@ func ownInputs(given map[string]any) map[string]any {
 // seed writes down what a thread begins with that carries on another: the
 // artifacts of that one, and the messages.
 func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
-	if err := c.folder(before.ThreadID).ShareArtifacts(c.folder(rec.ThreadID)); err != nil {
+	if err := c.Threads.Folder(before.ThreadID).ShareArtifacts(c.Threads.Folder(rec.ThreadID)); err != nil {
 		return fmt.Errorf("share the artifacts of %s: %w", before.ThreadID, err)
 	}
-	w, err := c.finisher.OpenTranscript(rec.ThreadID)
+	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (c *call) manifest(
 		return m, err
 	}
 	m.Files = facts.Files
-	artifacts, err := c.folder(last.ThreadID).ListArtifacts()
+	artifacts, err := c.Threads.Folder(last.ThreadID).ListArtifacts()
 	if err != nil {
 		return m, err
 	}
@@ -104,7 +105,7 @@ func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, er
 				continue
 			}
 		}
-		paths = append(paths, c.TranscriptPath(link.ThreadID))
+		paths = append(paths, c.Threads.Transcript(link.ThreadID))
 	}
 	return paths, nil
 }
@@ -116,15 +117,15 @@ func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]ha
 	if err != nil {
 		return nil, err
 	}
-	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return !inChain(chain, rec.ParentID) })
+	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return !threads.InChain(chain, rec.ParentID) })
 	// One that carries on another of them is told of there; one that was resumed from
 	// further below is a child as any other.
 	started := slices.Clone(below)
-	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return inChain(started, rec.ContinuationOf) })
+	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return threads.InChain(started, rec.ContinuationOf) })
 	slices.SortStableFunc(below, func(a, b thread.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	var children []handoff.Child
 	for _, rec := range below {
-		now, err := lineage.Resolve(rec.ThreadID, c.getter(ctx))
+		now, err := lineage.Resolve(rec.ThreadID, c.Threads.Getter(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -133,10 +134,6 @@ func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]ha
 		})
 	}
 	return children, nil
-}
-
-func inChain(chain []thread.Record, id thread.ID) bool {
-	return slices.ContainsFunc(chain, func(link thread.Record) bool { return link.ThreadID == id })
 }
 
 // cameOut is what came out of a thread, or why nothing did; empty while it works.

@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
-	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -41,9 +40,9 @@ type ChainLink struct {
 // GetChain tells of all threads that do one piece of work, one after the other,
 // whichever of them is named.
 func (c *Controller) GetChain(ctx context.Context, id thread.ID) (Chain, error) {
-	rows, err := c.chainOf(ctx, id)
+	rows, err := c.Threads.Chain(ctx, id)
 	if err != nil {
-		return Chain{}, fault(err)
+		return Chain{}, threads.Fault(err)
 	}
 	answer := Chain{Success: true, ThreadID: id, Length: len(rows), Chain: make([]ChainLink, len(rows))}
 	if newest := rows[len(rows)-1].ThreadID; newest != id {
@@ -52,12 +51,12 @@ func (c *Controller) GetChain(ctx context.Context, id thread.ID) (Chain, error) 
 	for i, rec := range rows {
 		answer.Chain[i] = chainLink(rec)
 		if i > 0 {
-			answer.Chain[i].Via = viaOf(rows[i-1])
+			answer.Chain[i].Via = threads.ViaOf(rows[i-1])
 		}
 	}
-	answer.Cost = costOf(rows)
-	if answer.TreeSpend, err = c.spentBy(ctx, rows); err != nil {
-		return Chain{}, fault(err)
+	answer.Cost = threads.CostOf(rows)
+	if answer.TreeSpend, err = c.Threads.SpentBy(ctx, rows); err != nil {
+		return Chain{}, threads.Fault(err)
 	}
 	return answer, nil
 }
@@ -76,68 +75,16 @@ func chainLink(rec thread.Record) ChainLink {
 	return l
 }
 
-// viaOf is how a thread came to be carried on.
-func viaOf(before thread.Record) thread.Via {
-	if before.Status == thread.Continued {
-		return thread.ViaHandoff
-	}
-	return thread.ViaResume
-}
-
-// chainOf returns the chain of a thread, first to newest, as it truly is: the
-// newest is settled when its process is gone.
-func (c *Controller) chainOf(ctx context.Context, id thread.ID) ([]thread.Record, error) {
-	rec, err := c.lookAsked(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return lineage.Chain(rec.ThreadID, c.getter(ctx))
-}
-
-// costOf is the own cost of threads.
-func costOf(chain []thread.Record) (sum thread.Cost) {
-	for _, rec := range chain {
-		sum = sum.Add(rec.Cost)
-	}
-	return sum
-}
-
-// chainCost is the own cost of all threads of the chain of its newest; nil where
-// that is the only one.
-func (c *Controller) chainCost(ctx context.Context, newest thread.Record) (*thread.Cost, error) {
-	if newest.ContinuationOf == "" {
-		return nil, nil
-	}
-	chain, err := lineage.Chain(newest.ThreadID, c.getter(ctx))
-	if err != nil {
-		return nil, err
-	}
-	sum := costOf(chain)
-	return &sum, nil
-}
-
 // addChainCosts adds to the results of threads what their chains have cost.
 func (c *Controller) addChainCosts(ctx context.Context, results map[thread.ID]Result, rows map[thread.ID]thread.Record) error {
 	for id, r := range results {
 		var err error
-		if r.ChainCost, err = c.chainCost(ctx, rows[id]); err != nil {
+		if r.ChainCost, err = c.Threads.ChainCost(ctx, rows[id]); err != nil {
 			return err
 		}
 		results[id] = r
 	}
 	return nil
-}
-
-// spentBy is what the threads of a chain and all below them have cost.
-func (c *Controller) spentBy(ctx context.Context, chain []thread.Record) (sum thread.Micros, err error) {
-	for _, rec := range chain {
-		_, tree, err := c.Store.Tree(ctx, rec.ThreadID)
-		if err != nil && !errors.Is(err, store.ErrNoBudget) {
-			return 0, err
-		}
-		sum += tree.Actual
-	}
-	return sum, nil
 }
 
 // Ways to search.
@@ -183,9 +130,9 @@ func (c *Controller) ChainSearch(ctx context.Context, in ChainSearchInput) (Chai
 	if err != nil {
 		return ChainMatches{}, err
 	}
-	rows, err := c.chainOf(ctx, in.ThreadID)
+	rows, err := c.Threads.Chain(ctx, in.ThreadID)
 	if err != nil {
-		return ChainMatches{}, fault(err)
+		return ChainMatches{}, threads.Fault(err)
 	}
 	most := in.MaxResults
 	if most <= 0 {
@@ -195,9 +142,9 @@ func (c *Controller) ChainSearch(ctx context.Context, in ChainSearchInput) (Chai
 	for _, rec := range rows {
 		found.Searched = append(found.Searched, rec.ThreadID)
 		// One more than is wanted tells whether there are more.
-		hits, err := transcript.Search(ctx, c.TranscriptPath(rec.ThreadID), pattern, most+1-len(found.Matches))
+		hits, err := transcript.Search(ctx, c.Threads.Transcript(rec.ThreadID), pattern, most+1-len(found.Matches))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return ChainMatches{}, fault(err)
+			return ChainMatches{}, threads.Fault(err)
 		}
 		for _, hit := range hits {
 			found.Matches = append(found.Matches, ChainMatch{rec.ThreadID, hit.Line, hit.Type, hit.Excerpt})

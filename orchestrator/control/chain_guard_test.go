@@ -49,20 +49,20 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 		says   string
 	}{
 		"thread.json of another": {func(s *scene, id, other thread.ID) {
-			s.noError(os.WriteFile(s.c.folder(id).Meta(), []byte(s.read(s.c.folder(other).Meta())), 0o600))
+			s.noError(os.WriteFile(s.c.Threads.Folder(id).Meta(), []byte(s.read(s.c.Threads.Folder(other).Meta())), 0o600))
 		}, "is that of"},
 		"changed words": {func(s *scene, id, _ thread.ID) {
-			path := s.c.TranscriptPath(id)
+			path := s.c.Threads.Transcript(id)
 			s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 		}, "altered"},
 		"added words": {func(s *scene, id, other thread.ID) {
-			path := s.c.TranscriptPath(id)
-			first, _, _ := strings.Cut(s.read(s.c.TranscriptPath(other)), "\n")
+			path := s.c.Threads.Transcript(id)
+			first, _, _ := strings.Cut(s.read(s.c.Threads.Transcript(other)), "\n")
 			forged := strings.NewReplacer(string(other), string(id), `"seq":1,`, `"seq":4,`).Replace(first)
 			s.noError(os.WriteFile(path, []byte(s.read(path)+forged+"\n"), 0o600))
 		}, "nobody signed"},
 		"words that are gone": {func(s *scene, id, _ thread.ID) {
-			path := s.c.TranscriptPath(id)
+			path := s.c.Threads.Transcript(id)
 			before := s.read(path)
 			s.order(id, "say more")
 			s.noError(s.c.Store.RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
@@ -194,7 +194,7 @@ func TestCircleOfPredecessors(t *testing.T) {
 	before := map[thread.ID]thread.ID{ids[0]: ids[1], ids[1]: ids[0], ids[2]: ids[2]}
 	var rows []store.Restored
 	for _, id := range ids {
-		s.noError(s.c.folder(id).Make())
+		s.noError(s.c.Threads.Folder(id).Make())
 		rows = append(rows, store.Restored{Record: thread.Record{
 			ThreadID: id, Kind: thread.KindDirective, Directive: "work", Status: thread.Created, ContinuationOf: before[id],
 			CreatedAt: testTime, UpdatedAt: testTime, LastUsed: testTime, QueuedAt: testTime,
@@ -203,7 +203,7 @@ func TestCircleOfPredecessors(t *testing.T) {
 	if _, err := s.c.Store.Restore(s.ctx, rows); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.c.Sweep(s.ctx); err != nil {
+	if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
 		s.Error(err)
 	}
 	for _, id := range ids {
@@ -298,7 +298,7 @@ func TestForgedLinkTellsNothing(t *testing.T) {
 	s.order(first, "say hello")
 	second := s.handOver(first)
 	chain := []thread.Record{s.row(first), s.row(second)}
-	both := []string{s.c.TranscriptPath(first), s.c.TranscriptPath(second)}
+	both := []string{s.c.Threads.Transcript(first), s.c.Threads.Transcript(second)}
 	if got, err := s.c.newCall().genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
 		t.Fatalf("genuine are %v, %v", got, err)
 	}

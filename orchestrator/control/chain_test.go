@@ -85,7 +85,7 @@ func TestOrphansOfAChain(t *testing.T) {
 	child := s.start("work", first)
 	s.order(first, "die-at finish.transcript", "hand-over")
 	<-process.Watch(s.ctx, s.puppet(first).pid)
-	_, err := s.c.Sweep(s.ctx)
+	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
 	s.c.moveLine(s.ctx, true, nil)
 	next := s.row(first).ContinuationThreadID
@@ -120,14 +120,14 @@ func TestBelowAChain(t *testing.T) {
 		s.Errorf("a start below %s is below %s", first, rec.ParentID)
 	}
 	for _, id := range []thread.ID{root, first, second} {
-		if err := s.c.notUpwards(s.ctx, second, []thread.ID{id}); code(err) != "unsupported" {
+		if err := s.c.Threads.NotUpwards(s.ctx, second, []thread.ID{id}); code(err) != "unsupported" {
 			s.Errorf("%s may wait for %s: %v", second, id, err)
 		}
 	}
-	if err := s.c.notUpwards(s.ctx, second, []thread.ID{child}); err != nil {
+	if err := s.c.Threads.NotUpwards(s.ctx, second, []thread.ID{child}); err != nil {
 		s.Error(err)
 	}
-	if err := s.c.IsBelow(s.ctx, child, second, ""); err != nil {
+	if err := s.c.Threads.IsBelow(s.ctx, child, second, ""); err != nil {
 		s.Error(err)
 	}
 	if status, err := s.c.Status(s.ctx, first); err != nil || !slices.Equal(status.Children, []thread.ID{late, child}) ||
@@ -141,7 +141,7 @@ func TestBelowAChain(t *testing.T) {
 			s.Errorf("told of a question: %t, %v; want %t", told, err, news)
 		}
 	}
-	if err := s.c.IsBelow(s.ctx, second, child, ""); code(err) != "permission_denied" {
+	if err := s.c.Threads.IsBelow(s.ctx, second, child, ""); code(err) != "permission_denied" {
 		s.Errorf("a child may stop its parent: %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestRebuildChain(t *testing.T) {
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()
-	_, err = s.c.Sweep(s.ctx)
+	_, err = s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
 	for id, want := range map[thread.ID]int{first: 2, decided: 2, cut: 1, over: 2} {
 		if got := s.chain(id); len(got) != want {
@@ -230,15 +230,15 @@ func TestHandoffOfArtifacts(t *testing.T) {
 	first := s.start("work", "")
 	summary := s.start("idle", first)
 	s.order(summary, "complete")
-	path, err := s.c.folder(first).WriteArtifact("00", []byte("kept"))
+	path, err := s.c.Threads.Folder(first).WriteArtifact("00", []byte("kept"))
 	s.noError(err)
 	next := s.handOver(first)
 	s.noError(os.Remove(path))
-	content, err := os.ReadFile(filepath.Join(s.c.folder(next).Artifacts(), filepath.Base(path)))
+	content, err := os.ReadFile(filepath.Join(s.c.Threads.Folder(next).Artifacts(), filepath.Base(path)))
 	if err != nil || string(content) != "kept" {
 		s.Errorf("%q, %v", content, err)
 	}
-	if messages, err := transcript.Messages(s.c.TranscriptPath(next)); err != nil || len(messages) != 1 || messages[0].Role != llm.User ||
+	if messages, err := transcript.Messages(s.c.Threads.Transcript(next)); err != nil || len(messages) != 1 || messages[0].Role != llm.User ||
 		strings.Contains(messages[0].Blocks[0].Text, string(summary)) {
 		s.Errorf("the successor of a thread without a word begins with %+v, %v", messages, err)
 	}
@@ -254,7 +254,7 @@ func TestLostSuccessor(t *testing.T) {
 	second := s.handOver(first)
 	s.order(second, "complete")
 	<-process.Watch(s.ctx, s.puppet(second).pid)
-	s.noError(os.RemoveAll(string(s.c.folder(second))))
+	s.noError(os.RemoveAll(string(s.c.Threads.Folder(second))))
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()

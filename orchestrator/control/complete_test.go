@@ -13,7 +13,7 @@ func TestEndIsCompleted(t *testing.T) {
 	t.Parallel()
 	looks := map[string]func(*scene, thread.ID) error{
 		"status": func(s *scene, id thread.ID) error { _, err := s.c.Status(s.ctx, id); return err },
-		"sweep":  func(s *scene, _ thread.ID) error { _, err := s.c.Sweep(s.ctx); return err },
+		"sweep":  func(s *scene, _ thread.ID) error { _, err := s.c.Threads.Sweep(s.ctx); return err },
 	}
 	for name, look := range looks {
 		t.Run(name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestEndIsCompleted(t *testing.T) {
 			rec := s.row(id)
 			<-process.Watch(s.ctx, s.puppet(id).pid)
 
-			dir := s.c.folder(id)
+			dir := s.c.Threads.Folder(id)
 			meta, err := dir.ReadMeta(s.c.Home().Seal)
 			s.noError(err)
 			whole := meta

@@ -13,10 +13,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
-	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
-	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -68,12 +66,8 @@ type Launcher interface {
 // Controller starts, watches and stops threads.
 type Controller struct {
 	Deps
-	finisher *finish.Finisher
-	sweeper  *recovery.Sweeper
-	children *children
+	Threads  *threads.Threads
 	yielding yielding
-	gists    glances[gist]
-	words    glances[lastWords]
 
 	told       sync.Map // by id: questions that a waiting parent has been told of
 	complaints sync.Map // by thread id: text of the error that was logged last
@@ -82,32 +76,12 @@ type Controller struct {
 // New returns the controller of a project.
 func New(d Deps) *Controller {
 	c := &Controller{Deps: d}
-	c.children = newChildren(c.settleDead)
-	c.finisher = &finish.Finisher{
-		Store: d.Store, Home: d.Home, KnowledgeDir: folder.KnowledgeDir(d.Project), Now: d.Now,
-		Reached: d.Reached,
-	}
-	c.sweeper = &recovery.Sweeper{
-		Finisher: c.finisher, Log: d.Log, StopChildren: c.stopOrphans, ExitOf: c.children.exitOf,
-		Life: d.Life, Reached: d.Reached,
-	}
+	c.Threads = threads.New(threads.Deps{
+		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Now: d.Now, Log: d.Log, Reached: d.Reached,
+		StopBelow: c.stopOrphans, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
+	})
 	return c
 }
 
-// Sweep settles every thread whose process is gone.
-func (c *Controller) Sweep(ctx context.Context) (*recovery.Report, error) {
-	return c.sweeper.RunOnce(ctx)
-}
-
 // Close releases what the controller holds, its store included. Threads go on.
-func (c *Controller) Close() error {
-	c.children.close()
-	return c.Store.Close()
-}
-
-// folder is the folder of a thread.
-func (c *Controller) folder(id thread.ID) folder.Folder { return c.Home().Of(id) }
-
-func (c *Controller) getter(ctx context.Context) lineage.Get {
-	return func(id thread.ID) (thread.Record, error) { return c.Store.Get(ctx, id) }
-}
+func (c *Controller) Close() error { return c.Threads.Close() }

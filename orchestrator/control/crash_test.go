@@ -31,14 +31,14 @@ func playActor(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.Reached, c.finisher.Reached, c.sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
+	c.Reached, c.Threads.Finisher.Reached, c.Threads.Sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
 	switch does {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
 	case "dispatch":
 		err = c.Dispatch(ctx)
 	case "sweep":
-		_, err = c.Sweep(ctx)
+		_, err = c.Threads.Sweep(ctx)
 	case "cancel":
 		_, err = c.Cancel(ctx, id)
 	case "resume":
@@ -279,13 +279,13 @@ func TestSweepsAtOnce(t *testing.T) {
 		s.dieAfter(stepPrepared, "start", root)
 	}
 	stuck := thread.NewID("work", testTime, 2)
-	s.noError(os.Mkdir(s.c.folder(stuck).Transcript(), 0o700))
+	s.noError(os.Mkdir(s.c.Threads.Folder(stuck).Transcript(), 0o700))
 
 	var group sync.WaitGroup
 	errs := make([]error, servers)
 	for i := range servers {
 		c := s.controller()
-		group.Go(func() { _, errs[i] = c.Sweep(s.ctx) })
+		group.Go(func() { _, errs[i] = c.Threads.Sweep(s.ctx) })
 	}
 	group.Wait()
 	if errors.Join(errs...) == nil {
@@ -299,8 +299,8 @@ func TestSweepsAtOnce(t *testing.T) {
 	if _, err := s.c.List(s.ctx, ListRequest{}); err != nil {
 		s.Errorf("list: %v", err)
 	}
-	s.noError(os.Remove(s.c.folder(stuck).Transcript()))
-	report, err := s.c.Sweep(s.ctx)
+	s.noError(os.Remove(s.c.Threads.Folder(stuck).Transcript()))
+	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || report.Looked != 2 || !slices.Equal(report.HalfMade, []thread.ID{stuck}) || report.Settled() != 1 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
@@ -320,12 +320,12 @@ func TestSettlerIsNoProcess(t *testing.T) {
 
 	settling, goOn := make(chan struct{}), make(chan struct{})
 	other := s.controller()
-	other.sweeper.StopChildren = func(context.Context, thread.ID) ([]thread.ID, error) {
+	other.Threads.Sweeper.StopChildren = func(context.Context, thread.ID) ([]thread.ID, error) {
 		close(settling)
 		<-goOn
 		return nil, nil
 	}
-	s.c.children.close() // it would settle the thread itself
+	s.c.Threads.LeaveChildren() // it would settle the thread itself
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	settled := make(chan error, 1)
 	go func() {
@@ -356,8 +356,8 @@ func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
-	s.noError(os.WriteFile(s.c.folder(id).Meta(), []byte("{"), 0o600))
-	s.noError(os.WriteFile(s.c.folder(id).Transcript(), []byte("\xff\xfe\n{\"seq\":"), 0o600))
+	s.noError(os.WriteFile(s.c.Threads.Folder(id).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.c.Threads.Folder(id).Transcript(), []byte("\xff\xfe\n{\"seq\":"), 0o600))
 	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 	if r := s.wait(s.c, WaitAll, id); r.Results[id].Status != thread.Error {
 		s.Errorf("waited for %+v", r)

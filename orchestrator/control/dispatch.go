@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -17,7 +18,7 @@ const dispatchEvery = 2 * time.Second
 // one for each project they have open.
 func (c *Controller) RunDispatcher(ctx context.Context) {
 	changes := c.Store.Changes(ctx)
-	exits := c.newExitWatcher(ctx)
+	exits := c.Threads.NewExitWatcher(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
 	mayBeDead := true
@@ -30,7 +31,7 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 				return
 			}
 			mayBeDead = false // every turn of every thread is a commit
-		case <-exits.seen:
+		case <-exits.Seen:
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -43,7 +44,7 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 // are looked at first: all of them when their slots are needed, else those whose
 // process was never started, which must be again. Exits, where given, then
 // reports the end of the others.
-func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *exitWatcher) {
+func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
 	err := func() error {
 		line, err := c.Store.Line(ctx)
 		if err != nil {
@@ -64,7 +65,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *exitWa
 
 // examineOccupants settles the threads that have a slot and no process: all of
 // them, or those only that never had one.
-func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *exitWatcher) error {
+func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *threads.ExitWatcher) error {
 	rows, err := c.Store.Occupants(ctx)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *exit
 		if !all && (rec.Status != thread.Created || rec.PID != 0) {
 			continue
 		}
-		now, err := c.sweeper.Examine(ctx, rec)
+		now, err := c.Threads.Sweeper.Examine(ctx, rec)
 		if err != nil {
 			// It keeps its slot, and the others must not suffer for it.
 			c.complain(rec.ThreadID, err, "could not settle a thread whose process is gone")
@@ -83,7 +84,7 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *exit
 		alive[rec.ThreadID] = now
 	}
 	if exits != nil {
-		exits.watch(alive)
+		exits.Watch(alive)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
@@ -78,7 +79,7 @@ func ExplainHooks(ctx context.Context, d Deps, req ExplainRequest) (*HookPlan, e
 	}
 	e, err := newExplainer(ctx, d, req)
 	if err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	}
 	for _, event := range events {
 		e.plan.Events = append(e.plan.Events, e.event(event))

@@ -65,10 +65,10 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 		return nil, err
 	}
 	h := &succession{call: now, request: r, settings: settings.Continuation}
-	if h.chain, err = lineage.Chain(r.ThreadID, c.getter(ctx)); err != nil {
+	if h.chain, err = lineage.Chain(r.ThreadID, c.Threads.Getter(ctx)); err != nil {
 		return nil, err
 	}
-	if h.meta, err = c.ownMeta(r.ThreadID); err != nil {
+	if h.meta, err = c.Threads.OwnMeta(r.ThreadID); err != nil {
 		return nil, err
 	}
 	if done := h.meta.Continuation.HandoffsNow(); done >= h.settings.MaxChain {
@@ -76,7 +76,7 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 	}
 	// What a tool of the thread has written into the file must not become what the
 	// successor was told, and signed as such.
-	return h, c.finisher.VouchedFor(r.ThreadID, h.before().Cost.Turns)
+	return h, c.Threads.Finisher.VouchedFor(r.ThreadID, h.before().Cost.Turns)
 }
 
 // prepare gives a registered successor its budget, the beginning of its transcript
@@ -102,7 +102,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	})
 	meta.Limits = h.limits(money)
 	h.sealSettings(&meta)
-	if err := h.folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
+	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
 		return err
 	}
 	h.Reached.At(stepReady)
@@ -132,7 +132,7 @@ func (h *succession) limits(money thread.Micros) thread.Limits {
 // messages are what the successor begins with, and how many turns of the thread
 // before are among them.
 func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
-	said, err := transcript.Messages(h.TranscriptPath(h.before().ThreadID))
+	said, err := transcript.Messages(h.Threads.Transcript(h.before().ThreadID))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -168,7 +168,7 @@ func (s *successor) Start(ctx context.Context) error {
 	}
 	if rec.AdmittedAt.IsZero() {
 		s.release()
-		_, err := s.sweeper.Examine(ctx, rec)
+		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
 	if err := s.launchProcess(ctx, rec.ThreadID, s.hold, s.secrets); err != nil {

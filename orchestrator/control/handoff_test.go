@@ -27,7 +27,7 @@ var secondChild = thread.NewID("work", testTime, 2)
 // chain is the ids of the chain of a thread.
 func (s *scene) chain(id thread.ID) (ids []thread.ID) {
 	s.Helper()
-	rows, err := lineage.Chain(id, s.c.getter(s.ctx))
+	rows, err := lineage.Chain(id, s.c.Threads.Getter(s.ctx))
 	s.noError(err)
 	for _, rec := range rows {
 		ids = append(ids, rec.ThreadID)
@@ -37,7 +37,7 @@ func (s *scene) chain(id thread.ID) (ids []thread.ID) {
 
 func (s *scene) meta(id thread.ID) thread.Meta {
 	s.Helper()
-	meta, err := s.c.folder(id).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
 	return meta
 }
@@ -66,7 +66,7 @@ func TestHandoff(t *testing.T) {
 	child := s.start("work", first)
 	content := []byte("long result")
 	hash := fmt.Sprintf("%x", sha256.Sum256(content))
-	_, err := s.c.folder(first).WriteArtifact(hash, content)
+	_, err := s.c.Threads.Folder(first).WriteArtifact(hash, content)
 	s.noError(err)
 	s.order(first, "say hello", "spend 7")
 	second := s.handOver(first)
@@ -87,16 +87,16 @@ func TestHandoff(t *testing.T) {
 		!slices.Equal(meta.Capabilities, before.Capabilities) || meta.Outcome != nil || meta.ContinuationOf != first {
 		s.Errorf("thread.json of the successor: %+v", meta)
 	}
-	messages, err := transcript.Messages(s.c.TranscriptPath(second))
+	messages, err := transcript.Messages(s.c.Threads.Transcript(second))
 	s.noError(err)
 	if len(messages) != meta.Continuation.Messages || len(messages) < 2 ||
 		!strings.Contains(messages[0].Blocks[0].Text, string(child)) || !strings.Contains(messages[0].Blocks[0].Text, hash[:16]) {
 		s.Errorf("the successor begins with %+v", messages)
 	}
-	if found, err := s.c.folder(second).ListArtifacts(); err != nil || len(found) != 1 {
+	if found, err := s.c.Threads.Folder(second).ListArtifacts(); err != nil || len(found) != 1 {
 		s.Errorf("artifacts of the successor: %v, %v", found, err)
 	}
-	if below, err := lineage.IsBelow(child, second, s.c.getter(s.ctx)); err != nil || !below {
+	if below, err := lineage.IsBelow(child, second, s.c.Threads.Getter(s.ctx)); err != nil || !below {
 		s.Errorf("the child is below the successor: %t, %v", below, err)
 	}
 	s.order(second, "say and now", "spend 5")
@@ -278,7 +278,7 @@ func TestHandoffGivenUp(t *testing.T) {
 	first := s.start("work", root)
 	s.order(first, "say hello", "make")
 	s.wantState(thread.Created, secondChild)
-	if _, err := s.c.Sweep(s.ctx); err != nil {
+	if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
 		s.Error(err)
 	}
 	s.wantState(thread.Created, secondChild) // its thread lives
@@ -309,7 +309,7 @@ func TestKilledHandoff(t *testing.T) {
 			s.order(first, "say hello", "spend 5", "die-at "+string(at), "hand-over")
 			<-process.Watch(s.ctx, s.puppet(first).pid)
 			c := s.controller()
-			_, err := c.Sweep(s.ctx) // which comes to the successor first
+			_, err := c.Threads.Sweep(s.ctx) // which comes to the successor first
 			s.noError(err)
 			c.moveLine(s.ctx, true, nil)
 			if slices.Contains(undecided, at) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -44,7 +45,7 @@ func (c *Controller) Health(ctx context.Context, req HealthRequest, progress fun
 	}
 	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.newCall().slots(), Stuck: []thread.ID{}}
 	if err := c.count(ctx, &h, req.All, progress); err != nil {
-		return Health{}, fault(err)
+		return Health{}, threads.Fault(err)
 	}
 	switch {
 	case len(h.Stuck) > 0:
@@ -114,8 +115,8 @@ func DatabaseSize(stateDir string) (float64, error) {
 // countAlive looks at every thread that has not ended.
 func (c *Controller) countAlive(ctx context.Context, h *Health) error {
 	active := []thread.State{thread.Created, thread.Running}
-	return c.eachRow(ctx, active, func(rec thread.Record) error {
-		now, err := c.sweeper.Examine(ctx, rec)
+	return c.Threads.EachRow(ctx, active, func(rec thread.Record) error {
+		now, err := c.Threads.Sweeper.Examine(ctx, rec)
 		switch {
 		case err != nil:
 			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
@@ -129,26 +130,6 @@ func (c *Controller) countAlive(ctx context.Context, h *Health) error {
 		}
 		return nil
 	})
-}
-
-// eachRow visits the threads in some states (none: all), newest first.
-func (c *Controller) eachRow(ctx context.Context, states []thread.State, visit func(thread.Record) error) error {
-	filter := store.Filter{States: states, Limit: store.MaxPage}
-	for {
-		rows, next, err := c.Store.List(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, rec := range rows {
-			if err := visit(rec); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		filter.Cursor = next
-	}
 }
 
 // countFolders counts what only the folders tell.

@@ -25,11 +25,11 @@ func TestHealth(t *testing.T) {
 	dead := s.start("idle", "")
 	s.begin("work", root)
 	s.order(root, "spend 0") // it has just recorded something
-	s.c.children.close()
+	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, s.puppet(dead).pid)
-	s.noError(os.MkdirAll(string(s.c.folder("stray-1")), 0o700))
-	s.noError(os.WriteFile(s.c.folder("stray-1").Lock(), nil, 0o600))
+	s.noError(os.MkdirAll(string(s.c.Threads.Folder("stray-1")), 0o700))
+	s.noError(os.WriteFile(s.c.Threads.Folder("stray-1").Lock(), nil, 0o600))
 
 	now := testTime
 	server := s.controller()
@@ -64,15 +64,15 @@ func TestReconcile(t *testing.T) {
 		s.order(id, "complete")
 		<-process.Watch(s.ctx, s.puppet(id).pid)
 	}
-	s.noError(os.RemoveAll(string(s.c.folder(gone))))
-	s.noError(os.WriteFile(s.c.folder(unreadable).Meta(), []byte("{"), 0o600))
-	s.noError(os.WriteFile(s.c.folder(swapped).Meta(), []byte(s.read(s.c.folder(sound).Meta())), 0o600))
+	s.noError(os.RemoveAll(string(s.c.Threads.Folder(gone))))
+	s.noError(os.WriteFile(s.c.Threads.Folder(unreadable).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.c.Threads.Folder(swapped).Meta(), []byte(s.read(s.c.Threads.Folder(sound).Meta())), 0o600))
 	for _, id := range []thread.ID{"stray-1", "leftover-1"} {
-		s.noError(s.c.folder(id).Make())
-		s.noError(os.WriteFile(s.c.folder(id).Lock(), nil, 0o600))
+		s.noError(s.c.Threads.Folder(id).Make())
+		s.noError(os.WriteFile(s.c.Threads.Folder(id).Lock(), nil, 0o600))
 	}
-	s.noError(os.WriteFile(s.c.folder("stray-1").Transcript(), nil, 0o600))
-	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.c.folder("stray-1"))), "linked-1")))
+	s.noError(os.WriteFile(s.c.Threads.Folder("stray-1").Transcript(), nil, 0o600))
+	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.c.Threads.Folder("stray-1"))), "linked-1")))
 	s.noError(s.c.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
@@ -142,7 +142,7 @@ func TestUnfitFolder(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/away/work.md", fmt.Sprintf(directive, "work", "", ""))
-	s.noError(os.Symlink(s.project, string(s.c.folder("away"))))
+	s.noError(os.Symlink(s.project, string(s.c.Threads.Folder("away"))))
 	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "away/work"})
 	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), folder.ErrUnfit.Error()) {
 		s.Errorf("started below a link: %v", err)

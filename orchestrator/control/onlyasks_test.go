@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -126,7 +127,7 @@ func TestUnknownIDs(t *testing.T) {
 		},
 	} {
 		for _, ids := range [][]thread.ID{{slip}, {slip, slip + "y"}} {
-			f := fault(call(ids...))
+			f := threads.Fault(call(ids...))
 			near, _ := f.Details["nearest_ids"].([]string)
 			if f.Code != tool.CodeNotFound || !slices.Contains(near, string(first)) {
 				t.Errorf("%s %v: %+v", name, ids, f)
@@ -174,24 +175,5 @@ func TestReadParts(t *testing.T) {
 	rec.Outcome, rec.Status = nil, thread.Running
 	if page, err := partPage(rec, TranscriptInput{Part: tool.PartResult}); err != nil || page.Content != "" || page.AtEnd {
 		t.Errorf("running: %+v, %v", page, err)
-	}
-}
-
-func TestNearIDs(t *testing.T) {
-	t.Parallel()
-	ids := []thread.ID{"review/security-1700000000", "hang-1700000001", "hang-1700000000", "é-1"}
-	for given, want := range map[thread.ID][]thread.ID{
-		"hnag":             {"hang-1700000001", "hang-1700000000"},
-		"hang-1700000009":  {"hang-1700000001", "hang-1700000000"},
-		"SECURITY":         {"review/security-1700000000"},
-		"revieww/securi":   {"review/security-1700000000"},
-		"nothing like any": nil,
-	} {
-		if got := nearIDs(given, ids); !slices.Equal(got, want) {
-			t.Errorf("near %s: %v, want %v", given, got, want)
-		}
-	}
-	if got := nearIDs("hang", slices.Repeat(ids[1:2], handful+1)); len(got) != handful {
-		t.Errorf("%d ids, want %d", len(got), handful)
 	}
 }

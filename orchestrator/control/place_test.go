@@ -87,12 +87,12 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 	s.order(id, "give-up") // its lock is free now
 	s.awaitFree(id)
 
-	if rec, err := s.c.look(s.ctx, id); err != nil || rec.Status != thread.Running {
+	if rec, err := s.c.Threads.Look(s.ctx, id); err != nil || rec.Status != thread.Running {
 		s.Errorf("a thread of another machine is %s, %v", rec.Status, err)
 	}
-	s.c.finisher.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	s.c.Threads.Finisher.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 	// The process that gives up may hold the lock for a moment more.
-	for rec, err := s.c.look(s.ctx, id); rec.Status != thread.Error; rec, err = s.c.look(s.ctx, id) {
+	for rec, err := s.c.Threads.Look(s.ctx, id); rec.Status != thread.Error; rec, err = s.c.Threads.Look(s.ctx, id) {
 		if err = errors.Join(err, s.ctx.Err()); err != nil {
 			s.Fatalf("a thread that was not heard of for hours is %s, %v", rec.Status, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -69,7 +70,7 @@ func (c *Controller) Plan(ctx context.Context, caller action.Caller, req action.
 	}
 	tools, err := c.toolsOf(p)
 	if err != nil {
-		return Plan{}, fault(err)
+		return Plan{}, threads.Fault(err)
 	}
 	body := PlanBody{
 		Directive: p.found.ID, Space: string(p.found.Space), Path: p.found.Path,
@@ -118,7 +119,7 @@ func (c *call) plan(ctx context.Context, caller action.Caller, req action.StartR
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, withLeftOut(fault(err), leftOut)
+			return nil, withLeftOut(threads.Fault(err), leftOut)
 		}
 	}
 	return p, nil
@@ -245,29 +246,20 @@ func whyDropped(grant permission.Grant, dropped []string) map[string]string {
 
 // parentMeta reads the thread.json of a parent.
 func (c *Controller) parentMeta(id thread.ID) (*thread.Meta, error) {
-	meta, err := c.ownMeta(id)
+	meta, err := c.Threads.OwnMeta(id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrParentGone, err)
 	}
 	return &meta, nil
 }
 
-// ownMeta reads the thread.json of a thread, from which another one gets rights.
-func (c *Controller) ownMeta(id thread.ID) (thread.Meta, error) {
-	meta, err := c.folder(id).ReadMeta(c.Home().Seal)
-	if err == nil && meta.ThreadID != id { // correctly signed, and somebody else's
-		err = fmt.Errorf("thread.json of %s is that of %s", id, meta.ThreadID)
-	}
-	return meta, err
-}
-
 // parentNow is the row of the parent, or of the thread that carries it on. Last
 // hooks belong to the thread that has ended, whoever carries that on.
 func (c *Controller) parentNow(ctx context.Context, p *plan) (thread.Record, error) {
 	if !p.late() {
-		return c.look(ctx, p.request.Parent)
+		return c.Threads.Look(ctx, p.request.Parent)
 	}
-	return c.examineAgain(ctx, p.request.Parent)
+	return c.Threads.Examine(ctx, p.request.Parent)
 }
 
 // mayStart refuses a directive that the parent has no capability to start, also

@@ -19,7 +19,7 @@ func (p *puppet) converse(text string) error {
 		return err
 	}
 	return errors.Join(
-		p.c.folder(p.id).WriteCapabilities(capabilities),
+		p.c.Threads.Folder(p.id).WriteCapabilities(capabilities),
 		p.words.Append(thread.EventCognitionIn, transcript.CognitionIn{
 			Role: llm.User, Blocks: transcript.Blocks(llm.Text(llm.User, text).Blocks),
 		}),
@@ -45,7 +45,7 @@ func (p *puppet) makeSuccessor() (handoff.Successor, error) {
 // handOver ends the thread as the loop does when its window is full, and this
 // process.
 func (p *puppet) handOver() error {
-	p.c.finisher.Reached = dieAtPoint
+	p.c.Threads.Finisher.Reached = dieAtPoint
 	if p.made == nil {
 		var err error
 		if p.made, err = p.makeSuccessor(); err != nil {
@@ -57,7 +57,7 @@ func (p *puppet) handOver() error {
 		return err
 	}
 	next := p.made.Handoff()
-	_, err = p.c.finisher.Finish(p.ctx, p.id, p.words, thread.Outcome{State: thread.Continued, Handoff: &next}, rec.Cost)
+	_, err = p.c.Threads.Finisher.Finish(p.ctx, p.id, p.words, thread.Outcome{State: thread.Continued, Handoff: &next}, rec.Cost)
 	if err != nil {
 		return err
 	}

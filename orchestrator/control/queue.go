@@ -35,7 +35,7 @@ func (c *call) slots() int {
 // caller starts its process.
 func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	c.sealSettings(&meta)
-	if err := c.folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
+	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
 	c.Reached.At(stepDescribed)

@@ -79,7 +79,7 @@ func TestLine(t *testing.T) {
 			s.Errorf("status %+v, %v", status, err)
 		}
 	}
-	report, err := s.c.Sweep(s.ctx)
+	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
@@ -198,7 +198,7 @@ func TestDispatcher(t *testing.T) {
 			t.Parallel()
 			s := narrow(t, 1)
 			running := s.start("idle", "")
-			s.c.children.close() // the starter sees no death
+			s.c.Threads.LeaveChildren() // the starter sees no death
 			queued := s.begin("idle", "").ThreadID
 			server := s.controller()
 			ctx, stop := context.WithCancel(s.ctx)
@@ -219,7 +219,7 @@ func TestWaitMovesTheLine(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
-	s.c.children.close()
+	s.c.Threads.LeaveChildren()
 	queued := s.begin("idle", "").ThreadID
 	waited := make(chan WaitResult, 1)
 	go func() { waited <- s.wait(s.controller(), WaitAll, queued) }()
@@ -262,7 +262,7 @@ func TestCancelInLine(t *testing.T) {
 			s.wantLine(0, 0)
 			s.wantTree(root, store.TreeSpend{Threads: children + 1})
 			for n := 1; n <= children; n++ {
-				if _, err := os.Stat(s.c.folder(thread.NewID("work", testTime, n)).Log()); err == nil {
+				if _, err := os.Stat(s.c.Threads.Folder(thread.NewID("work", testTime, n)).Log()); err == nil {
 					s.Errorf("child %d was started", n)
 				}
 			}
@@ -346,8 +346,8 @@ func TestComplainsOnce(t *testing.T) {
 	s := narrow(t, 1)
 	first := s.start("idle", "")
 	unfit, next := s.begin("idle", "").ThreadID, s.begin("idle", "").ThreadID
-	s.noError(os.RemoveAll(string(s.c.folder(unfit))))
-	s.noError(os.WriteFile(string(s.c.folder(unfit)), nil, 0o600))
+	s.noError(os.RemoveAll(string(s.c.Threads.Folder(unfit))))
+	s.noError(os.WriteFile(string(s.c.Threads.Folder(unfit)), nil, 0o600))
 	s.order(first, "complete")
 	<-process.Watch(s.ctx, s.puppet(first).pid)
 	var logged bytes.Buffer

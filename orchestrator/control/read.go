@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -20,17 +21,17 @@ import (
 // where the answer before ended, also while the thread still writes. A thread
 // that has written nothing yet has an empty transcript.
 func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (TranscriptPage, error) {
-	rec, err := c.examineAgain(ctx, in.ThreadID)
+	rec, err := c.Threads.Examine(ctx, in.ThreadID)
 	if errors.Is(err, thread.ErrNotFound) {
-		err = c.noThread(ctx, in.ThreadID)
+		err = c.Threads.NoThread(ctx, in.ThreadID)
 	}
 	if err != nil {
-		return TranscriptPage{}, fault(err)
+		return TranscriptPage{}, threads.Fault(err)
 	}
 	if in.Part != "" && in.Part != tool.PartTranscript {
 		return partPage(rec, in)
 	}
-	page, err := transcript.Tail(c.TranscriptPath(rec.ThreadID), transcript.TailOptions{
+	page, err := transcript.Tail(c.Threads.Transcript(rec.ThreadID), transcript.TailOptions{
 		Cursor: in.Cursor, Last: in.Tail, MaxBytes: in.MaxBytes, Text: in.Format != "jsonl",
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +42,7 @@ func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (Tr
 			WithHint("give back next_cursor of an answer about the same thread, or leave cursor out")
 	}
 	if err != nil {
-		return TranscriptPage{}, fault(err)
+		return TranscriptPage{}, threads.Fault(err)
 	}
 	return TranscriptPage{
 		Success: true, ThreadID: rec.ThreadID, Content: page.Content, NextCursor: page.Next, AtEnd: page.AtEnd,
@@ -105,6 +106,3 @@ func jsonText(v any) string {
 	}
 	return strings.TrimSpace(b.String())
 }
-
-// TranscriptPath is where a thread's transcript lies.
-func (c *Controller) TranscriptPath(id thread.ID) string { return c.folder(id).Transcript() }

@@ -30,17 +30,17 @@ func TestRebuild(t *testing.T) {
 	s.setSlots(1)
 	queued := s.begin("work", root).ThreadID
 	s.setSlots(4)
-	s.c.children.close()
+	s.c.Threads.LeaveChildren()
 	for _, id := range []thread.ID{dead, decided} {
 		s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 		<-process.Watch(s.ctx, s.puppet(id).pid)
 	}
-	foreign, torn := s.c.folder("foreign-1"), s.c.folder("torn-1")
-	for dir, content := range map[folder.Folder]string{foreign: s.read(s.c.folder(done).Meta()), torn: "{"} {
+	foreign, torn := s.c.Threads.Folder("foreign-1"), s.c.Threads.Folder("torn-1")
+	for dir, content := range map[folder.Folder]string{foreign: s.read(s.c.Threads.Folder(done).Meta()), torn: "{"} {
 		s.noError(dir.Make())
 		s.noError(os.WriteFile(dir.Meta(), []byte(content), 0o600))
 	}
-	s.noError(os.Symlink(string(s.c.folder(done)), string(s.c.folder("linked-1"))))
+	s.noError(os.Symlink(string(s.c.Threads.Folder(done)), string(s.c.Threads.Folder("linked-1"))))
 
 	rebuilt := s.rebuild()
 	if rebuilt.Threads != 5 || rebuilt.Budgets != 5 || len(rebuilt.Skipped) != 3 {

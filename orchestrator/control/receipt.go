@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -23,7 +24,7 @@ func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, e
 	rec, report, err := c.verify(ctx, id, false)
 	switch {
 	case err != nil:
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	case !rec.Status.Terminal():
 		return nil, tool.Faultf(tool.CodeUnsupported, "thread %s is %s; a receipt is for one that has ended", id, rec.Status)
 	case !report.Good() || report.Meta == nil:
@@ -33,11 +34,11 @@ func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, e
 	r.SignTranscript(c.Home().Seal.Keys())
 	r.IssuedAt = c.Now().UTC()
 	if err := c.addTree(ctx, &r); err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	}
 	sealed, err := r.Seal(key)
 	if err != nil {
-		return nil, fault(err)
+		return nil, threads.Fault(err)
 	}
 	return sealed, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -70,11 +71,11 @@ func (c *Controller) newReconciling(all bool, progress func(Looked)) *reconcilin
 func (r *reconciling) run(ctx context.Context) (Reconciliation, error) {
 	for _, part := range []func(context.Context) error{r.readRows, r.walkFolders, r.compareRows, r.compareBudgets} {
 		if err := part(ctx); err != nil {
-			return Reconciliation{}, fault(err)
+			return Reconciliation{}, threads.Fault(err)
 		}
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.ThreadID, b.ThreadID) })
-	r.Success, r.Partial = len(r.Findings) == 0, !r.walked || r.Threads < r.Total
+	r.Success, r.Partial = len(r.Findings) == 0, !r.walked || r.Reconciliation.Threads < r.Total
 	switch {
 	case !r.Success:
 		r.Next = "each finding says in mend what puts it right"
@@ -95,8 +96,8 @@ func (r *reconciling) readRows(ctx context.Context) error {
 		return err
 	}
 	r.Total = st.Threads
-	err = r.eachRow(ctx, nil, func(rec thread.Record) error {
-		if !r.all && r.Threads == manyThreads {
+	err = r.Controller.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
+		if !r.all && r.Reconciliation.Threads == manyThreads {
 			return errEnough
 		}
 		r.readRow(ctx, rec)
@@ -105,7 +106,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 	if !errors.Is(err, errEnough) {
 		return err
 	}
-	return r.eachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+	return r.Controller.Threads.EachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
 		if _, read := r.rows[rec.ThreadID]; !read {
 			r.readRow(ctx, rec)
 		}
@@ -117,7 +118,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 var errEnough = errors.New("enough rows were read")
 
 func (r *reconciling) readRow(ctx context.Context, rec thread.Record) {
-	now, err := r.sweeper.Examine(ctx, rec)
+	now, err := r.Controller.Threads.Sweeper.Examine(ctx, rec)
 	switch {
 	case err != nil:
 		now = rec
@@ -126,7 +127,7 @@ func (r *reconciling) readRow(ctx context.Context, rec thread.Record) {
 	case now.Status.Terminal() && !rec.Status.Terminal():
 		r.Settled = append(r.Settled, rec.ThreadID)
 	}
-	r.Threads++
+	r.Reconciliation.Threads++
 	r.rows[rec.ThreadID] = outline(now)
 }
 

@@ -23,13 +23,13 @@ func TestReconcileRelatives(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	parent, child, next, dead := s.start("idle", ""), s.start("work", ""), s.start("work", ""), s.start("idle", "")
-	s.c.children.close()
+	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, s.puppet(dead).pid)
 	moved := filepath.Join(s.project, "moved")
-	s.noError(os.Rename(string(s.c.folder(dead)), moved))
-	s.noError(os.Symlink(moved, string(s.c.folder(dead))))
-	s.noError(s.c.folder("held-1").Make())
+	s.noError(os.Rename(string(s.c.Threads.Folder(dead)), moved))
+	s.noError(os.Symlink(moved, string(s.c.Threads.Folder(dead))))
+	s.noError(s.c.Threads.Folder("held-1").Make())
 	lock, err := s.c.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
@@ -53,8 +53,8 @@ func TestReconcileRelatives(t *testing.T) {
 	}
 
 	s.sql(`UPDATE threads SET parent_id = NULL, continuation_of = NULL, continuation_thread_id = NULL`)
-	s.noError(os.Remove(string(s.c.folder(dead))))
-	s.noError(os.Rename(moved, string(s.c.folder(dead))))
+	s.noError(os.Remove(string(s.c.Threads.Folder(dead))))
+	s.noError(os.Rename(moved, string(s.c.Threads.Folder(dead))))
 	r, err = server.Reconcile(s.ctx, ReconcileInput{}, nil)
 	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + findRowMissing}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
 		s.Errorf("after the repair: %+v, %v", r, err)

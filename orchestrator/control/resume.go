@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
@@ -68,7 +69,7 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 	r, err := c.planResume(ctx, req)
 	defer r.letOthers()
 	if err != nil {
-		return Resumed{}, fault(err)
+		return Resumed{}, threads.Fault(err)
 	}
 	before := r.before()
 	n := store.NewThread{
@@ -127,12 +128,12 @@ func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resump
 
 // findThread finds the newest thread of the chain, which must have ended.
 func (r *resumption) findThread(ctx context.Context) (err error) {
-	if r.chain, err = r.chainOf(ctx, r.request.ThreadID); err != nil {
+	if r.chain, err = r.Threads.Chain(ctx, r.request.ThreadID); err != nil {
 		return err
 	}
 	rec := r.before()
 	if r.request.From != "" {
-		if err := r.IsBelow(ctx, rec.ThreadID, r.request.From, "so it cannot be resumed from there"); err != nil {
+		if err := r.Threads.IsBelow(ctx, rec.ThreadID, r.request.From, "so it cannot be resumed from there"); err != nil {
 			return err
 		}
 	}
@@ -303,7 +304,7 @@ func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Rec
 	if id == "" {
 		return rec, false, nil
 	}
-	rec, err = r.lookAsked(ctx, id)
+	rec, err = r.Threads.LookAsked(ctx, id)
 	if errors.Is(err, thread.ErrNotFound) {
 		return rec, false, nil
 	}
@@ -311,11 +312,11 @@ func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Rec
 	if err != nil || !runs || r.request.From == "" {
 		return rec, runs, err
 	}
-	asks, err := lineage.Resolve(r.request.From, r.getter(ctx))
+	asks, err := lineage.Resolve(r.request.From, r.Threads.Getter(ctx))
 	if err != nil || asks.ThreadID == rec.ThreadID {
 		return rec, err == nil, err
 	}
-	fit, err = lineage.IsBelow(rec.ThreadID, asks.ThreadID, r.getter(ctx))
+	fit, err = lineage.IsBelow(rec.ThreadID, asks.ThreadID, r.Threads.Getter(ctx))
 	return rec, fit, err
 }
 
@@ -336,10 +337,10 @@ func (r *resumption) mayResume(p *plan) error {
 // thread that was handed over to only had what was left of them.
 func (r *resumption) firstLimits() thread.Limits {
 	at := len(r.chain) - 1
-	for at > 0 && viaOf(r.chain[at-1]) == thread.ViaHandoff {
+	for at > 0 && threads.ViaOf(r.chain[at-1]) == thread.ViaHandoff {
 		at--
 	}
-	if meta, err := r.ownMeta(r.chain[at].ThreadID); err == nil {
+	if meta, err := r.Threads.OwnMeta(r.chain[at].ThreadID); err == nil {
 		return meta.Limits
 	}
 	return r.meta.Limits
@@ -349,7 +350,7 @@ func (r *resumption) firstLimits() thread.Limits {
 // conversation, or as much of it as a handoff gives when it is too long.
 func (r *resumption) rebuild(ctx context.Context) error {
 	before := r.before()
-	said, err := transcript.Messages(r.TranscriptPath(before.ThreadID))
+	said, err := transcript.Messages(r.Threads.Transcript(before.ThreadID))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -417,7 +418,7 @@ func (c *Controller) recordResumed(ctx context.Context, r *resumption, id thread
 
 // addAfterEnd adds to the transcript of a thread that has ended.
 func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transcript.Addition) error {
-	if err := c.awaitRelease(ctx, id); err != nil {
+	if err := c.Threads.AwaitRelease(ctx, id); err != nil {
 		return err
 	}
 	hold, err := c.Life.Claim(life.Key{Thread: id})
@@ -425,28 +426,10 @@ func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transc
 		return err
 	}
 	defer func() { _ = hold.Release() }()
-	w, err := c.finisher.OpenTranscript(id)
+	w, err := c.Threads.Finisher.OpenTranscript(id)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = w.Close() }()
 	return w.Add(added)
-}
-
-// chainFault tells what keeps a thread from being carried on; nil for other
-// errors.
-func chainFault(err error) *tool.Fault {
-	var (
-		linked  *store.LinkedError
-		working *store.PredecessorError
-	)
-	switch {
-	case errors.As(err, &linked):
-		return tool.Faultf(tool.CodeConflict, "%w", linked).With("carried_on_by", linked.By).
-			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
-	case errors.As(err, &working):
-		return tool.Faultf(tool.CodeConflict, "%w", working).With("thread_id", working.Thread).
-			WithHint("wait_threads until %s has ended", working.Thread)
-	}
-	return nil
 }

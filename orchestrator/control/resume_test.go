@@ -48,14 +48,14 @@ func TestResume(t *testing.T) {
 		meta.Limits != before.Limits || !slices.Equal(meta.Capabilities, before.Capabilities) || meta.Cost != (thread.Cost{}) || meta.Outcome != nil {
 		s.Errorf("thread.json %+v", meta)
 	}
-	if said, err := transcript.Messages(s.c.TranscriptPath(second)); err != nil || len(said) != 2 || said[1].Blocks[0].Text != "answer to hello" {
+	if said, err := transcript.Messages(s.c.Threads.Transcript(second)); err != nil || len(said) != 2 || said[1].Blocks[0].Text != "answer to hello" {
 		s.Errorf("it begins with %+v, %v", said, err)
 	}
 	s.order(second, "say more", "spend 2", "complete")
 	if r := s.wait(s.c, WaitAll, first).Results[first]; r.ResolvedThreadID != second || r.Result != "result of "+string(second) {
 		s.Errorf("waited for %+v", r)
 	}
-	if v := s.verify(first); !v.Verified || !strings.Contains(s.read(s.c.TranscriptPath(first)), `"message_preview":"go on"`) {
+	if v := s.verify(first); !v.Verified || !strings.Contains(s.read(s.c.Threads.Transcript(first)), `"message_preview":"go on"`) {
 		s.Errorf("the resumed thread: %+v", v)
 	}
 	s.order(root, "spend 1")
@@ -124,7 +124,7 @@ func TestResumeTooLong(t *testing.T) {
 	first := s.start("work", "")
 	s.order(first, "say "+strings.Repeat("long words ", 400), "say last words", "complete")
 	resumed := s.resume(first)
-	said, err := transcript.Messages(s.c.TranscriptPath(resumed.NewThreadID))
+	said, err := transcript.Messages(s.c.Threads.Transcript(resumed.NewThreadID))
 	if err != nil || !resumed.Shortened || resumed.ReconstructedTurns != 2 || !strings.Contains(said[0].Blocks[0].Text, "Where the work stands") ||
 		!strings.Contains(said[0].Blocks[0].Text, "<directive name=") ||
 		!strings.Contains(said[len(said)-1].Blocks[0].Text, "last words") {
@@ -143,7 +143,7 @@ func TestNoResume(t *testing.T) {
 	changed := s.start("work", "")
 	s.order(changed, "say hello", "complete")
 	<-process.Watch(s.ctx, s.puppet(changed).pid)
-	path := s.c.TranscriptPath(changed)
+	path := s.c.Threads.Transcript(changed)
 	s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 	good := s.start("work", "")
 	s.order(good, "say hello", "complete")
@@ -239,7 +239,7 @@ func TestKilledResumer(t *testing.T) {
 				s.wantTreeFree(root)
 				return
 			}
-			_, err := s.c.Sweep(s.ctx)
+			_, err := s.c.Threads.Sweep(s.ctx)
 			s.noError(err)
 			if at != stepClaimed {
 				want := map[bool]thread.State{false: thread.Cancelled, true: thread.Error}[at == stepLinked]

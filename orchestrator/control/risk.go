@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -63,7 +64,7 @@ func (c *call) confirmRisk(ctx context.Context, p *plan) error {
 	}
 	agent, _, err := c.Config.Agent()
 	if err != nil {
-		return fault(err)
+		return threads.Fault(err)
 	}
 	if !agent.RiskQuestions.Ask {
 		return nil

@@ -77,7 +77,7 @@ func TestRisk(t *testing.T) {
 			if c.warned != "" && (len(started.Warnings) != 1 || !strings.Contains(started.Warnings[0], c.warned)) {
 				s.Errorf("warnings %q, want one with %q", started.Warnings, c.warned)
 			}
-			meta, err := s.c.folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+			meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
 			if err != nil || !slices.Equal(meta.Warnings, started.Warnings) {
 				s.Errorf("thread.json has the warnings %q, %v", meta.Warnings, err)
 			}

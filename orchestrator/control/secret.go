@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -51,7 +52,7 @@ func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 	c.moveLine(ctx, true, nil) // who has a slot may be dead
 	line, err := c.Store.Line(ctx)
 	if err != nil {
-		return fault(err)
+		return threads.Fault(err)
 	}
 	if line.Queued > 0 || line.Occupied >= c.slots() {
 		return errNoSlot()

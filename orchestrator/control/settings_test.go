@@ -135,7 +135,7 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 	second, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
 	s.noError(err)
 	names := func(id thread.ID) string {
-		meta, err := s.c.ownMeta(id)
+		meta, err := s.c.Threads.OwnMeta(id)
 		s.noError(err)
 		return meta.SettingsHash
 	}

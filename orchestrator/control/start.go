@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -29,14 +30,14 @@ import (
 func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (Started, error) {
 	key, err := c.requestKey(ctx, caller, req.RequestKey)
 	if err != nil {
-		return Started{}, fault(err)
+		return Started{}, threads.Fault(err)
 	}
 	req.RequestKey = key
 	named := store.NewThread{
 		Kind: thread.KindDirective, Directive: req.Directive, RequestKey: req.RequestKey, RequestHash: c.callHash(req),
 	}
 	if rec, err := c.startedBefore(ctx, named); err != nil {
-		return Started{}, fault(err)
+		return Started{}, threads.Fault(err)
 	} else if rec != nil {
 		return c.started(ctx, rec.ThreadID, true)
 	}
@@ -84,7 +85,7 @@ func (c *call) launch(
 		defer func() { _ = hold.Release() }()
 	}
 	if err != nil {
-		return Started{}, fault(err)
+		return Started{}, threads.Fault(err)
 	}
 	if !created {
 		return c.started(ctx, rec.ThreadID, true)
@@ -121,7 +122,7 @@ func (c *call) makeReady(
 ) (thread.Record, error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, errors.Join(err, c.folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
+		return rec, errors.Join(err, c.Threads.Folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
 	}
 	c.Reached.At(stepPrepared)
 	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
@@ -136,7 +137,7 @@ func (c *call) makeReady(
 // claimFolder takes what belongs to a candidate id outside the registry: its
 // folder, which must be unused, and its life.
 func (c *Controller) claimFolder(id thread.ID) (life.Hold, error) {
-	dir := c.folder(id)
+	dir := c.Threads.Folder(id)
 	if err := folder.Check(c.Home().Dir, id); err != nil {
 		return nil, err
 	}
@@ -219,7 +220,7 @@ func (c *call) launchProcess(
 		return err
 	}
 	c.Reached.At(stepLaunched)
-	c.children.watch(id, started)
+	c.Threads.WatchChild(id, started)
 	err = c.Store.SetProcess(ctx, id, started.Process())
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
@@ -231,7 +232,7 @@ func (c *call) launchProcess(
 // abandon ends a thread whose start failed and returns the failure as the
 // caller must hear it.
 func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error) error {
-	told := fault(cause)
+	told := threads.Fault(cause)
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
 	}}
@@ -254,19 +255,19 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 // files do when it is completed; where even that fails it loses its thread.json,
 // without which none runs.
 func (c *Controller) endUnstarted(ctx context.Context, id thread.ID, o thread.Outcome) error {
-	w, err := c.finisher.OpenTranscript(id)
+	w, err := c.Threads.Finisher.OpenTranscript(id)
 	if err == nil {
 		defer func() { _ = w.Close() }()
-		_, err = c.finisher.Finish(ctx, id, w, o, thread.Cost{})
+		_, err = c.Threads.Finisher.Finish(ctx, id, w, o, thread.Cost{})
 	}
 	if err == nil {
 		return nil
 	}
-	rec, inRow := c.finisher.FinishRow(ctx, id, o)
+	rec, inRow := c.Threads.Finisher.FinishRow(ctx, id, o)
 	if inRow == nil && rec.Status.Terminal() {
 		return err
 	}
-	return errors.Join(err, inRow, os.Remove(c.folder(id).Meta()))
+	return errors.Join(err, inRow, os.Remove(c.Threads.Folder(id).Meta()))
 }
 
 // carriesOn reports whether a thread has come to carry on the one that it was
@@ -298,9 +299,9 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 
 // started is the answer to the start of a thread, with what has become of it.
 func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (Started, error) {
-	now, err := c.look(ctx, id)
+	now, err := c.Threads.Look(ctx, id)
 	if err != nil {
-		return Started{}, fault(err)
+		return Started{}, threads.Fault(err)
 	}
 	s := Started{
 		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
@@ -309,11 +310,11 @@ func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (
 	if now.ThreadID != id {
 		s.ResolvedThreadID = now.ThreadID
 	}
-	if s.ChainCost, err = c.chainCost(ctx, now); err != nil {
-		return Started{}, fault(err)
+	if s.ChainCost, err = c.Threads.ChainCost(ctx, now); err != nil {
+		return Started{}, threads.Fault(err)
 	}
-	if meta, err := c.gistOf(now.ThreadID); err == nil {
-		s.Warnings = slices.Clip(meta.warnings) // more may be added
+	if meta, err := c.Threads.Described(now.ThreadID); err == nil {
+		s.Warnings = slices.Clip(meta.Warnings) // more may be added
 	}
 	s.apply(now.Outcome)
 	switch {

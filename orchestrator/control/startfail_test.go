@@ -26,7 +26,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 		for _, spoiled := range [][]string{{"thread.log"}, {"thread.log", "transcript.jsonl"}, {"thread.log", "thread.json"}, {"thread.log", "transcript.jsonl", "thread.json"}} {
 			s := newSignedScene(t)
 			id := thread.NewID("idle", testTime, 1)
-			dir := s.c.folder(id)
+			dir := s.c.Threads.Folder(id)
 			s.c.Reached = func(at thread.Step) {
 				if at != step {
 					return
@@ -44,7 +44,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 			for _, name := range spoiled { // the disk is well again
 				s.noError(os.Remove(files[name](dir)))
 			}
-			if _, err := s.c.Sweep(s.ctx); err != nil {
+			if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
 				t.Errorf("%s, %v: sweep: %v", step, spoiled, err)
 			}
 			s.noError(s.c.Dispatch(s.ctx))
@@ -77,20 +77,20 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	id := thread.NewID("idle", testTime, 1)
 	s.c.Reached = func(at thread.Step) {
 		if at == stepQueued {
-			s.noError(os.MkdirAll(s.c.folder(id).Log(), 0o700))
+			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
 		}
 	}
-	inner := s.c.finisher.Store
-	s.c.finisher.Store = deaf{inner}
+	inner := s.c.Threads.Finisher.Store
+	s.c.Threads.Finisher.Store = deaf{inner}
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
-	s.c.Reached, s.c.finisher.Store = nil, inner
-	s.noError(os.Remove(s.c.folder(id).Log()))
+	s.c.Reached, s.c.Threads.Finisher.Store = nil, inner
+	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)
 	}
-	_, err := s.c.Sweep(s.ctx)
+	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
 	s.noError(s.c.Dispatch(s.ctx))
 	if rec := s.row(id); rec.Status != thread.Error || rec.PID != 0 {

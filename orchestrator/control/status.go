@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -16,9 +17,9 @@ const maxChildrenShown = 50
 
 // Status tells how one thread stands.
 func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
-	rec, err := c.lookAsked(ctx, id)
+	rec, err := c.Threads.LookAsked(ctx, id)
 	if err != nil {
-		return Status{}, fault(err)
+		return Status{}, threads.Fault(err)
 	}
 	s := Status{
 		Success: true, ThreadID: id, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
@@ -35,26 +36,26 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	}
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
-	if meta, err := c.gistOf(rec.ThreadID); err == nil {
-		s.Limits, s.Warnings = &meta.limits, meta.warnings // what cannot be trusted is not shown, and hides nothing else
-		if rec.Status.Terminal() && !meta.status.Terminal() {
-			c.completeEnd(ctx, rec)
+	if meta, err := c.Threads.Described(rec.ThreadID); err == nil {
+		s.Limits, s.Warnings = &meta.Limits, meta.Warnings // what cannot be trusted is not shown, and hides nothing else
+		if rec.Status.Terminal() && !meta.Status.Terminal() {
+			c.Threads.Complete(ctx, rec)
 		}
 	}
 	if o := rec.Outcome; o != nil {
 		s.Warnings = slices.Concat(s.Warnings, o.Warnings)
 	}
-	if last, err := c.lastWordsOf(rec.ThreadID); err == nil {
-		s.LastEvent, s.LastText = string(last.event), last.text
+	if last, err := c.Threads.LastWords(rec.ThreadID); err == nil {
+		s.LastEvent, s.LastText = string(last.Event), last.Text
 	}
 	if s.Budget, err = c.budgetOf(ctx, rec, leastShare); err != nil {
-		return Status{}, fault(err)
+		return Status{}, threads.Fault(err)
 	}
 	if s.Waiting, err = c.waitingFor(ctx, map[thread.ID]thread.Record{id: rec}); err != nil {
-		return Status{}, fault(err)
+		return Status{}, threads.Fault(err)
 	}
 	if err := c.addChain(ctx, &s, rec); err != nil {
-		return Status{}, fault(err)
+		return Status{}, threads.Fault(err)
 	}
 	return s, nil
 }
@@ -62,7 +63,7 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 // addChain adds what a thread shares with those that it carries on: what they have
 // cost, and their children.
 func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record) error {
-	get := c.getter(ctx)
+	get := c.Threads.Getter(ctx)
 	chain, err := lineage.Chain(rec.ThreadID, func(id thread.ID) (thread.Record, error) {
 		if id == rec.ThreadID {
 			return rec, nil // most are alone in their chain
@@ -73,7 +74,7 @@ func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record)
 		return err
 	}
 	if len(chain) > 1 {
-		sum := costOf(chain)
+		sum := threads.CostOf(chain)
 		s.ChainCost = &sum
 	}
 	s.Children, err = c.childrenOf(ctx, chain)
@@ -98,13 +99,6 @@ func (c *Controller) childrenOf(ctx context.Context, chain []thread.Record) (chi
 	return children, nil
 }
 
-// completeEnd repeats the last steps of an ended thread that a crash cut short.
-func (c *Controller) completeEnd(ctx context.Context, rec thread.Record) {
-	if err := c.sweeper.Complete(ctx, rec); err != nil {
-		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not complete the end of a thread")
-	}
-}
-
 // ListRequest selects threads.
 type ListRequest struct {
 	States    []thread.State
@@ -125,7 +119,7 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	if slices.ContainsFunc(req.States, thread.State.Terminal) {
 		// A thread that has just died belongs to those that ended.
-		if _, err := c.Sweep(ctx); err != nil {
+		if _, err := c.Threads.Sweep(ctx); err != nil {
 			c.Log.Error().Err(err).Msg("could not settle every thread whose process is gone")
 		}
 	}
@@ -134,11 +128,11 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 		Limit: req.Limit, Cursor: req.Cursor,
 	})
 	if err != nil {
-		return List{}, fault(err)
+		return List{}, threads.Fault(err)
 	}
 	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
 	for _, rec := range rows {
-		if now, err := c.sweeper.Examine(ctx, rec); err == nil {
+		if now, err := c.Threads.Sweeper.Examine(ctx, rec); err == nil {
 			rec = now
 		} else {
 			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
@@ -150,7 +144,7 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	list.Count = len(list.Threads)
 	if err := c.markAsking(ctx, list.Threads); err != nil {
-		return List{}, fault(err)
+		return List{}, threads.Fault(err)
 	}
 	return list, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -32,15 +33,6 @@ const killGrace = 3 * time.Second
 const (
 	defaultSoft = 5 * time.Second
 	defaultTerm = 3 * time.Second
-)
-
-// Bounds of the waits for others, who are about to do what is waited for: the
-// spawner of a thread that is just being started, and whoever is settling one
-// that is dead. Both end by themselves as soon as they find the cancel on
-// record, or leave the lock free when they die.
-const (
-	othersGrace = 10 * time.Second
-	othersPoll  = 50 * time.Millisecond // a lock that becomes free makes no event
 )
 
 // Cancel stops a thread and everything below it. The intent is recorded first,
@@ -74,9 +66,9 @@ func (c *call) stopSettings() (l life.Ladder, keepOrphans bool) {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
-	chain, err := c.chainOf(ctx, id)
+	chain, err := c.Threads.Chain(ctx, id)
 	if err != nil {
-		return Stopped{}, fault(err)
+		return Stopped{}, threads.Fault(err)
 	}
 	// The caller going away does not take back the intent. All of the chain is below
 	// its first thread, and so is what those who handed over have left running. One
@@ -84,7 +76,7 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder)
 	first := lineage.Linked(chain)[0].ThreadID
 	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
 	if err != nil {
-		return Stopped{}, fault(err)
+		return Stopped{}, threads.Fault(err)
 	}
 	stopped := Stopped{Success: true, ThreadID: id, Receipts: receipts}
 	if newest := chain[len(chain)-1].ThreadID; newest != id {
@@ -112,7 +104,7 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 	if keep {
 		return nil, nil
 	}
-	chain, err := lineage.Chain(id, c.getter(ctx))
+	chain, err := lineage.Chain(id, c.Threads.Getter(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +114,7 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 	}
 	var children []thread.ID
 	for _, rec := range below {
-		if inChain(chain, rec.ParentID) {
+		if threads.InChain(chain, rec.ParentID) {
 			children = append(children, rec.ThreadID)
 		}
 	}
@@ -251,7 +243,7 @@ func (s *stopping) settleQueued(ctx context.Context, rows []thread.Record) {
 		if !rec.InLine() {
 			continue
 		}
-		now, err := s.examineAgain(ctx, rec.ThreadID)
+		now, err := s.Threads.Examine(ctx, rec.ThreadID)
 		if err != nil {
 			now = rec
 		}
@@ -293,7 +285,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	}
 	// One without a process is between its row and its start: the process finds
 	// the cancel when it claims the row.
-	rec, err := s.awaitRow(ctx, rec, func(r thread.Record) bool {
+	rec, err := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool {
 		return r.Status.Terminal() || r.PID != 0 || s.suspendedAtStart(r)
 	})
 	if err == nil && !rec.Status.Terminal() && rec.PID == 0 {
@@ -310,7 +302,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 		// What a tool of it has moved out of its session.
 		err = s.Life.Leftovers(ctx, rec.ThreadID)
 	}
-	after, rowErr := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
+	after, rowErr := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	if how == life.AlreadyGone {
 		return receipt(after, byItself, errors.Join(err, rowErr))
 	}
@@ -322,7 +314,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 func (s *stopping) awaitElsewhere(ctx context.Context, rec thread.Record, reach life.Reach) Receipt {
 	within, stop := context.WithTimeout(ctx, s.ladder.Soft+s.ladder.Term)
 	defer stop()
-	after, err := s.awaitRow(within, rec, func(r thread.Record) bool { return r.Status.Terminal() })
+	after, err := s.Threads.AwaitRow(within, rec, func(r thread.Record) bool { return r.Status.Terminal() })
 	if err == nil && !after.Status.Terminal() {
 		err = &elsewhereError{process: rec.Process, reach: reach}
 	}
@@ -342,51 +334,6 @@ func (e *elsewhereError) Error() string {
 	}
 	return fmt.Sprintf("its process is number %d %s (host %q), so nothing is signalled from here; the cancel is on record, "+
 		"and the thread ends when it finds it; where it does not, run rye-mcp threads kill there", e.process.PID, where, e.process.Host)
-}
-
-// awaitRow waits until the row of a thread is as wanted, or the others had
-// their time, and returns it as it is then.
-func (c *Controller) awaitRow(ctx context.Context, rec thread.Record, wanted func(thread.Record) bool) (thread.Record, error) {
-	ctx, stop := context.WithTimeout(ctx, othersGrace)
-	defer stop()
-	changes := c.Store.Changes(ctx)
-	poll := time.NewTicker(othersPoll)
-	defer poll.Stop()
-	for {
-		now, err := c.examineAgain(ctx, rec.ThreadID)
-		if ctx.Err() != nil {
-			return rec, nil
-		}
-		if err != nil || wanted(now) {
-			return now, err
-		}
-		rec = now
-		select {
-		case <-changes:
-		case <-poll.C:
-		case <-ctx.Done():
-			return rec, nil
-		}
-	}
-}
-
-// examineAgain is the row of this very thread, settled when its process is gone.
-func (c *Controller) examineAgain(ctx context.Context, id thread.ID) (thread.Record, error) {
-	rec, err := c.Store.Get(ctx, id)
-	if err != nil {
-		return rec, err
-	}
-	return c.sweeper.Examine(ctx, rec)
-}
-
-// settleDead sees to it that a thread whose process has ended is settled, by
-// itself or whoever else has noticed, and that its slot is used.
-func (c *Controller) settleDead(ctx context.Context, id thread.ID) {
-	_, err := c.awaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
-	if err != nil && ctx.Err() == nil {
-		c.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
-	}
-	c.moveLine(ctx, false, nil)
 }
 
 // alive reports whether the thread's process holds its life and is within
@@ -411,3 +358,6 @@ func receipt(rec thread.Record, how string, err error) Receipt {
 	}
 	return r
 }
+
+// near tells whether the number of a thread's process is that process here.
+func (c *Controller) near(p thread.Process) bool { return c.Life.Reach(p) == life.Near }

@@ -76,7 +76,7 @@ func TestCancelAtOnce(t *testing.T) {
 	gone, cancel := context.WithCancel(s.ctx)
 	var group sync.WaitGroup
 	for _, c := range []*Controller{s.c, s.controller()} {
-		rec, err := c.look(s.ctx, root)
+		rec, err := c.Threads.Look(s.ctx, root)
 		s.noError(err)
 		group.Go(func() {
 			ladder, _ := c.newCall().stopSettings()
@@ -167,7 +167,7 @@ func TestChildrenFirst(t *testing.T) {
 			s := newScene(t)
 			var line []thread.ID
 			var settled atomic.Int32
-			s.c.finisher.Reached = func(at thread.Step) {
+			s.c.Threads.Finisher.Reached = func(at thread.Step) {
 				if at != finish.StepRegistry {
 					return
 				}

@@ -97,7 +97,7 @@ func (s *stopping) stopUnnamed(ctx context.Context, rec thread.Record, byItself 
 		return receipt(rec, byItself, nil)
 	}
 	how, err := s.Life.Stop(ctx, rec, s.ladder, nil)
-	after, rowErr := s.awaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
+	after, rowErr := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	return receipt(after, string(how), errors.Join(err, rowErr))
 }
 

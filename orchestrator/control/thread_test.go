@@ -120,7 +120,7 @@ func (p *puppet) open(project string) (err error) {
 		return err
 	}
 	p.c.Parent, p.c.Reached = p.id, dieAtPoint
-	p.words, err = p.c.finisher.OpenTranscript(p.id)
+	p.words, err = p.c.Threads.Finisher.OpenTranscript(p.id)
 	return err
 }
 
@@ -134,7 +134,7 @@ func (p *puppet) claim() error {
 	if err != nil {
 		return err
 	}
-	dir := p.c.folder(p.id)
+	dir := p.c.Threads.Folder(p.id)
 	meta, err := dir.ReadMeta(p.c.Home().Seal)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error
 // end settles the thread, says when the row was terminal, and starts the next in
 // line. It leaves its children to the test.
 func (p *puppet) end(state thread.State) error {
-	p.c.finisher.Reached = func(s thread.Step) {
+	p.c.Threads.Finisher.Reached = func(s thread.Step) {
 		if s == finish.StepRegistry && p.conn != nil {
 			_ = p.say(time.Now().UnixNano())
 		}
@@ -166,7 +166,7 @@ func (p *puppet) end(state thread.State) error {
 	}
 	o, cost, outcomeErr := p.outcome(state)
 	if err = errors.Join(err, outcomeErr); err == nil {
-		_, err = p.c.finisher.Finish(p.ctx, p.id, p.words, o, cost)
+		_, err = p.c.Threads.Finisher.Finish(p.ctx, p.id, p.words, o, cost)
 	}
 	if err == nil {
 		err = errors.Join(p.hold.Release(), p.c.Dispatch(p.ctx))

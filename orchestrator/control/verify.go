@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -51,12 +49,12 @@ type Covered struct {
 func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification, error) {
 	v, err := c.newCall().newVerification()
 	if err != nil {
-		return v, fault(err)
+		return v, threads.Fault(err)
 	}
 	for _, id := range ids {
 		rec, report, err := c.verify(ctx, id, v.lenient())
 		if err != nil {
-			return v, fault(err)
+			return v, threads.Fault(err)
 		}
 		v.add(verdictOf(rec, report))
 	}
@@ -68,9 +66,9 @@ func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification,
 func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Verification, error) {
 	v, err := c.newCall().newVerification()
 	if err != nil {
-		return v, fault(err)
+		return v, threads.Fault(err)
 	}
-	err = c.eachRow(ctx, nil, func(rec thread.Record) error {
+	err = c.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
 		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient())
 		if err == nil {
 			v.add(verdictOf(rec, report))
@@ -79,7 +77,7 @@ func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Ve
 		return errors.Join(err, context.Cause(ctx))
 	})
 	if err != nil {
-		return v, fault(err)
+		return v, threads.Fault(err)
 	}
 	return v, nil
 }
@@ -107,7 +105,7 @@ func (v *Verification) add(verdict Verdict) {
 // The row is read first, and again after damage was found: a thread that has gone
 // on meanwhile is checked once more.
 func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (thread.Record, *audit.Report, error) {
-	rec, err := c.settled(ctx, id)
+	rec, err := c.Threads.Settled(ctx, id)
 	for {
 		if err != nil {
 			return rec, nil, err
@@ -119,7 +117,7 @@ func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (th
 		if report.Good() {
 			return rec, report, nil
 		}
-		now, err := c.settled(ctx, id)
+		now, err := c.Threads.Settled(ctx, id)
 		if err != nil {
 			return rec, nil, err
 		}
@@ -146,7 +144,7 @@ func (c *call) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.R
 // audit checks a thread once, against this row of it.
 func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
 	subject := audit.Subject{
-		Row: rec, Folder: c.folder(rec.ThreadID), Seal: c.Home().Seal, Lenient: lenient,
+		Row: rec, Folder: c.Threads.Folder(rec.ThreadID), Seal: c.Home().Seal, Lenient: lenient,
 		Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec), RenderingID: finish.RenderingID(rec),
 	}
 	budget, err := c.Store.Budget(ctx, rec.ThreadID)
@@ -157,51 +155,6 @@ func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool)
 		return nil, err
 	}
 	return audit.Thread(subject)
-}
-
-// settled is the row of a thread after what a crash has left undone is done, so
-// that it is not taken for damage.
-func (c *Controller) settled(ctx context.Context, id thread.ID) (thread.Record, error) {
-	rec, err := c.examineAgain(ctx, id)
-	if err != nil || !rec.Status.Terminal() {
-		return rec, err
-	}
-	if err := c.awaitRelease(ctx, id); err != nil {
-		return rec, err
-	}
-	// What cannot be completed is what the check is about to name.
-	if err := c.sweeper.Complete(ctx, rec); err != nil && !errors.Is(err, finish.ErrOutcomeLost) && !errors.Is(err, fs.ErrNotExist) {
-		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not complete the end of a thread")
-	}
-	return rec, nil
-}
-
-// A thread writes its last files within milliseconds after its row says that it
-// has ended, and then lets go of its life. Nothing tells of that, so it is looked
-// at in between.
-const (
-	releaseGrace = 5 * time.Second
-	releasePoll  = 5 * time.Millisecond
-)
-
-// awaitRelease waits until nobody holds the life of an ended thread, but not for
-// ever: its files are then judged as they are.
-func (c *Controller) awaitRelease(ctx context.Context, id thread.ID) error {
-	ctx, stop := context.WithTimeout(ctx, releaseGrace)
-	defer stop()
-	poll := time.NewTicker(releasePoll)
-	defer poll.Stop()
-	for {
-		held, err := c.Life.Held(life.Key{Thread: id})
-		if err != nil || !held {
-			return err
-		}
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 func verdictOf(rec thread.Record, r *audit.Report) Verdict {

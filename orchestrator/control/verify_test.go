@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -45,7 +46,7 @@ func TestParentSigns(t *testing.T) {
 	root := s.start("idle", "")
 	child, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	s.noError(err)
-	meta, err := s.c.folder(child.ThreadID).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(child.ThreadID).ReadMeta(s.c.Home().Seal)
 	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {
 		t.Errorf("thread.json of a child: %+v, %v", meta, err)
 	}
@@ -83,10 +84,10 @@ func TestVerifyStates(t *testing.T) {
 // rewind brings thread.json of an ended thread back to what it was before.
 func (s *scene) rewind(id thread.ID) {
 	s.Helper()
-	meta, err := s.c.folder(id).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
 	s.noError(err)
 	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
-	s.noError(s.c.folder(id).WriteMeta(meta, s.c.Home().Seal))
+	s.noError(s.c.Threads.Folder(id).WriteMeta(meta, s.c.Home().Seal))
 }
 
 // TestRollbackIsNotSigned puts back an older state of a thread, every file of it
@@ -99,11 +100,11 @@ func TestRollbackIsNotSigned(t *testing.T) {
 	s.wait(s.c, WaitAll, id)
 	s.verify(id) // waits for its last files
 	s.rewind(id)
-	s.noError(os.WriteFile(s.c.TranscriptPath(id), nil, 0o600))
+	s.noError(os.WriteFile(s.c.Threads.Transcript(id), nil, 0o600))
 	for range 2 {
 		_, err := s.c.Status(s.ctx, id)
 		s.noError(err)
-		_, _ = s.c.Sweep(s.ctx)
+		_, _ = s.c.Threads.Sweep(s.ctx)
 		v := s.verify(id)
 		if v.Verified || !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Damage == audit.RolledBack }) ||
 			!slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Damage == transcript.Truncated }) {
@@ -131,7 +132,7 @@ func TestThreadReceipt(t *testing.T) {
 		// A thread that asked a model has put on record what it could do.
 		could, err := s.c.Home().Seal.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), testTime)
 		s.noError(err)
-		s.noError(s.c.folder(id).WriteCapabilities(could))
+		s.noError(s.c.Threads.Folder(id).WriteCapabilities(could))
 	}
 	sealed, err := s.c.ThreadReceipt(s.ctx, root)
 	s.noError(err)
@@ -143,7 +144,7 @@ func TestThreadReceipt(t *testing.T) {
 		len(r.Below) != 1 || r.Below[0].ThreadID != child || r.Below[0].ParentID != root || r.Below[0].Cost.Spend != 4000 {
 		t.Errorf("receipt %+v", r)
 	}
-	if _, err := r.CheckTranscript(s.c.TranscriptPath(root), key); err != nil {
+	if _, err := r.CheckTranscript(s.c.Threads.Transcript(root), key); err != nil {
 		t.Error(err)
 	}
 	s.c.Key = func() (*sign.Key, error) { return nil, sign.ErrNoKey }
@@ -193,7 +194,7 @@ func TestLedgerIsNotSigned(t *testing.T) {
 		t.Errorf("the thread above: %+v", v)
 	}
 	_, err = receipt()
-	if f := fault(err); f.Code != tool.CodeInvalidItem || f.Hint != "rye-mcp threads verify "+string(child) {
+	if f := threads.Fault(err); f.Code != tool.CodeInvalidItem || f.Hint != "rye-mcp threads verify "+string(child) {
 		t.Errorf("receipt above one whose ledger was edited: %v", err)
 	}
 	s.editLedger("UPDATE budgets SET own_spend = 0, actual_spend = 0 WHERE thread_id = ?", child)

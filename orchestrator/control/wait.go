@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -58,13 +58,13 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
 			WithHint("list_active shows what is running")
 	}
-	if err := c.notUpwards(ctx, req.Parent, req.ThreadIDs); err != nil {
+	if err := c.Threads.NotUpwards(ctx, req.Parent, req.ThreadIDs); err != nil {
 		return WaitResult{}, err
 	}
 	began := c.Now()
-	known, unknown, err := c.known(ctx, req.ThreadIDs)
+	known, unknown, err := c.Threads.Known(ctx, req.ThreadIDs)
 	if err != nil {
-		return WaitResult{}, fault(err)
+		return WaitResult{}, threads.Fault(err)
 	}
 	req.ThreadIDs = known
 	rows, err := c.await(ctx, req)
@@ -72,18 +72,18 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, err
 		return WaitResult{}, err
 	}
 	if err != nil {
-		return WaitResult{}, fault(err)
+		return WaitResult{}, threads.Fault(err)
 	}
 	waiting, err := c.waitingFor(ctx, rows)
 	if err != nil {
-		return WaitResult{}, fault(err)
+		return WaitResult{}, threads.Fault(err)
 	}
 	answer := waitResult(req, rows, waiting, c.Now().Sub(began))
 	if answer.Suspended = c.suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
 		answer.Next = suspendedNext(answer.Suspended)
 	}
 	if err := c.addChainCosts(ctx, answer.Results, rows); err != nil {
-		return WaitResult{}, fault(err)
+		return WaitResult{}, threads.Fault(err)
 	}
 	if len(unknown) > 0 {
 		answer.Success = answer.Success && req.Mode == WaitAny
@@ -102,7 +102,7 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 	}
 	settings, _, err := c.Config.Read().Coordination()
 	if err != nil {
-		return 0, fault(err)
+		return 0, threads.Fault(err)
 	}
 	timeout := settings.WaitThreads.DefaultTimeout
 	switch {
@@ -112,31 +112,6 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 		timeout = ClientWait.Seconds()
 	}
 	return seconds(min(timeout, settings.WaitThreads.MaxTimeout)), nil
-}
-
-// notUpwards refuses a wait that could only end with its time: a thread's for
-// itself, or for one that waits for it.
-func (c *Controller) notUpwards(ctx context.Context, self thread.ID, ids []thread.ID) error {
-	if self == "" {
-		return nil
-	}
-	for _, id := range ids {
-		carrier, err := lineage.Resolve(id, c.getter(ctx))
-		if errors.Is(err, thread.ErrNotFound) {
-			continue // the wait says so
-		}
-		if err != nil {
-			return fault(err)
-		}
-		above, err := lineage.IsBelow(self, carrier.ThreadID, c.getter(ctx))
-		if err != nil {
-			return fault(err)
-		}
-		if carrier.ThreadID == self || above {
-			return tool.Faultf(tool.CodeUnsupported, "thread %s cannot wait for %s, which is itself or above it", self, id)
-		}
-	}
-	return nil
 }
 
 // await looks at the threads until the wait is over and returns their rows by
@@ -157,7 +132,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes := c.Store.Changes(watching)
-	exits := c.newExitWatcher(watching)
+	exits := c.Threads.NewExitWatcher(watching)
 	deadline := time.NewTimer(req.Timeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(progressEvery)
@@ -186,7 +161,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
 			return rows, err
 		}
-		exits.watch(rows)
+		exits.Watch(rows)
 		// Who frees a slot moves the line; this is for what nobody was there to do. At
 		// every commit it would keep a hundred waiting threads busy with each other.
 		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine); {
@@ -199,7 +174,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		select {
 		case <-changes:
 			backstop = false
-		case <-exits.seen:
+		case <-exits.Seen:
 		case <-tick.C:
 			c.yieldAgain(ctx)
 			timeUp = c.eachSecond(req, rows, waiting, stuck)
@@ -217,7 +192,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 // lookOver looks at the threads once, and tells whether the wait for them is
 // over.
 func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, bool, error) {
-	rows, _, err := c.lookAll(ctx, req.ThreadIDs)
+	rows, _, err := c.Threads.LookAll(ctx, req.ThreadIDs)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, false, cause
 	}
@@ -225,61 +200,6 @@ func (c *Controller) lookOver(ctx context.Context, req WaitRequest) (map[thread.
 		return nil, false, err
 	}
 	return rows, waitIsOver(req.Mode, rows), nil
-}
-
-// look returns the row of a thread as it truly is: resolved to the end of its
-// chain, and settled when its process is gone.
-func (c *Controller) look(ctx context.Context, id thread.ID) (thread.Record, error) {
-	for {
-		rec, err := lineage.Resolve(id, c.getter(ctx))
-		if err != nil {
-			return rec, err
-		}
-		now, err := c.sweeper.Examine(ctx, rec)
-		if err != nil {
-			return rec, err // as it is stored
-		}
-		if now.ContinuationThreadID == rec.ContinuationThreadID {
-			return now, nil
-		}
-		id = now.ContinuationThreadID // it was dead and had handed over
-	}
-}
-
-// lookAll looks at threads, by asked id. Those that there are none of are left out
-// and listed, unless there is none at all.
-func (c *Controller) lookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]thread.Record, []thread.ID, error) {
-	rows := make(map[thread.ID]thread.Record, len(ids))
-	var unknown []thread.ID
-	for _, id := range ids {
-		rec, err := c.look(ctx, id)
-		switch {
-		case err == nil:
-			rows[id] = rec
-		case errors.Is(err, thread.ErrNotFound):
-			unknown = append(unknown, id)
-		case rec.ThreadID != "" && ctx.Err() == nil:
-			rows[id] = unsettled(rec, err)
-		default:
-			return nil, nil, err
-		}
-	}
-	if len(rows) == 0 {
-		return nil, nil, c.noThread(ctx, unknown[0])
-	}
-	return rows, unknown, nil
-}
-
-// unsettled is the row of a thread that cannot be settled, as on a full disk when its
-// process is gone: the others are told of all the same. Stored rows have
-// an outcome when they have ended, and not before.
-func unsettled(rec thread.Record, why error) thread.Record {
-	told := fault(why)
-	rec.Outcome = &thread.Outcome{State: rec.Status, Error: &thread.Problem{
-		Code: string(told.Code), Message: "how it stands cannot be put on record: " + told.Message,
-		Doing: "being settled; the next look tries again",
-	}}
-	return rec
 }
 
 func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
@@ -347,8 +267,8 @@ func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []Waitin
 			p.Done++
 			continue
 		}
-		if last, err := c.lastWordsOf(rec.ThreadID); err == nil && last.text != "" {
-			p.LastSay = last.text
+		if last, err := c.Threads.LastWords(rec.ThreadID); err == nil && last.Text != "" {
+			p.LastSay = last.Text
 		}
 	}
 	return p

@@ -16,12 +16,12 @@ func TestWaitForUnsettled(t *testing.T) {
 	s := newScene(t)
 	done, dead := s.start("idle", ""), s.start("idle", "")
 	s.order(done, "complete")
-	s.c.children.close() // it would settle the thread itself
+	s.c.Threads.LeaveChildren() // it would settle the thread itself
 	pid := s.puppet(dead).pid
 	s.noError(syscall.Kill(pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, pid)
-	s.noError(os.RemoveAll(s.c.folder(dead).Transcript()))
-	s.noError(os.Mkdir(s.c.folder(dead).Transcript(), 0o700))
+	s.noError(os.RemoveAll(s.c.Threads.Folder(dead).Transcript()))
+	s.noError(os.Mkdir(s.c.Threads.Folder(dead).Transcript(), 0o700))
 
 	r := s.wait(s.c, WaitAll, done, dead)
 	if r.Success || r.Results[done].Status != thread.Completed || r.Results[done].Error != "" {
@@ -31,7 +31,7 @@ func TestWaitForUnsettled(t *testing.T) {
 	if got.Status != thread.Running || got.Problem == nil || got.Error == "" || len(r.Pending) != 1 || r.Pending[0] != dead {
 		s.Errorf("the dead one: %+v, pending %v", got, r.Pending)
 	}
-	s.noError(os.Remove(s.c.folder(dead).Transcript()))
+	s.noError(os.Remove(s.c.Threads.Folder(dead).Transcript()))
 	if r := s.wait(s.c, WaitAll, done, dead); r.Results[dead].Status != thread.Error || len(r.Pending) != 0 {
 		s.Errorf("after that is mended: %+v", r)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -59,7 +60,7 @@ func (c *Controller) waitingBelow(ctx context.Context, ids ...thread.ID) ([]Wait
 		if asked(q.ThreadID) {
 			return true, nil
 		}
-		return lineage.IsBelowAny(q.ThreadID, asked, c.getter(ctx))
+		return lineage.IsBelowAny(q.ThreadID, asked, c.Threads.Getter(ctx))
 	})
 }
 
@@ -89,7 +90,7 @@ func (c *Controller) asks(ctx context.Context, q thread.Question, want func(thre
 	if err != nil || !wanted {
 		return false, err
 	}
-	rec, err := c.look(ctx, q.ThreadID)
+	rec, err := c.Threads.Look(ctx, q.ThreadID)
 	return !rec.Status.Terminal(), err
 }
 
@@ -116,13 +117,13 @@ func (c *Controller) tells(
 	if parent == "" || len(waiting) == 0 {
 		return false, nil
 	}
-	chain, err := lineage.Chain(parent, c.getter(ctx))
+	chain, err := lineage.Chain(parent, c.Threads.Getter(ctx))
 	if err != nil {
 		return false, err
 	}
 	for _, rec := range rows {
 		for _, w := range waiting {
-			if !inChain(chain, rec.ParentID) || w.ThreadID != rec.ThreadID {
+			if !threads.InChain(chain, rec.ParentID) || w.ThreadID != rec.ThreadID {
 				continue
 			}
 			_, before := c.told.LoadOrStore(w.QuestionID, true)
@@ -182,7 +183,7 @@ func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting [
 // mayDecide reports whether a thread is told of the questions below it, and can
 // answer them. One whose record cannot be read may.
 func (c *Controller) mayDecide(id thread.ID) bool {
-	meta, err := c.ownMeta(id)
+	meta, err := c.Threads.OwnMeta(id)
 	if err != nil {
 		return true
 	}

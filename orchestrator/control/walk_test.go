@@ -29,7 +29,7 @@ func TestStepsAreReached(t *testing.T) {
 		defer mu.Unlock()
 		seen[at] = true
 	}
-	s.c.Reached, s.c.finisher.Reached, s.c.sweeper.Reached = reached, reached, reached
+	s.c.Reached, s.c.Threads.Finisher.Reached, s.c.Threads.Sweeper.Reached = reached, reached, reached
 	root := s.start("idle", "")
 	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
 	s.setSlots(2)
@@ -145,7 +145,7 @@ func TestKilledStarter(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	s.dieAfter(stepQueued, "start", root)
-	report, err := s.c.Sweep(s.ctx)
+	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || !slices.Equal(report.Returned, []thread.ID{firstChild}) || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
@@ -172,17 +172,17 @@ func TestKilledSettler(t *testing.T) {
 			child := s.start("work", dead)
 			s.order(dead, "spend 5")
 			tool := s.tool(dead, "session", process.Mark(s.project, string(dead))...)
-			s.c.children.close()
+			s.c.Threads.LeaveChildren()
 			s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 			<-process.Watch(s.ctx, s.puppet(dead).pid)
 			s.dieAfter(at, "sweep", "")
-			_, err := s.c.Sweep(s.ctx)
+			_, err := s.c.Threads.Sweep(s.ctx)
 			s.noError(err)
 			s.wait(s.c, WaitAll, dead, child)
 			s.wantState(thread.Error, dead)
 			s.wantState(thread.Cancelled, child)
 			s.wantTree(root, store.TreeSpend{Actual: 5, Threads: 3, Active: 1})
-			meta, err := s.c.folder(dead).ReadMeta(s.c.Home().Seal)
+			meta, err := s.c.Threads.Folder(dead).ReadMeta(s.c.Home().Seal)
 			if err != nil || meta.Status != thread.Error {
 				s.Errorf("thread.json says %s, %v", meta.Status, err)
 			}

@@ -35,5 +35,5 @@ func mayStop(ctx context.Context, c *control.Controller, by action.Caller, id th
 	if !by.InThread {
 		return nil
 	}
-	return c.IsBelow(ctx, id, by.Env.ThreadID, "so it cannot be stopped from there")
+	return c.Threads.IsBelow(ctx, id, by.Env.ThreadID, "so it cannot be stopped from there")
 }

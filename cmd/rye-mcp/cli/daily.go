@@ -96,7 +96,7 @@ func (p *project) settleRootsOf(ctx context.Context, sys System, path string, op
 		}
 		defer func() { err = errors.Join(err, at.Close()) }()
 	}
-	if _, err := at.control.Sweep(ctx); err != nil {
+	if _, err := at.control.Threads.Sweep(ctx); err != nil {
 		return err
 	}
 	kept := &daily.Store{Store: at.store, Book: book, Project: path}

@@ -270,7 +270,7 @@ func (ps *projects) closeOne(p *served) {
 // children of a dead thread have to be stopped, so no call waits for it; each
 // looks for itself at the threads it is about.
 func (ps *projects) sweep(p *served) {
-	report, err := p.control.Sweep(p.ctx)
+	report, err := p.control.Threads.Sweep(p.ctx)
 	if p.ctx.Err() != nil {
 		return // the next server goes on with it
 	}

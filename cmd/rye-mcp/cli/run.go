@@ -300,7 +300,7 @@ func stream(
 	over := make(chan struct{})
 	streamed := make(chan error, 1)
 	go func() {
-		err := followChain(context.WithoutCancel(ctx), p.control.TranscriptPath, id, over, see)
+		err := followChain(context.WithoutCancel(ctx), p.control.Threads.Transcript, id, over, see)
 		if err != nil {
 			interrupt(err)
 		}

@@ -98,7 +98,7 @@ func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, er
 // been meant.
 func noThread(ctx context.Context, p *project, given string) error {
 	f := tool.Faultf(tool.CodeNotFound, "no thread %q in this project", given).WithHint("rye-mcp threads list")
-	if near := p.control.Nearest(ctx, thread.ID(given)); len(near) > 0 {
+	if near := p.control.Threads.Nearest(ctx, thread.ID(given)); len(near) > 0 {
 		return f.With("nearest_ids", texts(near))
 	}
 	return f

@@ -160,7 +160,7 @@ func newSeer(sys System, asJSON, follow bool) func(thread.Event) error {
 // tailOnce shows the last events of a transcript. A thread that has written nothing
 // yet has none.
 func tailOnce(p *project, id thread.ID, n int, see func(thread.Event) error) error {
-	events, err := transcript.LastEvents(p.control.TranscriptPath(id), n)
+	events, err := transcript.LastEvents(p.control.Threads.Transcript(id), n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

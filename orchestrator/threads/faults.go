@@ -1,4 +1,4 @@
-package control
+package threads
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// fault tells any error of this room and those right of it to a model: what
+// Fault tells any error of this room and those right of it to a model: what
 // was wrong, what is valid, what to call next.
-func fault(err error) *tool.Fault {
+func Fault(err error) *tool.Fault {
 	if known, ok := errors.AsType[*tool.Fault](err); ok {
 		return known
 	}
@@ -103,6 +103,24 @@ func budgetFault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeDepthExhausted, "%w", err).WithHint("do the work in this thread")
 	case errors.Is(err, store.ErrParentGone), errors.Is(err, store.ErrNoBudget):
 		return tool.Faultf(tool.CodeParentGone, "%w", err)
+	}
+	return nil
+}
+
+// chainFault tells what keeps a thread from being carried on; nil for other
+// errors.
+func chainFault(err error) *tool.Fault {
+	var (
+		linked  *store.LinkedError
+		working *store.PredecessorError
+	)
+	switch {
+	case errors.As(err, &linked):
+		return tool.Faultf(tool.CodeConflict, "%w", linked).With("carried_on_by", linked.By).
+			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
+	case errors.As(err, &working):
+		return tool.Faultf(tool.CodeConflict, "%w", working).With("thread_id", working.Thread).
+			WithHint("wait_threads until %s has ended", working.Thread)
 	}
 	return nil
 }

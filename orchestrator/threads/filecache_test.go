@@ -1,4 +1,4 @@
-package control
+package threads
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 )
 
 // A file is read again when it was replaced or has grown, and not otherwise.
-func TestGlancesFollowTheFile(t *testing.T) {
+func TestFileCacheFollowTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	var seen glances[string]
+	var seen fileCache[string]
 	reads := 0
 	look := func() string {
 		t.Helper()
@@ -51,10 +51,10 @@ func TestGlancesFollowTheFile(t *testing.T) {
 }
 
 // What could not be read is tried again.
-func TestGlancesDoNotKeepErrors(t *testing.T) {
+func TestFileCacheDoNotKeepErrors(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
-	var seen glances[int]
+	var seen fileCache[int]
 	broken := errors.New("broken")
 	if _, err := seen.of(path, func() (int, error) { return 1, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

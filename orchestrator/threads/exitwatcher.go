@@ -1,4 +1,4 @@
-package control
+package threads
 
 import (
 	"context"
@@ -14,26 +14,25 @@ import (
 // starting or by the spawner that is handing it over.
 var nudges = [...]time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
 
-// exitWatcher reports the end of processes.
-type exitWatcher struct {
+// ExitWatcher reports the end of processes.
+type ExitWatcher struct {
 	life life.Life
 	ctx  context.Context //nolint:containedctx // lives exactly as long as the wait it belongs to
-	seen chan struct{}
+	// Seen is told when one has ended, and some times more in the moment after.
+	Seen chan struct{}
 
 	mu      sync.Mutex
 	watched map[int]bool
 }
 
-func (c *Controller) newExitWatcher(ctx context.Context) *exitWatcher {
-	return &exitWatcher{life: c.Life, ctx: ctx, watched: map[int]bool{}, seen: make(chan struct{}, 1)}
+// NewExitWatcher watches processes until ctx ends.
+func (t *Threads) NewExitWatcher(ctx context.Context) *ExitWatcher {
+	return &ExitWatcher{life: t.Life, ctx: ctx, watched: map[int]bool{}, Seen: make(chan struct{}, 1)}
 }
 
-// near tells whether the number of a thread's process is that process here.
-func (c *Controller) near(p thread.Process) bool { return c.Life.Reach(p) == life.Near }
-
-// watch adds the processes of threads that still work. Of one that another
+// Watch adds the processes of threads that still work. Of one that another
 // container or machine runs, its commits alone tell.
-func (w *exitWatcher) watch(rows map[thread.ID]thread.Record) {
+func (w *ExitWatcher) Watch(rows map[thread.ID]thread.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, rec := range rows {
@@ -45,7 +44,7 @@ func (w *exitWatcher) watch(rows map[thread.ID]thread.Record) {
 	}
 }
 
-func (w *exitWatcher) follow(pid int, gone <-chan struct{}) {
+func (w *ExitWatcher) follow(pid int, gone <-chan struct{}) {
 	select {
 	case <-gone:
 	case <-w.ctx.Done():
@@ -61,14 +60,14 @@ func (w *exitWatcher) follow(pid int, gone <-chan struct{}) {
 			return
 		}
 		select {
-		case w.seen <- struct{}{}:
+		case w.Seen <- struct{}{}:
 		default: // somebody is about to look anyway
 		}
 	}
 }
 
 // forget lets the number be watched again, as that of another process.
-func (w *exitWatcher) forget(pid int) {
+func (w *ExitWatcher) forget(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.watched, pid)

@@ -1,4 +1,4 @@
-package control
+package threads
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 // children are the processes this one has started and that are not over. They
 // are watched so that one that dies is settled although nobody waits for it,
-// and with how it ended, which only its parent can ask the system. Whoever else
-// looks at the thread comes to the same without them.
+// and with how it ended, which only its parent can ask the system. Others
+// who look at the thread come to the same without them.
 type children struct {
 	died    func(ctx context.Context, id thread.ID) // sees a thread settled whose process ended badly
 	ctx     context.Context                         //nolint:containedctx // ends with close

@@ -1,0 +1,117 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Bounds of the waits for others, who are about to do what is waited for: the
+// spawner of a thread that is just being started, and whoever is settling one
+// that is dead. Both end by themselves as soon as they find the cancel on
+// record, or leave the lock free when they die.
+const (
+	othersGrace = 10 * time.Second
+	othersPoll  = 50 * time.Millisecond // a lock that becomes free makes no event
+)
+
+// Examine is the row of this very thread, settled when its process is gone.
+func (t *Threads) Examine(ctx context.Context, id thread.ID) (thread.Record, error) {
+	rec, err := t.Store.Get(ctx, id)
+	if err != nil {
+		return rec, err
+	}
+	return t.Sweeper.Examine(ctx, rec)
+}
+
+// AwaitRow waits until the row of a thread is as wanted, or the others had
+// their time, and returns it as it is then.
+func (t *Threads) AwaitRow(ctx context.Context, rec thread.Record, wanted func(thread.Record) bool) (thread.Record, error) {
+	ctx, stop := context.WithTimeout(ctx, othersGrace)
+	defer stop()
+	changes := t.Store.Changes(ctx)
+	poll := time.NewTicker(othersPoll)
+	defer poll.Stop()
+	for {
+		now, err := t.Examine(ctx, rec.ThreadID)
+		if ctx.Err() != nil {
+			return rec, nil
+		}
+		if err != nil || wanted(now) {
+			return now, err
+		}
+		rec = now
+		select {
+		case <-changes:
+		case <-poll.C:
+		case <-ctx.Done():
+			return rec, nil
+		}
+	}
+}
+
+// SettleDead sees to it that a thread whose process has ended is settled, by
+// itself or by others who have noticed.
+func (t *Threads) SettleDead(ctx context.Context, id thread.ID) {
+	_, err := t.AwaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
+	if err != nil && ctx.Err() == nil {
+		t.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
+	}
+}
+
+// Settled is the row of a thread after what a crash has left undone is done, so
+// that it is not taken for damage.
+func (t *Threads) Settled(ctx context.Context, id thread.ID) (thread.Record, error) {
+	rec, err := t.Examine(ctx, id)
+	if err != nil || !rec.Status.Terminal() {
+		return rec, err
+	}
+	if err := t.AwaitRelease(ctx, id); err != nil {
+		return rec, err
+	}
+	// What cannot be completed is what the check is about to name.
+	if err := t.Sweeper.Complete(ctx, rec); err != nil && !errors.Is(err, finish.ErrOutcomeLost) && !errors.Is(err, fs.ErrNotExist) {
+		t.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not complete the end of a thread")
+	}
+	return rec, nil
+}
+
+// Complete repeats the last steps of an ended thread that a crash cut short.
+func (t *Threads) Complete(ctx context.Context, rec thread.Record) {
+	if err := t.Sweeper.Complete(ctx, rec); err != nil {
+		t.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not complete the end of a thread")
+	}
+}
+
+// A thread writes its last files within milliseconds after its row says that it
+// has ended, and then lets go of its life. Nothing tells of that, so it is looked
+// at in between.
+const (
+	releaseGrace = 5 * time.Second
+	releasePoll  = 5 * time.Millisecond
+)
+
+// AwaitRelease waits until nobody holds the life of an ended thread, but not for
+// ever: its files are then judged as they are.
+func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) error {
+	ctx, stop := context.WithTimeout(ctx, releaseGrace)
+	defer stop()
+	poll := time.NewTicker(releasePoll)
+	defer poll.Stop()
+	for {
+		held, err := t.Life.Held(life.Key{Thread: id})
+		if err != nil || !held {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

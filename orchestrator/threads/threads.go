@@ -1,0 +1,102 @@
+// Package threads is what every room of the orchestrator needs to know of the threads
+// of a project: how one stands, who is below whom, which carry on which, and where
+// their files lie. The rooms that plan, start, stop and show threads are built on it,
+// and it knows none of them.
+//
+// Nothing here remembers a thread: every answer is read from the stored row, after a
+// look whether the thread's process still lives.
+package threads
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Deps is what Threads works with; all of it belongs to one project.
+type Deps struct {
+	Project string // absolute path of the project
+	Store   store.Store
+	Life    life.Life // who lives, and how that is ended
+	// Home is where the threads of the project are. It is asked for each time: the
+	// first thread makes it.
+	Home func() folder.Home
+	Now  func() time.Time
+	Log  zerolog.Logger
+	// Reached is told after each step of a start, of a stop, and of the end that
+	// this process gives a dead thread.
+	Reached thread.Reached
+	// StopBelow stops what runs below a thread that died, by the project's policy, and
+	// returns what it stopped.
+	StopBelow func(context.Context, thread.ID) ([]thread.ID, error)
+	// Freed is told that a thread has ended badly whose process was started here: its
+	// slot is free.
+	Freed func(context.Context)
+}
+
+// Threads are the threads of a project.
+type Threads struct {
+	Deps
+	Finisher *finish.Finisher
+	Sweeper  *recovery.Sweeper
+
+	children  *children
+	described fileCache[Described]
+	lastWords fileCache[LastWords]
+}
+
+// New returns the threads of a project.
+func New(d Deps) *Threads {
+	t := &Threads{Deps: d}
+	t.children = newChildren(func(ctx context.Context, id thread.ID) {
+		t.SettleDead(ctx, id)
+		t.Freed(ctx)
+	})
+	t.Finisher = &finish.Finisher{
+		Store: d.Store, Home: d.Home, KnowledgeDir: folder.KnowledgeDir(d.Project), Now: d.Now,
+		Reached: d.Reached,
+	}
+	t.Sweeper = &recovery.Sweeper{
+		Finisher: t.Finisher, Log: d.Log, StopChildren: d.StopBelow, ExitOf: t.children.exitOf,
+		Life: d.Life, Reached: d.Reached,
+	}
+	return t
+}
+
+// Close lets go of what is watched, and closes the store. Threads go on.
+func (t *Threads) Close() error {
+	t.LeaveChildren()
+	return t.Store.Close()
+}
+
+// LeaveChildren looks no longer after the processes that were started here.
+func (t *Threads) LeaveChildren() { t.children.close() }
+
+// WatchChild looks after a process of a thread that this one has started: should it
+// end badly, the thread is settled although nobody waits for it.
+func (t *Threads) WatchChild(id thread.ID, started life.Running) { t.children.watch(id, started) }
+
+// Sweep settles every thread whose process is gone.
+func (t *Threads) Sweep(ctx context.Context) (*recovery.Report, error) {
+	return t.Sweeper.RunOnce(ctx)
+}
+
+// Folder is the folder of a thread.
+func (t *Threads) Folder(id thread.ID) folder.Folder { return t.Home().Of(id) }
+
+// Transcript is where a thread's transcript lies.
+func (t *Threads) Transcript(id thread.ID) string { return t.Folder(id).Transcript() }
+
+// Getter reads rows as they are stored, for [lineage].
+func (t *Threads) Getter(ctx context.Context) lineage.Get {
+	return func(id thread.ID) (thread.Record, error) { return t.Store.Get(ctx, id) }
+}

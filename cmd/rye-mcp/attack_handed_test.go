@@ -20,7 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// TestAttackHandedSettings: a program starts the process of a queued thread itself and hands it settings in which signatures do not count and the provider is a listener. The process refuses what thread.json does not name, and the thread stays in line.
+// TestAttackHandedSettings: a program starts the process of a queued thread itself and hands it settings in which signatures do not count and the provider is a listener. The process refuses what thread.json does not name, and the thread stays in the queue.
 func TestAttackHandedSettings(t *testing.T) {
 	t.Parallel()
 	var heard atomic.Int64
@@ -28,12 +28,12 @@ func TestAttackHandedSettings(t *testing.T) {
 	t.Cleanup(listener.Close)
 	p := newVictim(t)
 	p.ownThread()
-	p.inLine()
+	p.enqueue()
 	before := p.model.requests()
 	state := placetest.Dir(p.dir)
 	id := queuedThread(p, state)
 	if id == "" {
-		t.Fatal("no thread is in line")
+		t.Fatal("no thread is in the queue")
 	}
 	settings, err := config.New(resolve.Roots{User: p.home(), Project: p.dir, System: system.FS()}).Read().Decide()
 	p.noError(err)
@@ -57,7 +57,7 @@ func TestAttackHandedSettings(t *testing.T) {
 			t.Errorf("%s: exit %v: %s", name, started.Exit(), said)
 		}
 		if now := queuedThread(p, state); now != id {
-			t.Errorf("%s: in line is %q", name, now)
+			t.Errorf("%s: in the queue is %q", name, now)
 		}
 	}
 	if n := heard.Load(); n != 0 || p.model.requests() != before {
@@ -65,7 +65,7 @@ func TestAttackHandedSettings(t *testing.T) {
 	}
 }
 
-// queuedThread is the one thread in line.
+// queuedThread is the one thread in the queue.
 func queuedThread(p *place, state string) thread.ID {
 	p.Helper()
 	said := p.command("threads", "list", "--json")

@@ -46,7 +46,7 @@ func newVictim(t *testing.T) *place {
 
 func (p *place) home() string { return filepath.Join(filepath.Dir(p.dir), "home") }
 
-// queued puts a thread of rye/demo/worker in line, as nobody should be allowed to:
+// queued puts a thread of rye/demo/worker in the queue, as nobody should be allowed to:
 // with every right, in state that is not signed.
 func (p *place) queued(state string) {
 	p.Helper()
@@ -264,13 +264,13 @@ func TestMovedState(t *testing.T) {
 	}
 }
 
-// TestAttackArrivedQueue: published state of a project that is gone comes back in a repository, genuine to the last byte and with a thread in line. The threads are the user's, and the one in line is cancelled.
+// TestAttackArrivedQueue: published state of a project that is gone comes back in a repository, genuine to the last byte and with a thread in the queue. The threads are the user's, and the one in the queue is cancelled.
 func TestAttackArrivedQueue(t *testing.T) {
 	t.Parallel()
 	p := newVictim(t)
 	p.ownThread()
 	original := p.dir
-	p.inLine()
+	p.enqueue()
 	p.dir = filepath.Join(filepath.Dir(p.dir), "clone")
 	p.noError(errors.Join(os.CopyFS(p.dir, os.DirFS(original)), os.RemoveAll(original)))
 	asked := p.model.requests()
@@ -282,8 +282,8 @@ func TestAttackArrivedQueue(t *testing.T) {
 	}
 }
 
-// inLine puts one more thread of the user's own in line, which nobody has started.
-func (p *place) inLine() {
+// enqueue puts one more thread of the user's own in the queue, which nobody has started.
+func (p *place) enqueue() {
 	p.Helper()
 	found, err := home.Finder{User: p.home(), Now: time.Now, Item: func() (*sign.PublicKey, error) { return nil, nil }}.Find(p.dir)
 	p.noError(err)
@@ -319,7 +319,7 @@ func TestAttackPlaceDocument(t *testing.T) {
 	}
 }
 
-// TestAttackReplacedDatabases: registry, ledger or both are replaced by others, in which a thread of the attacker stands in line. They lack the mark of the place, are set aside, and only threads with signed folders come back.
+// TestAttackReplacedDatabases: registry, ledger or both are replaced by others, in which a thread of the attacker is queued. They lack the mark of the place, are set aside, and only threads with signed folders come back.
 func TestAttackReplacedDatabases(t *testing.T) {
 	t.Parallel()
 	for _, files := range [][]string{{"registry.db"}, {"budget_ledger.db"}, {"registry.db", "budget_ledger.db"}} {
@@ -350,7 +350,7 @@ func TestAttackReplacedDatabases(t *testing.T) {
 	}
 }
 
-// TestAttackReplacedState: while a server has the state open, a checkout puts a stranger's in its place, with a thread in line. The server leaves it as it is and keeps the user's next threads beside it, and nothing of it runs.
+// TestAttackReplacedState: while a server has the state open, a checkout puts a stranger's in its place, with a thread in the queue. The server leaves it as it is and keeps the user's next threads beside it, and nothing of it runs.
 func TestAttackReplacedState(t *testing.T) {
 	t.Parallel()
 	p := newVictim(t)

@@ -181,7 +181,7 @@ var scenarios = []scenario{
 		clan := startClan(p, h, died)
 		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
 	}},
-	{"cancel in line", 1, []string{"stop.", "queue."}, func(p *place, h *host, died func() bool) {
+	{"cancel in the queue", 1, []string{"stop.", "queue."}, func(p *place, h *host, died func() bool) {
 		clan, _ := start(h, "clan")
 		p.wantCallsOr(2, died)
 		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})

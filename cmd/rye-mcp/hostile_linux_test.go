@@ -137,7 +137,7 @@ type hostile struct {
 }
 
 // newHostile has the attacker make a project with threads that have run, hang,
-// and stand in line.
+// and are queued.
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
 	p := newPlace(t, attackerFiles)
@@ -146,7 +146,7 @@ func newHostile(t *testing.T) *hostile {
 	server := p.serve()
 	done := must[control.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "done", "thread": "fork"})
 	h.thread = string(done.ThreadID)
-	for range 2 { // the first is killed, the second stands in line behind it
+	for range 2 { // the first is killed, the second is queued behind it
 		must[control.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "stay", "thread": "fork", "async": true})
 	}
 	p.wantCalls(2)

@@ -194,7 +194,7 @@ func TestQueue(t *testing.T) {
 	p.wantRest(hosts[0])
 }
 
-// TestOrder lets threads of several servers stand in line for the only slot.
+// TestOrder queues threads of several servers for the only slot.
 // They run in the order in which they were started.
 func TestOrder(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func (p *place) asides() []string {
 	return found
 }
 
-// TestAttackPublishedQueue: state of an earlier version, which its user published with a thread in line, comes back in a repository. Its threads become the user's records, and the one in line is ended with how to start it again.
+// TestAttackPublishedQueue: state of an earlier version, which its user published with a thread in the queue, comes back in a repository. Its threads become the user's records, and the one in the queue is ended with how to start it again.
 func TestAttackPublishedQueue(t *testing.T) {
 	t.Parallel()
 	p := newVictim(t)
@@ -126,7 +126,7 @@ func TestTakeOverAlive(t *testing.T) {
 	p.noError(lock.Release())
 	if said := p.command("threads", "list", "--json"); !strings.Contains(said, `"created"`) && !strings.Contains(said, `"running"`) &&
 		!strings.Contains(said, `"completed"`) {
-		t.Errorf("the thread in line: %s", said)
+		t.Errorf("the thread in the queue: %s", said)
 	}
 }
 

@@ -39,7 +39,7 @@ type executeOutput struct {
 	Warnings         []string          `json:"warnings,omitempty"`
 	PID              int               `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
 	Existing         bool              `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
-	Queued           any               `json:"queued,omitempty" jsonschema:"the thread stands in line until fewer threads run; of thread_health, how many do"`
+	Queued           any               `json:"queued,omitempty" jsonschema:"the thread is queued until fewer threads run; of thread_health, how many do"`
 	Waiting          []control.Waiting `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
 	Next             string            `json:"next,omitempty" jsonschema:"what to call next"`
 	// An item carried out at once.

@@ -46,12 +46,12 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 // reports the end of the others.
 func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
 	err := func() error {
-		line, err := c.Store.Line(ctx)
+		load, err := c.Store.QueueLoad(ctx)
 		if err != nil {
 			return err
 		}
-		if mayBeDead && line.Occupied > 0 {
-			full := line.Queued > 0 && line.Occupied >= c.newCall().slots()
+		if mayBeDead && load.Occupied > 0 {
+			full := load.Queued > 0 && load.Occupied >= c.newCall().slots()
 			if err := c.examineOccupants(ctx, full, exits); err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *thread
 		return c.Dispatch(ctx)
 	}()
 	if err != nil && ctx.Err() == nil {
-		c.complain("", err, "could not start threads that stand in line")
+		c.complain("", err, "could not start threads that are queued")
 	}
 }
 

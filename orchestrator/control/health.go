@@ -120,7 +120,7 @@ func (c *Controller) countAlive(ctx context.Context, h *Health) error {
 		switch {
 		case err != nil:
 			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
-		case now.InLine():
+		case now.Queued():
 			h.Queued++
 		case !now.Status.Terminal():
 			h.Running++

@@ -63,13 +63,13 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 // start that had to stand in line, every wait for a thread in line, and
 // [Controller.RunDispatcher].
 func (c *Controller) Dispatch(ctx context.Context) error {
-	line, err := c.Store.Line(ctx)
-	if err != nil || line.Queued == 0 {
+	load, err := c.Store.QueueLoad(ctx)
+	if err != nil || load.Queued == 0 {
 		return err
 	}
 	now := c.newCall()
 	d := &dispatch{call: now, slots: now.slots(), fits: map[string]bool{}}
-	if line.Occupied >= d.slots {
+	if load.Occupied >= d.slots {
 		return nil
 	}
 	for {
@@ -165,12 +165,12 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 	if err := folder.Prepare(d.Home().Dir, id); err != nil {
-		d.complain(id, err, "a thread in line has no usable folder")
+		d.complain(id, err, "a queued thread has no usable folder")
 		return nil, err
 	}
 	hold, err := d.Life.Claim(life.Key{Thread: id})
 	if err != nil && !errors.Is(err, life.ErrHeld) {
-		d.complain(id, err, "could not lock a thread in line")
+		d.complain(id, err, "could not lock a queued thread")
 	}
 	return hold, err
 }

@@ -47,9 +47,9 @@ func (s *scene) begin(directive string, parent thread.ID) Started {
 // wantLine compares how many threads run and how many stand in line.
 func (s *scene) wantLine(occupied, queued int) {
 	s.Helper()
-	got, err := s.c.Store.Line(s.ctx)
+	got, err := s.c.Store.QueueLoad(s.ctx)
 	s.noError(err)
-	if want := (store.Line{Occupied: occupied, Queued: queued}); got != want {
+	if want := (store.QueueLoad{Occupied: occupied, Queued: queued}); got != want {
 		s.Errorf("line %+v, want %+v", got, want)
 	}
 }

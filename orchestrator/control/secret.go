@@ -50,11 +50,11 @@ func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 		return nil
 	}
 	c.moveLine(ctx, true, nil) // who has a slot may be dead
-	line, err := c.Store.Line(ctx)
+	load, err := c.Store.QueueLoad(ctx)
 	if err != nil {
 		return threads.Fault(err)
 	}
-	if line.Queued > 0 || line.Occupied >= c.slots() {
+	if load.Queued > 0 || load.Occupied >= c.slots() {
 		return errNoSlot()
 	}
 	return nil

@@ -18,7 +18,7 @@ type Started struct {
 	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	PID              int             `json:"pid,omitempty" jsonschema:"process id while it works"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	Existing         bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
@@ -60,7 +60,7 @@ type PlanBody struct {
 type Result struct {
 	Status           thread.State    `json:"status" jsonschema:"state of the thread, or not_found"`
 	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	Cost             thread.Cost     `json:"cost"`
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	Nearest          []thread.ID     `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
@@ -115,7 +115,7 @@ type Status struct {
 	Cost             thread.Cost     `json:"cost"`
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"stands in line"`
+	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`
@@ -141,7 +141,7 @@ type Summary struct {
 	CarriesOn thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it carries on"`
 	Model     string       `json:"model,omitempty"`
 	Cost      thread.Cost  `json:"cost"`
-	Queued    bool         `json:"queued,omitempty" jsonschema:"stands in line"`
+	Queued    bool         `json:"queued,omitempty" jsonschema:"is queued"`
 	Error     string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`

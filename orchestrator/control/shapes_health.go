@@ -27,7 +27,7 @@ type Health struct {
 	Folders         int           `json:"folders" jsonschema:"looked at"`
 	CheckpointCount int           `json:"checkpoint_count" jsonschema:"of ended threads, in these folders"`
 	Running         int           `json:"running" jsonschema:"threads whose process lives"`
-	Queued          int           `json:"queued" jsonschema:"threads that stand in line for a slot"`
+	Queued          int           `json:"queued" jsonschema:"threads that are queued for a slot"`
 	MaxRunning      int           `json:"max_running" jsonschema:"slots"`
 	Stuck           []thread.ID   `json:"stuck" jsonschema:"alive, silent for longer than a call may take"`
 	SpendToday      thread.Micros `json:"spend_today" jsonschema:"US dollars, by threads created since midnight UTC"`

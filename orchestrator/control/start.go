@@ -318,7 +318,7 @@ func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (
 	}
 	s.apply(now.Outcome)
 	switch {
-	case now.InLine():
+	case now.Queued():
 		s.Queued = true
 		s.Next = c.queuedNext(ctx)
 	case !now.Status.Terminal():
@@ -332,13 +332,13 @@ func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (
 
 // queuedNext tells the caller of a thread in line what it waits for.
 func (c *Controller) queuedNext(ctx context.Context) string {
-	const next = "wait_threads with this thread_id; cancel_thread to take it out of the line"
-	line, err := c.Store.Line(ctx)
+	const next = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
+	load, err := c.Store.QueueLoad(ctx)
 	if err != nil {
 		return next
 	}
-	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d stand in line: "+next,
-		line.Occupied, line.Queued)
+	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
+		load.Occupied, load.Queued)
 }
 
 // apply copies an outcome into the answer.

@@ -240,7 +240,7 @@ func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
 // below them, so nobody has to be waited for; there can be thousands.
 func (s *stopping) settleQueued(ctx context.Context, rows []thread.Record) {
 	for _, rec := range rows {
-		if !rec.InLine() {
+		if !rec.Queued() {
 			continue
 		}
 		now, err := s.Threads.Examine(ctx, rec.ThreadID)

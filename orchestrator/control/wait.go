@@ -164,7 +164,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		exits.Watch(rows)
 		// Who frees a slot moves the line; this is for what nobody was there to do. At
 		// every commit it would keep a hundred waiting threads busy with each other.
-		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.InLine); {
+		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
 		case !inLine:
 			lease.release()
 		case backstop && lease.turn():
@@ -244,7 +244,7 @@ func waitResult(
 
 // result tells about the thread that carries the asked one on.
 func result(asked thread.ID, rec thread.Record) Result {
-	r := Result{Status: rec.Status, Queued: rec.InLine(), Cost: rec.Cost}
+	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost}
 	if rec.ThreadID != asked {
 		r.ResolvedThreadID = rec.ThreadID
 	}

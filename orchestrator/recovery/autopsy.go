@@ -41,11 +41,11 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Fol
 	return problem
 }
 
-// CodeNotHere is the code of a thread that stood in line in state that was taken
+// CodeNotHere is the code of a thread that was queued in state that was taken
 // over.
 const CodeNotHere = "not_here"
 
-// notHere is the end of a thread that stood in line by the word of a key that is
+// notHere is the end of a thread that was queued by the word of a key that is
 // accepted for this place, and whose documents do not name it; nil for any other.
 // They may be copies of what was published, so nothing was started for them.
 func (s *Sweeper) notHere(rec thread.Record, dir folder.Folder) *thread.Outcome {
@@ -59,9 +59,9 @@ func (s *Sweeper) notHere(rec thread.Record, dir folder.Folder) *thread.Outcome 
 	}
 	return &thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{
 		Code: CodeNotHere,
-		Message: "it stood in line when this state was taken over, where nothing shows that it was started, and never ran: start " +
+		Message: "it was queued when this state was taken over, where nothing shows that it was started, and never ran: start " +
 			rec.Directive + " again with its inputs, which are in its thread.json",
-		Doing: "standing in line",
+		Doing: "queued",
 	}}
 }
 

@@ -126,7 +126,7 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 			return nil, err
 		}
 	}
-	if rec.InLine() && meta.Place != b.Home.Seal.Place() {
+	if rec.Queued() && meta.Place != b.Home.Seal.Place() {
 		rec.CancelRequestedAt = rec.CreatedAt // nothing will start it, see [Sweeper.notHere]
 	}
 	switch {
@@ -144,7 +144,7 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 
 // complete finds out how a thread stands that had not ended by its thread.json.
 // One that has decided to end has ended. One whose lock is free is dead, which
-// the next look will find, unless it has never run: that stands in line again.
+// the next look will find, unless it has never run: that is queued again.
 func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 	outcome, cost, err := transcript.LastOutcome(dir.Transcript())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,7 @@
 // its row is not terminal, nobody holds its life lock, and it does not stand in
 // line; that is true from the moment the process ends, however it ended, and
 // cannot be confused by a reused process id. What another machine runs, whose
-// locks need not be seen here, is left alone for as long as it is heard of. One that stands in line and has been
+// locks need not be seen here, is left alone for as long as it is heard of. One that is queued and has been
 // asked to stop is dead too: nothing will ever start it.
 package recovery
 
@@ -160,8 +160,8 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 	}
 }
 
-// waits tells that a thread stands in line and will be started.
-func waits(rec thread.Record) bool { return rec.InLine() && rec.CancelRequestedAt.IsZero() }
+// waits tells that a thread is queued and will be started.
+func waits(rec thread.Record) bool { return rec.Queued() && rec.CancelRequestedAt.IsZero() }
 
 // beingSettled tells that the lock is held by somebody who settles the thread
 // and not by its process, which is gone or has been taken out of the row.
@@ -238,7 +238,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 
 	rec, err := s.Finisher.Store.Get(ctx, id)
 	if err != nil || rec.Status.Terminal() || waits(rec) {
-		return rec, err // it was put in line since
+		return rec, err // it was put in the queue since
 	}
 	w, err := s.Finisher.OpenTranscript(id)
 	if err != nil {
@@ -263,7 +263,7 @@ func neverRan(rec thread.Record) bool {
 	return rec.Status == thread.Created && !rec.AdmittedAt.IsZero() && rec.PID == 0 && rec.CancelRequestedAt.IsZero()
 }
 
-// giveBack lets a thread that never ran stand in line again, in its old place.
+// giveBack puts a thread that never ran in the queue again, in its old place.
 func (s *Sweeper) giveBack(ctx context.Context, id thread.ID, report *Report) (thread.Record, error) {
 	rec, err := s.Finisher.Store.Return(ctx, id)
 	if errors.Is(err, thread.ErrSettled) { // asked to stop just now: the next look settles it

@@ -10,10 +10,10 @@ import (
 type Report struct {
 	Looked        int         // threads looked at
 	Died          []thread.ID // their process was gone; settled
-	HalfMade      []thread.ID // their start was cut short before they were in line; settled
-	Cancelled     []thread.ID // asked to stop while they stood in line; settled
+	HalfMade      []thread.ID // their start was cut short before they were in the queue; settled
+	Cancelled     []thread.ID // asked to stop while they were queued; settled
 	NotHandedOver []thread.ID // were to carry on a thread that did not hand over to them; settled
-	Returned      []thread.ID // had a slot and never a process; back in line
+	Returned      []thread.ID // had a slot and never a process; back in the queue
 	Stopped       []thread.ID // children of dead threads, stopped by the policy of the project
 	Completed     []thread.ID // had ended by their row only; their files say so now
 }
@@ -34,7 +34,7 @@ func (r *Report) ended(before, after thread.Record) {
 	switch {
 	case after.Outcome != nil && after.Outcome.Error != nil && after.Outcome.Error.Code == CodeNotHandedOver:
 		r.NotHandedOver = append(r.NotHandedOver, before.ThreadID)
-	case before.InLine():
+	case before.Queued():
 		r.Cancelled = append(r.Cancelled, before.ThreadID)
 	case before.Status == thread.Created && before.QueuedAt.IsZero():
 		r.HalfMade = append(r.HalfMade, before.ThreadID)

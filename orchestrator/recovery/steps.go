@@ -6,7 +6,7 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 // package finish.
 const (
 	stepLocked    thread.Step = "settle.locked"    // the life lock is held by who settles
-	stepReturned  thread.Step = "settle.returned"  // one that never ran stands in line again, and that is all
+	stepReturned  thread.Step = "settle.returned"  // one that never ran is queued again, and that is all
 	stepDetached  thread.Step = "settle.detached"  // the dead process is taken out of the row
 	stepLeftovers thread.Step = "settle.leftovers" // what its tools left running is killed
 	stepChildren  thread.Step = "settle.children"  // its children are stopped, by the policy of the project

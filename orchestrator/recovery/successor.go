@@ -24,7 +24,7 @@ func NotHandedOver(before thread.ID, why error) thread.Outcome {
 	}}
 }
 
-// awaitsHandoff tells that a thread is to carry on another and is not in line for
+// awaitsHandoff tells that a thread is to carry on another and is not in the queue for
 // that yet: how things stand with it, the one before decides.
 func awaitsHandoff(rec thread.Record) bool {
 	return rec.Status == thread.Created && rec.ContinuationOf != "" && rec.QueuedAt.IsZero() && rec.AdmittedAt.IsZero()

@@ -166,7 +166,7 @@ func (a *auditor) compareRow(meta thread.Meta) {
 // against what was signed. The ledger hears of the end before the row does.
 func (a *auditor) ledger() {
 	began := !a.Row.QueuedAt.IsZero() || !a.Row.AdmittedAt.IsZero() || a.Row.Cost.Spend > 0
-	if a.LedgerSpend == nil && began { // it has a budget before it stands in line
+	if a.LedgerSpend == nil && began { // it has a budget before it is queued
 		a.find(ledgerFile, Missing, "it has no budget of the thread, which has spent %s", a.Row.Cost.Spend)
 	}
 	if a.LedgerSpend == nil || !a.ended() || *a.LedgerSpend == a.Row.Cost.Spend {

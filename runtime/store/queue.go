@@ -9,24 +9,24 @@ import (
 
 // Queue decides which threads have one of the slots that threads run in.
 type Queue interface {
-	// Enqueue puts a created thread, which everything is prepared for, in line for
+	// Enqueue puts a created thread, which everything is prepared for, in the queue for
 	// one of the slots that threads run in. It is admitted at once when fewer than
-	// slots are occupied, nobody in line goes before it (see Admit) and it has not
+	// slots are occupied, nobody in the queue goes before it (see Admit) and it has not
 	// been asked to stop; the row says so. Repeating it changes nothing; a thread that
 	// is past created is refused with thread.ErrSettled, one that the thread it
 	// carries on does not name with ErrNotLinked.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
-	// Admit admits the first thread in line when fewer than slots are occupied. Those
+	// Admit admits the first thread in the queue when fewer than slots are occupied. Those
 	// whose parent has not ended, or has ended with a handoff, go before all others;
 	// among the ones and the others, who came first goes first. A parent that waits
 	// for its children is alive without a slot: were they to stand behind others, each
 	// of these could become one more such parent before a child runs.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
-	// in line is tried, any other error aborts. It runs under the write lock, so
+	// in the queue is tried, any other error aborts. It runs under the write lock, so
 	// it must be quick and not write to the store; a caller who gets an error
 	// after it succeeded lets go of what it took.
 	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
-	// Return puts an admitted thread back to its place in line whose process was
+	// Return puts an admitted thread back to its place in the queue whose process was
 	// never started, because whoever was to start it is gone. The caller holds its
 	// life lock. With a process or a cancel on record it is thread.ErrSettled.
 	Return(ctx context.Context, id thread.ID) (thread.Record, error)
@@ -37,8 +37,8 @@ type Queue interface {
 	// once when it goes on, even if all are occupied then; Admit waits until fewer
 	// are.
 	Yield(ctx context.Context, id thread.ID, yielded bool) error
-	// Line counts the slots in use and the threads that wait for one.
-	Line(ctx context.Context) (Line, error)
+	// QueueLoad counts the slots in use and the threads that wait for one.
+	QueueLoad(ctx context.Context) (QueueLoad, error)
 }
 
 // Watcher tells that something has changed.
@@ -49,8 +49,8 @@ type Watcher interface {
 	Changes(ctx context.Context) <-chan struct{}
 }
 
-// Line is how many threads occupy a slot, and how many stand in line for one.
-type Line struct {
+// QueueLoad is how many threads occupy a slot, and how many are queued for one.
+type QueueLoad struct {
 	Occupied int
 	Queued   int
 }

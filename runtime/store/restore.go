@@ -24,7 +24,7 @@ type Keeper interface {
 	// they are, so it may be repeated and done by several processes. A row that
 	// breaks a rule of the store is refused by itself and does not keep the others
 	// out. A reference to a thread that there is no row of is dropped. A created
-	// thread goes in line only if the one that it carries on names it.
+	// thread goes into the queue only if the one that it carries on names it.
 	Restore(ctx context.Context, threads []Restored) (Restoration, error)
 	// Check reads everything stored and returns a *CorruptError where it is
 	// damaged. It takes time in proportion to the size of the data.
@@ -34,7 +34,7 @@ type Keeper interface {
 // Restored is a thread as its folder tells it.
 type Restored struct {
 	// Record is the row. A thread in a terminal state has an Outcome and a
-	// CompletedAt. A created one with QueuedAt goes in line by that time.
+	// CompletedAt. A created one with QueuedAt goes into the queue by that time.
 	Record thread.Record
 	// Budget is nil for a thread that has none. Its ThreadID is the record's;
 	// Reserved and Actual are not read but computed from all budgets.

@@ -59,7 +59,7 @@ type Registry interface {
 	//
 	// A thread that ends with a handoff is linked to its successor in the same
 	// transaction, and the successor is admitted in its place: the slot passes on,
-	// without a look at the line. One that is not there any more, or is not
+	// without a look at the queue. One that is not there any more, or is not
 	// registered to carry on this thread, is not linked; one that is not created or
 	// has been asked to stop is linked and not admitted.
 	Apply(ctx context.Context, c Change) (thread.Record, error)

@@ -26,7 +26,7 @@ type Record struct {
 	RequestKey           string
 	RequestHash          string          // of the call that the key names; empty when only the item is known
 	Metadata             json.RawMessage // free-form JSON object
-	QueuedAt             time.Time       // when it was put in line for a slot
+	QueuedAt             time.Time       // when it was put in the queue for a slot
 	AdmittedAt           time.Time       // when it was given one
 	Yielded              bool            // it only waits for others, and occupies no slot
 	CancelRequestedAt    time.Time
@@ -36,9 +36,9 @@ type Record struct {
 	LastUsed             time.Time
 }
 
-// InLine reports whether the thread is ready to run and stands in line for a
+// Queued reports whether the thread is ready to run and is queued for a
 // slot. It has no process then, and nobody holds its life lock.
-func (r Record) InLine() bool {
+func (r Record) Queued() bool {
 	return r.Status == Created && !r.QueuedAt.IsZero() && r.AdmittedAt.IsZero()
 }
 

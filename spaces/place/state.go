@@ -253,7 +253,7 @@ func (f Finder) known(project, dir string, key *sign.Key, m *marker) (State, err
 }
 
 // NoteMove makes the user space know where a place is now. It is called
-// after the line of a place that arrived is settled.
+// after the queue of a place that arrived is settled.
 func (f Finder) NoteMove(project string, s State) error {
 	record, err := readRecord(f.User, s.Seal.place)
 	if err != nil || record == nil {

@@ -280,7 +280,7 @@ func (d *doctor) threads(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{Check: "threads", Level: levelFail, Detail: err.Error()}}
 	}
-	found := []finding{okf("%d in all, %d of %s in use, %d in line",
+	found := []finding{okf("%d in all, %d of %s in use, %d in the queue",
 		health.ThreadCount, health.Running, counted(health.MaxRunning, "slot"), health.Queued)}
 	if health.Partial {
 		found = append(found, okf("%s looked at, of more; rye-mcp doctor --all goes through every one",

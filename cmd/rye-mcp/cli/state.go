@@ -180,16 +180,16 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 	return late.New(find, create)
 }
 
-// moved notes where a project is now. Threads that stood in line in state that came
+// moved notes where a project is now. Threads that were queued in state that came
 // from elsewhere are not started: it may be what was published once, put back.
 func (p *project) moved(ctx context.Context, st store.Store, s place.State, log zerolog.Logger) error {
 	if s.Arrived {
-		n, err := cancelLine(ctx, st, p.state.finder.Now())
+		n, err := cancelQueued(ctx, st, p.state.finder.Now())
 		if err != nil {
-			return fmt.Errorf("threads that stood in line elsewhere: %w", err)
+			return fmt.Errorf("threads that were queued elsewhere: %w", err)
 		}
 		if n > 0 {
-			log.Warn().Int("threads", n).Msg("threads that stood in line where this state came from are cancelled")
+			log.Warn().Int("threads", n).Msg("threads that were queued where this state came from are cancelled")
 		}
 	}
 	if err := p.state.finder.NoteMove(p.path, s); err != nil {
@@ -198,8 +198,8 @@ func (p *project) moved(ctx context.Context, st store.Store, s place.State, log 
 	return nil
 }
 
-// cancelLine asks every thread in line to stop.
-func cancelLine(ctx context.Context, st store.Store, at time.Time) (n int, err error) {
+// cancelQueued asks every thread in the queue to stop.
+func cancelQueued(ctx context.Context, st store.Store, at time.Time) (n int, err error) {
 	filter := store.Filter{States: []thread.State{thread.Created}, Limit: store.MaxPage}
 	for {
 		rows, next, err := st.List(ctx, filter)

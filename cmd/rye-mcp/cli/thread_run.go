@@ -121,7 +121,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextInLine(p, log), Now: sys.Now, Log: log,
+		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	// Its slot is free. Who has asked it to stop must not take what follows for
 	// the thread.
 	_ = hold.Release()
-	nextInLine(p, log)(context.WithoutCancel(ctx))
+	nextQueued(p, log)(context.WithoutCancel(ctx))
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
 		return exitError{code: exitFailure}
 	}
@@ -150,11 +150,11 @@ func homeOf(sys System, project string) (folder.Home, error) {
 	return folder.Home{Dir: found.Dir, Seal: found.Seal}, err
 }
 
-// nextInLine starts the next threads in line.
-func nextInLine(p *project, log zerolog.Logger) func(context.Context) {
+// nextQueued starts the next threads in the queue.
+func nextQueued(p *project, log zerolog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
 		if err := p.control.Dispatch(ctx); err != nil {
-			log.Error().Err(err).Msg("start the next threads in line")
+			log.Error().Err(err).Msg("start the next threads in the queue")
 		}
 	}
 }

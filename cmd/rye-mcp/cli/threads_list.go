@@ -181,7 +181,7 @@ func writeList(d display, list control.List, now time.Time) error {
 	return t.write(d)
 }
 
-// stateOf is the state of a thread for people, who are told of the line that it
+// stateOf is the state of a thread for people, who are told of the queue that it
 // may stand in, and of what it waits for.
 func stateOf(s thread.State, queued, asks bool) string {
 	switch {

@@ -48,8 +48,8 @@ func TestLate(t *testing.T) {
 	if err := s.SetProcess(ctx, "work-1", thread.Process{}); !errors.Is(err, thread.ErrNotFound) {
 		t.Errorf("a change: %v", err)
 	}
-	if line, err := s.Line(ctx); err != nil || line != (store.Line{}) {
-		t.Errorf("line %+v, %v", line, err)
+	if load, err := s.QueueLoad(ctx); err != nil || load != (store.QueueLoad{}) {
+		t.Errorf("line %+v, %v", load, err)
 	}
 	if made != 0 {
 		t.Fatal("looking has made a store")

@@ -79,7 +79,7 @@ func (s *Store) Known(ctx context.Context, ids []thread.ID) (map[thread.ID]bool,
 	return ask(ctx, s, nil, func(now store.Store) (map[thread.ID]bool, error) { return now.Known(ctx, ids) })
 }
 
-// Line implements [store.Queue].
-func (s *Store) Line(ctx context.Context) (store.Line, error) {
-	return ask(ctx, s, nil, func(now store.Store) (store.Line, error) { return now.Line(ctx) })
+// QueueLoad implements [store.Queue].
+func (s *Store) QueueLoad(ctx context.Context) (store.QueueLoad, error) {
+	return ask(ctx, s, nil, func(now store.Store) (store.QueueLoad, error) { return now.QueueLoad(ctx) })
 }

@@ -84,7 +84,7 @@ func whyNotLinked(ctx context.Context, tx *sql.Tx, id, successor thread.ID) erro
 }
 
 // handOn links a thread that has ended to its successor and admits that in its
-// place. The successor also gets the thread's place in the line, for the case
+// place. The successor also gets the thread's place in the queue, for the case
 // that it is put back there ([Store.Return]).
 func handOn(ctx context.Context, tx *sql.Tx, c store.Change) error {
 	id, next, at := c.ID(), c.Outcome().Handoff.NewThreadID, millis(c.At())

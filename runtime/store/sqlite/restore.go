@@ -72,7 +72,7 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 	if err := deferReferences(ctx, r.tx); err != nil {
 		return 0, err
 	}
-	// The line is stood in by the time of joining it.
+	// The queue is ordered by the time of joining it.
 	threads = slices.SortedStableFunc(slices.Values(threads), func(a, b store.Restored) int {
 		return a.Record.QueuedAt.Compare(b.Record.QueuedAt)
 	})
@@ -83,7 +83,7 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 		}
 		added += n
 	}
-	if err := leaveLine(ctx, r.tx); err != nil {
+	if err := leaveQueue(ctx, r.tx); err != nil {
 		return 0, err
 	}
 	for _, column := range threadReferences {
@@ -94,9 +94,9 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 	return added, setLoss(ctx, r.tx, whole)
 }
 
-// leaveLine takes those out of the line that the thread they carry on does not
+// leaveQueue takes those out of the queue that the thread they carry on does not
 // name, even where there is no row of that.
-func leaveLine(ctx context.Context, tx *sql.Tx) error {
+func leaveQueue(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `UPDATE threads SET queued_at = NULL, queue_position = NULL, admitted_at = NULL
 		WHERE status = 'created' AND NOT `+mayRun)
 	return err

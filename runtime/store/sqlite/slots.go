@@ -22,7 +22,7 @@ func (s *Store) Return(ctx context.Context, id thread.ID) (rec thread.Record, er
 		return err
 	})
 	if err != nil {
-		return thread.Record{}, fmt.Errorf("return to the line: %w", err)
+		return thread.Record{}, fmt.Errorf("return to the queue: %w", err)
 	}
 	return rec, nil
 }

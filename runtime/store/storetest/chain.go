@@ -24,7 +24,7 @@ var chainTests = []test{
 	{"one of many links counts", linkRace},
 	{"a handoff passes the slot on", handoffAdmits},
 	{"a handoff is made once", handoffOnce},
-	{"a handoff passes the place in the line on", handoffPlace},
+	{"a handoff passes the place in the queue on", handoffPlace},
 	{"a successor that cannot run is not admitted", handoffNotAdmitted},
 	{"who is no successor is not linked", handoffStranger},
 	{"only a continued thread names a successor", handoffOutcome},
@@ -42,7 +42,7 @@ func (h *harness) successor(id thread.ID, handoff bool) thread.ID {
 	h.Helper()
 	rec, created, err := h.Register(h.ctx, h.carryingOn(id, handoff), claimNothing)
 	h.noError(err)
-	if !created || rec.ContinuationOf != id || rec.Status != thread.Created || rec.InLine() {
+	if !created || rec.ContinuationOf != id || rec.Status != thread.Created || rec.Queued() {
 		h.Errorf("successor of %s: created %v, %+v", id, created, rec)
 	}
 	return rec.ThreadID
@@ -186,8 +186,8 @@ func chainNotLinked(h *harness) {
 		}
 		id := h.successor(before, handoff)
 		_, claimErr := h.Apply(h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "host"}, h.now))
-		_, lineErr := h.Enqueue(h.ctx, id, 9, h.now)
-		for _, err := range []error{claimErr, lineErr} {
+		_, enqueueErr := h.Enqueue(h.ctx, id, 9, h.now)
+		for _, err := range []error{claimErr, enqueueErr} {
 			if !errors.Is(err, store.ErrNotLinked) {
 				h.Errorf("handoff %v: %v", handoff, err)
 			}
@@ -296,11 +296,11 @@ func linkRace(h *harness) {
 }
 
 func handoffAdmits(h *harness) {
-	old := h.inLine(1).ThreadID
+	old := h.enqueued(1).ThreadID
 	h.apply(store.Claimed(old, thread.Process{PID: 1, Host: "host"}, h.now))
-	waiting := h.inLine(1).ThreadID
+	waiting := h.enqueued(1).ThreadID
 	next := h.successor(old, true)
-	h.wantLine(1, 1)
+	h.wantLoad(1, 1)
 
 	rec := h.apply(h.continued(old, next))
 	if rec.Status != thread.Continued || rec.ContinuationThreadID != next || rec.Outcome.Handoff.NewThreadID != next ||
@@ -311,7 +311,7 @@ func handoffAdmits(h *harness) {
 	if rec := h.get(next); rec.Status != thread.Created || !rec.QueuedAt.Equal(at) || !rec.AdmittedAt.Equal(at) || !rec.UpdatedAt.Equal(at) {
 		h.Errorf("successor %+v", rec)
 	}
-	h.wantLine(1, 1)
+	h.wantLoad(1, 1)
 	if id := h.admit(1); id != "" {
 		h.Errorf("%s was admitted to a slot that had passed on", id)
 	}
@@ -338,20 +338,20 @@ func handoffOnce(h *harness) {
 }
 
 func handoffPlace(h *harness) {
-	old := h.inLine(1).ThreadID
+	old := h.enqueued(1).ThreadID
 	h.apply(store.Claimed(old, thread.Process{PID: 1, Host: "host"}, h.now))
-	waiting := h.inLine(1).ThreadID
+	waiting := h.enqueued(1).ThreadID
 	next := h.successor(old, true)
 	h.apply(h.continued(old, next))
 	if _, err := h.Return(h.ctx, next); err != nil {
 		h.Errorf("its process was never started: %v", err)
 	}
-	last := h.inLine(1).ThreadID
+	last := h.enqueued(1).ThreadID
 	if got := []thread.ID{h.admit(9), h.admit(9), h.admit(9)}; !slices.Equal(got, []thread.ID{next, waiting, last}) {
 		h.Errorf("admitted %v", got)
 	}
 	id := h.running("never-in-line", "")
-	behind := h.inLine(0).ThreadID
+	behind := h.enqueued(0).ThreadID
 	after := h.successor(id, true)
 	h.apply(h.continued(id, after))
 	if _, err := h.Return(h.ctx, after); err != nil {

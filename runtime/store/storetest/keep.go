@@ -20,8 +20,8 @@ var keepTests = []test{
 	{"rows come in any order", restoreOrder},
 	{"references to nobody are dropped", restoreDangling},
 	{"a bad row stays out by itself", restoreRefused},
-	{"restored threads count up and stand in line", restoreGoesOn},
-	{"who is not linked is not in line", restoreChains},
+	{"restored threads count up and are queued", restoreGoesOn},
+	{"who is not linked is not in the queue", restoreChains},
 	{"running totals are computed", restoreTotals},
 	{"budgets join those that exist", restoreJoins},
 	{"random ledgers come back", restoreModel},
@@ -203,7 +203,7 @@ func restoreGoesOn(h *harness) {
 	if id := h.register("d", ""); id != thread.NewID("d", h.now, 8) {
 		h.Errorf("the next id is %s", id)
 	}
-	last := h.inLine(0).ThreadID
+	last := h.enqueued(0).ThreadID
 	if got := []thread.ID{h.admit(3), h.admit(3), h.admit(3)}; !slices.Equal(got, []thread.ID{early.ThreadID, late.ThreadID, last}) {
 		h.Errorf("admitted %v", got)
 	}
@@ -224,7 +224,7 @@ func restoreChains(h *harness) {
 	admitted.Record.AdmittedAt = h.now
 	h.restore(queued("linked", "before"), admitted, queued("unlinked", "running"), queued("alone", "gone"),
 		store.Restored{Record: before}, store.Restored{Record: h.record("running", thread.Running)})
-	h.wantLine(0, 1)
+	h.wantLoad(0, 1)
 	for _, id := range []thread.ID{"admitted", "unlinked", "alone"} {
 		if rec := h.get(id); !rec.QueuedAt.IsZero() || !rec.AdmittedAt.IsZero() || rec.Status != thread.Created {
 			h.Errorf("not linked: %+v", rec)

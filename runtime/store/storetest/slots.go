@@ -18,28 +18,28 @@ var slotTests = []test{
 }
 
 func returned(h *harness) {
-	first, second := h.inLine(0).ThreadID, h.inLine(0).ThreadID
+	first, second := h.enqueued(0).ThreadID, h.enqueued(0).ThreadID
 	if got := h.admit(1); got != first {
 		h.Fatalf("admitted %s", got)
 	}
 	rec, err := h.Return(h.ctx, first)
 	h.noError(err)
-	if !rec.InLine() {
+	if !rec.Queued() {
 		h.Errorf("returned %+v", rec)
 	}
-	h.wantLine(0, 2)
+	h.wantLoad(0, 2)
 	if got := []thread.ID{h.admit(2), h.admit(2)}; !slices.Equal(got, []thread.ID{first, second}) {
 		h.Errorf("admitted %v", got)
 	}
 }
 
 func notReturned(h *harness) {
-	process, cancelled, ran := h.inLine(3).ThreadID, h.inLine(3).ThreadID, h.inLine(3).ThreadID
+	process, cancelled, ran := h.enqueued(3).ThreadID, h.enqueued(3).ThreadID, h.enqueued(3).ThreadID
 	h.noError(h.SetProcess(h.ctx, process, thread.Process{PID: 4711, Host: "host"}))
 	_, err := h.RequestCancel(h.ctx, cancelled, h.now)
 	h.noError(err)
 	h.apply(store.Claimed(ran, thread.Process{PID: 0, Host: "host"}, h.now))
-	for _, id := range []thread.ID{process, cancelled, ran, h.inLine(0).ThreadID, h.register("d", "")} {
+	for _, id := range []thread.ID{process, cancelled, ran, h.enqueued(0).ThreadID, h.register("d", "")} {
 		before := h.get(id)
 		if _, err := h.Return(h.ctx, id); !errors.Is(err, thread.ErrSettled) {
 			h.Errorf("returned %+v: %v", before, err)
@@ -54,8 +54,8 @@ func notReturned(h *harness) {
 }
 
 func occupants(h *harness) {
-	admitted, running, yielded, ended := h.inLine(9).ThreadID, h.inLine(9).ThreadID, h.inLine(9).ThreadID, h.inLine(9).ThreadID
-	h.inLine(0)
+	admitted, running, yielded, ended := h.enqueued(9).ThreadID, h.enqueued(9).ThreadID, h.enqueued(9).ThreadID, h.enqueued(9).ThreadID
+	h.enqueued(0)
 	h.register("d", "")
 	for _, id := range []thread.ID{running, yielded} {
 		h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "host"}, h.now))

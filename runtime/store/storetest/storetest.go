@@ -25,7 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"List", listTests},
 		{"Cancel", cancelTests},
 		{"Chain", chainTests},
-		{"Line", lineTests},
+		{"Queue", queueTests},
 		{"Slots", slotTests},
 		{"Changes", changesTests},
 		{"Ledger", ledgerTests},

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Queue is the line in which writers of one database file wait, across
-// goroutines and processes. SQLite has no line: its busy handler sleeps and
+// Queue is where the writers of one database file wait, across
+// goroutines and processes. SQLite has no queue: its busy handler sleeps and
 // tries again, and whoever sleeps longest loses. Here the waiting is done in
 // the kernel, on an advisory lock of a file beside the database, which is
 // released with the process that held it.

@@ -11,32 +11,32 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-var lineTests = []test{
-	{"who comes first is admitted first", lineOrder},
-	{"children go before the others", lineChildren},
-	{"whose parent has ended goes like the others", lineOrphans},
-	{"a free slot is had at once", lineAtOnce},
-	{"a child goes at once past the others", lineChildAtOnce},
-	{"a repeat changes nothing", lineRepeat},
-	{"only created threads stand in line", lineGuard},
-	{"who was asked to stop is passed over", lineCancelled},
-	{"claim decides about the next", lineClaim},
-	{"what gives a slot back", lineFreed},
-	{"who takes its slot back keeps others out", lineUnyield},
-	{"many at once stay in order and in the slots", lineAtTheSameTime},
-	{"random lines agree with the model", lineModel},
+var queueTests = []test{
+	{"who comes first is admitted first", queueOrder},
+	{"children go before the others", queueChildren},
+	{"whose parent has ended goes like the others", queueOrphans},
+	{"a free slot is had at once", queueAtOnce},
+	{"a child goes at once past the others", queueChildAtOnce},
+	{"a repeat changes nothing", queueRepeat},
+	{"only created threads are queued", queueGuard},
+	{"who was asked to stop is passed over", queueCancelled},
+	{"claim decides about the next", queueClaim},
+	{"what gives a slot back", queueFreed},
+	{"who takes its slot back keeps others out", queueUnyield},
+	{"many at once stay in order and in the slots", queueAtTheSameTime},
+	{"random queues agree with the model", queueModel},
 }
 
 func claimRecord(thread.Record) error { return nil }
 
-// inLine registers a thread and puts it in line for one of slots.
-func (h *harness) inLine(slots int) thread.Record {
+// enqueued registers a thread and puts it in the queue for one of slots.
+func (h *harness) enqueued(slots int) thread.Record {
 	h.Helper()
-	return h.childInLine("", slots)
+	return h.enqueuedChild("", slots)
 }
 
-// childInLine registers a thread below parent and puts it in line.
-func (h *harness) childInLine(parent thread.ID, slots int) thread.Record {
+// enqueuedChild registers a thread below parent and puts it in the queue.
+func (h *harness) enqueuedChild(parent thread.ID, slots int) thread.Record {
 	h.Helper()
 	rec, err := h.Enqueue(h.ctx, h.register("d", parent), slots, h.now.Add(time.Second))
 	h.noError(err)
@@ -54,31 +54,31 @@ func (h *harness) admit(slots int) thread.ID {
 	return rec.ThreadID
 }
 
-// wantLine compares the counts.
-func (h *harness) wantLine(occupied, queued int) {
+// wantLoad compares the counts.
+func (h *harness) wantLoad(occupied, queued int) {
 	h.Helper()
-	got, err := h.Line(h.ctx)
+	got, err := h.QueueLoad(h.ctx)
 	h.noError(err)
-	if want := (store.Line{Occupied: occupied, Queued: queued}); got != want {
-		h.Errorf("line %+v, want %+v", got, want)
+	if want := (store.QueueLoad{Occupied: occupied, Queued: queued}); got != want {
+		h.Errorf("load %+v, want %+v", got, want)
 	}
 }
 
-func lineOrder(h *harness) {
+func queueOrder(h *harness) {
 	var want, got []thread.ID
 	for range 5 {
-		want = append(want, h.inLine(0).ThreadID)
+		want = append(want, h.enqueued(0).ThreadID)
 	}
-	h.wantLine(0, 5)
+	h.wantLoad(0, 5)
 	for range 5 {
 		got = append(got, h.admit(5))
 	}
 	if !slices.Equal(got, want) {
 		h.Errorf("admitted %v, want %v", got, want)
 	}
-	h.wantLine(5, 0)
+	h.wantLoad(5, 0)
 	if id := h.admit(6); id != "" {
-		h.Errorf("admitted %s, who was not in line", id)
+		h.Errorf("admitted %s, who was not in the queue", id)
 	}
 }
 
@@ -94,14 +94,14 @@ func (h *harness) wantAdmitted(want ...thread.ID) {
 	}
 }
 
-func lineChildren(h *harness) {
+func queueChildren(h *harness) {
 	one, two := h.running("parent", ""), h.running("parent", "")
-	a, b := h.inLine(0).ThreadID, h.inLine(0).ThreadID
-	first := h.childInLine(one, 0).ThreadID
-	second := h.childInLine(two, 0).ThreadID
-	c := h.inLine(0).ThreadID
-	third := h.childInLine(one, 0).ThreadID
-	h.wantLine(0, 6)
+	a, b := h.enqueued(0).ThreadID, h.enqueued(0).ThreadID
+	first := h.enqueuedChild(one, 0).ThreadID
+	second := h.enqueuedChild(two, 0).ThreadID
+	c := h.enqueued(0).ThreadID
+	third := h.enqueuedChild(one, 0).ThreadID
+	h.wantLoad(0, 6)
 	h.wantAdmitted(first, second)
 	_, err := h.Return(h.ctx, first)
 	h.noError(err)
@@ -120,66 +120,66 @@ func lineChildren(h *harness) {
 	h.wantAdmitted(first, third, a, b, "")
 }
 
-func lineOrphans(h *harness) {
+func queueOrphans(h *harness) {
 	ended, handsOver := h.running("parent", ""), h.running("parent", "")
 	next := h.successor(handsOver, true)
-	orphan := h.childInLine(ended, 0).ThreadID
-	a := h.inLine(0).ThreadID
-	late := h.childInLine(ended, 0).ThreadID
-	waitedFor := h.childInLine(handsOver, 0).ThreadID
+	orphan := h.enqueuedChild(ended, 0).ThreadID
+	a := h.enqueued(0).ThreadID
+	late := h.enqueuedChild(ended, 0).ThreadID
+	waitedFor := h.enqueuedChild(handsOver, 0).ThreadID
 	h.apply(h.finished(ended, thread.Completed))
 	h.apply(h.continued(handsOver, next))
 	h.wantAdmitted(waitedFor, orphan, a, late)
 }
 
-func lineChildAtOnce(h *harness) {
+func queueChildAtOnce(h *harness) {
 	parent := h.running("parent", "")
-	holder, other := h.inLine(1).ThreadID, h.inLine(1).ThreadID
-	if full := h.childInLine(parent, 1); !full.InLine() {
+	holder, other := h.enqueued(1).ThreadID, h.enqueued(1).ThreadID
+	if full := h.enqueuedChild(parent, 1); !full.Queued() {
 		h.Errorf("without a free slot: %+v", full)
-	} else if second := h.childInLine(parent, 2); !second.InLine() {
+	} else if second := h.enqueuedChild(parent, 2); !second.Queued() {
 		h.Errorf("went past %s: %+v", full.ThreadID, second)
 	}
 	h.admit(1000)
 	h.admit(1000)
 	h.apply(h.finished(holder, thread.Error))
-	h.wantLine(2, 1)
-	if past := h.childInLine(parent, 3); past.InLine() {
+	h.wantLoad(2, 1)
+	if past := h.enqueuedChild(parent, 3); past.Queued() {
 		h.Errorf("stands behind %s: %+v", other, past)
 	}
-	h.wantLine(3, 1)
-	if root := h.inLine(4); !root.InLine() {
+	h.wantLoad(3, 1)
+	if root := h.enqueued(4); !root.Queued() {
 		h.Errorf("went past %s: %+v", other, root)
 	}
 	h.wantAdmitted(other)
 }
 
-func lineAtOnce(h *harness) {
-	first, second := h.inLine(1), h.inLine(1)
-	if first.InLine() || !first.AdmittedAt.Equal(h.now.Add(time.Second)) || !first.QueuedAt.Equal(first.AdmittedAt) {
+func queueAtOnce(h *harness) {
+	first, second := h.enqueued(1), h.enqueued(1)
+	if first.Queued() || !first.AdmittedAt.Equal(h.now.Add(time.Second)) || !first.QueuedAt.Equal(first.AdmittedAt) {
 		h.Errorf("with a free slot: %+v", first)
 	}
-	if !second.InLine() || second.QueuedAt.IsZero() {
+	if !second.Queued() || second.QueuedAt.IsZero() {
 		h.Errorf("without a free slot: %+v", second)
 	}
-	if third := h.inLine(5); !third.InLine() {
+	if third := h.enqueued(5); !third.Queued() {
 		h.Errorf("went past %s: %+v", second.ThreadID, third)
 	}
-	h.wantLine(1, 2)
+	h.wantLoad(1, 2)
 	if id := h.admit(1); id != "" {
 		h.Errorf("admitted %s to a slot that is occupied", id)
 	}
 	if id := h.admit(2); id != second.ThreadID {
 		h.Errorf("admitted %q, want %s", id, second.ThreadID)
 	}
-	if rec := h.get(second.ThreadID); rec.InLine() || !rec.AdmittedAt.Equal(h.now.Add(2*time.Second)) {
+	if rec := h.get(second.ThreadID); rec.Queued() || !rec.AdmittedAt.Equal(h.now.Add(2*time.Second)) {
 		h.Errorf("admitted row %+v", rec)
 	}
 }
 
-func lineRepeat(h *harness) {
-	waiting := h.inLine(0)
-	h.inLine(0)
+func queueRepeat(h *harness) {
+	waiting := h.enqueued(0)
+	h.enqueued(0)
 	again, err := h.Enqueue(h.ctx, waiting.ThreadID, 10, h.now.Add(time.Hour))
 	h.noError(err)
 	if !reflect.DeepEqual(again, waiting) {
@@ -194,15 +194,15 @@ func lineRepeat(h *harness) {
 	if !reflect.DeepEqual(again, admitted) {
 		h.Errorf("again %+v\nwant  %+v", again, admitted)
 	}
-	h.wantLine(1, 1)
+	h.wantLoad(1, 1)
 }
 
-func lineGuard(h *harness) {
+func queueGuard(h *harness) {
 	for _, s := range thread.States() {
 		id := h.inState(s)
 		_, err := h.Enqueue(h.ctx, id, 10, h.now)
 		if (s == thread.Created) != (err == nil) || (err != nil && !errors.Is(err, thread.ErrSettled)) {
-			h.Errorf("a %s thread in line: %v", s, err)
+			h.Errorf("a %s thread in the queue: %v", s, err)
 		}
 		err = h.Yield(h.ctx, id, true)
 		if (s == thread.Running) != (err == nil) || (err != nil && !errors.Is(err, thread.ErrSettled)) {
@@ -210,18 +210,18 @@ func lineGuard(h *harness) {
 		}
 	}
 	if _, err := h.Enqueue(h.ctx, "no/such", 10, h.now); !errors.Is(err, thread.ErrNotFound) {
-		h.Errorf("nobody in line: %v", err)
+		h.Errorf("nobody in the queue: %v", err)
 	}
 	if err := h.Yield(h.ctx, "no/such", true); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("nobody yields: %v", err)
 	}
 }
 
-func lineCancelled(h *harness) {
-	first, second := h.inLine(0), h.inLine(0)
+func queueCancelled(h *harness) {
+	first, second := h.enqueued(0), h.enqueued(0)
 	_, err := h.RequestCancel(h.ctx, first.ThreadID, h.now)
 	h.noError(err)
-	h.wantLine(0, 1)
+	h.wantLoad(0, 1)
 	id := h.register("d", "")
 	_, err = h.RequestCancel(h.ctx, id, h.now)
 	h.noError(err)
@@ -237,15 +237,15 @@ func lineCancelled(h *harness) {
 		h.Errorf("admitted %s after a cancel", id)
 	}
 	h.apply(h.finished(first.ThreadID, thread.Cancelled))
-	h.wantLine(1, 0)
+	h.wantLoad(1, 0)
 }
 
-func lineClaim(h *harness) {
-	first, second, third := h.inLine(0).ThreadID, h.inLine(0).ThreadID, h.inLine(0).ThreadID
+func queueClaim(h *harness) {
+	first, second, third := h.enqueued(0).ThreadID, h.enqueued(0).ThreadID, h.enqueued(0).ThreadID
 	var offered []thread.ID
 	rec, admitted, err := h.Admit(h.ctx, 1, h.now, func(rec thread.Record) error {
 		offered = append(offered, rec.ThreadID)
-		if !rec.InLine() {
+		if !rec.Queued() {
 			h.Errorf("offered %+v", rec)
 		}
 		if len(offered) < 2 {
@@ -264,13 +264,13 @@ func lineClaim(h *harness) {
 	if _, admitted, err := h.Admit(h.ctx, 3, h.now, func(thread.Record) error { return store.ErrTaken }); admitted || err != nil {
 		h.Errorf("everyone taken: admitted %v, %v", admitted, err)
 	}
-	h.wantLine(1, 2)
+	h.wantLoad(1, 2)
 	if got := []thread.ID{h.admit(3), h.admit(3)}; !slices.Equal(got, []thread.ID{first, third}) {
 		h.Errorf("then admitted %v", got)
 	}
 }
 
-func lineFreed(h *harness) {
+func queueFreed(h *harness) {
 	for name, free := range map[string]func(id thread.ID){
 		"yielded": func(id thread.ID) {
 			h.apply(store.Claimed(id, thread.Process{PID: 1, Host: "h"}, h.now))
@@ -283,11 +283,11 @@ func lineFreed(h *harness) {
 		},
 		"died before it ran": func(id thread.ID) { h.apply(h.finished(id, thread.Error)) },
 	} {
-		holder := h.inLine(1)
-		next := h.inLine(1)
-		h.wantLine(1, 1)
+		holder := h.enqueued(1)
+		next := h.enqueued(1)
+		h.wantLoad(1, 1)
 		free(holder.ThreadID)
-		h.wantLine(0, 1)
+		h.wantLoad(0, 1)
 		if id := h.admit(1); id != next.ThreadID {
 			h.Errorf("%s: admitted %q, want %s", name, id, next.ThreadID)
 		}
@@ -295,17 +295,17 @@ func lineFreed(h *harness) {
 	}
 }
 
-func lineUnyield(h *harness) {
-	holder := h.inLine(1).ThreadID
+func queueUnyield(h *harness) {
+	holder := h.enqueued(1).ThreadID
 	h.apply(store.Claimed(holder, thread.Process{PID: 1, Host: "h"}, h.now))
-	child, last := h.inLine(1).ThreadID, h.inLine(1).ThreadID
+	child, last := h.enqueued(1).ThreadID, h.enqueued(1).ThreadID
 	h.noError(h.Yield(h.ctx, holder, true))
 	if rec := h.get(holder); !rec.Yielded {
 		h.Errorf("row %+v", rec)
 	}
 	h.admit(1)
 	h.noError(h.Yield(h.ctx, holder, false))
-	h.wantLine(2, 1)
+	h.wantLoad(2, 1)
 	if id := h.admit(2); id != "" {
 		h.Errorf("admitted %s", id)
 	}
@@ -316,8 +316,8 @@ func lineUnyield(h *harness) {
 	}
 }
 
-// lineAtTheSameTime has many servers put threads in line, admit and end them.
-func lineAtTheSameTime(h *harness) {
+// queueAtTheSameTime has many servers put threads in the queue, admit and end them.
+func queueAtTheSameTime(h *harness) {
 	const servers, each, slots = 4, 8, 3
 	var mu sync.Mutex
 	var order []thread.ID // of claims, which run one at a time
@@ -329,7 +329,7 @@ func lineAtTheSameTime(h *harness) {
 	}
 	queue := make([]thread.ID, servers*each)
 	for i := range queue {
-		queue[i] = h.inLine(0).ThreadID
+		queue[i] = h.enqueued(0).ThreadID
 	}
 	ended := make(chan struct{}, len(queue))
 	for _, err := range atOnce(servers, func(int) error {
@@ -338,11 +338,11 @@ func lineAtTheSameTime(h *harness) {
 			if err != nil {
 				return err
 			}
-			line, err := h.Line(h.ctx)
+			load, err := h.QueueLoad(h.ctx)
 			if err != nil {
 				return err
 			}
-			if line.Occupied > slots {
+			if load.Occupied > slots {
 				return errors.New("more threads than slots")
 			}
 			if !admitted {
@@ -360,5 +360,5 @@ func lineAtTheSameTime(h *harness) {
 	if !slices.Equal(order, queue) {
 		h.Errorf("admitted %v\nwant %v", order, queue)
 	}
-	h.wantLine(0, 0)
+	h.wantLoad(0, 0)
 }

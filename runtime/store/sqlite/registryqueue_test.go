@@ -19,13 +19,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// TestLineReadsItsIndexes: the cost of a look at the line must not grow with the
+// TestQueueReadsItsIndexes: the cost of a look at the queue must not grow with the
 // threads that have ended.
-func TestLineReadsItsIndexes(t *testing.T) {
+func TestQueueReadsItsIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
 	for query, want := range map[string][]string{
-		lineSQL: {"threads_queued", "threads_slots"},
+		queueLoadSQL: {"threads_queued", "threads_slots"},
 		strings.Replace(nextChildSQL, "?", "7", 1):                     {"threads_queued_children"},
 		strings.Replace(nextOtherSQL, "?", "7", 1):                     {"threads_queued "},
 		strings.ReplaceAll(goesFirstSQL, "?", "7"):                     {"threads_queued_children"},
@@ -44,8 +44,8 @@ func TestLineReadsItsIndexes(t *testing.T) {
 	}
 }
 
-// TestMigrateToLine opens a registry of the version before the line, with rows.
-func TestMigrateToLine(t *testing.T) {
+// TestMigrateToQueue opens a registry of the version before the queue, with rows.
+func TestMigrateToQueue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, registryFile)
@@ -66,17 +66,17 @@ func TestMigrateToLine(t *testing.T) {
 		{ThreadID: "ended", Status: thread.Error, ParentID: "waits"},
 	} {
 		got, err := s.Get(t.Context(), want.ThreadID)
-		if err != nil || got.Status != want.Status || got.ParentID != want.ParentID || got.Yielded || got.InLine() ||
+		if err != nil || got.Status != want.Status || got.ParentID != want.ParentID || got.Yielded || got.Queued() ||
 			!got.QueuedAt.Equal(want.QueuedAt) || !got.AdmittedAt.Equal(want.AdmittedAt) {
 			t.Errorf("migrated %+v, %v", got, err)
 		}
 	}
 	id := mustRegister(t, s, newThread("d", ""))
-	if rec, err := s.Enqueue(t.Context(), id, 2, testTime); err != nil || !rec.InLine() {
+	if rec, err := s.Enqueue(t.Context(), id, 2, testTime); err != nil || !rec.Queued() {
 		t.Errorf("beside two that run: %+v, %v", rec, err)
 	}
-	if line, err := s.Line(t.Context()); err != nil || line != (store.Line{Occupied: 2, Queued: 1}) {
-		t.Errorf("line %+v, %v", line, err)
+	if load, err := s.QueueLoad(t.Context()); err != nil || load != (store.QueueLoad{Occupied: 2, Queued: 1}) {
+		t.Errorf("load %+v, %v", load, err)
 	}
 	if lost, err := s.Lost(t.Context()); lost || err != nil {
 		t.Errorf("lost %v, %v", lost, err)
@@ -103,19 +103,19 @@ func first(t *testing.T, path string, fill func(*sql.DB) error) {
 	}
 }
 
-// TestProcessesShareTheLine has several servers admit from one line, each of
+// TestProcessesShareTheQueue has several servers admit from one queue, each of
 // which ends what it admitted. Some are killed meanwhile.
-func TestProcessesShareTheLine(t *testing.T) {
+func TestProcessesShareTheQueue(t *testing.T) {
 	t.Parallel()
 	for _, kills := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d killed", kills), func(t *testing.T) {
 			t.Parallel()
-			shareLine(t, 5, kills)
+			shareQueue(t, 5, kills)
 		})
 	}
 }
 
-func shareLine(t *testing.T, processes, kills int) {
+func shareQueue(t *testing.T, processes, kills int) {
 	const threads = 30
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
@@ -167,8 +167,8 @@ func shareLine(t *testing.T, processes, kills int) {
 	if order := strings.Fields(string(claimed)); kills == 0 && !slices.Equal(order, queue) {
 		t.Errorf("admitted %v\nwant %v", order, queue)
 	}
-	if line, err := s.Line(t.Context()); err != nil || line != (store.Line{}) {
-		t.Errorf("in the end %+v, %v", line, err)
+	if load, err := s.QueueLoad(t.Context()); err != nil || load != (store.QueueLoad{}) {
+		t.Errorf("in the end %+v, %v", load, err)
 	}
 }
 
@@ -250,13 +250,13 @@ func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		line, err := s.Line(ctx)
+		load, err := s.QueueLoad(ctx)
 		if err != nil {
 			return err
 		}
 		said := "admitted " + string(rec.ThreadID)
-		if line.Occupied > slots {
-			said = fmt.Sprintf("wrong: %d threads in %d slots", line.Occupied, slots)
+		if load.Occupied > slots {
+			said = fmt.Sprintf("wrong: %d threads in %d slots", load.Occupied, slots)
 		}
 		switch {
 		case admitted:
@@ -266,7 +266,7 @@ func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) err
 			if err := errors.Join(endThread(ctx, s, rec.ThreadID), life.Release()); err != nil {
 				return err
 			}
-		case line == store.Line{}:
+		case load == store.QueueLoad{}:
 			if _, err := fmt.Fprintln(out, allEnded); err != nil {
 				return err
 			}

@@ -13,8 +13,8 @@ import (
 
 // The conditions of the partial indexes, word for word, so that they are used.
 const (
-	inLine = `status = 'created' AND queued_at IS NOT NULL AND admitted_at IS NULL AND cancel_requested_at IS NULL`
-	inSlot = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
+	isQueued = `status = 'created' AND queued_at IS NOT NULL AND admitted_at IS NULL AND cancel_requested_at IS NULL`
+	inSlot   = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
 )
 
 // child is the condition that the parent of a thread may wait for it: it has not
@@ -22,18 +22,18 @@ const (
 const child = `EXISTS (SELECT 1 FROM threads parent
 	WHERE parent.thread_id = threads.parent_id AND parent.status IN ('created', 'running', 'continued'))`
 
-// nextPosition is the end of the line.
+// nextPosition is the end of the queue.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
 // Enqueue implements [store.Registry].
 func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (rec thread.Record, err error) {
 	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		line, err := countLine(ctx, tx)
+		load, err := countQueue(ctx, tx)
 		if err != nil {
 			return err
 		}
-		admit := line.Occupied < slots
-		if admit && line.Queued > 0 {
+		admit := load.Occupied < slots
+		if admit && load.Queued > 0 {
 			admit, err = goesFirst(ctx, tx, id)
 			if err != nil {
 				return err
@@ -56,8 +56,8 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 
 const goesFirstSQL = `SELECT ` + child + ` AND NOT EXISTS (` + nextChildSQL + `) FROM threads WHERE thread_id = ?`
 
-// goesFirst reports whether a thread that comes to stand in line goes before
-// everybody there: it is a child, and no other is in line.
+// goesFirst reports whether a thread that comes to be queued goes before
+// everybody there: it is a child, and no other is in the queue.
 func goesFirst(ctx context.Context, tx *sql.Tx, id thread.ID) (first bool, err error) {
 	err = tx.QueryRowContext(ctx, goesFirstSQL, 0, id).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -87,8 +87,8 @@ func (s *Store) Admit(
 	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
 	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		line, err := countLine(ctx, tx)
-		if err != nil || line.Queued == 0 || line.Occupied >= slots {
+		load, err := countQueue(ctx, tx)
+		if err != nil || load.Queued == 0 || load.Occupied >= slots {
 			return err
 		}
 		for _, group := range []string{nextChildSQL, nextOtherSQL} {
@@ -110,7 +110,7 @@ func admitOne(
 	ctx context.Context, tx *sql.Tx, group string, at time.Time, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
 	for position := int64(0); ; {
-		rec, position, err = nextInLine(ctx, tx, group, position)
+		rec, position, err = nextQueued(ctx, tx, group, position)
 		if errors.Is(err, sql.ErrNoRows) {
 			return thread.Record{}, false, nil
 		}
@@ -128,16 +128,16 @@ func admitOne(
 	}
 }
 
-// The first behind a position, of the two groups of a line.
+// The first behind a position, of the two groups of the queue.
 const (
 	nextChildSQL = `SELECT queue_position FROM threads INDEXED BY threads_queued_children
-		WHERE ` + inLine + ` AND parent_id IS NOT NULL AND ` + child + behindPosition
-	nextOtherSQL   = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + inLine + ` AND NOT ` + child + behindPosition
+		WHERE ` + isQueued + ` AND parent_id IS NOT NULL AND ` + child + behindPosition
+	nextOtherSQL   = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + isQueued + ` AND NOT ` + child + behindPosition
 	behindPosition = ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
 )
 
-// nextInLine is the first thread of a group behind a position.
-func nextInLine(ctx context.Context, tx *sql.Tx, group string, behind int64) (thread.Record, int64, error) {
+// nextQueued is the first thread of a group behind a position.
+func nextQueued(ctx context.Context, tx *sql.Tx, group string, behind int64) (thread.Record, int64, error) {
 	var position int64
 	err := tx.QueryRowContext(ctx, group, behind).Scan(&position)
 	if err != nil {
@@ -155,26 +155,26 @@ func (s *Store) Yield(ctx context.Context, id thread.ID, yielded bool) error {
 	return nil
 }
 
-// Line implements [store.Registry].
-func (s *Store) Line(ctx context.Context) (line store.Line, err error) {
+// QueueLoad implements [store.Registry].
+func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
-		line, err = countLine(ctx, db)
+		load, err = countQueue(ctx, db)
 		return err
 	})
 	if err != nil {
-		return line, fmt.Errorf("line: %w", err)
+		return load, fmt.Errorf("load of the queue: %w", err)
 	}
-	return line, nil
+	return load, nil
 }
 
-// lineSQL names its indexes, since SQLite would rather look at the row of every
+// queueLoadSQL names its indexes, since SQLite would rather look at the row of every
 // thread that is created or running.
-const lineSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + inLine + `),
+const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
 	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
 
-func countLine(ctx context.Context, q interface {
+func countQueue(ctx context.Context, q interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (line store.Line, err error) {
-	err = q.QueryRowContext(ctx, lineSQL).Scan(&line.Queued, &line.Occupied)
-	return line, err
+}) (load store.QueueLoad, err error) {
+	err = q.QueryRowContext(ctx, queueLoadSQL).Scan(&load.Queued, &load.Occupied)
+	return load, err
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// lineModel makes random lines by random operations and compares each answer
-// with the line as it is worded: a list of who waits and a set of who occupies
+// queueModel makes random queues by random operations and compares each answer
+// with the queue as it is worded: a list of who waits and a set of who occupies
 // a slot. A run begins with what the one before left in the store, ended.
-func lineModel(h *harness) {
+func queueModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
-		r := &lineRun{h: h, slots: rapid.IntRange(0, 3).Draw(t, "slots"), members: make(map[thread.ID]*member)}
+		r := &queueRun{h: h, slots: rapid.IntRange(0, 3).Draw(t, "slots"), members: make(map[thread.ID]*member)}
 		t.Repeat(map[string]func(*rapid.T){
-			"register":  func(*rapid.T) { r.add(h.register("line", ""), "") },
+			"register":  func(*rapid.T) { r.add(h.register("queue", ""), "") },
 			"child":     r.child,
 			"carry on":  r.carryOn,
 			"enqueue":   r.enqueue,
@@ -37,11 +37,11 @@ func lineModel(h *harness) {
 	})
 }
 
-type lineRun struct {
+type queueRun struct {
 	h       *harness
 	slots   int
 	known   []thread.ID
-	line    []thread.ID // everybody who came to stand in line, in that order
+	queue   []thread.ID // everybody who came to be queued, in that order
 	members map[thread.ID]*member
 }
 
@@ -58,22 +58,22 @@ func (m *member) waits() bool {
 	return m.queued && !m.admitted && !m.running && !m.cancelled && !m.ended
 }
 
-func (r *lineRun) add(id, parent thread.ID) *member {
+func (r *queueRun) add(id, parent thread.ID) *member {
 	r.known = append(r.known, id)
 	r.members[id] = &member{parent: parent}
 	return r.members[id]
 }
 
 // early reports whether a thread goes before those that are not early.
-func (r *lineRun) early(id thread.ID) bool {
+func (r *queueRun) early(id thread.ID) bool {
 	parent, has := r.members[r.members[id].parent]
 	return has && (!parent.ended || parent.handedOver)
 }
 
-// waiting is who stands in line, who goes first before the others.
-func (r *lineRun) waiting() (all []thread.ID) {
+// waiting is who is queued, who goes first before the others.
+func (r *queueRun) waiting() (all []thread.ID) {
 	for _, early := range []bool{true, false} {
-		for _, id := range r.line {
+		for _, id := range r.queue {
 			if r.members[id].waits() && r.early(id) == early {
 				all = append(all, id)
 			}
@@ -83,13 +83,13 @@ func (r *lineRun) waiting() (all []thread.ID) {
 }
 
 // linked reports whether a thread may run.
-func (r *lineRun) linked(id thread.ID) bool {
+func (r *queueRun) linked(id thread.ID) bool {
 	m := r.members[id]
 	return m.of == "" || r.members[m.of].next == id
 }
 
 // pick draws a thread of this run, if there is one.
-func (r *lineRun) pick(t *rapid.T) (thread.ID, *member) {
+func (r *queueRun) pick(t *rapid.T) (thread.ID, *member) {
 	if len(r.known) == 0 {
 		t.Skip("no thread yet")
 	}
@@ -97,22 +97,22 @@ func (r *lineRun) pick(t *rapid.T) (thread.ID, *member) {
 	return id, r.members[id]
 }
 
-func (r *lineRun) counts() (line store.Line) {
+func (r *queueRun) counts() (load store.QueueLoad) {
 	for _, m := range r.members {
 		if m.occupies() {
-			line.Occupied++
+			load.Occupied++
 		}
 		if m.waits() {
-			line.Queued++
+			load.Queued++
 		}
 	}
-	return line
+	return load
 }
 
 // child registers a child of a thread, which must be running.
-func (r *lineRun) child(t *rapid.T) {
+func (r *queueRun) child(t *rapid.T) {
 	parent, m := r.pick(t)
-	rec, _, err := r.h.Register(r.h.ctx, r.h.newThread("line", parent), claimNothing)
+	rec, _, err := r.h.Register(r.h.ctx, r.h.newThread("queue", parent), claimNothing)
 	if allowed := m.running && !m.ended && !m.cancelled; allowed != (err == nil) || err != nil && !errors.Is(err, store.ErrParentGone) {
 		t.Fatalf("child of %+v: %v", m, err)
 	}
@@ -122,7 +122,7 @@ func (r *lineRun) child(t *rapid.T) {
 }
 
 // carryOn registers a thread to carry on another.
-func (r *lineRun) carryOn(t *rapid.T) {
+func (r *queueRun) carryOn(t *rapid.T) {
 	id, m := r.pick(t)
 	handoff := rapid.Bool().Draw(t, "handoff")
 	rec, _, err := r.h.Register(r.h.ctx, r.h.carryingOn(id, handoff), claimNothing)
@@ -146,7 +146,7 @@ func (r *lineRun) carryOn(t *rapid.T) {
 }
 
 // handOver ends a thread as continued by another, which has its slot then.
-func (r *lineRun) handOver(t *rapid.T) {
+func (r *queueRun) handOver(t *rapid.T) {
 	next, n := r.pick(t)
 	id := n.of
 	if id == "" {
@@ -164,7 +164,7 @@ func (r *lineRun) handOver(t *rapid.T) {
 	}
 }
 
-func (r *lineRun) link(t *rapid.T) {
+func (r *queueRun) link(t *rapid.T) {
 	next, n := r.pick(t)
 	id := n.of
 	if id == "" {
@@ -197,12 +197,12 @@ func refused(t *rapid.T, err error, allowed bool) {
 	}
 }
 
-func (r *lineRun) enqueue(t *rapid.T) {
+func (r *queueRun) enqueue(t *rapid.T) {
 	id, m := r.pick(t)
 	rec, err := r.h.Enqueue(r.h.ctx, id, r.slots, r.h.now)
 	if !r.linked(id) && !m.ended {
 		if !errors.Is(err, store.ErrNotLinked) {
-			t.Fatalf("not linked and in line: %v", err)
+			t.Fatalf("not linked and in the queue: %v", err)
 		}
 		return
 	}
@@ -215,14 +215,14 @@ func (r *lineRun) enqueue(t *rapid.T) {
 	m.admitted = first && r.counts().Occupied < r.slots && !m.cancelled
 	m.queued = true
 	if !m.admitted {
-		r.line = append(r.line, id)
+		r.queue = append(r.queue, id)
 	}
 	if rec.AdmittedAt.IsZero() == m.admitted {
 		t.Fatalf("admitted %v, row %+v", m.admitted, rec)
 	}
 }
 
-func (r *lineRun) admit(t *rapid.T) {
+func (r *queueRun) admit(t *rapid.T) {
 	waiting := r.waiting()
 	taken := rapid.IntRange(0, 3).Draw(t, "taken")
 	var want thread.ID
@@ -244,14 +244,14 @@ func (r *lineRun) admit(t *rapid.T) {
 	}
 }
 
-func (r *lineRun) claim(t *rapid.T) {
+func (r *queueRun) claim(t *rapid.T) {
 	id, m := r.pick(t)
 	_, err := r.h.Apply(r.h.ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, r.h.now))
 	refused(t, err, !m.running && !m.ended && !m.cancelled && r.linked(id))
 	m.running = m.running || err == nil
 }
 
-func (r *lineRun) yield(t *rapid.T) {
+func (r *queueRun) yield(t *rapid.T) {
 	id, m := r.pick(t)
 	yielded := rapid.Bool().Draw(t, "yielded")
 	err := r.h.Yield(r.h.ctx, id, yielded)
@@ -261,7 +261,7 @@ func (r *lineRun) yield(t *rapid.T) {
 	}
 }
 
-func (r *lineRun) cancel(t *rapid.T) {
+func (r *queueRun) cancel(t *rapid.T) {
 	id, _ := r.pick(t)
 	if _, err := r.h.RequestCancel(r.h.ctx, id, r.h.now); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func (r *lineRun) cancel(t *rapid.T) {
 }
 
 // mark asks a thread to stop, its children, and all that are to carry it on.
-func (r *lineRun) mark(id thread.ID) {
+func (r *queueRun) mark(id thread.ID) {
 	m := r.members[id]
 	m.cancelled = m.cancelled || !m.ended
 	for next, n := range r.members {
@@ -280,19 +280,19 @@ func (r *lineRun) mark(id thread.ID) {
 	}
 }
 
-func (r *lineRun) end(t *rapid.T) {
+func (r *queueRun) end(t *rapid.T) {
 	id, m := r.pick(t)
 	_, err := r.h.Apply(r.h.ctx, r.h.finished(id, thread.Error))
 	refused(t, err, !m.ended)
 	m.ended = true
 }
 
-func (r *lineRun) compare(t *rapid.T) {
-	got, err := r.h.Line(r.h.ctx)
+func (r *queueRun) compare(t *rapid.T) {
+	got, err := r.h.QueueLoad(r.h.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := r.counts(); got != want {
-		t.Fatalf("line %+v, want %+v", got, want)
+		t.Fatalf("load %+v, want %+v", got, want)
 	}
 }

@@ -21,7 +21,7 @@ import (
 var generated json.RawMessage
 
 const orchestratorText = "Operate on threads: wait for them, look at them, stop them, collect their results. " +
-	"An unknown operation is answered with the list of those there are."
+	"Times are in seconds, money in US dollars. A call that does not fit is answered with what does."
 
 // Orchestrator defines the tool that runs the operations of the table.
 func (t *Table) Orchestrator() (tool.Definition, error) {
@@ -39,19 +39,20 @@ func (t *Table) Orchestrator() (tool.Definition, error) {
 
 // union is the schema of a tool that takes the name of an operation and its
 // parameters. It is open: each operation checks its own, and knows other names of
-// them.
+// them. It tells types and values; what a parameter means stands in its name, and
+// every byte more would be in the context of each thread that has the tool.
 func (t *Table) union() (any, error) {
-	u := union{told: map[string][]telling{}, schemas: map[string]object{}}
+	u := union{schemas: map[string]object{}}
 	for _, e := range t.entries {
 		if err := u.add(e); err != nil {
 			return nil, fmt.Errorf("operation %s: %w", e.Name, err)
 		}
 	}
 	properties := object{{"operation", object{
-		{"type", "string"}, {"enum", t.Names()}, {"description", "its parameters stand beside it"},
+		{"type", "string"}, {"enum", t.Names()}, {"description", "with its parameters beside it: " + strings.Join(u.calls, ", ")},
 	}}}
 	for _, name := range u.names {
-		properties = append(properties, member{name, append(u.schemas[name], member{"description", toldOf(u.told[name])})})
+		properties = append(properties, member{name, u.schemas[name]})
 	}
 	return object{
 		{"type", "object"}, {"properties", properties}, {"required", []string{"operation"}}, {"additionalProperties", true},
@@ -61,14 +62,8 @@ func (t *Table) union() (any, error) {
 // union collects the parameters of operations by name.
 type union struct {
 	names   []string          // as they came
-	schemas map[string]object // without descriptions
-	told    map[string][]telling
-}
-
-// telling is what some operations say about a parameter.
-type telling struct {
-	operations []string
-	text       string
+	schemas map[string]object // types and values
+	calls   []string          // each operation with the names of its parameters
 }
 
 func (u *union) add(e Entry) error {
@@ -78,6 +73,7 @@ func (u *union) add(e Entry) error {
 	}
 	var input struct {
 		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
 	}
 	if err := json.Unmarshal(raw, &input); err != nil {
 		return err
@@ -86,26 +82,30 @@ func (u *union) add(e Entry) error {
 	if err != nil {
 		return err
 	}
+	var names []string
 	for _, p := range parameters {
-		if err := u.addParameter(e.Name, p.name, p.value); err != nil {
+		if err := u.addParameter(p.name, p.value); err != nil {
 			return err
 		}
+		if slices.Contains(input.Required, p.name) {
+			names = append(names, p.name)
+		} else {
+			names = append(names, p.name+"?")
+		}
 	}
+	u.calls = append(u.calls, e.Name+"("+strings.Join(names, " ")+")")
 	return nil
 }
 
-func (u *union) addParameter(operation, name string, raw json.RawMessage) error {
+func (u *union) addParameter(name string, raw json.RawMessage) error {
 	parts, err := membersOf(raw)
 	if err != nil {
 		return err
 	}
 	var schema object
-	var text string
 	for _, p := range parts {
-		if p.name != "description" {
+		if p.name == "type" || p.name == "items" || p.name == "enum" {
 			schema = append(schema, member{p.name, p.value})
-		} else if err := json.Unmarshal(p.value, &text); err != nil {
-			return err
 		}
 	}
 	known, seen := u.schemas[name]
@@ -115,22 +115,7 @@ func (u *union) addParameter(operation, name string, raw json.RawMessage) error 
 	case !reflect.DeepEqual(known, schema):
 		return fmt.Errorf("parameter %s differs from that of an operation before", name)
 	}
-	same := slices.IndexFunc(u.told[name], func(s telling) bool { return s.text == text })
-	if same < 0 {
-		u.told[name] = append(u.told[name], telling{[]string{operation}, text})
-		return nil
-	}
-	u.told[name][same].operations = append(u.told[name][same].operations, operation)
 	return nil
-}
-
-// toldOf is what operations say about a parameter, as one text.
-func toldOf(all []telling) string {
-	var parts []string
-	for _, s := range all {
-		parts = append(parts, strings.TrimSpace(s.text+" ("+strings.Join(s.operations, ", ")+")"))
-	}
-	return strings.Join(parts, "; ")
 }
 
 // rawMember is a member of a JSON object as it stands there.

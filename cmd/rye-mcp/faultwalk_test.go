@@ -366,7 +366,7 @@ func (p *place) wantLegal() {
 	p.wantChains()
 }
 
-// wantChains checks that each thread that handed over or was resumed is carried on
+// wantChains checks that each thread that handed over or was resumed is continued
 // by one thread, and that every other that was to do so has never run.
 func (p *place) wantChains() {
 	p.Helper()
@@ -385,10 +385,10 @@ func (p *place) wantChains() {
 		case rec.Status == thread.Continued && next == "":
 			p.Errorf("%s is continued by nobody", id)
 		case next != "" && at[next].ContinuationOf != id:
-			p.Errorf("%s is carried on by %s, which carries on %q", id, next, at[next].ContinuationOf)
+			p.Errorf("%s is continued by %s, which continues %q", id, next, at[next].ContinuationOf)
 		case rec.ContinuationOf != "" && at[rec.ContinuationOf].ContinuationThreadID != id &&
 			(rec.Status != thread.Cancelled || rec.Cost.Turns > 0):
-			p.Errorf("%s is %s with %d turns, and %s is not carried on by it", id, rec.Status, rec.Cost.Turns, rec.ContinuationOf)
+			p.Errorf("%s is %s with %d turns, and %s is not continued by it", id, rec.Status, rec.Cost.Turns, rec.ContinuationOf)
 		}
 	}
 }

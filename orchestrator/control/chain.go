@@ -26,7 +26,7 @@ type Chain struct {
 // ChainLink is one thread of a chain.
 type ChainLink struct {
 	ThreadID    thread.ID    `json:"thread_id"`
-	Via         thread.Via   `json:"via,omitempty" jsonschema:"handoff or resume: how it came to carry on the one before"`
+	Via         thread.Via   `json:"via,omitempty" jsonschema:"handoff or resume: how it came to continue the one before"`
 	Status      thread.State `json:"status"`
 	Directive   string       `json:"directive"`
 	Model       string       `json:"model"`

@@ -98,7 +98,7 @@ func TestNeverCarriedOn(t *testing.T) {
 	s.wantState(thread.Cancelled, secondChild)
 	for _, state := range []string{"runs", "has ended"} {
 		_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: secondChild, Message: "go on"})
-		if code(err) != tool.CodeUnsupported || !strings.Contains(err.Error(), "never came to carry on "+string(first)) {
+		if code(err) != tool.CodeUnsupported || !strings.Contains(err.Error(), "never came to continue "+string(first)) {
 			s.Errorf("the thread before %s: %v", state, err)
 		}
 		if state == "runs" {

@@ -133,7 +133,7 @@ func (s *scene) wantChain(first, last thread.ID) {
 			s.Errorf("chain of %s: %+v, %v", id, chain, err)
 		}
 		if (chain.ResolvedThreadID == last) != (id == first) {
-			s.Errorf("%s is carried on by %q", id, chain.ResolvedThreadID)
+			s.Errorf("%s is continued by %q", id, chain.ResolvedThreadID)
 		}
 	}
 	total, err := s.c.Aggregate(s.ctx, []thread.ID{first, last})

@@ -278,21 +278,21 @@ func (r *reconciling) compareRelatives(ctx context.Context, rec thread.Record) e
 				"its parent %s has no row", rec.ParentID)
 		}
 	}
-	const mend = "read_transcript of both shows which carries on which; the thread named first stays readable"
+	const mend = "read_transcript of both shows which continues which; the thread named first stays readable"
 	if next := rec.ContinuationThreadID; next != "" {
 		if successor, _, err := r.row(ctx, next); err != nil {
 			return err
 		} else if successor.ContinuationOf != rec.ThreadID {
-			r.find(findChain, rec.ThreadID, mend, "it says that %s carries it on, which does not say so", next)
+			r.find(findChain, rec.ThreadID, mend, "it says that %s continues it, which does not say so", next)
 		}
 	} else if rec.Status == thread.Continued {
-		r.find(findChain, rec.ThreadID, "resume_thread goes on with what it had said", "it has handed over, and nobody carries it on")
+		r.find(findChain, rec.ThreadID, "resume_thread goes on with what it had said", "it has handed over, and nobody continues it")
 	}
 	if before := rec.ContinuationOf; before != "" {
 		if _, known, err := r.row(ctx, before); err != nil {
 			return err
 		} else if !known {
-			r.find(findChain, rec.ThreadID, mend, "it carries on %s, which has no row", before)
+			r.find(findChain, rec.ThreadID, mend, "it continues %s, which has no row", before)
 		}
 	}
 	return nil

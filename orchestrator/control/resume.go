@@ -44,9 +44,9 @@ type ResumeRequest struct {
 type Resumed struct {
 	Success            bool       `json:"success"`
 	Resumed            bool       `json:"resumed"`
-	OldThreadID        thread.ID  `json:"old_thread_id" jsonschema:"the thread that is carried on"`
-	NewThreadID        thread.ID  `json:"new_thread_id" jsonschema:"the thread that carries it on"`
-	OriginalThreadID   *thread.ID `json:"original_thread_id" jsonschema:"the asked thread, when another one carries it on that was resumed instead"`
+	OldThreadID        thread.ID  `json:"old_thread_id" jsonschema:"the thread that is continued"`
+	NewThreadID        thread.ID  `json:"new_thread_id" jsonschema:"the thread that continues it"`
+	OriginalThreadID   *thread.ID `json:"original_thread_id" jsonschema:"the asked thread, when another one continues it that was resumed instead"`
 	ResolvedThreadID   thread.ID  `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
 	Directive          string     `json:"directive"`
 	ReconstructedTurns int        `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
@@ -112,7 +112,7 @@ func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
 // planResume checks everything a caller can have got wrong.
 func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
 	if strings.TrimSpace(req.Message) == "" {
-		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say what the thread is to go on with")
+		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say how the thread is to continue")
 	}
 	req.From = cmp.Or(req.From, c.Parent)
 	r := &resumption{call: c.newCall(), request: req}
@@ -146,7 +146,7 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
 	case len(lineage.Linked(r.chain)) < len(r.chain):
 		// Its words are those of a thread that others carry on, or still runs.
-		return tool.Faultf(tool.CodeUnsupported, "thread %s never came to carry on %s, so there is nothing of its own to resume",
+		return tool.Faultf(tool.CodeUnsupported, "thread %s never came to continue %s, so there is nothing of its own to resume",
 			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf)
 	}
 	return nil
@@ -164,7 +164,7 @@ func (r *resumption) keepOthers(ctx context.Context) (err error) {
 	switch {
 	case errors.Is(err, life.ErrHeld):
 		return tool.Faultf(tool.CodeConflict, "thread %s is being resumed by another call", id).With("thread_id", id).
-			WithHint("wait_threads of %s waits for the thread that carries it on; resume that when it has ended", id)
+			WithHint("wait_threads of %s waits for the thread that continues it; resume that when it has ended", id)
 	case errors.Is(err, fs.ErrNotExist): // without a folder it does not verify
 		return nil
 	case err != nil:

@@ -205,7 +205,7 @@ func TestResumeAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	if len(won) != 1 || s.row(first).ContinuationThreadID != won[0] {
-		s.Fatalf("resumed by %v, carried on by %s", won, s.row(first).ContinuationThreadID)
+		s.Fatalf("resumed by %v, continued by %s", won, s.row(first).ContinuationThreadID)
 	}
 	s.order(won[0], "claim", "complete")
 	rows, err := s.c.Store.Descendants(s.ctx, root)

@@ -12,7 +12,7 @@ import (
 type Started struct {
 	Success          bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
 	ThreadID         thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries this one on; status, result and cost are its"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues this one; status, result and cost are its"`
 	Directive        string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
 	Status           thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
 	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
@@ -95,10 +95,10 @@ type Aggregate struct {
 
 // Totals sums threads.
 type Totals struct {
-	Threads   int                  `json:"threads" jsonschema:"threads named, those that carry on others counted once"`
+	Threads   int                  `json:"threads" jsonschema:"threads named, those that continue others counted once"`
 	ByStatus  map[thread.State]int `json:"by_status"`
-	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads and of those they carry on"`
-	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads, those they carry on and everything below them, each thread counted once"`
+	Cost      thread.Cost          `json:"cost" jsonschema:"own cost of the named threads and of those they continue"`
+	TreeSpend thread.Micros        `json:"tree_spend" jsonschema:"US dollars spent by the named threads, those they continue and everything below them, each thread counted once"`
 }
 
 // Status is the answer to get_status.
@@ -121,7 +121,7 @@ type Status struct {
 	UpdatedAt        time.Time       `json:"updated_at"`
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
 	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
-	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it carries on too"`
+	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it continues too"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
@@ -131,20 +131,20 @@ type Status struct {
 
 // Summary is one thread of a list.
 type Summary struct {
-	ThreadID  thread.ID    `json:"thread_id"`
-	Kind      thread.Kind  `json:"kind"`
-	Status    thread.State `json:"status"`
-	Directive string       `json:"directive"`
-	Name      string       `json:"name"`
-	ParentID  thread.ID    `json:"parent_id,omitempty"`
-	Asks      bool         `json:"asks,omitempty" jsonschema:"it waits for an answer; get_status has the question"`
-	CarriesOn thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it carries on"`
-	Model     string       `json:"model,omitempty"`
-	Cost      thread.Cost  `json:"cost"`
-	Queued    bool         `json:"queued,omitempty" jsonschema:"is queued"`
-	Error     string       `json:"error,omitempty" jsonschema:"why it did not complete"`
-	CreatedAt time.Time    `json:"created_at"`
-	UpdatedAt time.Time    `json:"updated_at"`
+	ThreadID       thread.ID    `json:"thread_id"`
+	Kind           thread.Kind  `json:"kind"`
+	Status         thread.State `json:"status"`
+	Directive      string       `json:"directive"`
+	Name           string       `json:"name"`
+	ParentID       thread.ID    `json:"parent_id,omitempty"`
+	Asks           bool         `json:"asks,omitempty" jsonschema:"it waits for an answer; get_status has the question"`
+	ContinuationOf thread.ID    `json:"continuation_of,omitempty" jsonschema:"the thread that it continues"`
+	Model          string       `json:"model,omitempty"`
+	Cost           thread.Cost  `json:"cost"`
+	Queued         bool         `json:"queued,omitempty" jsonschema:"is queued"`
+	Error          string       `json:"error,omitempty" jsonschema:"why it did not complete"`
+	CreatedAt      time.Time    `json:"created_at"`
+	UpdatedAt      time.Time    `json:"updated_at"`
 }
 
 // List is the answer to list_active and list_threads.

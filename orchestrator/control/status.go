@@ -171,7 +171,7 @@ func (c *Controller) markAsking(ctx context.Context, threads []Summary) error {
 func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
-		ParentID: rec.ParentID, CarriesOn: rec.ContinuationOf, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+		ParentID: rec.ParentID, ContinuationOf: rec.ContinuationOf, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
 		Queued: rec.Queued(),
 	}
 	s.Error, _ = problemOf(rec.Outcome)

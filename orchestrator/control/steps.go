@@ -8,7 +8,7 @@ const (
 	stepRegistered thread.Step = "start.registered" // the row is visible
 	stepPrepared   thread.Step = "start.prepared"   // the budget is reserved
 	stepDescribed  thread.Step = "start.described"  // thread.json is written
-	stepLinked     thread.Step = "start.linked"     // the thread that was resumed names the one that carries it on
+	stepLinked     thread.Step = "start.linked"     // the thread that was resumed names the one that continues it
 	stepQueued     thread.Step = "start.queued"     // the thread stands in line, or has a slot at once
 )
 

@@ -2,8 +2,8 @@
 // functions over rows.
 //
 // A chain is the threads that do one piece of work, one after the other: each
-// but the first carries on the one before it, which has handed over or was
-// resumed. What a thread has started stays below those that carry it on.
+// but the first continues the one before it, which has handed over or was
+// resumed. What a thread has started stays below those that continue it.
 package lineage
 
 import (
@@ -16,7 +16,7 @@ import (
 // Get returns the row of a thread; it is how the rules look at the registry.
 type Get func(thread.ID) (thread.Record, error)
 
-// Resolve follows a chain from a thread to the one that carries it on now, which
+// Resolve follows a chain from a thread to the one that continues it now, which
 // is the thread itself when there is no other. A chain that runs in a circle,
 // which only a damaged registry can have, ends where it closes.
 func Resolve(id thread.ID, get Get) (thread.Record, error) {
@@ -35,7 +35,7 @@ func Resolve(id thread.ID, get Get) (thread.Record, error) {
 }
 
 // Chain returns the whole chain of a thread, first to newest, whichever of it the
-// thread is. One that was to carry on another and never came to it is the last of
+// thread is. One that was to continue another and never came to it is the last of
 // its chain as it sees it, and in nobody else's. A thread that there is no row of
 // any more begins the chain after it.
 func Chain(id thread.ID, get Get) ([]thread.Record, error) {
@@ -59,8 +59,8 @@ func Chain(id thread.ID, get Get) ([]thread.Record, error) {
 	}), nil
 }
 
-// Linked is the end of a chain in which each thread names the one that carries it
-// on. A thread that was to carry on another and never came to it is alone.
+// Linked is the end of a chain in which each thread names the one that continues it
+// . A thread that was to continue another and never came to it is alone.
 func Linked(chain []thread.Record) []thread.Record {
 	for i := len(chain) - 1; i > 0; i-- {
 		if chain[i-1].ContinuationThreadID != chain[i].ThreadID {
@@ -70,7 +70,7 @@ func Linked(chain []thread.Record) []thread.Record {
 	return chain
 }
 
-// after returns what carries a thread on, in order.
+// after returns what continues a thread, in order.
 func after(rec thread.Record, get Get) (later []thread.Record, err error) {
 	seen := map[thread.ID]bool{rec.ThreadID: true}
 	for next := rec.ContinuationThreadID; next != "" && !seen[next]; next = rec.ContinuationThreadID {
@@ -83,7 +83,7 @@ func after(rec thread.Record, get Get) (later []thread.Record, err error) {
 	return later, nil
 }
 
-// before returns what a thread carries on, first to last.
+// before returns what a thread continues, first to last.
 func before(rec thread.Record, get Get) (earlier []thread.Record, err error) {
 	seen := map[thread.ID]bool{rec.ThreadID: true}
 	for id := rec.ContinuationOf; id != "" && !seen[id]; id = rec.ContinuationOf {
@@ -101,13 +101,13 @@ func before(rec thread.Record, get Get) (earlier []thread.Record, err error) {
 }
 
 // IsBelow reports whether descendant is a child of ancestor, or of one that it
-// carries on, at any depth.
+// continues, at any depth.
 func IsBelow(descendant, ancestor thread.ID, get Get) (bool, error) {
 	return IsBelowAny(descendant, func(id thread.ID) bool { return id == ancestor }, get)
 }
 
 // IsBelowAny reports whether a thread is a child, at any depth, of one that is
-// asked for, or of one that such a thread carries on.
+// asked for, or of one that such a thread continues.
 func IsBelowAny(descendant thread.ID, asked func(thread.ID) bool, get Get) (bool, error) {
 	seen := map[thread.ID]bool{}
 	rec, err := get(descendant)

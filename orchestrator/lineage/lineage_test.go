@@ -77,8 +77,8 @@ func TestIsBelow(t *testing.T) {
 	}
 }
 
-// What a thread has started stays below those that carry it on, however the
-// thread came to be carried on, and not the other way round.
+// What a thread has started stays below those that continue it, however the
+// thread came to be continued, and not the other way round.
 func TestIsBelowAcrossHandOvers(t *testing.T) {
 	t.Parallel()
 	get := lookup(
@@ -160,11 +160,11 @@ func TestLinked(t *testing.T) {
 		chain []thread.Record
 		want  []thread.ID
 	}{
-		"nobody":         {nil, nil},
-		"alone":          {[]thread.Record{c}, []thread.ID{"c"}},
-		"a chain":        {[]thread.Record{a, b, c}, []thread.ID{"a", "b", "c"}},
-		"never began":    {[]thread.Record{a, b, late}, []thread.ID{"late"}},
-		"and carried on": {[]thread.Record{a, b, late, d}, []thread.ID{"late", "d"}},
+		"nobody":        {nil, nil},
+		"alone":         {[]thread.Record{c}, []thread.ID{"c"}},
+		"a chain":       {[]thread.Record{a, b, c}, []thread.ID{"a", "b", "c"}},
+		"never began":   {[]thread.Record{a, b, late}, []thread.ID{"late"}},
+		"and continued": {[]thread.Record{a, b, late, d}, []thread.ID{"late", "d"}},
 	} {
 		if got := ids(lineage.Linked(tt.chain)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)

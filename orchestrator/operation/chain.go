@@ -13,7 +13,7 @@ type ResumeInput struct {
 	ThreadID       thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
 	Message        string             `json:"message" minLength:"1" alias:"text,prompt" jsonschema:"what to tell it"`
 	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
-	Model          string             `json:"model,omitempty" jsonschema:"model to go on with; left out, the one it had"`
+	Model          string             `json:"model,omitempty" jsonschema:"model to continue with; left out, the one it had"`
 }
 
 // answer is embedded under a name that is not that of one of its fields.
@@ -26,10 +26,10 @@ type Resumed struct {
 	OriginalThreadID any `json:"original_thread_id" jsonschema:"the asked thread, when a later one of its chain was resumed instead; else null"`
 }
 
-// ResumeThread goes on with a thread that has ended. It is about the open world:
+// ResumeThread resumes a thread that has ended. It is about the open world:
 // the thread it starts may use any tool.
 var ResumeThread = Operation[ResumeInput, Resumed]{
-	Name: "resume_thread", Title: "Carry on a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld,
+	Name: "resume_thread", Title: "Resume a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld,
 	Run: resumeThread,
 }
 

@@ -76,10 +76,10 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	return done, nil
 }
 
-// taken is a thread as its folder tells it, and how it came to carry on another.
+// taken is a thread as its folder tells it, and how it came to continue another.
 type taken struct {
 	store.Restored
-	via thread.Via // empty: it carries on none
+	via thread.Via // empty: it continues none
 }
 
 // read makes the row of one folder. A start that was cut short before it had a
@@ -119,7 +119,7 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		rec.Name, rec.RequestKey = cmp.Or(known.Name, rec.Name), known.RequestKey
 	}
 	if rec.ChainRootID == rec.ThreadID {
-		rec.ChainRootID = "" // as in the row of a thread that carries on no other
+		rec.ChainRootID = "" // as in the row of a thread that continues no other
 	}
 	if !meta.Status.Terminal() {
 		if err := b.complete(&rec, dir); err != nil {
@@ -207,7 +207,7 @@ func budget(rec thread.Record, limits thread.Limits) *store.Budget {
 }
 
 // link adds what threads know only from each other: how many each has started,
-// which carries it on, and what of its money it has handed over.
+// which continues it, and what of its money it has handed over.
 func link(found []taken) {
 	// Who has begun goes first: it alone can have been the one that was not refused.
 	slices.SortStableFunc(found, func(a, b taken) int {
@@ -225,7 +225,7 @@ func link(found []taken) {
 		} else if parent := at[rec.ParentID]; parent != nil {
 			parent.SpawnCount++
 		}
-		if before := at[rec.ContinuationOf]; before != nil && carriesOn(*rec, *before, via) {
+		if before := at[rec.ContinuationOf]; before != nil && continues(*rec, *before, via) {
 			before.ContinuationThreadID = rec.ThreadID
 			if via == thread.ViaHandoff {
 				heirs[before.ThreadID] = rec.ThreadID
@@ -248,11 +248,11 @@ func unbegun(rec thread.Record) int {
 	return 0
 }
 
-// carriesOn reports whether a thread that was to carry on another came to it. Of
-// a handoff the thread before says so. A resumed thread was carried on by the one
+// continues reports whether a thread that was to continue another came to it. Of
+// a handoff the thread before says so. A resumed thread was continued by the one
 // that was not refused; where the registry was lost in the middle of two resumes,
 // by the one that has begun, else the one whose folder is found first.
-func carriesOn(rec, before thread.Record, via thread.Via) bool {
+func continues(rec, before thread.Record, via thread.Via) bool {
 	if via == thread.ViaHandoff {
 		return before.Outcome != nil && before.Outcome.Handoff != nil && before.Outcome.Handoff.NewThreadID == rec.ThreadID
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLinkOfTwoResumes: of two threads that were to resume a third when the
-// registry was lost, the one that runs carries it on, wherever it is found, so
+// registry was lost, the one that runs continues it, wherever it is found, so
 // that the other cannot come to run beside it.
 func TestLinkOfTwoResumes(t *testing.T) {
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestLinkOfTwoResumes(t *testing.T) {
 		for _, f := range found {
 			want := map[thread.ID]thread.ID{"ended": "begun"}[f.Record.ThreadID]
 			if f.Record.ContinuationThreadID != want || f.Budget.MaxSpend != 5 {
-				t.Errorf("%s is carried on by %q, with %d", f.Record.ThreadID, f.Record.ContinuationThreadID, f.Budget.MaxSpend)
+				t.Errorf("%s is continued by %q, with %d", f.Record.ThreadID, f.Record.ContinuationThreadID, f.Budget.MaxSpend)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ type Report struct {
 	Died          []thread.ID // their process was gone; settled
 	HalfMade      []thread.ID // their start was cut short before they were in the queue; settled
 	Cancelled     []thread.ID // asked to stop while they were queued; settled
-	NotHandedOver []thread.ID // were to carry on a thread that did not hand over to them; settled
+	NotHandedOver []thread.ID // were to continue a thread that did not hand over to them; settled
 	Returned      []thread.ID // had a slot and never a process; back in the queue
 	Stopped       []thread.ID // children of dead threads, stopped by the policy of the project
 	Completed     []thread.ID // had ended by their row only; their files say so now

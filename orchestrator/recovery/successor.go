@@ -8,14 +8,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// CodeNotHandedOver is the [thread.Problem.Code] of a thread that was to carry on
+// CodeNotHandedOver is the [thread.Problem.Code] of a thread that was to continue
 // another and never came to it.
 const CodeNotHandedOver = "not_handed_over"
 
-// NotHandedOver is how a thread ends that was to carry on another and never came
+// NotHandedOver is how a thread ends that was to continue another and never came
 // to it. Why may be nil.
 func NotHandedOver(before thread.ID, why error) thread.Outcome {
-	message := fmt.Sprintf("it never began: %s, which it was to carry on, was not handed over to it", before)
+	message := fmt.Sprintf("it never began: %s, which it was to continue, was not handed over to it", before)
 	if why != nil {
 		message += ": " + why.Error()
 	}
@@ -24,13 +24,13 @@ func NotHandedOver(before thread.ID, why error) thread.Outcome {
 	}}
 }
 
-// awaitsHandoff tells that a thread is to carry on another and is not in the queue for
+// awaitsHandoff tells that a thread is to continue another and is not in the queue for
 // that yet: how things stand with it, the one before decides.
 func awaitsHandoff(rec thread.Record) bool {
 	return rec.Status == thread.Created && rec.ContinuationOf != "" && rec.QueuedAt.IsZero() && rec.AdmittedAt.IsZero()
 }
 
-// afterPredecessor settles the thread that rec is to carry on, when that is dead: it
+// afterPredecessor settles the thread that rec is to continue, when that is dead: it
 // may have handed over before. It returns the row of rec after that, and whether
 // the caller may act on it, which not before the thread before has ended.
 func (s *Sweeper) afterPredecessor(
@@ -50,7 +50,7 @@ func (s *Sweeper) afterPredecessor(
 	return now, err == nil && !now.Status.Terminal(), err
 }
 
-// leftBehind tells that a dead thread was to carry on another that does not name
+// leftBehind tells that a dead thread was to continue another that does not name
 // it. A cancel of its own counts for more.
 func (s *Sweeper) leftBehind(ctx context.Context, rec thread.Record) (bool, error) {
 	if !awaitsHandoff(rec) || !rec.CancelRequestedAt.IsZero() {

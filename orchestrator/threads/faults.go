@@ -107,7 +107,7 @@ func budgetFault(err error) *tool.Fault {
 	return nil
 }
 
-// chainFault tells what keeps a thread from being carried on; nil for other
+// chainFault tells what keeps a thread from being continued; nil for other
 // errors.
 func chainFault(err error) *tool.Fault {
 	var (
@@ -116,7 +116,7 @@ func chainFault(err error) *tool.Fault {
 	)
 	switch {
 	case errors.As(err, &linked):
-		return tool.Faultf(tool.CodeConflict, "%w", linked).With("carried_on_by", linked.By).
+		return tool.Faultf(tool.CodeConflict, "%w", linked).With("continued_by", linked.By).
 			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
 	case errors.As(err, &working):
 		return tool.Faultf(tool.CodeConflict, "%w", working).With("thread_id", working.Thread).

@@ -1,5 +1,5 @@
 // Package threads is what every room of the orchestrator needs to know of the threads
-// of a project: how one stands, who is below whom, which carry on which, and where
+// of a project: how one stands, who is below whom, which continue which, and where
 // their files lie. The rooms that plan, start, stop and show threads are built on it,
 // and it knows none of them.
 //

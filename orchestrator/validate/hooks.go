@@ -156,7 +156,7 @@ func (d *directive) toldTo(h *hook.Hook) told {
 	return told{names: h.Data(), inputs: func(name string) bool { return d.declares(name) || isCarried(h, name) }}
 }
 
-// isCarried reports whether an input is one that a thread has which carries on
+// isCarried reports whether an input is one that a thread has which continues
 // another, whatever its directive declares. At its first two events there is no
 // such thread.
 func isCarried(h *hook.Hook, input string) bool {

@@ -232,7 +232,7 @@ func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
 		a.tail()
 	}
 	if outcome != nil {
-		a.compareSuccessor(a.carriedOnBy(*outcome, head))
+		a.compareSuccessor(a.continuedBy(*outcome, head))
 	}
 	return nil
 }

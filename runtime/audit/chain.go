@@ -11,9 +11,9 @@ import (
 // that itself.
 func rootOf(chainRoot thread.ID, row thread.Record) thread.ID { return cmp.Or(chainRoot, row.ThreadID) }
 
-// carriedOnBy is the thread that carries this one on by the transcript: its outcome
+// continuedBy is the thread that continues this one by the transcript: its outcome
 // says so, or what was added behind its end; empty when nothing does.
-func (a *auditor) carriedOnBy(outcome thread.Outcome, head *thread.TranscriptHead) (by thread.ID) {
+func (a *auditor) continuedBy(outcome thread.Outcome, head *thread.TranscriptHead) (by thread.ID) {
 	if outcome.Handoff != nil {
 		return outcome.Handoff.NewThreadID
 	}
@@ -34,7 +34,7 @@ func (a *auditor) carriedOnBy(outcome thread.Outcome, head *thread.TranscriptHea
 	return by
 }
 
-// compareSuccessor holds what the transcript says of who carries the thread on
+// compareSuccessor holds what the transcript says of who continues the thread
 // against the registry, by which chains are followed. A crash can leave either of
 // them silent, so only a contradiction is damage.
 func (a *auditor) compareSuccessor(by thread.ID) {
@@ -43,11 +43,11 @@ func (a *auditor) compareSuccessor(by thread.ID) {
 	case by == known:
 	case by == "":
 		a.Warnings = append(a.Warnings, transcriptFile+": it does not say that thread "+string(known)+
-			" carries this one on, as the registry does; a crash may have kept it from that, or its end was cut off")
+			" continues this one, as the registry does; a crash may have kept it from that, or its end was cut off")
 	case known == "":
 		a.Warnings = append(a.Warnings, registryFile+": it does not know that thread "+string(by)+
-			" carries this one on, as the transcript says")
+			" continues this one, as the transcript says")
 	default:
-		a.find(registryFile, transcript.Altered, "it says that thread %s carries this one on, and the transcript that %.80q does", known, by)
+		a.find(registryFile, transcript.Altered, "it says that thread %s continues this one, and the transcript that %.80q does", known, by)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
-// chain is threads of which one carries on the other.
+// chain is threads of which one continues the other.
 type chain struct {
 	*scene
 	handedOver, after thread.Record // by a handoff; the second has not begun
@@ -43,7 +43,7 @@ func newChain(t *testing.T) *chain {
 	return c
 }
 
-// seeded registers a thread that carries on another and writes what it begins with.
+// seeded registers a thread that continues another and writes what it begins with.
 func (s *scene) seeded(before thread.Record, via thread.Via) thread.Record {
 	s.Helper()
 	rec, _, err := s.store.Register(s.Context(), store.NewThread{
@@ -68,7 +68,7 @@ func TestChains(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	for name, rec := range map[string]thread.Record{
-		"handed over": c.handedOver, "carries on": c.after, "resumed": c.resumed, "carries on what was resumed": c.again,
+		"handed over": c.handedOver, "continues": c.after, "resumed": c.resumed, "continues what was resumed": c.again,
 	} {
 		report := c.audit(c.subject(rec))
 		if !report.Good() || len(report.Warnings) > 0 || report.Transcript.UnsignedBytes() != 0 {
@@ -91,10 +91,10 @@ func TestChainAttacks(t *testing.T) {
 		file    string // in which damage is found
 		warning string
 	}{
-		{"made to carry on another", c.after, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
+		{"made to continue another", c.after, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
 		{"put into another chain", c.after, func(s *Subject) { s.Row.ChainRootID = stranger }, metaFile, ""},
-		{"made to carry on none", c.again, func(s *Subject) { s.Row.ContinuationOf, s.Row.ChainRootID = "", "" }, metaFile, ""},
-		{"a thread made to carry one on", c.resumed, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
+		{"made to continue none", c.again, func(s *Subject) { s.Row.ContinuationOf, s.Row.ChainRootID = "", "" }, metaFile, ""},
+		{"a thread made to continue one", c.resumed, func(s *Subject) { s.Row.ContinuationOf = stranger }, metaFile, ""},
 		{"handed over to a stranger", c.handedOver, func(s *Subject) { s.Row.ContinuationThreadID = stranger }, registryFile, ""},
 		{"resumed by a stranger", c.resumed, func(s *Subject) { s.Row.ContinuationThreadID = stranger }, registryFile, ""},
 		{"successor forgotten", c.handedOver, func(s *Subject) { s.Row.ContinuationThreadID = "" }, "", "does not know"},

@@ -6,7 +6,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// The inputs that a thread has which carries on another, beside those of the
+// The inputs that a thread has which continues another, beside those of the
 // thread before; hooks and templates use them.
 const (
 	InputPreviousThread  = "previous_thread_id"
@@ -39,7 +39,7 @@ type Used struct {
 	Seconds float64
 }
 
-// Successor is a thread that is ready to carry on another, and does nothing yet.
+// Successor is a thread that is ready to continue another, and does nothing yet.
 // Exactly one of Start and GiveUp is called.
 type Successor interface {
 	// Handoff is what the outcome of the thread before says.

@@ -13,10 +13,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/guard"
 )
 
-// Manifest is what a successor is told about the work it carries on, as the
+// Manifest is what a successor is told about the work it continues, as the
 // runtime knows it. The same manifest always gives the same text.
 type Manifest struct {
-	Thread    thread.ID // whose work is carried on
+	Thread    thread.ID // whose work is continued
 	Via       thread.Via
 	Position  int    // of the successor in its chain; that of the second thread is 2
 	Directive string // item id
@@ -114,7 +114,7 @@ func (m Manifest) render(d detail) string {
 }
 
 // recordTitle begins every manifest, which models know as the record.
-const recordTitle = "# Where the work stands\n\nYou carry on the work of thread "
+const recordTitle = "# Where the work stands\n\nYou continue the work of thread "
 
 func (m Manifest) head(b *strings.Builder) {
 	why := "whose context window was nearly full"

@@ -27,7 +27,7 @@ func sample() Manifest {
 	}
 }
 
-const sampleText = "# Where the work stands\n\nYou carry on the work of thread `team/build-1`, whose context window was nearly full. " +
+const sampleText = "# Where the work stands\n\nYou continue the work of thread `team/build-1`, whose context window was nearly full. " +
 	"You are thread 3 of its chain, with the same directive, `team/build`. " +
 	"The runtime has put this record together; what it lists is done and need not be done again.\n" + `
 ## The task
@@ -222,7 +222,7 @@ func TestComposeSharesTheRoom(t *testing.T) {
 	}
 }
 
-// TestComposeAgain: who carries on a successor has one record of the work, which
+// TestComposeAgain: who continues a successor has one record of the work, which
 // is its own, and the summaries of all before it.
 func TestComposeAgain(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ const (
 
 const pickUp = "Pick up where the previous thread left off."
 
-// takeOver makes the conversation that this thread was given to carry on its own.
+// takeOver makes the conversation that this thread was given to continue its own.
 // Nobody but who made the thread has written it.
 func (r *run) takeOver() error {
 	given := r.meta.Continuation
@@ -35,14 +35,14 @@ func (r *run) takeOver() error {
 	}
 	path := r.folder().Transcript()
 	if err := r.Finisher.VouchedFor(r.ID, 0); err != nil {
-		return fmt.Errorf("the conversation that thread %s carries on: %w", r.ID, err)
+		return fmt.Errorf("the conversation that thread %s continues: %w", r.ID, err)
 	}
 	messages, err := transcript.Messages(path)
 	if err != nil {
 		return err
 	}
 	if len(messages) != given.Messages {
-		return fmt.Errorf("thread %s was given %d messages to carry on, and its transcript has %d", r.ID, given.Messages, len(messages))
+		return fmt.Errorf("thread %s was given %d messages to continue, and its transcript has %d", r.ID, given.Messages, len(messages))
 	}
 	for _, m := range messages {
 		r.conversation.add(m)
@@ -57,7 +57,7 @@ func (r *run) takeOver() error {
 }
 
 // composed is what goes into the thread's first prompts. What stands around the
-// directive in a first message does not come again in one that carries on.
+// directive in a first message does not come again in one that continues.
 func (r *run) composed() *prompt.Composition {
 	if r.meta.Continuation == nil {
 		return r.task.composed
@@ -69,7 +69,7 @@ func (r *run) composed() *prompt.Composition {
 	return &system
 }
 
-// continuedMessage is the first message of a thread that carries on another: what
+// continuedMessage is the first message of a thread that continues another: what
 // the person said who had it resumed, else the continuation directive, with what
 // hooks put around it.
 func (r *run) continuedMessage(hooks prompt.Blocks, body string) (string, error) {

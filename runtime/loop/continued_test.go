@@ -48,7 +48,7 @@ func asWire(t *testing.T, body []byte) []string {
 	return lines
 }
 
-// TestContinued: a thread that carries on another one keeps the conversation that
+// TestContinued: a thread that continues another one keeps the conversation that
 // it was given, and is told how to go on.
 func TestContinued(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestContinued(t *testing.T) {
 			"<context><after>list</after></context><continuation_directive>test/going</continuation_directive>"))
 		h.recordChain(m)
 	}})
-	h.carriesOn(id, thread.Continuation{SummaryID: "test/task/task-1-summary"}, handedOn()...)
+	h.continues(id, thread.Continuation{SummaryID: "test/task/task-1-summary"}, handedOn()...)
 	rec := h.end(t.Context(), id)
 	if rec.Status != thread.Completed || rec.Outcome.Result != "Done." || rec.Cost.Turns != 1 {
 		t.Fatalf("%s %+v", rec.Status, rec.Outcome.Error)
@@ -118,7 +118,7 @@ func TestContinued(t *testing.T) {
 // and the one of the system is what a handoff is followed by.
 func TestResumed(t *testing.T) {
 	t.Parallel()
-	for via, says := range map[thread.Via]string{thread.ViaResume: "The key is there now, {input:who}.", thread.ViaHandoff: "Carry on with the task"} {
+	for via, says := range map[thread.Via]string{thread.ViaResume: "The key is there now, {input:who}.", thread.ViaHandoff: "Continue with the task"} {
 		h := newHouse(t)
 		h.script("turns:\n  - {text: Done.}\n")
 		id := h.register(job{})
@@ -126,7 +126,7 @@ func TestResumed(t *testing.T) {
 		if via == thread.ViaResume {
 			c.Message = says
 		}
-		h.carriesOn(id, c, handedOn()...)
+		h.continues(id, c, handedOn()...)
 		rec := h.end(t.Context(), id)
 		last := h.server.Requests()[0].Last
 		if rec.Status != thread.Completed || !strings.Contains(last, says) || via == thread.ViaResume && last != says {
@@ -149,7 +149,7 @@ func TestNudgesOfContinued(t *testing.T) {
 		if !acted {
 			seeded = seeded[:1]
 		}
-		h.carriesOn(id, thread.Continuation{}, seeded...)
+		h.continues(id, thread.Continuation{}, seeded...)
 		rec := h.end(t.Context(), id)
 		if nudged := rec.Cost.Turns > 1; rec.Status != thread.Completed || nudged == acted {
 			t.Errorf("acted %t: %s after %d turns", acted, rec.Status, rec.Cost.Turns)
@@ -172,7 +172,7 @@ func TestContinuedHandsOver(t *testing.T) {
 		m := handsOver(h)
 		h.script("turns:\n  - {tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 185000, output_tokens: 100}}\n")
 		id := h.register(job{})
-		h.carriesOn(id, c, handedOn()...)
+		h.continues(id, c, handedOn()...)
 		rec := h.end(t.Context(), id)
 		if rec.Status != want || len(m.requests) > 0 != (want == thread.Continued) {
 			t.Errorf("%+v: %s %+v, %d requests", c, rec.Status, rec.Outcome.Error, len(m.requests))
@@ -229,7 +229,7 @@ func TestSeedsAreChecked(t *testing.T) {
 			if err := h.folder(id).WriteMeta(meta, h.seal()); err != nil {
 				h.t.Fatal(err)
 			}
-		}, "was given 4 messages to carry on, and its transcript has 3"},
+		}, "was given 4 messages to continue, and its transcript has 3"},
 		"nobody says how": {func(h *house, _ thread.ID) {
 			h.write(".ai/directives/rye/agent/continuation.md", "broken")
 		}, "rye/agent/continuation"},
@@ -239,7 +239,7 @@ func TestSeedsAreChecked(t *testing.T) {
 			h := newHouse(t)
 			h.script("turns:\n  - {text: Done.}\n")
 			id := h.register(job{})
-			h.carriesOn(id, thread.Continuation{}, handedOn()...)
+			h.continues(id, thread.Continuation{}, handedOn()...)
 			c.change(h, id)
 			rec, err := newRun(h.deps(id)).toEnd(t.Context())
 			if err != nil || rec.Status != thread.Error || !strings.Contains(rec.Outcome.Error.Message, c.says) || len(h.server.Requests()) > 0 {

@@ -24,7 +24,7 @@ type ended struct {
 	data     json.RawMessage
 	blocked  string // error_detail of a directive_return with status error
 	warnings []string
-	handoff  *thread.Handoff // another thread carries this one on; err is nil
+	handoff  *thread.Handoff // another thread continues this one; err is nil
 }
 
 // outcome judges the end of the work.

@@ -140,7 +140,7 @@ func (r *run) completeBefore(ctx context.Context) {
 	}
 }
 
-// makeSuccessor has the thread made that carries this one on. Nothing interrupts
+// makeSuccessor has the thread made that continues this one. Nothing interrupts
 // that: once the budget has moved there is no way back.
 func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, error) {
 	task, err := r.taskText()

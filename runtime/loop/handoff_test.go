@@ -71,7 +71,7 @@ func TestHandoff(t *testing.T) {
 	rec := h.run(j)
 	if rec.Status != thread.Continued || rec.ContinuationThreadID != m.next || rec.Outcome.Error != nil ||
 		rec.Outcome.Handoff == nil || *rec.Outcome.Handoff != (thread.Handoff{NewThreadID: m.next, TrailingTurns: 2}) {
-		t.Fatalf("%s %+v, carried on by %q, want %q", rec.Status, rec.Outcome, rec.ContinuationThreadID, m.next)
+		t.Fatalf("%s %+v, continued by %q, want %q", rec.Status, rec.Outcome, rec.ContinuationThreadID, m.next)
 	}
 	if m.started != 1 || m.hurried || len(m.givenUp) > 0 || len(h.server.Requests()) != 1 {
 		t.Errorf("started %d times, given up %v, %d calls of the model", m.started, m.givenUp, len(h.server.Requests()))
@@ -374,7 +374,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestEndIsNotCarriedThrough: once the transcript says who carries on, that one is
+// TestEndIsNotCarriedThrough: once the transcript says who continues, that one is
 // started, whatever becomes of the rest of the end.
 func TestEndIsNotCarriedThrough(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func (h hookRunner) outcomeOf(ctx context.Context, child thread.ID) (hook.Result
 	return hook.Result{Text: h.bounded(rec.Outcome.Result)}, nil
 }
 
-// lastOf is the row of a child, or of the last thread that carries it on.
+// lastOf is the row of a child, or of the last thread that continues it.
 func (r *run) lastOf(ctx context.Context, child thread.ID) (thread.Record, error) {
 	for seen := map[thread.ID]bool{}; ; seen[child] = true {
 		rec, err := r.Store.Get(ctx, child)

@@ -71,9 +71,9 @@ func (s successor) Start(context.Context) error {
 
 func (s successor) GiveUp(_ context.Context, cause error) { s.givenUp = append(s.givenUp, cause) }
 
-// carriesOn makes the thread of a job carry on another one, with a conversation
+// continues makes the thread of a job continue another one, with a conversation
 // that is seeded as the orchestrator does it.
-func (h *house) carriesOn(id thread.ID, c thread.Continuation, seeded ...llm.Message) {
+func (h *house) continues(id thread.ID, c thread.Continuation, seeded ...llm.Message) {
 	h.t.Helper()
 	meta, err := h.folder(id).ReadMeta(h.seal())
 	if err != nil {

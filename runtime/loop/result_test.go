@@ -418,7 +418,7 @@ func TestTooManyImages(t *testing.T) {
 	}
 }
 
-// When a model that cannot see carries on, it is told about the images instead.
+// When a model that cannot see continues, it is told about the images instead.
 func TestFallBackToBlindModel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

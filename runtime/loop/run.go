@@ -42,11 +42,11 @@ type Deps struct {
 	Executor   *executor.Executor
 	Actions    *action.Actions
 	Providers  *provider.Registry
-	// Successors makes the thread that carries this one on when its context window is
+	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
 	// StopChildren stops what the thread leaves running when it ends without
-	// having completed; children of a thread that has, or is carried on, go on.
+	// having completed; children of a thread that has, or is continued, go on.
 	StopChildren func(ctx context.Context, id thread.ID) error
 	// GiveSlot gives the slot of the thread away, while it only waits, until back
 	// is called; nil keeps it.
@@ -92,7 +92,7 @@ type run struct {
 	shown        guard.Given // results, so that none is shown twice
 	gallery      gallery     // of images
 	nudges       int
-	acted        bool   // the conversation that it carries on has an answer in it
+	acted        bool   // the conversation that it continues has an answer in it
 	partial      string // text of the answers that the output limit cut off
 	recovery     recovery
 	hooks        hooks

@@ -7,22 +7,22 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// ErrNotLinked says that a thread carries on another one that does not name it, so
-// it may not run. Of all who were registered to carry on a thread one alone is
+// ErrNotLinked says that a thread continues another one that does not name it, so
+// it may not run. Of all who were registered to continue a thread one alone is
 // named.
-var ErrNotLinked = errors.New("thread is not linked to the one it carries on")
+var ErrNotLinked = errors.New("thread is not linked to the one it continues")
 
-// LinkedError says that a thread is carried on already.
+// LinkedError says that a thread is continued already.
 type LinkedError struct {
 	Thread thread.ID
 	By     thread.ID
 }
 
 func (e *LinkedError) Error() string {
-	return fmt.Sprintf("thread %s is carried on by %s already", e.Thread, e.By)
+	return fmt.Sprintf("thread %s is continued by %s already", e.Thread, e.By)
 }
 
-// PredecessorError says that a thread cannot be carried on as it stands.
+// PredecessorError says that a thread cannot be continued as it stands.
 type PredecessorError struct {
 	Thread  thread.ID
 	State   thread.State
@@ -37,7 +37,7 @@ func (e *PredecessorError) Error() string {
 	case e.Handoff:
 		return fmt.Sprintf("thread %s is %s; only a running one can hand over", e.Thread, e.State)
 	}
-	return fmt.Sprintf("thread %s is %s; only one that has ended can be carried on", e.Thread, e.State)
+	return fmt.Sprintf("thread %s is %s; only one that has ended can be continued", e.Thread, e.State)
 }
 
 // checkHandoff holds an outcome to name a successor if, and only if, the thread

@@ -14,7 +14,7 @@ type Queue interface {
 	// slots are occupied, nobody in the queue goes before it (see Admit) and it has not
 	// been asked to stop; the row says so. Repeating it changes nothing; a thread that
 	// is past created is refused with thread.ErrSettled, one that the thread it
-	// carries on does not name with ErrNotLinked.
+	// continues does not name with ErrNotLinked.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
 	// Admit admits the first thread in the queue when fewer than slots are occupied. Those
 	// whose parent has not ended, or has ended with a handoff, go before all others;

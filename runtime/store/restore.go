@@ -24,7 +24,7 @@ type Keeper interface {
 	// they are, so it may be repeated and done by several processes. A row that
 	// breaks a rule of the store is refused by itself and does not keep the others
 	// out. A reference to a thread that there is no row of is dropped. A created
-	// thread goes into the queue only if the one that it carries on names it.
+	// thread goes into the queue only if the one that it continues names it.
 	Restore(ctx context.Context, threads []Restored) (Restoration, error)
 	// Check reads everything stored and returns a *CorruptError where it is
 	// damaged. It takes time in proportion to the size of the data.

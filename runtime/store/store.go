@@ -32,11 +32,11 @@ type Registry interface {
 	// it succeeded lets go of what it took. With a RequestKey that already names
 	// a thread, that thread is returned with created=false and nothing changes.
 	//
-	// With n.ContinuationOf the thread is to carry on another, which must have ended
-	// (*PredecessorError) and be carried on by nobody (*LinkedError). With n.Handoff
+	// With n.ContinuationOf the thread is to continue another, which must have ended
+	// (*PredecessorError) and be continued by nobody (*LinkedError). With n.Handoff
 	// as well that one must be running instead and not asked to stop; the new one has
 	// its parent, by no rule of a start, and no spawn is counted. Several may be
-	// registered to carry on one thread; only the one that Link, or the outcome of a
+	// registered to continue one thread; only the one that Link, or the outcome of a
 	// handoff, has made it name can be enqueued and claimed.
 	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
 	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
@@ -47,7 +47,7 @@ type Registry interface {
 	// (empty at the end).
 	List(ctx context.Context, f Filter) (rows []thread.Record, next string, err error)
 	// Descendants returns every thread below id, children before grandchildren. A
-	// thread that carries on id or one below it counts as below, whatever its parent.
+	// thread that continues id or one below it counts as below, whatever its parent.
 	Descendants(ctx context.Context, id thread.ID) ([]thread.Record, error)
 	// SetProcess records the process that was started for a thread that is not
 	// terminal.
@@ -55,15 +55,15 @@ type Registry interface {
 	// Apply makes one legal change of state and returns the row after it. It
 	// returns an error wrapping thread.ErrSettled when the row was not in a state
 	// the change may leave, and thread.ErrNotFound when there is no row. A claim by a
-	// thread that the one it carries on does not name is ErrNotLinked as well.
+	// thread that the one it continues does not name is ErrNotLinked as well.
 	//
 	// A thread that ends with a handoff is linked to its successor in the same
 	// transaction, and the successor is admitted in its place: the slot passes on,
 	// without a look at the queue. One that is not there any more, or is not
-	// registered to carry on this thread, is not linked; one that is not created or
+	// registered to continue this thread, is not linked; one that is not created or
 	// has been asked to stop is linked and not admitted.
 	Apply(ctx context.Context, c Change) (thread.Record, error)
-	// Link makes a thread that has ended name the one that carries it on, which must
+	// Link makes a thread that has ended name the one that continues it, which must
 	// be created, not asked to stop (thread.ErrSettled) and registered to do so
 	// (ErrNotLinked). The first one counts: for another it is a *LinkedError.
 	// Repeating it changes nothing. A thread that has not ended is a
@@ -92,7 +92,7 @@ type NewThread struct {
 	MaxSpawns int // the parent's limit, when ParentID is set
 	// ParentEnded says that the parent has ended and its last hooks start the thread.
 	ParentEnded bool
-	// ContinuationOf is the thread that this one is to carry on.
+	// ContinuationOf is the thread that this one is to continue.
 	ContinuationOf thread.ID
 	// Handoff says that ContinuationOf still runs and is about to end as continued.
 	// ParentID, MaxSpawns and ParentEnded are not read then.
@@ -262,7 +262,7 @@ type Budget struct {
 // Remaining is what the thread may still spend or reserve.
 func (b Budget) Remaining() thread.Micros { return b.MaxSpend - b.Actual - b.Reserved - b.Pledged }
 
-// Exposure is what a root and those that carry it on may come to, children included.
+// Exposure is what a root and those that continue it may come to, children included.
 type Exposure struct {
 	Root thread.ID     // the first of the chain
 	Most thread.Micros // what active budgets may come to, and settled ones have come to or still hold

@@ -28,7 +28,7 @@ type Meta struct {
 	// started, and which it must not fire again.
 	Firing []string `json:"firing_hooks,omitempty"`
 	// TraceID is the one of the request that started the thread; its log, its
-	// tools and its children carry it on.
+	// tools and its children continue it.
 	TraceID   string         `json:"trace_id,omitempty"`
 	Status    State          `json:"status"`
 	CreatedAt time.Time      `json:"created_at"`
@@ -62,7 +62,7 @@ func (m Meta) Own() []string {
 	return m.Capabilities
 }
 
-// Continuation says how a thread carries on the one that ContinuationOf names.
+// Continuation says how a thread continues the one that ContinuationOf names.
 type Continuation struct {
 	Via Via `json:"via"`
 	// Position is the thread's place in its chain; the first one has 1.
@@ -92,7 +92,7 @@ func (c *Continuation) HandoffsNow() int {
 	return c.Handoffs
 }
 
-// Via is how one thread comes to carry on another.
+// Via is how one thread comes to continue another.
 type Via string
 
 // The ways to continue a thread.

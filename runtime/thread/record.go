@@ -66,7 +66,7 @@ type Outcome struct {
 	Handoff  *Handoff        `json:"handoff,omitempty"` // of a thread that is continued
 }
 
-// Handoff says which thread carries on one whose context window was full.
+// Handoff says which thread continues one whose context window was full.
 type Handoff struct {
 	NewThreadID ID `json:"new_thread_id"`
 	// TrailingTurns is how many turns of the conversation the successor was given.

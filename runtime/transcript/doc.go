@@ -18,7 +18,7 @@
 //
 // # Chains
 //
-// A thread that carries on another begins with thread_continued and the messages
+// A thread that continues another begins with thread_continued and the messages
 // that it was given, see [Writer.Seed]. One that hands over ends with
 // thread_handoff; that one was resumed comes behind its end, see [Writer.Add].
 //

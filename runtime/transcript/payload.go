@@ -16,7 +16,7 @@ type ThreadStarted struct {
 }
 
 // ThreadContinued is the payload of thread_continued, the first event of a
-// thread that carries on another. The messages it was given follow as
+// thread that continues another. The messages it was given follow as
 // cognition_in, in their order and with their roles.
 type ThreadContinued struct {
 	PreviousThreadID thread.ID  `json:"previous_thread_id"`

@@ -34,7 +34,7 @@ func places(hits []Hit) []string {
 	return out
 }
 
-// searched is a transcript of a thread that carries on another, was broken off in
+// searched is a transcript of a thread that continues another, was broken off in
 // its second turn, and has a line that is no event.
 func searched(t *testing.T) string {
 	t.Helper()

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Seed begins the transcript of a thread that carries on another with what the
+// Seed begins the transcript of a thread that continues another with what the
 // thread was given of the conversation, signs it and returns when it is on disk.
 // [Messages] gives back exactly these messages; none of their calls may be
 // unanswered. The bytes of their images must lie with the artifacts of the new

@@ -27,7 +27,7 @@ type ExecuteRequest struct {
 	Model          string        `json:"model,omitempty" jsonschema:"model or tier for a forked directive, instead of its own choice"`
 	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits for a forked directive: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
 	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on and the answer says how to wait further"`
-	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"instead of item_id: a thread that has ended, to go on with parameters.message, as resume_thread does"`
+	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"instead of item_id: a thread that has ended, to resume with parameters.message, as resume_thread does"`
 	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the thread it started the first time instead of starting another"`
 }
 

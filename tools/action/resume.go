@@ -8,7 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// resume goes on with a thread that has ended, which resume_thread does.
+// resume resumes a thread that has ended, as resume_thread does.
 func (a *Actions) resume(ctx context.Context, c Caller, r ExecuteRequest) (any, error) {
 	if err := permit(c, capability("execute", item.Tool, OrchestratorID)); err != nil {
 		return nil, err

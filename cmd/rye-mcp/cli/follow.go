@@ -36,11 +36,11 @@ func followChain(
 				return err
 			}
 			if next = successor(e); next != "" {
-				return errCarriedOn
+				return errContinued
 			}
 			return nil
 		})
-		if !errors.Is(err, errCarriedOn) {
+		if !errors.Is(err, errContinued) {
 			return err
 		}
 		id = next
@@ -48,10 +48,10 @@ func followChain(
 	return nil
 }
 
-// errCarriedOn ends the following of a thread that another one carries on.
-var errCarriedOn = errors.New("another thread carries on")
+// errContinued ends the following of a thread that another one continues.
+var errContinued = errors.New("another thread continues this one")
 
-// successor is the thread that an event says carries on; empty for others.
+// successor is the thread that continues this one by an event; empty for others.
 func successor(e thread.Event) thread.ID {
 	if e.Type != thread.EventThreadHandoff && e.Type != thread.EventThreadResumed {
 		return ""

@@ -83,7 +83,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// Who is said to carry a thread on is followed next, from its beginning; what a
+// Who is said to continue a thread is followed next, from its beginning; what a
 // damaged transcript names is not.
 func TestFollowChain(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestStreamer(t *testing.T) {
 	if got := out.String(); got != "one\ntwo\nthree\ncut o\n" {
 		t.Errorf("out: %q", got)
 	}
-	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\nWarning: no summary\n⇒ thread b-1 carries on\n⇒ thread c-1 carries on\n" {
+	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\nWarning: no summary\n⇒ continued by thread b-1\n⇒ continued by thread c-1\n" {
 		t.Errorf("aside: %q", got)
 	}
 }

@@ -289,7 +289,7 @@ func distinct(lists ...[]string) (texts []string) {
 	return texts
 }
 
-// stream shows what a thread writes, and who carries it on, until wait has
+// stream shows what a thread writes, and who continues it, until wait has
 // returned. The context of wait ends too when the output cannot be written any
 // more.
 func stream(

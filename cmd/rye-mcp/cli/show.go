@@ -27,7 +27,7 @@ func age(d time.Duration) string {
 }
 
 // statusJSON is what threads show writes with --json: the answer of get_status,
-// what the named thread carries on, and what came out in the end.
+// what the named thread continues, and what came out in the end.
 type statusJSON struct {
 	control.Status
 	ContinuationOf thread.ID      `json:"continuation_of,omitempty"`
@@ -81,7 +81,7 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 	}
 	row("thread", s.ThreadID)
 	if before != "" {
-		row("carries on", before)
+		row("continues", before)
 	}
 	if s.ResolvedThreadID != "" {
 		row("continued as", s.ResolvedThreadID)

@@ -53,7 +53,7 @@ func (s *streamer) see(e thread.Event) error {
 	case thread.EventThreadHandoff:
 		return s.seeHandoff(e)
 	case thread.EventThreadResumed:
-		return note(s, e, func(p transcript.ThreadResumed) string { return carriedOn(p.NewThreadID) })
+		return note(s, e, func(p transcript.ThreadResumed) string { return continuedBy(p.NewThreadID) })
 	case thread.EventRetry:
 		return note(s, e, func(p transcript.Retry) string {
 			return fmt.Sprintf("… %s, trying again in %.1f s", p.Reason, float64(p.DelayMS)/1000)
@@ -62,7 +62,7 @@ func (s *streamer) see(e thread.Event) error {
 	return nil
 }
 
-// seeHandoff shows who carries on, and what went wrong before.
+// seeHandoff shows who continues, and what went wrong before.
 func (s *streamer) seeHandoff(e thread.Event) error {
 	ended, err := transcript.Decode[transcript.ThreadHandoff](e)
 	if err != nil {
@@ -73,10 +73,10 @@ func (s *streamer) seeHandoff(e thread.Event) error {
 			return err
 		}
 	}
-	return s.aside(carriedOn(ended.NewThreadID))
+	return s.aside(continuedBy(ended.NewThreadID))
 }
 
-func carriedOn(by thread.ID) string { return "⇒ thread " + string(by) + " carries on" }
+func continuedBy(by thread.ID) string { return "⇒ continued by thread " + string(by) }
 
 func (s *streamer) endLine() error {
 	if !s.open {

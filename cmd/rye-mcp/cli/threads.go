@@ -79,7 +79,7 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread, or what carries it on, ends")
+	cmd.Flags().BoolVarP(&followOn, "follow", "f", false, "stream from the beginning until the thread, or what continues it, ends")
 	cmd.Flags().IntVarP(&events, "events", "n", 20, "so many of the last events")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the events, one a line")
 	return cmd

@@ -29,7 +29,7 @@ func newThreadsChainCommand(sys System, opts *options) *cobra.Command {
 	var flags chainFlags
 	cmd := &cobra.Command{
 		Use:   "chain ID",
-		Short: "Show or search the threads that carry on one another",
+		Short: "Show or search the threads that continue one another",
 		Long: `Show the chain of a thread: all threads that did one piece of work one after the
 other, because the context of one was full (handoff) or it was resumed. Any of
 them can be named. With --search their transcripts are searched; upper and lower

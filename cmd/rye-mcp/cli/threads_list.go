@@ -150,13 +150,13 @@ func listPages(ctx context.Context, sys System, p *project, in operation.ListInp
 	return list, err
 }
 
-// writeList writes a row for each thread. What one carries on has a column where
+// writeList writes a row for each thread. What one continues has a column where
 // there is such a thread.
 func writeList(d display, list control.List, now time.Time) error {
-	chains := slices.ContainsFunc(list.Threads, func(s control.Summary) bool { return s.CarriesOn != "" })
+	chains := slices.ContainsFunc(list.Threads, func(s control.Summary) bool { return s.ContinuationOf != "" })
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}
 	if chains {
-		t.header = append(t.header, "CARRIES ON")
+		t.header = append(t.header, "CONTINUES")
 	}
 	for _, s := range list.Threads {
 		row := []cell{
@@ -164,13 +164,13 @@ func writeList(d display, list control.List, now time.Time) error {
 			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
 		}
 		if chains {
-			row = append(row, text(string(s.CarriesOn)))
+			row = append(row, text(string(s.ContinuationOf)))
 		}
 		t.add(row...)
 	}
 	// Ids are there to be copied, so other columns go first, and ids last of all.
 	t.shortenTo("NAME", d.width)
-	for _, name := range []string{"NAME", "TURNS", "AGE", "CARRIES ON", "SPEND"} {
+	for _, name := range []string{"NAME", "TURNS", "AGE", "CONTINUES", "SPEND"} {
 		if d.width > 0 && t.width() > d.width {
 			t.drop(name)
 		}

@@ -19,12 +19,12 @@ func newThreadsResumeCommand(sys System, opts *options) *cobra.Command {
 	complete := completer{sys: sys, opts: opts}
 	cmd := &cobra.Command{
 		Use:   "resume ID MESSAGE",
-		Short: "Carry on a thread that has ended, with a message",
-		Long: `Carry on a thread that has ended: a new thread of the same directive gets its
+		Short: "Resume a thread that has ended, with a message",
+		Long: `Resume a thread that has ended: a new thread of the same directive gets its
 whole conversation and the message, or what standard input has when the message is
 "-". Its answer is shown as "rye-mcp run" shows one, and Ctrl-C cancels it.
 
-Of a chain the newest thread is carried on, whichever is named. It has the limits
+Of a chain the newest thread is continued, whichever is named. It has the limits
 that the work was started with; --limit gives it others.
 
 Exit code 0 when the new thread completed, 1 when it did not, 130 when it was
@@ -71,7 +71,7 @@ func givenMessage(ctx context.Context, sys System, args []string) (string, error
 	switch {
 	case strings.TrimSpace(message) == "":
 		return "", &usageError{
-			message: "nothing is said that the thread is to go on with",
+			message: "there is no message to resume the thread with",
 			try:     fmt.Sprintf("rye-mcp threads resume %s \"MESSAGE\", or - to read it from standard input", args[0]),
 		}
 	case len(message) > maxMessage:
@@ -119,7 +119,7 @@ func resumeThread(ctx context.Context, sys System, p *project, in operation.Resu
 	}
 	id := resumed.NewThreadID
 	if !asJSON {
-		_, _ = fmt.Fprintf(sys.Stderr, "thread %s carries on %s after %s\n", id, resumed.OldThreadID,
+		_, _ = fmt.Fprintf(sys.Stderr, "thread %s continues %s after %s\n", id, resumed.OldThreadID,
 			counted(resumed.ReconstructedTurns, "turn"))
 		if resumed.Shortened {
 			_, _ = fmt.Fprintln(sys.Stderr, "its conversation is too long for the model: it has a record of the work and the last messages")
@@ -147,7 +147,7 @@ func resumeAdvice(err error) error {
 	const untilEnded = "rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again"
 	for _, advice := range []struct{ detail, try string }{
 		{"thread_id", untilEnded},
-		{"carried_on_by", untilEnded},
+		{"continued_by", untilEnded},
 		{"resumable", "rye-mcp threads resume %s MESSAGE"},
 		{"directive", "rye-mcp run %s"},
 	} {

@@ -39,14 +39,14 @@ func holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.
 	return err
 }
 
-// aboveThreads names a thread, its ancestors, and those that carry them on.
+// aboveThreads names a thread, its ancestors, and those that continue them.
 const aboveThreads = `WITH RECURSIVE above (thread_id) AS (
 	VALUES (?)
 	UNION SELECT t.parent_id FROM threads t JOIN above USING (thread_id) WHERE t.parent_id IS NOT NULL
 	UNION SELECT t.continuation_thread_id FROM threads t JOIN above USING (thread_id) WHERE t.continuation_thread_id IS NOT NULL) `
 
 // countLateSpawn counts one child against a parent that has ended. Neither it nor
-// anybody above may be asked to stop, nor who carries on one of them: a child
+// anybody above may be asked to stop, nor who continues one of them: a child
 // registered after a cancel would escape it.
 func countLateSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	var asked thread.ID

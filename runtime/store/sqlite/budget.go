@@ -37,8 +37,8 @@ func (s *Store) Tree(ctx context.Context, id thread.ID) (store.Budget, store.Tre
 	return t.top, t.sum, noBudget(err, id)
 }
 
-// exposureSQL finds the root above a thread, those it carries on and those that
-// carry it on, and sums them up.
+// exposureSQL finds the root above a thread, those it continues and those that
+// continue it, and sums them up.
 const exposureSQL = `WITH RECURSIVE up (thread_id, parent_id) AS (
 		SELECT thread_id, parent_id FROM budgets WHERE thread_id = ?1 UNION
 		SELECT b.thread_id, b.parent_id FROM budgets b JOIN up ON b.thread_id = up.parent_id),

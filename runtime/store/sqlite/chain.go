@@ -10,14 +10,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// mayRun is the condition that a thread carries on none, or is named by the one
-// that it carries on.
+// mayRun is the condition that a thread continues none, or is named by the one
+// that it continues.
 const mayRun = `(continuation_of IS NULL OR EXISTS (SELECT 1 FROM threads before
 	WHERE before.thread_id = threads.continuation_of AND before.continuation_thread_id = threads.thread_id))`
 
-// carryOn looks at the thread that a new one is to carry on, and completes what
+// prepareSuccessor looks at the thread that a new one is to continue, and completes what
 // it has from there: the root of the chain and, by a handoff, the parent.
-func carryOn(ctx context.Context, tx *sql.Tx, n *store.NewThread) (chainRoot thread.ID, err error) {
+func prepareSuccessor(ctx context.Context, tx *sql.Tx, n *store.NewThread) (chainRoot thread.ID, err error) {
 	before, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ContinuationOf))
 	if err != nil {
 		return "", notFound(err, n.ContinuationOf)
@@ -78,7 +78,7 @@ func whyNotLinked(ctx context.Context, tx *sql.Tx, id, successor thread.ID) erro
 	case err != nil:
 		return notFound(err, successor)
 	case next.ContinuationOf != id:
-		return fmt.Errorf("%s was registered to carry on %q: %w", successor, next.ContinuationOf, store.ErrNotLinked)
+		return fmt.Errorf("%s was registered to continue %q: %w", successor, next.ContinuationOf, store.ErrNotLinked)
 	}
 	return fmt.Errorf("thread %s is %s or has been asked to stop: %w", successor, next.Status, thread.ErrSettled)
 }
@@ -108,5 +108,5 @@ func handOn(ctx context.Context, tx *sql.Tx, c store.Change) error {
 
 // notLinked is the refusal of a thread that mayRun keeps from it.
 func notLinked(rec thread.Record) error {
-	return fmt.Errorf("%s is to carry on %s: %w", rec.ThreadID, rec.ContinuationOf, store.ErrNotLinked)
+	return fmt.Errorf("%s is to continue %s: %w", rec.ThreadID, rec.ContinuationOf, store.ErrNotLinked)
 }

@@ -17,7 +17,7 @@ import (
 const sourceStates = `status IN (SELECT value FROM json_each(?))`
 
 // claimSQL also refuses a thread whose cancel is on record, and one that the
-// thread it carries on does not name.
+// thread it continues does not name.
 const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?, pid_namespace = ?,
 	pid_started = ?, updated_at = ?, last_used = ?
 	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns

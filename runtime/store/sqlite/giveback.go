@@ -22,7 +22,7 @@ const heirSQL = `WITH RECURSIVE above (thread_id, level) AS (
 	WHERE b.status = 'active' ORDER BY c.level LIMIT 1`
 
 // giveBack lets the money that a settled child of parent has not used pass to the
-// thread that carries on parent, or the nearest above it that has handed over: the
+// thread that continues parent, or the nearest above it that has handed over: the
 // money of a chain is one budget. It was that of the chain already, so that those
 // above hold as much as before. Without such a thread it is the active one's above.
 func giveBack(ctx context.Context, tx *sql.Tx, parent thread.ID, free thread.Micros, at int64) error {

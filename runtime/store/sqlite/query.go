@@ -14,7 +14,7 @@ const (
 	byRequestKeySQL = "SELECT " + columns + " FROM threads WHERE request_key = ?"
 )
 
-// withSubtree names a thread, everything below it, and all that carry on one of
+// withSubtree names a thread, everything below it, and all that continue one of
 // them. UNION drops ids it has seen, so a circle ends.
 const withSubtree = `WITH RECURSIVE subtree (thread_id) AS (
 	VALUES (?)

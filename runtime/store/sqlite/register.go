@@ -50,7 +50,7 @@ func checkNew(n store.NewThread) error {
 	case n.Directive == "":
 		return errors.New("item id is empty")
 	case n.Handoff && n.ContinuationOf == "":
-		return errors.New("a handoff needs a thread to carry on")
+		return errors.New("a handoff needs a thread to continue")
 	case n.Now.UnixMilli() <= 0:
 		return fmt.Errorf("creation time %v is not set", n.Now)
 	}
@@ -69,7 +69,7 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 	}
 	var chainRoot thread.ID
 	if n.ContinuationOf != "" {
-		root, err := carryOn(ctx, tx, &n)
+		root, err := prepareSuccessor(ctx, tx, &n)
 		if err != nil {
 			return thread.Record{}, false, err
 		}

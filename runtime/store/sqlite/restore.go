@@ -94,7 +94,7 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 	return added, setLoss(ctx, r.tx, whole)
 }
 
-// leaveQueue takes those out of the queue that the thread they carry on does not
+// leaveQueue takes those out of the queue that the thread they continue does not
 // name, even where there is no row of that.
 func leaveQueue(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `UPDATE threads SET queued_at = NULL, queue_position = NULL, admitted_at = NULL

@@ -149,7 +149,7 @@ func (f *former) upgrade() *Store {
 
 // TestUpgradeOfRegistries: a process of any version before has the registry open while
 // a newer one migrates it. Rows of all states are as they were, live threads are
-// carried on, and what the older process writes is understood.
+// continued, and what the older process writes is understood.
 func TestUpgradeOfRegistries(t *testing.T) {
 	t.Parallel()
 	const insert = `INSERT INTO threads (thread_id, kind, directive, parent_id, status, result, completed_at, request_key, created_at, updated_at, last_used)
@@ -183,12 +183,12 @@ func TestUpgradeOfRegistries(t *testing.T) {
 		if open, err := s.Questions(f.Context(), store.QuestionFilter{}); err != nil || len(open) != strings.Count(f.content(map[string][]string{"questions": {"question_id"}}), "\n") {
 			f.Errorf("questions %+v, %v", open, err)
 		}
-		f.carriedOn(s, insert)
+		f.continued(s, insert)
 	})
 }
 
-// carriedOn ends what ran before the upgrade, and starts more on both sides.
-func (f *former) carriedOn(s *Store, insert string) {
+// continued ends what ran before the upgrade, and starts more on both sides.
+func (f *former) continued(s *Store, insert string) {
 	f.Helper()
 	known, err := s.ByRequestKey(f.Context(), "key of running")
 	if err != nil || known.ThreadID != "running" {

@@ -13,7 +13,7 @@ var cancelTests = []test{
 	{"descendants come breadth first", cancelDescendants},
 	{"a request marks the tree", cancelMarks},
 	{"no child escapes a request", cancelRace},
-	{"who carries on comes after what is below", cancelChain},
+	{"who continues comes after what is below", cancelChain},
 	{"no successor escapes a request", cancelHandoffRace},
 }
 
@@ -157,7 +157,7 @@ func cancelHandoffRace(h *harness) {
 				_, err := h.RequestCancel(h.ctx, id, h.now)
 				return err
 			}
-			next, _, err := h.Register(h.ctx, h.carryingOn(id, true), claimNothing)
+			next, _, err := h.Register(h.ctx, h.newSuccessor(id, true), claimNothing)
 			if refused := new(store.PredecessorError); errors.As(err, &refused) {
 				return nil
 			}

@@ -11,13 +11,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// chainTests are about threads that carry on others.
+// chainTests are about threads that continue others.
 var chainTests = []test{
-	{"who can be carried on, and how", chainRegister},
+	{"who can be continued, and how", chainRegister},
 	{"a chain has one root", chainRoot},
 	{"a handoff is no spawn", chainHandoffParent},
 	{"a resume is a spawn like any", chainResumeParent},
-	{"who is linked is not carried on again", chainLinked},
+	{"who is linked is not continued again", chainLinked},
 	{"who is not linked does not run", chainNotLinked},
 	{"a link is made once", linkOnce},
 	{"what cannot be linked", linkRefuses},
@@ -30,17 +30,17 @@ var chainTests = []test{
 	{"only a continued thread names a successor", handoffOutcome},
 }
 
-// carryingOn is the description of a thread that is to carry on another.
-func (h *harness) carryingOn(id thread.ID, handoff bool) store.NewThread {
+// newSuccessor is the description of a thread that is to continue another.
+func (h *harness) newSuccessor(id thread.ID, handoff bool) store.NewThread {
 	n := h.newThread("next", "")
 	n.ContinuationOf, n.Handoff = id, handoff
 	return n
 }
 
-// successor registers a thread to carry on another.
+// successor registers a thread to continue another.
 func (h *harness) successor(id thread.ID, handoff bool) thread.ID {
 	h.Helper()
-	rec, created, err := h.Register(h.ctx, h.carryingOn(id, handoff), claimNothing)
+	rec, created, err := h.Register(h.ctx, h.newSuccessor(id, handoff), claimNothing)
 	h.noError(err)
 	if !created || rec.ContinuationOf != id || rec.Status != thread.Created || rec.Queued() {
 		h.Errorf("successor of %s: created %v, %+v", id, created, rec)
@@ -77,7 +77,7 @@ func chainRegister(h *harness) {
 				}
 				before := h.get(id)
 				offered := false
-				_, _, err := h.Register(h.ctx, h.carryingOn(id, handoff), func(thread.ID) error {
+				_, _, err := h.Register(h.ctx, h.newSuccessor(id, handoff), func(thread.ID) error {
 					offered = true
 					return nil
 				})
@@ -93,10 +93,10 @@ func chainRegister(h *harness) {
 			}
 		}
 	}
-	if _, _, err := h.Register(h.ctx, h.carryingOn("no/such", true), claimNothing); !errors.Is(err, thread.ErrNotFound) {
+	if _, _, err := h.Register(h.ctx, h.newSuccessor("no/such", true), claimNothing); !errors.Is(err, thread.ErrNotFound) {
 		h.Errorf("after nobody: %v", err)
 	}
-	if _, _, err := h.Register(h.ctx, h.carryingOn("", true), claimNothing); err == nil {
+	if _, _, err := h.Register(h.ctx, h.newSuccessor("", true), claimNothing); err == nil {
 		h.Error("a handoff from nobody was registered")
 	}
 }
@@ -127,7 +127,7 @@ func chainHandoffParent(h *harness) {
 	parent := h.running("parent", "")
 	child := h.running("child", parent)
 	for range 2 { // below a parent that runs, and one that has ended
-		n := h.carryingOn(child, true)
+		n := h.newSuccessor(child, true)
 		n.Name, n.MaxSpawns = "the rest", 0
 		rec, _, err := h.Register(h.ctx, n, claimNothing)
 		h.noError(err)
@@ -150,7 +150,7 @@ func chainResumeParent(h *harness) {
 	parent := h.running("parent", "")
 	child := h.running("child", parent)
 	h.apply(h.finished(child, thread.Error))
-	n := h.carryingOn(child, false)
+	n := h.newSuccessor(child, false)
 	n.ParentID, n.MaxSpawns = parent, 1
 	var limit *store.SpawnsError
 	if _, _, err := h.Register(h.ctx, n, claimNothing); !errors.As(err, &limit) {
@@ -172,9 +172,9 @@ func chainResumeParent(h *harness) {
 func chainLinked(h *harness) {
 	id, next := h.handedOver()
 	var linked *store.LinkedError
-	if _, _, err := h.Register(h.ctx, h.carryingOn(id, false), claimNothing); !errors.As(err, &linked) ||
+	if _, _, err := h.Register(h.ctx, h.newSuccessor(id, false), claimNothing); !errors.As(err, &linked) ||
 		*linked != (store.LinkedError{Thread: id, By: next}) {
-		h.Errorf("carried on twice: %v", err)
+		h.Errorf("continued twice: %v", err)
 	}
 }
 
@@ -390,7 +390,7 @@ func handoffNotAdmitted(h *harness) {
 func handoffStranger(h *harness) {
 	other := h.running("other", "")
 	for name, next := range map[string]thread.ID{
-		"nobody": "no/such", "another's": h.successor(other, true), "who carries on nobody": h.register("d", ""),
+		"nobody": "no/such", "another's": h.successor(other, true), "who continues nobody": h.register("d", ""),
 	} {
 		id := h.running("d", "")
 		if rec := h.apply(h.continued(id, next)); rec.Status != thread.Continued || rec.ContinuationThreadID != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// handOverTests are about budgets that pass on to who carries a thread on.
+// handOverTests are about budgets that pass on to who continues a thread.
 var handOverTests = []test{
 	{"a successor has what is left", handOverChild},
 	{"a root's successor is a root", handOverRoot},
@@ -114,7 +114,7 @@ func handOverGivesBack(h *harness) {
 	h.reserve("late", "a3", 30)
 	h.handOver("a3", "a4", 20)
 	h.settle("a4")
-	h.settle("late") // nobody carries the chain on
+	h.settle("late") // nobody continues the chain
 	h.want("root", "", 100, 0, 30, 0, true)
 }
 

@@ -18,7 +18,7 @@ func queueModel(h *harness) {
 		t.Repeat(map[string]func(*rapid.T){
 			"register":  func(*rapid.T) { r.add(h.register("queue", ""), "") },
 			"child":     r.child,
-			"carry on":  r.carryOn,
+			"continue":  r.addSuccessor,
 			"enqueue":   r.enqueue,
 			"admit":     r.admit,
 			"claim":     r.claim,
@@ -49,8 +49,8 @@ type member struct {
 	queued, admitted, running, yielded, cancelled, ended, handedOver bool
 
 	parent thread.ID
-	of     thread.ID // whom it is to carry on
-	next   thread.ID // who carries it on
+	of     thread.ID // whom it is to continue
+	next   thread.ID // who continues it
 }
 
 func (m *member) occupies() bool { return m.admitted && !m.yielded && !m.ended }
@@ -121,20 +121,20 @@ func (r *queueRun) child(t *rapid.T) {
 	}
 }
 
-// carryOn registers a thread to carry on another.
-func (r *queueRun) carryOn(t *rapid.T) {
+// addSuccessor registers a thread to continue another.
+func (r *queueRun) addSuccessor(t *rapid.T) {
 	id, m := r.pick(t)
 	handoff := rapid.Bool().Draw(t, "handoff")
-	rec, _, err := r.h.Register(r.h.ctx, r.h.carryingOn(id, handoff), claimNothing)
+	rec, _, err := r.h.Register(r.h.ctx, r.h.newSuccessor(id, handoff), claimNothing)
 	predecessor, linked := new(store.PredecessorError), new(store.LinkedError)
 	switch {
 	case m.next != "":
 		if !errors.As(err, &linked) || linked.By != m.next {
-			t.Fatalf("carried on by %s, and again: %v", m.next, err)
+			t.Fatalf("continued by %s, and again: %v", m.next, err)
 		}
 	case handoff && (m.ended || !m.running || m.cancelled) || !handoff && !m.ended:
 		if !errors.As(err, &predecessor) {
-			t.Fatalf("carried on by handoff %v: %+v, %v", handoff, m, err)
+			t.Fatalf("continued by handoff %v: %+v, %v", handoff, m, err)
 		}
 	case err != nil:
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func (r *queueRun) handOver(t *rapid.T) {
 	next, n := r.pick(t)
 	id := n.of
 	if id == "" {
-		t.Skip("carries on nobody")
+		t.Skip("continues nobody")
 	}
 	m := r.members[id]
 	_, err := r.h.Apply(r.h.ctx, r.h.continued(id, next))
@@ -168,7 +168,7 @@ func (r *queueRun) link(t *rapid.T) {
 	next, n := r.pick(t)
 	id := n.of
 	if id == "" {
-		t.Skip("carries on nobody")
+		t.Skip("continues nobody")
 	}
 	m := r.members[id]
 	err := r.h.Link(r.h.ctx, id, next, r.h.now)
@@ -176,7 +176,7 @@ func (r *queueRun) link(t *rapid.T) {
 	switch {
 	case m.next != "" && m.next != next:
 		if !errors.As(err, &linked) || linked.By != m.next {
-			t.Fatalf("carried on by %s, and again: %v", m.next, err)
+			t.Fatalf("continued by %s, and again: %v", m.next, err)
 		}
 	case !m.ended:
 		if !errors.As(err, &predecessor) {
@@ -269,7 +269,7 @@ func (r *queueRun) cancel(t *rapid.T) {
 	r.mark(id)
 }
 
-// mark asks a thread to stop, its children, and all that are to carry it on.
+// mark asks a thread to stop, its children, and all that are to continue it.
 func (r *queueRun) mark(id thread.ID) {
 	m := r.members[id]
 	m.cancelled = m.cancelled || !m.ended

@@ -1,11 +1,14 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -51,18 +54,33 @@ func TestThreadsOutliveReopening(t *testing.T) {
 	p.noError(err)
 	p.wantCalls(1)
 	before := placetest.Dir(p.dir)
-	woken := make(chan struct{})
+	waits, woken := make(chan struct{}, 1), make(chan error, 1)
+	h.client.OnNotification(func(n mcp.JSONRPCNotification) {
+		if n.Method != "notifications/progress" {
+			return
+		}
+		select {
+		case waits <- struct{}{}:
+		default: // told already
+		}
+	})
+	var wait mcp.CallToolRequest
+	wait.Params.Name, wait.Params.Arguments = "wait_threads", args{"thread_ids": []thread.ID{slow.ThreadID}, "timeout": waitPatience.Seconds()}
+	wait.Params.Meta = &mcp.Meta{ProgressToken: "wait"}
 	go func() {
-		defer close(woken)
-		wantCompleted(h, []thread.ID{slow.ThreadID})
+		result, err := h.client.CallTool(t.Context(), wait)
+		if text, _ := json.Marshal(result); err == nil && !strings.Contains(string(text), `\"status\":\"completed\"`) {
+			err = fmt.Errorf("got %s", text)
+		}
+		woken <- err
 	}()
-	must[control.List](h, "list_active", nil)
+	<-waits
 	p.noError(os.RemoveAll(sign.StateFolder(p.home())))
 	brief, err := start(h, "brief")
 	p.noError(err)
 	p.model.release()
 	wantCompleted(h, []thread.ID{brief.ThreadID})
-	<-woken
+	p.noError(<-woken)
 	if meta, err := os.ReadFile(folder.Of(before, slow.ThreadID).Meta()); err != nil || !strings.Contains(string(meta), `"status":"completed"`) {
 		t.Errorf("%s, %v", meta, err)
 	}

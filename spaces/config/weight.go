@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // maxNodes bounds the keys and values of a settings file, many times those of the
@@ -27,7 +29,7 @@ func checkWeight(path string, root *yaml.Node) error {
 					keys = map[string]int{}
 				}
 				if line, twice := keys[kid.Value]; twice {
-					return &Error{Path: path, Line: kid.Line, Reason: fmt.Sprintf("key %.80q already defined at line %d", kid.Value, line)}
+					return &Error{Path: path, Line: kid.Line, Reason: fmt.Sprintf("key %q already defined at line %d", item.Shown(kid.Value), line)}
 				}
 				keys[kid.Value] = kid.Line
 			}

@@ -60,10 +60,11 @@ func IsThread(args []string) bool {
 	return len(args) == len(like)+1 && slices.Equal(args[1:5], like[:4]) && args[6] == like[5]
 }
 
-// small lets the Go runtime of a thread's process take less memory, of which it
+// goRuntime lets the Go runtime of a thread's process take less memory, of which it
 // keeps some for every processor: there are many such processes, and most of the
-// time all of them wait for a model.
-var small = []string{"GOMAXPROCS=1", "GOGC=50"}
+// time all of them wait for a model. The first collection comes at 16 MB, which is
+// Go's least heap of 4 MB times GOGC/100, until the thread settles (cmd/rye-mcp/gc).
+var goRuntime = []string{"GOMAXPROCS=1", "GOGC=400"}
 
 // Launch starts the process of a registered thread. The hold is the thread's life;
 // the process inherits it and the caller releases its own afterwards.
@@ -76,7 +77,7 @@ func (l *Launcher) Launch(id thread.ID, hold life.Hold, handed Handed) (life.Run
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
 		Args:    Args(l.Project, id),
-		Env:     slices.Concat(without(env, handed.Inputs), small, process.Mark(l.Project, string(id))),
+		Env:     slices.Concat(without(env, handed.Inputs), goRuntime, process.Mark(l.Project, string(id))),
 		Dir:     l.Project,
 		LogPath: l.Home().Of(id).Log(),
 		Lock:    lock,

@@ -7,6 +7,7 @@ package gc
 import (
 	"os"
 	"runtime/debug"
+	"time"
 )
 
 // percent is the GOGC of every process that is not told another, as those of
@@ -16,9 +17,32 @@ import (
 // after the first answers.
 const percent = 200
 
+// A thread starts with a GOGC under which its first collection comes at 16 MB
+// (orchestrator/spawn): two turns take half of that, so a short thread ends without
+// one. A thread that is older waits for its model most of the time, and many do so at
+// once: it gives back what its start has left, and keeps its heap small from then on.
+const (
+	settleAfter    = 3 * time.Second
+	settledPercent = 100
+)
+
 //nolint:gochecknoinits // there is no other moment before those of other modules
 func init() {
-	if os.Getenv("GOGC") == "" {
+	switch {
+	case isThread(os.Args):
+		time.AfterFunc(settleAfter, settle)
+	case os.Getenv("GOGC") == "":
 		debug.SetGCPercent(percent)
 	}
+}
+
+// isThread reports whether these are the arguments of a thread's process
+// (orchestrator/spawn, which this package is too early to import).
+func isThread(args []string) bool {
+	return len(args) > 3 && args[1] == "thread" && args[2] == "run" && args[3] == "--pre-registered"
+}
+
+func settle() {
+	debug.SetGCPercent(settledPercent)
+	debug.FreeOSMemory()
 }

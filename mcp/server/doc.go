@@ -25,6 +25,6 @@
 // An answer has the room that its call gives it, and says how to read what it had
 // no room for: from where that lies, or from the server, which keeps it.
 //
-// What a tool refuses or fails at is a result with isError that a model can
-// read and act on. JSON-RPC errors are left for what is wrong with a message.
+// A refusal or a failure of a tool is a result with isError that a model can
+// read and act on. JSON-RPC errors say what is wrong with a message.
 package server

@@ -54,7 +54,7 @@ type ElicitRequest struct {
 	Schema json.RawMessage
 }
 
-// What a person does with a question.
+// The answers of a person to a question.
 const (
 	ActionAccept  = "accept"  // answered
 	ActionDecline = "decline" // refused

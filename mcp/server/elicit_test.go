@@ -255,7 +255,7 @@ func TestAnswersAreMatchedByID(t *testing.T) {
 	})
 }
 
-// Who cancels a call in which the person is asked is told that the question is
+// A client that cancels a call in which the person is asked is told that the question is
 // moot.
 func TestCancelWhileAsked(t *testing.T) {
 	t.Parallel()

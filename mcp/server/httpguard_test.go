@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who gets in, by where the server listens and what the request says.
+// The guard lets a request in by where the server listens and what the request says.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	const token = "correct-horse-battery"

@@ -31,7 +31,7 @@ type outbox struct {
 }
 
 // newOutbox returns an empty outbox. What is put in is taken out by run, or by
-// whoever takes when wake has a token.
+// the one that takes when wake has a token.
 func newOutbox() *outbox {
 	return &outbox{
 		wake:    make(chan struct{}, 1),

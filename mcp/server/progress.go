@@ -9,7 +9,7 @@ import (
 )
 
 // progressInterval is the least time between two progress notifications of one
-// call. What is reported more often is merged: the last report wins.
+// call. More frequent reports are merged: the last one wins.
 const progressInterval = 100 * time.Millisecond
 
 // Progress is how far a call is.

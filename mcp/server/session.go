@@ -35,7 +35,7 @@ type session struct {
 	waiting     map[string]*question // those without a response, by the key of their id
 }
 
-// What mcp-go asks a session for.
+// The interfaces that mcp-go asks of a session.
 var (
 	_ mcpserver.SessionWithClientInfo      = (*session)(nil)
 	_ mcpserver.SessionWithProtocolVersion = (*session)(nil)

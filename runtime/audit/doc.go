@@ -7,6 +7,6 @@
 // and an older state of a thread, put back whole, shows in the registry: its row
 // has ended, or has more turns.
 //
-// Who can write the registry too can put both back together, which nothing here
-// notices; a receipt that was kept elsewhere does.
+// Somebody who can write the registry too can put both back together. Nothing here
+// notices that; a receipt that was kept elsewhere shows it.
 package audit

@@ -5,7 +5,7 @@
 // running the sequence again, and the outcome that was decided first is the one
 // that counts, because it is in the transcript before anything else changes.
 //
-// Whoever calls must hold the thread's life lock.
+// The caller must hold the thread's life lock.
 package finish
 
 import (

@@ -32,8 +32,8 @@ func Walk(stateDir string, visit func(Found) error) error {
 }
 
 // WalkSome is [Walk] that visits some folders, at most, and reports whether those were
-// all. What it costs does not grow with the number of folders beyond that. Which ones
-// it visits the file system decides.
+// all. Its cost does not grow with the number of folders beyond that. The file
+// system decides which ones it visits.
 func WalkSome(stateDir string, most int, visit func(Found) error) (all bool, err error) {
 	if stateDir == "" {
 		return true, nil

@@ -90,7 +90,7 @@ type Running interface {
 	Exit() Exit
 }
 
-// What a stop takes and tells.
+// The parameters and results of a stop.
 type (
 	Ladder = process.Ladder // how patiently a process is stopped
 	How    = process.How    // what it took to stop it

@@ -2,7 +2,7 @@
 // streaming response shape and one error type for every vendor. The packages
 // below it speak the vendors' wire protocols.
 //
-// Retries are not done here: whoever calls classifies the [APIError] and asks
+// Retries are not done here: the caller classifies the [APIError] and asks
 // again.
 package llm
 

@@ -15,7 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// What a model is told whose answer cannot stand as it is.
+// The messages to a model whose answer cannot stand as it is.
 const (
 	// cutOff: reaching the output limit is no sign of being done.
 	cutOff = "Your answer was cut off by the output limit. Continue exactly where it stopped, or act with a tool call."

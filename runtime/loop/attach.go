@@ -11,7 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// What one conversation may hold of images, for every call sends all of them
+// The most images that one conversation may hold, for every call sends all of them
 // again: Anthropic takes at most 32 MB in one request, in which base64 makes a
 // third more of them, and no large images beside more than 20.
 const (
@@ -80,7 +80,7 @@ func (r *run) keptBinary(data []byte) string {
 	return "not text, kept as artifact " + artifact.Ref(hash)
 }
 
-// blind is a conversation for a model that cannot see. What images there are was
+// blind is a conversation for a model that cannot see. Its images were
 // shown to another model before.
 func blind(messages []llm.Message) []llm.Message {
 	out := make([]llm.Message, len(messages))

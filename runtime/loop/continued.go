@@ -17,7 +17,7 @@ import (
 // on, where the directive of the thread names none.
 const continuationID = "rye/agent/continuation"
 
-// What a continuation directive is given beside the inputs of the thread.
+// The inputs of a continuation directive beside those of the thread.
 const (
 	originalDirective   = "original_directive"
 	originalBody        = "original_directive_body"

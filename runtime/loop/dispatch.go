@@ -86,7 +86,7 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 const patience = 2*process.DefaultGrace + time.Second
 
 // await waits for what stands behind a tool, and when ctx has ended no longer
-// than the run's patience. What then goes on is left behind: it ends with this
+// than the run's patience. A call that goes on then is left behind: it ends with this
 // process, which does not live long after its thread, its commands are found by
 // their mark, and the transcript takes nothing from it below the end.
 func (r *run) await(ctx context.Context, id string, call func() (any, error)) (any, error) {

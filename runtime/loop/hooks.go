@@ -201,8 +201,8 @@ func (r *run) startEvent(facts map[string]any) (hook.Event, map[string]any) {
 	return hook.EventThreadContinued, data
 }
 
-// afterComplete fires the last hooks of a thread that has ended. Whatever comes
-// of them, it has ended as it has.
+// afterComplete fires the last hooks of a thread that has ended. They
+// change nothing about how it has ended.
 func (r *run) afterComplete(ctx context.Context, status thread.State) {
 	defer r.Reached.At(StepAfter)
 	data := map[string]any{"status": status}

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// What can be done about a conversation that has grown too long.
+// The ways out of a conversation that has grown too long.
 const (
 	contextAdvice = "split the task into smaller directives, let tools return less, or use a model with a larger context window"
 	chainAdvice   = "a person can resume the thread; or split the task into smaller directives, or raise continuation.max_chain in coordination.yaml"

@@ -84,7 +84,7 @@ func (r *run) loadTask() error {
 	if found.Hash != r.meta.DirectiveHash {
 		return changed(r.meta.Directive, found.Path)
 	}
-	// What there is to warn of, the spawner has told.
+	// The spawner has told the warnings.
 	if _, err := r.Trust.Check(trust.SubjectOf(found)); err != nil {
 		return err
 	}

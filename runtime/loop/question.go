@@ -20,7 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// Who answers where nobody does.
+// The names of those that answer for nobody.
 const (
 	byDeadline = "nobody in time, so the default holds"
 	byEnd      = "nobody: the thread has ended"
@@ -49,7 +49,7 @@ func (r *run) askAboutLimit(ctx context.Context, over *thread.LimitError) (*thre
 		if err != nil || answer.Decision != thread.Raise {
 			return &answer, err
 		}
-		// What was possible when it was answered need not be any more: siblings
+		// The answer may have become impossible since it was given: siblings
 		// spend too.
 		refused, err := r.raise(ctx, over, answer)
 		if refused == nil || err != nil {

@@ -87,7 +87,7 @@ func allowsAny(set, accepted []string) bool {
 	})
 }
 
-// withSibling adds the capability that implies this one: who may search may
+// withSibling adds the capability that implies this one: a thread that may search may
 // fetch, and the other way round, since each shows what the other does.
 func withSibling(capability string) []string {
 	both := []string{capability}

@@ -14,7 +14,7 @@ import (
 // MaxChain is how many directives a chain may have, the leaf included.
 const MaxChain = 10
 
-// What can be wrong with a chain itself.
+// The faults of a chain itself.
 var (
 	ErrCycle        = errors.New("a directive extends itself")
 	ErrChainTooLong = fmt.Errorf("it has more than %d directives", MaxChain)

@@ -3,8 +3,8 @@
 // moment, and what they return is masked before anybody else sees it.
 //
 // Masking is for accidents: a tool that prints what it was given, an error that
-// quotes it. Who may run commands of his own can still send a value away or
-// disguise it; which commands a thread may run is for its capabilities to say.
+// quotes it. A thread that may run commands of its own can still send a value away
+// or disguise it; its capabilities say which commands it may run.
 package secret
 
 import (

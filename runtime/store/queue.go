@@ -18,7 +18,7 @@ type Queue interface {
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
 	// Admit admits the first thread in the queue when fewer than slots are occupied. Those
 	// whose parent has not ended, or has ended with a handoff, go before all others;
-	// among the ones and the others, who came first goes first. A parent that waits
+	// within each group the first to come goes first. A parent that waits
 	// for its children is alive without a slot: were they to stand behind others, each
 	// of these could become one more such parent before a child runs.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
@@ -27,7 +27,7 @@ type Queue interface {
 	// after it succeeded lets go of what it took.
 	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
 	// Return puts an admitted thread back to its place in the queue whose process was
-	// never started, because whoever was to start it is gone. The caller holds its
+	// never started, because its starter is gone. The caller holds its
 	// life lock. With a process or a cancel on record it is thread.ErrSettled.
 	Return(ctx context.Context, id thread.ID) (thread.Record, error)
 	// Occupants returns the threads that occupy a slot, in no particular order.

@@ -195,7 +195,7 @@ type Ledger interface {
 	// if it had been reserved before the parent ended; each must have that much left.
 	ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
 	// Raise makes the budget of a thread larger: to is what it may come to in all.
-	// What that is more than before comes out of what its parent has left, or the
+	// The increase comes out of the money that its parent has left, or the
 	// error is an *InsufficientError and nothing changes; a root has no such bound.
 	// Both rows must be active (ErrNoBudget). A budget that is as large already is
 	// left as it is, so that a repeat changes nothing.

@@ -6,9 +6,9 @@
 // the file for appending, and what lands in it without asking, such as the
 // stack of a panic, must not be lost. So the log is not copied or cut. When it
 // has grown too long the file gets another name, thread.log.1, and the two
-// descriptors are exchanged for a new file in one step each. Whoever is in the
+// descriptors are exchanged for a new file in one step each. A writer in the
 // middle of a write completes it in the old file; a process that inherited the
-// old file goes on with that until it is replaced in turn.
+// old file writes to that until it is replaced in turn.
 package threadlog
 
 import (

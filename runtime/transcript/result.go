@@ -90,8 +90,8 @@ func saidText(e thread.Event) (string, error) {
 func joined(texts []string) string { return strings.TrimSpace(strings.Join(texts, "")) }
 
 // withResult puts the result of an end into its outcome, read from the answers that it
-// names. Where one cannot be read the outcome counts all the same and says so: what
-// was done to the transcript is for [Verify] to name.
+// names. When one cannot be read the outcome counts all the same and says so: [Verify]
+// names the damage.
 func (e Ended) withResult(path string) (Ended, error) {
 	if len(e.ResultOf) == 0 {
 		return e, nil

@@ -52,7 +52,7 @@ type Masker interface {
 	Begun(text string) int
 }
 
-// Writer appends to a transcript. Whoever opens one must hold the thread's life
+// Writer appends to a transcript. Its opener must hold the thread's life
 // lock. Its methods may be called from several goroutines; the order of calls
 // is the order of lines. Once a write has failed every later call returns that
 // error, because what follows an unfinished line could not be read; only Finish

@@ -156,7 +156,7 @@ func (l layer) conditionError(at []string, err error) error {
 	return l.errorAt(at, "%s", fault.Reason)
 }
 
-// What a policy says that leaves it out, as the original system had it.
+// The values that a policy may leave out, as the original system had them.
 const (
 	defaultBase  = 2
 	defaultMax   = 120

@@ -125,7 +125,7 @@ func (p project) whole(rel string) ([]place, *Notice) {
 	return nil, nil
 }
 
-// alike reports whether two versions of a file say the same: who signed it makes no
+// alike reports whether two versions of a file say the same: the signer makes no
 // difference to that.
 func alike(rel string, a, b []byte) bool {
 	_, restA := sign.Split(a, path.Ext(rel))

@@ -38,7 +38,7 @@ type expression struct {
 
 type reference string
 
-// What is spread has a mark before it: [*A] becomes ["*"|A], and {**A} becomes
+// A spread value has a mark before it: [*A] becomes ["*"|A], and {**A} becomes
 // {"*":A}. No leaf looks like that.
 const (
 	spreadMark = `"*"`

@@ -13,7 +13,7 @@ func (e *unknown) Error() string { return e.reason }
 
 func unknownf(format string, args ...any) error { return &unknown{fmt.Sprintf(format, args...)} }
 
-// What happens to names, before the line where it does.
+// The events that make a name unknown; their line follows.
 const (
 	changed = "is changed"
 	inBlock = "is bound or changed in a block"
@@ -61,7 +61,7 @@ func (s *scope) bind(to string, line int, v value, err error) {
 		o.shares = append(o.shares, to)
 		s.values[other] = o
 	}
-	// What shared the value before still shares it with the others.
+	// The names that shared the value before still share it with the others.
 	v.shares = append(s.values[to].shares, v.shares...)
 	s.values[to] = v
 }

@@ -80,7 +80,7 @@ func LimitNames() []string {
 	return []string{"turns", "tokens", "spend", "duration_seconds", "spawns", "depth"}
 }
 
-// What becomes of a thread that hits a limit.
+// The ends of a thread that hits a limit.
 const (
 	OnLimitStop = "stop" // it ends
 	OnLimitAsk  = "ask"  // it waits until somebody has decided

@@ -130,7 +130,7 @@ func readContext(doc *item.DirectiveDoc, e *element) error {
 		if !ok {
 			continue
 		}
-		// What is suppressed may be a hook id, which follows the same rules.
+		// A suppressed name may be a hook id, which follows the same rules.
 		if err := item.CheckID(c.prose()); err != nil {
 			return c.errorf("<%s>: %v", c.name, err)
 		}

@@ -18,7 +18,7 @@ type scope struct {
 	threads bool
 }
 
-// What starts a scope that is written as a capability.
+// The prefixes of a scope that is written as a capability.
 const (
 	capabilityPrefix = "rye.search."
 	fetchPrefix      = "rye.fetch."

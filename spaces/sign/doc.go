@@ -21,8 +21,8 @@
 // and from one project to the next.
 //
 // An older signature has no "v2:", no kind and no id, and is over the hash alone.
-// It says that somebody signed this text, not as what; what becomes of it is
-// decided in package trust. The mark stands where older readers expect the time,
+// It says that somebody signed this text, not as what; package trust
+// decides what becomes of it. The mark stands where older readers expect the time,
 // so that none of them takes the one form for the other. Nor do the messages meet:
 // an older one is 64 hex digits.
 //
@@ -31,8 +31,8 @@
 // A signed JSON document carries its signature in the member "_signature". See
 // [EncodeSigned].
 //
-// Whom to trust, and what to do with a file whose signature is not good, is
-// decided in package trust.
+// Package trust decides which keys count, and what becomes of a file whose
+// signature is not good.
 package sign
 
 import "errors"

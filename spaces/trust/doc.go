@@ -39,8 +39,8 @@
 // may accept such signatures by kind; "rye-mcp sign --renew" replaces them.
 //
 // Files of the system space are checked against the list of hashes that is
-// embedded beside them. Who can change the one in the binary can change the
-// other; what it catches is content that is passed off as the system's, and it
+// embedded beside them. A program that changes the one in the binary can change the
+// other; the check catches content that is passed off as the system's, and it
 // costs one hash when an item is used and nothing at start.
 //
 // # Settings
@@ -52,7 +52,7 @@ package trust
 
 import "errors"
 
-// What a [RefusedError] is, besides sign.ErrUnsigned and sign.ErrBadSignature.
+// The causes of a [RefusedError], besides sign.ErrUnsigned and sign.ErrBadSignature.
 var (
 	// ErrUntrustedKey says that a signature was made with a key nobody vouches for.
 	ErrUntrustedKey = errors.New("signed by a key that is not trusted")

@@ -186,7 +186,7 @@ func (r *Keyring) examine(c *claim) (state State, by string, err error) {
 	case c.sig.VerifyBy(key) != nil:
 		return Untrusted, by, errors.New("the signature of its document is not genuine")
 	case !c.sig.Bound():
-		// That the document names its own key is not enough: it is also a valid Python
+		// A document that names its own key is not enough: it is also a valid Python
 		// script, and somebody may have had it signed as that.
 		return Untrusted, by, errOlderDocument
 	case c.sig.Name != documentFor(c.entry.Fingerprint):

@@ -29,7 +29,7 @@ type Threads interface {
 	Runs(ctx context.Context, id thread.ID) (itemID string, err error)
 }
 
-// What becomes of a question to the person.
+// The ends of a question to the person.
 var (
 	// ErrNobodyToAsk: no person is in reach.
 	ErrNobodyToAsk = errors.New("nobody can be asked")

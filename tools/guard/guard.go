@@ -1,7 +1,7 @@
 // Package guard decides what of a tool's result a model sees: within a bound,
 // as valid UTF-8, without signature lines, and nothing binary. What is left out
-// is said, with its size, in the place where it stood. All of it is pure; whoever
-// calls keeps the whole and says in a few words how to get at it.
+// is said, with its size, in the place where it stood. All of it is pure; the
+// caller keeps the whole and says in a few words how to get at it.
 package guard
 
 import (
@@ -38,8 +38,8 @@ func cleanText(text string) string {
 	return stripSignature(strings.ToValidUTF8(text, "\ufffd"))
 }
 
-// What is still shown as text may have a few characters that are none, and in a
-// longer one every tenth, as text in another encoding has.
+// Text may have a few characters that are none, and in a longer one every tenth,
+// as text in another encoding has.
 const (
 	fewDamaged   = 4
 	damagedShare = 10

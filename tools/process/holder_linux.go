@@ -23,7 +23,7 @@ func lockHolders(path string) (pids []int) {
 	}
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
 	for line := range strings.Lines(string(locks)) {
-		// 1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF; who waits has "->" before.
+		// 1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF; a waiter has "->" before it.
 		fields := strings.Fields(line)
 		if len(fields) < 6 || fields[3] != "WRITE" || fields[5] != file {
 			continue

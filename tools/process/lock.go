@@ -152,7 +152,7 @@ func Inherit(fd uintptr, path string) (*Lock, error) {
 // steps aside for it, so neither ever gives the other a wrong answer.
 //
 // A holder that is killed while it starts a process leaves the lock to that
-// process until its exec, for some microseconds: who has seen a holder die
+// process until its exec, for some microseconds: a caller that has seen a holder die
 // ([Watch]) and still gets a yes asks again.
 func Held(path string) (bool, error) {
 	file, err := os.Open(path)

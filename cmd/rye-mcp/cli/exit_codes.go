@@ -44,8 +44,8 @@ keys list, keys show, keys trust and hooks explain.
 A server, which is serve or --stdio, ends with 0 when it is interrupted, and
 --stdio at the end of its input.
 
-What went wrong is said on standard error as "Error:", and what to do about it
-as "Try:". An output that nobody reads any more ("| head") is no failure, save
+Standard error says what went wrong as "Error:", and what to do about it as
+"Try:". An output that nobody reads any more ("| head") is no failure, save
 that of run and threads resume, which then cancel the thread.`,
 	}
 }

@@ -171,9 +171,9 @@ func (ps *projects) allows(path string) bool {
 // maxVisited bounds how many paths are known to lead to open projects.
 const maxVisited = 100
 
-// get opens a project, or returns the one that is open. Where a path leads is
-// found out again only when it has come to name another folder, or the state there
-// was removed or replaced, or the key of it.
+// get opens a project, or returns the one that is open. A path is resolved
+// again only when it has come to name another folder, or the state there or its key
+// was removed or replaced.
 func (ps *projects) get(dir string) (*project, error) {
 	folder, err := os.Stat(dir)
 	if err != nil {
@@ -291,7 +291,7 @@ func (ps *projects) sweep(p *served) {
 }
 
 // reconcile says how many disagreements there are between registry, ledger and
-// folders. What they are is told to who asks for it.
+// folders; "rye-mcp threads reconcile" tells which.
 func (ps *projects) reconcile(p *served) {
 	found, err := p.control.Disagreements(p.ctx)
 	switch {

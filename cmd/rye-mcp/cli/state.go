@@ -220,8 +220,8 @@ func cancelQueued(ctx context.Context, st store.Store, at time.Time) (n int, err
 }
 
 // takeOver makes the user's own what their item key signed before there was a state
-// key. Where that cannot be recorded it stays as it is, and can be looked at by the
-// version that made it.
+// key. It stays as it is when that cannot be recorded, and the version that made it
+// can look at it.
 func (p *project) takeOver(found place.State) (place.State, error) {
 	made, err := p.state.Make()
 	if _, readOnly := errors.AsType[*place.NoUserSpaceError](err); readOnly {

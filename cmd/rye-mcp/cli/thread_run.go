@@ -127,8 +127,8 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	// Its slot is free. Who has asked it to stop must not take what follows for
-	// the thread.
+	// Its slot is free. A program that has asked it to stop must not take what follows
+	// for the thread.
 	_ = hold.Release()
 	nextQueued(p, log)(context.WithoutCancel(ctx))
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
@@ -184,8 +184,8 @@ func (l maskedLog) Write(line []byte) (int, error) {
 
 // outliveSignals lets a second signal not end the process at once, as it ends
 // other commands: a cancelled thread is often asked to stop by whoever cancelled
-// it and by its parent, and must settle what it did whoever comes second. What
-// does not settle is killed.
+// it and by its parent, and must settle what it did in spite of the second signal. A
+// thread that does not settle is killed.
 func outliveSignals() (undo func()) {
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

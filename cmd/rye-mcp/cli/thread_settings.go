@@ -22,7 +22,8 @@ type threadSettings interface {
 }
 
 // errOtherSettings is the refusal of settings that no starter of the thread has
-// decided: whoever hands them over would choose whom the thread calls, and with what.
+// decided: the program that hands them over would choose the provider that the thread
+// calls, and its key.
 var errOtherSettings = errors.New("the settings that were handed over are not those that thread.json names")
 
 // settingsOf are the settings that were handed over, held against the thread.json of

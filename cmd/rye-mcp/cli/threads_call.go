@@ -109,7 +109,7 @@ func parameters(args []string) (map[string][]string, error) {
 }
 
 // paramsJSON writes parameters as texts, and as lists of texts where there are
-// several. What an operation wants as a number, or as JSON, it reads from that.
+// several. An operation reads a number, or JSON, from the text.
 func paramsJSON(given map[string][]string) (json.RawMessage, error) {
 	params := map[string]any{}
 	for name, values := range given {

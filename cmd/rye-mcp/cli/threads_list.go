@@ -150,8 +150,8 @@ func listPages(ctx context.Context, sys System, p *project, in operation.ListInp
 	return list, err
 }
 
-// writeList writes a row for each thread. What one continues has a column where
-// there is such a thread.
+// writeList writes a row for each thread. The thread that it continues has a column
+// where there is one.
 func writeList(d display, list control.List, now time.Time) error {
 	chains := slices.ContainsFunc(list.Threads, func(s control.Summary) bool { return s.ContinuationOf != "" })
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}

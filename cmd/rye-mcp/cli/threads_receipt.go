@@ -28,7 +28,7 @@ func newThreadsReceiptCommand(sys System, opts *options) *cobra.Command {
 		Short: "Write a signed summary of a thread that can be checked anywhere",
 		Long: `Write a signed summary of a thread that has ended: what it ran by id and hash, the
 model, what it could do, its limits, what it and everything below it cost, how it
-ended, and where its transcript ends. Whoever has it can check it, and a copy of
+ended, and where its transcript ends. Anybody who has it can check it, and a copy of
 the transcript, without the project: rye-mcp threads verify --receipt FILE.
 
 A thread that does not verify gets no receipt, nor does any that it is below.`,

@@ -74,7 +74,7 @@ func stopThreads(
 		stopped[i], errs[i] = how.operation.Run(ctx, p.control, atTerminal(sys), operation.ThreadInput{ThreadID: ids[i]})
 	})
 	line.end()
-	// That nobody reads the receipts does not make a failure a success.
+	// A failure stays a failure when nobody reads the receipts.
 	if err := tellStopped(sys, opts, stopped, asJSON); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}

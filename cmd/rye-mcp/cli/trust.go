@@ -83,7 +83,7 @@ func runTrust(sys System, opts options, flags trustFlags) error {
 	return acceptSettings(sys, opts, roots, flags.yes)
 }
 
-// What is for a person to decide.
+// The decisions that are a person's.
 const (
 	whatSettings   = "what settings count"
 	whoseSignature = "whose signatures count"

@@ -139,8 +139,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	}
 	actsOnThreads := func(id string) bool { return slices.Contains(action.ThreadItemIDs(), id) }
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
-	// What a project says is validated whether or not it counts. Whom it would call
-	// is not called.
+	// The settings of a project are validated whether or not they count. Nothing that
+	// they name is called.
 	return &validate.Validator{
 		Resolver: resolve.New(roots), Trust: newGate(sys, roots).Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),

@@ -8,7 +8,7 @@ import (
 
 // Count reads a number of tokens as a provider wrote it in JSON. Parts of a token
 // are rounded up, and a number beyond an int64 is the largest one, so that nothing
-// wraps; whoever bills holds it against what a call can use. There is no count
+// wraps; the bill holds it against what a call can use. There is no count
 // (ok is false) in what is negative or no number. Nothing, and null, is not given.
 func Count(raw string) (n int64, given, ok bool) {
 	raw = strings.Trim(raw, `" `)

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// What these read does not grow with the number of threads that have ended.
+// The cost of these does not grow with the number of threads that have ended.
 const (
 	statsSQL = `SELECT coalesce(sum(used), 0), coalesce(sum(used) FILTER (WHERE day >= ?), 0), coalesce(sum(tokens), 0),
 		coalesce(sum(spend) FILTER (WHERE day >= ?), 0), coalesce((SELECT max(token_count) FROM threads), 0) FROM days`

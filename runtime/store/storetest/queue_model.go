@@ -70,7 +70,7 @@ func (r *queueRun) early(id thread.ID) bool {
 	return has && (!parent.ended || parent.handedOver)
 }
 
-// waiting is who is queued, who goes first before the others.
+// waiting are the queued threads in the order of their admission.
 func (r *queueRun) waiting() (all []thread.ID) {
 	for _, early := range []bool{true, false} {
 		for _, id := range r.queue {

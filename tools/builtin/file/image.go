@@ -16,7 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// What providers take as one image. A larger one is refused here: they would
+// The largest image that providers take. A larger one is refused here: they would
 // refuse the whole request, and with it every later one of the conversation.
 const (
 	maxImageBytes = 5 << 20 / 4 * 3 // base64 makes 5 MiB of it, which is Anthropic's limit

@@ -43,9 +43,9 @@
 // # Waking up
 //
 // [File.Changes] watches the number of commits that are visible through the
-// operating system, and asks for PRAGMA data_version every Options.Poll. Where the
-// file cannot be watched the number is read every 100 ms. So long apart come the
-// values, too, when commits follow each other without rest, since hundreds of
+// operating system, and asks for PRAGMA data_version every Options.Poll. It reads the
+// number every 100 ms when the file cannot be watched. The values come that far
+// apart, too, when commits follow each other without rest, since hundreds of
 // processes may listen; the first 30 come at once. Nothing is watched or polled
 // while nobody listens.
 package sharedfile

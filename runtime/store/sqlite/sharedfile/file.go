@@ -80,7 +80,7 @@ type File struct {
 
 // Open opens the database at path, whose writers queue for the lock of another
 // file, creating and preparing it where needed. A file that needs neither is opened
-// without a turn: who only reads need not wait for who writes.
+// without a turn: a reader need not wait for writers.
 func Open(ctx context.Context, path, lock string, owner Owner, opts Options) (*File, error) {
 	if opts.Poll == 0 {
 		opts.Poll = DefaultPoll

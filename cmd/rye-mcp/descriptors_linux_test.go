@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -45,7 +45,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	giveBack()
 	p.startsWithFew(h)
 
-	if status := must[control.Status](h, "get_status", args{"thread_id": slow[0]}); status.Status != thread.Running {
+	if status := must[view.Status](h, "get_status", args{"thread_id": slow[0]}); status.Status != thread.Running {
 		t.Errorf("the thread is %s", status.Status)
 	}
 	wantCompleted(h, startMany([]*host{h}, "brief", 3))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
@@ -215,21 +216,21 @@ var scenarios = []scenario{
 	}},
 }
 
-func fork(h *host, directive string) (control.Started, error) {
-	return ask[control.Started](h, "rye_execute", args{"item_id": directive, "thread": "fork"})
+func fork(h *host, directive string) (view.Started, error) {
+	return ask[view.Started](h, "rye_execute", args{"item_id": directive, "thread": "fork"})
 }
 
 // newest is the thread that was registered last.
 func newest(h *host) thread.ID {
-	list, err := ask[control.List](h, "list_threads", args{"limit": 1})
+	list, err := ask[view.List](h, "list_threads", args{"limit": 1})
 	if err != nil || len(list.Threads) == 0 {
 		return ""
 	}
 	return list.Threads[0].ThreadID
 }
 
-func start(h *host, directive string) (control.Started, error) {
-	return ask[control.Started](h, "rye_execute", args{"item_id": directive, "async": true})
+func start(h *host, directive string) (view.Started, error) {
+	return ask[view.Started](h, "rye_execute", args{"item_id": directive, "async": true})
 }
 
 func resume(h *host, id thread.ID) (control.Resumed, error) {
@@ -241,7 +242,7 @@ func resume(h *host, id thread.ID) (control.Resumed, error) {
 
 // startClan starts a thread with a child that both stay in a call of the model,
 // unless somebody dies first.
-func startClan(p *place, h *host, died func() bool) control.Started {
+func startClan(p *place, h *host, died func() bool) view.Started {
 	clan, err := start(h, "clan")
 	if err != nil && !died() {
 		p.Errorf("start: %v", err)
@@ -354,8 +355,8 @@ func (p *place) wantLegal() {
 	h := p.serve()
 	defer h.close()
 	p.wantEnd(h)
-	for _, ended := range must[control.List](h, "list_threads", nil).Threads {
-		must[control.Status](h, "get_status", args{"thread_id": ended.ThreadID})
+	for _, ended := range must[view.List](h, "list_threads", nil).Threads {
+		must[view.Status](h, "get_status", args{"thread_id": ended.ThreadID})
 	}
 	if quick, err := fork(h, "quick"); err != nil || quick.Result != "Quick." {
 		p.Errorf("the next start: %+v, %v", quick, err)
@@ -417,7 +418,7 @@ func (p *place) wantEnd(h *host) {
 	}
 }
 
-func (p *place) wantEndOf(h *host, active []control.Summary) {
+func (p *place) wantEndOf(h *host, active []view.Summary) {
 	p.Helper()
 	for _, hangs := range active {
 		if hangs.Directive != "clan" && hangs.Directive != "stay" {
@@ -446,8 +447,8 @@ func (p *place) wantEndOfOne(h *host, id thread.ID) {
 	})
 }
 
-func waitFor(h *host, id thread.ID) (control.WaitResult, error) {
-	return ask[control.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{id}, "timeout": waitPatience.Seconds()})
+func waitFor(h *host, id thread.ID) (view.WaitResult, error) {
+	return ask[view.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{id}, "timeout": waitPatience.Seconds()})
 }
 
 // wantToldParents checks that a thread that completed has heard how each of its

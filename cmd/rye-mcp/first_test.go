@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 )
 
@@ -60,7 +60,7 @@ func (r *recorded) run(directive string, more args) []scripted.Recorded {
 	for name, value := range more {
 		arguments[name] = value
 	}
-	if ended := must[control.Started](r.host, "rye_execute", arguments); ended.Status != "completed" {
+	if ended := must[view.Started](r.host, "rye_execute", arguments); ended.Status != "completed" {
 		r.Fatalf("%s is %s: %s", directive, ended.Status, ended.Error)
 	}
 	return r.server.Requests()[before:]

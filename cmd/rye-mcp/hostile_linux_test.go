@@ -18,9 +18,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"golang.org/x/sys/unix"
-
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 )
 
 // canary stands in the files outside a hostile project; no answer may show it.
@@ -144,10 +143,10 @@ func newHostile(t *testing.T) *hostile {
 	h := &hostile{TB: t, committed: p.dir}
 	h.url, h.calls = listen(t)
 	server := p.serve()
-	done := must[control.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "done", "thread": "fork"})
+	done := must[view.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "done", "thread": "fork"})
 	h.thread = string(done.ThreadID)
 	for range 2 { // the first is killed, the second is queued behind it
-		must[control.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "stay", "thread": "fork", "async": true})
+		must[view.Started](server, "rye_execute", args{"item_type": "directive", "item_id": "stay", "thread": "fork", "async": true})
 	}
 	p.wantCalls(2)
 	server.close()

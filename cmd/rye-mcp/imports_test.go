@@ -16,6 +16,10 @@ const module = "github.com/rye-mcp/rye-mcp/"
 // rooms in the order in which imports may point: to the right.
 var rooms = []string{"cmd", "mcp", "orchestrator", "runtime", "tools", "spaces"}
 
+// controlRooms are the rooms behind orchestrator/control, in the order in which
+// imports may point: to the right.
+var controlRooms = []string{"operation", "control", "verify", "health", "view", "settings", "threads"}
+
 // neverImports are the rules within and across rooms that the order alone does
 // not give. A package is named by its path below the module; a rule holds for
 // everything below it too.
@@ -27,7 +31,6 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"mcp/handler", "os/exec", "handlers only translate"},
 	{"orchestrator", "runtime/loop", "the loop runs in the thread's own process"},
 	{"orchestrator/operation", "runtime/store", "operations go through orchestrator/control"},
-	{"orchestrator/threads", "orchestrator/control", "every room is built on threads, which know none of them"},
 	{"orchestrator/lineage", "runtime/store", "lineage is pure"},
 	{"orchestrator/lineage", "os", "lineage is pure"},
 	{"runtime/thread", module, "the vocabulary imports the standard library only"},
@@ -125,6 +128,9 @@ func broken(pkg, imported string, test bool) string {
 	if test {
 		return ""
 	}
+	if from, to := controlRoom(pkg), controlRoom(inModule); ours && from >= 0 && to >= 0 && to < from {
+		return pkg + " may not import " + inModule + ": imports point right, " + strings.Join(controlRooms, " → ")
+	}
 	for _, rule := range neverImports {
 		if !within(pkg, rule.pkg) {
 			continue
@@ -134,6 +140,16 @@ func broken(pkg, imported string, test bool) string {
 		}
 	}
 	return ""
+}
+
+// controlRoom is the place of a package among the rooms behind orchestrator/control,
+// or -1.
+func controlRoom(pkg string) int {
+	name, ok := strings.CutPrefix(pkg, "orchestrator/")
+	if !ok {
+		return -1
+	}
+	return slices.Index(controlRooms, first(name))
 }
 
 func first(path string) string {
@@ -159,6 +175,9 @@ func TestBroken(t *testing.T) {
 		{"runtime/thread", module + "spaces/item", false, true},
 		{"runtime/thread", "context", false, false},
 		{"mcp/handler", module + "orchestrator/control", false, false},
+		{"orchestrator/threads", module + "orchestrator/view", false, true},
+		{"orchestrator/view", module + "orchestrator/threads", false, false},
+		{"orchestrator/threads", module + "orchestrator/lineage", false, false},
 		{"mcp/handler", "os/exec", false, true},
 		{"mcp/handler", "os/exec", true, false},
 		{"runtime/loop", "github.com/anthropics/anthropic-sdk-go", false, true},

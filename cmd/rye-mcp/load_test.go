@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
@@ -76,7 +76,7 @@ func wantCompleted(h *host, ids []thread.ID) {
 	h.p.Helper()
 	for page := range slices.Chunk(ids, 100) {
 		for len(page) > 0 {
-			waited, ok := answered[control.WaitResult](h, "wait_threads", args{"thread_ids": page, "timeout": waitPatience.Seconds()})
+			waited, ok := answered[view.WaitResult](h, "wait_threads", args{"thread_ids": page, "timeout": waitPatience.Seconds()})
 			if !ok {
 				return
 			}
@@ -145,7 +145,7 @@ func TestAliveAtOnce(t *testing.T) {
 
 // lookAround makes one call of each kind that looks.
 func lookAround(h *host, id thread.ID) {
-	if status, ok := answered[control.Status](h, "get_status", args{"thread_id": id}); ok && status.Status != thread.Running {
+	if status, ok := answered[view.Status](h, "get_status", args{"thread_id": id}); ok && status.Status != thread.Running {
 		h.p.Errorf("%s is %s", id, status.Status)
 	}
 	for tool, arguments := range map[string]args{
@@ -159,15 +159,15 @@ func lookAround(h *host, id thread.ID) {
 }
 
 // allActive lists the threads that have not ended.
-func allActive(h *host) []control.Summary {
+func allActive(h *host) []view.Summary {
 	h.p.Helper()
-	var active []control.Summary
+	var active []view.Summary
 	for cursor := ""; ; {
 		arguments := args{}
 		if cursor != "" {
 			arguments["cursor"] = cursor
 		}
-		page := must[control.List](h, "list_active", arguments)
+		page := must[view.List](h, "list_active", arguments)
 		active = append(active, page.Threads...)
 		if cursor = page.NextCursor; cursor == "" {
 			return active
@@ -205,7 +205,7 @@ func TestOrder(t *testing.T) {
 	p.wantCalls(1)
 	var ids []thread.ID
 	for i := range threads {
-		started, err := ask[control.Started](hosts[i%len(hosts)], "rye_execute",
+		started, err := ask[view.Started](hosts[i%len(hosts)], "rye_execute",
 			args{"item_id": "brief", "async": true, "parameters": args{"number": i}})
 		p.noError(err)
 		if started.Status != thread.Created {

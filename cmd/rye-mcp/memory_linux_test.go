@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -118,7 +118,7 @@ func (p *place) answerAndPeak(h *host, peaks, directive string, size int) int {
 		p.Fatalf("%s: %.200q", directive, ran.Result)
 	}
 	for cursor, read := "", 0; ; {
-		page := must[control.TranscriptPage](h, "read_transcript", args{"thread_id": ran.ThreadID, "cursor": cursor, "max_bytes": 1_000_000})
+		page := must[view.TranscriptPage](h, "read_transcript", args{"thread_id": ran.ThreadID, "cursor": cursor, "max_bytes": 1_000_000})
 		read += len(page.Content)
 		if page.AtEnd {
 			if read < size*9/10 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 )
 
 // readmeFile finds a file that the README shows: its path before a block of four
@@ -53,7 +53,7 @@ func TestReadmeDirectives(t *testing.T) {
 	if strings.Contains(request, "rye_file_system_write") {
 		t.Error("base_review lets a thread write")
 	}
-	threads := must[control.List](r.host, "list_threads", args{}).Threads
+	threads := must[view.List](r.host, "list_threads", args{}).Threads
 	record, err := os.ReadFile(filepath.Join(r.dir, ".ai", "state", "threads", filepath.FromSlash(string(threads[0].ThreadID)), "transcript.jsonl"))
 	r.noError(err)
 	for _, id := range []string{"patience", "go_hints"} {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -32,11 +32,11 @@ func TestReopenedState(t *testing.T) {
 		keys, filepath.Join(ai, "state"), filepath.Join(ai, "state"),
 	} {
 		p.noError(os.RemoveAll(gone))
-		if list := must[control.List](h, "list_threads", args{}); list.Count != 0 {
+		if list := must[view.List](h, "list_threads", args{}); list.Count != 0 {
 			t.Errorf("without %s: %d threads", gone, list.Count)
 		}
 		wantCompleted(h, startMany([]*host{h}, "brief", 2))
-		if list := must[control.List](h, "list_threads", args{}); list.Count != 2 {
+		if list := must[view.List](h, "list_threads", args{}); list.Count != 2 {
 			t.Errorf("after %s: %d threads", gone, list.Count)
 		}
 	}

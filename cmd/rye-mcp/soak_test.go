@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -57,7 +58,7 @@ type soak struct {
 
 	mu      sync.Mutex
 	hosts   []*host // die and are replaced
-	threads []control.Started
+	threads []view.Started
 	counts  map[string]int
 }
 
@@ -99,7 +100,7 @@ var deeds = []struct {
 	do   func(s *soak, h *host, r *rand.Rand) error
 }{
 	{"starts", 250, func(s *soak, h *host, r *rand.Rand) error {
-		open, err := ask[control.List](h, "list_active", args{"limit": mostOpen})
+		open, err := ask[view.List](h, "list_active", args{"limit": mostOpen})
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ var deeds = []struct {
 		return err
 	}},
 	{"waits", 150, func(s *soak, h *host, r *rand.Rand) error {
-		_, err := ask[control.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{s.pick(r).ThreadID}, "timeout": 0.2})
+		_, err := ask[view.WaitResult](h, "wait_threads", args{"thread_ids": []thread.ID{s.pick(r).ThreadID}, "timeout": 0.2})
 		return err
 	}},
 	{"cancels", 120, func(s *soak, h *host, r *rand.Rand) error {
@@ -127,11 +128,11 @@ var deeds = []struct {
 		return err
 	}},
 	{"looks", 300, func(s *soak, h *host, r *rand.Rand) error {
-		_, err := ask[control.Status](h, "get_status", args{"thread_id": s.pick(r).ThreadID})
+		_, err := ask[view.Status](h, "get_status", args{"thread_id": s.pick(r).ThreadID})
 		return err
 	}},
 	{"lists", 100, func(_ *soak, h *host, _ *rand.Rand) error {
-		_, err := ask[control.List](h, "list_threads", args{})
+		_, err := ask[view.List](h, "list_threads", args{})
 		return err
 	}},
 	{"deaths", 35, func(s *soak, _ *host, r *rand.Rand) error {
@@ -204,7 +205,7 @@ func (s *soak) mayHear(told *refused) bool {
 }
 
 // pick is one of the newest threads.
-func (s *soak) pick(r *rand.Rand) control.Started {
+func (s *soak) pick(r *rand.Rand) view.Started {
 	const newest = 60
 	s.mu.Lock()
 	defer s.mu.Unlock()

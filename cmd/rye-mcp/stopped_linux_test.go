@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -33,7 +34,7 @@ func TestStopped(t *testing.T) {
 		defer close(woken)
 		wantCompleted(one, ids[:1])
 	}()
-	must[control.List](one, "list_active", nil) // it works
+	must[view.List](one, "list_active", nil) // it works
 	for _, pid := range append(pids[1:], one.cmd.Process.Pid) {
 		p.suspend(pid)
 	}
@@ -48,7 +49,7 @@ func TestStopped(t *testing.T) {
 	wantCompleted(other, ids[:1])
 	wantCompleted(other, startMany([]*host{other}, "brief", 2))
 	for _, id := range ids[1:2] {
-		if status := must[control.Status](other, "get_status", args{"thread_id": id}); status.Status != thread.Running {
+		if status := must[view.Status](other, "get_status", args{"thread_id": id}); status.Status != thread.Running {
 			t.Errorf("a suspended thread is %s", status.Status)
 		}
 	}

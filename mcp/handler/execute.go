@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -19,29 +19,29 @@ var executeText string
 // executeOutput documents what a result can have; which members are there
 // depends on the kind of item and on thread, async and dry_run. It is sent as
 // the action returned it: an [action.InlineDirective], [action.ToolResult],
-// [action.KnowledgeResult] or [action.DryRun], a [control.Started] or
+// [action.KnowledgeResult] or [action.DryRun], a [view.Started] or
 // [control.Plan], or the result of the operation that
 // rye/agent/threads/orchestrator was asked for. What stands in Chain has members
 // of its own in a tool's result and in that of get_chain.
 type executeOutput struct {
 	Success bool `json:"success" jsonschema:"of a thread: it has not failed and was not cancelled"`
 	// A forked directive, or a tool in the background.
-	ThreadID         thread.ID         `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
-	ResolvedThreadID thread.ID         `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries thread_id on; status, result and cost are its"`
-	Directive        string            `json:"directive,omitempty" jsonschema:"what the thread runs"`
-	Status           thread.State      `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
-	Result           string            `json:"result,omitempty" jsonschema:"final text of the thread"`
-	Outputs          map[string]any    `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Error            string            `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
-	Problem          *thread.Problem   `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
-	Cost             *thread.Cost      `json:"cost,omitempty" jsonschema:"used by the thread so far"`
-	ChainCost        *thread.Cost      `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
-	Warnings         []string          `json:"warnings,omitempty"`
-	PID              int               `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
-	Existing         bool              `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
-	Queued           any               `json:"queued,omitempty" jsonschema:"the thread is queued until fewer threads run; of thread_health, how many do"`
-	Waiting          []control.Waiting `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
-	Next             string            `json:"next,omitempty" jsonschema:"what to call next"`
+	ThreadID         thread.ID       `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries thread_id on; status, result and cost are its"`
+	Directive        string          `json:"directive,omitempty" jsonschema:"what the thread runs"`
+	Status           thread.State    `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
+	Result           string          `json:"result,omitempty" jsonschema:"final text of the thread"`
+	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Error            string          `json:"error,omitempty" jsonschema:"why the thread did not complete, or what was wrong with the call"`
+	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"why the thread did not complete, with code and circumstances"`
+	Cost             *thread.Cost    `json:"cost,omitempty" jsonschema:"used by the thread so far"`
+	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"own cost of all threads of the chain, where there are several"`
+	Warnings         []string        `json:"warnings,omitempty"`
+	PID              int             `json:"pid,omitempty" jsonschema:"process id of the thread while it works"`
+	Existing         bool            `json:"existing,omitempty" jsonschema:"request_key named this thread already"`
+	Queued           any             `json:"queued,omitempty" jsonschema:"the thread is queued until fewer threads run; of thread_health, how many do"`
+	Waiting          []view.Waiting  `json:"waiting,omitempty" jsonschema:"questions, here and below, that want an answer"`
+	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
 	// An item carried out at once.
 	Type           string           `json:"type,omitempty" jsonschema:"kind of the item"`
 	ItemID         string           `json:"item_id,omitempty"`

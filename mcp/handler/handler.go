@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -112,7 +113,7 @@ func caller(p *Project, call server.Call) action.Caller {
 			switch now := v.(type) {
 			case control.Progress:
 				call.Progress(server.Progress{Progress: float64(ticks.Add(1)), Message: describe(now)})
-			case control.Looked:
+			case health.Looked:
 				call.Progress(server.Progress{
 					Progress: float64(now.Done), Total: float64(now.Total), Message: fmt.Sprintf("looked at %d of %d threads", now.Done, now.Total),
 				})

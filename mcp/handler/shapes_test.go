@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -50,7 +51,7 @@ func TestDocumentedShapes(t *testing.T) {
 	documents("ToolResult", execute, membersOf[action.ToolResult](t))
 	documents("KnowledgeResult", execute, membersOf[action.KnowledgeResult](t))
 	documents("DryRun", execute, membersOf[action.DryRun](t))
-	documents("Started", execute, membersOf[control.Started](t))
+	documents("Started", execute, membersOf[view.Started](t))
 	documents("Plan", execute, membersOf[control.Plan](t))
 	documents("FetchResult", fetch, membersOf[action.FetchResult](t))
 	documents("SearchResult", fetch, membersOf[action.SearchResult](t))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -65,7 +67,7 @@ func waitLimit(caller action.Caller, asked *float64) time.Duration {
 	const forever = 365 * 24 * time.Hour
 	switch {
 	case asked != nil:
-		return seconds(min(*asked, forever.Seconds()))
+		return settings.Seconds(min(*asked, forever.Seconds()))
 	case caller.InThread, caller.Person:
 		return forever
 	default:
@@ -100,7 +102,7 @@ func decides(caller action.Caller) thread.ID {
 // follow waits for a thread that was started synchronously. When the call is
 // cancelled the thread is too, because nobody will ask for it; when only the
 // time is up, or this process shuts down, it goes on.
-func (t Threads) follow(ctx context.Context, s Started, req WaitRequest) (Started, error) {
+func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (view.Started, error) {
 	_, err := t.await(ctx, req)
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, thread.ErrShutdown) {
@@ -120,24 +122,24 @@ func (t Threads) follow(ctx context.Context, s Started, req WaitRequest) (Starte
 }
 
 // goesOn is the answer about a thread that was waited for, as it is now.
-func (t Threads) goesOn(ctx context.Context, s Started) (Started, error) {
+func (t Threads) goesOn(ctx context.Context, s view.Started) (view.Started, error) {
 	rows, _, err := t.Threads.LookAll(ctx, []thread.ID{s.ThreadID})
 	if err != nil {
 		return s, threads.Fault(err)
 	}
-	now, err := t.started(ctx, s.ThreadID, s.Existing)
+	now, err := t.View.Started(ctx, s.ThreadID, s.Existing)
 	if err != nil || now.Status.Terminal() {
 		return now, err
 	}
 	now.Next = "the thread goes on: wait_threads with this thread_id to wait further, or get_status to look"
-	if stuck := t.suspended(rows); len(stuck) > 0 {
-		now.Next = suspendedNext(stuck)
+	if stuck := t.View.Suspended(rows); len(stuck) > 0 {
+		now.Next = view.SuspendedNext(stuck)
 	}
-	if now.Waiting, err = t.waitingFor(ctx, rows); err != nil {
+	if now.Waiting, err = t.View.WaitingFor(ctx, rows); err != nil {
 		return now, threads.Fault(err)
 	}
 	if len(now.Waiting) > 0 {
-		now.Next = waitingNext(now.Waiting)
+		now.Next = view.WaitingNext(now.Waiting)
 	}
 	return now, nil
 }
@@ -161,7 +163,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	if rec, err := t.startedBefore(ctx, n); err != nil {
 		return nil, threads.Fault(err)
 	} else if rec != nil {
-		return t.started(ctx, rec.ThreadID, true)
+		return t.View.Started(ctx, rec.ThreadID, true)
 	}
 	meta := thread.Meta{
 		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params, TraceID: caller.Env.TraceID,

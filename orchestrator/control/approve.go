@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -56,7 +55,7 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 		}
 		req.By = "thread " + string(req.From)
 	}
-	q, err := c.openQuestion(ctx, rec)
+	q, err := c.View.OpenQuestion(ctx, rec)
 	if err != nil {
 		return Approved{}, err
 	}
@@ -73,42 +72,6 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 		Success: true, ThreadID: rec.ThreadID, QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By,
 		Next: "wait_threads with this thread_id; get_status to look at it",
 	}, nil
-}
-
-// Question returns what a thread waits to be told.
-func (c *Controller) Question(ctx context.Context, id thread.ID) (Waiting, error) {
-	rec, err := c.Threads.LookAsked(ctx, id)
-	if err != nil {
-		return Waiting{}, threads.Fault(err)
-	}
-	q, err := c.openQuestion(ctx, rec)
-	return waitingOf(q), err
-}
-
-// openQuestion is what a thread waits to be told. What there is to answer
-// instead is part of the refusal.
-func (c *Controller) openQuestion(ctx context.Context, rec thread.Record) (thread.Question, error) {
-	if rec.Status.Terminal() {
-		return thread.Question{}, tool.Faultf(tool.CodeUnsupported, "thread %s has ended (%s), so there is nothing to decide",
-			rec.ThreadID, rec.Status).WithHint("get_status tells how it ended")
-	}
-	open, err := c.Store.Questions(ctx, store.QuestionFilter{ThreadID: rec.ThreadID, Open: true})
-	if err != nil {
-		return thread.Question{}, threads.Fault(err)
-	}
-	if len(open) > 0 {
-		return open[0], nil
-	}
-	f := tool.Faultf(tool.CodeUnsupported, "thread %s has no open question: it works", rec.ThreadID)
-	waiting, err := c.waitingBelow(ctx, rec.ThreadID)
-	if err != nil || len(waiting) == 0 {
-		return thread.Question{}, f.WithHint("get_status tells how it stands")
-	}
-	var ids []thread.ID
-	for _, w := range waiting {
-		ids = append(ids, w.ThreadID)
-	}
-	return thread.Question{}, f.With("waiting_threads", ids).WithHint("%s, which is below it, has one", ids[0])
 }
 
 // judge makes an answer of a request that can be carried out.
@@ -173,14 +136,4 @@ func answerFault(err error) error {
 			WithHint("get_status tells how the thread goes on")
 	}
 	return threads.Fault(err)
-}
-
-// Questions lists the open questions of the threads of the project, oldest
-// first.
-func (c *Controller) Questions(ctx context.Context) (Questions, error) {
-	waiting, err := c.waiting(ctx, func(thread.Question) (bool, error) { return true, nil })
-	if err != nil {
-		return Questions{}, threads.Fault(fmt.Errorf("open questions: %w", err))
-	}
-	return Questions{Success: true, Waiting: waiting}, nil
 }

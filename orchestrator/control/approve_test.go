@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -191,11 +192,11 @@ func TestWaitingIsShown(t *testing.T) {
 	child := s.start("work", root)
 	q := s.asks(child)
 	for _, id := range []thread.ID{root, child} {
-		status, err := s.c.Status(s.ctx, id)
+		status, err := s.c.View.Status(s.ctx, id)
 		s.noError(err)
 		result, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{id}})
 		s.noError(err)
-		for _, waiting := range [][]Waiting{status.Waiting, result.Waiting} {
+		for _, waiting := range [][]view.Waiting{status.Waiting, result.Waiting} {
 			if len(waiting) != 1 || waiting[0].QuestionID != q.ID || waiting[0].ThreadID != child ||
 				!strings.Contains(waiting[0].Answer, "rye-mcp threads approve "+string(child)) {
 				t.Errorf("%s: %+v", id, waiting)
@@ -210,7 +211,7 @@ func TestWaitingIsShown(t *testing.T) {
 	for s.answerTo(q) == nil && s.ctx.Err() == nil { // the row wakes who waits before the question is closed
 		runtime.Gosched()
 	}
-	all, err := s.c.Questions(s.ctx)
+	all, err := s.c.View.Questions(s.ctx)
 	s.noError(err)
 	if a := s.answerTo(q); len(all.Waiting) != 0 || a == nil || a.Decision != thread.Stop || !strings.HasPrefix(a.By, "nobody") {
 		t.Errorf("open %+v, answered %+v", all.Waiting, a)
@@ -398,11 +399,11 @@ func TestParentIsTold(t *testing.T) {
 	s, self, _, _ := attackScene(t)
 	child := s.start("work", self)
 	q := s.asks(child)
-	wait := func(timeout float64) WaitResult {
+	wait := func(timeout float64) view.WaitResult {
 		result, err := s.asModel(self, fmt.Sprintf(
 			`{"item_id":%q,"parameters":{"operation":"wait_threads","thread_ids":[%q],"timeout":%v}}`, action.OrchestratorID, child, timeout))
 		s.noError(err)
-		waited, ok := result.(WaitResult)
+		waited, ok := result.(view.WaitResult)
 		if !ok {
 			t.Fatalf("%T", result)
 		}
@@ -414,7 +415,7 @@ func TestParentIsTold(t *testing.T) {
 	if got := wait(1e-6); len(got.Waiting) != 1 || !strings.Contains(got.Next, "approve_thread") {
 		t.Errorf("waited again %+v", got)
 	}
-	again := make(chan WaitResult, 1)
+	again := make(chan view.WaitResult, 1)
 	go func() { again <- wait(giveUp.Seconds()) }()
 	s.order(child, "complete")
 	if got := <-again; !got.Success || len(got.Waiting) != 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -42,8 +43,8 @@ func (c *Controller) newAsking(req WaitRequest) *asking {
 
 // look asks what is not asked yet, withdraws what is answered, and returns what
 // is open.
-func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]Waiting, error) {
-	open, err := a.waitingFor(ctx, rows)
+func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]view.Waiting, error) {
+	open, err := a.View.WaitingFor(ctx, rows)
 	if err != nil || a.request.Ask == nil {
 		return open, err
 	}
@@ -71,7 +72,7 @@ func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]
 // put asks the person until there is an answer that can be carried out. Without
 // one the question is left to others, and to its deadline. It reports false where
 // the person is asked by the answer that ends the wait.
-func (a *asking) put(ctx context.Context, w Waiting) bool {
+func (a *asking) put(ctx context.Context, w view.Waiting) bool {
 	q, err := a.Store.Question(ctx, w.QuestionID)
 	text := q.Text
 	for try := 0; err == nil && try < maxAsked; try++ {
@@ -111,13 +112,13 @@ func (a *asking) leaveTo(id string) {
 }
 
 // goesOn reports whether the person is being asked one of the questions.
-func (a *asking) goesOn(waiting []Waiting) bool {
+func (a *asking) goesOn(waiting []view.Waiting) bool {
 	if a.request.Ask == nil {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.ContainsFunc(waiting, func(w Waiting) bool { return !a.leave[w.QuestionID] })
+	return slices.ContainsFunc(waiting, func(w view.Waiting) bool { return !a.leave[w.QuestionID] })
 }
 
 // end withdraws what is still asked.

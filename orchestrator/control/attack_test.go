@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -123,7 +124,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 		t.Helper()
 		result, err := s.asModel(self, arguments)
 		s.noError(err)
-		started, ok := result.(Started)
+		started, ok := result.(view.Started)
 		if !ok || started.Existing {
 			t.Fatalf("%s: %+v", arguments, result)
 		}

@@ -75,7 +75,7 @@ func BenchmarkStatus(b *testing.B) {
 	id := s.start("idle", "")
 	s.order(id, "spend 1")
 	for b.Loop() {
-		if status, err := s.c.Status(s.ctx, id); err != nil || status.Limits == nil {
+		if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Limits == nil {
 			b.Fatalf("status %+v, %v", status, err)
 		}
 	}

@@ -96,7 +96,7 @@ func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, er
 	var paths []string
 	for i, link := range chain {
 		if i < len(chain)-1 {
-			verdict, _, err := c.verifyAsSet(ctx, link.ThreadID)
+			verdict, _, err := c.Verify.AsSet(ctx, c.Call, link.ThreadID)
 			if err != nil {
 				return nil, err
 			}

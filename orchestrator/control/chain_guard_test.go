@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -80,7 +81,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 			if _, err := s.c.MakeSuccessor(s.ctx, request); err == nil || !strings.Contains(err.Error(), c.says) {
 				s.Errorf("handed over with %v", err)
 			}
-			if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+			if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 2 {
 				s.Errorf("threads %+v, %v", list.Threads, err)
 			}
 		})
@@ -273,11 +274,11 @@ func TestRequestKeyOfAChain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	first, stranger := s.start("idle", ""), s.start("idle", "")
-	fork := func(id thread.ID) Started {
+	fork := func(id thread.ID) view.Started {
 		s.Helper()
 		got, err := Threads{s.c}.Start(s.ctx, inThread(id), action.StartRequest{Directive: "work", RequestKey: "k", Async: true})
 		s.noError(err)
-		return got.(Started)
+		return got.(view.Started)
 	}
 	child := fork(first).ThreadID
 	second := s.handOver(first)

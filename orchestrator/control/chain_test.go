@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -130,11 +132,11 @@ func TestBelowAChain(t *testing.T) {
 	if err := s.c.Threads.IsBelow(s.ctx, child, second, ""); err != nil {
 		s.Error(err)
 	}
-	if status, err := s.c.Status(s.ctx, first); err != nil || !slices.Equal(status.Children, []thread.ID{late, child}) ||
+	if status, err := s.c.View.Status(s.ctx, first); err != nil || !slices.Equal(status.Children, []thread.ID{late, child}) ||
 		status.ResolvedThreadID != second || status.ChainCost == nil {
 		s.Errorf("status %+v, %v", status, err)
 	}
-	question := []Waiting{{ThreadID: child, QuestionID: "one"}}
+	question := []view.Waiting{{ThreadID: child, QuestionID: "one"}}
 	for _, news := range []bool{true, false} {
 		rows := map[thread.ID]thread.Record{child: s.row(child)}
 		if told, err := s.c.tells(s.ctx, second, rows, question); err != nil || told != news {
@@ -166,7 +168,7 @@ func TestForkOfAChain(t *testing.T) {
 	s.handOver(firstChild)
 	s.order(secondChild, "complete")
 	a := <-done
-	started, _ := a.got.(Started)
+	started, _ := a.got.(view.Started)
 	if a.err != nil || started.ThreadID != firstChild || started.ResolvedThreadID != secondChild || started.Status != thread.Completed ||
 		started.Result != "result of "+string(secondChild) {
 		s.Errorf("%+v, %v", a.got, a.err)
@@ -216,7 +218,7 @@ func TestRebuildChain(t *testing.T) {
 		s.order(id, "complete")
 	}
 	s.order(root, "complete")
-	if active, err := s.c.List(s.ctx, unfinished); err != nil || active.Count != 0 {
+	if active, err := s.c.View.List(s.ctx, unfinished); err != nil || active.Count != 0 {
 		s.Errorf("active: %+v, %v", active.Threads, err)
 	}
 }
@@ -258,15 +260,15 @@ func TestLostSuccessor(t *testing.T) {
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()
-	found, err := s.c.Reconcile(s.ctx, ReconcileInput{}, nil)
-	if err != nil || len(found.Findings) != 1 || found.Findings[0].Kind != findChain || found.Findings[0].ThreadID != first {
+	found, err := s.c.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
+	if err != nil || len(found.Findings) != 1 || found.Findings[0].Kind != "chain_broken" || found.Findings[0].ThreadID != first {
 		s.Errorf("found %+v, %v", found, err)
 	}
 	s.forget(second) // the id is free again
 	if resumed := s.resume(first); resumed.ReconstructedTurns != 1 {
 		s.Errorf("resumed %+v", resumed)
 	}
-	if found, err = s.c.Reconcile(s.ctx, ReconcileInput{}, nil); err != nil || len(found.Findings) != 0 {
+	if found, err = s.c.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil); err != nil || len(found.Findings) != 0 {
 		s.Errorf("found %+v, %v", found, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestEndIsCompleted(t *testing.T) {
 	t.Parallel()
 	looks := map[string]func(*scene, thread.ID) error{
-		"status": func(s *scene, id thread.ID) error { _, err := s.c.Status(s.ctx, id); return err },
+		"status": func(s *scene, id thread.ID) error { _, err := s.c.View.Status(s.ctx, id); return err },
 		"sweep":  func(s *scene, _ thread.ID) error { _, err := s.c.Threads.Sweep(s.ctx); return err },
 	}
 	for name, look := range looks {

@@ -31,11 +31,10 @@ type composition struct {
 func (c *call) composition(
 	found *resolve.Found, doc *item.DirectiveDoc, inputs map[string]any, model string,
 ) (*composition, error) {
-	loaded, err := c.hooks()
+	hooks, warnings, err := c.Hooks()
 	if err != nil {
 		return nil, hookFault(err)
 	}
-	hooks := loaded.set
 	extends, by, more, err := route(hooks, found, doc, inputs, model)
 	if err != nil {
 		return nil, hookFault(err)
@@ -51,7 +50,7 @@ func (c *call) composition(
 	if _, err := hooks.WithDirectives(composed.Hooks...); err != nil {
 		return nil, hookFault(err)
 	}
-	return &composition{Composition: composed, route: by, warnings: slices.Concat(loaded.warnings, more)}, nil
+	return &composition{Composition: composed, route: by, warnings: slices.Concat(warnings, more)}, nil
 }
 
 // route is what a directive extends, and the hook that says so.

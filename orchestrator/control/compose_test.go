@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -124,7 +125,7 @@ func TestStartRefusesWhatCannotBeComposed(t *testing.T) {
 			}
 		}
 	}
-	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 0 {
+	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 0 {
 		t.Errorf("threads %+v, %v", list, err)
 	}
 }
@@ -167,7 +168,7 @@ func TestInlineIsComposed(t *testing.T) {
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "${mood}") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
-	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 0 {
+	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 0 {
 		t.Errorf("threads %+v, %v", list, err)
 	}
 }
@@ -302,7 +303,7 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 	s := composedScene(t)
 	key, err := sign.Generate(s.project, false, rand.Reader)
 	s.noError(err)
-	s.c.Trust = &trust.Gate{
+	s.c.Settings.Trust = &trust.Gate{
 		Own:      func() (*sign.PublicKey, error) { return key.Public(), nil },
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}
@@ -324,7 +325,7 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	refused, is := errors.AsType[*tool.Fault](err)
 	if !is || refused.Code != tool.CodeIntegrity || !strings.Contains(refused.Try, "rye-mcp sign "+s.project+"/.ai/config/agent/hooks.yaml") ||
-		strings.Contains(jsonText(refused.Body()), "rye-mcp") {
+		strings.Contains(s.json(refused.Body()), "rye-mcp") {
 		t.Errorf("unsigned: %v", err)
 	}
 	s.write("config/agent/hooks.yaml", "hooks: []\n") // nothing to sign for
@@ -345,4 +346,12 @@ func TestBadHookIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", directive, err)
 		}
 	}
+}
+
+// json is what a client is sent of an answer.
+func (s *scene) json(v any) string {
+	s.Helper()
+	text, err := json.Marshal(v)
+	s.noError(err)
+	return string(text)
 }

@@ -13,8 +13,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -50,7 +54,7 @@ type Deps struct {
 	Log    zerolog.Logger
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
-	Daily func(context.Context) (*DailySpend, error)
+	Daily func(context.Context) (*view.DailySpend, error)
 	// Reached is told after each step of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Reached thread.Reached
@@ -67,6 +71,10 @@ type Launcher interface {
 type Controller struct {
 	Deps
 	Threads  *threads.Threads
+	Settings *settings.Source
+	View     *view.View
+	Verify   *verify.Checker
+	Health   *health.Checker
 	yielding yielding
 
 	told       sync.Map // by id: questions that a waiting parent has been told of
@@ -80,7 +88,15 @@ func New(d Deps) *Controller {
 		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Now: d.Now, Log: d.Log, Reached: d.Reached,
 		StopBelow: c.stopOrphans, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
 	})
+	c.Settings = d.settings()
+	c.View = &view.View{Threads: c.Threads, Daily: d.Daily}
+	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
+	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
 	return c
+}
+
+func (d Deps) settings() *settings.Source {
+	return &settings.Source{Config: d.Config, Providers: d.Providers, Trust: d.Trust, Log: d.Log}
 }
 
 // Close releases what the controller holds, its store included. Threads go on.

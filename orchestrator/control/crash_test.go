@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -84,7 +85,7 @@ func TestKilledSpawner(t *testing.T) {
 			root := s.start("idle", "")
 			s.dieAfter(at, "start", root)
 
-			list, err := s.c.List(s.ctx, unfinished)
+			list, err := s.c.View.List(s.ctx, unfinished)
 			s.noError(err)
 			if list.Count != 1 || list.Threads[0].ThreadID != root {
 				s.Errorf("active: %+v", list.Threads)
@@ -119,7 +120,7 @@ func TestKilledServer(t *testing.T) {
 			root := s.start("idle", "")
 			s.dieAfter(at, "start", root)
 			s.puppet(firstChild)
-			if status, err := s.c.Status(s.ctx, firstChild); err != nil || status.Status != thread.Created {
+			if status, err := s.c.View.Status(s.ctx, firstChild); err != nil || status.Status != thread.Created {
 				s.Errorf("status %+v, %v", status, err)
 			}
 			s.order(firstChild, "claim", "spend 7", "complete")
@@ -240,7 +241,7 @@ func TestOrphans(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			s.write("config/agent/agent.yaml", fmt.Sprintf(settings, policy))
+			s.write("config/agent/agent.yaml", fmt.Sprintf(projectSettings, policy))
 			root := s.start("idle", "")
 			parent := s.start("idle", root)
 			child := s.start("work", parent)
@@ -296,7 +297,7 @@ func TestSweepsAtOnce(t *testing.T) {
 			s.wantState(thread.Error, id)
 		}
 	}
-	if _, err := s.c.List(s.ctx, ListRequest{}); err != nil {
+	if _, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil {
 		s.Errorf("list: %v", err)
 	}
 	s.noError(os.Remove(s.c.Threads.Folder(stuck).Transcript()))
@@ -362,7 +363,7 @@ func TestDamagedFiles(t *testing.T) {
 	if r := s.wait(s.c, WaitAll, id); r.Results[id].Status != thread.Error {
 		s.Errorf("waited for %+v", r)
 	}
-	if status, err := s.c.Status(s.ctx, id); err != nil || status.Limits != nil {
+	if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Limits != nil {
 		s.Errorf("status %+v, %v", status, err)
 	}
 }

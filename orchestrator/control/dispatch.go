@@ -51,7 +51,7 @@ func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *thread
 			return err
 		}
 		if mayBeDead && load.Occupied > 0 {
-			full := load.Queued > 0 && load.Occupied >= c.newCall().slots()
+			full := load.Queued > 0 && load.Occupied >= c.newCall().Slots()
 			if err := c.examineOccupants(ctx, full, exits); err != nil {
 				return err
 			}

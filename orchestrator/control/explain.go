@@ -105,7 +105,7 @@ func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, 
 	if err != nil {
 		return nil, err
 	}
-	now := (&Controller{Deps: d}).newCall()
+	now := (&Controller{Deps: d, Settings: d.settings()}).newCall()
 	gate := now.Trust
 	now.Trust = &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
 	composed, err := now.composition(found, doc, req.Inputs, "")

@@ -101,7 +101,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		Messages: len(messages), SummaryID: h.request.SummaryID,
 	})
 	meta.Limits = h.limits(money)
-	h.sealSettings(&meta)
+	h.Seal(&meta)
 	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
 		return err
 	}

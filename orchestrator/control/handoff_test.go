@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
@@ -127,7 +128,7 @@ func TestHandoff(t *testing.T) {
 func (s *scene) wantChain(first, last thread.ID) {
 	s.Helper()
 	for _, id := range []thread.ID{first, last} {
-		chain, err := s.c.GetChain(s.ctx, id)
+		chain, err := s.c.View.GetChain(s.ctx, id)
 		if err != nil || chain.Length != 3 || chain.Chain[0].ThreadID != first || chain.Chain[2].ThreadID != last ||
 			chain.Chain[1].Via != thread.ViaHandoff || chain.Cost.Spend != 14 || chain.TreeSpend != 17 {
 			s.Errorf("chain of %s: %+v, %v", id, chain, err)
@@ -136,25 +137,25 @@ func (s *scene) wantChain(first, last thread.ID) {
 			s.Errorf("%s is continued by %q", id, chain.ResolvedThreadID)
 		}
 	}
-	total, err := s.c.Aggregate(s.ctx, []thread.ID{first, last})
+	total, err := s.c.View.Aggregate(s.ctx, []thread.ID{first, last})
 	if err != nil || total.Totals.Threads != 1 || total.Totals.Cost.Spend != 14 || total.Totals.TreeSpend != 17 {
 		s.Errorf("aggregated %+v, %v", total.Totals, err)
 	}
-	found, err := s.c.ChainSearch(s.ctx, ChainSearchInput{ThreadID: last, Query: "ANSWER to"})
+	found, err := s.c.View.ChainSearch(s.ctx, view.ChainSearchInput{ThreadID: last, Query: "ANSWER to"})
 	if err != nil || found.Count != 3 || found.Matches[0].ThreadID != first || found.Matches[0].EventType != thread.EventCognitionOut ||
 		len(found.Searched) != 3 || found.Truncated {
 		s.Errorf("found %+v, %v", found, err)
 	}
-	found, err = s.c.ChainSearch(s.ctx, ChainSearchInput{ThreadID: last, Query: "^answer to .* now$", SearchType: "regex"})
+	found, err = s.c.View.ChainSearch(s.ctx, view.ChainSearchInput{ThreadID: last, Query: "^answer to .* now$", SearchType: "regex"})
 	if err != nil || found.Count != 1 || found.Matches[0].ThreadID == first {
 		s.Errorf("found %+v, %v", found, err)
 	}
-	found, err = s.c.ChainSearch(s.ctx, ChainSearchInput{ThreadID: last, Query: "answer", MaxResults: 1})
+	found, err = s.c.View.ChainSearch(s.ctx, view.ChainSearchInput{ThreadID: last, Query: "answer", MaxResults: 1})
 	if err != nil || found.Count != 1 || !found.Truncated {
 		s.Errorf("found %+v, %v", found, err)
 	}
-	for _, bad := range []ChainSearchInput{{ThreadID: last, Query: "(", SearchType: "regex"}, {ThreadID: last, Query: "a", SearchType: "glob"}, {ThreadID: last}} {
-		if _, err := s.c.ChainSearch(s.ctx, bad); code(err) != "bad_arguments" {
+	for _, bad := range []view.ChainSearchInput{{ThreadID: last, Query: "(", SearchType: "regex"}, {ThreadID: last, Query: "a", SearchType: "glob"}, {ThreadID: last}} {
+		if _, err := s.c.View.ChainSearch(s.ctx, bad); code(err) != "bad_arguments" {
 			s.Errorf("search for %+v: %v", bad, err)
 		}
 	}
@@ -164,7 +165,7 @@ func (s *scene) wantChain(first, last thread.ID) {
 // not who carries it on.
 func (s *scene) wantReceipt(id, child thread.ID) {
 	s.Helper()
-	sealed, err := s.c.ThreadReceipt(s.ctx, id)
+	sealed, err := s.c.Verify.Receipt(s.ctx, id)
 	s.noError(err)
 	receipt, _, err := audit.OpenReceipt(sealed)
 	if err != nil || receipt.Status != thread.Continued || receipt.ChainRootID != id || receipt.TreeSpend != 10 ||
@@ -326,7 +327,7 @@ func TestKilledHandoff(t *testing.T) {
 // wantUndecided: the thread died as any other, and the successor never was one.
 func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Step) {
 	s.Helper()
-	list, err := c.List(s.ctx, unfinished)
+	list, err := c.View.List(s.ctx, unfinished)
 	if err != nil || list.Count != 1 {
 		s.Errorf("active: %+v, %v", list.Threads, err)
 	}
@@ -347,7 +348,7 @@ func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Step) {
 func (s *scene) wantHandedOver(c *Controller, first thread.ID) {
 	s.Helper()
 	// Who waits settles the dead one and moves the line.
-	waited := make(chan Result, 1)
+	waited := make(chan view.Result, 1)
 	go func() {
 		r, err := c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{first}, Timeout: giveUp})
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -33,9 +35,9 @@ func TestHealth(t *testing.T) {
 
 	now := testTime
 	server := s.controller()
-	server.Now = func() time.Time { return now }
-	now = time.Now().Add(stuckAfter / 2) // a clock that jumps
-	h, err := server.Health(s.ctx, HealthRequest{}, nil)
+	server.Threads.Now = func() time.Time { return now }
+	now = time.Now().Add(health.StuckAfter / 2) // a clock that jumps
+	h, err := server.Health.Report(s.ctx, health.Request{}, nil)
 	s.noError(err)
 	if h.ThreadCount != 4 || h.ActiveDays != 7 || h.Running != 1 || h.Queued != 1 || h.MaxRunning != 2 || len(h.Stuck) != 0 ||
 		h.CheckpointCount == 0 || h.DBSizeMB <= 0 || h.OrphanedFolders != 1 || !strings.Contains(h.Next, "reconcile_threads") {
@@ -44,11 +46,11 @@ func TestHealth(t *testing.T) {
 	s.wantState(thread.Error, dead)
 
 	now = testTime
-	if h, err = server.Health(s.ctx, HealthRequest{ActiveDays: 1}, nil); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {
+	if h, err = server.Health.Report(s.ctx, health.Request{ActiveDays: 1}, nil); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {
 		s.Errorf("health %+v, %v", h, err) // the stray folder is in the future, and so just made
 	}
-	now = time.Now().Add(2 * stuckAfter)
-	if h, err = server.Health(s.ctx, HealthRequest{}, nil); err != nil || !slices.Equal(h.Stuck, []thread.ID{root}) {
+	now = time.Now().Add(2 * health.StuckAfter)
+	if h, err = server.Health.Report(s.ctx, health.Request{}, nil); err != nil || !slices.Equal(h.Stuck, []thread.ID{root}) {
 		s.Errorf("stuck %v, %v", h.Stuck, err)
 	}
 }
@@ -76,11 +78,11 @@ func TestReconcile(t *testing.T) {
 	s.noError(s.c.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
-	if r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil); err != nil || len(r.Findings) != 3 {
+	if r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil); err != nil || len(r.Findings) != 3 {
 		s.Errorf("what may be on its way: %+v, %v", r.Findings, err)
 	}
-	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil)
+	server.Threads.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
 	s.noError(err)
 	var got []string
 	for _, f := range r.Findings {
@@ -90,8 +92,8 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	want := []string{
-		"leftover-1 " + findLock, "linked-1 " + findUnreadable, "nobody-1 " + findReservation, "stray-1 " + findRowMissing,
-		string(gone) + " " + findFolderMissing, string(unreadable) + " " + findUnreadable, string(swapped) + " " + findDisagrees,
+		"leftover-1 " + "lock_stale", "linked-1 " + "meta_unreadable", "nobody-1 " + "reservation_without_thread", "stray-1 " + "row_missing",
+		string(gone) + " " + "folder_missing", string(unreadable) + " " + "meta_unreadable", string(swapped) + " " + "meta_disagrees",
 	}
 	if !slices.Equal(got, want) || r.Success || r.Threads != 5 || r.Next == "" {
 		s.Errorf("found %q of %d threads, want %q", got, r.Threads, want)
@@ -104,7 +106,7 @@ func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 2)
 	now := testTime
-	s.c.Now = func() time.Time { return now }
+	s.c.Threads.Now = func() time.Time { return now }
 	root := s.start("idle", "")
 	var ids []thread.ID
 	for i, jump := range []time.Duration{-time.Hour, time.Hour, -time.Hour, 0} {
@@ -120,7 +122,7 @@ func TestClockJumps(t *testing.T) {
 		s.order(id, "claim")
 		now = testTime.Add(-time.Hour)
 		for _, id := range append(ids, root) {
-			status, err := s.c.Status(s.ctx, id)
+			status, err := s.c.View.Status(s.ctx, id)
 			if err != nil || status.ElapsedSeconds < 0 || status.Status == thread.Error {
 				s.Errorf("status %+v, %v", status, err)
 			}
@@ -147,7 +149,7 @@ func TestUnfitFolder(t *testing.T) {
 	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), folder.ErrUnfit.Error()) {
 		s.Errorf("started below a link: %v", err)
 	}
-	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 0 {
+	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 0 {
 		s.Errorf("listed %+v, %v", list, err)
 	}
 	if found, err := filepath.Glob(filepath.Join(s.project, "work-*")); err != nil || len(found) != 0 {

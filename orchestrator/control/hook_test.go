@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -12,7 +13,7 @@ import (
 )
 
 // byHook starts a thread as an action of a hook of its parent.
-func (s *scene) byHook(directive string, parent thread.ID, h action.HookCall) (Started, error) {
+func (s *scene) byHook(directive string, parent thread.ID, h action.HookCall) (view.Started, error) {
 	s.Helper()
 	return s.c.Start(s.ctx, action.Caller{Hook: &h}, action.StartRequest{Directive: directive, Parent: parent})
 }

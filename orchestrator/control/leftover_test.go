@@ -35,13 +35,13 @@ func TestSweepFolders(t *testing.T) {
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 
-	s.c.Now = func() time.Time { return time.Now().Add(-time.Hour) }
-	if removed, err := s.c.SweepFolders(s.ctx); err != nil || removed != 0 {
+	s.c.Threads.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	if removed, err := s.c.Health.SweepFolders(s.ctx); err != nil || removed != 0 {
 		s.Errorf("%d young ones removed, %v", removed, err)
 	}
-	s.c.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	s.c.Threads.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	for _, want := range []int{1, 0} {
-		if removed, err := s.c.SweepFolders(s.ctx); err != nil || removed != want {
+		if removed, err := s.c.Health.SweepFolders(s.ctx); err != nil || removed != want {
 			s.Errorf("%d removed, want %d, %v", removed, want, err)
 		}
 	}

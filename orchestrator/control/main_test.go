@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -22,7 +23,7 @@ const (
 var OfOperations func(*Controller) action.Threads
 
 // unfinished are the threads that have not ended.
-var unfinished = ListRequest{States: []thread.State{thread.Created, thread.Running}}
+var unfinished = view.ListRequest{States: []thread.State{thread.Created, thread.Running}}
 
 // TestMain makes the test binary a thread's process, or a server that dies,
 // when it is started as one.

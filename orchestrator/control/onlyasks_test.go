@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -44,7 +45,7 @@ func TestWaitInWhichAllAsk(t *testing.T) {
 		t.Errorf("a patient one that knows nothing yet: %+v", r)
 	}
 	patient.Mode = WaitAny
-	answered := make(chan WaitResult, 1)
+	answered := make(chan view.WaitResult, 1)
 	go func() {
 		r, _ := s.c.Wait(s.ctx, patient)
 		answered <- r
@@ -67,7 +68,7 @@ func TestWaitWhileThePersonIsAsked(t *testing.T) {
 	s.asks(root)
 	asked := make(chan struct{})
 	leave := make(chan struct{})
-	done := make(chan WaitResult, 1)
+	done := make(chan view.WaitResult, 1)
 	go func() {
 		r, _ := s.c.Wait(s.ctx, WaitRequest{
 			ThreadIDs: []thread.ID{root}, Timeout: giveUp, Caller: "a model",
@@ -102,27 +103,27 @@ func TestUnknownIDs(t *testing.T) {
 	s.order(second, "complete")
 	slip := first[:len(first)-1] + "x"
 	r := s.wait(s.c, WaitAll, first, slip, second)
-	if r.Success || len(r.Pending) != 0 || len(r.Results) != 3 || r.States[slip] != notFound || r.States[first] != thread.Completed {
+	if r.Success || len(r.Pending) != 0 || len(r.Results) != 3 || r.States[slip] != view.NotFound || r.States[first] != thread.Completed {
 		t.Errorf("waited: %+v", r)
 	}
 	entry := r.Results[slip]
-	if entry.Status != notFound || !strings.Contains(entry.Error, string(slip)) || !slices.Contains(entry.Nearest, first) {
+	if entry.Status != view.NotFound || !strings.Contains(entry.Error, string(slip)) || !slices.Contains(entry.Nearest, first) {
 		t.Errorf("the entry: %+v", entry)
 	}
 	if r := s.wait(s.c, WaitAny, slip, second); !r.Success {
 		t.Errorf("any: %+v", r)
 	}
-	a, err := s.c.Aggregate(s.ctx, []thread.ID{slip, first})
-	if err != nil || a.Success || a.Totals.Threads != 1 || a.Results[slip].Status != notFound {
+	a, err := s.c.View.Aggregate(s.ctx, []thread.ID{slip, first})
+	if err != nil || a.Success || a.Totals.Threads != 1 || a.Results[slip].Status != view.NotFound {
 		t.Errorf("aggregate: %+v, %v", a, err)
 	}
 	for name, call := range map[string]func(ids ...thread.ID) error{
 		"wait":      func(ids ...thread.ID) error { _, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: ids}); return err },
-		"aggregate": func(ids ...thread.ID) error { _, err := s.c.Aggregate(s.ctx, ids); return err },
-		"status":    func(ids ...thread.ID) error { _, err := s.c.Status(s.ctx, ids[0]); return err },
+		"aggregate": func(ids ...thread.ID) error { _, err := s.c.View.Aggregate(s.ctx, ids); return err },
+		"status":    func(ids ...thread.ID) error { _, err := s.c.View.Status(s.ctx, ids[0]); return err },
 		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Cancel(s.ctx, ids[0]); return err },
 		"read": func(ids ...thread.ID) error {
-			_, err := s.c.ReadTranscript(s.ctx, TranscriptInput{ThreadID: ids[0]})
+			_, err := s.c.View.ReadTranscript(s.ctx, view.TranscriptInput{ThreadID: ids[0]})
 			return err
 		},
 	} {
@@ -133,47 +134,5 @@ func TestUnknownIDs(t *testing.T) {
 				t.Errorf("%s %v: %+v", name, ids, f)
 			}
 		}
-	}
-}
-
-// All of what a thread has returned is read part by part, to the byte.
-func TestReadParts(t *testing.T) {
-	t.Parallel()
-	text := strings.Repeat("ä\"日\n\x01😀", 4000)
-	rec := thread.Record{ThreadID: "greet-1", Status: thread.Completed, Outcome: &thread.Outcome{
-		State: thread.Completed, Result: text, Outputs: map[string]any{"long": text, "n": 1.0},
-	}}
-	for part, want := range map[string]string{tool.PartResult: text, tool.PartOutputs: jsonText(rec.Outcome.Outputs)} {
-		for _, room := range []int{500, 0, 1_000_000} {
-			var got strings.Builder
-			in := TranscriptInput{ThreadID: rec.ThreadID, Part: part, MaxBytes: room}
-			for pages := 0; ; pages++ {
-				page, err := partPage(rec, in)
-				s := tool.SizeInJSON(page.Content)
-				if err != nil || page.TotalBytes != len(want) || room > 0 && s > room || page.Content == "" || pages > 1000 {
-					t.Fatalf("%s: %d bytes, %v", part, s, err)
-				}
-				got.WriteString(page.Content)
-				if in.Cursor = page.NextCursor; page.AtEnd {
-					break
-				}
-			}
-			if got.String() != want {
-				t.Errorf("%s in pages of %d: %d bytes of %d", part, room, got.Len(), len(want))
-			}
-		}
-	}
-	for _, cursor := range []string{"-1", "x", "9999999999"} {
-		if _, err := partPage(rec, TranscriptInput{Part: tool.PartResult, Cursor: cursor}); code(err) != tool.CodeBadArguments {
-			t.Errorf("cursor %q: %v", cursor, err)
-		}
-	}
-	rec.Outcome = &thread.Outcome{State: thread.Completed, Data: []byte(`{"a":1}`)}
-	if page, err := partPage(rec, TranscriptInput{Part: tool.PartResult}); err != nil || page.Content != `{"a":1}` {
-		t.Errorf("data: %+v, %v", page, err)
-	}
-	rec.Outcome, rec.Status = nil, thread.Running
-	if page, err := partPage(rec, TranscriptInput{Part: tool.PartResult}); err != nil || page.Content != "" || page.AtEnd {
-		t.Errorf("running: %+v, %v", page, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -26,9 +27,9 @@ func TestAttackRaisedLimits(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/resilience.yaml", "limits: {spend: 0.4, max_override: {spend: 1000000}}\n")
-	asClient := func(directive string, limits map[string]float64) (Started, error) {
+	asClient := func(directive string, limits map[string]float64) (view.Started, error) {
 		got, err := Threads{s.c}.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Async: true, LimitOverrides: limits})
-		started, _ := got.(Started)
+		started, _ := got.(view.Started)
 		return started, err
 	}
 	refused := func(err error, most float64) {

@@ -23,6 +23,32 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
+// Plan is the answer to a dry run of a fork.
+type Plan struct {
+	Success bool     `json:"success"`
+	Plan    PlanBody `json:"plan"`
+}
+
+// PlanBody says what a start would do.
+type PlanBody struct {
+	Directive    string         `json:"directive"`
+	Space        string         `json:"space"`
+	Path         string         `json:"path"`
+	Shadows      []string       `json:"shadows,omitempty"`
+	Inputs       map[string]any `json:"inputs"`
+	Model        string         `json:"model"`
+	Limits       thread.Limits  `json:"limits"`
+	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
+	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
+	// DroppedWhy has every reason of each: who asks one ancestor for more need not find
+	// out about the next by trying.
+	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
+	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`
+	WorstCost  thread.Micros     `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
+	action.Inheritance
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 // plan is a start that has been checked and has changed nothing yet.
 type plan struct {
 	caller   action.Caller

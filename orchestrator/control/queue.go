@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -13,28 +12,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// slotsPerProcessor is how many threads run at the same time for each processor
-// of the machine when the project does not say: most of the time a thread waits
-// for its model.
-const slotsPerProcessor = 32
-
-// slots is how many threads of the project run at the same time.
-func (c *call) slots() int {
-	agent, _, err := c.Config.Agent()
-	if err != nil {
-		c.Log.Warn().Err(err).Msg("threads.max_running cannot be read; the default holds")
-	}
-	if err != nil || agent.Threads.MaxRunning == 0 {
-		return slotsPerProcessor * runtime.NumCPU()
-	}
-	return agent.Threads.MaxRunning
-}
-
 // enqueue describes a thread on disk, links it to the one that it carries on, if
 // any, and puts it in line. When it is admitted at once the row says so, and the
 // caller starts its process.
 func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
-	c.sealSettings(&meta)
+	c.Seal(&meta)
 	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
@@ -45,7 +27,7 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 		}
 		c.Reached.At(stepLinked)
 	}
-	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.slots(), c.Now())
+	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Now())
 	if err == nil {
 		c.Reached.At(stepQueued)
 	}
@@ -68,7 +50,7 @@ func (c *Controller) Dispatch(ctx context.Context) error {
 		return err
 	}
 	now := c.newCall()
-	d := &dispatch{call: now, slots: now.slots(), fits: map[string]bool{}}
+	d := &dispatch{call: now, slots: now.Slots(), fits: map[string]bool{}}
 	if load.Occupied >= d.slots {
 		return nil
 	}
@@ -186,4 +168,17 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	if err != nil {
 		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome
 	}
+}
+
+// resealSettings is sealSettings for a thread that has stood in line: its process
+// goes by the settings as they are now. One whose thread.json cannot be used its own
+// process refuses.
+func (c *call) resealSettings(id thread.ID) error {
+	if meta, err := c.Threads.OwnMeta(id); err == nil {
+		before := meta.SettingsHash
+		if c.Seal(&meta); meta.SettingsHash != before {
+			return c.Threads.Folder(id).WriteMeta(meta, c.Home().Seal)
+		}
+	}
+	return nil
 }

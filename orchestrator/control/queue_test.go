@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -37,7 +38,7 @@ threads: {soft_stop_seconds: 1, term_seconds: 0.2, orphans: cancel, max_running:
 }
 
 // begin starts a thread and does not wait for its process.
-func (s *scene) begin(directive string, parent thread.ID) Started {
+func (s *scene) begin(directive string, parent thread.ID) view.Started {
 	s.Helper()
 	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Parent: parent})
 	s.noError(err)
@@ -75,7 +76,7 @@ func TestLine(t *testing.T) {
 		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
 		}
-		if status, err := s.c.Status(s.ctx, id); err != nil || !status.Queued || status.Status != thread.Created {
+		if status, err := s.c.View.Status(s.ctx, id); err != nil || !status.Queued || status.Status != thread.Created {
 			s.Errorf("status %+v, %v", status, err)
 		}
 	}
@@ -83,7 +84,7 @@ func TestLine(t *testing.T) {
 	if err != nil || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
-	list, err := s.c.List(s.ctx, unfinished)
+	list, err := s.c.View.List(s.ctx, unfinished)
 	s.noError(err)
 	for _, row := range list.Threads {
 		if row.Queued != slices.Contains(queued, row.ThreadID) {
@@ -95,7 +96,7 @@ func TestLine(t *testing.T) {
 	for _, id := range queued {
 		s.order(id, "claim")
 		s.wantLine(2, 2-slices.Index(queued, id))
-		if status, err := s.c.Status(s.ctx, id); err != nil || status.Queued || status.Status != thread.Running {
+		if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Queued || status.Status != thread.Running {
 			s.Errorf("status %+v, %v", status, err)
 		}
 		s.order(id, "complete")
@@ -221,7 +222,7 @@ func TestWaitMovesTheLine(t *testing.T) {
 	running := s.start("idle", "")
 	s.c.Threads.LeaveChildren()
 	queued := s.begin("idle", "").ThreadID
-	waited := make(chan WaitResult, 1)
+	waited := make(chan view.WaitResult, 1)
 	go func() { waited <- s.wait(s.controller(), WaitAll, queued) }()
 	s.noError(syscall.Kill(s.puppet(running).pid, syscall.SIGKILL))
 	s.order(queued, "claim", "complete")
@@ -282,7 +283,7 @@ func TestCancelledInLine(t *testing.T) {
 	s.order(running, "complete")
 	s.order(next, "claim") // it is not in its way
 	s.wantState(thread.Created, queued)
-	status, err := s.c.Status(s.ctx, queued)
+	status, err := s.c.View.Status(s.ctx, queued)
 	if err != nil || status.Status != thread.Cancelled || status.Problem.Message != "cancelled before it started" {
 		s.Errorf("status %+v, %v", status, err)
 	}
@@ -324,13 +325,13 @@ func TestForeignProvider(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	rich := s.controller()
-	rich.Providers = provider.NewSource(func(string) string { return "a key" })
+	rich.Settings.Providers = provider.NewSource(func(string) string { return "a key" })
 	running := s.start("idle", "")
 	foreign, err := rich.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", Model: "anthropic/fast"})
 	s.noError(err)
 	toolRun, err := Threads{s.c}.StartTool(s.ctx, action.Caller{}, action.ToolRequest{ToolID: "rye/file-system/read"})
 	s.noError(err)
-	id := toolRun.(Started).ThreadID
+	id := toolRun.(view.Started).ThreadID
 	s.wantLine(1, 2)
 	s.order(running, "complete")
 	s.order(id, "claim", "complete")

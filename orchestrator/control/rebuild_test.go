@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -47,14 +48,14 @@ func TestRebuild(t *testing.T) {
 		s.Errorf("rebuilt %+v", rebuilt)
 	}
 	c := s.controller()
-	health, err := c.Health(s.ctx, HealthRequest{}, nil)
+	health, err := c.Health.Report(s.ctx, health.Request{}, nil)
 	if err != nil || len(health.SetAside) == 0 || health.ThreadCount != 5 || health.Queued != 1 {
 		s.Errorf("health %+v, %v", health, err)
 	}
 	for id, want := range map[thread.ID]thread.State{
 		root: thread.Running, done: thread.Completed, dead: thread.Error, decided: thread.Completed, queued: thread.Created,
 	} {
-		status, err := c.Status(s.ctx, id)
+		status, err := c.View.Status(s.ctx, id)
 		if err != nil || status.Status != want || (id != root) != (status.ParentID == root) {
 			s.Errorf("%s: %+v, %v", id, status, err)
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -38,25 +40,25 @@ func TestReconcileRelatives(t *testing.T) {
 	s.sql(`UPDATE threads SET continuation_of = 'nobody-2' WHERE thread_id = ?`, next)
 
 	server := s.controller()
-	server.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	r, err := server.Reconcile(s.ctx, ReconcileInput{}, nil)
+	server.Threads.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
 	s.noError(err)
 	want := []string{
-		string(parent) + " " + findChain, string(child) + " " + findParent, string(next) + " " + findChain,
-		string(dead) + " " + findProcess, string(dead) + " " + findUnreadable, "held-1 " + findRowMissing,
+		string(parent) + " " + "chain_broken", string(child) + " " + "parent_missing", string(next) + " " + "chain_broken",
+		string(dead) + " " + "process_missing", string(dead) + " " + "meta_unreadable", "held-1 " + "row_missing",
 	}
 	if got := named(r.Findings); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		s.Errorf("found %q, want %q", got, want)
 	}
-	if count, err := server.Disagreements(s.ctx); err != nil || count != len(want) {
+	if count, err := server.Health.Disagreements(s.ctx); err != nil || count != len(want) {
 		s.Errorf("%d disagreements, %v", count, err)
 	}
 
 	s.sql(`UPDATE threads SET parent_id = NULL, continuation_of = NULL, continuation_thread_id = NULL`)
 	s.noError(os.Remove(string(s.c.Threads.Folder(dead))))
 	s.noError(os.Rename(moved, string(s.c.Threads.Folder(dead))))
-	r, err = server.Reconcile(s.ctx, ReconcileInput{}, nil)
-	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + findRowMissing}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
+	r, err = server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
+	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + "row_missing"}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
 		s.Errorf("after the repair: %+v, %v", r, err)
 	}
 }
@@ -66,19 +68,22 @@ func TestReconcileWhileThreadsEnd(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
-	r := s.controller().newReconciling(false, nil)
-	s.noError(r.readRows(s.ctx))
-	s.order(id, "complete")
-	<-process.Watch(s.ctx, s.puppet(id).pid)
-	s.noError(r.walkFolders(s.ctx))
-	s.noError(r.compareRows(s.ctx))
-	s.noError(r.compareBudgets(s.ctx))
-	if len(r.Findings) != 0 {
-		s.Errorf("found %+v", r.Findings)
+	other := s.controller()
+	home, afterRows := other.Threads.Home, 0
+	other.Threads.Home = func() folder.Home { // asked for when the rows were read
+		if afterRows++; afterRows == 1 {
+			s.order(id, "complete")
+			<-process.Watch(s.ctx, s.puppet(id).pid)
+		}
+		return home()
+	}
+	r, err := other.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
+	if err != nil || afterRows == 0 || len(r.Findings) != 0 || len(r.Settled) != 0 {
+		s.Errorf("found %+v, %v", r, err)
 	}
 }
 
-func named(findings []Finding) []string {
+func named(findings []health.Finding) []string {
 	var names []string
 	for _, f := range findings {
 		names = append(names, fmt.Sprintf("%s %s", f.ThreadID, f.Kind))

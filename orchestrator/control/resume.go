@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
@@ -42,17 +43,17 @@ type ResumeRequest struct {
 
 // Resumed is the answer to resume_thread.
 type Resumed struct {
-	Success            bool       `json:"success"`
-	Resumed            bool       `json:"resumed"`
-	OldThreadID        thread.ID  `json:"old_thread_id" jsonschema:"the thread that is continued"`
-	NewThreadID        thread.ID  `json:"new_thread_id" jsonschema:"the thread that continues it"`
-	OriginalThreadID   *thread.ID `json:"original_thread_id" jsonschema:"the asked thread, when another one continues it that was resumed instead"`
-	ResolvedThreadID   thread.ID  `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
-	Directive          string     `json:"directive"`
-	ReconstructedTurns int        `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
-	Shortened          bool       `json:"shortened,omitempty" jsonschema:"the conversation is too long for the model: the new thread has a record of the work and the last turns"`
-	NewThreadResult    Started    `json:"new_thread_result"`
-	Next               string     `json:"next,omitempty" jsonschema:"what to call next"`
+	Success            bool         `json:"success"`
+	Resumed            bool         `json:"resumed"`
+	OldThreadID        thread.ID    `json:"old_thread_id" jsonschema:"the thread that is continued"`
+	NewThreadID        thread.ID    `json:"new_thread_id" jsonschema:"the thread that continues it"`
+	OriginalThreadID   *thread.ID   `json:"original_thread_id" jsonschema:"the asked thread, when another one continues it that was resumed instead"`
+	ResolvedThreadID   thread.ID    `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
+	Directive          string       `json:"directive"`
+	ReconstructedTurns int          `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
+	Shortened          bool         `json:"shortened,omitempty" jsonschema:"the conversation is too long for the model: the new thread has a record of the work and the last turns"`
+	NewThreadResult    view.Started `json:"new_thread_result"`
+	Next               string       `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
 // StartedThread tells the caller's own thread which child it has started.
@@ -186,7 +187,7 @@ func (r *resumption) letOthers() {
 // verifyThread refuses to go on with what somebody has changed.
 func (r *resumption) verifyThread(ctx context.Context) error {
 	id := r.before().ThreadID
-	verdict, report, err := r.verifyAsSet(ctx, id)
+	verdict, report, err := r.Verify.AsSet(ctx, r.Call, id)
 	switch {
 	case err != nil:
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -64,7 +65,7 @@ func TestResume(t *testing.T) {
 	if again.OldThreadID != second || again.OriginalThreadID == nil || *again.OriginalThreadID != first {
 		s.Errorf("resumed %+v", again)
 	}
-	if chain, err := s.c.GetChain(s.ctx, second); err != nil || chain.Length != 3 || chain.Chain[2].Via != thread.ViaResume {
+	if chain, err := s.c.View.GetChain(s.ctx, second); err != nil || chain.Length != 3 || chain.Chain[2].Via != thread.ViaResume {
 		s.Errorf("chain %+v, %v", chain, err)
 	}
 }
@@ -169,7 +170,7 @@ func TestNoResume(t *testing.T) {
 	if _, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: good, Message: "go on"}); code(err) != "not_found" {
 		s.Errorf("without its directive: %v", err)
 	}
-	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 4 {
+	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 4 {
 		s.Errorf("threads %+v, %v", list.Threads, err)
 	}
 }

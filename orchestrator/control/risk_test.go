@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -91,7 +92,7 @@ func (s *scene) wantNothing(err error, reason string) {
 	if c := code(err); c != tool.CodePermissionDenied && c != tool.CodeInvalidConfig || !strings.Contains(err.Error(), reason) {
 		s.Errorf("%s: %v; want %q", code(err), err, reason)
 	}
-	list, err := s.c.List(s.ctx, ListRequest{})
+	list, err := s.c.View.List(s.ctx, view.ListRequest{})
 	s.noError(err)
 	if len(list.Threads) > 0 {
 		s.Errorf("registered: %+v", list.Threads)

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -38,7 +39,7 @@ import (
 // in one second.
 var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-const settings = `provider: {default: scripted}
+const projectSettings = `provider: {default: scripted}
 threads: {soft_stop_seconds: 1, term_seconds: 0.2, orphans: %s}
 `
 
@@ -93,7 +94,7 @@ func newScene(t testing.TB) *scene {
 		// The race detector would let each process sleep for a second at its end.
 		env: []string{socketVar + "=" + filepath.Join(dir, "s"), "GORACE=atexit_sleep_ms=0"},
 	}
-	s.write("config/agent/agent.yaml", fmt.Sprintf(settings, "cancel"))
+	s.write("config/agent/agent.yaml", fmt.Sprintf(projectSettings, "cancel"))
 	s.write("directives/work.md", fmt.Sprintf(directive, "work", `<limits spend="0.01" spawns="50" />`, startsAny))
 	s.write("directives/idle.md", fmt.Sprintf(directive, "idle", "", startsAny))
 	s.listen(filepath.Join(dir, "s"))
@@ -260,7 +261,7 @@ func (s *scene) start(directive string, parent thread.ID) thread.ID {
 	return started.ThreadID
 }
 
-func (s *scene) wait(c *Controller, mode string, ids ...thread.ID) WaitResult {
+func (s *scene) wait(c *Controller, mode string, ids ...thread.ID) view.WaitResult {
 	s.Helper()
 	r, err := c.Wait(s.ctx, WaitRequest{ThreadIDs: ids, Mode: mode, Timeout: giveUp})
 	s.noError(err)

@@ -54,7 +54,7 @@ func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 	if err != nil {
 		return threads.Fault(err)
 	}
-	if load.Queued > 0 || load.Occupied >= c.slots() {
+	if load.Queued > 0 || load.Occupied >= c.Slots() {
 		return errNoSlot()
 	}
 	return nil

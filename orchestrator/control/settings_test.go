@@ -83,7 +83,7 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 			_ = err // it has said nothing; the settings are read before that is found
 			return nil
 		},
-		"verify": func() error { _, err := s.c.VerifyAll(s.ctx, func(int) {}); return err },
+		"verify": func() error { _, err := s.c.Verify.CheckAll(s.ctx, func(int) {}); return err },
 	} {
 		n.take()
 		s.noError(call())
@@ -139,7 +139,7 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 		s.noError(err)
 		return meta.SettingsHash
 	}
-	before := config.HashDecided(s.c.newCall().decided())
+	before := config.HashDecided(s.c.newCall().Handed(nil).Settings)
 	if !second.Queued || names(first) != before || names(second.ThreadID) != before {
 		t.Errorf("queued %t; decided %s, thread.json name %s and %s", second.Queued, before, names(first), names(second.ThreadID))
 	}
@@ -147,7 +147,7 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 	s.order(first, "complete")
 	s.noError(s.c.Dispatch(s.ctx))
 	s.order(second.ThreadID, "claim")
-	after := config.HashDecided(s.c.newCall().decided())
+	after := config.HashDecided(s.c.newCall().Handed(nil).Settings)
 	if after == before || names(second.ThreadID) != after {
 		t.Errorf("decided %s, then %s; thread.json names %s", before, after, names(second.ThreadID))
 	}
@@ -161,8 +161,8 @@ func TestSettingsThatCannotBeDecided(t *testing.T) {
 	s.write("config/agent/hooks.yaml", "hooks: [{id: x, event: error, action: {primary: none}}]\n")
 	c := s.c.newCall()
 	meta := thread.Meta{SettingsHash: "of before"}
-	c.sealSettings(&meta)
-	if handed := c.handed(nil); handed.Settings != nil || meta.SettingsHash != "" {
+	c.Seal(&meta)
+	if handed := c.Handed(nil); handed.Settings != nil || meta.SettingsHash != "" {
 		t.Errorf("handed %q, sealed %q", handed.Settings, meta.SettingsHash)
 	}
 }

@@ -3,13 +3,13 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -27,19 +27,19 @@ import (
 // A RequestKey that names a thread already returns that thread, however its
 // start went and whatever has become of its directive or parent since. A key that
 // names another call is refused.
-func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (Started, error) {
+func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (view.Started, error) {
 	key, err := c.requestKey(ctx, caller, req.RequestKey)
 	if err != nil {
-		return Started{}, threads.Fault(err)
+		return view.Started{}, threads.Fault(err)
 	}
 	req.RequestKey = key
 	named := store.NewThread{
 		Kind: thread.KindDirective, Directive: req.Directive, RequestKey: req.RequestKey, RequestHash: c.callHash(req),
 	}
 	if rec, err := c.startedBefore(ctx, named); err != nil {
-		return Started{}, threads.Fault(err)
+		return view.Started{}, threads.Fault(err)
 	} else if rec != nil {
-		return c.started(ctx, rec.ThreadID, true)
+		return c.View.Started(ctx, rec.ThreadID, true)
 	}
 	now := c.newCall()
 	p, err := now.plan(ctx, caller, req)
@@ -50,7 +50,7 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 		err = now.checkSlot(ctx, p.secrets)
 	}
 	if err != nil {
-		return Started{}, err
+		return view.Started{}, err
 	}
 	n := store.NewThread{
 		Kind: thread.KindDirective, Directive: p.found.ID, Name: p.name(c.Env), ParentID: p.request.Parent,
@@ -75,7 +75,7 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 func (c *call) launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
 	prepare func(context.Context, thread.Record) (thread.Meta, error),
-) (Started, error) {
+) (view.Started, error) {
 	var hold life.Hold
 	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
 		hold, err = c.claimFolder(id)
@@ -85,33 +85,33 @@ func (c *call) launch(
 		defer func() { _ = hold.Release() }()
 	}
 	if err != nil {
-		return Started{}, threads.Fault(err)
+		return view.Started{}, threads.Fault(err)
 	}
 	if !created {
-		return c.started(ctx, rec.ThreadID, true)
+		return c.View.Started(ctx, rec.ThreadID, true)
 	}
 	c.Reached.At(stepRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
 	if rec, err = c.makeReady(ctx, rec, prepare); err != nil {
-		return Started{}, c.abandon(ctx, rec, err)
+		return view.Started{}, c.abandon(ctx, rec, err)
 	}
 	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
-		return Started{}, c.abandon(ctx, rec, errNoSlot())
+		return view.Started{}, c.abandon(ctx, rec, errNoSlot())
 	}
 	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
 		_ = hold.Release()
 		c.moveLine(ctx, false, nil)
-		return c.started(ctx, rec.ThreadID, false)
+		return c.View.Started(ctx, rec.ThreadID, false)
 	}
 	if err := c.launchProcess(ctx, rec.ThreadID, hold, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
 		c.moveLine(ctx, false, nil) // its slot is free again
-		return Started{}, told
+		return view.Started{}, told
 	}
 	_ = hold.Release() // the process has it
-	return c.started(ctx, rec.ThreadID, false)
+	return c.View.Started(ctx, rec.ThreadID, false)
 }
 
 // makeReady prepares a registered thread and puts it in line. The row is
@@ -215,7 +215,7 @@ func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
 func (c *call) launchProcess(
 	ctx context.Context, id thread.ID, hold life.Hold, secrets map[string]string,
 ) error {
-	started, err := c.Launcher.Launch(id, hold, c.handed(secrets))
+	started, err := c.Launcher.Launch(id, hold, c.Handed(secrets))
 	if err != nil {
 		return err
 	}
@@ -296,64 +296,3 @@ func (p *plan) meta(rec thread.Record) thread.Meta {
 	}
 	return m
 }
-
-// started is the answer to the start of a thread, with what has become of it.
-func (c *Controller) started(ctx context.Context, id thread.ID, existing bool) (Started, error) {
-	now, err := c.Threads.Look(ctx, id)
-	if err != nil {
-		return Started{}, threads.Fault(err)
-	}
-	s := Started{
-		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
-		Existing: existing,
-	}
-	if now.ThreadID != id {
-		s.ResolvedThreadID = now.ThreadID
-	}
-	if s.ChainCost, err = c.Threads.ChainCost(ctx, now); err != nil {
-		return Started{}, threads.Fault(err)
-	}
-	if meta, err := c.Threads.Described(now.ThreadID); err == nil {
-		s.Warnings = slices.Clip(meta.Warnings) // more may be added
-	}
-	s.apply(now.Outcome)
-	switch {
-	case now.Queued():
-		s.Queued = true
-		s.Next = c.queuedNext(ctx)
-	case !now.Status.Terminal():
-		s.PID = now.PID
-		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
-	case existing && !s.Success:
-		s.Next = "request_key names this thread for good: use another key to start anew"
-	}
-	return s, nil
-}
-
-// queuedNext tells the caller of a thread in line what it waits for.
-func (c *Controller) queuedNext(ctx context.Context) string {
-	const next = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
-	load, err := c.Store.QueueLoad(ctx)
-	if err != nil {
-		return next
-	}
-	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
-		load.Occupied, load.Queued)
-}
-
-// apply copies an outcome into the answer.
-func (s *Started) apply(o *thread.Outcome) {
-	s.Success = s.Status != thread.Error && s.Status != thread.Cancelled
-	if o == nil {
-		return
-	}
-	s.Result, s.Outputs = o.Result, o.Outputs
-	s.Error, s.Problem = problemOf(o)
-	s.Warnings = append(s.Warnings, o.Warnings...)
-	if len(o.Data) > 0 {
-		s.Data = o.Data
-	}
-}
-
-// StartedThread tells the caller's own thread which child it has started.
-func (s Started) StartedThread() thread.ID { return s.ThreadID }

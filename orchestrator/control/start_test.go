@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -65,7 +66,7 @@ func TestRequestKey(t *testing.T) {
 	root := s.start("idle", "")
 	req := action.StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
 	var group sync.WaitGroup
-	answers := make([]Started, 6)
+	answers := make([]view.Started, 6)
 	servers := []*Controller{s.c, s.controller()}
 	for i := range answers {
 		group.Go(func() {
@@ -143,7 +144,7 @@ func TestRefusals(t *testing.T) {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
-	if list, err := s.c.List(s.ctx, ListRequest{}); err != nil || list.Count != 2 {
+	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 2 {
 		s.Errorf("registered %+v, %v", list, err)
 	}
 	asked := action.StartRequest{Directive: "idle", Parent: root, LimitOverrides: item.LimitSet{"spend": 0.5}}
@@ -151,7 +152,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := s.c.Start(s.ctx, action.Caller{}, asked); code(err) != tool.CodeBudgetExhausted {
 		s.Errorf("more than is left: %v", err)
 	}
-	list, err := s.c.List(s.ctx, ListRequest{States: []thread.State{thread.Error}})
+	list, err := s.c.View.List(s.ctx, view.ListRequest{States: []thread.State{thread.Error}})
 	s.noError(err)
 	for _, refused := range list.Threads { // described like others, so that it is not lost with the registry
 		if meta, err := s.c.Threads.Folder(refused.ThreadID).ReadMeta(s.c.Home().Seal); err != nil || meta.Status != thread.Error {
@@ -243,7 +244,7 @@ func TestKeysOfThreads(t *testing.T) {
 				Directive: "work", Async: true, RequestKey: "step-1", Parent: "no/such",
 			})
 			s.noError(err)
-			children = append(children, got.(Started).ThreadID)
+			children = append(children, got.(view.Started).ThreadID)
 		}
 		if got := s.row(children[len(children)-1]).ParentID; got != parent {
 			s.Errorf("the parent is %s", got)

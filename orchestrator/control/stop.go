@@ -12,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // How a thread came to its end, in receipts, beside what [life.Life.Stop]
@@ -28,12 +27,23 @@ const (
 // killGrace is the time between SIGTERM and SIGKILL of kill_thread.
 const killGrace = 3 * time.Second
 
-// Patience of a cancel when the settings that name it cannot be read: a thread
-// can be stopped whatever its project's files look like.
-const (
-	defaultSoft = 5 * time.Second
-	defaultTerm = 3 * time.Second
-)
+// Receipt says how one thread was stopped.
+type Receipt struct {
+	ThreadID thread.ID     `json:"thread_id"`
+	Status   thread.State  `json:"status"`
+	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
+	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
+	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
+}
+
+// Stopped is the answer to cancel_thread and kill_thread.
+type Stopped struct {
+	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
+	ThreadID thread.ID `json:"thread_id"`
+	// ResolvedThreadID is set when another one carries the asked thread on.
+	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
+	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
+}
 
 // Cancel stops a thread and everything below it. The intent is recorded first,
 // so that it holds even when this process dies on the way; then every process
@@ -41,7 +51,7 @@ const (
 // are terminated and killed, children before parents. It can be repeated and
 // run concurrently.
 func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
-	ladder, _ := c.newCall().stopSettings()
+	ladder, _ := c.newCall().Patience()
 	return c.stop(ctx, id, ladder)
 }
 
@@ -49,21 +59,6 @@ func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) 
 func (c *Controller) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
 	return c.stop(ctx, id, life.Ladder{Term: killGrace})
 }
-
-// stopSettings reads how patiently a thread is stopped, and whether what a dead
-// one leaves running is stopped too.
-func (c *call) stopSettings() (l life.Ladder, keepOrphans bool) {
-	agent, _, err := c.Config.Agent()
-	if err != nil {
-		c.Log.Warn().Err(err).Msg("settings about stopping threads cannot be read; the defaults hold")
-		return life.Ladder{Soft: defaultSoft, Term: defaultTerm}, false
-	}
-	s := agent.Threads
-	return life.Ladder{Soft: seconds(s.SoftStopSeconds), Term: seconds(s.TermSeconds)},
-		s.Orphans == config.OrphansKeep
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
 	chain, err := c.Threads.Chain(ctx, id)
@@ -100,7 +95,7 @@ func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
 // stopOrphans stops what runs below a thread, and below those that it carries on,
 // by the project's policy, and returns the threads that it stopped.
 func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
-	ladder, keep := c.newCall().stopSettings()
+	ladder, keep := c.newCall().Patience()
 	if keep {
 		return nil, nil
 	}

@@ -79,7 +79,7 @@ func TestCancelAtOnce(t *testing.T) {
 		rec, err := c.Threads.Look(s.ctx, root)
 		s.noError(err)
 		group.Go(func() {
-			ladder, _ := c.newCall().stopSettings()
+			ladder, _ := c.newCall().Patience()
 			receipts, err := c.stopTrees(context.WithoutCancel(gone), []thread.ID{rec.ThreadID}, ladder)
 			if err != nil || len(receipts) != 2 {
 				s.Errorf("receipts %+v, %v", receipts, err)
@@ -104,7 +104,7 @@ func TestKill(t *testing.T) {
 
 	frozen := s.start("idle", "")
 	s.noError(syscall.Kill(s.puppet(frozen).pid, syscall.SIGSTOP))
-	if status, err := s.c.Status(s.ctx, frozen); err != nil || status.Status != thread.Running {
+	if status, err := s.c.View.Status(s.ctx, frozen); err != nil || status.Status != thread.Running {
 		s.Errorf("a stopped process counts as %s, %v", status.Status, err)
 	}
 	receipts, err := s.c.stopTrees(s.ctx, []thread.ID{frozen}, life.Ladder{Term: time.Millisecond})

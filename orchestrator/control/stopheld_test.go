@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -40,10 +41,10 @@ func TestAttackStoppedThread(t *testing.T) {
 			s.order(id, "hold")
 			s.freeze(id)
 
-			if list, err := s.c.List(s.ctx, unfinished); err != nil || list.Count != 2 {
+			if list, err := s.c.View.List(s.ctx, unfinished); err != nil || list.Count != 2 {
 				s.Errorf("%d active, %v", list.Count, err)
 			}
-			if status, err := s.c.Status(s.ctx, id); err != nil || status.Status != thread.Running {
+			if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Status != thread.Running {
 				s.Errorf("status %+v, %v", status, err)
 			}
 			_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
@@ -96,7 +97,7 @@ func TestWaitForSuspended(t *testing.T) {
 	parent := s.start("idle", "")
 	id := s.start("idle", parent)
 	s.freeze(id)
-	wait := func(timeout time.Duration) WaitResult {
+	wait := func(timeout time.Duration) view.WaitResult {
 		t.Helper()
 		got, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: timeout, Parent: parent})
 		s.noError(err)
@@ -106,7 +107,7 @@ func TestWaitForSuspended(t *testing.T) {
 	if len(told.Suspended) != 1 || told.Suspended[id] != s.puppet(id).pid || !strings.Contains(told.Next, "kill_thread") || len(told.Pending) != 1 {
 		t.Errorf("told %+v", told)
 	}
-	ended := make(chan WaitResult)
+	ended := make(chan view.WaitResult)
 	go func() { ended <- wait(giveUp) }()
 	_, err := s.c.stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
 	s.noError(err)

@@ -3,23 +3,10 @@ package control
 import (
 	"fmt"
 	"maps"
-	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
-
-// suspended names the processes of those of threads that do nothing because their
-// process was suspended, by SIGSTOP or a debugger. No limit of its own ends such a
-// thread.
-func (c *Controller) suspended(rows map[thread.ID]thread.Record) map[thread.ID]int {
-	pids := map[thread.ID]int{}
-	for _, rec := range rows {
-		if !rec.Status.Terminal() && c.Life.Suspended(rec) {
-			pids[rec.ThreadID] = rec.PID
-		}
-	}
-	return pids
-}
 
 // suspensions ends a wait in which nothing goes on: for twice a second apart every
 // pending thread is suspended. The caller is told so once, and as often as it asks for
@@ -34,7 +21,7 @@ func (s *suspensions) over(rows map[thread.ID]thread.Record) bool {
 	if s.request.Caller == "" && s.request.Parent == "" {
 		return false // it waits until the end, and has nobody to tell
 	}
-	now := s.suspended(rows)
+	now := s.View.Suspended(rows)
 	again := len(now) > 0 && maps.Equal(now, s.before)
 	s.before = now
 	for _, rec := range rows {
@@ -50,15 +37,10 @@ func (s *suspensions) over(rows map[thread.ID]thread.Record) bool {
 	return news || s.request.Caller != "" && !s.request.Patient
 }
 
-func suspendedNext(pids map[thread.ID]int) string {
-	id := slices.Min(slices.Collect(maps.Keys(pids)))
-	return fmt.Sprintf("thread %s does nothing, because its process is suspended: the person can continue it with kill -CONT %d; kill_thread ends it", id, pids[id])
-}
-
 // eachSecond is what a wait does once a second, and tells whether it is over because
 // nothing goes on.
 func (c *Controller) eachSecond(
-	req WaitRequest, rows map[thread.ID]thread.Record, waiting []Waiting, stuck *suspensions,
+	req WaitRequest, rows map[thread.ID]thread.Record, waiting []view.Waiting, stuck *suspensions,
 ) bool {
 	if req.Progress != nil {
 		req.Progress(c.progress(rows, waiting))

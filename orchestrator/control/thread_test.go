@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
@@ -212,7 +213,7 @@ func (p *puppet) obey(order string) error {
 		if err != nil {
 			return err
 		}
-		return p.say(got.(Started).Status)
+		return p.say(got.(view.Started).Status)
 	case "wait": // for a thread that is not below it
 		_, err := p.c.Wait(p.ctx, WaitRequest{ThreadIDs: []thread.ID{thread.ID(argument)}, Timeout: giveUp})
 		return errors.Join(err, p.say("done"))

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -29,9 +31,9 @@ func newSignedScene(t testing.TB) *scene {
 	return s
 }
 
-func (s *scene) verify(id thread.ID) Verdict {
+func (s *scene) verify(id thread.ID) verify.Verdict {
 	s.Helper()
-	v, err := s.c.Verify(s.ctx, []thread.ID{id})
+	v, err := s.c.Verify.Check(s.ctx, []thread.ID{id})
 	s.noError(err)
 	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Home().Seal.Fingerprint() {
 		s.Fatalf("verification %+v", v)
@@ -75,7 +77,7 @@ func TestVerifyStates(t *testing.T) {
 		t.Errorf("thread.json was behind: %+v", v)
 	}
 	checked := 0
-	all, err := s.c.VerifyAll(s.ctx, func(n int) { checked = n })
+	all, err := s.c.Verify.CheckAll(s.ctx, func(n int) { checked = n })
 	if err != nil || !all.Success || len(all.Threads) != 4 || checked != 4 {
 		t.Errorf("all: %+v, %v", all, err)
 	}
@@ -102,7 +104,7 @@ func TestRollbackIsNotSigned(t *testing.T) {
 	s.rewind(id)
 	s.noError(os.WriteFile(s.c.Threads.Transcript(id), nil, 0o600))
 	for range 2 {
-		_, err := s.c.Status(s.ctx, id)
+		_, err := s.c.View.Status(s.ctx, id)
 		s.noError(err)
 		_, _ = s.c.Threads.Sweep(s.ctx)
 		v := s.verify(id)
@@ -111,7 +113,7 @@ func TestRollbackIsNotSigned(t *testing.T) {
 			t.Errorf("verdict %+v", v)
 		}
 	}
-	if _, err := s.c.ThreadReceipt(s.ctx, id); code(err) != tool.CodeInvalidItem {
+	if _, err := s.c.Verify.Receipt(s.ctx, id); code(err) != tool.CodeInvalidItem {
 		t.Errorf("receipt: %v", err)
 	}
 }
@@ -123,7 +125,7 @@ func TestThreadReceipt(t *testing.T) {
 	child := s.start("work", root)
 	s.order(child, "spend 4000", "complete")
 	s.wait(s.c, WaitAll, child)
-	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeUnsupported {
+	if _, err := s.c.Verify.Receipt(s.ctx, root); code(err) != tool.CodeUnsupported {
 		t.Errorf("of a running thread: %v", err)
 	}
 	s.order(root, "spend 1000", "complete")
@@ -134,7 +136,7 @@ func TestThreadReceipt(t *testing.T) {
 		s.noError(err)
 		s.noError(s.c.Threads.Folder(id).WriteCapabilities(could))
 	}
-	sealed, err := s.c.ThreadReceipt(s.ctx, root)
+	sealed, err := s.c.Verify.Receipt(s.ctx, root)
 	s.noError(err)
 	r, key, err := audit.OpenReceipt(sealed)
 	s.noError(err)
@@ -147,8 +149,8 @@ func TestThreadReceipt(t *testing.T) {
 	if _, err := r.CheckTranscript(s.c.Threads.Transcript(root), key); err != nil {
 		t.Error(err)
 	}
-	s.c.Key = func() (*sign.Key, error) { return nil, sign.ErrNoKey }
-	if _, err := s.c.ThreadReceipt(s.ctx, root); code(err) != tool.CodeNoKey {
+	s.c.Verify.Key = func() (*sign.Key, error) { return nil, sign.ErrNoKey }
+	if _, err := s.c.Verify.Receipt(s.ctx, root); code(err) != tool.CodeNoKey {
 		t.Errorf("without a key: %v", err)
 	}
 }
@@ -173,7 +175,7 @@ func TestLedgerIsNotSigned(t *testing.T) {
 	s.order(root, "complete")
 	s.wait(s.c, WaitAll, root)
 	receipt := func() (*audit.Receipt, error) {
-		sealed, err := s.c.ThreadReceipt(s.ctx, root)
+		sealed, err := s.c.Verify.Receipt(s.ctx, root)
 		if err != nil {
 			return nil, err
 		}
@@ -217,16 +219,16 @@ func TestBudgetTold(t *testing.T) {
 	child := s.start("work", root) // it is given 0.01
 	s.order(root, "spend 200000")
 	s.order(child, "spend 4000")
-	status, err := s.c.Status(s.ctx, root)
+	status, err := s.c.View.Status(s.ctx, root)
 	s.noError(err)
-	want := Budget{
+	want := view.Budget{
 		Max: 1_000_000, Actual: 200_000, Reserved: 10_000, Remaining: 790_000, TreeSpend: 204_000, Threads: 2, Active: 2, CanSpawn: true,
 	}
 	if status.Budget == nil || *status.Budget != want {
 		t.Errorf("budget %+v, want %+v", status.Budget, want)
 	}
-	ask := func(id thread.ID, amount thread.Micros) BudgetAnswer {
-		b, err := s.c.GetBudget(s.ctx, BudgetInput{ThreadID: id, Amount: &amount})
+	ask := func(id thread.ID, amount thread.Micros) view.BudgetAnswer {
+		b, err := s.c.View.GetBudget(s.ctx, view.BudgetInput{ThreadID: id, Amount: &amount})
 		s.noError(err)
 		return b
 	}

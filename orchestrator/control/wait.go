@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -44,52 +46,62 @@ type WaitRequest struct {
 	Patient bool // Timeout was asked for
 }
 
+// Progress is what a waiting caller is told every second.
+type Progress struct {
+	Done    int
+	Total   int
+	Turns   int
+	Spend   thread.Micros
+	LastSay string // last words of output of a thread that works
+	Waiting []view.Waiting
+}
+
 // Wait returns when all (or any) of the threads have ended, when the time is
 // up, or with ctx's cause when ctx ends. It is woken by commits to the registry
 // and by the death of a thread's process.
-func (c *Controller) Wait(ctx context.Context, req WaitRequest) (WaitResult, error) {
+func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult, error) {
 	if req.Mode == "" {
 		req.Mode = WaitAll
 	}
 	if req.Mode != WaitAll && req.Mode != WaitAny {
-		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "mode %q is not known; valid are all and any", req.Mode)
+		return view.WaitResult{}, tool.Faultf(tool.CodeBadArguments, "mode %q is not known; valid are all and any", req.Mode)
 	}
 	if len(req.ThreadIDs) == 0 {
-		return WaitResult{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
+		return view.WaitResult{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
 			WithHint("list_active shows what is running")
 	}
 	if err := c.Threads.NotUpwards(ctx, req.Parent, req.ThreadIDs); err != nil {
-		return WaitResult{}, err
+		return view.WaitResult{}, err
 	}
 	began := c.Now()
 	known, unknown, err := c.Threads.Known(ctx, req.ThreadIDs)
 	if err != nil {
-		return WaitResult{}, threads.Fault(err)
+		return view.WaitResult{}, threads.Fault(err)
 	}
 	req.ThreadIDs = known
 	rows, err := c.await(ctx, req)
 	if errors.Is(err, action.ErrCallAgain) {
-		return WaitResult{}, err
+		return view.WaitResult{}, err
 	}
 	if err != nil {
-		return WaitResult{}, threads.Fault(err)
+		return view.WaitResult{}, threads.Fault(err)
 	}
-	waiting, err := c.waitingFor(ctx, rows)
+	waiting, err := c.View.WaitingFor(ctx, rows)
 	if err != nil {
-		return WaitResult{}, threads.Fault(err)
+		return view.WaitResult{}, threads.Fault(err)
 	}
 	answer := waitResult(req, rows, waiting, c.Now().Sub(began))
-	if answer.Suspended = c.suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
-		answer.Next = suspendedNext(answer.Suspended)
+	if answer.Suspended = c.View.Suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
+		answer.Next = view.SuspendedNext(answer.Suspended)
 	}
-	if err := c.addChainCosts(ctx, answer.Results, rows); err != nil {
-		return WaitResult{}, threads.Fault(err)
+	if err := c.View.AddChainCosts(ctx, answer.Results, rows); err != nil {
+		return view.WaitResult{}, threads.Fault(err)
 	}
 	if len(unknown) > 0 {
 		answer.Success = answer.Success && req.Mode == WaitAny
-		maps.Copy(answer.Results, c.unknownResults(ctx, unknown))
+		maps.Copy(answer.Results, c.View.UnknownResults(ctx, unknown))
 	}
-	answer.States = statesOf(answer.Results)
+	answer.States = view.StatesOf(answer.Results)
 	return answer, nil
 }
 
@@ -100,18 +112,18 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 	if by.Person {
 		return waitLimit(by, asked), nil
 	}
-	settings, _, err := c.Config.Read().Coordination()
+	set, _, err := c.Config.Read().Coordination()
 	if err != nil {
 		return 0, threads.Fault(err)
 	}
-	timeout := settings.WaitThreads.DefaultTimeout
+	timeout := set.WaitThreads.DefaultTimeout
 	switch {
 	case asked != nil:
 		timeout = *asked
 	case !by.InThread:
 		timeout = ClientWait.Seconds()
 	}
-	return seconds(min(timeout, settings.WaitThreads.MaxTimeout)), nil
+	return settings.Seconds(min(timeout, set.WaitThreads.MaxTimeout)), nil
 }
 
 // await looks at the threads until the wait is over and returns their rows by
@@ -212,10 +224,10 @@ func waitIsOver(mode string, rows map[thread.ID]thread.Record) bool {
 }
 
 func waitResult(
-	req WaitRequest, rows map[thread.ID]thread.Record, waiting []Waiting, elapsed time.Duration,
-) WaitResult {
-	r := WaitResult{
-		Mode: req.Mode, Results: map[thread.ID]Result{}, Pending: []thread.ID{}, Waiting: waiting,
+	req WaitRequest, rows map[thread.ID]thread.Record, waiting []view.Waiting, elapsed time.Duration,
+) view.WaitResult {
+	r := view.WaitResult{
+		Mode: req.Mode, Results: map[thread.ID]view.Result{}, Pending: []thread.ID{}, Waiting: waiting,
 		ElapsedSeconds: max(0, elapsed.Seconds()),
 	}
 	completed := 0
@@ -224,7 +236,7 @@ func waitResult(
 			continue
 		}
 		rec := rows[id]
-		r.Results[id] = result(id, rec)
+		r.Results[id] = view.ResultOf(id, rec)
 		if !rec.Status.Terminal() {
 			r.Pending = append(r.Pending, id)
 		}
@@ -237,28 +249,12 @@ func waitResult(
 		r.Next = fmt.Sprintf("%d still working: call wait_threads again for the pending ids, or get_status to look", len(r.Pending))
 	}
 	if len(waiting) > 0 {
-		r.Next = waitingNext(waiting)
+		r.Next = view.WaitingNext(waiting)
 	}
 	return r
 }
 
-// result tells about the thread that carries the asked one on.
-func result(asked thread.ID, rec thread.Record) Result {
-	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost}
-	if rec.ThreadID != asked {
-		r.ResolvedThreadID = rec.ThreadID
-	}
-	if o := rec.Outcome; o != nil {
-		r.Result, r.Outputs, r.Warnings = o.Result, o.Outputs, o.Warnings
-		r.Error, r.Problem = problemOf(o)
-		if len(o.Data) > 0 {
-			r.Data = o.Data
-		}
-	}
-	return r
-}
-
-func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []Waiting) Progress {
+func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []view.Waiting) Progress {
 	p := Progress{Total: len(rows), Waiting: waiting}
 	for _, rec := range rows {
 		p.Turns += rec.Cost.Turns

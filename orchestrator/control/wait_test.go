@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -38,7 +39,7 @@ func TestWait(t *testing.T) {
 
 	// Two servers wait while the threads end: one for any, one for all.
 	other := s.controller()
-	anyOf, allOf := make(chan WaitResult, 1), make(chan WaitResult, 1)
+	anyOf, allOf := make(chan view.WaitResult, 1), make(chan view.WaitResult, 1)
 	go func() { anyOf <- s.wait(s.c, WaitAny, first, second) }()
 	go func() { allOf <- s.wait(other, WaitAll, first, second, second) }()
 	s.order(second, "spend 4", "complete")
@@ -124,7 +125,7 @@ func TestFollow(t *testing.T) {
 				got, err := Threads{s.c}.Start(ctx, action.Caller{}, action.StartRequest{
 					Directive: "idle", WaitSeconds: &wait, LimitOverrides: map[string]float64{"spend": 0.3},
 				})
-				if started, ok := got.(Started); tt.cause == nil && (!ok || started.Status.Terminal() || started.Next == "") {
+				if started, ok := got.(view.Started); tt.cause == nil && (!ok || started.Status.Terminal() || started.Next == "") {
 					s.Errorf("answered %+v", got)
 				}
 				answered <- err
@@ -157,9 +158,9 @@ func TestListAndStatus(t *testing.T) {
 	s.noError(syscall.Kill(s.puppet(children[2]).pid, syscall.SIGKILL))
 	s.wait(s.c, WaitAll, children[1:]...)
 
-	listed := func(req ListRequest) (all []thread.ID) {
+	listed := func(req view.ListRequest) (all []thread.ID) {
 		for {
-			page, err := s.c.List(s.ctx, req)
+			page, err := s.c.View.List(s.ctx, req)
 			s.noError(err)
 			for _, row := range page.Threads {
 				all = append(all, row.ThreadID)
@@ -171,40 +172,40 @@ func TestListAndStatus(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		req  ListRequest
+		req  view.ListRequest
 		want []thread.ID // of one second, so by descending id
 	}{
-		"all, one a page":         {ListRequest{Limit: 1}, []thread.ID{children[2], children[1], children[0], root}},
-		"children":                {ListRequest{Parent: root}, []thread.ID{children[2], children[1], children[0]}},
-		"dead":                    {ListRequest{States: []thread.State{thread.Error}}, []thread.ID{children[2]}},
-		"text":                    {ListRequest{Text: "DLE-"}, []thread.ID{root}},
-		"text that is no pattern": {ListRequest{Text: "%"}, nil},
-		"directive":               {ListRequest{Directive: "work", States: []thread.State{thread.Running}}, []thread.ID{children[0]}},
+		"all, one a page":         {view.ListRequest{Limit: 1}, []thread.ID{children[2], children[1], children[0], root}},
+		"children":                {view.ListRequest{Parent: root}, []thread.ID{children[2], children[1], children[0]}},
+		"dead":                    {view.ListRequest{States: []thread.State{thread.Error}}, []thread.ID{children[2]}},
+		"text":                    {view.ListRequest{Text: "DLE-"}, []thread.ID{root}},
+		"text that is no pattern": {view.ListRequest{Text: "%"}, nil},
+		"directive":               {view.ListRequest{Directive: "work", States: []thread.State{thread.Running}}, []thread.ID{children[0]}},
 	} {
 		if got := listed(tt.req); !slices.Equal(got, tt.want) {
 			s.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	page, err := s.c.List(s.ctx, ListRequest{Limit: 1})
+	page, err := s.c.View.List(s.ctx, view.ListRequest{Limit: 1})
 	s.noError(err)
-	if _, err := s.c.List(s.ctx, ListRequest{Limit: 1, Text: "x", Cursor: page.NextCursor}); code(err) != "bad_arguments" {
+	if _, err := s.c.View.List(s.ctx, view.ListRequest{Limit: 1, Text: "x", Cursor: page.NextCursor}); code(err) != "bad_arguments" {
 		s.Errorf("cursor of another list: %v", err)
 	}
-	if _, err := s.c.List(s.ctx, ListRequest{States: []thread.State{"asleep"}}); code(err) != "bad_arguments" {
+	if _, err := s.c.View.List(s.ctx, view.ListRequest{States: []thread.State{"asleep"}}); code(err) != "bad_arguments" {
 		s.Errorf("unknown state: %v", err)
 	}
 
-	status, err := s.c.Status(s.ctx, root)
+	status, err := s.c.View.Status(s.ctx, root)
 	s.noError(err)
-	if status.Status != thread.Running || fmt.Sprint(status.Children) != fmt.Sprint(listed(ListRequest{Parent: root})) ||
+	if status.Status != thread.Running || fmt.Sprint(status.Children) != fmt.Sprint(listed(view.ListRequest{Parent: root})) ||
 		status.Limits == nil || status.Limits.Spend != 1_000_000 || status.Name != "Do some work" {
 		s.Errorf("status %+v", status)
 	}
-	dead, err := s.c.Status(s.ctx, children[2])
+	dead, err := s.c.View.Status(s.ctx, children[2])
 	if err != nil || dead.Problem == nil || dead.Problem.Signal != "SIGKILL" || dead.ParentID != root {
 		s.Errorf("status of a dead thread %+v, %v", dead, err)
 	}
-	if page, err := s.c.ReadTranscript(s.ctx, TranscriptInput{ThreadID: children[2]}); err != nil || !page.AtEnd || page.Content == "" {
+	if page, err := s.c.View.ReadTranscript(s.ctx, view.TranscriptInput{ThreadID: children[2]}); err != nil || !page.AtEnd || page.Content == "" {
 		s.Errorf("transcript %+v, %v", page, err)
 	}
 }
@@ -222,16 +223,16 @@ func TestAggregate(t *testing.T) {
 	s.order(other, "spend 1000", "complete")
 	s.wait(s.c, WaitAll, other)
 
-	a, err := s.c.Aggregate(s.ctx, []thread.ID{grandchild, root, other, child, root})
+	a, err := s.c.View.Aggregate(s.ctx, []thread.ID{grandchild, root, other, child, root})
 	s.noError(err)
-	want := Totals{
+	want := view.Totals{
 		Threads: 4, ByStatus: map[thread.State]int{thread.Running: 1, thread.Completed: 3},
 		Cost: thread.Cost{Turns: 4, Spend: 1111}, TreeSpend: 1111,
 	}
 	if a.Success || fmt.Sprint(a.Totals) != fmt.Sprint(want) || len(a.Results) != 4 {
 		s.Errorf("aggregate %+v, want %+v", a.Totals, want)
 	}
-	a, err = s.c.Aggregate(s.ctx, []thread.ID{child})
+	a, err = s.c.View.Aggregate(s.ctx, []thread.ID{child})
 	if err != nil || !a.Success || a.Totals.Cost.Spend != 10 || a.Totals.TreeSpend != 110 {
 		s.Errorf("aggregate %+v, %v", a, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -52,17 +53,17 @@ func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, 
 }
 
 // GetChain tells of all threads that do one piece of work, one after the other.
-var GetChain = Operation[ThreadInput, control.Chain]{
+var GetChain = Operation[ThreadInput, view.Chain]{
 	Name: "get_chain", Title: "Show a chain of threads", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in ThreadInput) (control.Chain, error) {
-		return c.GetChain(ctx, in.ThreadID)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in ThreadInput) (view.Chain, error) {
+		return c.View.GetChain(ctx, in.ThreadID)
 	},
 }
 
 // ChainSearch searches the transcripts of a chain.
-var ChainSearch = Operation[control.ChainSearchInput, control.ChainMatches]{
+var ChainSearch = Operation[view.ChainSearchInput, view.ChainMatches]{
 	Name: "chain_search", Title: "Search the transcripts of a chain", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in control.ChainSearchInput) (control.ChainMatches, error) {
-		return c.ChainSearch(ctx, in)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in view.ChainSearchInput) (view.ChainMatches, error) {
+		return c.View.ChainSearch(ctx, in)
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -17,10 +18,10 @@ type ListActiveInput struct {
 }
 
 // ListActive lists the threads that have not ended.
-var ListActive = Operation[ListActiveInput, control.List]{
+var ListActive = Operation[ListActiveInput, view.List]{
 	Name: "list_active", Title: "List working threads", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListActiveInput) (control.List, error) {
-		return fittingPage(ctx, c, by.Room, control.ListRequest{
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListActiveInput) (view.List, error) {
+		return fittingPage(ctx, c, by.Room, view.ListRequest{
 			States: []thread.State{thread.Created, thread.Running}, Parent: in.ParentID, Limit: in.Limit, Cursor: in.Cursor,
 		})
 	},
@@ -37,10 +38,10 @@ type ListInput struct {
 }
 
 // ListThreads lists threads.
-var ListThreads = Operation[ListInput, control.List]{
+var ListThreads = Operation[ListInput, view.List]{
 	Name: "list_threads", Title: "List threads", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListInput) (control.List, error) {
-		return fittingPage(ctx, c, by.Room, control.ListRequest{
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListInput) (view.List, error) {
+		return fittingPage(ctx, c, by.Room, view.ListRequest{
 			States: in.Status, Directive: in.Directive, Parent: in.ParentID, Text: in.Text, Limit: in.Limit, Cursor: in.Cursor,
 		})
 	},
@@ -48,9 +49,9 @@ var ListThreads = Operation[ListInput, control.List]{
 
 // fittingPage lists again with a lower limit where a page is longer than the
 // answer may be; next_cursor then begins earlier.
-func fittingPage(ctx context.Context, c *control.Controller, room int, req control.ListRequest) (control.List, error) {
+func fittingPage(ctx context.Context, c *control.Controller, room int, req view.ListRequest) (view.List, error) {
 	for {
-		page, err := c.List(ctx, req)
+		page, err := c.View.List(ctx, req)
 		if err != nil || room <= 0 || len(page.Threads) < 2 {
 			return page, err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -14,18 +16,18 @@ type ThreadInput struct {
 }
 
 // GetStatus tells how one thread stands.
-var GetStatus = Operation[ThreadInput, control.Status]{
+var GetStatus = Operation[ThreadInput, view.Status]{
 	Name: "get_status", Title: "Look at a thread", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in ThreadInput) (control.Status, error) {
-		return c.Status(ctx, in.ThreadID)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in ThreadInput) (view.Status, error) {
+		return c.View.Status(ctx, in.ThreadID)
 	},
 }
 
 // GetBudget tells how the money of a thread stands. Clients see it in get_status.
-var GetBudget = Operation[control.BudgetInput, control.BudgetAnswer]{
+var GetBudget = Operation[view.BudgetInput, view.BudgetAnswer]{
 	Name: "get_budget", Title: "Look at the money of a thread", Group: Inside, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in control.BudgetInput) (control.BudgetAnswer, error) {
-		return c.GetBudget(ctx, in)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in view.BudgetInput) (view.BudgetAnswer, error) {
+		return c.View.GetBudget(ctx, in)
 	},
 }
 
@@ -35,33 +37,33 @@ type AggregateInput struct {
 }
 
 // AggregateResults gathers the results of threads.
-var AggregateResults = Operation[AggregateInput, control.Aggregate]{
+var AggregateResults = Operation[AggregateInput, view.Aggregate]{
 	Name: "aggregate_results", Title: "Gather results", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in AggregateInput) (control.Aggregate, error) {
-		return c.Aggregate(ctx, in.ThreadIDs)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in AggregateInput) (view.Aggregate, error) {
+		return c.View.Aggregate(ctx, in.ThreadIDs)
 	},
 }
 
 // ReadTranscript reads what a thread did, a page at a time.
-var ReadTranscript = Operation[control.TranscriptInput, control.TranscriptPage]{
+var ReadTranscript = Operation[view.TranscriptInput, view.TranscriptPage]{
 	Name: "read_transcript", Title: "Read a transcript", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in control.TranscriptInput) (control.TranscriptPage, error) {
-		return c.ReadTranscript(ctx, in)
+	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in view.TranscriptInput) (view.TranscriptPage, error) {
+		return c.View.ReadTranscript(ctx, in)
 	},
 }
 
 // ThreadHealth tells how the threads of a project are.
-var ThreadHealth = Operation[control.HealthRequest, control.Health]{
+var ThreadHealth = Operation[health.Request, health.Report]{
 	Name: "thread_health", Title: "Health of the threads", Group: Admin, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in control.HealthRequest) (control.Health, error) {
-		return c.Health(ctx, in, told[control.Looked](by))
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.Request) (health.Report, error) {
+		return c.Health.Report(ctx, in, told[health.Looked](by))
 	},
 }
 
 // ReconcileThreads reports where registry, ledger and folders disagree.
-var ReconcileThreads = Operation[control.ReconcileInput, control.Reconciliation]{
+var ReconcileThreads = Operation[health.ReconcileInput, health.Reconciliation]{
 	Name: "reconcile_threads", Title: "Compare registry, ledger and folders", Group: Admin, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in control.ReconcileInput) (control.Reconciliation, error) {
-		return c.Reconcile(ctx, in, told[control.Looked](by))
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.ReconcileInput) (health.Reconciliation, error) {
+		return c.Health.Reconcile(ctx, in, told[health.Looked](by))
 	},
 }

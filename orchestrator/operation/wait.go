@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -16,14 +17,14 @@ type WaitInput struct {
 }
 
 // WaitThreads waits until threads have ended.
-var WaitThreads = Operation[WaitInput, control.WaitResult]{
+var WaitThreads = Operation[WaitInput, view.WaitResult]{
 	Name: "wait_threads", Title: "Wait for threads", Group: Threads, Effect: Looks, Run: waitThreads,
 }
 
-func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, in WaitInput) (control.WaitResult, error) {
+func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, in WaitInput) (view.WaitResult, error) {
 	timeout, err := c.WaitTime(by, in.Timeout)
 	if err != nil {
-		return control.WaitResult{}, err
+		return view.WaitResult{}, err
 	}
 	req := control.WaitRequest{
 		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: told[control.Progress](by), Ask: by.Ask,

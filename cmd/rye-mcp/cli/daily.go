@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -44,13 +44,13 @@ func dailyLimit(c *config.Snapshot) (*thread.Micros, error) {
 }
 
 // dailySpend tells how the money of today stands; nil without a limit.
-func dailySpend(ctx context.Context, c *config.Snapshot, book *daily.Book) (*control.DailySpend, error) {
+func dailySpend(ctx context.Context, c *config.Snapshot, book *daily.Book) (*view.DailySpend, error) {
 	limit, err := dailyLimit(c)
 	if err != nil || limit == nil {
 		return nil, err
 	}
 	t, err := book.Today(ctx)
-	return &control.DailySpend{
+	return &view.DailySpend{
 		Limit: *limit, Spent: t.Spent, Held: t.Held, Left: max(0, *limit-t.Spent-t.Held), RenewsAt: t.Renews,
 	}, err
 }

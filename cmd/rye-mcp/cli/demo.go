@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -68,7 +69,7 @@ func (d *demo) run(ctx context.Context) error {
 	d.screen.print("rye-mcp serves %d tools over stdio to this demo.\nCalling rye_execute: %s, thread fork, async.\n\n",
 		client.tools, demoDirective)
 
-	var started control.Started
+	var started view.Started
 	err = client.call(context.WithoutCancel(ctx), "rye_execute", map[string]any{
 		"item_type": "directive", "item_id": demoDirective, "thread": "fork", "async": true,
 	}, &started)
@@ -118,18 +119,18 @@ func (d *demo) makeProject() error {
 }
 
 // watch shows the tree until the root has ended.
-func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (control.Result, error) {
+func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (view.Result, error) {
 	waited := make(chan error, 1)
-	var answer control.WaitResult
+	var answer view.WaitResult
 	go func() {
 		waited <- client.call(ctx, "wait_threads", map[string]any{"thread_ids": []thread.ID{root}, "timeout": 600}, &answer)
 	}()
 	tick := time.NewTicker(demoLookEvery)
 	defer tick.Stop()
 	for over := false; ; {
-		var list control.List
+		var list view.List
 		if err := client.call(ctx, "list_threads", map[string]any{}, &list); err != nil {
-			return control.Result{}, err
+			return view.Result{}, err
 		}
 		d.screen.tree(list.Threads)
 		if over {
@@ -138,18 +139,18 @@ func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (c
 		select {
 		case err := <-waited:
 			if err != nil {
-				return control.Result{}, err
+				return view.Result{}, err
 			}
 			over = true
 		case <-tick.C:
 		case <-ctx.Done():
-			return control.Result{}, context.Cause(ctx)
+			return view.Result{}, context.Cause(ctx)
 		}
 	}
 }
 
 // tell says what came out and where things lie.
-func (d *demo) tell(root thread.ID, r control.Result) {
+func (d *demo) tell(root thread.ID, r view.Result) {
 	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
 	look := d.command()
 	if !d.real { // its threads are those of the demo's own user space
@@ -163,7 +164,7 @@ func (d *demo) tell(root thread.ID, r control.Result) {
 	}
 }
 
-func demoSummary(r control.Result) string {
+func demoSummary(r view.Result) string {
 	if summary, ok := r.Outputs["summary"].(string); ok {
 		return summary
 	}

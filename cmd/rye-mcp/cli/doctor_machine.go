@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -170,7 +170,7 @@ const largeDatabases = 4
 // are large.
 func (d *doctor) database(ctx context.Context, state place.State) []finding {
 	var lost bool
-	size, err := control.DatabaseSize(state.Dir)
+	size, err := health.DatabaseSize(state.Dir)
 	whole := d.all || size <= largeDatabases
 	if err == nil {
 		lost, err = d.readDatabase(ctx, state, whole)
@@ -299,12 +299,12 @@ func (d *doctor) threads(ctx context.Context) []finding {
 }
 
 // health opens the project without mending its database.
-func (d *doctor) health(ctx context.Context) (control.Health, error) {
+func (d *doctor) health(ctx context.Context) (health.Report, error) {
 	p, err := assemble(ctx, d.sys, d.project, newLog(d.sys, io.Discard), plainStore)
 	if err != nil {
-		return control.Health{}, err
+		return health.Report{}, err
 	}
-	h, err := p.control.Health(ctx, control.HealthRequest{All: d.all}, nil)
+	h, err := p.control.Health.Report(ctx, health.Request{All: d.all}, nil)
 	return h, errors.Join(err, p.Close())
 }
 

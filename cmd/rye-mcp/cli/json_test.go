@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -36,18 +38,18 @@ func TestJSONKeys(t *testing.T) {
 		{"keys trust", keyJSON{}},
 		{"run", runJSON{}},
 		{"sign", action.SignResult{}},
-		{"threads approve", control.Questions{}},
+		{"threads approve", view.Questions{}},
 		{"threads approve, with an answer", control.Approved{}},
 		{"threads cancel", control.Stopped{}},
-		{"threads chain", control.Chain{}},
-		{"threads chain --search", control.ChainMatches{}},
-		{"threads health", control.Health{}},
+		{"threads chain", view.Chain{}},
+		{"threads chain --search", view.ChainMatches{}},
+		{"threads health", health.Report{}},
 		{"threads kill", control.Stopped{}},
-		{"threads list", control.List{}},
-		{"threads reconcile", control.Reconciliation{}},
+		{"threads list", view.List{}},
+		{"threads reconcile", health.Reconciliation{}},
 		{"threads resume", resumedJSON{}},
 		{"threads show", statusJSON{}},
-		{"threads wait", control.WaitResult{}},
+		{"threads wait", view.WaitResult{}},
 		{"validate", validate.Report{}},
 		{"version", versionJSON{}},
 	} {

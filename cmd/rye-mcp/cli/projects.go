@@ -281,7 +281,7 @@ func (ps *projects) sweep(p *served) {
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}
-	if removed, err := p.control.SweepFolders(p.ctx); err != nil && p.ctx.Err() == nil {
+	if removed, err := p.control.Health.SweepFolders(p.ctx); err != nil && p.ctx.Err() == nil {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("remove what starts have left that were cut short")
 	} else if removed > 0 {
 		ps.log.Info().Str("project", p.path).Int("removed", removed).Msg("removed what starts have left that were cut short")
@@ -293,7 +293,7 @@ func (ps *projects) sweep(p *served) {
 // reconcile says how many disagreements there are between registry, ledger and
 // folders; "rye-mcp threads reconcile" tells which.
 func (ps *projects) reconcile(p *served) {
-	found, err := p.control.Disagreements(p.ctx)
+	found, err := p.control.Health.Disagreements(p.ctx)
 	switch {
 	case p.ctx.Err() != nil:
 	case err != nil:

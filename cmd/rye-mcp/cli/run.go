@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -244,7 +245,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // interrupt cancels the thread and waits for that; the result is then the cancelled
 // one. So does an output that cannot be written any more: nobody reads what the
 // thread is paid for.
-func watchRun(ctx context.Context, sys System, p *project, started control.Started, quiet bool) (control.Result, error) {
+func watchRun(ctx context.Context, sys System, p *project, started view.Started, quiet bool) (view.Result, error) {
 	tell := func(warnings []string) {
 		for _, w := range warnings {
 			if !quiet && !slices.Contains(p.told, w) {
@@ -267,7 +268,7 @@ func watchRun(ctx context.Context, sys System, p *project, started control.Start
 }
 
 // watch waits for a thread as [waitOrCancel] does, and streams it unless quiet.
-func watch(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result control.Result, err error) {
+func watch(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result view.Result, err error) {
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
@@ -313,19 +314,19 @@ func stream(
 
 // waitOrCancel waits for a thread, or cancels it when ctx ends and waits for
 // that.
-func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (control.Result, error) {
+func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (view.Result, error) {
 	untilEnd := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever}
 	waited, err := p.control.Wait(ctx, untilEnd)
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
 		if _, err := p.control.Cancel(after, id); err != nil {
-			return control.Result{}, err
+			return view.Result{}, err
 		}
 		waited, err = p.control.Wait(after, untilEnd)
 	}
 	if err != nil {
-		return control.Result{}, err
+		return view.Result{}, err
 	}
 	return waited.Results[id], nil
 }
@@ -333,12 +334,12 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (co
 // runJSON is what run writes with --json.
 type runJSON struct {
 	ThreadID thread.ID `json:"thread_id"`
-	control.Result
+	view.Result
 }
 
 // tellJSON writes what a command says of the thread that it started, and chooses
 // the exit code by how that ended.
-func tellJSON(sys System, told any, r control.Result) error {
+func tellJSON(sys System, told any, r view.Result) error {
 	if err := writeJSON(sys.Stdout, told); err != nil {
 		return err
 	}
@@ -346,7 +347,7 @@ func tellJSON(sys System, told any, r control.Result) error {
 }
 
 // tellRun tells a person how the thread ended that a command has started.
-func tellRun(sys System, id thread.ID, r control.Result) error {
+func tellRun(sys System, id thread.ID, r view.Result) error {
 	if len(r.Outputs) > 0 {
 		if err := writeJSON(sys.Stdout, r.Outputs); err != nil {
 			return err
@@ -368,7 +369,7 @@ func tellRun(sys System, id thread.ID, r control.Result) error {
 }
 
 // runVerdict is the exit code of a command that has started a thread.
-func runVerdict(r control.Result) error {
+func runVerdict(r view.Result) error {
 	switch r.Status {
 	case thread.Completed, thread.Continued:
 		return nil

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,7 +28,7 @@ func (s *screen) print(format string, args ...any) {
 }
 
 // tree draws the threads, children below their parents.
-func (s *screen) tree(threads []control.Summary) {
+func (s *screen) tree(threads []view.Summary) {
 	lines := treeLines(threads)
 	if !s.live {
 		for _, l := range lines {
@@ -53,7 +53,7 @@ func (s *screen) tree(threads []control.Summary) {
 type treeLine struct {
 	id     thread.ID
 	indent string
-	thread control.Summary
+	thread view.Summary
 }
 
 func (l treeLine) String() string {
@@ -63,7 +63,7 @@ func (l treeLine) String() string {
 }
 
 // mark is the state of a thread at a glance.
-func mark(t control.Summary) string {
+func mark(t view.Summary) string {
 	if t.Asks {
 		return "?"
 	}
@@ -82,8 +82,8 @@ func mark(t control.Summary) string {
 }
 
 // treeLines orders threads as a tree, oldest first on each level.
-func treeLines(newestFirst []control.Summary) []treeLine {
-	children := map[thread.ID][]control.Summary{}
+func treeLines(newestFirst []view.Summary) []treeLine {
+	children := map[thread.ID][]view.Summary{}
 	known := map[thread.ID]bool{}
 	for _, t := range newestFirst {
 		known[t.ThreadID] = true

@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-func summaryOf(id, parent thread.ID, status thread.State, turns int) control.Summary {
-	return control.Summary{ThreadID: id, ParentID: parent, Status: status, Cost: thread.Cost{Turns: turns}}
+func summaryOf(id, parent thread.ID, status thread.State, turns int) view.Summary {
+	return view.Summary{ThreadID: id, ParentID: parent, Status: status, Cost: thread.Cost{Turns: turns}}
 }
 
 func TestTree(t *testing.T) {
 	t.Parallel()
-	newestFirst := []control.Summary{
+	newestFirst := []view.Summary{
 		summaryOf("c-1", "root-1", thread.Error, 1),
 		summaryOf("b1-1", "b-1", thread.Created, 0),
 		summaryOf("b-1", "root-1", thread.Running, 2),
@@ -38,8 +38,8 @@ func TestTree(t *testing.T) {
 	}
 	asking := summaryOf("a-1", "", thread.Running, 1)
 	asking.Asks = true
-	for want, s := range map[string]control.Summary{"? a-1": asking, "⇒ a-1": summaryOf("a-1", "", thread.Continued, 1)} {
-		if line := treeLines([]control.Summary{s})[0].String(); !strings.HasPrefix(line, want) {
+	for want, s := range map[string]view.Summary{"? a-1": asking, "⇒ a-1": summaryOf("a-1", "", thread.Continued, 1)} {
+		if line := treeLines([]view.Summary{s})[0].String(); !strings.HasPrefix(line, want) {
 			t.Errorf("%q, want it to begin with %s", line, want)
 		}
 	}
@@ -52,8 +52,8 @@ func TestTree(t *testing.T) {
 // on one the tree is drawn over itself.
 func TestScreen(t *testing.T) {
 	t.Parallel()
-	before := []control.Summary{summaryOf("a-1", "root-1", thread.Running, 0), summaryOf("root-1", "", thread.Running, 1)}
-	after := []control.Summary{summaryOf("a-1", "root-1", thread.Completed, 1), summaryOf("root-1", "", thread.Running, 1)}
+	before := []view.Summary{summaryOf("a-1", "root-1", thread.Running, 0), summaryOf("root-1", "", thread.Running, 1)}
+	after := []view.Summary{summaryOf("a-1", "root-1", thread.Completed, 1), summaryOf("root-1", "", thread.Running, 1)}
 	var plain, live strings.Builder
 	for out, s := range map[*strings.Builder]*screen{&plain: newScreen(&plain, false), &live: newScreen(&live, true)} {
 		s.tree(before)

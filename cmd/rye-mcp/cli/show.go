@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -29,7 +29,7 @@ func age(d time.Duration) string {
 // statusJSON is what threads show writes with --json: the answer of get_status,
 // what the named thread continues, and what came out in the end.
 type statusJSON struct {
-	control.Status
+	view.Status
 	ContinuationOf thread.ID      `json:"continuation_of,omitempty"`
 	Result         string         `json:"result,omitempty"`
 	Outputs        map[string]any `json:"outputs,omitempty"`
@@ -64,12 +64,12 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 }
 
 // asksItself reports whether one of the questions is the thread's own.
-func asksItself(s control.Status) bool {
+func asksItself(s view.Status) bool {
 	id := cmp.Or(s.ResolvedThreadID, s.ThreadID)
-	return slices.ContainsFunc(s.Waiting, func(w control.Waiting) bool { return w.ThreadID == id })
+	return slices.ContainsFunc(s.Waiting, func(w view.Waiting) bool { return w.ThreadID == id })
 }
 
-func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread.Micros, transcript string) error {
+func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
 	// Words wrap below each other; ids and paths are there to be copied.
@@ -123,7 +123,7 @@ func writeStatus(d display, s control.Status, before thread.ID, treeSpend thread
 
 // budgetText says what a thread may still spend, and whether it may start
 // children.
-func budgetText(b control.Budget) string {
+func budgetText(b view.Budget) string {
 	text := fmt.Sprintf("%s of %s left, %s held by children", b.Remaining, b.Max, b.Reserved)
 	if b.CanSpawn {
 		return text + "; it may start a child"

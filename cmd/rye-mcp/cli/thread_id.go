@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -59,7 +59,7 @@ func completeID(ctx context.Context, p *project, given string) (thread.ID, error
 
 // newestID finds the newest thread, of a directive where one is named.
 func newestID(ctx context.Context, p *project, directive string) (thread.ID, error) {
-	list, err := p.control.List(ctx, control.ListRequest{Directive: directive, Limit: 1})
+	list, err := p.control.View.List(ctx, view.ListRequest{Directive: directive, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -74,9 +74,9 @@ func newestID(ctx context.Context, p *project, directive string) (thread.ID, err
 // handful, as none or one is what the caller hopes for.
 func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, error) {
 	var found []string
-	req := control.ListRequest{Text: prefix, Limit: maxListed}
+	req := view.ListRequest{Text: prefix, Limit: maxListed}
 	for {
-		list, err := p.control.List(ctx, req)
+		list, err := p.control.View.List(ctx, req)
 		if err != nil {
 			return nil, err
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -116,7 +116,7 @@ func parseLimits(pairs []string) (item.LimitSet, error) {
 }
 
 func listQuestions(ctx context.Context, sys System, opts options, p *project, asJSON bool) error {
-	found, err := p.control.Questions(ctx)
+	found, err := p.control.View.Questions(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,12 @@ type approval struct {
 
 // ask shows what the thread waits to be told. On a terminal it is asked.
 func (a approval) ask(ctx context.Context, id thread.ID) error {
-	w, err := a.project.control.Question(ctx, id)
+	w, err := a.project.control.View.Question(ctx, id)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return writeJSON(a.sys.Stdout, control.Questions{Success: true, Waiting: []control.Waiting{w}})
+		return writeJSON(a.sys.Stdout, view.Questions{Success: true, Waiting: []view.Waiting{w}})
 	}
 	if err := a.show(w); err != nil || !onTerminal(a.sys.Stdin) || !onTerminal(a.sys.Stdout) {
 		return err
@@ -161,7 +161,7 @@ func (a approval) ask(ctx context.Context, id thread.ID) error {
 	return a.give(ctx, id, decision, limits)
 }
 
-func (a approval) show(w control.Waiting) error {
+func (a approval) show(w view.Waiting) error {
 	var t table
 	row := func(name, value string) { t.add(cell{name, dim}, text(value)) }
 	for _, name := range item.LimitNames() {
@@ -183,7 +183,7 @@ func (a approval) show(w control.Waiting) error {
 }
 
 // prompt reads an answer from the terminal; none when the person gives none.
-func (a approval) prompt(w control.Waiting) (thread.Decision, item.LimitSet, error) {
+func (a approval) prompt(w view.Waiting) (thread.Decision, item.LimitSet, error) {
 	lines := bufio.NewScanner(a.sys.Stdin)
 	read := func(question string) string {
 		_, _ = fmt.Fprint(a.sys.Stdout, question+" ")

@@ -53,7 +53,7 @@ var praise = operation.Operation[praiseInput, praised]{
 	Name: "praise_thread", Title: "Praise a thread", Group: operation.Threads, Effect: operation.Looks,
 	Doc: "Praise a thread that has done well. Costs nothing and does not wait.",
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in praiseInput) (praised, error) {
-		if _, err := c.Status(ctx, in.ThreadID); err != nil {
+		if _, err := c.View.Status(ctx, in.ThreadID); err != nil {
 			return praised{}, err
 		}
 		return praised{true, strings.Repeat(string(in.Words), in.Times) + ", " + string(in.ThreadID), by.InThread}, nil

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -94,7 +94,7 @@ func showChain(ctx context.Context, sys System, opts options, p *project, id thr
 }
 
 // writeTroubles says what went wrong in the threads of a chain.
-func writeTroubles(to io.Writer, chain []control.ChainLink) error {
+func writeTroubles(to io.Writer, chain []view.ChainLink) error {
 	for _, link := range chain {
 		troubles := link.Warnings
 		if link.Error != "" {
@@ -110,7 +110,7 @@ func writeTroubles(to io.Writer, chain []control.ChainLink) error {
 }
 
 func searchChain(ctx context.Context, sys System, opts options, p *project, id thread.ID, flags chainFlags) error {
-	in := control.ChainSearchInput{ThreadID: id, Query: flags.search, SearchType: "text", MaxResults: flags.max}
+	in := view.ChainSearchInput{ThreadID: id, Query: flags.search, SearchType: "text", MaxResults: flags.max}
 	if flags.regex {
 		in.SearchType = "regex"
 	}

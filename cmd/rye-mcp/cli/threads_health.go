@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -30,7 +30,7 @@ The folders of 1000 threads at most are looked at; --all goes through every one.
 			if days < 1 || days > maxActiveDays {
 				return &usageError{message: fmt.Sprintf("--active-days %d is not between 1 and %d", days, maxActiveDays), try: "--active-days 7"}
 			}
-			return showHealth(cmd.Context(), sys, *opts, control.HealthRequest{ActiveDays: days, All: all}, asJSON)
+			return showHealth(cmd.Context(), sys, *opts, health.Request{ActiveDays: days, All: all}, asJSON)
 		}),
 	}
 	cmd.Flags().IntVar(&days, "active-days", 7, "a thread used today or on one of so many days before counts as active")
@@ -39,8 +39,8 @@ The folders of 1000 threads at most are looked at; --all goes through every one.
 	return cmd
 }
 
-func showHealth(ctx context.Context, sys System, opts options, req control.HealthRequest, asJSON bool) error {
-	health := control.Health{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}}
+func showHealth(ctx context.Context, sys System, opts options, req health.Request, asJSON bool) error {
+	health := health.Report{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}}
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "looking at the threads")
 		defer line.end()
@@ -57,11 +57,11 @@ func showHealth(ctx context.Context, sys System, opts options, req control.Healt
 }
 
 // howFar shows on a line how far a look at all threads is.
-func howFar(line *progress, what string) func(control.Looked) {
-	return func(l control.Looked) { line.say("%s: %d of %d", what, l.Done, l.Total) }
+func howFar(line *progress, what string) func(health.Looked) {
+	return func(l health.Looked) { line.say("%s: %d of %d", what, l.Done, l.Total) }
 }
 
-func writeHealth(d display, h control.Health) error {
+func writeHealth(d display, h health.Report) error {
 	var t table
 	row := func(name, format string, args ...any) { t.add(cell{name, dim}, text(fmt.Sprintf(format, args...))) }
 	row("threads", "%d", h.ThreadCount)
@@ -95,7 +95,7 @@ func writeHealth(d display, h control.Health) error {
 }
 
 // healthAdvice is what a person can do, where h.Next is for models.
-func healthAdvice(h control.Health) []string {
+func healthAdvice(h health.Report) []string {
 	var tries []string
 	if len(h.Stuck) > 0 {
 		tries = append(tries, "rye-mcp threads tail "+string(h.Stuck[0]))
@@ -120,7 +120,7 @@ thousands. Threads whose process is gone are settled, as every look at them
 does; beside that nothing is changed. Exit code 1 when something is found.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
-			return reconcile(cmd.Context(), sys, *opts, control.ReconcileInput{All: all}, asJSON)
+			return reconcile(cmd.Context(), sys, *opts, health.ReconcileInput{All: all}, asJSON)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "compare every thread, however many there are")
@@ -128,8 +128,8 @@ does; beside that nothing is changed. Exit code 1 when something is found.`,
 	return cmd
 }
 
-func reconcile(ctx context.Context, sys System, opts options, in control.ReconcileInput, asJSON bool) error {
-	report := control.Reconciliation{Success: true, Settled: []thread.ID{}, Findings: []control.Finding{}}
+func reconcile(ctx context.Context, sys System, opts options, in health.ReconcileInput, asJSON bool) error {
+	report := health.Reconciliation{Success: true, Settled: []thread.ID{}, Findings: []health.Finding{}}
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "comparing registry, ledger and folders")
 		defer line.end()
@@ -144,7 +144,7 @@ func reconcile(ctx context.Context, sys System, opts options, in control.Reconci
 	})
 }
 
-func writeReconciliation(d display, r control.Reconciliation) error {
+func writeReconciliation(d display, r health.Reconciliation) error {
 	threads := counted(r.Threads, "thread")
 	if r.Partial {
 		threads = fmt.Sprintf("%d of %s", r.Threads, counted(r.Total, "thread"))

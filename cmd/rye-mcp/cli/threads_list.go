@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -87,7 +87,7 @@ func (f listFlags) check(limited bool) error {
 }
 
 func listThreads(ctx context.Context, sys System, opts options, flags listFlags) error {
-	list := control.List{Success: true, Threads: []control.Summary{}}
+	list := view.List{Success: true, Threads: []view.Summary{}}
 	none := "no threads match"
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
 		in, err := flags.input(ctx, p)
@@ -138,10 +138,10 @@ func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, 
 }
 
 // listPages reads one page, or all of them as one.
-func listPages(ctx context.Context, sys System, p *project, in operation.ListInput, all bool) (control.List, error) {
+func listPages(ctx context.Context, sys System, p *project, in operation.ListInput, all bool) (view.List, error) {
 	list, err := operation.ListThreads.Run(ctx, p.control, atTerminal(sys), in)
 	for err == nil && all && list.NextCursor != "" {
-		var page control.List
+		var page view.List
 		in.Cursor = list.NextCursor
 		page, err = operation.ListThreads.Run(ctx, p.control, atTerminal(sys), in)
 		list.Threads = append(list.Threads, page.Threads...)
@@ -152,8 +152,8 @@ func listPages(ctx context.Context, sys System, p *project, in operation.ListInp
 
 // writeList writes a row for each thread. The thread that it continues has a column
 // where there is one.
-func writeList(d display, list control.List, now time.Time) error {
-	chains := slices.ContainsFunc(list.Threads, func(s control.Summary) bool { return s.ContinuationOf != "" })
+func writeList(d display, list view.List, now time.Time) error {
+	chains := slices.ContainsFunc(list.Threads, func(s view.Summary) bool { return s.ContinuationOf != "" })
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}
 	if chains {
 		t.header = append(t.header, "CONTINUES")

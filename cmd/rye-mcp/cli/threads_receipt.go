@@ -36,7 +36,7 @@ A thread that does not verify gets no receipt, nor does any that it is below.`,
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
-				sealed, err := p.control.ThreadReceipt(ctx, id)
+				sealed, err := p.control.Verify.Receipt(ctx, id)
 				if err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -30,7 +31,7 @@ func TestWaitVerdict(t *testing.T) {
 		{"time is up before any", true, nil, exitTimeout, "2 of 2 threads have not ended"},
 	} {
 		ids := []thread.ID{a, b}
-		r := control.WaitResult{Mode: control.WaitAll, Results: map[thread.ID]control.Result{}}
+		r := view.WaitResult{Mode: control.WaitAll, Results: map[thread.ID]view.Result{}}
 		if tt.any {
 			r.Mode = control.WaitAny
 		}
@@ -43,7 +44,7 @@ func TestWaitVerdict(t *testing.T) {
 			if state == thread.Completed {
 				completed++
 			}
-			r.Results[id] = control.Result{Status: state}
+			r.Results[id] = view.Result{Status: state}
 		}
 		r.Success = completed == len(ids) || tt.any && completed > 0
 		var said, nothing bytes.Buffer

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -74,13 +74,13 @@ func (f verifyFlags) check(args []string) error {
 }
 
 func verifyThreads(ctx context.Context, sys System, opts options, args []string, flags verifyFlags) error {
-	result := control.Verification{Success: true, Threads: []control.Verdict{}}
+	result := verify.Verification{Success: true, Threads: []verify.Verdict{}}
 	var err error
 	if flags.all {
 		err = withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 			line := startProgress(sys, "verifying threads")
 			defer line.end()
-			result, err = p.control.VerifyAll(ctx, func(done int) { line.say("%s verified", counted(done, "thread")) })
+			result, err = p.control.Verify.CheckAll(ctx, func(done int) { line.say("%s verified", counted(done, "thread")) })
 			return err
 		})
 		if errors.Is(err, errNoThreads) {
@@ -88,7 +88,7 @@ func verifyThreads(ctx context.Context, sys System, opts options, args []string,
 		}
 	} else {
 		err = withThreads(ctx, sys, opts, args, func(ctx context.Context, p *project, ids []thread.ID) (err error) {
-			result, err = p.control.Verify(ctx, ids)
+			result, err = p.control.Verify.Check(ctx, ids)
 			return err
 		})
 	}
@@ -100,7 +100,7 @@ func verifyThreads(ctx context.Context, sys System, opts options, args []string,
 	})
 }
 
-func writeVerification(d display, v control.Verification) error {
+func writeVerification(d display, v verify.Verification) error {
 	if len(v.Threads) == 0 {
 		_, err := fmt.Fprintln(d.out, "no threads in this project yet")
 		return err
@@ -112,7 +112,7 @@ func writeVerification(d display, v control.Verification) error {
 	return t.write(d)
 }
 
-func addVerdict(t *table, v control.Verdict) {
+func addVerdict(t *table, v verify.Verdict) {
 	id := text(string(v.ThreadID))
 	for _, f := range v.Findings {
 		detail := f.Detail
@@ -129,7 +129,7 @@ func addVerdict(t *table, v control.Verdict) {
 	}
 }
 
-func coveredText(v control.Verdict) string {
+func coveredText(v verify.Verdict) string {
 	covered := fmt.Sprintf("%s, %s", counted(v.Transcript.Turns, "turn"), counted(v.Transcript.Checkpoints, "checkpoint"))
 	if open := v.Transcript.UnsignedBytes + v.Transcript.TornBytes; open > 0 && !v.Status.Terminal() {
 		covered += fmt.Sprintf("; %d bytes since the last one, the thread still works", open)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -88,7 +89,7 @@ func waitThreads(ctx context.Context, sys System, opts options, p *project, ids 
 	return waitVerdict(sys, ids, result, flags.json)
 }
 
-func writeResults(d display, ids []thread.ID, waited control.WaitResult) error {
+func writeResults(d display, ids []thread.ID, waited view.WaitResult) error {
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "RESULT"}}
 	for _, id := range ids {
 		r := waited.Results[id]
@@ -103,16 +104,16 @@ func writeResults(d display, ids []thread.ID, waited control.WaitResult) error {
 }
 
 // asks reports whether a thread that was waited for waits for an answer.
-func asks(waited control.WaitResult, id thread.ID) bool {
+func asks(waited view.WaitResult, id thread.ID) bool {
 	id = cmp.Or(waited.Results[id].ResolvedThreadID, id)
-	return slices.ContainsFunc(waited.Waiting, func(w control.Waiting) bool { return w.ThreadID == id })
+	return slices.ContainsFunc(waited.Waiting, func(w view.Waiting) bool { return w.ThreadID == id })
 }
 
 // maxSaid is how much of a result stands in a table; threads show has all of it.
 const maxSaid = 100
 
 // waitVerdict chooses the exit code, and says why it is not 0.
-func waitVerdict(sys System, ids []thread.ID, r control.WaitResult, quiet bool) error {
+func waitVerdict(sys System, ids []thread.ID, r view.WaitResult, quiet bool) error {
 	verdict := exitError{code: exitFailure}
 	message, try := "", ""
 	ended := len(ids) - len(r.Pending)

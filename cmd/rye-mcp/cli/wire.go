@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -131,7 +132,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
-		Daily: func(ctx context.Context) (*control.DailySpend, error) {
+		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
 		Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Reached: sys.Reached,

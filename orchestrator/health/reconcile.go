@@ -1,4 +1,4 @@
-package control
+package health
 
 import (
 	"cmp"
@@ -35,13 +35,13 @@ const (
 // What it costs does not grow with the number of threads that have ended, unless all
 // is asked for: it goes through the newest, those that have not ended, and some
 // folders, and says when there are more. Progress may be nil.
-func (c *Controller) Reconcile(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {
+func (c *Checker) Reconcile(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {
 	return c.newReconciling(in.All, progress).run(ctx)
 }
 
-// Disagreements counts what [Controller.Reconcile] would find, but for what is in
+// Disagreements counts what [Checker.Reconcile] would find, but for what is in
 // thread.json: to read hundreds of those would keep a server that starts busy.
-func (c *Controller) Disagreements(ctx context.Context) (int, error) {
+func (c *Checker) Disagreements(ctx context.Context) (int, error) {
 	r := c.newReconciling(false, nil)
 	r.reading = false
 	found, err := r.run(ctx)
@@ -50,7 +50,7 @@ func (c *Controller) Disagreements(ctx context.Context) (int, error) {
 
 // reconciling is one comparison.
 type reconciling struct {
-	*Controller
+	*Checker
 	Reconciliation
 	all      bool // threads, and not only the newest
 	reading  bool // thread.json is read
@@ -60,9 +60,9 @@ type reconciling struct {
 	walked   bool // no folder is missing in seen
 }
 
-func (c *Controller) newReconciling(all bool, progress func(Looked)) *reconciling {
+func (c *Checker) newReconciling(all bool, progress func(Looked)) *reconciling {
 	return &reconciling{
-		Controller: c, all: all, reading: true, progress: progress,
+		Checker: c, all: all, reading: true, progress: progress,
 		rows: map[thread.ID]thread.Record{}, seen: map[thread.ID]folder.Found{},
 		Reconciliation: Reconciliation{Settled: []thread.ID{}, Findings: []Finding{}},
 	}
@@ -91,12 +91,12 @@ func (r *reconciling) find(kind string, id thread.ID, mend, format string, args 
 
 // readRows reads the registry and settles who is dead.
 func (r *reconciling) readRows(ctx context.Context) error {
-	st, err := r.Store.Stats(ctx, store.StatsSince{Used: r.Now(), Created: r.Now()})
+	st, err := r.Checker.Threads.Store.Stats(ctx, store.StatsSince{Used: r.Checker.Threads.Now(), Created: r.Checker.Threads.Now()})
 	if err != nil {
 		return err
 	}
 	r.Total = st.Threads
-	err = r.Controller.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
+	err = r.Checker.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
 		if !r.all && r.Reconciliation.Threads == manyThreads {
 			return errEnough
 		}
@@ -106,7 +106,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 	if !errors.Is(err, errEnough) {
 		return err
 	}
-	return r.Controller.Threads.EachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+	return r.Checker.Threads.EachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
 		if _, read := r.rows[rec.ThreadID]; !read {
 			r.readRow(ctx, rec)
 		}
@@ -118,7 +118,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 var errEnough = errors.New("enough rows were read")
 
 func (r *reconciling) readRow(ctx context.Context, rec thread.Record) {
-	now, err := r.Controller.Threads.Sweeper.Examine(ctx, rec)
+	now, err := r.Checker.Threads.Sweeper.Examine(ctx, rec)
 	switch {
 	case err != nil:
 		now = rec
@@ -136,7 +136,7 @@ func (r *reconciling) row(ctx context.Context, id thread.ID) (rec thread.Record,
 	if rec, known = r.rows[id]; known {
 		return rec, true, nil
 	}
-	rec, err = r.Store.Get(ctx, id)
+	rec, err = r.Checker.Threads.Store.Get(ctx, id)
 	if errors.Is(err, thread.ErrNotFound) {
 		return rec, false, nil
 	}
@@ -155,7 +155,7 @@ func outline(rec thread.Record) thread.Record {
 // walkFolders goes through the folders and looks for their rows.
 func (r *reconciling) walkFolders(ctx context.Context) (err error) {
 	strays := r.strays(r.strayFolder)
-	r.walked, err = folder.WalkSome(r.Home().Dir, mostFolders(r.all), func(f folder.Found) error {
+	r.walked, err = folder.WalkSome(r.Checker.Threads.Home().Dir, mostFolders(r.all), func(f folder.Found) error {
 		r.Folders++
 		r.seen[f.ID] = f
 		if f.Linked {
@@ -182,7 +182,7 @@ func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err er
 	if f, found = r.seen[id]; found || r.walked {
 		return f, found, nil
 	}
-	f, found, err = folder.Look(r.Home().Dir, id)
+	f, found, err = folder.Look(r.Checker.Threads.Home().Dir, id)
 	if err != nil || !found {
 		return f, false, err
 	}
@@ -198,7 +198,7 @@ func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err er
 
 // strayFolder tells of a folder that no row knows.
 func (r *reconciling) strayFolder(f folder.Found) {
-	held, err := r.Life.Held(life.Key{Thread: f.ID})
+	held, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID})
 	switch {
 	case err != nil:
 		r.find(findLock, f.ID, "put right what the detail says", "its lock cannot be looked at: %v", err)
@@ -218,12 +218,12 @@ func (r *reconciling) compareMeta(ctx context.Context, f folder.Found, rec threa
 	if !f.HasMeta && (rec.QueuedAt.IsZero() || r.recent(rec.CreatedAt)) {
 		return nil // it failed before it had one, or is about to get it
 	}
-	meta, err := f.Folder.ReadMeta(r.Home().Seal)
+	meta, err := f.Folder.ReadMeta(r.Checker.Threads.Home().Seal)
 	if err == nil && meta.ThreadID == rec.ThreadID && meta.Status.Terminal() != rec.Status.Terminal() {
-		if settling, err := r.Life.Held(life.Key{Thread: f.ID}); err == nil && settling {
+		if settling, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID}); err == nil && settling {
 			return nil // whoever ends it is about to make the two agree
 		}
-		if rec, err = r.Store.Get(ctx, f.ID); err != nil { // it may have ended since the rows were read
+		if rec, err = r.Checker.Threads.Store.Get(ctx, f.ID); err != nil { // it may have ended since the rows were read
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func (r *reconciling) compareRelatives(ctx context.Context, rec thread.Record) e
 
 // compareBudgets looks for reservations that nobody will release.
 func (r *reconciling) compareBudgets(ctx context.Context) error {
-	active, err := r.Store.Active(ctx)
+	active, err := r.Checker.Threads.Store.Active(ctx)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (r *reconciling) compareBudgets(ctx context.Context) error {
 			continue
 		}
 		// It may have started since the rows were read.
-		now, err := r.Store.Get(ctx, b.ThreadID)
+		now, err := r.Checker.Threads.Store.Get(ctx, b.ThreadID)
 		const mend = "it holds the amount at its parent for as long as that works; afterwards it is of no consequence"
 		switch {
 		case err == nil && !now.Status.Terminal():

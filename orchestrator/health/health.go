@@ -1,4 +1,6 @@
-package control
+// Package health tells how the threads of a project are, and where registry, ledger and
+// folders disagree.
+package health
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -19,10 +22,10 @@ import (
 // defaultActiveDays is the window of thread_health when none is asked for.
 const defaultActiveDays = 7
 
-// stuckAfter is how long a thread at work may record nothing. A turn is recorded
+// StuckAfter is how long a thread at work may record nothing. A turn is recorded
 // when its model call and its tools are over; the longest of those take minutes,
 // and a clock that jumps an hour forward must not look like a thread that hangs.
-const stuckAfter = 2 * time.Hour
+const StuckAfter = 2 * time.Hour
 
 // manyThreads is how many threads, and how many folders, a look goes through that is
 // not asked for all of them. To read a thread.json and check its signature takes a
@@ -35,17 +38,23 @@ type Looked struct {
 	Total int // as far as it is known
 }
 
-// Health tells how the threads of the project are. Dead ones are settled, as by
+// Checker looks at all threads of a project.
+type Checker struct {
+	Threads  *threads.Threads
+	Settings *settings.Source
+}
+
+// Report tells how the threads of the project are. Dead ones are settled, as by
 // every look; beside that nothing is changed. What it costs does not grow with the
 // number of threads that have ended, unless all is asked for; progress, which may be
 // nil, is told then how many folders were gone through.
-func (c *Controller) Health(ctx context.Context, req HealthRequest, progress func(Looked)) (Health, error) {
+func (c *Checker) Report(ctx context.Context, req Request, progress func(Looked)) (Report, error) {
 	if req.ActiveDays <= 0 {
 		req.ActiveDays = defaultActiveDays
 	}
-	h := Health{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.newCall().slots(), Stuck: []thread.ID{}}
+	h := Report{Success: true, ActiveDays: req.ActiveDays, MaxRunning: c.Settings.Begin().Slots(), Stuck: []thread.ID{}}
 	if err := c.count(ctx, &h, req.All, progress); err != nil {
-		return Health{}, threads.Fault(err)
+		return Report{}, threads.Fault(err)
 	}
 	switch {
 	case len(h.Stuck) > 0:
@@ -58,7 +67,7 @@ func (c *Controller) Health(ctx context.Context, req HealthRequest, progress fun
 	return h, nil
 }
 
-func (c *Controller) count(ctx context.Context, h *Health, all bool, progress func(Looked)) error {
+func (c *Checker) count(ctx context.Context, h *Report, all bool, progress func(Looked)) error {
 	if err := c.countRows(ctx, h); err != nil {
 		return err
 	}
@@ -68,9 +77,9 @@ func (c *Controller) count(ctx context.Context, h *Health, all bool, progress fu
 	return c.countFolders(ctx, h, all, progress)
 }
 
-func (c *Controller) countRows(ctx context.Context, h *Health) error {
-	now := c.Now().UTC()
-	st, err := c.Store.Stats(ctx, store.StatsSince{
+func (c *Checker) countRows(ctx context.Context, h *Report) error {
+	now := c.Threads.Now().UTC()
+	st, err := c.Threads.Store.Stats(ctx, store.StatsSince{
 		Used: now.AddDate(0, 0, -h.ActiveDays), Created: now.Truncate(24 * time.Hour),
 	})
 	if err != nil {
@@ -78,10 +87,10 @@ func (c *Controller) countRows(ctx context.Context, h *Health) error {
 	}
 	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
 	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
-	if h.DBSizeMB, err = DatabaseSize(c.Home().Dir); err != nil {
+	if h.DBSizeMB, err = DatabaseSize(c.Threads.Home().Dir); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(c.Home().Dir)
+	entries, err := os.ReadDir(c.Threads.Home().Dir)
 	if errors.Is(err, fs.ErrNotExist) { // no thread has run here
 		return nil
 	}
@@ -113,18 +122,18 @@ func DatabaseSize(stateDir string) (float64, error) {
 }
 
 // countAlive looks at every thread that has not ended.
-func (c *Controller) countAlive(ctx context.Context, h *Health) error {
+func (c *Checker) countAlive(ctx context.Context, h *Report) error {
 	active := []thread.State{thread.Created, thread.Running}
 	return c.Threads.EachRow(ctx, active, func(rec thread.Record) error {
 		now, err := c.Threads.Sweeper.Examine(ctx, rec)
 		switch {
 		case err != nil:
-			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
+			c.Threads.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
 		case now.Queued():
 			h.Queued++
 		case !now.Status.Terminal():
 			h.Running++
-			if !now.Yielded && c.Now().Sub(now.UpdatedAt) > stuckAfter {
+			if !now.Yielded && c.Threads.Now().Sub(now.UpdatedAt) > StuckAfter {
 				h.Stuck = append(h.Stuck, now.ThreadID)
 			}
 		}
@@ -133,9 +142,9 @@ func (c *Controller) countAlive(ctx context.Context, h *Health) error {
 }
 
 // countFolders counts what only the folders tell.
-func (c *Controller) countFolders(ctx context.Context, h *Health, all bool, progress func(Looked)) error {
+func (c *Checker) countFolders(ctx context.Context, h *Report, all bool, progress func(Looked)) error {
 	strays := c.strays(func(folder.Found) { h.OrphanedFolders++ })
-	complete, err := folder.WalkSome(c.Home().Dir, mostFolders(all), func(f folder.Found) error {
+	complete, err := folder.WalkSome(c.Threads.Home().Dir, mostFolders(all), func(f folder.Found) error {
 		h.Folders++
 		if f.HasMeta && !f.Linked {
 			// Whoever relies on a thread.json checks its signature; a count need not.
@@ -170,12 +179,12 @@ func tell(progress func(Looked), done, total int) {
 
 // strays finds the folders that no row knows, asking for many of them at once.
 type strays struct {
-	c     *Controller
+	c     *Checker
 	batch []folder.Found
 	found func(folder.Found)
 }
 
-func (c *Controller) strays(found func(folder.Found)) *strays { return &strays{c: c, found: found} }
+func (c *Checker) strays(found func(folder.Found)) *strays { return &strays{c: c, found: found} }
 
 // add looks at a folder, now or later.
 func (s *strays) add(ctx context.Context, f folder.Found) error {
@@ -191,7 +200,7 @@ func (s *strays) flush(ctx context.Context) error {
 	for i, f := range s.batch {
 		ids[i] = f.ID
 	}
-	known, err := s.c.Store.Known(ctx, ids)
+	known, err := s.c.Threads.Store.Known(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -208,11 +217,11 @@ func (s *strays) flush(ctx context.Context) error {
 const grace = 5 * time.Minute
 
 // justMade reports whether somebody may be about to make a thread in a folder.
-func (c *Controller) justMade(dir folder.Folder) bool {
+func (c *Checker) justMade(dir folder.Folder) bool {
 	info, err := os.Lstat(string(dir))
 	return err == nil && c.recent(info.ModTime())
 }
 
 // recent reports whether something happened within the grace, or, by a clock
 // that has jumped, has yet to happen.
-func (c *Controller) recent(at time.Time) bool { return c.Now().Sub(at) < grace }
+func (c *Checker) recent(at time.Time) bool { return c.Threads.Now().Sub(at) < grace }

@@ -1,4 +1,4 @@
-package control
+package view
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 const maxChildrenShown = 50
 
 // Status tells how one thread stands.
-func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
-	rec, err := c.Threads.LookAsked(ctx, id)
+func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
+	rec, err := v.Threads.LookAsked(ctx, id)
 	if err != nil {
 		return Status{}, threads.Fault(err)
 	}
@@ -32,29 +32,29 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s.Error, s.Problem = problemOf(rec.Outcome)
 	end := rec.CompletedAt
 	if end.IsZero() {
-		end = c.Now()
+		end = v.Threads.Now()
 	}
 	s.ElapsedSeconds = max(0, end.Sub(rec.CreatedAt).Seconds())
 
-	if meta, err := c.Threads.Described(rec.ThreadID); err == nil {
+	if meta, err := v.Threads.Described(rec.ThreadID); err == nil {
 		s.Limits, s.Warnings = &meta.Limits, meta.Warnings // what cannot be trusted is not shown, and hides nothing else
 		if rec.Status.Terminal() && !meta.Status.Terminal() {
-			c.Threads.Complete(ctx, rec)
+			v.Threads.Complete(ctx, rec)
 		}
 	}
 	if o := rec.Outcome; o != nil {
 		s.Warnings = slices.Concat(s.Warnings, o.Warnings)
 	}
-	if last, err := c.Threads.LastWords(rec.ThreadID); err == nil {
+	if last, err := v.Threads.LastWords(rec.ThreadID); err == nil {
 		s.LastEvent, s.LastText = string(last.Event), last.Text
 	}
-	if s.Budget, err = c.budgetOf(ctx, rec, leastShare); err != nil {
+	if s.Budget, err = v.budgetOf(ctx, rec, leastShare); err != nil {
 		return Status{}, threads.Fault(err)
 	}
-	if s.Waiting, err = c.waitingFor(ctx, map[thread.ID]thread.Record{id: rec}); err != nil {
+	if s.Waiting, err = v.WaitingFor(ctx, map[thread.ID]thread.Record{id: rec}); err != nil {
 		return Status{}, threads.Fault(err)
 	}
-	if err := c.addChain(ctx, &s, rec); err != nil {
+	if err := v.addChain(ctx, &s, rec); err != nil {
 		return Status{}, threads.Fault(err)
 	}
 	return s, nil
@@ -62,8 +62,8 @@ func (c *Controller) Status(ctx context.Context, id thread.ID) (Status, error) {
 
 // addChain adds what a thread shares with those that it carries on: what they have
 // cost, and their children.
-func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record) error {
-	get := c.Threads.Getter(ctx)
+func (v *View) addChain(ctx context.Context, s *Status, rec thread.Record) error {
+	get := v.Threads.Getter(ctx)
 	chain, err := lineage.Chain(rec.ThreadID, func(id thread.ID) (thread.Record, error) {
 		if id == rec.ThreadID {
 			return rec, nil // most are alone in their chain
@@ -77,18 +77,18 @@ func (c *Controller) addChain(ctx context.Context, s *Status, rec thread.Record)
 		sum := threads.CostOf(chain)
 		s.ChainCost = &sum
 	}
-	s.Children, err = c.childrenOf(ctx, chain)
+	s.Children, err = v.childrenOf(ctx, chain)
 	return err
 }
 
 // childrenOf names the newest children of the threads of a chain.
-func (c *Controller) childrenOf(ctx context.Context, chain []thread.Record) (children []thread.ID, err error) {
+func (v *View) childrenOf(ctx context.Context, chain []thread.Record) (children []thread.ID, err error) {
 	for _, rec := range slices.Backward(chain) {
 		left := maxChildrenShown - len(children)
 		if rec.SpawnCount == 0 || left <= 0 {
 			continue
 		}
-		rows, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: left})
+		rows, _, err := v.Threads.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, Limit: left})
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ type ListRequest struct {
 
 // List returns a page of threads, newest first. Threads whose process is gone
 // are settled before they are shown.
-func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
+func (v *View) List(ctx context.Context, req ListRequest) (List, error) {
 	for _, s := range req.States {
 		if !s.Valid() {
 			return List{}, tool.Faultf(tool.CodeBadArguments, "status %q is not known; valid are %s", s, stateNames())
@@ -119,11 +119,11 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	if slices.ContainsFunc(req.States, thread.State.Terminal) {
 		// A thread that has just died belongs to those that ended.
-		if _, err := c.Threads.Sweep(ctx); err != nil {
-			c.Log.Error().Err(err).Msg("could not settle every thread whose process is gone")
+		if _, err := v.Threads.Sweep(ctx); err != nil {
+			v.Threads.Log.Error().Err(err).Msg("could not settle every thread whose process is gone")
 		}
 	}
-	rows, next, err := c.Store.List(ctx, store.Filter{
+	rows, next, err := v.Threads.Store.List(ctx, store.Filter{
 		States: req.States, Directive: req.Directive, ParentID: req.Parent, Text: req.Text,
 		Limit: req.Limit, Cursor: req.Cursor,
 	})
@@ -132,10 +132,10 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
 	for _, rec := range rows {
-		if now, err := c.Threads.Sweeper.Examine(ctx, rec); err == nil {
+		if now, err := v.Threads.Sweeper.Examine(ctx, rec); err == nil {
 			rec = now
 		} else {
-			c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
+			v.Threads.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
 		}
 		if len(req.States) > 0 && !slices.Contains(req.States, rec.Status) {
 			continue
@@ -143,18 +143,18 @@ func (c *Controller) List(ctx context.Context, req ListRequest) (List, error) {
 		list.Threads = append(list.Threads, summary(rec))
 	}
 	list.Count = len(list.Threads)
-	if err := c.markAsking(ctx, list.Threads); err != nil {
+	if err := v.markAsking(ctx, list.Threads); err != nil {
 		return List{}, threads.Fault(err)
 	}
 	return list, nil
 }
 
 // markAsking marks the threads of a list that wait for an answer.
-func (c *Controller) markAsking(ctx context.Context, threads []Summary) error {
+func (v *View) markAsking(ctx context.Context, threads []Summary) error {
 	if !slices.ContainsFunc(threads, func(s Summary) bool { return s.Status == thread.Running }) {
 		return nil
 	}
-	open, err := c.Store.Questions(ctx, store.QuestionFilter{Open: true})
+	open, err := v.Threads.Store.Questions(ctx, store.QuestionFilter{Open: true})
 	if err != nil || len(open) == 0 {
 		return err
 	}

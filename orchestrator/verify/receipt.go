@@ -1,4 +1,4 @@
-package control
+package verify
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// ThreadReceipt returns a signed summary of a thread that has ended, which can be
+// Receipt returns a signed summary of a thread that has ended, which can be
 // checked without the project: [audit.OpenReceipt]. A thread that does not verify
 // gets none, whatever transcript_integrity says.
-func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, error) {
+func (c *Checker) Receipt(ctx context.Context, id thread.ID) ([]byte, error) {
 	key, err := c.Key()
 	if err != nil {
 		return nil, action.Fault(err)
@@ -31,8 +31,8 @@ func (c *Controller) ThreadReceipt(ctx context.Context, id thread.ID) ([]byte, e
 		return nil, unvouched(id, id)
 	}
 	r := receiptOf(rec, *report.Meta)
-	r.SignTranscript(c.Home().Seal.Keys())
-	r.IssuedAt = c.Now().UTC()
+	r.SignTranscript(c.Threads.Home().Seal.Keys())
+	r.IssuedAt = c.Threads.Now().UTC()
 	if err := c.addTree(ctx, &r); err != nil {
 		return nil, threads.Fault(err)
 	}
@@ -70,12 +70,12 @@ func unvouched(id, bad thread.ID) *tool.Fault {
 // believed of those alone that have not ended. Else it can only tell of a thread
 // that the registry lost: it is read first, so that otherwise it never knows of more
 // than the threads do, whatever they spend meanwhile.
-func (c *Controller) addTree(ctx context.Context, r *audit.Receipt) error {
-	_, known, err := c.Store.Tree(ctx, r.ThreadID)
+func (c *Checker) addTree(ctx context.Context, r *audit.Receipt) error {
+	_, known, err := c.Threads.Store.Tree(ctx, r.ThreadID)
 	if err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return err
 	}
-	all, err := c.Store.Descendants(ctx, r.ThreadID)
+	all, err := c.Threads.Store.Descendants(ctx, r.ThreadID)
 	if err != nil {
 		return err
 	}
@@ -113,13 +113,13 @@ func startedBelow(id thread.ID, all []thread.Record) []thread.Record {
 
 // vouched is the row of a thread below that of a receipt. One that has ended must
 // verify; one that has not costs so far what registry and ledger say.
-func (c *Controller) vouched(ctx context.Context, id, top thread.ID) (thread.Record, error) {
+func (c *Checker) vouched(ctx context.Context, id, top thread.ID) (thread.Record, error) {
 	rec, report, err := c.verify(ctx, id, false)
 	switch {
 	case err != nil:
 		return rec, err
 	case !rec.Status.Terminal():
-		budget, err := c.Store.Budget(ctx, id)
+		budget, err := c.Threads.Store.Budget(ctx, id)
 		if errors.Is(err, store.ErrNoBudget) {
 			return rec, nil
 		}

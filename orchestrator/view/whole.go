@@ -1,4 +1,4 @@
-package control
+package view
 
 import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"

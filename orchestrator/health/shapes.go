@@ -1,9 +1,9 @@
-package control
+package health
 
 import "github.com/rye-mcp/rye-mcp/runtime/thread"
 
-// HealthRequest asks how the threads of a project are.
-type HealthRequest struct {
+// Request asks how the threads of a project are.
+type Request struct {
 	ActiveDays int  `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"a thread used within so many days counts as active"`
 	All        bool `json:"all,omitempty" jsonschema:"every folder; slow"`
 }
@@ -14,8 +14,8 @@ type ReconcileInput struct {
 	All bool `json:"all,omitempty" jsonschema:"every thread; slow"`
 }
 
-// Health is the answer to thread_health.
-type Health struct {
+// Report is the answer to thread_health.
+type Report struct {
 	Success         bool          `json:"success"`
 	ThreadCount     int           `json:"thread_count"`
 	ActiveThreads   int           `json:"active_threads" jsonschema:"used within active_days"`

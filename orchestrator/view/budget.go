@@ -1,4 +1,4 @@
-package control
+package view
 
 import (
 	"context"
@@ -53,8 +53,8 @@ const leastShare thread.Micros = 1
 
 // GetBudget tells how the money of a thread stands, and whether it could start a
 // child that is given an amount.
-func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswer, error) {
-	rec, err := c.Threads.LookAsked(ctx, in.ThreadID)
+func (v *View) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswer, error) {
+	rec, err := v.Threads.LookAsked(ctx, in.ThreadID)
 	if err != nil {
 		return BudgetAnswer{}, threads.Fault(err)
 	}
@@ -62,7 +62,7 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 	if in.Amount != nil {
 		amount = *in.Amount
 	}
-	b, err := c.budgetOf(ctx, rec, amount)
+	b, err := v.budgetOf(ctx, rec, amount)
 	if err != nil {
 		return BudgetAnswer{}, threads.Fault(err)
 	}
@@ -70,8 +70,8 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 		return BudgetAnswer{}, threads.Fault(fmt.Errorf("thread %s: %w", rec.ThreadID, store.ErrNoBudget))
 	}
 	answer := BudgetAnswer{Success: true, ThreadID: rec.ThreadID, Budget: *b}
-	if c.Daily != nil {
-		if answer.Daily, err = c.Daily(ctx); err != nil {
+	if v.Daily != nil {
+		if answer.Daily, err = v.Daily(ctx); err != nil {
 			return BudgetAnswer{}, threads.Fault(err)
 		}
 	}
@@ -80,8 +80,8 @@ func (c *Controller) GetBudget(ctx context.Context, in BudgetInput) (BudgetAnswe
 
 // budgetOf reads the ledger; nil for a thread without a budget. Amount is what a
 // child would have to be given.
-func (c *Controller) budgetOf(ctx context.Context, rec thread.Record, amount thread.Micros) (*Budget, error) {
-	row, tree, err := c.Store.Tree(ctx, rec.ThreadID)
+func (v *View) budgetOf(ctx context.Context, rec thread.Record, amount thread.Micros) (*Budget, error) {
+	row, tree, err := v.Threads.Store.Tree(ctx, rec.ThreadID)
 	if errors.Is(err, store.ErrNoBudget) {
 		return nil, nil
 	}
@@ -95,20 +95,20 @@ func (c *Controller) budgetOf(ctx context.Context, rec thread.Record, amount thr
 	if !row.Active {
 		b.Remaining = 0
 	}
-	b.WhyNot = c.spawnHindrance(rec, b.Remaining, amount)
+	b.WhyNot = v.spawnHindrance(rec, b.Remaining, amount)
 	b.CanSpawn = b.WhyNot == ""
 	return b, nil
 }
 
 // spawnHindrance says why a thread could not start a child; empty when it could.
-func (c *Controller) spawnHindrance(rec thread.Record, remaining, amount thread.Micros) string {
+func (v *View) spawnHindrance(rec thread.Record, remaining, amount thread.Micros) string {
 	switch {
 	case rec.Status != thread.Running:
 		return fmt.Sprintf("it is %s", rec.Status)
 	case !rec.CancelRequestedAt.IsZero():
 		return "it has been asked to stop"
 	}
-	switch meta, err := c.Threads.Described(rec.ThreadID); {
+	switch meta, err := v.Threads.Described(rec.ThreadID); {
 	case err != nil:
 		return "its thread.json cannot be trusted"
 	case rec.SpawnCount >= meta.Limits.Spawns:

@@ -1,10 +1,9 @@
-package control
+package view
 
 import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // Started is the answer to a fork: the thread as it stands when the answer is
@@ -28,32 +27,6 @@ type Started struct {
 	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
 	Result           string          `json:"result,omitempty" jsonschema:"final text"`
 	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
-}
-
-// Plan is the answer to a dry run of a fork.
-type Plan struct {
-	Success bool     `json:"success"`
-	Plan    PlanBody `json:"plan"`
-}
-
-// PlanBody says what a start would do.
-type PlanBody struct {
-	Directive    string         `json:"directive"`
-	Space        string         `json:"space"`
-	Path         string         `json:"path"`
-	Shadows      []string       `json:"shadows,omitempty"`
-	Inputs       map[string]any `json:"inputs"`
-	Model        string         `json:"model"`
-	Limits       thread.Limits  `json:"limits"`
-	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
-	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
-	// DroppedWhy has every reason of each: who asks one ancestor for more need not find
-	// out about the next by trying.
-	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
-	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`
-	WorstCost  thread.Micros     `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
-	action.Inheritance
-	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Result is what is told about one thread by waits and aggregations.
@@ -153,55 +126,4 @@ type List struct {
 	Count      int       `json:"count"`
 	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to get the next page"`
 	Threads    []Summary `json:"threads" jsonschema:"newest first"`
-}
-
-// TranscriptPage is the answer to read_transcript.
-type TranscriptPage struct {
-	Success       bool      `json:"success"`
-	ThreadID      thread.ID `json:"thread_id"`
-	Part          string    `json:"part,omitempty"`
-	AtEnd         bool      `json:"at_end" jsonschema:"nothing more is written yet"`
-	NextCursor    string    `json:"next_cursor,omitempty" jsonschema:"give it back to read on; also while the thread still writes"`
-	EarlierCursor string    `json:"earlier_cursor,omitempty" jsonschema:"reads events of the tail that had no room"`
-	TotalBytes    int       `json:"total_bytes,omitempty" jsonschema:"of all of the part"`
-	Content       string    `json:"content" jsonschema:"readable text, or JSON lines with format jsonl"`
-}
-
-// Paged is true: content is a page of the length that was asked for.
-func (TranscriptPage) Paged() bool { return true }
-
-// Receipt says how one thread was stopped.
-type Receipt struct {
-	ThreadID thread.ID     `json:"thread_id"`
-	Status   thread.State  `json:"status"`
-	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
-	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
-	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
-}
-
-// Stopped is the answer to cancel_thread and kill_thread.
-type Stopped struct {
-	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
-	ThreadID thread.ID `json:"thread_id"`
-	// ResolvedThreadID is set when another one carries the asked thread on.
-	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
-	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
-}
-
-// Progress is what a waiting caller is told every second.
-type Progress struct {
-	Done    int
-	Total   int
-	Turns   int
-	Spend   thread.Micros
-	LastSay string // last words of output of a thread that works
-	Waiting []Waiting
-}
-
-// problemOf is what went wrong with a thread, as text and in full.
-func problemOf(o *thread.Outcome) (string, *thread.Problem) {
-	if o == nil || o.Error == nil {
-		return "", nil
-	}
-	return o.Error.Message, o.Error
 }

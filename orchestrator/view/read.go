@@ -1,4 +1,4 @@
-package control
+package view
 
 import (
 	"cmp"
@@ -17,13 +17,38 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
+// TranscriptInput is the input of read_transcript.
+type TranscriptInput struct {
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread" jsonschema:"id that rye_execute returned"`
+	Part     string    `json:"part,omitempty" enum:"transcript,result,outputs" default:"transcript" jsonschema:"result and outputs read all of what the thread returned"`
+	Format   string    `json:"format,omitempty" enum:"text,jsonl" default:"text" jsonschema:"jsonl: the events as stored"`
+	Tail     int       `json:"tail,omitempty" minimum:"0" maximum:"1000" jsonschema:"only the last so many events"`
+	Cursor   string    `json:"cursor,omitempty" jsonschema:"next_cursor of the call before: reads on from there"`
+	MaxBytes int       `json:"max_bytes,omitempty" minimum:"500" maximum:"1000000" default:"10000" jsonschema:"most bytes of content"`
+}
+
+// TranscriptPage is the answer to read_transcript.
+type TranscriptPage struct {
+	Success       bool      `json:"success"`
+	ThreadID      thread.ID `json:"thread_id"`
+	Part          string    `json:"part,omitempty"`
+	AtEnd         bool      `json:"at_end" jsonschema:"nothing more is written yet"`
+	NextCursor    string    `json:"next_cursor,omitempty" jsonschema:"give it back to read on; also while the thread still writes"`
+	EarlierCursor string    `json:"earlier_cursor,omitempty" jsonschema:"reads events of the tail that had no room"`
+	TotalBytes    int       `json:"total_bytes,omitempty" jsonschema:"of all of the part"`
+	Content       string    `json:"content" jsonschema:"readable text, or JSON lines with format jsonl"`
+}
+
+// Paged is true: content is a page of the length that was asked for.
+func (TranscriptPage) Paged() bool { return true }
+
 // ReadTranscript returns a part of a thread's transcript. The cursor continues
 // where the answer before ended, also while the thread still writes. A thread
 // that has written nothing yet has an empty transcript.
-func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (TranscriptPage, error) {
-	rec, err := c.Threads.Examine(ctx, in.ThreadID)
+func (v *View) ReadTranscript(ctx context.Context, in TranscriptInput) (TranscriptPage, error) {
+	rec, err := v.Threads.Examine(ctx, in.ThreadID)
 	if errors.Is(err, thread.ErrNotFound) {
-		err = c.Threads.NoThread(ctx, in.ThreadID)
+		err = v.Threads.NoThread(ctx, in.ThreadID)
 	}
 	if err != nil {
 		return TranscriptPage{}, threads.Fault(err)
@@ -31,7 +56,7 @@ func (c *Controller) ReadTranscript(ctx context.Context, in TranscriptInput) (Tr
 	if in.Part != "" && in.Part != tool.PartTranscript {
 		return partPage(rec, in)
 	}
-	page, err := transcript.Tail(c.Threads.Transcript(rec.ThreadID), transcript.TailOptions{
+	page, err := transcript.Tail(v.Threads.Transcript(rec.ThreadID), transcript.TailOptions{
 		Cursor: in.Cursor, Last: in.Tail, MaxBytes: in.MaxBytes, Text: in.Format != "jsonl",
 	})
 	if errors.Is(err, fs.ErrNotExist) {

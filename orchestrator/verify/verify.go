@@ -1,10 +1,13 @@
-package control
+// Package verify holds what threads left on disk against its signatures and the
+// registry, and makes receipts of those that verify.
+package verify
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
@@ -12,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // Verification is the answer to a verification of threads.
@@ -43,11 +47,20 @@ type Covered struct {
 	TornBytes     int64 `json:"torn_bytes" jsonschema:"after the last complete line"`
 }
 
-// Verify checks what threads left on disk against its signatures and the
+// Checker verifies the threads of a project.
+type Checker struct {
+	Threads  *threads.Threads
+	Settings *settings.Source
+	// Key reads the user's item key, which signs receipts; it may be made while a
+	// server runs.
+	Key func() (*sign.Key, error)
+}
+
+// Check holds what threads left on disk against its signatures and the
 // registry. Damage is in the answer; the error says that a check could not be
 // made.
-func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification, error) {
-	v, err := c.newCall().newVerification()
+func (c *Checker) Check(ctx context.Context, ids []thread.ID) (Verification, error) {
+	v, err := c.newVerification()
 	if err != nil {
 		return v, threads.Fault(err)
 	}
@@ -61,10 +74,10 @@ func (c *Controller) Verify(ctx context.Context, ids []thread.ID) (Verification,
 	return v, nil
 }
 
-// VerifyAll is Verify for every thread of the project, newest first. Progress is
+// CheckAll is Check for every thread of the project, newest first. Progress is
 // told how many have been checked.
-func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Verification, error) {
-	v, err := c.newCall().newVerification()
+func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verification, error) {
+	v, err := c.newVerification()
 	if err != nil {
 		return v, threads.Fault(err)
 	}
@@ -82,13 +95,13 @@ func (c *Controller) VerifyAll(ctx context.Context, progress func(done int)) (Ve
 	return v, nil
 }
 
-func (c *call) newVerification() (Verification, error) {
-	settings, _, err := c.Config.Coordination()
+func (c *Checker) newVerification() (Verification, error) {
+	set, _, err := c.Settings.Begin().Config.Coordination()
 	if err != nil {
 		return Verification{}, err
 	}
-	v := Verification{Success: true, Mode: settings.TranscriptIntegrity, Threads: []Verdict{}}
-	if seal := c.Home().Seal; seal != nil {
+	v := Verification{Success: true, Mode: set.TranscriptIntegrity, Threads: []Verdict{}}
+	if seal := c.Threads.Home().Seal; seal != nil {
 		v.Signer = seal.Fingerprint()
 	}
 	return v, nil
@@ -104,7 +117,7 @@ func (v *Verification) add(verdict Verdict) {
 // verify checks one thread, and returns the row that its files were held against.
 // The row is read first, and again after damage was found: a thread that has gone
 // on meanwhile is checked once more.
-func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (thread.Record, *audit.Report, error) {
+func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (thread.Record, *audit.Report, error) {
 	rec, err := c.Threads.Settled(ctx, id)
 	for {
 		if err != nil {
@@ -128,13 +141,13 @@ func (c *Controller) verify(ctx context.Context, id thread.ID, lenient bool) (th
 	}
 }
 
-// verifyAsSet is verify for what is carried on, as strict as the settings say.
-func (c *call) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.Report, error) {
-	settings, _, err := c.Config.Coordination()
+// AsSet verifies a thread that is to be continued, as strictly as the settings say.
+func (c *Checker) AsSet(ctx context.Context, now *settings.Call, id thread.ID) (Verdict, *audit.Report, error) {
+	set, _, err := now.Config.Coordination()
 	if err != nil {
 		return Verdict{}, nil, err
 	}
-	rec, report, err := c.verify(ctx, id, settings.TranscriptIntegrity == config.TranscriptLenient)
+	rec, report, err := c.verify(ctx, id, set.TranscriptIntegrity == config.TranscriptLenient)
 	if err != nil {
 		return Verdict{}, nil, err
 	}
@@ -142,12 +155,12 @@ func (c *call) verifyAsSet(ctx context.Context, id thread.ID) (Verdict, *audit.R
 }
 
 // audit checks a thread once, against this row of it.
-func (c *Controller) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
+func (c *Checker) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
 	subject := audit.Subject{
-		Row: rec, Folder: c.Threads.Folder(rec.ThreadID), Seal: c.Home().Seal, Lenient: lenient,
-		Rendering: finish.Rendering(folder.KnowledgeDir(c.Project), rec), RenderingID: finish.RenderingID(rec),
+		Row: rec, Folder: c.Threads.Folder(rec.ThreadID), Seal: c.Threads.Home().Seal, Lenient: lenient,
+		Rendering: finish.Rendering(folder.KnowledgeDir(c.Threads.Project), rec), RenderingID: finish.RenderingID(rec),
 	}
-	budget, err := c.Store.Budget(ctx, rec.ThreadID)
+	budget, err := c.Threads.Store.Budget(ctx, rec.ThreadID)
 	switch {
 	case err == nil:
 		subject.LedgerSpend = &budget.Own

@@ -1,4 +1,4 @@
-package control
+package view
 
 import (
 	"context"
@@ -39,8 +39,8 @@ type ChainLink struct {
 
 // GetChain tells of all threads that do one piece of work, one after the other,
 // whichever of them is named.
-func (c *Controller) GetChain(ctx context.Context, id thread.ID) (Chain, error) {
-	rows, err := c.Threads.Chain(ctx, id)
+func (v *View) GetChain(ctx context.Context, id thread.ID) (Chain, error) {
+	rows, err := v.Threads.Chain(ctx, id)
 	if err != nil {
 		return Chain{}, threads.Fault(err)
 	}
@@ -55,7 +55,7 @@ func (c *Controller) GetChain(ctx context.Context, id thread.ID) (Chain, error) 
 		}
 	}
 	answer.Cost = threads.CostOf(rows)
-	if answer.TreeSpend, err = c.Threads.SpentBy(ctx, rows); err != nil {
+	if answer.TreeSpend, err = v.Threads.SpentBy(ctx, rows); err != nil {
 		return Chain{}, threads.Fault(err)
 	}
 	return answer, nil
@@ -73,18 +73,6 @@ func chainLink(rec thread.Record) ChainLink {
 	}
 	l.Error, _ = problemOf(rec.Outcome)
 	return l
-}
-
-// addChainCosts adds to the results of threads what their chains have cost.
-func (c *Controller) addChainCosts(ctx context.Context, results map[thread.ID]Result, rows map[thread.ID]thread.Record) error {
-	for id, r := range results {
-		var err error
-		if r.ChainCost, err = c.Threads.ChainCost(ctx, rows[id]); err != nil {
-			return err
-		}
-		results[id] = r
-	}
-	return nil
 }
 
 // Ways to search.
@@ -125,12 +113,12 @@ type ChainMatch struct {
 
 // ChainSearch looks for a text or a regular expression in the transcripts of all
 // threads of a chain. One that has written nothing yet has nothing to be found.
-func (c *Controller) ChainSearch(ctx context.Context, in ChainSearchInput) (ChainMatches, error) {
+func (v *View) ChainSearch(ctx context.Context, in ChainSearchInput) (ChainMatches, error) {
 	pattern, err := patternOf(in)
 	if err != nil {
 		return ChainMatches{}, err
 	}
-	rows, err := c.Threads.Chain(ctx, in.ThreadID)
+	rows, err := v.Threads.Chain(ctx, in.ThreadID)
 	if err != nil {
 		return ChainMatches{}, threads.Fault(err)
 	}
@@ -142,7 +130,7 @@ func (c *Controller) ChainSearch(ctx context.Context, in ChainSearchInput) (Chai
 	for _, rec := range rows {
 		found.Searched = append(found.Searched, rec.ThreadID)
 		// One more than is wanted tells whether there are more.
-		hits, err := transcript.Search(ctx, c.Threads.Transcript(rec.ThreadID), pattern, most+1-len(found.Matches))
+		hits, err := transcript.Search(ctx, v.Threads.Transcript(rec.ThreadID), pattern, most+1-len(found.Matches))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return ChainMatches{}, threads.Fault(err)
 		}

@@ -1,4 +1,4 @@
-package control
+package health
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 // their thread was registered, and returns how many those were. Such a folder has no
 // row, no thread.json and no transcript, nobody holds its lock, and it is older than
 // what may still be on its way. Anything else in it keeps it.
-func (c *Controller) SweepFolders(ctx context.Context) (removed int, err error) {
+func (c *Checker) SweepFolders(ctx context.Context) (removed int, err error) {
 	var failed []error
-	walked := folder.Walk(c.Home().Dir, func(f folder.Found) error {
+	walked := folder.Walk(c.Threads.Home().Dir, func(f folder.Found) error {
 		if f.Linked || f.HasMeta || f.HasWords || c.justMade(f.Folder) {
 			return context.Cause(ctx)
 		}
@@ -34,11 +34,11 @@ func (c *Controller) SweepFolders(ctx context.Context) (removed int, err error) 
 
 // removeLeftover removes one folder, with its life in hand, so that nobody makes a
 // thread in it meanwhile. Of what is in it only the files of a start are removed.
-func (c *Controller) removeLeftover(ctx context.Context, f folder.Found) (bool, error) {
-	if err := folder.Check(c.Home().Dir, f.ID); err != nil {
+func (c *Checker) removeLeftover(ctx context.Context, f folder.Found) (bool, error) {
+	if err := folder.Check(c.Threads.Home().Dir, f.ID); err != nil {
 		return false, nil // somebody else's
 	}
-	hold, err := c.Life.Claim(life.Key{Thread: f.ID})
+	hold, err := c.Threads.Life.Claim(life.Key{Thread: f.ID})
 	if errors.Is(err, life.ErrHeld) {
 		return false, nil
 	}
@@ -46,7 +46,7 @@ func (c *Controller) removeLeftover(ctx context.Context, f folder.Found) (bool, 
 		return false, err
 	}
 	defer func() { _ = hold.Release() }()
-	if _, err := c.Store.Get(ctx, f.ID); !errors.Is(err, thread.ErrNotFound) {
+	if _, err := c.Threads.Store.Get(ctx, f.ID); !errors.Is(err, thread.ErrNotFound) {
 		return false, err
 	}
 	entries, err := os.ReadDir(string(f.Folder))

@@ -1,0 +1,71 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Started is the answer to the start of a thread, with what has become of it.
+func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Started, error) {
+	now, err := v.Threads.Look(ctx, id)
+	if err != nil {
+		return Started{}, threads.Fault(err)
+	}
+	s := Started{
+		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
+		Existing: existing,
+	}
+	if now.ThreadID != id {
+		s.ResolvedThreadID = now.ThreadID
+	}
+	if s.ChainCost, err = v.Threads.ChainCost(ctx, now); err != nil {
+		return Started{}, threads.Fault(err)
+	}
+	if meta, err := v.Threads.Described(now.ThreadID); err == nil {
+		s.Warnings = slices.Clip(meta.Warnings) // more may be added
+	}
+	s.apply(now.Outcome)
+	switch {
+	case now.Queued():
+		s.Queued = true
+		s.Next = v.queuedNext(ctx)
+	case !now.Status.Terminal():
+		s.PID = now.PID
+		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
+	case existing && !s.Success:
+		s.Next = "request_key names this thread for good: use another key to start anew"
+	}
+	return s, nil
+}
+
+// queuedNext tells the caller of a queued thread what it waits for.
+func (v *View) queuedNext(ctx context.Context) string {
+	const next = "wait_threads with this thread_id; cancel_thread to take it out of the queue"
+	load, err := v.Threads.Store.QueueLoad(ctx)
+	if err != nil {
+		return next
+	}
+	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
+		load.Occupied, load.Queued)
+}
+
+// apply copies an outcome into the answer.
+func (s *Started) apply(o *thread.Outcome) {
+	s.Success = s.Status != thread.Error && s.Status != thread.Cancelled
+	if o == nil {
+		return
+	}
+	s.Result, s.Outputs = o.Result, o.Outputs
+	s.Error, s.Problem = problemOf(o)
+	s.Warnings = append(s.Warnings, o.Warnings...)
+	if len(o.Data) > 0 {
+		s.Data = o.Data
+	}
+}
+
+// StartedThread tells the caller's own thread which child it has started.
+func (s Started) StartedThread() thread.ID { return s.ThreadID }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -26,7 +27,7 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Control.Store.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
+		_, err = storetest.As(p.Control.Store).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 			State: thread.Completed, Result: result, Outputs: map[string]any{"text": result},
 		}, nil, now)
 		if err == nil {
-			_, err = p.Control.Store.Apply(t.Context(), change)
+			_, err = storetest.As(p.Control.Store).Apply(t.Context(), change)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -39,7 +40,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 		return err
 	})
 	if err == nil {
-		_, err = db.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
+		_, err = storetest.As(db).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 	}
 	q = thread.Question{
 		ID: "question-1", ThreadID: rec.ThreadID, Kind: thread.AskLimit, Code: "turns_exceeded", Reached: "2", Text: "What now?",
@@ -47,7 +48,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 		Limits: &thread.Limits{Turns: 2, Tokens: 1000, Spend: 50_000, DurationSeconds: 60}, AskedAt: now, DeadlineAt: now.Add(time.Hour),
 	}
 	if err == nil {
-		err = db.Ask(t.Context(), q)
+		err = storetest.As(db).Ask(t.Context(), q)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	return q, sync.OnceFunc(func() {
 		change, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed, Result: "done"}, nil, now)
 		if err == nil {
-			_, err = db.Apply(t.Context(), change)
+			_, err = storetest.As(db).Apply(t.Context(), change)
 		}
 		if err != nil {
 			t.Error(err)

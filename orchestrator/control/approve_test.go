@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -33,7 +34,7 @@ func (s *scene) asks(id thread.ID) thread.Question {
 		Text: "What now?", Options: []thread.Decision{thread.Raise, thread.Finish, thread.Stop}, Default: thread.Stop,
 		Limits: &meta.Limits, AskedAt: testTime, DeadlineAt: testTime.Add(time.Hour),
 	}
-	s.noError(s.c.Store.Ask(s.ctx, q))
+	s.noError(storetest.As(s.c.Store).Ask(s.ctx, q))
 	return q
 }
 

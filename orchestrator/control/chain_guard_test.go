@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -66,7 +67,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 			path := s.c.Threads.Transcript(id)
 			before := s.read(path)
 			s.order(id, "say more")
-			s.noError(s.c.Store.RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
+			s.noError(storetest.As(s.c.Store).RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
 			s.noError(os.WriteFile(path, []byte(before), 0o600))
 		}, "1 of 2 turns are left"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -317,7 +318,7 @@ func TestSettlerIsNoProcess(t *testing.T) {
 	stranger := s.start("idle", "")
 	dead := s.start("idle", "")
 	changes := s.c.Store.Changes(s.ctx)
-	s.noError(s.c.Store.SetProcess(s.ctx, dead, thread.Process{PID: s.puppet(stranger).pid, Host: "host"}))
+	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, dead, thread.Process{PID: s.puppet(stranger).pid, Host: "host"}))
 
 	settling, goOn := make(chan struct{}), make(chan struct{})
 	other := s.controller()

@@ -28,7 +28,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 	s := &successor{call: h.call, secrets: r.Secrets}
 	s.rec, _, err = c.Store.Register(ctx, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
-		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Now(),
+		ContinuationOf: before.ThreadID, Handoff: true, Run: thread.NewRun(), Now: c.Now(),
 	}, func(id thread.ID) (err error) {
 		s.hold, err = c.claimFolder(id)
 		return err
@@ -83,7 +83,7 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 // and its thread.json.
 func (h *succession) prepare(ctx context.Context, s *successor) error {
 	before := h.before()
-	money, err := h.Store.HandOver(ctx, before.ThreadID, s.rec.ThreadID, h.Now())
+	money, err := h.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, s.rec.ThreadID, h.Now())
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
-	if err := s.launchProcess(ctx, rec.ThreadID, s.hold, s.secrets); err != nil {
+	if err := s.launchProcess(ctx, rec, s.hold, s.secrets); err != nil {
 		return s.abandon(ctx, rec, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -35,7 +36,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			s.order(id, "stubborn")
 			p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 			change(&p)
-			s.noError(s.c.Store.SetProcess(s.ctx, id, p))
+			s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
 
 			stopped, err := s.c.stop(s.ctx, id, short)
 			s.noError(err)
@@ -65,7 +66,7 @@ func TestAttackReusedNumber(t *testing.T) {
 	stranger, id := s.start("idle", ""), s.start("idle", "")
 	p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 	p.Started++
-	s.noError(s.c.Store.SetProcess(s.ctx, id, p))
+	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
 	rec := s.row(id)
 	if s.c.alive(s.ctx, rec) {
 		s.Errorf("%+v counts as the process of %s", rec.Process, id)
@@ -83,7 +84,7 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 	id := started.ThreadID
 	s.order(id, "claim")
 	there := thread.Process{PID: 1 << 22, Host: "there", Boot: "another"}
-	s.noError(s.c.Store.SetProcess(s.ctx, id, there))
+	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, there))
 	s.order(id, "give-up") // its lock is free now
 	s.awaitFree(id)
 

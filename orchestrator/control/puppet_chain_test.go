@@ -57,7 +57,7 @@ func (p *puppet) handOver() error {
 		return err
 	}
 	next := p.made.Handoff()
-	_, err = p.c.Threads.Finisher.Finish(p.ctx, p.id, p.words, thread.Outcome{State: thread.Continued, Handoff: &next}, rec.Cost)
+	_, err = p.c.Threads.Finisher.Finish(p.ctx, p.runner(), p.words, thread.Outcome{State: thread.Continued, Handoff: &next}, rec.Cost)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 // admit takes the first thread in line that this process can run, with its
 // life; that is nil when there is none. Busy says that somebody held the life of one.
 func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, busy bool, err error) {
-	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), func(r thread.Record) (err error) {
+	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), thread.NewRun(), func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
@@ -163,7 +163,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
 	if err == nil { // one with secrets never stood in line: see checkSlot
-		err = d.launchProcess(ctx, rec.ThreadID, hold, nil)
+		err = d.launchProcess(ctx, rec, hold, nil)
 	}
 	if err != nil {
 		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome

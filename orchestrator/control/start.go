@@ -76,6 +76,7 @@ func (c *call) launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
 	prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (view.Started, error) {
+	n.Run = thread.NewRun()
 	var hold life.Hold
 	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
 		hold, err = c.claimFolder(id)
@@ -105,7 +106,7 @@ func (c *call) launch(
 		c.moveLine(ctx, false, nil)
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
-	if err := c.launchProcess(ctx, rec.ThreadID, hold, secrets); err != nil {
+	if err := c.launchProcess(ctx, rec, hold, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
 		c.moveLine(ctx, false, nil) // its slot is free again
 		return view.Started{}, told
@@ -213,15 +214,16 @@ func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
 // the thread is the process's own: a pid that cannot be recorded is no failure of
 // the start, since the process records it too when it claims its row.
 func (c *call) launchProcess(
-	ctx context.Context, id thread.ID, hold life.Hold, secrets map[string]string,
+	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
 ) error {
+	id := rec.ThreadID
 	started, err := c.Launcher.Launch(id, hold, c.Handed(secrets))
 	if err != nil {
 		return err
 	}
 	c.Reached.At(stepLaunched)
 	c.Threads.WatchChild(id, started)
-	err = c.Store.SetProcess(ctx, id, started.Process())
+	err = c.Store.Runner(id, rec.Run).SetProcess(ctx, started.Process())
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}
@@ -244,7 +246,7 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 	if now, err := c.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
 		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
 	}
-	if err := c.endUnstarted(ctx, rec.ThreadID, outcome); err != nil {
+	if err := c.endUnstarted(ctx, rec, outcome); err != nil {
 		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread that did not start")
 	}
 	return told
@@ -254,17 +256,18 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 // it with a slot. Where its files cannot be written the row says so alone, and the
 // files do when it is completed; where even that fails it loses its thread.json,
 // without which none runs.
-func (c *Controller) endUnstarted(ctx context.Context, id thread.ID, o thread.Outcome) error {
+func (c *Controller) endUnstarted(ctx context.Context, rec thread.Record, o thread.Outcome) error {
+	id, by := rec.ThreadID, c.Store.Runner(rec.ThreadID, rec.Run)
 	w, err := c.Threads.Finisher.OpenTranscript(id)
 	if err == nil {
 		defer func() { _ = w.Close() }()
-		_, err = c.Threads.Finisher.Finish(ctx, id, w, o, thread.Cost{})
+		_, err = c.Threads.Finisher.Finish(ctx, by, w, o, thread.Cost{})
 	}
 	if err == nil {
 		return nil
 	}
-	rec, inRow := c.Threads.Finisher.FinishRow(ctx, id, o)
-	if inRow == nil && rec.Status.Terminal() {
+	after, inRow := c.Threads.Finisher.FinishRow(ctx, by, o)
+	if inRow == nil && after.Status.Terminal() {
 		return err
 	}
 	return errors.Join(err, inRow, os.Remove(c.Threads.Folder(id).Meta()))

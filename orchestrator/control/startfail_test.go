@@ -65,7 +65,13 @@ func TestFailedStartNeverRuns(t *testing.T) {
 // deaf is a store that takes no outcome.
 type deaf struct{ store.Store }
 
-func (deaf) Apply(context.Context, store.Change) (thread.Record, error) {
+func (d deaf) Runner(id thread.ID, run thread.Run) store.Runner {
+	return deafRunner{d.Store.Runner(id, run)}
+}
+
+type deafRunner struct{ store.Runner }
+
+func (deafRunner) Apply(context.Context, store.Change) (thread.Record, error) {
 	return thread.Record{}, errors.New("no space left on device")
 }
 
@@ -80,12 +86,12 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
 		}
 	}
-	inner := s.c.Threads.Finisher.Store
-	s.c.Threads.Finisher.Store = deaf{inner}
+	inner := s.c.Store
+	s.c.Store = deaf{inner}
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
-	s.c.Reached, s.c.Threads.Finisher.Store = nil, inner
+	s.c.Reached, s.c.Store = nil, inner
 	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -154,7 +155,7 @@ func TestKillOfUnnamedProcess(t *testing.T) {
 	s.noError(err)
 	id := started.ThreadID
 	s.freeze(id)
-	s.noError(s.c.Store.SetProcess(s.ctx, id, thread.Process{}))
+	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, thread.Process{}))
 	stopped, err := s.c.stop(s.ctx, id, life.Ladder{Term: giveUp})
 	s.noError(err)
 	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(life.Terminated) {

@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -131,7 +132,7 @@ func (p *puppet) say(words ...any) error {
 }
 
 func (p *puppet) claim() error {
-	rec, err := p.c.Store.Apply(p.ctx, store.Claimed(p.id, thread.Process(process.Here("host").Self()), time.Now()))
+	rec, err := storetest.As(p.c.Store).Apply(p.ctx, store.Claimed(p.id, thread.Process(process.Here("host").Self()), time.Now()))
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (p *puppet) end(state thread.State) error {
 	}
 	o, cost, outcomeErr := p.outcome(state)
 	if err = errors.Join(err, outcomeErr); err == nil {
-		_, err = p.c.Threads.Finisher.Finish(p.ctx, p.id, p.words, o, cost)
+		_, err = p.c.Threads.Finisher.Finish(p.ctx, p.runner(), p.words, o, cost)
 	}
 	if err == nil {
 		err = errors.Join(p.hold.Release(), p.c.Dispatch(p.ctx))
@@ -198,9 +199,9 @@ func (p *puppet) obey(order string) error {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	case "spend":
 		cost := thread.Cost{Turns: 1, Spend: thread.Micros(n)}
-		err = errors.Join(p.c.Store.Report(p.ctx, p.id, cost.Spend, time.Now()), p.c.Store.RecordCost(p.ctx, p.id, cost, 0))
+		err = errors.Join(storetest.As(p.c.Store).Report(p.ctx, p.id, cost.Spend, time.Now()), storetest.As(p.c.Store).RecordCost(p.ctx, p.id, cost, 0))
 	case "ledger": // the row is left behind
-		err = p.c.Store.Report(p.ctx, p.id, thread.Micros(n), time.Now())
+		err = storetest.As(p.c.Store).Report(p.ctx, p.id, thread.Micros(n), time.Now())
 	case "decide": // the outcome reaches the transcript and nothing else
 		o, cost, outcomeErr := p.outcome(thread.Completed)
 		_, finishErr := p.words.Finish(o, cost)
@@ -243,4 +244,10 @@ func (p *puppet) obey(order string) error {
 		return fmt.Errorf("bug; no order %q", order)
 	}
 	return errors.Join(err, p.say("done"))
+}
+
+// runner is what the process writes by.
+func (p *puppet) runner() store.Runner {
+	rec, _ := p.c.Store.Get(p.ctx, p.id) // without a row the write says so
+	return p.c.Store.Runner(p.id, rec.Run)
 }

@@ -71,7 +71,10 @@ func (c *Controller) yieldAgain(ctx context.Context) {
 }
 
 func (c *Controller) recordYield(ctx context.Context, yielded bool) {
-	err := c.Store.Yield(ctx, c.Parent, yielded)
+	rec, err := c.Store.Get(ctx, c.Parent)
+	if err == nil {
+		err = c.Store.Runner(rec.ThreadID, rec.Run).Yield(ctx, yielded)
+	}
 	if err != nil && !errors.Is(err, thread.ErrSettled) && !errors.Is(err, thread.ErrNotFound) {
 		c.Log.Warn().Err(err).Bool("yielded", yielded).Msg("could not record whether the thread only waits")
 	}

@@ -100,7 +100,7 @@ func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Repor
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	_, err = s.Finisher.Finish(ctx, rec.ThreadID, w, *rec.Outcome, rec.Cost)
+	_, err = s.Finisher.Finish(ctx, s.Finisher.Store.Runner(rec.ThreadID, rec.Run), w, *rec.Outcome, rec.Cost)
 	if err == nil {
 		report.Completed = append(report.Completed, rec.ThreadID)
 	}
@@ -240,15 +240,20 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 	if err != nil || rec.Status.Terminal() || waits(rec) {
 		return rec, err // it was put in the queue since
 	}
+	if rec, err = s.Finisher.Store.Replace(ctx, id, rec.Run, thread.NewRun()); err != nil {
+		return rec, err
+	}
+	s.Reached.At(stepReplaced)
+	by := s.Finisher.Store.Runner(id, rec.Run)
 	w, err := s.Finisher.OpenTranscript(id)
 	if err != nil {
 		return rec, err
 	}
 	defer func() { _ = w.Close() }()
 	if _, err := dir.ReadMeta(s.Finisher.Home().Seal); err == nil && neverRan(rec) && w.Decided() == nil {
-		return s.giveBack(ctx, id, report)
+		return s.giveBack(ctx, by, report)
 	}
-	after, err := s.bury(ctx, rec, dir, w, report)
+	after, err := s.bury(ctx, rec, by, w, report)
 	if err == nil {
 		s.closeQuestions(ctx, id)
 		report.ended(rec, after)
@@ -264,8 +269,9 @@ func neverRan(rec thread.Record) bool {
 }
 
 // giveBack puts a thread that never ran in the queue again, in its old place.
-func (s *Sweeper) giveBack(ctx context.Context, id thread.ID, report *Report) (thread.Record, error) {
-	rec, err := s.Finisher.Store.Return(ctx, id)
+func (s *Sweeper) giveBack(ctx context.Context, by store.Runner, report *Report) (thread.Record, error) {
+	id, _ := by.Of()
+	rec, err := by.Return(ctx)
 	if errors.Is(err, thread.ErrSettled) { // asked to stop just now: the next look settles it
 		return s.Finisher.Store.Get(ctx, id)
 	}
@@ -277,17 +283,17 @@ func (s *Sweeper) giveBack(ctx context.Context, id thread.ID, report *Report) (t
 	return rec, nil
 }
 
-// bury ends a dead thread whose lock the caller holds. It can be run again after
+// bury ends a dead thread whose life the caller holds, by a run of its own. It can be run again after
 // a crash at any step.
 func (s *Sweeper) bury(
-	ctx context.Context, rec thread.Record, dir folder.Folder, w *transcript.Writer, report *Report,
+	ctx context.Context, rec thread.Record, by store.Runner, w *transcript.Writer, report *Report,
 ) (thread.Record, error) {
-	id := rec.ThreadID
+	id, dir := rec.ThreadID, s.Finisher.Home().Of(rec.ThreadID)
 	// The number of the dead process may be a stranger's by now, and the lock is
 	// held again: whoever stops threads must not take the two for a process.
 	gone := rec.Process
 	gone.PID = 0
-	if err := s.Finisher.Store.SetProcess(ctx, id, gone); err != nil {
+	if err := by.SetProcess(ctx, gone); err != nil {
 		return rec, err
 	}
 	s.Reached.At(stepDetached)
@@ -300,7 +306,7 @@ func (s *Sweeper) bury(
 	}
 	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
 		Msg("settling a thread whose process is gone")
-	after, err := s.Finisher.Finish(ctx, id, w, outcome, cost)
+	after, err := s.Finisher.Finish(ctx, by, w, outcome, cost)
 	if err != nil && after.Status.Terminal() {
 		// The thread has ended for everybody; a damaged thread.json changes nothing
 		// about that.

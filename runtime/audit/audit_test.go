@@ -207,7 +207,7 @@ func TestRollback(t *testing.T) {
 	// Nothing that ends threads signs such a transcript anew.
 	w, err := s.finisher().OpenTranscript(rec.ThreadID)
 	s.must(err)
-	if _, err := s.finisher().Finish(t.Context(), rec.ThreadID, w, completed, rec.Cost); err == nil {
+	if _, err := s.finisher().Finish(t.Context(), s.store.Runner(rec.ThreadID, ""), w, completed, rec.Cost); err == nil {
 		t.Error("the rest was signed as if it were whole")
 	}
 	s.must(w.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -76,7 +77,7 @@ func (s *scene) start(directive string) thread.Record {
 	s.must(dir.WriteMeta(meta, placetest.Seal(s.key)))
 	_, err = s.store.Enqueue(s.Context(), rec.ThreadID, 99, now())
 	s.must(err)
-	rec, err = s.store.Apply(s.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
+	rec, err = storetest.As(s.store).Apply(s.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	s.must(err)
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n- rye.fetch.*\n", rec.ThreadID)
 	text = s.signCapabilities(text, rec, s.key)
@@ -111,7 +112,7 @@ func (s *scene) play(rec thread.Record) *transcript.Writer {
 	s.must(err)
 	s.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: rec.Directive}))
 	for turn := 1; turn <= turns; turn++ {
-		s.must(s.store.RecordCost(s.Context(), rec.ThreadID, thread.Cost{Turns: turn, Spend: thread.Micros(turn)}, 0))
+		s.must(storetest.As(s.store).RecordCost(s.Context(), rec.ThreadID, thread.Cost{Turns: turn, Spend: thread.Micros(turn)}, 0))
 		s.must(w.Append(thread.EventCognitionOut, transcript.CognitionOut{
 			Turn: turn, StopReason: llm.StopEnd, Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: fmt.Sprintf("Answer %d.", turn)}},
 		}))
@@ -125,7 +126,7 @@ func (s *scene) play(rec thread.Record) *transcript.Writer {
 // end ends the thread the way it says.
 func (s *scene) end(rec thread.Record, w *transcript.Writer, o thread.Outcome) thread.Record {
 	s.Helper()
-	rec, err := s.finisher().Finish(s.Context(), rec.ThreadID, w, o, thread.Cost{Turns: turns, Spend: turns})
+	rec, err := s.finisher().Finish(s.Context(), s.store.Runner(rec.ThreadID, ""), w, o, thread.Cost{Turns: turns, Spend: turns})
 	s.must(err)
 	s.must(w.Close())
 	return rec

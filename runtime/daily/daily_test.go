@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -147,7 +148,7 @@ func TestDayIsNeverOverspent(t *testing.T) {
 		var spent thread.Micros
 		for i, s := range l.stores {
 			for _, id := range l.ids[i] {
-				must(rt, s.Settle(rt.Context(), id, noon))
+				must(rt, storetest.As(s).Settle(rt.Context(), id, noon))
 			}
 			for _, id := range l.ids[i] {
 				must(rt, s.Refresh(rt.Context(), l.rootOf(rt, i, id)))
@@ -214,16 +215,16 @@ func (l *ledgers) step(t *rapid.T, name string) {
 		}
 	case 2:
 		if b.Active {
-			must(t, s.Report(ctx, id, b.Own+min(amount, max(0, b.Remaining())), noon))
+			must(t, storetest.As(s).Report(ctx, id, b.Own+min(amount, max(0, b.Remaining())), noon))
 		}
 	case 3:
-		must(t, s.Settle(ctx, id, noon))
+		must(t, storetest.As(s).Settle(ctx, id, noon))
 	case 4: // killed between ledger and book
-		must(t, s.Store.Settle(ctx, id, noon))
+		must(t, storetest.As(s.Store).Settle(ctx, id, noon))
 	case 5:
-		_ = s.Raise(ctx, id, b.MaxSpend+amount, noon)
+		_ = storetest.As(s).Raise(ctx, id, b.MaxSpend+amount, noon)
 	case 6:
-		if _, err := s.HandOver(ctx, id, fresh, noon); err == nil {
+		if _, err := storetest.As(s).HandOver(ctx, id, fresh, noon); err == nil {
 			l.ids[i] = append(l.ids[i], fresh)
 		}
 	}

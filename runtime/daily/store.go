@@ -31,14 +31,27 @@ func (s *Store) OpenRoot(ctx context.Context, id thread.ID, most thread.Micros, 
 	return s.Store.OpenRoot(ctx, id, most, at)
 }
 
-// Raise implements [store.Ledger].
-func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error {
+// Runner implements [store.Registry].
+func (s *Store) Runner(id thread.ID, run thread.Run) store.Runner {
+	return &runner{s.Store.Runner(id, run), s, id}
+}
+
+// runner keeps to the book with what it raises and settles.
+type runner struct {
+	store.Runner
+	store *Store
+	id    thread.ID
+}
+
+// Raise implements [store.Runner].
+func (r *runner) Raise(ctx context.Context, to thread.Micros, at time.Time) error {
+	s, id := r.store, r.id
 	row, err := s.Budget(ctx, id)
 	if err != nil {
 		return err
 	}
 	if row.ParentID != "" || to <= row.MaxSpend {
-		return s.Store.Raise(ctx, id, to, at)
+		return r.Runner.Raise(ctx, to, at)
 	}
 	x, err := s.Exposure(ctx, id)
 	if err != nil {
@@ -47,7 +60,7 @@ func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at ti
 	if err := s.enter(ctx, x.Root, x.Most.Plus(to-row.MaxSpend)); err != nil {
 		return err
 	}
-	err = s.Store.Raise(ctx, id, to, at)
+	err = r.Runner.Raise(ctx, to, at)
 	s.update(ctx, id)
 	return err
 }
@@ -63,15 +76,25 @@ func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amoun
 		err = s.enter(ctx, x.Root, x.Most)
 	}
 	if err != nil {
-		err = errors.Join(err, s.Store.Settle(ctx, child, at))
+		err = errors.Join(err, s.giveUp(ctx, child, at))
 	}
 	s.update(ctx, child)
 	return err
 }
 
-// Settle implements [store.Ledger].
-func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
-	if err := s.Store.Settle(ctx, id, at); err != nil {
+// giveUp settles the budget of a thread that does not begin.
+func (s *Store) giveUp(ctx context.Context, id thread.ID, at time.Time) error {
+	rec, err := s.Get(ctx, id)
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return err
+	}
+	return s.Store.Runner(id, rec.Run).Settle(ctx, at)
+}
+
+// Settle implements [store.Runner].
+func (r *runner) Settle(ctx context.Context, at time.Time) error {
+	s, id := r.store, r.id
+	if err := r.Runner.Settle(ctx, at); err != nil {
 		return err
 	}
 	if _, err := s.Exposure(ctx, id); errors.Is(err, store.ErrNoBudget) { // it died between the book and the ledger

@@ -84,16 +84,20 @@ func (f *Finisher) VouchedFor(id thread.ID, turns int) error {
 	return nil
 }
 
-// Finish applies an outcome to a thread whose life lock the caller holds and
+// Finish applies an outcome to a thread whose life the caller holds, by its run, and
 // returns the row after it. An outcome that is in the transcript already goes
 // before o, and a thread that is already terminal keeps its outcome; what a
 // crash left undone after that is done now.
 func (f *Finisher) Finish(
-	ctx context.Context, id thread.ID, w *transcript.Writer, o thread.Outcome, cost thread.Cost,
+	ctx context.Context, by store.Runner, w *transcript.Writer, o thread.Outcome, cost thread.Cost,
 ) (thread.Record, error) {
+	id, run := by.Of()
 	rec, err := f.Store.Get(ctx, id)
 	if err != nil {
 		return rec, err
+	}
+	if rec.Run != "" && rec.Run != run {
+		return rec, fmt.Errorf("finish %s: %w", id, store.ErrFenced)
 	}
 	if decided := w.Decided(); decided != nil {
 		o, cost = decided.Outcome, decided.Cost
@@ -108,7 +112,7 @@ func (f *Finisher) Finish(
 	}
 	f.Reached.At(StepTranscript)
 
-	if err := f.settleBudget(ctx, id, cost); err != nil {
+	if err := f.settleBudget(ctx, by, cost); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
 	}
 	f.Reached.At(StepLedger)
@@ -116,7 +120,7 @@ func (f *Finisher) Finish(
 	ended := f.ended(rec, o, cost)
 	unwritten := f.writeFiles(ended, head) // the row is the truth, and must be told all the same
 
-	rec, err = f.applyOutcome(ctx, id, o, cost, ended.UpdatedAt)
+	rec, err = f.applyOutcome(ctx, by, o, cost, ended.UpdatedAt)
 	if err != nil {
 		return thread.Record{}, errors.Join(fmt.Errorf("record outcome of %s: %w", id, err), unwritten)
 	}
@@ -153,11 +157,12 @@ var ErrOutcomeLost = errors.New("the transcript lacks the end that the registry 
 
 // FinishRow ends a thread that has never run in ledger and registry alone, where its
 // files cannot be written. Finish brings them up to that later.
-func (f *Finisher) FinishRow(ctx context.Context, id thread.ID, o thread.Outcome) (thread.Record, error) {
-	if err := f.settleBudget(ctx, id, thread.Cost{}); err != nil {
+func (f *Finisher) FinishRow(ctx context.Context, by store.Runner, o thread.Outcome) (thread.Record, error) {
+	id, _ := by.Of()
+	if err := f.settleBudget(ctx, by, thread.Cost{}); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
 	}
-	return f.applyOutcome(ctx, id, o, thread.Cost{}, f.Now())
+	return f.applyOutcome(ctx, by, o, thread.Cost{}, f.Now())
 }
 
 // neverRan reports whether a thread ended before it had a process: its transcript
@@ -167,24 +172,25 @@ func neverRan(rec thread.Record) bool {
 	return rec.Status.Terminal() && rec.PID == 0 && rec.Cost == (thread.Cost{}) && p != nil && p.Error != nil && p.Error.Doing == thread.DoingStarting
 }
 
-func (f *Finisher) settleBudget(ctx context.Context, id thread.ID, cost thread.Cost) error {
+func (f *Finisher) settleBudget(ctx context.Context, by store.Runner, cost thread.Cost) error {
 	now := f.Now()
-	if err := f.Store.Report(ctx, id, cost.Spend, now); err != nil && !errors.Is(err, store.ErrNoBudget) {
+	if err := by.Report(ctx, cost.Spend, now); err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return err
 	}
-	return f.Store.Settle(ctx, id, now)
+	return by.Settle(ctx, now)
 }
 
 // applyOutcome changes the row, or finds that it was changed before.
 func (f *Finisher) applyOutcome(
-	ctx context.Context, id thread.ID, o thread.Outcome, cost thread.Cost, at time.Time,
+	ctx context.Context, by store.Runner, o thread.Outcome, cost thread.Cost, at time.Time,
 ) (thread.Record, error) {
+	id, _ := by.Of()
 	change, err := store.Finished(id, o, &cost, at)
 	if err != nil {
 		return thread.Record{}, err
 	}
-	rec, err := f.Store.Apply(ctx, change)
-	if !errors.Is(err, thread.ErrSettled) {
+	rec, err := by.Apply(ctx, change)
+	if !errors.Is(err, thread.ErrSettled) || errors.Is(err, store.ErrFenced) {
 		return rec, err
 	}
 	rec, err = f.Store.Get(ctx, id)

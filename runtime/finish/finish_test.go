@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
@@ -74,7 +75,7 @@ func (f *family) start(directive string, parent thread.ID) thread.ID {
 	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1, Now: now()}
 	rec, _, err := f.store.Register(f.t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 	f.must(err)
-	_, err = f.store.Apply(f.t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
+	_, err = storetest.As(f.store).Apply(f.t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	f.must(err)
 	meta := thread.Meta{ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: directive, Status: thread.Running, CreatedAt: now()}
 	f.must(folder.Of(f.dir, rec.ThreadID).WriteMeta(meta, placetest.Seal(f.key)))
@@ -106,7 +107,7 @@ func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Step) (r
 			err, _ = v.(error)
 		}
 	}()
-	return finisher.Finish(f.t.Context(), f.child, w, o, cost)
+	return finisher.Finish(f.t.Context(), f.store.Runner(f.child, ""), w, o, cost)
 }
 
 var errStopped = errors.New("the process is gone")
@@ -197,7 +198,7 @@ func TestHandoffCrashAfterEachStep(t *testing.T) {
 			n := store.NewThread{Kind: thread.KindDirective, Directive: "test/child", ContinuationOf: f.child, Handoff: true, Now: now()}
 			next, _, err := f.store.Register(t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 			f.must(err)
-			_, err = f.store.HandOver(t.Context(), f.child, next.ThreadID, now())
+			_, err = storetest.As(f.store).HandOver(t.Context(), f.child, next.ThreadID, now())
 			f.must(err)
 			passed := thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: next.ThreadID, TrailingTurns: 3}}
 			if _, err := f.finish(passed, doneCost, step); step != "" && !errors.Is(err, errStopped) {
@@ -308,7 +309,7 @@ func TestAttackRenderingOutside(t *testing.T) {
 func TestDiedUndecided(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t)
-	f.must(f.store.Report(t.Context(), f.child, 777, now()))
+	f.must(storetest.As(f.store).Report(t.Context(), f.child, 777, now()))
 	rec, err := f.finish(died, thread.Cost{Turns: 1, Spend: 500}, "")
 	if err != nil || rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" {
 		t.Fatalf("%+v, %v", rec, err)

@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("waiters wake, and thread.json says %s, %v", meta.Status, err)
 		}
 	}
-	if _, err := finisher.Finish(t.Context(), f.child, w, done, doneCost); err != nil {
+	if _, err := finisher.Finish(t.Context(), f.store.Runner(f.child, ""), w, done, doneCost); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -350,7 +351,7 @@ func TestGivenUp(t *testing.T) {
 				}
 				change, err := store.Finished(id, thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died"}}, nil, time.Now())
 				if err == nil {
-					_, err = h.store.Apply(context.Background(), change)
+					_, err = storetest.As(h.store).Apply(context.Background(), change)
 				}
 				if err != nil {
 					h.t.Error(err)

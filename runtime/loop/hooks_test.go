@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -169,14 +170,14 @@ func (h *house) child(o thread.Outcome) func(context.Context, action.Caller, act
 			return nil, err
 		}
 		c.Started(rec.ThreadID, r.Directive)
-		if _, err := h.store.Apply(ctx, store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
+		if _, err := storetest.As(h.store).Apply(ctx, store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
 			return nil, err
 		}
 		change, err := store.Finished(rec.ThreadID, o, nil, time.Now())
 		if err != nil {
 			return nil, err
 		}
-		_, err = h.store.Apply(ctx, change)
+		_, err = storetest.As(h.store).Apply(ctx, change)
 		return map[string]any{"thread_id": rec.ThreadID}, err
 	}
 }

@@ -246,7 +246,7 @@ func (h *house) deps(id thread.ID) Deps {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: h.mode}, nil },
 	}
 	d := Deps{
-		ID: id, Project: h.project, Process: thread.Process{PID: os.Getpid(), Host: "here"}, Store: h.store, Finisher: h.finisher, Transcript: w,
+		ID: id, Project: h.project, Process: thread.Process{PID: os.Getpid(), Host: "here"}, Store: h.store, Runner: h.store.Runner(id, ""), Finisher: h.finisher, Transcript: w,
 		Resolver: resolver, Trust: gate, Executor: tools, Providers: provider.New(config.New(h.roots()).Read(), func(string) string { return "" }),
 		Actions: action.New(action.Deps{
 			Resolver: resolver, Trust: gate, Executor: tools, Threads: h.threads, Now: time.Now,

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -54,7 +55,7 @@ func (m *maker) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.S
 		return nil, err
 	}
 	m.next = rec.ThreadID
-	_, err = m.h.store.HandOver(ctx, old.ThreadID, rec.ThreadID, time.Now())
+	_, err = storetest.As(m.h.store).HandOver(ctx, old.ThreadID, rec.ThreadID, time.Now())
 	return successor{m}, err
 }
 

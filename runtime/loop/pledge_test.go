@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,7 +29,7 @@ func TestRaiseDuringCall(t *testing.T) {
 					Kind: thread.KindDirective, Directive: "test/task", Model: "fake/small", ParentID: id, MaxSpawns: 5, Now: time.Now(),
 				}, func(thread.ID) error { return nil })
 				child = rec.ThreadID
-				_, claimErr := r.Store.Apply(t.Context(), store.Claimed(child, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now()))
+				_, claimErr := storetest.As(r.Store).Apply(t.Context(), store.Claimed(child, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now()))
 				if err := errors.Join(err, claimErr, r.Store.Reserve(t.Context(), child, id, each, time.Now())); err != nil {
 					t.Error(err)
 				}
@@ -37,7 +38,7 @@ func TestRaiseDuringCall(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				during = r.Store.Raise(t.Context(), child, b.MaxSpend-b.Actual, time.Now()) // all but what is spent
+				during = storetest.As(r.Store).Raise(t.Context(), child, b.MaxSpend-b.Actual, time.Now()) // all but what is spent
 			}
 		}
 	}

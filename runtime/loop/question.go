@@ -113,7 +113,7 @@ func (r *run) raise(ctx context.Context, over *thread.LimitError, a thread.Answe
 		return err, nil
 	}
 	if next.Spend > r.meta.Limits.Spend {
-		err := r.Store.Raise(ctx, r.ID, next.Spend, r.Now())
+		err := r.Runner.Raise(ctx, next.Spend, r.Now())
 		short, today := new(store.InsufficientError), new(daily.ExceededError)
 		if errors.As(err, &short) || errors.As(err, &today) || errors.Is(err, store.ErrNoBudget) {
 			return err, nil
@@ -136,7 +136,7 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 	if err := r.checkpoint(); err != nil {
 		return thread.Answer{}, err
 	}
-	if err := r.Store.Ask(ctx, q); err != nil {
+	if err := r.Runner.Ask(ctx, q); err != nil {
 		return thread.Answer{}, err
 	}
 	r.Reached.At(StepAsked)
@@ -169,7 +169,7 @@ func (r *run) awaitAnswer(ctx context.Context, q thread.Question) (thread.Answer
 	for {
 		now, err := r.Store.Question(ctx, q.ID)
 		if errors.Is(err, store.ErrNoQuestion) { // the registry was lost and made anew
-			err = r.Store.Ask(ctx, q)
+			err = r.Runner.Ask(ctx, q)
 		}
 		switch {
 		case err != nil:

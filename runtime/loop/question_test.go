@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -317,7 +318,7 @@ func TestRaiseIsCheckedAgain(t *testing.T) {
 	to := toLimits["turns_exceeded"]
 	h.script(to.script)
 	parent := h.register(job{})
-	if _, err := h.store.Apply(t.Context(), store.Claimed(parent, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now())); err != nil {
+	if _, err := storetest.As(h.store).Apply(t.Context(), store.Claimed(parent, thread.Process{PID: os.Getpid(), Host: "here"}, time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	id := h.register(job{unbudgeted: true, limits: to.limits, meta: func(m *thread.Meta) {

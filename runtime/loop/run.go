@@ -29,12 +29,13 @@ import (
 )
 
 // Deps is what a thread's process needs to run it. The caller holds the
-// thread's life lock and closes what it opened.
+// thread's life and closes what it opened.
 type Deps struct {
 	ID         thread.ID
 	Project    string
 	Process    thread.Process // this one
 	Store      store.Store
+	Runner     store.Runner // what this process writes by
 	Finisher   *finish.Finisher
 	Transcript *transcript.Writer
 	Resolver   *resolve.Resolver
@@ -125,7 +126,7 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 		}
 		r.Reached.At(StepChildren)
 	}
-	rec, err := r.Finisher.Finish(ctx, r.ID, r.Transcript, outcome, r.cost)
+	rec, err := r.Finisher.Finish(ctx, r.Runner, r.Transcript, outcome, r.cost)
 	r.passOn(ctx, rec, err)
 	if errors.Is(err, finish.ErrOutcomeLost) { // somebody else has settled it
 		r.Log.Warn().Err(err).Msg("thread ended without this process")
@@ -207,7 +208,7 @@ func (r *run) claim(ctx context.Context) error {
 		return fmt.Errorf("thread.json in the folder of %s is that of %q", r.ID, meta.ThreadID)
 	}
 	r.meta = meta
-	rec, err := r.Store.Apply(ctx, store.Claimed(r.ID, r.Process, r.Now()))
+	rec, err := r.Runner.Apply(ctx, store.Claimed(r.ID, r.Process, r.Now()))
 	if errors.Is(err, thread.ErrSettled) {
 		now, getErr := r.Store.Get(ctx, r.ID)
 		if getErr == nil && !now.CancelRequestedAt.IsZero() {

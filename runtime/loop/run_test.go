@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -350,7 +351,7 @@ func TestSettledByAnother(t *testing.T) {
 		died := thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died", Message: "died"}}
 		change, err := store.Finished(id, died, nil, time.Now())
 		if err == nil {
-			_, err = h.store.Apply(context.Background(), change)
+			_, err = storetest.As(h.store).Apply(context.Background(), change)
 		}
 		if err != nil {
 			t.Error(err)

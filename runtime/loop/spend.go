@@ -47,7 +47,7 @@ func (r *run) afford(ctx context.Context, budget store.Budget) (allowance int, p
 		if cost <= 0 {
 			return allowance, 0, nil
 		}
-		err = r.Store.Pledge(ctx, r.ID, cost, r.Now())
+		err = r.Runner.Pledge(ctx, cost, r.Now())
 		if short := new(store.InsufficientError); !errors.As(err, &short) {
 			return allowance, cost, err
 		}
@@ -103,11 +103,11 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 	r.cost = r.cost.Add(used)
 
 	ctx = context.WithoutCancel(ctx) // money that was spent is recorded whatever happens
-	if err := r.Store.Report(ctx, r.ID, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
+	if err := r.Runner.Report(ctx, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return u, fmt.Errorf("report spend: %w", err)
 	}
 	r.Reached.At(StepLedger)
-	if err := r.Store.RecordCost(ctx, r.ID, r.cost, inContext); err != nil {
+	if err := r.Runner.RecordCost(ctx, r.cost, inContext); err != nil {
 		return u, fmt.Errorf("record cost: %w", err)
 	}
 	r.Reached.At(StepRegistry)

@@ -220,7 +220,7 @@ func (h *house) settle(id thread.ID) thread.Record {
 	}
 	defer func() { _ = w.Close() }()
 	died := thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died", Message: "died"}}
-	if rec, err = h.finisher.Finish(h.t.Context(), id, w, died, rec.Cost); err != nil {
+	if rec, err = h.finisher.Finish(h.t.Context(), h.store.Runner(id, ""), w, died, rec.Cost); err != nil {
 		h.t.Fatal(err)
 	}
 	return rec

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -276,7 +277,7 @@ func (h *house) handedOver(ctx context.Context, c action.Caller, r action.StartR
 		return nil, err
 	}
 	first := rows[0].ThreadID
-	if _, err := h.store.Apply(ctx, store.Claimed(first, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
+	if _, err := storetest.As(h.store).Apply(ctx, store.Claimed(first, thread.Process{PID: 1, Host: "here"}, time.Now())); err != nil {
 		return nil, err
 	}
 	n := store.NewThread{Kind: thread.KindDirective, Directive: r.Directive, ContinuationOf: first, Handoff: true, Now: time.Now()}
@@ -300,7 +301,7 @@ func (h *house) handedOver(ctx context.Context, c action.Caller, r action.StartR
 		if err != nil {
 			return nil, err
 		}
-		if _, err := h.store.Apply(ctx, made); err != nil {
+		if _, err := storetest.As(h.store).Apply(ctx, made); err != nil {
 			return nil, err
 		}
 	}

@@ -12,10 +12,6 @@ import (
 // can open the store can answer, and neither a restart of the server nor the end
 // of the process that has shown a question loses it.
 type Questions interface {
-	// Ask stores a question about a running thread. Repeating it, with the same
-	// id, changes nothing. A thread that is not running is thread.ErrSettled, one
-	// that does not exist thread.ErrNotFound.
-	Ask(ctx context.Context, q thread.Question) error
 	// Answer closes a question and returns it. The first answer counts: a later
 	// one gets an *AnsweredError, with the question as it is. An unknown id is
 	// ErrNoQuestion.

@@ -24,19 +24,10 @@ type Queue interface {
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
 	// in the queue is tried, any other error aborts. It runs under the write lock, so
 	// it must be quick and not write to the store; a caller who gets an error
-	// after it succeeded lets go of what it took.
-	Admit(ctx context.Context, slots int, at time.Time, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
-	// Return puts an admitted thread back to its place in the queue whose process was
-	// never started, because its starter is gone. The caller holds its
-	// life lock. With a process or a cancel on record it is thread.ErrSettled.
-	Return(ctx context.Context, id thread.ID) (thread.Record, error)
+	// after it succeeded lets go of what it took. The thread has the given run then.
+	Admit(ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)
-	// Yield says whether a running thread only waits for others: it then occupies
-	// no slot, so that those it waits for can have one. It has its slot back at
-	// once when it goes on, even if all are occupied then; Admit waits until fewer
-	// are.
-	Yield(ctx context.Context, id thread.ID, yielded bool) error
 	// QueueLoad counts the slots in use and the threads that wait for one.
 	QueueLoad(ctx context.Context) (QueueLoad, error)
 }

@@ -39,6 +39,12 @@ type Registry interface {
 	// registered to continue one thread; only the one that Link, or the outcome of a
 	// handoff, has made it name can be enqueued and claimed.
 	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
+	// Runner is what a run of a thread writes by.
+	Runner(id thread.ID, run thread.Run) Runner
+	// Replace gives a thread that has not ended another run, so that the one before can
+	// write nothing any more, neither here nor in the ledger, and returns the row after
+	// it. When the thread has another run than from by now it is ErrFenced.
+	Replace(ctx context.Context, id thread.ID, from, to thread.Run) (thread.Record, error)
 	// Get returns the row of a thread, or an error wrapping thread.ErrNotFound.
 	Get(ctx context.Context, id thread.ID) (thread.Record, error)
 	// ByRequestKey returns the thread a key names, or thread.ErrNotFound.
@@ -49,29 +55,12 @@ type Registry interface {
 	// Descendants returns every thread below id, children before grandchildren. A
 	// thread that continues id or one below it counts as below, whatever its parent.
 	Descendants(ctx context.Context, id thread.ID) ([]thread.Record, error)
-	// SetProcess records the process that was started for a thread that is not
-	// terminal.
-	SetProcess(ctx context.Context, id thread.ID, p thread.Process) error
-	// Apply makes one legal change of state and returns the row after it. It
-	// returns an error wrapping thread.ErrSettled when the row was not in a state
-	// the change may leave, and thread.ErrNotFound when there is no row. A claim by a
-	// thread that the one it continues does not name is ErrNotLinked as well.
-	//
-	// A thread that ends with a handoff is linked to its successor in the same
-	// transaction, and the successor is admitted in its place: the slot passes on,
-	// without a look at the queue. One that is not there any more, or is not
-	// registered to continue this thread, is not linked; one that is not created or
-	// has been asked to stop is linked and not admitted.
-	Apply(ctx context.Context, c Change) (thread.Record, error)
 	// Link makes a thread that has ended name the one that continues it, which must
 	// be created, not asked to stop (thread.ErrSettled) and registered to do so
 	// (ErrNotLinked). The first one counts: for another it is a *LinkedError.
 	// Repeating it changes nothing. A thread that has not ended is a
 	// *PredecessorError, one that does not exist thread.ErrNotFound.
 	Link(ctx context.Context, id, successor thread.ID, at time.Time) error
-	// RecordCost stores the cost so far of a running thread (absolute values, so
-	// that a repeat changes nothing).
-	RecordCost(ctx context.Context, id thread.ID, c thread.Cost, contextTokens int64) error
 	// RequestCancel marks the thread and every descendant (see Descendants) that is
 	// not terminal, in one transaction, and returns those rows. The first request's
 	// time stays.
@@ -85,6 +74,7 @@ type Registry interface {
 // NewThread is what Register stores.
 type NewThread struct {
 	ID        thread.ID // set for tool runs (UUID); empty for directives
+	Run       thread.Run
 	Kind      thread.Kind
 	Directive string
 	Name      string
@@ -194,44 +184,6 @@ type Ledger interface {
 	// ancestor that counts it, past settled ones up to the first that is active, as
 	// if it had been reserved before the parent ended; each must have that much left.
 	ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error
-	// Raise makes the budget of a thread larger: to is what it may come to in all.
-	// The increase comes out of the money that its parent has left, or the
-	// error is an *InsufficientError and nothing changes; a root has no such bound.
-	// Both rows must be active (ErrNoBudget). A budget that is as large already is
-	// left as it is, so that a repeat changes nothing.
-	Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error
-	// HandOver gives what the thread from has left to its successor and settles it,
-	// in one transaction: to has the same parent, which holds as much as before, and
-	// a budget of what from may still spend or reserve, without regard to a pledge;
-	// 0 where it is overdrawn. From keeps what it has spent and what its children
-	// hold, and max_spend of from is no more than that. Children of from that settle
-	// later give back to the last of its chain, see Settle. It returns max_spend of to.
-	// Nothing has to be free for it above. Repeating it changes nothing. ErrNoBudget
-	// when from has no active row.
-	HandOver(ctx context.Context, from, to thread.ID, at time.Time) (thread.Micros, error)
-	// Pledge keeps what the thread's next call of a model can cost out of the reach
-	// of its children, until Report says what it did cost. A later pledge replaces
-	// an earlier one. More than is left is an *InsufficientError.
-	Pledge(ctx context.Context, id thread.ID, amount thread.Micros, at time.Time) error
-	// Report records what the thread itself has spent in total so far (not a
-	// difference), which is added to its actual. A lower total than recorded is
-	// ignored; a higher one after the budget was settled is ErrNoBudget. The
-	// total is not held to the budget: a caller bounds what a call may cost before
-	// it makes the call, and what a provider billed beyond that is the truth. A
-	// pledge ends with it, whatever the total.
-	Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error
-	// Settle ends a thread's budget: adds its actual to the parent's exactly once
-	// and frees its reservation. What its active children still hold stays
-	// reserved, at the thread and at its parent; when such a child settles later,
-	// its actual is added to, and its reservation freed at, the settled thread and
-	// every ancestor that counts on it. So when all have ended, the actual of a
-	// root is its whole tree's and nothing is reserved. Where one of the settled
-	// threads above has handed over, and the last of its chain is active, the part of
-	// the reservation that was not used becomes that one's: the money of a chain is
-	// one budget. The nearest such thread counts. Repeating it changes
-	// nothing; an id without a row is not an error, since a thread may die before
-	// it had a budget.
-	Settle(ctx context.Context, id thread.ID, at time.Time) error
 	// Budget returns a row, or an error wrapping ErrNoBudget.
 	Budget(ctx context.Context, id thread.ID) (Budget, error)
 	// Active returns the budgets that are not settled, in no particular order.
@@ -285,6 +237,8 @@ var (
 	ErrKeyReused = errors.New("request_key names another call")
 	// ErrNoBudget: the ledger has no active row for the thread.
 	ErrNoBudget = errors.New("thread has no active budget")
+	// ErrFenced: the run that writes is not that of the thread any more.
+	ErrFenced = fmt.Errorf("another run has the thread: %w", thread.ErrSettled)
 	// ErrParentGone: the parent is not running, so it cannot spawn.
 	ErrParentGone = errors.New("parent thread is not running")
 	// ErrTooNew: the database was written by a newer version of rye-mcp.

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"time"
 )
@@ -11,6 +12,7 @@ type Record struct {
 	ThreadID             ID
 	Kind                 Kind
 	Directive            string // item id of the directive, or of the tool for a tool run
+	Run                  Run    // of whoever runs it, or settles it
 	Name                 string // for people; set from the first words of the prompt when not given
 	ParentID             ID     // empty for a root
 	Status               State
@@ -41,6 +43,15 @@ type Record struct {
 func (r Record) Queued() bool {
 	return r.Status == Created && !r.QueuedAt.IsZero() && r.AdmittedAt.IsZero()
 }
+
+// Run names one claim of a thread's life: whoever holds that names it with each
+// write, and one whose claim was replaced can write nothing. It is random, and empty
+// in the rows of older versions and in those that were restored, of which whoever
+// writes first takes it.
+type Run string
+
+// NewRun makes a run that no other has.
+func NewRun() Run { return Run(rand.Text()) }
 
 // Kind tells what a registered run executes.
 type Kind string

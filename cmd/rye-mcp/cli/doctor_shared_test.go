@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -27,7 +28,7 @@ func TestDoctorShared(t *testing.T) {
 	for directive, p := range map[string]thread.Process{"near": near, "walled": walled, "there": there} {
 		rec, _, err := st.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: time.Now()}, nil)
 		if err == nil {
-			_, err = st.Apply(t.Context(), store.Claimed(rec.ThreadID, p, time.Now()))
+			_, err = storetest.As(st).Apply(t.Context(), store.Claimed(rec.ThreadID, p, time.Now()))
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -108,6 +108,10 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if !vault.Empty() {
 		finisher.Mask = vault
 	}
+	row, err := p.store.Get(ctx, id) // nobody replaces its run while this process has its life
+	if err != nil {
+		return err
+	}
 	w, err := finisher.OpenTranscript(id)
 	if err != nil {
 		return err
@@ -119,7 +123,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
-		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Finisher: finisher, Transcript: w,
+		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, row.Run), Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.StopRemains, GiveSlot: p.control.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
 		Reached: sys.Reached, Secrets: vault,

@@ -116,13 +116,13 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 
 // Admit implements [store.Queue].
 func (s *Store) Admit(
-	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
+	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
 	now, err := s.Now(ctx)
 	if err != nil || now == nil {
 		return rec, false, err
 	}
-	return now.Admit(ctx, slots, at, claim)
+	return now.Admit(ctx, slots, at, run, claim)
 }
 
 // Changes implements [store.Watcher]: the store coming to be is a change.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -45,7 +46,7 @@ func TestLate(t *testing.T) {
 	if _, err := s.Question(ctx, "q"); !errors.Is(err, store.ErrNoQuestion) {
 		t.Errorf("question: %v", err)
 	}
-	if err := s.SetProcess(ctx, "work-1", thread.Process{}); !errors.Is(err, thread.ErrNotFound) {
+	if err := storetest.As(s).SetProcess(ctx, "work-1", thread.Process{}); !errors.Is(err, thread.ErrNotFound) {
 		t.Errorf("a change: %v", err)
 	}
 	if load, err := s.QueueLoad(ctx); err != nil || load != (store.QueueLoad{}) {

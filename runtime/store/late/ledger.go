@@ -23,31 +23,6 @@ func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amoun
 	return tell(ctx, s, func(now store.Store) error { return now.ReserveAfter(ctx, child, parent, amount, at) })
 }
 
-// Raise implements [store.Ledger].
-func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error {
-	return tell(ctx, s, func(now store.Store) error { return now.Raise(ctx, id, to, at) })
-}
-
-// HandOver implements [store.Ledger].
-func (s *Store) HandOver(ctx context.Context, from, to thread.ID, at time.Time) (thread.Micros, error) {
-	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (thread.Micros, error) { return now.HandOver(ctx, from, to, at) })
-}
-
-// Pledge implements [store.Ledger].
-func (s *Store) Pledge(ctx context.Context, id thread.ID, amount thread.Micros, at time.Time) error {
-	return tell(ctx, s, func(now store.Store) error { return now.Pledge(ctx, id, amount, at) })
-}
-
-// Report implements [store.Ledger].
-func (s *Store) Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error {
-	return tell(ctx, s, func(now store.Store) error { return now.Report(ctx, id, ownTotal, at) })
-}
-
-// Settle implements [store.Ledger].
-func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
-	return tell(ctx, s, func(now store.Store) error { return now.Settle(ctx, id, at) })
-}
-
 // Budget implements [store.Ledger].
 func (s *Store) Budget(ctx context.Context, id thread.ID) (store.Budget, error) {
 	return ask(ctx, s, store.ErrNoBudget, func(now store.Store) (store.Budget, error) { return now.Budget(ctx, id) })

@@ -7,11 +7,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Ask implements [store.Questions].
-func (s *Store) Ask(ctx context.Context, q thread.Question) error {
-	return tell(ctx, s, func(now store.Store) error { return now.Ask(ctx, q) })
-}
-
 // Answer implements [store.Questions].
 func (s *Store) Answer(ctx context.Context, id string, a thread.Answer) (thread.Question, error) {
 	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (thread.Question, error) { return now.Answer(ctx, id, a) })

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkRecordCost(b *testing.B) {
 	s := open(b, b.TempDir(), Options{})
 	id := running(b, s, "d", "")
 	for i := 0; b.Loop(); i++ {
-		if err := s.RecordCost(b.Context(), id, thread.Cost{Turns: i}, 0); err != nil {
+		if err := storetest.As(s).RecordCost(b.Context(), id, thread.Cost{Turns: i}, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,26 +19,29 @@ const sourceStates = `status IN (SELECT value FROM json_each(?))`
 // claimSQL also refuses a thread whose cancel is on record, and one that the
 // thread it continues does not name.
 const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?, pid_namespace = ?,
-	pid_started = ?, updated_at = ?, last_used = ?
-	WHERE thread_id = ? AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
+	pid_started = ?, updated_at = ?, last_used = ?, run = ?
+	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
 
 // finishSQL keeps the recorded cost where its parameter is null.
 const finishSQL = `UPDATE threads SET status = ?, result = ?, completed_at = ?, updated_at = ?, last_used = ?,
 	turns = coalesce(?, turns), input_tokens = coalesce(?, input_tokens), output_tokens = coalesce(?, output_tokens),
 	cache_read_tokens = coalesce(?, cache_read_tokens), cache_write_tokens = coalesce(?, cache_write_tokens),
-	spend = coalesce(?, spend)
-	WHERE thread_id = ? AND ` + sourceStates + ` RETURNING ` + columns
+	spend = coalesce(?, spend), run = ?
+	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` RETURNING ` + columns
 
-// Apply implements [store.Registry]. The change is on disk when it returns.
-func (s *Store) Apply(ctx context.Context, c store.Change) (rec thread.Record, err error) {
-	query, args, err := changeSQL(c)
+// Apply implements [store.Runner]. The change is on disk when it returns.
+func (r *runner) Apply(ctx context.Context, c store.Change) (rec thread.Record, err error) {
+	if c.ID() != r.id {
+		return thread.Record{}, fmt.Errorf("apply change: it is one of %s, and the runner that of %s", c.ID(), r.id)
+	}
+	query, args, err := r.changeSQL(c)
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("apply change: %w", err)
 	}
-	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = r.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
 		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
 		if errors.Is(err, sql.ErrNoRows) {
-			return refused(ctx, tx, c.ID(), c.To())
+			return r.refused(ctx, tx, c.To())
 		}
 		if err != nil || c.To() != thread.Continued {
 			return err
@@ -55,11 +58,11 @@ func (s *Store) Apply(ctx context.Context, c store.Change) (rec thread.Record, e
 	return rec, nil
 }
 
-func changeSQL(c store.Change) (string, []any, error) {
+func (r *runner) changeSQL(c store.Change) (string, []any, error) {
 	at, from := millis(c.At()), jsonList(thread.Sources(c.To()))
 	if c.Outcome() == nil {
 		p := c.Process()
-		return claimSQL, []any{c.To(), p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, at, at, c.ID(), from}, nil
+		return claimSQL, []any{c.To(), p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, at, at, r.run, r.id, r.run, from}, nil
 	}
 	result, err := json.Marshal(c.Outcome())
 	if err != nil {
@@ -71,17 +74,20 @@ func changeSQL(c store.Change) (string, []any, error) {
 	} else {
 		args = append(args, nil, nil, nil, nil, nil, nil)
 	}
-	return finishSQL, append(args, c.ID(), from), nil
+	return finishSQL, append(args, r.run, r.id, r.run, from), nil
 }
 
 // refused says why a guarded update changed nothing. To is empty when it would
 // not have changed the state.
-func refused(ctx context.Context, tx *sql.Tx, id thread.ID, to thread.State) error {
+func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error {
+	id := r.id
 	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
 	if err != nil {
 		return notFound(err, id)
 	}
 	switch {
+	case !r.owns(rec.Run):
+		return fenced(id)
 	case to == "":
 		return fmt.Errorf("thread %s is %s: %w", id, rec.Status, thread.ErrSettled)
 	case thread.CanMove(rec.Status, to) && rec.CancelRequestedAt.IsZero():
@@ -92,26 +98,26 @@ func refused(ctx context.Context, tx *sql.Tx, id thread.ID, to thread.State) err
 	return fmt.Errorf("thread %s is %s and cannot become %s: %w", id, rec.Status, to, thread.ErrSettled)
 }
 
-// SetProcess implements [store.Registry]. It is not waited to disk: after a loss
+// SetProcess implements [store.Runner]. It is not waited to disk: after a loss
 // of power there is no such process.
-func (s *Store) SetProcess(ctx context.Context, id thread.ID, p thread.Process) error {
-	err := s.updateOne(ctx, id, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?,
-		updated_at = ? WHERE thread_id = ? AND status IN ('created', 'running')`,
-		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, millis(s.now()), id)
+func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
+	err := r.updateOne(ctx, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?,
+		updated_at = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
+		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
 		return fmt.Errorf("set process: %w", err)
 	}
 	return nil
 }
 
-// RecordCost implements [store.Registry]. It is not waited to disk: the final
+// RecordCost implements [store.Runner]. It is not waited to disk: the final
 // cost comes with the change that finishes the thread.
-func (s *Store) RecordCost(ctx context.Context, id thread.ID, c thread.Cost, contextTokens int64) error {
-	now := millis(s.now())
-	err := s.updateOne(ctx, id, `UPDATE threads SET turns = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
-		cache_write_tokens = ?, spend = ?, token_count = ?, updated_at = ?, last_used = ?
-		WHERE thread_id = ? AND status = 'running'`,
-		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, id)
+func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens int64) error {
+	now := millis(r.now())
+	err := r.updateOne(ctx, `UPDATE threads SET turns = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+		cache_write_tokens = ?, spend = ?, token_count = ?, updated_at = ?, last_used = ?, run = ?
+		WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
+		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run)
 	if err != nil {
 		return fmt.Errorf("record cost: %w", err)
 	}
@@ -119,8 +125,8 @@ func (s *Store) RecordCost(ctx context.Context, id thread.ID, c thread.Cost, con
 }
 
 // updateOne runs a guarded update of one row that leaves its state alone.
-func (s *Store) updateOne(ctx context.Context, id thread.ID, query string, args ...any) error {
-	return s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+func (r *runner) updateOne(ctx context.Context, query string, args ...any) error {
+	return r.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -128,7 +134,7 @@ func (s *Store) updateOne(ctx context.Context, id thread.ID, query string, args 
 		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
 			return err
 		}
-		return refused(ctx, tx, id, "")
+		return r.refused(ctx, tx, "")
 	})
 }
 

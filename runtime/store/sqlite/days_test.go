@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,7 +29,7 @@ func TestStatsAreCounted(t *testing.T) {
 				rec, _, err := s.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: at}, claimNothing)
 				noError(t, err)
 				ids = append(ids, rec.ThreadID)
-				_, err = s.Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1}, at))
+				_, err = storetest.As(s).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1}, at))
 				noError(t, err)
 			case action == 2:
 				id := thread.ID(fmt.Sprintf("restored-%d", i))
@@ -39,11 +40,11 @@ func TestStatsAreCounted(t *testing.T) {
 				noError(t, err)
 			case action == 3:
 				cost := thread.Cost{Turns: 1, Spend: thread.Micros(rapid.IntRange(0, 9).Draw(rt, "spend"))}
-				_ = s.RecordCost(t.Context(), pick(), cost, rapid.Int64Range(0, 9).Draw(rt, "tokens")) // not of one that has ended
+				_ = storetest.As(s).RecordCost(t.Context(), pick(), cost, rapid.Int64Range(0, 9).Draw(rt, "tokens")) // not of one that has ended
 			case action == 4:
 				c, err := store.Finished(pick(), thread.Outcome{State: thread.Completed}, nil, at)
 				noError(t, err)
-				_, _ = s.Apply(t.Context(), c) // it may have ended before
+				_, _ = storetest.As(s).Apply(t.Context(), c) // it may have ended before
 			default:
 				noError(t, beside(t, s.registry, "DELETE FROM threads WHERE thread_id = ?", pick()))
 			}

@@ -11,9 +11,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// HandOver implements [store.Ledger]. It is on disk when it returns.
-func (s *Store) HandOver(ctx context.Context, from, to thread.ID, at time.Time) (left thread.Micros, err error) {
-	err = s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+// HandOver implements [store.Runner]. It is on disk when it returns.
+func (r *runner) HandOver(ctx context.Context, to thread.ID, at time.Time) (left thread.Micros, err error) {
+	from := r.id
+	err = r.spend(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		old, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, from))
 		if err != nil {
 			return noBudget(err, from)

@@ -104,12 +104,13 @@ func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thre
 	return &store.InsufficientError{Parent: parent, Requested: amount, Remaining: row.Remaining()}
 }
 
-// Report implements [store.Ledger]. The amount is not checked against the
+// Report implements [store.Runner]. The amount is not checked against the
 // budget: callers bound a call before they make it, and when a provider bills
 // more than was bounded the ledger records what was billed. It is not waited to
 // disk; Settle is, and carries every report before it along.
-func (s *Store) Report(ctx context.Context, id thread.ID, ownTotal thread.Micros, at time.Time) error {
-	err := s.ledger.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Time) error {
+	id := r.id
+	err := r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `UPDATE budgets
 			SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
 			WHERE thread_id = ?3 AND status = 'active' AND (own_spend < ?1 OR pledged_spend > 0)`, int64(ownTotal), millis(at), id)
@@ -134,13 +135,13 @@ func (s *Store) Report(ctx context.Context, id thread.ID, ownTotal thread.Micros
 	return nil
 }
 
-// Settle implements [store.Ledger]. It is on disk when it returns.
-func (s *Store) Settle(ctx context.Context, id thread.ID, at time.Time) error {
-	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		return settle(ctx, tx, id, millis(at))
+// Settle implements [store.Runner]. It is on disk when it returns.
+func (r *runner) Settle(ctx context.Context, at time.Time) error {
+	err := r.spend(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		return settle(ctx, tx, r.id, millis(at))
 	})
 	if err != nil {
-		return fmt.Errorf("settle budget of %s: %w", id, err)
+		return fmt.Errorf("settle budget of %s: %w", r.id, err)
 	}
 	return nil
 }

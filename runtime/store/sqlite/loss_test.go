@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -32,7 +33,7 @@ func TestRebuiltWhileOpen(t *testing.T) {
 	for name, use := range map[string]func(ctx context.Context, s *Store) error{
 		"read": func(ctx context.Context, s *Store) error { _, err := s.Get(ctx, "live-1"); return err },
 		"write": func(ctx context.Context, s *Store) error {
-			return s.RecordCost(ctx, "live-1", thread.Cost{Turns: 1}, 1)
+			return storetest.As(s).RecordCost(ctx, "live-1", thread.Cost{Turns: 1}, 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestDamagedWhileOpen(t *testing.T) {
 	if filepath.Dir(kept) != dir {
 		t.Errorf("kept as %q", kept)
 	}
-	if err := s.RecordCost(t.Context(), "live-1", thread.Cost{Turns: 1}, 1); err != nil {
+	if err := storetest.As(s).RecordCost(t.Context(), "live-1", thread.Cost{Turns: 1}, 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -78,7 +78,7 @@ func mustRegister(t testing.TB, s *Store, n store.NewThread) thread.ID {
 func running(t testing.TB, s *Store, directive string, parent thread.ID) thread.ID {
 	t.Helper()
 	id := mustRegister(t, s, newThread(directive, parent))
-	if _, err := s.Apply(t.Context(), store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
+	if _, err := storetest.As(s).Apply(t.Context(), store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
 		t.Fatal(err)
 	}
 	return id

@@ -10,13 +10,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Pledge implements [store.Ledger]. It is not waited to disk: after a loss of
+// Pledge implements [store.Runner]. It is not waited to disk: after a loss of
 // power there is no call.
-func (s *Store) Pledge(ctx context.Context, id thread.ID, amount thread.Micros, at time.Time) error {
+func (r *runner) Pledge(ctx context.Context, amount thread.Micros, at time.Time) error {
+	id := r.id
 	if amount < 0 {
 		return fmt.Errorf("pledge by %s: %s is negative", id, amount)
 	}
-	err := s.ledger.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		switch left := row.Remaining() + row.Pledged; {
 		case err != nil:

@@ -36,19 +36,22 @@ type answerDetails struct {
 	Limits   map[string]float64 `json:"limits,omitempty"`
 }
 
-// Ask implements [store.Questions]. It is not waited to disk: after a loss of
+// Ask implements [store.Runner]. It is not waited to disk: after a loss of
 // power there is no process that waits.
-func (s *Store) Ask(ctx context.Context, q thread.Question) error {
+func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 	details, err := json.Marshal(questionDetails{
 		Options: q.Options, Default: q.Default, Reached: q.Reached, Limits: q.Limits, Most: q.Most,
 	})
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err = r.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, q.ThreadID))
 		if err != nil {
 			return notFound(err, q.ThreadID)
+		}
+		if q.ThreadID != r.id || !r.owns(rec.Run) {
+			return fenced(q.ThreadID)
 		}
 		if rec.Status != thread.Running {
 			return fmt.Errorf("thread %s is %s: %w", q.ThreadID, rec.Status, thread.ErrSettled)

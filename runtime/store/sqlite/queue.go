@@ -84,7 +84,7 @@ func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Reco
 // Admit implements [store.Registry]. Which thread has a slot is not waited to
 // disk: after a loss of power no thread has one.
 func (s *Store) Admit(
-	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
+	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
 	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		load, err := countQueue(ctx, tx)
@@ -92,13 +92,16 @@ func (s *Store) Admit(
 			return err
 		}
 		for _, group := range []string{nextChildSQL, nextOtherSQL} {
-			rec, admitted, err = admitOne(ctx, tx, group, at, claim)
+			rec, admitted, err = admitOne(ctx, tx, group, at, run, claim)
 			if err != nil || admitted {
 				return err
 			}
 		}
 		return nil
 	})
+	if err == nil && admitted {
+		err = (&runner{s, rec.ThreadID, run}).takeBudget(ctx)
+	}
 	if err != nil {
 		return thread.Record{}, false, fmt.Errorf("admit: %w", err)
 	}
@@ -107,7 +110,7 @@ func (s *Store) Admit(
 
 // admitOne admits the first of a group that the claim takes.
 func admitOne(
-	ctx context.Context, tx *sql.Tx, group string, at time.Time, claim func(thread.Record) error,
+	ctx context.Context, tx *sql.Tx, group string, at time.Time, run thread.Run, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
 	for position := int64(0); ; {
 		rec, position, err = nextQueued(ctx, tx, group, position)
@@ -123,7 +126,7 @@ func admitOne(
 			return thread.Record{}, false, fmt.Errorf("claim %s: %w", rec.ThreadID, err)
 		}
 		rec, err = scanRecord(tx.QueryRowContext(ctx,
-			`UPDATE threads SET admitted_at = ?1, updated_at = ?1 WHERE thread_id = ?2 RETURNING `+columns, millis(at), rec.ThreadID))
+			`UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2 WHERE thread_id = ?3 RETURNING `+columns, millis(at), run, rec.ThreadID))
 		return rec, err == nil, err
 	}
 }
@@ -147,9 +150,10 @@ func nextQueued(ctx context.Context, tx *sql.Tx, group string, behind int64) (th
 	return rec, position, err
 }
 
-// Yield implements [store.Registry]. It is not waited to disk.
-func (s *Store) Yield(ctx context.Context, id thread.ID, yielded bool) error {
-	if err := s.updateOne(ctx, id, `UPDATE threads SET yielded = ? WHERE thread_id = ? AND status = 'running'`, yielded, id); err != nil {
+// Yield implements [store.Runner]. It is not waited to disk.
+func (r *runner) Yield(ctx context.Context, yielded bool) error {
+	if err := r.updateOne(ctx, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
+		yielded, r.run, r.id, r.run); err != nil {
 		return fmt.Errorf("yield: %w", err)
 	}
 	return nil

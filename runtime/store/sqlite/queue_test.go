@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -108,12 +109,12 @@ func playStorm(ctx context.Context, dir string, in io.Reader) error {
 		}
 		id := rec.ThreadID
 		_, enqueued := s.Enqueue(ctx, id, 1000, testTime)
-		_, claimed := s.Apply(ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime))
+		_, claimed := storetest.As(s).Apply(ctx, store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime))
 		err = errors.Join(enqueued, claimed,
 			s.Reserve(ctx, id, "root", 10, testTime),
-			s.RecordCost(ctx, id, thread.Cost{Turns: 1}, 1),
-			s.Report(ctx, id, 1, testTime),
-			s.Settle(ctx, id, testTime),
+			storetest.As(s).RecordCost(ctx, id, thread.Cost{Turns: 1}, 1),
+			storetest.As(s).Report(ctx, id, 1, testTime),
+			storetest.As(s).Settle(ctx, id, testTime),
 			endThread(ctx, s, id))
 		if err != nil {
 			return err

@@ -9,10 +9,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Raise implements [store.Ledger]. What was taken from the parent and what the
+// Raise implements [store.Runner]. What was taken from the parent and what the
 // thread has got are one transaction, which is on disk when it returns.
-func (s *Store) Raise(ctx context.Context, id thread.ID, to thread.Micros, at time.Time) error {
-	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+func (r *runner) Raise(ctx context.Context, to thread.Micros, at time.Time) error {
+	id := r.id
+	err := r.spend(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -332,7 +333,7 @@ func playFinish(ctx context.Context, dir string, in io.Reader, out io.Writer) er
 		if err != nil {
 			return err
 		}
-		if _, err := s.Apply(ctx, c); err != nil {
+		if _, err := storetest.As(s).Apply(ctx, c); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(out, time.Now().UnixNano()); err != nil {

@@ -86,10 +86,10 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 	}
 	now := millis(n.Now)
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
-		(thread_id, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
+		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
 		created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
-		id, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
+		id, n.Run, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
 		orNull(n.RequestKey), orNull(n.RequestHash), now, now, now))
 	return rec, err == nil, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -216,7 +217,7 @@ func endThread(ctx context.Context, s *Store, id thread.ID) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Apply(ctx, c)
+	_, err = storetest.As(s).Apply(ctx, c)
 	if errors.Is(err, thread.ErrSettled) {
 		return nil
 	}
@@ -240,7 +241,7 @@ func playAdmit(ctx context.Context, dir string, in io.Reader, out io.Writer) err
 	wake := s.Changes(ctx)
 	for {
 		var life *process.Lock
-		rec, admitted, err := s.Admit(ctx, slots, testTime, func(rec thread.Record) (err error) {
+		rec, admitted, err := storetest.As(s).Admit(ctx, slots, testTime, func(rec thread.Record) (err error) {
 			if life, err = lockThread(dir, rec.ThreadID); err != nil {
 				return err
 			}

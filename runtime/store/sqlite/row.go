@@ -12,7 +12,7 @@ import (
 )
 
 // columns is what scanStored reads, in its order.
-const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), status,
+const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), status, run,
 	pid, host, boot_id, pid_namespace, pid_started, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
@@ -58,7 +58,7 @@ func scanStored(r row) (storedRecord, error) {
 		cancelled, created, updated, completed, used int64
 	)
 	rec := &s.rec
-	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status,
+	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Run,
 		&rec.PID, &rec.Host, &rec.Boot, &rec.PIDNamespace, &rec.Started, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &s.result,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,

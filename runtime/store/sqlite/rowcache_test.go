@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -30,10 +31,10 @@ func TestRememberedRowsAreCurrent(t *testing.T) {
 		if turn%2 == 0 {
 			from = theirs
 		}
-		if err := from.RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
+		if err := storetest.As(from).RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := from.Report(t.Context(), id, thread.Micros(turn), testTime); err != nil {
+		if err := storetest.As(from).Report(t.Context(), id, thread.Micros(turn), testTime); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // the second time from memory
@@ -125,7 +126,7 @@ func TestRecordsAreTheCallersOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Apply(t.Context(), change); err != nil {
+	if _, err := storetest.As(s).Apply(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
 	first, err := s.Get(t.Context(), id)
@@ -174,7 +175,7 @@ func TestRowsAreCurrentUnderLoad(t *testing.T) {
 	for i, id := range ids {
 		writing.Go(func() {
 			for turn := 1; turn <= turns; turn++ {
-				if err := stores[i].RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
+				if err := storetest.As(stores[i]).RecordCost(t.Context(), id, thread.Cost{Turns: turn}, 0); err != nil {
 					t.Error(err)
 				}
 				committed[i].Store(int64(turn))
@@ -263,7 +264,7 @@ func TestRowCacheForgetsLongOutcomes(t *testing.T) {
 
 func recordTurns(t *testing.T, s *Store, id thread.ID, turns int) {
 	t.Helper()
-	if err := s.RecordCost(t.Context(), id, thread.Cost{Turns: turns}, 0); err != nil {
+	if err := storetest.As(s).RecordCost(t.Context(), id, thread.Cost{Turns: turns}, 0); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Return implements [store.Registry]. It is not waited to disk: after a loss of
+// Return implements [store.Runner]. It is not waited to disk: after a loss of
 // power the thread is found without a process again.
-func (s *Store) Return(ctx context.Context, id thread.ID) (rec thread.Record, err error) {
-	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) (err error) {
-		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = NULL, updated_at = ?
-			WHERE thread_id = ? AND status = 'created' AND admitted_at IS NOT NULL AND pid = 0 AND cancel_requested_at IS NULL
-			RETURNING `+columns, millis(s.now()), id))
+func (r *runner) Return(ctx context.Context) (rec thread.Record, err error) {
+	err = r.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) (err error) {
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = NULL, updated_at = ?, run = ?
+			WHERE thread_id = ? AND `+ownRun+` AND status = 'created' AND admitted_at IS NOT NULL AND pid = 0 AND cancel_requested_at IS NULL
+			RETURNING `+columns, millis(r.now()), r.run, r.id, r.run))
 		if errors.Is(err, sql.ErrNoRows) {
-			return notReturned(ctx, tx, id)
+			return r.notReturned(ctx, tx)
 		}
 		return err
 	})
@@ -27,12 +27,15 @@ func (s *Store) Return(ctx context.Context, id thread.ID) (rec thread.Record, er
 	return rec, nil
 }
 
-func notReturned(ctx context.Context, tx *sql.Tx, id thread.ID) error {
-	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
+func (r *runner) notReturned(ctx context.Context, tx *sql.Tx) error {
+	rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, r.id))
 	if err != nil {
-		return notFound(err, id)
+		return notFound(err, r.id)
 	}
-	return fmt.Errorf("thread %s is %s, with process %d: %w", id, rec.Status, rec.PID, thread.ErrSettled)
+	if !r.owns(rec.Run) {
+		return fenced(r.id)
+	}
+	return fmt.Errorf("thread %s is %s, with process %d: %w", r.id, rec.Status, rec.PID, thread.ErrSettled)
 }
 
 // Occupants implements [store.Registry].

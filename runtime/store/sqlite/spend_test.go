@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -75,7 +76,7 @@ func (p *spender) step(ctx context.Context) (said string, err error) {
 			return "went on", nil // its own thread is settled by whoever started it
 		}
 		p.active = append(p.active[:i], p.active[i+1:]...)
-		return "settled", p.store.Settle(ctx, id, testTime)
+		return "settled", storetest.As(p.store).Settle(ctx, id, testTime)
 	}
 	if b.Remaining() == 0 {
 		return "had nothing", nil
@@ -86,7 +87,7 @@ func (p *spender) step(ctx context.Context) (said string, err error) {
 // spend pledges before it spends, as others may have been given more meanwhile.
 func (p *spender) spend(ctx context.Context, b store.Budget) (said string, err error) {
 	cost := 1 + thread.Micros(p.rng.Int64N(int64(b.Remaining())))
-	err = p.store.Pledge(ctx, b.ThreadID, cost, testTime)
+	err = storetest.As(p.store).Pledge(ctx, b.ThreadID, cost, testTime)
 	if short := new(store.InsufficientError); errors.As(err, &short) {
 		return "had too little", nil
 	}
@@ -94,7 +95,7 @@ func (p *spender) spend(ctx context.Context, b store.Budget) (said string, err e
 		return "", err
 	}
 	total := b.Own + 1 + (cost-1)/4 // a call is seldom as dear as it can be
-	return fmt.Sprintf("spent %s %d", b.ThreadID, total), p.store.Report(ctx, b.ThreadID, total, testTime)
+	return fmt.Sprintf("spent %s %d", b.ThreadID, total), storetest.As(p.store).Report(ctx, b.ThreadID, total, testTime)
 }
 
 // reserve takes up to twice what is there, so that half the attempts fail.
@@ -112,7 +113,7 @@ func (p *spender) reserve(ctx context.Context, from store.Budget) error {
 func (p *spender) handOver(ctx context.Context, i int) error {
 	from, to := p.active[i], p.newID()
 	p.active[i] = to
-	_, err := p.store.HandOver(ctx, from, to, testTime)
+	_, err := storetest.As(p.store).HandOver(ctx, from, to, testTime)
 	return err
 }
 
@@ -124,7 +125,7 @@ func (p *spender) newID() thread.ID {
 
 // raise asks for up to twice what the thread has, so that many attempts fail.
 func (p *spender) raise(ctx context.Context, b store.Budget) error {
-	err := p.store.Raise(ctx, b.ThreadID, b.MaxSpend+thread.Micros(p.rng.Int64N(int64(b.MaxSpend)+1)), testTime)
+	err := storetest.As(p.store).Raise(ctx, b.ThreadID, b.MaxSpend+thread.Micros(p.rng.Int64N(int64(b.MaxSpend)+1)), testTime)
 	if short := new(store.InsufficientError); errors.As(err, &short) || errors.Is(err, store.ErrNoBudget) {
 		return nil // the parent has too little, or has been settled by whoever started it
 	}
@@ -203,7 +204,7 @@ func endAll(t *testing.T, s *Store, rng *rand.Rand) {
 		budgets := everyBudget(t, s)
 		rng.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
 		for _, b := range budgets {
-			if err := s.Settle(t.Context(), b.ThreadID, testTime); err != nil {
+			if err := storetest.As(s).Settle(t.Context(), b.ThreadID, testTime); err != nil {
 				t.Fatal(err)
 			}
 		}

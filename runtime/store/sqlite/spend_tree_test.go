@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -69,7 +70,7 @@ func (f *family) settleDead(t *testing.T, i int) {
 	}
 	f.rng.Shuffle(len(dead), func(i, j int) { dead[i], dead[j] = dead[j], dead[i] })
 	for _, id := range dead {
-		if err := f.store.Settle(t.Context(), id, testTime); err != nil {
+		if err := storetest.As(f.store).Settle(t.Context(), id, testTime); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -201,7 +202,7 @@ func (f *former) continued(s *Store, insert string) {
 	for _, id := range []thread.ID{"created", "running"} {
 		change, err := store.Finished(id, thread.Outcome{State: thread.Completed, Result: "after"}, &thread.Cost{Turns: 1}, testTime)
 		f.noError(err)
-		if rec, err := s.Apply(f.Context(), change); err != nil || rec.Outcome.Result != "after" {
+		if rec, err := storetest.As(s).Apply(f.Context(), change); err != nil || rec.Outcome.Result != "after" {
 			f.Errorf("ended after the upgrade: %+v, %v", rec, err)
 		}
 	}
@@ -229,18 +230,18 @@ func TestUpgradeOfLedgers(t *testing.T) {
 		s := f.upgrade()
 		f.wantBudget(s, store.Budget{ThreadID: "root", MaxSpend: 1000, Reserved: 300, Actual: 150, Own: 100, Active: true})
 
-		f.noError(s.Pledge(f.Context(), "child", 30, testTime))
-		f.noError(s.Report(f.Context(), "child", 45, testTime))
-		left, err := s.HandOver(f.Context(), "child", "successor", testTime)
+		f.noError(storetest.As(s).Pledge(f.Context(), "child", 30, testTime))
+		f.noError(storetest.As(s).Report(f.Context(), "child", 45, testTime))
+		left, err := storetest.As(s).HandOver(f.Context(), "child", "successor", testTime)
 		if err != nil || left != 255 {
 			f.Errorf("handed over %d, %v", left, err)
 		}
-		f.noError(s.Settle(f.Context(), "child", testTime))
-		f.noError(s.Report(f.Context(), "successor", 5, testTime))
-		f.noError(s.Settle(f.Context(), "successor", testTime))
+		f.noError(storetest.As(s).Settle(f.Context(), "child", testTime))
+		f.noError(storetest.As(s).Report(f.Context(), "successor", 5, testTime))
+		f.noError(storetest.As(s).Settle(f.Context(), "successor", testTime))
 		f.exec("UPDATE budgets SET own_spend = own_spend + 1, actual_spend = actual_spend + 1 WHERE thread_id = 'root'")
 		f.wantBudget(s, store.Budget{ThreadID: "root", MaxSpend: 1000, Actual: 201, Own: 101, Active: true})
-		f.noError(s.Settle(f.Context(), "root", testTime))
+		f.noError(storetest.As(s).Settle(f.Context(), "root", testTime))
 	})
 }
 

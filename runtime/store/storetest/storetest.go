@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"After", afterTests},
 		{"Questions", questionTests},
 		{"Keep", keepTests},
+		{"Fence", fenceTests},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -59,7 +60,7 @@ const giveUp = 30 * time.Second
 // harness is a store under test with what the tests need beside it.
 type harness struct {
 	*testing.T
-	store.Store
+	Any
 	ctx context.Context //nolint:containedctx // lives as long as the test, like the T beside it
 	now time.Time       // when everything in this test is created, unless it says otherwise
 }
@@ -67,7 +68,7 @@ type harness struct {
 func newHarness(t *testing.T, s store.Store) *harness {
 	ctx, cancel := context.WithTimeout(t.Context(), giveUp)
 	t.Cleanup(cancel)
-	return &harness{T: t, Store: s, ctx: ctx, now: time.Date(2026, 3, 4, 5, 6, 7, 89e6, time.UTC)}
+	return &harness{T: t, Any: Any{s}, ctx: ctx, now: time.Date(2026, 3, 4, 5, 6, 7, 89e6, time.UTC)}
 }
 
 // noError ends the test on an error.

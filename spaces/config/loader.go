@@ -17,9 +17,9 @@ type Loader struct {
 
 	own     []place // of system and user space
 	project func() project
-	shipped memo[parsed]   // files of the system space
-	users   latest[parsed] // files of the user space
-	values  latest[any]    // of kinds of which no project has files; by kind
+	shipped onceCache[parsed]   // files of the system space
+	users   latestCache[parsed] // files of the user space
+	values  latestCache[any]    // of kinds of which no project has files; by kind
 	// Compiling a schema costs more than all the rest of a load. Where nothing but
 	// shipped files is read none is compiled: all of them are 0.9 of the 7.4 MB that a
 	// thread's process allocated until it first called its model (profile with

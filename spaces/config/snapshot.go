@@ -20,7 +20,7 @@ type Snapshot struct {
 	own     []place // of system and user space
 	project func() project
 
-	kinds memo[loaded] // by file
+	kinds onceCache[loaded] // by file
 
 	agent        func() (Agent, []string, error)
 	coordination func() (Coordination, []string, error)
@@ -28,7 +28,7 @@ type Snapshot struct {
 	risk         func() ([]Risk, []string, error)
 	errorRules   func() (ErrorRules, []string, error)
 	hooks        func() (Hooks, []string, error)
-	providers    memo[loadedProvider]
+	providers    onceCache[loadedProvider]
 	names        func() ([]string, error)
 }
 

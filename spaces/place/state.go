@@ -97,9 +97,9 @@ func (f Finder) Find(project string) (State, error) {
 	return f.find(project, key)
 }
 
-// Glance is a text that changes when what [Finder.Find] tells may have: it looks at
+// Version is a text that changes when what [Finder.Find] tells may have: it looks at
 // folders and reads nothing.
-func (f Finder) Glance(project string) string {
+func (f Finder) Version(project string) string {
 	state := filepath.Join(project, ".ai", "state")
 	paths := []string{filepath.Join(project, ".ai"), state, filepath.Join(state, threadsName), sign.StateFolder(f.User)}
 	var entries []os.DirEntry

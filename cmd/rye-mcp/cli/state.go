@@ -51,10 +51,10 @@ type projectState struct {
 	finder  place.Finder
 	project string
 
-	mu     sync.Mutex
-	found  place.State
-	glance string     // at what Find saw when it found nothing of the user's
-	looked place.Look // at what was found, when it was last found out whose it is
+	mu      sync.Mutex
+	found   place.State
+	version string     // of the folders when Find found nothing of the user's
+	looked  place.Look // at what was found, when it was last found out whose it is
 }
 
 // Home is where threads are, or will be.
@@ -72,13 +72,13 @@ func (s *projectState) Find() (place.State, error) {
 	if s.found.Seal != nil {
 		return s.found, nil
 	}
-	glance := s.finder.Glance(s.project)
-	if s.glance != "" && glance == s.glance {
+	version := s.finder.Version(s.project)
+	if s.version != "" && version == s.version {
 		return s.found, nil
 	}
 	found, err := s.finder.Find(s.project)
 	if err == nil {
-		s.found, s.glance = found, glance
+		s.found, s.version = found, version
 	}
 	return found, err
 }

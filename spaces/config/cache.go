@@ -2,14 +2,14 @@ package config
 
 import "sync"
 
-// memo keeps the first answer to each question.
-type memo[T any] struct {
+// onceCache keeps the first answer to each question.
+type onceCache[T any] struct {
 	mu      sync.Mutex
 	answers map[string]func() T
 }
 
 // get is the answer to a question, which is asked at most once.
-func (m *memo[T]) get(question string, ask func() T) T {
+func (m *onceCache[T]) get(question string, ask func() T) T {
 	m.mu.Lock()
 	answer, known := m.answers[question]
 	if !known {
@@ -23,9 +23,9 @@ func (m *memo[T]) get(question string, ask func() T) T {
 	return answer()
 }
 
-// latest keeps the last answer to each question for as long as what it was made of
+// latestCache keeps the last answer to each question for as long as what it was made of
 // is the same.
-type latest[T any] struct {
+type latestCache[T any] struct {
 	mu      sync.Mutex
 	answers map[string]madeOf[T]
 }
@@ -35,7 +35,7 @@ type madeOf[T any] struct {
 	value  T
 }
 
-func (l *latest[T]) get(question, source string, make func() T) T {
+func (l *latestCache[T]) get(question, source string, make func() T) T {
 	l.mu.Lock()
 	last, known := l.answers[question]
 	l.mu.Unlock()
@@ -69,7 +69,7 @@ func once[T any](read func() (T, []string, error)) func() (T, []string, error) {
 // compiled keeps what was made of the files of schema/.
 type compiled[T any] struct {
 	compile func(name string) (T, error)
-	made    memo[made[T]]
+	made    onceCache[made[T]]
 }
 
 type made[T any] struct {
@@ -85,12 +85,12 @@ func (c *compiled[T]) get(name string) (T, error) {
 	return m.value, m.err
 }
 
-// remembered is a place each of whose files and folders is read once.
-type remembered struct {
+// cachedPlace is a place each of whose files and folders is read once.
+type cachedPlace struct {
 	place
 	seen  *Seen
-	files memo[content]
-	lists memo[listed]
+	files onceCache[content]
+	lists onceCache[listed]
 }
 
 type content struct {
@@ -104,9 +104,9 @@ type listed struct {
 	err   error
 }
 
-func (l *Loader) remembered(from place) place { return &remembered{place: from, seen: l.Seen} }
+func (l *Loader) remembered(from place) place { return &cachedPlace{place: from, seen: l.Seen} }
 
-func (r *remembered) read(rel string) ([]byte, string, error) {
+func (r *cachedPlace) read(rel string) ([]byte, string, error) {
 	c := r.files.get(rel, func() content {
 		data, path, err := r.place.read(rel)
 		r.seen.file(path)
@@ -115,7 +115,7 @@ func (r *remembered) read(rel string) ([]byte, string, error) {
 	return c.data, c.path, c.err
 }
 
-func (r *remembered) list(rel string) ([]string, error) {
+func (r *cachedPlace) list(rel string) ([]string, error) {
 	l := r.lists.get(rel, func() listed {
 		names, err := r.place.list(rel)
 		return listed{names, err}

@@ -1,0 +1,98 @@
+package main_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// retired are words that names do not have any more, with the word of the field
+// that names the same. A word is a part of a name as capitals divide it; several
+// follow each other.
+var retired = map[string]string{
+	"crew":        "worker pool",
+	"deaths":      "exit watcher",
+	"gist":        "meta cache",
+	"glances":     "file cache",
+	"hub":         "notifier",
+	"line keeper": "queue lease",
+	"memo":        "cache",
+	"ring":        "keyring",
+	"ruling":      "decision",
+	"tally":       "commit counter",
+	"turnstile":   "fair lock",
+	"vantage":     "data version",
+}
+
+// TestWords keeps names to the words of the field.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	names := 0
+	for _, room := range rooms {
+		err := filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			positions := token.NewFileSet()
+			file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if name, ok := n.(*ast.Ident); ok {
+					names++
+					for _, problem := range retiredIn(name.Name) {
+						t.Errorf("%s: %s", positions.Position(name.Pos()), problem)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names < 10_000 {
+		t.Fatalf("only %d names below %s; the test looks in the wrong place", names, root)
+	}
+}
+
+// boundary is where one word of a name ends and the next begins.
+var boundary = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])|_`)
+
+// retiredIn says which retired words a name has.
+func retiredIn(name string) (problems []string) {
+	words := " " + strings.ToLower(boundary.ReplaceAllString(name, "$1$3 $2$4")) + " "
+	for word, instead := range retired {
+		if strings.Contains(words, " "+word+" ") {
+			problems = append(problems, fmt.Sprintf("%s has the word %q; the house says %q", name, word, instead))
+		}
+	}
+	return problems
+}
+
+// TestWordsCanFail shows that words are found in names, and only as words.
+func TestWordsCanFail(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{
+		"crew": 1, "newCrew": 1, "QueueKeeper": 0, "ownLineKeeper": 1, "HTTPHub": 1, "crew_hub": 2, "Record": 0,
+		"inline": 0, "inLines": 0, "String": 0, "github": 0, "Memory": 0, "registry": 0, "keyring": 0,
+	} {
+		if got := retiredIn(name); len(got) != want {
+			t.Errorf("%s: %q, want %d", name, got, want)
+		}
+	}
+}

@@ -154,9 +154,10 @@ func BenchmarkRatioStatus(b *testing.B) {
 }
 
 // BenchmarkRatioMemory measures the proportional set size of threads that are
-// alive at the same time. Only Linux tells.
+// alive at the same time and wait for their model: a thread that lasts gives back
+// what its start has left after three seconds (package gc). Only Linux tells.
 func BenchmarkRatioMemory(b *testing.B) {
-	const alive = 50
+	const alive, settled = 50, 4 * time.Second
 	b.Run("memory of a live thread, 50 alive/proportional set size/", func(b *testing.B) {
 		var each float64
 		for b.Loop() {
@@ -173,6 +174,7 @@ func BenchmarkRatioMemory(b *testing.B) {
 				pids, ids = append(pids, started.PID), append(ids, started.ThreadID)
 			}
 			p.wantCalls(alive)
+			<-time.After(settled)
 			var sum float64
 			for _, pid := range pids {
 				sum += proportional(b, pid)

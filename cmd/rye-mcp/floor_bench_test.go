@@ -1,0 +1,288 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// What a thread costs is measured against testdata/floor, the least that a server of
+// threads can be. Both get the same calls on the same pipe and call the same model.
+
+// workDirective reads a file as often as the model wants. It is signed, and signatures
+// are taken strictly.
+const workDirective = "```xml\n" + `<directive name="work" version="1.0.0"><metadata>
+<model tier="fast" /><limits spend="1" turns="200" /><permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
+</metadata></directive>` + "\n```\n\nRead the file.\n"
+
+// reader is a model that calls a tool in each turn but the last, at once.
+type reader struct {
+	turns int
+
+	mu   sync.Mutex
+	came []time.Time // its requests, whole
+}
+
+func (m *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	m.mu.Lock()
+	m.came = append(m.came, time.Now())
+	m.mu.Unlock()
+	block, stop := `{"type":"tool_use","id":"call","name":"rye_file_system_read","input":{"path":"a.txt"}}`, "tool_use"
+	if bytes.Count(body, []byte(`"tool_result"`)) >= m.turns-1 {
+		block, stop = `{"type":"text","text":"done"}`, "end_turn"
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, event := range [][2]string{
+		{"message_start", `"message":{"id":"m","type":"message","role":"assistant","model":"small","content":[],"usage":{"input_tokens":9,"output_tokens":1}}`},
+		{"content_block_start", `"index":0,"content_block":` + block},
+		{"content_block_stop", `"index":0`},
+		{"message_delta", `"delta":{"stop_reason":"` + stop + `"},"usage":{"output_tokens":5}`},
+		{"message_stop", `"usage":{}`},
+	} {
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,%s}\n\n", event[0], event[0], event[1])
+	}
+}
+
+// take returns when the requests came since it was called last.
+func (m *reader) take() []time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	came := m.came
+	m.came = nil
+	return came
+}
+
+// side is a server of threads, rye-mcp or the floor, in a project of its own.
+type side struct {
+	*wire
+	model *reader
+}
+
+// sides are rye-mcp and the floor, ready to start threads of so many turns.
+func sides(b *testing.B, turns int) (ours, floor *side) {
+	b.Helper()
+	rye, least := build(b, "."), build(b, "./testdata/floor")
+	ours = newSide(b, rye, turns, []string{"init"}, []string{"sign", "--type", "directive", "work"})
+	floor = newSide(b, least, turns)
+	for _, s := range []*side{ours, floor} {
+		s.finish([]thread.ID{s.start()}) // opens the project, and makes the state
+		s.model.take()
+	}
+	return ours, floor
+}
+
+func newSide(b *testing.B, program string, turns int, prepare ...[]string) *side {
+	b.Helper()
+	root, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	model := &reader{turns: turns}
+	server := httptest.NewServer(model)
+	b.Cleanup(server.Close)
+	home := filepath.Join(root, "home")
+	p := &place{TB: b, dir: filepath.Join(root, "project"), program: program, env: []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USER_SPACE=" + home, "RYE_CACHE_DIR=" + filepath.Join(root, "cache"),
+		"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=" + testKey,
+	}}
+	p.write(".ai/directives/work.md", []byte(workDirective))
+	p.write("a.txt", []byte("hello\n"))
+	p.write("../home/.ai/config/agent/agent.yaml", []byte("threads: {max_running: 100}\nintegrity: {mode: strict}\n"))
+	for _, arguments := range prepare {
+		cmd := exec.Command(program, arguments...)
+		cmd.Dir, cmd.Env = p.dir, p.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %v\n%s", arguments, err, out)
+		}
+	}
+	s := &side{wire: p.wire(program, "--stdio", "--log-file", filepath.Join(root, "log")), model: model}
+	b.Cleanup(s.end)
+	return s
+}
+
+// call calls a tool, and decodes its answer.
+func (s *side) call(tool string, arguments args, answer any) {
+	s.p.Helper()
+	line, err := json.Marshal(args{"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": args{"name": tool, "arguments": arguments}})
+	s.p.noError(err)
+	s.say(string(line))
+	var message struct {
+		Result struct {
+			Content []struct{ Text string }
+			IsError bool
+		}
+	}
+	heard, err := s.lines.ReadBytes('\n')
+	s.p.noError(err)
+	s.p.noError(json.Unmarshal(heard, &message))
+	if len(message.Result.Content) == 0 || message.Result.IsError {
+		s.p.Fatalf("%s: %s", tool, heard)
+	}
+	s.p.noError(json.Unmarshal([]byte(message.Result.Content[0].Text), answer))
+}
+
+func (s *side) start() thread.ID {
+	s.p.Helper()
+	var started struct {
+		ID thread.ID `json:"thread_id"`
+	}
+	s.call("rye_execute", args{"item_id": "work", "async": true}, &started)
+	return started.ID
+}
+
+// finish waits until all threads have ended.
+func (s *side) finish(ids []thread.ID) {
+	s.p.Helper()
+	for len(ids) > 0 {
+		var waited struct {
+			Pending []thread.ID
+			Results map[thread.ID]struct{ Status thread.State }
+		}
+		s.call("wait_threads", args{"thread_ids": ids, "timeout": 60}, &waited)
+		for id, result := range waited.Results {
+			if result.Status.Terminal() && result.Status != thread.Completed {
+				s.p.Fatalf("%s is %s", id, result.Status)
+			}
+		}
+		ids = waited.Pending
+	}
+}
+
+// BenchmarkRatioChildren measures threads of two turns and one tool, many at once,
+// from the first call of the client to the last result.
+func BenchmarkRatioChildren(b *testing.B) {
+	const children = 50
+	ours, floor := sides(b, 2)
+	all := func(s *side) func() time.Duration {
+		return func() time.Duration {
+			began := time.Now()
+			var ids []thread.ID
+			for range children {
+				ids = append(ids, s.start())
+			}
+			s.finish(ids)
+			return time.Since(began)
+		}
+	}
+	row(b, "50 threads of two turns through MCP, first call to last result", "the least that does it", onDisk, 2, func(*testing.B) float64 {
+		return ratio(5, all(ours), all(floor))
+	})
+}
+
+// BenchmarkRatioOne measures the start of one thread, as its client and as its model
+// see it.
+func BenchmarkRatioOne(b *testing.B) {
+	ours, floor := sides(b, 2)
+	toRequest := func(s *side) func() time.Duration {
+		return func() time.Duration {
+			began := time.Now()
+			s.finish([]thread.ID{s.start()})
+			return s.model.take()[0].Sub(began)
+		}
+	}
+	toAnswer := func(s *side) func() time.Duration {
+		return func() time.Duration {
+			began := time.Now()
+			id := s.start()
+			took := time.Since(began)
+			s.finish([]thread.ID{id})
+			return took
+		}
+	}
+	row(b, "call to first request at the model", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
+		return ratio(25, toRequest(ours), toRequest(floor))
+	})
+	row(b, "call to answer with a thread id", "the least that does it", onDisk, 2.5, func(*testing.B) float64 {
+		return ratio(25, toAnswer(ours), toAnswer(floor))
+	})
+}
+
+// BenchmarkRatioToolTurn measures a turn with a built-in tool from one request at the
+// model to the next, in the processes of threads.
+func BenchmarkRatioToolTurn(b *testing.B) {
+	const turns = 50
+	ours, floor := sides(b, turns)
+	perTurn := func(s *side) func() time.Duration {
+		return func() time.Duration {
+			s.finish([]thread.ID{s.start()})
+			came := s.model.take()
+			var each []time.Duration
+			for i := range came[1:] {
+				each = append(each, came[i+1].Sub(came[i]))
+			}
+			return median(each)
+		}
+	}
+	row(b, "turn of a thread, built-in tool, zero-latency model", "the least that does it", "checkpoint=fdatasync,cost=NORMAL", 1.5, func(*testing.B) float64 {
+		return ratio(7, perTurn(ours), perTurn(floor))
+	})
+}
+
+// BenchmarkRatioProcessor measures what the processes of threads of two turns take of
+// the processors, from start to end. The system counts it for the server, which has
+// waited for them; only Linux tells.
+func BenchmarkRatioProcessor(b *testing.B) {
+	const threads = 20
+	ours, floor := sides(b, 2)
+	spent := func(s *side) time.Duration {
+		before := ofChildren(b, s.cmd.Process.Pid)
+		var ids []thread.ID
+		for range threads {
+			ids = append(ids, s.start())
+		}
+		s.finish(ids)
+		s.p.until(func() (bool, string) {
+			left, err := processesIn(s.p.dir)
+			return err == nil && len(left) == 1, fmt.Sprintf("processes: %s (%v)", strings.Join(left, "\n"), err)
+		})
+		return (ofChildren(b, s.cmd.Process.Pid) - before) / threads
+	}
+	b.Run("processor time of a thread of two turns/user and system, start to end/", func(b *testing.B) {
+		var mine, least []time.Duration
+		for b.Loop() {
+			for range 5 {
+				least = append(least, spent(floor))
+				mine = append(mine, spent(ours))
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(median(mine).Seconds()*1000, "ms")
+		b.ReportMetric(25, "ms-goal")
+		b.ReportMetric(median(least).Seconds()*1000, "ms-floor")
+	})
+}
+
+// ofChildren is the processor time of those children of a process that it has waited
+// for.
+func ofChildren(b *testing.B, pid int) (spent time.Duration) {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skip(err)
+	}
+	const tick, cutime, cstime = 10 * time.Millisecond, 16 - 3, 17 - 3 // see proc(5); what follows the name is from the third on
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	for _, field := range slices.Concat(fields[cutime:cutime+1], fields[cstime:cstime+1]) {
+		ticks, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		spent += time.Duration(ticks) * tick
+	}
+	return spent
+}

@@ -21,8 +21,8 @@ const (
 	// comes to, with the time in nanoseconds.
 	traceVariable = "RYE_TEST_TRACE"
 	// pointVariable names the step at which to die, and tokensVariable the folder
-	// whose files are used up there, in order: whoever comes to the step takes one,
-	// and who takes the last one dies. So one process dies, at the n-th time.
+	// whose files are used up there, in order: each process that comes to the step
+	// takes one, and the one that takes the last dies. So one process dies, at the n-th time.
 	pointVariable  = "RYE_TEST_POINT"
 	tokensVariable = "RYE_TEST_TOKENS"
 	lastToken      = "last"

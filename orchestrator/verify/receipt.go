@@ -97,7 +97,7 @@ func (c *Checker) addTree(ctx context.Context, r *audit.Receipt) error {
 }
 
 // startedBelow are those of the threads that id has started, and those that they
-// have, children before grandchildren. Who carries on one of them without being
+// have, children before grandchildren. A thread that continues one of them without being
 // started by one is not theirs.
 func startedBelow(id thread.ID, all []thread.Record) []thread.Record {
 	children := make(map[thread.ID][]thread.Record)

@@ -38,7 +38,7 @@ func (v *View) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error
 	return a, nil
 }
 
-// totals sums threads, each with those that it carries on. The tree of one that
+// totals sums threads, each with those that it continues. The tree of one that
 // lies below another is part of that one's.
 func (v *View) totals(ctx context.Context, named map[thread.ID]thread.Record) (Totals, error) {
 	t := Totals{Threads: len(named), ByStatus: map[thread.State]int{}}

@@ -60,7 +60,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 	return s, nil
 }
 
-// addChain adds what a thread shares with those that it carries on: what they have
+// addChain adds what a thread shares with those that it continues: what they have
 // cost, and their children.
 func (v *View) addChain(ctx context.Context, s *Status, rec thread.Record) error {
 	get := v.Threads.Getter(ctx)

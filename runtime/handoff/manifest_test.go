@@ -222,7 +222,7 @@ func TestComposeSharesTheRoom(t *testing.T) {
 	}
 }
 
-// TestComposeAgain: who continues a successor has one record of the work, which
+// TestComposeAgain: the successor of a successor has one record of the work, which
 // is its own, and the summaries of all before it.
 func TestComposeAgain(t *testing.T) {
 	t.Parallel()

@@ -142,7 +142,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestWithoutMaker: who cannot hand over goes on.
+// TestWithoutMaker: a thread that cannot hand over goes on.
 func TestWithoutMaker(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -115,8 +115,8 @@ func TestIDsAreShown(t *testing.T) {
 	}
 }
 
-// TestSecretIsLost: whoever starts the process of a thread whose starter is gone
-// does not have its secrets, and the thread must not run with their placeholders.
+// TestSecretIsLost: a starter that takes the place of one that is gone does not
+// have the secrets of the thread, and the thread must not run with their placeholders.
 func TestSecretIsLost(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -29,8 +29,8 @@ func TestMicrosKeepTheirValue(t *testing.T) {
 	})
 }
 
-// TestSumsOfFloats: whoever adds dollars as floats before giving them here gets
-// the amount that was meant.
+// TestSumsOfFloats: a caller that adds dollars as floats before giving them
+// here gets the amount that was meant.
 func TestSumsOfFloats(t *testing.T) {
 	t.Parallel()
 	tenth, fifth := 0.1, 0.2

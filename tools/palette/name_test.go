@@ -56,8 +56,8 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// TestTakenHashes: whoever has files with the very names that hashes would give
-// keeps no tool from having a name.
+// TestTakenHashes: files with the very names that hashes would give
+// keep no tool from having a name.
 func TestTakenHashes(t *testing.T) {
 	t.Parallel()
 	ids := []string{"a/b-c", "a/b/c"}

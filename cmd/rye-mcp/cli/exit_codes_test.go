@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Whoever looks for a command in the help on exit codes finds it.
+// The help on exit codes names every command.
 func TestExitCodesNameEveryCommand(t *testing.T) {
 	t.Parallel()
 	root := newRoot(System{})

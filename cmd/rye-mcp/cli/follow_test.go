@@ -83,7 +83,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// Who is said to continue a thread is followed next, from its beginning; what a
+// The successor of a thread is followed next, from its beginning; one that a
 // damaged transcript names is not.
 func TestFollowChain(t *testing.T) {
 	t.Parallel()

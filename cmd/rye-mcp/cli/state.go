@@ -72,13 +72,13 @@ func (s *projectState) Find() (place.State, error) {
 	if s.found.Seal != nil {
 		return s.found, nil
 	}
-	version := s.finder.Version(s.project)
-	if s.version != "" && version == s.version {
+	now := s.finder.Version(s.project)
+	if s.version != "" && now == s.version {
 		return s.found, nil
 	}
 	found, err := s.finder.Find(s.project)
 	if err == nil {
-		s.found, s.version = found, version
+		s.found, s.version = found, now
 	}
 	return found, err
 }

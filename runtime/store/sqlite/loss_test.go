@@ -26,7 +26,7 @@ func restoreLive(ctx context.Context, s *Store) error {
 	return err
 }
 
-// TestRebuiltWhileOpen: whoever uses a store whose registry was removed under it
+// TestRebuiltWhileOpen: the user of a store whose registry was removed under it
 // finds, and changes, rows that were brought back first.
 func TestRebuiltWhileOpen(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ func shareQueue(t *testing.T, processes, kills int) {
 			p.goAhead(t)
 		}
 	}
-	// Whoever looks after threads ends those whose process is gone.
+	// A look at threads ends those whose process is gone.
 	for ended := 0; ended < threads; {
 		var err error
 		if ended, err = endDead(t.Context(), s, dir); err != nil {

@@ -15,7 +15,7 @@ var afterTests = []test{
 	{"only a parent that has ended can spawn late", registerLate},
 	{"a late child counts as a spawn", registerLateLimit},
 	{"nothing is started late below a cancel", registerLateCancelled},
-	{"who was given up does not stop what is started late", registerLateGivenUp},
+	{"a thread that was given up does not stop what is started late", registerLateGivenUp},
 	{"a late child has what its parent had left", reserveAfter},
 	{"a late child has no more than those above have left", reserveAfterAbove},
 	{"at once no more is given late than there is", reserveAfterAtOnce},

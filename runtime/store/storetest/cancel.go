@@ -13,7 +13,7 @@ var cancelTests = []test{
 	{"descendants come breadth first", cancelDescendants},
 	{"a request marks the tree", cancelMarks},
 	{"no child escapes a request", cancelRace},
-	{"who continues comes after what is below", cancelChain},
+	{"a thread that continues comes after what is below", cancelChain},
 	{"no successor escapes a request", cancelHandoffRace},
 }
 

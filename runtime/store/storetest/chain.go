@@ -13,12 +13,12 @@ import (
 
 // chainTests are about threads that continue others.
 var chainTests = []test{
-	{"who can be continued, and how", chainRegister},
+	{"continuing a thread, and how", chainRegister},
 	{"a chain has one root", chainRoot},
 	{"a handoff is no spawn", chainHandoffParent},
 	{"a resume is a spawn like any", chainResumeParent},
-	{"who is linked is not continued again", chainLinked},
-	{"who is not linked does not run", chainNotLinked},
+	{"a thread that is linked is not continued again", chainLinked},
+	{"a thread that is not linked does not run", chainNotLinked},
 	{"a link is made once", linkOnce},
 	{"what cannot be linked", linkRefuses},
 	{"one of many links counts", linkRace},
@@ -26,7 +26,7 @@ var chainTests = []test{
 	{"a handoff is made once", handoffOnce},
 	{"a handoff passes the place in the queue on", handoffPlace},
 	{"a successor that cannot run is not admitted", handoffNotAdmitted},
-	{"who is no successor is not linked", handoffStranger},
+	{"a thread that is no successor is not linked", handoffStranger},
 	{"only a continued thread names a successor", handoffOutcome},
 }
 

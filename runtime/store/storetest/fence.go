@@ -12,7 +12,7 @@ var fenceTests = []test{
 	{"a run that was replaced can write nothing", (*harness).replacedWritesNothing},
 	{"an admission replaces the run", (*harness).admissionReplaces},
 	{"of several who replace a run one does", (*harness).replacedOnce},
-	{"who has ended has its run for good", (*harness).notReplacedAfterTheEnd},
+	{"a thread that has ended has its run for good", (*harness).notReplacedAfterTheEnd},
 	{"a row without a run is that of the first write", (*harness).firstWriteTakes},
 	{"a budget follows the registry", (*harness).budgetFollows},
 }

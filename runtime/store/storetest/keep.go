@@ -21,7 +21,7 @@ var keepTests = []test{
 	{"references to nobody are dropped", restoreDangling},
 	{"a bad row stays out by itself", restoreRefused},
 	{"restored threads count up and are queued", restoreGoesOn},
-	{"who is not linked is not in the queue", restoreChains},
+	{"a thread that is not linked is not in the queue", restoreChains},
 	{"running totals are computed", restoreTotals},
 	{"budgets join those that exist", restoreJoins},
 	{"random ledgers come back", restoreModel},

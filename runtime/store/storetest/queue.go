@@ -12,17 +12,17 @@ import (
 )
 
 var queueTests = []test{
-	{"who comes first is admitted first", queueOrder},
+	{"the first to come is admitted first", queueOrder},
 	{"children go before the others", queueChildren},
-	{"whose parent has ended goes like the others", queueOrphans},
+	{"a thread whose parent has ended goes like the others", queueOrphans},
 	{"a free slot is had at once", queueAtOnce},
 	{"a child goes at once past the others", queueChildAtOnce},
 	{"a repeat changes nothing", queueRepeat},
 	{"only created threads are queued", queueGuard},
-	{"who was asked to stop is passed over", queueCancelled},
+	{"a thread that was asked to stop is passed over", queueCancelled},
 	{"claim decides about the next", queueClaim},
 	{"what gives a slot back", queueFreed},
-	{"who takes its slot back keeps others out", queueUnyield},
+	{"a thread that takes its slot back keeps others out", queueUnyield},
 	{"many at once stay in order and in the slots", queueAtTheSameTime},
 	{"random queues agree with the model", queueModel},
 }

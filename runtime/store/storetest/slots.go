@@ -10,8 +10,8 @@ import (
 )
 
 var slotTests = []test{
-	{"who never had a process goes back to its place", returned},
-	{"who has a process, a cancel or no slot does not go back", notReturned},
+	{"a thread that never had a process goes back to its place", returned},
+	{"a thread that has a process, a cancel or no slot does not go back", notReturned},
 	{"occupants are those that have a slot", occupants},
 	{"stats count all rows", stats},
 	{"active budgets are those not settled", activeBudgets},

@@ -254,8 +254,8 @@ func TestChangesNobodyCounts(t *testing.T) {
 	}
 }
 
-// TestBesideALostLock: who finds that others count in another file asks SQLite
-// each time.
+// TestBesideALostLock: a process that finds that others count in another file
+// asks SQLite each time.
 func TestBesideALostLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

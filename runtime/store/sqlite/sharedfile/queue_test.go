@@ -115,8 +115,8 @@ func TestQueueWaitCanBeGivenUp(t *testing.T) {
 	acquire(t, mine)()
 }
 
-// TestFairLockKeepsOrder: who gives the turn back and asks for it again does not
-// overtake one who waits.
+// TestFairLockKeepsOrder: a writer that gives the turn back and asks for it again
+// does not overtake one that waits.
 func TestFairLockKeepsOrder(t *testing.T) {
 	t.Parallel()
 	mine, other := twoQueues(t)

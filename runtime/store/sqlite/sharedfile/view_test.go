@@ -58,7 +58,7 @@ func TestViewAfterAnError(t *testing.T) {
 	want(t, b, 0)
 }
 
-// TestViewOfACancelledLook: who has given up gets no answer, and costs the next one
+// TestViewOfACancelledLook: a caller that has given up gets no answer, and costs the next one
 // nothing.
 func TestViewOfACancelledLook(t *testing.T) {
 	t.Parallel()

@@ -155,8 +155,8 @@ func TestChangesOfStrangers(t *testing.T) {
 	}
 }
 
-// TestChangesBesideALostLock: whoever comes after the file of the lock was removed
-// counts in another one.
+// TestChangesBesideALostLock: a process that comes after the file of the lock was
+// removed counts in another one.
 func TestChangesBesideALostLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

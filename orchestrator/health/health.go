@@ -45,7 +45,7 @@ type Checker struct {
 }
 
 // Report tells how the threads of the project are. Dead ones are settled, as by
-// every look; beside that nothing is changed. What it costs does not grow with the
+// every look; beside that nothing is changed. Its cost does not grow with the
 // number of threads that have ended, unless all is asked for; progress, which may be
 // nil, is told then how many folders were gone through.
 func (c *Checker) Report(ctx context.Context, req Request, progress func(Looked)) (Report, error) {
@@ -102,8 +102,8 @@ func (c *Checker) countRows(ctx context.Context, h *Report) error {
 	return err
 }
 
-// DatabaseSize adds up the files of registry and ledger, in MiB. What was set
-// aside as damaged does not count.
+// DatabaseSize adds up the files of registry and ledger, in MiB. Files that
+// were set aside as damaged do not count.
 func DatabaseSize(stateDir string) (float64, error) {
 	var size int64
 	for _, name := range []string{"registry.db", "budget_ledger.db"} {
@@ -147,7 +147,7 @@ func (c *Checker) countFolders(ctx context.Context, h *Report, all bool, progres
 	complete, err := folder.WalkSome(c.Threads.Home().Dir, mostFolders(all), func(f folder.Found) error {
 		h.Folders++
 		if f.HasMeta && !f.Linked {
-			// Whoever relies on a thread.json checks its signature; a count need not.
+			// Code that relies on a thread.json checks its signature; a count need not.
 			if meta, err := f.Folder.PeekMeta(); err == nil && meta.Transcript != nil {
 				h.CheckpointCount += meta.Transcript.Checkpoints
 			}

@@ -29,10 +29,10 @@ const (
 
 // Reconcile compares registry, ledger and folders and says where they disagree.
 // Threads that are dead are settled, as by every look; beside that nothing is
-// changed. What is younger than five minutes may still be on its way and is
-// passed over.
+// changed. Folders and rows younger than five minutes may still be on their way and
+// are passed over.
 //
-// What it costs does not grow with the number of threads that have ended, unless all
+// Its cost does not grow with the number of threads that have ended, unless all
 // is asked for: it goes through the newest, those that have not ended, and some
 // folders, and says when there are more. Progress may be nil.
 func (c *Checker) Reconcile(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {

@@ -209,7 +209,7 @@ func budget(rec thread.Record, limits thread.Limits) *store.Budget {
 // link adds what threads know only from each other: how many each has started,
 // which continues it, and what of its money it has handed over.
 func link(found []taken) {
-	// Who has begun goes first: it alone can have been the one that was not refused.
+	// A thread that has begun goes first: it alone can have been the one that was not refused.
 	slices.SortStableFunc(found, func(a, b taken) int {
 		return cmp.Compare(unbegun(a.Record), unbegun(b.Record))
 	})

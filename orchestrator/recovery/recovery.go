@@ -220,7 +220,7 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 	}
 }
 
-// settle takes the free lock and ends the thread. Whoever comes second finds
+// settle takes the free lock and ends the thread. A second caller finds
 // the lock taken, or the thread settled.
 func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, report *Report) (thread.Record, error) {
 	if err := folder.Prepare(s.Finisher.Home().Dir, id); err != nil {
@@ -290,7 +290,7 @@ func (s *Sweeper) bury(
 ) (thread.Record, error) {
 	id, dir := rec.ThreadID, s.Finisher.Home().Of(rec.ThreadID)
 	// The number of the dead process may be a stranger's by now, and the lock is
-	// held again: whoever stops threads must not take the two for a process.
+	// held again: a stop must not take the two for a process.
 	gone := rec.Process
 	gone.PID = 0
 	if err := by.SetProcess(ctx, gone); err != nil {

@@ -60,8 +60,9 @@ type loadedHooks struct {
 	warnings []string
 }
 
-// decide writes down the settings for the processes of threads. Where some cannot be
-// used there is nothing: the process reads them itself, and says what is wrong.
+// decide writes down the settings for the processes of threads. It writes
+// nothing when some cannot be used: the process reads them itself, and says what is
+// wrong.
 func (c *Call) decide() []byte {
 	if _, err := c.hooks(); err != nil {
 		return nil

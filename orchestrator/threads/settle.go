@@ -74,7 +74,7 @@ func (t *Threads) Settled(ctx context.Context, id thread.ID) (thread.Record, err
 	if err := t.AwaitRelease(ctx, id); err != nil {
 		return rec, err
 	}
-	// What cannot be completed is what the check is about to name.
+	// The check is about to name what cannot be completed.
 	if err := t.Sweeper.Complete(ctx, rec); err != nil && !errors.Is(err, finish.ErrOutcomeLost) && !errors.Is(err, fs.ErrNotExist) {
 		t.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not complete the end of a thread")
 	}

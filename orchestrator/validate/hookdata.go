@@ -14,8 +14,8 @@ type told struct {
 	inputs func(name string) bool // whether a thread can have an input of this name
 }
 
-// has reports whether there can be data for one of the paths. What they are made
-// of is known of inputs only.
+// has reports whether there can be data for one of the paths. It knows
+// the members of inputs only.
 func (k told) has(paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool {
 		keys := strings.Split(strings.TrimPrefix(path, "event."), ".")

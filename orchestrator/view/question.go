@@ -20,8 +20,8 @@ func (v *View) Question(ctx context.Context, id thread.ID) (Waiting, error) {
 	return waitingOf(q), err
 }
 
-// OpenQuestion is what a thread waits to be told. What there is to answer
-// instead is part of the refusal.
+// OpenQuestion is what a thread waits to be told. The refusal
+// says what there is to answer instead.
 func (v *View) OpenQuestion(ctx context.Context, rec thread.Record) (thread.Question, error) {
 	if rec.Status.Terminal() {
 		return thread.Question{}, tool.Faultf(tool.CodeUnsupported, "thread %s has ended (%s), so there is nothing to decide",

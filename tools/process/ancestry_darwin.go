@@ -1,6 +1,11 @@
 package process
 
-import "os"
+import (
+	"iter"
+	"os"
+)
 
 // Ancestry returns the arguments of this process alone: macOS has no /proc.
-func Ancestry() [][]string { return [][]string{os.Args} }
+func Ancestry() iter.Seq[[]string] {
+	return func(yield func([]string) bool) { yield(os.Args) }
+}

@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 )
@@ -13,15 +14,17 @@ const maxAncestry = 128
 
 // Ancestry returns the arguments of this process and of those that have started
 // it, the nearest first. It ends at a process whose parent is gone.
-func Ancestry() (args [][]string) {
-	for pid := os.Getpid(); pid > 1 && len(args) < maxAncestry; pid = parentOf(pid) {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // which everybody may read
-		if err != nil {
-			break
+func Ancestry() iter.Seq[[]string] {
+	return func(yield func(args []string) bool) {
+		pid := os.Getpid()
+		for n := 0; pid > 1 && n < maxAncestry; n++ {
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // which everybody may read
+			if err != nil || !yield(strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")) {
+				return
+			}
+			pid = parentOf(pid)
 		}
-		args = append(args, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"))
 	}
-	return args
 }
 
 // parentOf is the parent of a process; 0 when that cannot be known.

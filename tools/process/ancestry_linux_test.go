@@ -10,7 +10,7 @@ import (
 
 func TestAncestry(t *testing.T) {
 	t.Parallel()
-	all := Ancestry()
+	all := slices.Collect(Ancestry())
 	if len(all) < 2 || !slices.Equal(all[0], os.Args) {
 		t.Errorf("ancestry %q of %q", all, os.Args)
 	}

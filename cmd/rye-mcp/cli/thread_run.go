@@ -68,12 +68,12 @@ threads with "rye-mcp run".`,
 
 // runThread is a thread's whole process: lock, wiring, loop.
 func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
-	path, err := canonical(dir)
+	state, err := newState(sys, dir)
 	if err != nil {
 		return err
 	}
 	defer outliveSignals()()
-	home, err := homeOf(sys, path)
+	home, err := homeOf(state)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	vault := secret.New(in.Inputs)
 	meta, unreadable := home.Of(id).ReadMeta(home.Seal)
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
-	p, err := assemble(ctx, sys.withSecrets(in.Variables), path, log, threadStore)
+	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	finisher := &finish.Finisher{
-		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(path), Now: sys.Now,
+		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(p.path), Now: sys.Now,
 		Reached: sys.Reached,
 	}
 	if !vault.Empty() {
@@ -142,12 +142,8 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 }
 
 // homeOf is where the threads of a project are, as its spawner has left it.
-func homeOf(sys System, project string) (folder.Home, error) {
-	user, err := userSpace(sys)
-	if err != nil {
-		return folder.Home{}, err
-	}
-	found, err := newFinder(sys, user).Find(project)
+func homeOf(state *projectState) (folder.Home, error) {
+	found, err := state.Find()
 	if err == nil && found.Dir == "" {
 		err = &place.NoPlaceError{Strangers: found.Strangers}
 	}

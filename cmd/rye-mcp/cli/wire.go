@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -67,7 +66,16 @@ func openProject(ctx context.Context, sys System, path string, log zerolog.Logge
 
 // assemble is openProject with the choice of how the store is opened.
 func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, open storeOpener) (*project, error) {
-	path, err := canonical(path)
+	state, err := newState(sys, path)
+	if err != nil {
+		return nil, err
+	}
+	return assembleAround(ctx, sys, state, log, open)
+}
+
+// newState is where the threads of a project are, not yet found.
+func newState(sys System, project string) (*projectState, error) {
+	project, err := canonical(project)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +83,19 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 	if err != nil {
 		return nil, err
 	}
+	return &projectState{finder: newFinder(sys, user), project: project}, nil
+}
+
+// assembleAround is assemble for who has looked for the threads before.
+func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener) (*project, error) {
+	path, user := state.project, state.finder.User
 	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
-	p := &project{path: path, env: placeholderEnv(roots)}
+	p := &project{path: path, env: placeholderEnv(roots), state: state}
 	p.resolver = resolve.New(roots)
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots)
 	p.providers = provider.NewSource(sys.Getenv)
+	var err error
 	if p.executor, err = newExecutor(user); err != nil {
 		return nil, err
 	}
@@ -89,7 +104,6 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 		return nil, fmt.Errorf("find the name of this host: %w", err)
 	}
 	p.place = process.Here(host)
-	p.state = &projectState{finder: newFinder(sys, user), project: path}
 	p.life = newLife(p)
 	p.store = lateStore(ctx, sys, p, log, open)
 	if _, err := p.store.Now(ctx); err != nil {
@@ -182,7 +196,7 @@ func (p *project) itemKey() (*sign.Key, error) { return sign.Load(p.resolver.Roo
 // processes above say counts for more than the environment, which a command can
 // change.
 func callingThread(sys System, project string) thread.ID {
-	for _, args := range process.Ancestry() {
+	for args := range process.Ancestry() {
 		if id := spawn.Of(project, args); id != "" {
 			return id
 		}
@@ -193,7 +207,12 @@ func callingThread(sys System, project string) thread.ID {
 // belowThread reports whether a thread of any project runs this process, or one of
 // its tools has started it. There is no person whose decision it could carry.
 func belowThread(sys System) bool {
-	return slices.ContainsFunc(process.Ancestry(), spawn.IsThread) || sys.Getenv(process.ParentVariable) != ""
+	for args := range process.Ancestry() {
+		if spawn.IsThread(args) {
+			return true
+		}
+	}
+	return sys.Getenv(process.ParentVariable) != ""
 }
 
 // Close releases what the project holds; its threads go on.

@@ -69,10 +69,7 @@ func setAside(
 // inspectFile looks at the mark and reads everything in the file, indexes against
 // tables as well.
 func (d *database) inspectFile(ctx context.Context, q *sharedfile.Queue) (err error) {
-	db, err := sharedfile.Pool(d.path, 1, "query_only(1)")
-	if err != nil {
-		return err
-	}
+	db := sharedfile.Pool(d.path, 1, "query_only(1)")
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return explain(d.path, q.Retry(ctx, func() error {
 		if err := d.checkMark(ctx, db); err != nil {

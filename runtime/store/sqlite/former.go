@@ -28,10 +28,7 @@ func Remember(ctx context.Context, dir string) (known map[thread.ID]store.Rememb
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	db, err := sharedfile.Pool(path, 1, "query_only(1)", "trusted_schema(0)")
-	if err != nil {
-		return nil, err
-	}
+	db := sharedfile.Pool(path, 1, "query_only(1)", "trusted_schema(0)")
 	defer func() { err = errors.Join(err, db.Close()) }()
 	known, err = remember(ctx, db)
 	if err != nil {

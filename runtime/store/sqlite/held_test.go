@@ -178,10 +178,7 @@ func playGate(dir string, out io.Writer) error {
 // playStranger has a transaction open in the registry without a turn until it is
 // ended.
 func playStranger(ctx context.Context, dir string, out io.Writer) error {
-	db, err := sharedfile.Pool(dir+"/"+registryFile, 1)
-	if err != nil {
-		return err
-	}
+	db := sharedfile.Pool(dir+"/"+registryFile, 1)
 	if _, err := db.BeginTx(ctx, nil); err != nil {
 		return err
 	}

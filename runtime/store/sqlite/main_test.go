@@ -88,10 +88,7 @@ func running(t testing.TB, s *Store, directive string, parent thread.ID) thread.
 // stands in no queue and counts nothing.
 func beside(t testing.TB, d *database, statement string, args ...any) (err error) {
 	t.Helper()
-	db, err := sharedfile.Pool(d.path, 1)
-	if err != nil {
-		return err
-	}
+	db := sharedfile.Pool(d.path, 1)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(t.Context(), statement, args...)
 	return err

@@ -120,10 +120,7 @@ func claim(ctx context.Context, dir, file, mark string) (err error) {
 		return err
 	}
 	defer release()
-	db, err := sharedfile.Pool(path, 1)
-	if err != nil {
-		return err
-	}
+	db := sharedfile.Pool(path, 1)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return explain(path, q.Retry(ctx, func() error {
 		found, err := readMark(ctx, db)

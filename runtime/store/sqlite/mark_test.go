@@ -73,11 +73,8 @@ func TestMark(t *testing.T) {
 
 // execute changes the registry in dir by hand.
 func execute(dir, query string) error {
-	db, err := sharedfile.Pool(filepath.Join(dir, registryFile), 1)
-	if err != nil {
-		return err
-	}
-	_, err = db.Exec(query)
+	db := sharedfile.Pool(filepath.Join(dir, registryFile), 1)
+	_, err := db.Exec(query)
 	return errors.Join(err, db.Close())
 }
 

@@ -161,9 +161,8 @@ func (r *runner) Yield(ctx context.Context, yielded bool) error {
 
 // QueueLoad implements [store.Registry].
 func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
-		load, err = countQueue(ctx, db)
-		return err
+	load, err = recallBy(ctx, s.registry, rowKey{query: queueLoadSQL}, func(ctx context.Context, st *sql.Stmt) (store.QueueLoad, error) {
+		return scanLoad(st.QueryRowContext(ctx))
 	})
 	if err != nil {
 		return load, fmt.Errorf("load of the queue: %w", err)
@@ -176,9 +175,11 @@ func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error)
 const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
 	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
 
-func countQueue(ctx context.Context, q interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (load store.QueueLoad, err error) {
-	err = q.QueryRowContext(ctx, queueLoadSQL).Scan(&load.Queued, &load.Occupied)
+func countQueue(ctx context.Context, tx *sql.Tx) (store.QueueLoad, error) {
+	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
+}
+
+func scanLoad(r row) (load store.QueueLoad, err error) {
+	err = r.Scan(&load.Queued, &load.Occupied)
 	return load, err
 }

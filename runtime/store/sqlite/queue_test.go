@@ -128,10 +128,7 @@ func playStorm(ctx context.Context, dir string, in io.Reader) error {
 func TestStrangerInTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
-	stranger, err := sharedfile.Pool(s.registry.path, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := sharedfile.Pool(s.registry.path, 1)
 	defer stranger.Close() //nolint:errcheck // nothing was written
 	tx, err := stranger.BeginTx(t.Context(), nil)
 	if err != nil {

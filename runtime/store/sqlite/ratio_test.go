@@ -184,10 +184,7 @@ func playContend(ctx context.Context, dir, wait, id string, in io.Reader, out io
 	}
 	commit := func() error { return s.registry.write(ctx, durable, turn) }
 	if wait == "busy_timeout" {
-		db, err := sharedfile.Pool(s.registry.path, 1)
-		if err != nil {
-			return err
-		}
+		db := sharedfile.Pool(s.registry.path, 1)
 		defer db.Close() //nolint:errcheck // nothing is left to be written
 		if _, err := db.ExecContext(ctx, "PRAGMA busy_timeout = 60000"); err != nil {
 			return err

@@ -90,10 +90,7 @@ func first(t *testing.T, path string, fill func(*sql.DB) error) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sharedfile.Pool(path, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sharedfile.Pool(path, 1)
 	provider, err := newProvider(db, names[registryFile])
 	if err != nil {
 		t.Fatal(err)

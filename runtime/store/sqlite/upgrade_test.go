@@ -50,9 +50,7 @@ func (f *former) open() (latest int64) {
 	f.Helper()
 	path := filepath.Join(f.dir, map[string]string{"registry": registryFile, "ledger": ledgerFile}[f.folder])
 	f.noError(os.WriteFile(path, nil, 0o600))
-	var err error
-	f.db, err = sharedfile.Pool(path, 1)
-	f.noError(err)
+	f.db = sharedfile.Pool(path, 1)
 	f.Cleanup(func() { f.noError(f.db.Close()) })
 	f.exec("PRAGMA journal_mode = WAL")
 	provider, err := newProvider(f.db, f.folder)

@@ -35,9 +35,7 @@ func (f *File) connect(ctx context.Context) (c connections, err error) {
 	if c.identity, err = os.Stat(f.path); err != nil {
 		return c, err
 	}
-	if err = c.open(f); err != nil {
-		return c, err
-	}
+	c.open(f)
 	err = f.busy.retry(ctx, func() error { return f.owner.Prepare(ctx, c.writer) })
 	if err != nil {
 		return c, err
@@ -46,15 +44,10 @@ func (f *File) connect(ctx context.Context) (c connections, err error) {
 }
 
 // open prepares the connections to the file.
-func (c *connections) open(f *File) (err error) {
-	if c.writer, err = Pool(f.path, 1); err != nil {
-		return err
-	}
-	if c.reader, err = Pool(f.path, maxReaders, "query_only(1)"); err != nil {
-		return err
-	}
+func (c *connections) open(f *File) {
+	c.writer = Pool(f.path, 1)
+	c.reader = Pool(f.path, maxReaders, "query_only(1)")
 	c.view = newView(c.reader, f.queue.commits, f.poll, &f.states)
-	return nil
 }
 
 func (c *connections) readUserVersion(ctx context.Context, db *sql.DB) error {
@@ -77,9 +70,7 @@ func (f *File) connectCurrent(ctx context.Context) (c connections, ok bool) {
 		}
 	}()
 	c.identity = info
-	if err := c.open(f); err != nil {
-		return c, false
-	}
+	c.open(f)
 	if !f.owner.Ready(ctx, c.reader) || c.readUserVersion(ctx, c.reader) != nil {
 		return c, false
 	}

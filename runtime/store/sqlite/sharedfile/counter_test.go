@@ -73,7 +73,7 @@ func onWriter(ctx context.Context, b *book, f func(sqlite.HookRegisterer)) error
 		return err
 	}
 	return errors.Join(conn.Raw(func(c any) error {
-		f(c.(sqlite.HookRegisterer))
+		f(c.(*connection).sqliteConn.(sqlite.HookRegisterer))
 		return nil
 	}), conn.Close())
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 // sidecars are the endings of the files that SQLite keeps beside a database.
@@ -64,19 +62,16 @@ func notRegular(path string) error {
 
 // Pool prepares connections to a database file, which must exist; none is made yet.
 // One of more than a single connection is for reading.
-func Pool(path string, most int, pragmas ...string) (*sql.DB, error) {
+func Pool(path string, most int, pragmas ...string) *sql.DB {
 	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}}
 	pragmas = append(pragmas, "foreign_keys(1)", "busy_timeout("+strconv.Itoa(busyTimeout)+")")
 	for _, p := range pragmas {
 		query.Add("_pragma", p)
 	}
-	db, err := sql.Open("sqlite", fileURI(path)+"?"+query.Encode())
-	if err != nil {
-		return nil, err
-	}
+	db := sql.OpenDB(connector{name: fileURI(path) + "?" + query.Encode()})
 	db.SetMaxOpenConns(most)
 	db.SetMaxIdleConns(most)
-	return db, nil
+	return db
 }
 
 // fileURI escapes what SQLite would take for the end of the path ("?", "#") or

@@ -159,9 +159,9 @@ func (f *File) transact(ctx context.Context, level Durability, g func(context.Co
 	}
 	defer conn.Close() //nolint:errcheck // returns the connection to its pool
 	inside := context.WithoutCancel(ctx)
-	// It cannot be set inside a transaction, and setting it costs nothing
-	// beside the transaction.
-	if _, err := conn.ExecContext(inside, "PRAGMA synchronous = "+string(level)); err != nil {
+	// It cannot be set inside a transaction.
+	err = conn.Raw(func(c any) error { return c.(*connection).setDurability(inside, level) })
+	if err != nil {
 		return err
 	}
 	var tx *sql.Tx

@@ -138,8 +138,8 @@ func (f *Found) look(entries []fs.DirEntry) bool {
 	return f.HasMeta || f.HasWords || has(f.Folder.Lock())
 }
 
-// Look finds the folder of one thread as [Walk] would. Where a symbolic link is on the
-// way, it finds that, whose id is then another. Without a folder it finds nothing.
+// Look finds the folder of one thread as [Walk] would. It finds a symbolic link
+// that is on the way in its place, whose id is then another. Without a folder it finds nothing.
 func Look(stateDir string, id thread.ID) (f Found, found bool, err error) {
 	below := ""
 	for segment := range strings.SplitSeq(string(id), "/") {

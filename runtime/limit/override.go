@@ -24,8 +24,8 @@ func (e *OverrideError) Error() string {
 }
 
 // CheckOverrides refuses overrides that raise a limit, with an *[OverrideError].
-// Base is what holds without them. Where nobody starts the thread, most is what the
-// person's own settings let a call raise it to; below a thread it is nil.
+// Base holds without them. For a root, most is what the person's own
+// settings let a call raise it to; below a thread it is nil.
 func CheckOverrides(overrides, base, most item.LimitSet) error {
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if valid := max(base[name], most[name]); overrides[name] > valid {

@@ -56,8 +56,8 @@ func (r *run) takeOver() error {
 	return nil
 }
 
-// composed is what goes into the thread's first prompts. What stands around the
-// directive in a first message does not come again in one that continues.
+// composed is what goes into the thread's first prompts. The text around the
+// directive in a first message does not come again in that of a successor.
 func (r *run) composed() *prompt.Composition {
 	if r.meta.Continuation == nil {
 		return r.task.composed

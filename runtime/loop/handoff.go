@@ -170,7 +170,7 @@ func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, er
 }
 
 // taskText is the directive as the model is told it when it starts, with the context
-// that stands around it. What hooks add is theirs to give again.
+// that stands around it. Hooks give their part again.
 func (r *run) taskText() (string, error) {
 	filled := prompt.Task(r.task.doc, r.meta.Inputs, r.Env)
 	data, err := r.facts(filled.Body).Data()

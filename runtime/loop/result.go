@@ -29,8 +29,8 @@ type toolResult struct {
 	images []llm.Image
 }
 
-// show decides what the model is given of a result. What is longer than the
-// model should read unasked is kept as an artifact and summarised; what it was
+// show decides what the model is given of a result. A result longer than the
+// model should read unasked is kept as an artifact and summarised; one that it was
 // given before is only referred to.
 func (r *run) show(c llm.Block, result any, failed bool) toolResult {
 	attachments := tool.AttachmentsOf(result)

@@ -34,8 +34,8 @@ func (r *run) nextCall(budget store.Budget) limit.AllowanceInput {
 	}
 }
 
-// afford is the allowance of a call that is made now. What the call can cost is
-// pledged: while it is on its way, others can be given the thread's money.
+// afford is the allowance of a call that is made now. The most that the call can cost
+// is pledged: while it is on its way, others can be given the thread's money.
 func (r *run) afford(ctx context.Context, budget store.Budget) (allowance int, pledged thread.Micros, err error) {
 	for {
 		next := r.nextCall(budget)

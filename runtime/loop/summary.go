@@ -48,7 +48,7 @@ type summary struct {
 // errSummaryLate ends a summary for which the handoff does not wait any longer.
 var errSummaryLate = errors.New("it took more than half of the thread's time")
 
-// summarise gives the successor a summary. What goes wrong is a warning, for a
+// summarise gives the successor a summary. A failure is a warning, for a
 // handoff needs none. It takes at most half of the time that is left.
 func (r *run) summarise(ctx context.Context) summary {
 	bounded, stop := context.WithTimeoutCause(ctx, r.timeLeft()/2, errSummaryLate)
@@ -65,8 +65,8 @@ func (r *run) summarise(ctx context.Context) summary {
 }
 
 // findOrWriteSummary is the summary that the thread's hooks have written, else that
-// of the summary directive, where the settings name one; else empty. What cannot
-// be used of the hooks is written again. A thread of the summary directive itself
+// of the summary directive, where the settings name one; else empty. The
+// directive writes again what cannot be used of the hooks. A thread of the summary directive itself
 // is not summed up.
 func (r *run) findOrWriteSummary(ctx context.Context, id string) (string, error) {
 	text, err := r.writtenSummary(id)

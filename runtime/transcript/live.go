@@ -9,8 +9,8 @@ import (
 )
 
 // live renders a transcript while it is written, event by event, so that no turn costs
-// more than the one before. What is streamed of an answer stands there at once, and
-// what follows adds the rest of the answer.
+// more than the one before. The streamed part of an answer stands there at once, and
+// the events behind it add the rest.
 type live struct {
 	out  io.Writer
 	err  error // of the first failed write, after which nothing is written

@@ -26,8 +26,8 @@ type Decided struct {
 	files  func() *Snapshot
 }
 
-// decided is what is handed over. What most threads never need is read when it is
-// needed.
+// decided is what is handed over. The parts that most threads never need are read
+// when they are needed.
 type decided struct {
 	Form         string          `json:"form"` // of the types that are written here
 	Agent        Agent           `json:"agent"`

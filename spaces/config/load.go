@@ -211,7 +211,7 @@ type parsed struct {
 	err      error
 }
 
-// check checks a layer. What is shipped a test has checked.
+// check checks a layer; a test has checked the shipped ones.
 func (sn *Snapshot) check(l layer, schema string) (warnings []string, err error) {
 	compiled, err := sn.loader.schemas.get(schema)
 	if err != nil {

@@ -113,7 +113,7 @@ func pySign(src string) int {
 	return 1
 }
 
-// numberSize is the size of the number that src begins with. What number it is
+// numberSize is the size of the number that src begins with. Its value
 // shows when it is read.
 func numberSize(src string) int {
 	hex := len(src) > 1 && src[1]|0x20 == 'x'

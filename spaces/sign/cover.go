@@ -21,7 +21,7 @@ func (s Signature) Covers(rest []byte, ext string) bool {
 
 // CoversDirectiveBlock reports whether the signature is only over the XML of a
 // directive, the way the original system signs: from the first <directive to the
-// last </directive>. What stands around it can then be anything. It is false when
+// last </directive>. The text around it can then be anything. It is false when
 // another block behind the signed one could be read in its place.
 func (s Signature) CoversDirectiveBlock(rest []byte) bool {
 	const open, end = "<directive", "</directive>"

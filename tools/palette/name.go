@@ -19,8 +19,8 @@ import (
 const maxName = 64
 
 // FlatName is the name a model calls a tool by: rye/file-system/read becomes
-// rye_file_system_read. What of the id is lost in a way that tells nothing (a
-// letter beyond ASCII, the end of a long id) is made up for by a hash of it.
+// rye_file_system_read. A hash of the id makes up for what is lost of it
+// without a trace (a letter beyond ASCII, the end of a long id).
 func FlatName(id string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -8,7 +8,7 @@
 //
 //	Fault           says     what was wrong with a call, what is valid, what to call next
 //	                reaches  a model, as a result with isError; a person, as Error: and Try:
-//	                made by  whoever refuses; [AsFault] and action.Fault for all other errors
+//	                made by  the code that refuses; [AsFault] and action.Fault for all other errors
 //	                code     [Code]
 //	thread.Problem  says     why a thread did not complete, and what it was doing
 //	                reaches  its row, thread.json, transcript, every answer about the thread

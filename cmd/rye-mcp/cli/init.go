@@ -66,8 +66,8 @@ func initProject(sys System, opts options) error {
 }
 
 // acceptWritten accepts the settings that have just been written, and nothing that
-// was found. A project without any settings is accepted as it is: what comes into
-// it is asked about.
+// was found. A project without any settings is accepted as it is: settings that
+// come into it are asked about.
 func acceptWritten(sys System, roots resolve.Roots, written []string) error {
 	known := trust.ProjectOf(roots)
 	if belowThread(sys) || known.Standing != trust.Stranger && known.Standing != trust.Accepted {

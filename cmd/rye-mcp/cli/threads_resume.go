@@ -84,7 +84,7 @@ func givenMessage(ctx context.Context, sys System, args []string) (string, error
 }
 
 // readMessage reads to the end of a stream, or of ctx: a person may have second
-// thoughts while writing. What is longer than maxMessage is cut behind that.
+// thoughts while writing. A text is cut behind maxMessage.
 func readMessage(ctx context.Context, from io.Reader) (string, error) {
 	type input struct {
 		text []byte

@@ -192,9 +192,8 @@ func (p *project) integrity() (trust.Settings, error) {
 func (p *project) itemKey() (*sign.Key, error) { return sign.Load(p.resolver.Roots().User) }
 
 // callingThread is the thread of a project that this process runs, or whose tool
-// has started it; it may decide about nothing but what it has started. What the
-// processes above say counts for more than the environment, which a command can
-// change.
+// has started it; it may decide about nothing but what it has started. The
+// processes above count for more than the environment, which a command can change.
 func callingThread(sys System, project string) thread.ID {
 	for args := range process.Ancestry() {
 		if id := spawn.Of(project, args); id != "" {

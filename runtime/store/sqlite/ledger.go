@@ -146,8 +146,8 @@ func (r *runner) Settle(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// settle ends one budget. What the thread holds at its parent shrinks from its
-// whole reservation to what its active children still hold. What it has spent
+// settle ends one budget. The hold of the thread at its parent shrinks from its
+// whole reservation to what its active children still hold. Its spend
 // goes to the parent and, past ancestors that are settled already and so cannot
 // hand it on themselves, up to the first active one.
 func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {

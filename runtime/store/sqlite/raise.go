@@ -9,8 +9,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Raise implements [store.Runner]. What was taken from the parent and what the
-// thread has got are one transaction, which is on disk when it returns.
+// Raise implements [store.Runner]. The loss of the parent and the gain of the
+// thread are one transaction, which is on disk when it returns.
 func (r *runner) Raise(ctx context.Context, to thread.Micros, at time.Time) error {
 	id := r.id
 	err := r.spend(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {

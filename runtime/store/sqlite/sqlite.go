@@ -41,12 +41,12 @@ type Options struct {
 	Ours func() error
 	// Rebuild brings the rows back that the store has lost ([store.Keeper]). It is
 	// called before anything else is done in a database that has come in the place
-	// of the one that was open, or was found to lack them by Open; what was asked
-	// of the store waits for it, and fails with its error. Nil leaves them missing.
+	// of the one that was open, or was found to lack them by Open; calls of the
+	// store wait for it, and fail with its error. Nil leaves them missing.
 	Rebuild func(context.Context, *Store) error
 	// Damaged is told of a damaged database that shows after Open. It may set that
-	// aside. What had been asked of the store fails nevertheless, if it would have
-	// written. Nil leaves it.
+	// aside. A call on its way fails nevertheless, if it would have written. Nil
+	// leaves it.
 	Damaged func(context.Context, *store.CorruptError)
 }
 

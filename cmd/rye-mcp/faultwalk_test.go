@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
@@ -175,21 +176,21 @@ var scenarios = []scenario{
 			_, _ = start(h, "quick")
 		}
 		p.wantCallsOr(1, died)
-		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": first.ThreadID})
+		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": first.ThreadID})
 		p.wantCallsOr(3, died)
 	}},
 	{"cancel", 4, []string{"stop.", "loop.decided", "loop.children", "finish."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
-		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
+		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
 	}},
 	{"cancel in the queue", 1, []string{"stop.", "queue."}, func(p *place, h *host, died func() bool) {
 		clan, _ := start(h, "clan")
 		p.wantCallsOr(2, died)
-		_, _ = ask[control.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
+		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
 	}},
 	{"kill", 4, []string{"stop."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
-		_, _ = ask[control.Stopped](h, "kill_thread", args{"thread_id": clan.ThreadID})
+		_, _ = ask[stop.Stopped](h, "kill_thread", args{"thread_id": clan.ThreadID})
 	}},
 	{"death", 4, []string{"settle.", "stop.", "finish."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
@@ -424,7 +425,7 @@ func (p *place) wantEndOf(h *host, active []view.Summary) {
 		if hangs.Directive != "clan" && hangs.Directive != "stay" {
 			continue
 		}
-		if stopped := must[control.Stopped](h, "cancel_thread", args{"thread_id": hangs.ThreadID}); !stopped.Success {
+		if stopped := must[stop.Stopped](h, "cancel_thread", args{"thread_id": hangs.ThreadID}); !stopped.Success {
 			p.Errorf("cancel: %+v", stopped)
 		}
 	}

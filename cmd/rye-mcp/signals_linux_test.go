@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -140,7 +140,7 @@ func (s *soak) endOne(pid int) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // a server, or what a tool had started
 		return
 	}
-	_, err := ask[control.Stopped](s.steady, "kill_thread", args{"thread_id": id})
+	_, err := ask[stop.Stopped](s.steady, "kill_thread", args{"thread_id": id})
 	var told *refused
 	if err != nil && (!errors.As(err, &told) || !s.mayHear(told)) {
 		s.Errorf("kill of the suspended %s: %v", id, err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -120,11 +120,11 @@ var deeds = []struct {
 		return err
 	}},
 	{"cancels", 120, func(s *soak, h *host, r *rand.Rand) error {
-		_, err := ask[control.Stopped](h, "cancel_thread", args{"thread_id": s.pick(r).ThreadID})
+		_, err := ask[stop.Stopped](h, "cancel_thread", args{"thread_id": s.pick(r).ThreadID})
 		return err
 	}},
 	{"kills", 40, func(s *soak, h *host, r *rand.Rand) error {
-		_, err := ask[control.Stopped](h, "kill_thread", args{"thread_id": s.pick(r).ThreadID})
+		_, err := ask[stop.Stopped](h, "kill_thread", args{"thread_id": s.pick(r).ThreadID})
 		return err
 	}},
 	{"looks", 300, func(s *soak, h *host, r *rand.Rand) error {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -40,7 +40,7 @@ func TestStopped(t *testing.T) {
 	}
 	// Before its model answers: a thread that is killed goes on for a moment, and
 	// ends with an answer that it has.
-	stopped := must[control.Stopped](other, "kill_thread", args{"thread_id": ids[2]})
+	stopped := must[stop.Stopped](other, "kill_thread", args{"thread_id": ids[2]})
 	if !stopped.Success || stopped.Receipts[0].Status != thread.Cancelled {
 		t.Errorf("kill of a suspended thread: %+v", stopped)
 	}

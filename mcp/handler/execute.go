@@ -20,7 +20,7 @@ var executeText string
 // depends on the kind of item and on thread, async and dry_run. It is sent as
 // the action returned it: an [action.InlineDirective], [action.ToolResult],
 // [action.KnowledgeResult] or [action.DryRun], a [view.Started] or
-// [control.Plan], or the result of the operation that
+// [plan.Preview], or the result of the operation that
 // rye/agent/threads/orchestrator was asked for. What stands in Chain has members
 // of its own in a tool's result and in that of get_chain.
 type executeOutput struct {

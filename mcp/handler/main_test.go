@@ -132,6 +132,6 @@ func newProject(t *testing.T, dir string) *Project {
 	return &Project{Path: dir, Control: controller, Notices: func() []string { return loader.Read().Notices() }, Actions: action.New(action.Deps{
 		Resolver: resolver, Trust: unchecked, Search: index.Search, Executor: tools,
 		Threads: operation.Actions{Threads: control.Threads{Controller: controller}, Table: operation.All()},
-		Key:     func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Compose,
+		Key:     func() (*sign.Key, error) { return nil, sign.ErrNoKey }, Now: time.Now, Compose: controller.Planner.Compose,
 	})}
 }

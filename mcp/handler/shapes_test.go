@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -52,7 +52,7 @@ func TestDocumentedShapes(t *testing.T) {
 	documents("KnowledgeResult", execute, membersOf[action.KnowledgeResult](t))
 	documents("DryRun", execute, membersOf[action.DryRun](t))
 	documents("Started", execute, membersOf[view.Started](t))
-	documents("Plan", execute, membersOf[control.Plan](t))
+	documents("Plan", execute, membersOf[plan.Preview](t))
 	documents("FetchResult", fetch, membersOf[action.FetchResult](t))
 	documents("SearchResult", fetch, membersOf[action.SearchResult](t))
 

@@ -77,7 +77,7 @@ func waitLimit(caller action.Caller, asked *float64) time.Duration {
 
 // Plan says what Start would do.
 func (t Threads) Plan(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
-	return t.Controller.Plan(ctx, caller, r)
+	return t.Planner.Preview(ctx, caller, r)
 }
 
 // Runs tells which item a thread runs.
@@ -109,7 +109,7 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 			return s, tool.Faultf(tool.CodeCancelled, "%w; thread %s goes on", cause, s.ThreadID).
 				With("thread_id", s.ThreadID).WithHint("wait_threads with this thread_id when a server is there again")
 		}
-		_, stopErr := t.Cancel(context.WithoutCancel(ctx), s.ThreadID)
+		_, stopErr := t.Stop.Cancel(context.WithoutCancel(ctx), s.ThreadID)
 		return s, errors.Join(cause, stopErr)
 	}
 	if errors.Is(err, action.ErrCallAgain) {
@@ -189,24 +189,15 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 func (c *call) boundToolRun(
 	ctx context.Context, caller action.Caller, n *store.NewThread, meta *thread.Meta,
 ) error {
-	p := &plan{doc: &item.DirectiveDoc{}, caller: caller}
-	if caller.InThread {
-		p.request.Parent = caller.Env.ThreadID
-	}
-	if err := c.loadParent(ctx, p); err != nil {
+	p, err := c.Planner.In(c.Call).ToolRun(ctx, caller)
+	if err != nil {
 		return err
 	}
-	if p.parent != nil {
-		p.parent.Limits.Depth++ // a tool run is no level of its own: a thread that may start no children may run tools
-	}
-	if err := c.resolveLimits(p); err != nil {
-		return err
-	}
-	meta.Limits, meta.Warnings, meta.Firing = p.limits, p.warnings, p.firing()
-	n.ParentID, n.ParentEnded = p.request.Parent, p.late()
-	if p.parent != nil {
-		n.MaxSpawns = p.parent.Limits.Spawns
-		meta.Ceiling = append([][]string{p.parent.Own()}, p.parent.Ceiling...)
+	meta.Limits, meta.Warnings, meta.Firing = p.Limits, p.Warnings, p.Firing()
+	n.ParentID, n.ParentEnded = p.Request.Parent, p.Late()
+	if p.Parent != nil {
+		n.MaxSpawns = p.Parent.Limits.Spawns
+		meta.Ceiling = append([][]string{p.Parent.Own()}, p.Parent.Ceiling...)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 		return Approved{}, threads.Fault(err)
 	}
 	if req.From == "" {
-		req.From = c.Parent
+		req.From = c.Threads.Parent
 	}
 	if req.From != "" {
 		if err := c.Threads.IsBelow(ctx, rec.ThreadID, req.From, "so it cannot decide about it"); err != nil {

@@ -178,7 +178,7 @@ func TestApproveFromATool(t *testing.T) {
 	root := s.start("idle", "")
 	q := s.asks(root)
 	inside := s.controller()
-	inside.Parent = root
+	inside.Threads.Parent = root
 	_, err := inside.Approve(s.ctx, ApproveRequest{ThreadID: root, Decision: thread.Raise, Limits: item.LimitSet{"turns": 99.0}, By: "a person"})
 	if code(err) != tool.CodePermissionDenied || s.answerTo(q) != nil {
 		t.Errorf("answered for itself: %v", err)

@@ -115,7 +115,7 @@ func TestNeverCarriedOn(t *testing.T) {
 	s.noError(err)
 	next := s.resume(first).NewThreadID
 	for _, id := range []thread.ID{late.ThreadID, secondChild} {
-		stopped, err := s.c.Cancel(s.ctx, id)
+		stopped, err := s.c.Stop.Cancel(s.ctx, id)
 		if err != nil || !stopped.Success || len(stopped.Receipts) != 1 || stopped.Receipts[0].ThreadID != id {
 			s.Errorf("stopped %+v, %v", stopped, err)
 		}

@@ -56,7 +56,7 @@ func TestStopDuringHandoff(t *testing.T) {
 		second := s.handOver(first)
 		s.order(child, "say hello")
 		third := s.handOver(child)
-		stopped, err := s.c.Cancel(s.ctx, root)
+		stopped, err := s.c.Stop.Cancel(s.ctx, root)
 		if err != nil || !stopped.Success || len(stopped.Receipts) != 5 {
 			s.Errorf("stopped %+v, %v", stopped, err)
 		}
@@ -67,7 +67,7 @@ func TestStopDuringHandoff(t *testing.T) {
 
 func (s *scene) wantStopped(first, second, root thread.ID, below ...thread.ID) {
 	s.Helper()
-	stopped, err := s.c.Cancel(s.ctx, first)
+	stopped, err := s.c.Stop.Cancel(s.ctx, first)
 	if err != nil || !stopped.Success || len(stopped.Receipts) != 2+len(below) || stopped.ThreadID != first || stopped.ResolvedThreadID != second {
 		s.Errorf("stopped %+v, %v", stopped, err)
 	}
@@ -103,7 +103,7 @@ func TestOrphansOfAChain(t *testing.T) {
 	again := s.start("work", "")
 	below := s.start("work", again)
 	last = s.handOver(below)
-	if stopped, err := s.c.stopOrphans(s.ctx, again); err != nil || !slices.Equal(stopped, []thread.ID{last}) {
+	if stopped, err := s.c.Stop.Orphans(s.ctx, again); err != nil || !slices.Equal(stopped, []thread.ID{last}) {
 		s.Errorf("stopped %v, %v", stopped, err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -44,7 +43,7 @@ func composedScene(t *testing.T) *scene {
 func TestPlanShowsWhatIsInherited(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
-	got, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "leaf"})
+	got, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "leaf"})
 	s.noError(err)
 	raw, err := json.Marshal(got.Plan.Inheritance)
 	s.noError(err)
@@ -59,7 +58,7 @@ func TestPlanShowsWhatIsInherited(t *testing.T) {
 	if !slices.Equal(got.Plan.Capabilities, []string{"rye.execute.tool.rye.file-system.*"}) || len(got.Plan.Warnings) != 0 {
 		t.Errorf("plan %+v", got.Plan)
 	}
-	plain, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
+	plain, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
 	s.noError(err)
 	if raw, err = json.Marshal(plain.Plan.Inheritance); err != nil || string(raw) != "{}" {
 		t.Errorf("of a directive that inherits nothing: %s, %v", raw, err)
@@ -109,7 +108,7 @@ func TestStartRefusesWhatCannotBeComposed(t *testing.T) {
 				return err
 			},
 			"plan": func() error {
-				_, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
+				_, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: directive})
 				return err
 			},
 			"inline": func() error { return s.inline(directive, map[string]any{}, new(action.InlineDirective)) },
@@ -135,7 +134,7 @@ func (s *scene) inline(directive string, inputs map[string]any, into *action.Inl
 	s.Helper()
 	raw, err := json.Marshal(inputs)
 	s.noError(err)
-	actions := action.New(action.Deps{Resolver: s.c.Resolver, Trust: s.c.Trust, Threads: OfOperations(s.c), Compose: s.c.Compose})
+	actions := action.New(action.Deps{Resolver: s.c.Resolver, Trust: s.c.Trust, Threads: OfOperations(s.c), Compose: s.c.Planner.Compose})
 	got, err := actions.Execute(s.ctx, action.Caller{Env: tool.Env{Project: s.project}},
 		action.ExecuteRequest{ItemType: "directive", ItemID: directive, Thread: action.ThreadInline, Parameters: raw})
 	if err != nil {
@@ -240,7 +239,7 @@ func TestHookRoutes(t *testing.T) {
 		if c.who != "" {
 			req.Inputs["who"] = c.who
 		}
-		got, err := s.c.Plan(s.ctx, action.Caller{}, req)
+		got, err := s.c.Planner.Preview(s.ctx, action.Caller{}, req)
 		s.noError(err)
 		extends := ""
 		if chain := got.Plan.ExtendsChain; len(chain) > 0 {
@@ -258,7 +257,7 @@ func TestHookRoutes(t *testing.T) {
 		t.Errorf("thread.json: %v %+v", meta.Chain, meta.Route)
 	}
 	s.order(started.ThreadID, "claim")
-	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "routed"}})
+	_, err = s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "routed"}})
 	if code(err) != tool.CodeInvalidItem || !strings.Contains(err.Error(), "by-category") || !strings.Contains(err.Error(), "routed → routed") {
 		t.Errorf("routed to itself: %v", err)
 	}
@@ -266,24 +265,6 @@ func TestHookRoutes(t *testing.T) {
 	s.noError(s.inline("routed", map[string]any{"who": "mid"}, &inline))
 	if !strings.Contains(inline.Body, "You work in") {
 		t.Errorf("inline: %s", inline.Body)
-	}
-}
-
-// What the caller asks for is the model that routing hooks see, then the
-// directive's own choice.
-func TestRoutingKnowsTheModel(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		asked string
-		own   item.ModelChoice
-		want  string
-	}{
-		{"asked", item.ModelChoice{ID: "own", Tier: "fast"}, "asked"}, {"", item.ModelChoice{ID: "own", Tier: "fast"}, "own"}, {"", item.ModelChoice{Tier: "fast"}, "fast"},
-	} {
-		data := routeData(&resolve.Found{}, &item.DirectiveDoc{Model: c.own}, nil, c.asked)
-		if data["model"] != c.want {
-			t.Errorf("%+v: %v", c, data["model"])
-		}
 	}
 }
 
@@ -316,20 +297,20 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 	signed("directives/up.md", fmt.Sprintf(composedDirective, "up", "", ""))
 	const hooks = "hooks: [{id: up, event: resolve_extends, condition: {path: directive, op: eq, value: bare}, action: {set_extends: up}}]\n"
 	signed("config/agent/hooks.yaml", hooks)
-	got, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
+	got, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	s.noError(err)
 	if len(got.Plan.ExtendsChain) != 2 || len(got.Plan.Warnings) != 0 {
 		t.Errorf("signed: %+v", got.Plan)
 	}
 	s.write("config/agent/hooks.yaml", hooks)
-	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
+	_, err = s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	refused, is := errors.AsType[*tool.Fault](err)
 	if !is || refused.Code != tool.CodeIntegrity || !strings.Contains(refused.Try, "rye-mcp sign "+s.project+"/.ai/config/agent/hooks.yaml") ||
 		strings.Contains(s.json(refused.Body()), "rye-mcp") {
 		t.Errorf("unsigned: %v", err)
 	}
 	s.write("config/agent/hooks.yaml", "hooks: []\n") // nothing to sign for
-	_, err = s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
+	_, err = s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "bare"})
 	s.noError(err)
 }
 

@@ -14,8 +14,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -73,6 +75,8 @@ type Controller struct {
 	Threads  *threads.Threads
 	Settings *settings.Source
 	View     *view.View
+	Planner  *plan.Planner
+	Stop     *stop.Stopper
 	Verify   *verify.Checker
 	Health   *health.Checker
 	yielding yielding
@@ -85,10 +89,12 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Deps: d}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Now: d.Now, Log: d.Log, Reached: d.Reached,
-		StopBelow: c.stopOrphans, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
+		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Reached: d.Reached,
+		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) }, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
 	})
 	c.Settings = d.settings()
+	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env}
+	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.View = &view.View{Threads: c.Threads, Daily: d.Daily}
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -33,7 +34,7 @@ func playActor(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.Reached, c.Threads.Finisher.Reached, c.Threads.Sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
+	c.Threads.Reached, c.Threads.Finisher.Reached, c.Threads.Sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
 	switch does {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
@@ -42,7 +43,7 @@ func playActor(args []string) error {
 	case "sweep":
 		_, err = c.Threads.Sweep(ctx)
 	case "cancel":
-		_, err = c.Cancel(ctx, id)
+		_, err = c.Stop.Cancel(ctx, id)
 	case "resume":
 		_, err = c.Resume(ctx, ResumeRequest{ThreadID: id, Message: "go on"})
 	}
@@ -186,12 +187,12 @@ func TestLeftovers(t *testing.T) {
 			s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 		}},
 		"is cancelled": {end: func(s *scene, id thread.ID) {
-			_, err := s.c.Cancel(s.ctx, id)
+			_, err := s.c.Stop.Cancel(s.ctx, id)
 			s.noError(err)
 		}},
 		"is killed": {end: func(s *scene, id thread.ID) {
 			s.order(id, "stubborn")
-			_, err := s.c.stopTrees(s.ctx, []thread.ID{id}, life.Ladder{Term: 1})
+			_, err := s.c.Stop.Trees(s.ctx, []thread.ID{id}, life.Ladder{Term: 1})
 			s.noError(err)
 		}},
 		"completes": {end: func(s *scene, id thread.ID) { s.order(id, "complete") }, spare: true},
@@ -335,9 +336,9 @@ func TestSettlerIsNoProcess(t *testing.T) {
 		settled <- err
 	}()
 	<-settling
-	stopped := make(chan Stopped, 1)
+	stopped := make(chan stop.Stopped, 1)
 	go func() {
-		got, err := s.c.Kill(s.ctx, dead)
+		got, err := s.c.Stop.Kill(s.ctx, dead)
 		if err != nil {
 			s.Error(err)
 		}

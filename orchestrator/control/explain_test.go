@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -13,9 +14,9 @@ import (
 )
 
 // explained is a plan in short: of each event "ORDER id fires why", and who decides.
-func explained(plan *HookPlan) string {
+func explained(hooks *plan.HookPlan) string {
 	var b strings.Builder
-	for _, e := range plan.Events {
+	for _, e := range hooks.Events {
 		fmt.Fprintf(&b, "%s known=%t %s\n", e.Event, e.Known, e.Winner)
 		for _, h := range e.Hooks {
 			why, _, _ := strings.Cut(h.Why, " (")
@@ -64,11 +65,11 @@ func TestExplainHooks(t *testing.T) {
 	for _, tt := range tests {
 		s := composedScene(t)
 		s.write("config/agent/hooks.yaml", "hooks:\n"+tt.hooks)
-		plan, err := ExplainHooks(s.ctx, s.c.Deps, ExplainRequest{Directive: "leaf", Inputs: map[string]any{"who": "you"}, Event: tt.event})
+		hooks, err := s.c.Planner.ExplainHooks(s.ctx, plan.ExplainRequest{Directive: "leaf", Inputs: map[string]any{"who": "you"}, Event: tt.event})
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if got := explained(plan); got != tt.event+" "+tt.want {
+		if got := explained(hooks); got != tt.event+" "+tt.want {
 			t.Errorf("%s: got\n%swant\n%s %s", tt.name, got, tt.event, tt.want)
 		}
 	}
@@ -82,13 +83,13 @@ func TestExplainHooksOfRoute(t *testing.T) {
 	s.write("directives/routed.md", fmt.Sprintf(composedDirective, "routed", "root",
 		`<hooks><hook id="mine" event="after_complete"><execute item_type="knowledge">who</execute></hook></hooks>`))
 	s.write("config/agent/hooks.yaml", "hooks:\n  - {id: r, event: resolve_extends, action: {set_extends: routed}}\n")
-	plan, err := ExplainHooks(s.ctx, s.c.Deps, ExplainRequest{Directive: "leaf"})
+	hooks, err := s.c.Planner.ExplainHooks(s.ctx, plan.ExplainRequest{Directive: "leaf"})
 	s.noError(err)
-	if got := strings.Join(plan.Extends, " "); got != "routed root" || !strings.HasPrefix(plan.ExtendsBy, "r (") || !strings.HasSuffix(plan.ExtendsBy, "hooks.yaml:2)") {
-		t.Errorf("extends %s by %s", got, plan.ExtendsBy)
+	if got := strings.Join(hooks.Extends, " "); got != "routed root" || !strings.HasPrefix(hooks.ExtendsBy, "r (") || !strings.HasSuffix(hooks.ExtendsBy, "hooks.yaml:2)") {
+		t.Errorf("extends %s by %s", got, hooks.ExtendsBy)
 	}
-	if len(plan.Events) != len(hook.Events()) || !strings.Contains(explained(plan), "after_complete known=false \n  1 mine yes execute who|\n") {
-		t.Errorf("got\n%s", explained(plan))
+	if len(hooks.Events) != len(hook.Events()) || !strings.Contains(explained(hooks), "after_complete known=false \n  1 mine yes execute who|\n") {
+		t.Errorf("got\n%s", explained(hooks))
 	}
 }
 
@@ -96,19 +97,18 @@ func TestExplainHooksOfRoute(t *testing.T) {
 func TestExplainHooksOfUnsigned(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
-	deps := s.c.Deps
-	deps.Trust = &trust.Gate{
+	s.c.Settings.Trust = &trust.Gate{
 		Roots: s.c.Resolver.Roots(), Shipped: func(string, []byte) bool { return false },
 		Own:      func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}
-	plan, err := ExplainHooks(s.ctx, deps, ExplainRequest{Directive: "leaf"})
+	hooks, err := s.c.Planner.ExplainHooks(s.ctx, plan.ExplainRequest{Directive: "leaf"})
 	s.noError(err)
-	if got := strings.Join(plan.Warnings, "\n"); strings.Count(got, "is not signed") != 5 { // three directives, two knowledge items
+	if got := strings.Join(hooks.Warnings, "\n"); strings.Count(got, "is not signed") != 5 { // three directives, two knowledge items
 		t.Errorf("warnings:\n%s", got)
 	}
-	for _, req := range []ExplainRequest{{Directive: "nobody"}, {Directive: "leaf", Event: "never"}} {
-		if _, err := ExplainHooks(s.ctx, deps, req); err == nil || tool.AsFault(err).Message == "" {
+	for _, req := range []plan.ExplainRequest{{Directive: "nobody"}, {Directive: "leaf", Event: "never"}} {
+		if _, err := s.c.Planner.ExplainHooks(s.ctx, req); err == nil || tool.AsFault(err).Message == "" {
 			t.Errorf("%+v: %v", req, err)
 		}
 	}
@@ -122,11 +122,10 @@ func TestExplainHooksWithoutModel(t *testing.T) {
 	s.write("config/agent/agent.yaml", "provider: {default: anthropic}\n")
 	s.write("config/agent/hooks.yaml", "hooks:\n  - {id: m, event: thread_started, condition: {path: model, op: contains, value: x}, "+
 		"action: {primary: execute, item_type: knowledge, item_id: who}}\n")
-	deps := s.c.Deps
-	deps.Providers = provider.NewSource(func(string) string { return "" })
-	plan, err := ExplainHooks(s.ctx, deps, ExplainRequest{Directive: "leaf", Event: "thread_started"})
+	s.c.Settings.Providers = provider.NewSource(func(string) string { return "" })
+	hooks, err := s.c.Planner.ExplainHooks(s.ctx, plan.ExplainRequest{Directive: "leaf", Event: "thread_started"})
 	s.noError(err)
-	if got := explained(plan); got != "thread_started known=false \n  1 m maybe execute who|\n" {
+	if got := explained(hooks); got != "thread_started known=false \n  1 m maybe execute who|\n" {
 		t.Errorf("got\n%s", got)
 	}
 }

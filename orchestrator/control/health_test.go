@@ -132,7 +132,7 @@ func TestClockJumps(t *testing.T) {
 			s.Errorf("waited %+v", r)
 		}
 	}
-	stopped, err := s.c.Cancel(s.ctx, root)
+	stopped, err := s.c.Stop.Cancel(s.ctx, root)
 	if err != nil || !stopped.Success || len(stopped.Receipts) != 5 {
 		s.Errorf("stopped %+v, %v", stopped, err)
 	}

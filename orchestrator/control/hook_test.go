@@ -109,7 +109,7 @@ func TestLateStartBelowCancel(t *testing.T) {
 	ended := s.start("idle", root)
 	s.order(ended, "complete")
 	s.wait(s.c, WaitAll, ended)
-	_, err := s.c.Cancel(s.ctx, root)
+	_, err := s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
 	for _, parent := range []thread.ID{root, ended} {
 		if _, err := s.byHook("work", parent, action.HookCall{Ended: true}); code(err) != tool.CodeParentGone {

@@ -38,7 +38,10 @@ func TestAttackNearMiss(t *testing.T) {
 		s.write("directives/team/"+id+".md", fmt.Sprintf(oddly, id, test.root, test.metadata, test.below))
 		for how, start := range map[string]func(action.StartRequest) error{
 			"start": func(req action.StartRequest) error { _, err := s.c.Start(s.ctx, action.Caller{}, req); return err },
-			"plan":  func(req action.StartRequest) error { _, err := s.c.Plan(s.ctx, action.Caller{}, req); return err },
+			"plan": func(req action.StartRequest) error {
+				_, err := s.c.Planner.Preview(s.ctx, action.Caller{}, req)
+				return err
+			},
 		} {
 			err := start(action.StartRequest{Directive: "team/" + id})
 			f := action.Fault(err)
@@ -83,10 +86,10 @@ func TestUnknownNamesOfAncestors(t *testing.T) {
 	s.write("directives/heir.md", fmt.Sprintf(oddly, "heir", ` extends="base"`, "", ""))
 	s.write("directives/ground.md", fmt.Sprintf(oddly, "ground", "", `<limit turns="1"/>`, ""))
 	s.write("directives/son.md", fmt.Sprintf(oddly, "son", ` extends="ground"`, "", ""))
-	if _, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "heir"}); err == nil || !strings.Contains(err.Error(), "directive base is not started") {
+	if _, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "heir"}); err == nil || !strings.Contains(err.Error(), "directive base is not started") {
 		t.Errorf("got %v", err)
 	}
-	if plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "son"}); err != nil || !strings.Contains(fmt.Sprint(plan.Plan.Warnings), "<limit>") {
+	if plan, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "son"}); err != nil || !strings.Contains(fmt.Sprint(plan.Plan.Warnings), "<limit>") {
 		t.Errorf("got %+v, %v", plan.Plan.Warnings, err)
 	}
 }
@@ -108,7 +111,7 @@ func TestProviderIsObeyed(t *testing.T) {
 		}
 	}
 	s.write("directives/ours.md", fmt.Sprintf(oddly, "ours", "", `<model provider="scripted" tier="fast"/>`, ""))
-	plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "ours"})
+	plan, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "ours"})
 	if err != nil || !strings.HasPrefix(plan.Plan.Model, "scripted/") || len(plan.Plan.Warnings) > 0 {
 		t.Errorf("got %s, %v, %v", plan.Plan.Model, plan.Plan.Warnings, err)
 	}
@@ -123,7 +126,7 @@ func TestPlanOfAChild(t *testing.T) {
 	s.write("directives/wide.md", fmt.Sprintf(oddly, "wide", "", `<permissions><execute><tool>rye.*</tool></execute><sign>*</sign></permissions>`, ""))
 	root := s.start("top", "")
 	req := action.StartRequest{Directive: "wide", Parent: root}
-	plan, err := s.c.Plan(s.ctx, action.Caller{}, req)
+	plan, err := s.c.Planner.Preview(s.ctx, action.Caller{}, req)
 	s.noError(err)
 	if got := strings.Join(plan.Plan.Capabilities, " "); got != "rye.execute.tool.rye.file-system.* rye.execute.tool.rye.agent.threads.thread_directive" {
 		t.Errorf("capabilities %s", got) // the second starts children, which the parent may by its newer name

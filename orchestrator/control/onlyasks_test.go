@@ -121,7 +121,7 @@ func TestUnknownIDs(t *testing.T) {
 		"wait":      func(ids ...thread.ID) error { _, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: ids}); return err },
 		"aggregate": func(ids ...thread.ID) error { _, err := s.c.View.Aggregate(s.ctx, ids); return err },
 		"status":    func(ids ...thread.ID) error { _, err := s.c.View.Status(s.ctx, ids[0]); return err },
-		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Cancel(s.ctx, ids[0]); return err },
+		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Stop.Cancel(s.ctx, ids[0]); return err },
 		"read": func(ids ...thread.ID) error {
 			_, err := s.c.View.ReadTranscript(s.ctx, view.TranscriptInput{ThreadID: ids[0]})
 			return err

@@ -38,10 +38,10 @@ func TestAttackForeignNumber(t *testing.T) {
 			change(&p)
 			s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
 
-			stopped, err := s.c.stop(s.ctx, id, short)
+			stopped, err := s.c.Stop.Stop(s.ctx, id, short)
 			s.noError(err)
 			r := stopped.Receipts[0]
-			if stopped.Success || r.How != howAsked || r.Status != thread.Running || r.Error == "" {
+			if stopped.Success || r.How != "asked_elsewhere" || r.Status != thread.Running || r.Error == "" {
 				s.Errorf("receipt %+v", r)
 			}
 			if s.row(id).CancelRequestedAt.IsZero() {
@@ -50,7 +50,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			s.order(stranger, "ping") // both are there
 			s.order(id, "ping", "complete")
 			s.wait(s.c, WaitAll, id)
-			again, err := s.c.stop(s.ctx, id, short)
+			again, err := s.c.Stop.Stop(s.ctx, id, short)
 			s.noError(err)
 			s.wantReceipts(again, true, string(id)+" completed already_ended")
 		})
@@ -68,7 +68,7 @@ func TestAttackReusedNumber(t *testing.T) {
 	p.Started++
 	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
 	rec := s.row(id)
-	if s.c.alive(s.ctx, rec) {
+	if s.c.Stop.Alive(s.ctx, rec) {
 		s.Errorf("%+v counts as the process of %s", rec.Process, id)
 	}
 	s.order(stranger, "ping")

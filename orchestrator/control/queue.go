@@ -20,16 +20,16 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
-	c.Reached.At(stepDescribed)
+	c.Threads.Reached.At(stepDescribed)
 	if before := meta.ContinuationOf; before != "" {
 		if err := c.Store.Link(ctx, before, meta.ThreadID, c.Now()); err != nil {
 			return thread.Record{}, err
 		}
-		c.Reached.At(stepLinked)
+		c.Threads.Reached.At(stepLinked)
 	}
 	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Now())
 	if err == nil {
-		c.Reached.At(stepQueued)
+		c.Threads.Reached.At(stepQueued)
 	}
 	return rec, err
 }
@@ -114,11 +114,11 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 		if err != nil {
 			return store.ErrTaken
 		}
-		d.Reached.At(stepTaken)
+		d.Threads.Reached.At(stepTaken)
 		return nil
 	})
 	if err == nil && admitted {
-		d.Reached.At(stepAdmitted)
+		d.Threads.Reached.At(stepAdmitted)
 		return rec, hold, busy, nil
 	}
 	if hold != nil {

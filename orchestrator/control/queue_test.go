@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -159,7 +160,7 @@ func TestSlotIsTakenBack(t *testing.T) {
 
 	// A process that a tool of the thread has started waits too, and is done first.
 	inTool := s.controller()
-	inTool.Parent = first
+	inTool.Threads.Parent = first
 	third := s.start("idle", "")
 	s.wantLine(2, 0)
 	waited := make(chan struct{})
@@ -235,7 +236,7 @@ func TestWaitMovesTheLine(t *testing.T) {
 // at once, and with the second kind of stop. None of them is ever started.
 func TestCancelInLine(t *testing.T) {
 	t.Parallel()
-	for name, ladder := range map[string]life.Ladder{"cancel": {Soft: killGrace, Term: killGrace}, "kill": {Term: killGrace}} {
+	for name, ladder := range map[string]life.Ladder{"cancel": {Soft: 3 * time.Second, Term: 3 * time.Second}, "kill": {Term: 3 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const children = 5
@@ -247,13 +248,13 @@ func TestCancelInLine(t *testing.T) {
 			var group sync.WaitGroup
 			for _, c := range []*Controller{s.c, s.controller()} {
 				group.Go(func() {
-					receipts, err := c.stopTrees(s.ctx, []thread.ID{root}, ladder)
+					receipts, err := c.Stop.Trees(s.ctx, []thread.ID{root}, ladder)
 					if err != nil || len(receipts) != children+1 {
 						s.Errorf("receipts %+v, %v", receipts, err)
 						return
 					}
 					for _, r := range receipts[1:] {
-						if r.Status != thread.Cancelled || r.How != howNotStarted && r.How != howEnded || r.Error != "" {
+						if r.Status != thread.Cancelled || r.How != "not_started" && r.How != "already_ended" || r.Error != "" {
 							s.Errorf("receipt %+v", r)
 						}
 					}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
@@ -74,11 +75,11 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 	}
 	before := r.before()
 	n := store.NewThread{
-		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.request.Parent,
-		ContinuationOf: before.ThreadID, Model: r.plan.choice.Ref(), Now: c.Now(),
+		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.Request.Parent,
+		ContinuationOf: before.ThreadID, Model: r.plan.Choice.Ref(), Now: c.Now(),
 	}
-	if r.plan.parent != nil {
-		n.MaxSpawns = r.plan.parent.Limits.Spawns
+	if r.plan.Parent != nil {
+		n.MaxSpawns = r.plan.Parent.Limits.Spawns
 	}
 	started, err := r.launch(ctx, n, nil, r.prepare)
 	if err != nil {
@@ -101,7 +102,7 @@ type resumption struct {
 	request   ResumeRequest
 	chain     []thread.Record // the thread that is carried on is the last
 	meta      thread.Meta     // of that thread
-	plan      *plan
+	plan      *plan.Plan
 	messages  []llm.Message // that the new thread begins with
 	turns     int           // of the conversation before
 	shortened bool
@@ -110,12 +111,15 @@ type resumption struct {
 
 func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
 
+// planning checks the new thread as any other start.
+func (r *resumption) planning() *plan.Call { return r.Planner.In(r.Call) }
+
 // planResume checks everything a caller can have got wrong.
 func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
 	if strings.TrimSpace(req.Message) == "" {
 		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say how the thread is to continue")
 	}
-	req.From = cmp.Or(req.From, c.Parent)
+	req.From = cmp.Or(req.From, c.Threads.Parent)
 	r := &resumption{call: c.newCall(), request: req}
 	for _, step := range []func(context.Context) error{
 		r.findThread, r.keepOthers, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild,
@@ -235,50 +239,50 @@ func errNothingSaid(id thread.ID, directive string) *tool.Fault {
 // planStart checks directive, parent, limits and model as for a start. Inputs and
 // capabilities are those of the thread before.
 func (r *resumption) planStart(ctx context.Context) error {
-	p := &plan{
-		warnings: config.Strings(r.Config.LeftOut()),
-		caller:   action.Caller{Person: r.request.Person, Env: tool.Env{TraceID: r.request.TraceID}},
-		request: action.StartRequest{
+	p := &plan.Plan{
+		Warnings: config.Strings(r.Config.LeftOut()),
+		Caller:   action.Caller{Person: r.request.Person, Env: tool.Env{TraceID: r.request.TraceID}},
+		Request: action.StartRequest{
 			Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
 			LimitOverrides: r.request.LimitOverrides,
 		},
 	}
-	if err := r.findDirective(p); err != nil {
+	if err := r.planning().FindDirective(p); err != nil {
 		return err
 	}
-	p.inputs = ownInputs(r.meta.Inputs)
-	if secrets := inputs.Secrets(p.doc, p.inputs); len(secrets) > 0 {
+	p.Inputs = ownInputs(r.meta.Inputs)
+	if secrets := inputs.Secrets(p.Doc, p.Inputs); len(secrets) > 0 {
 		return tool.Faultf(tool.CodeUnsupported, "thread %s had secret inputs (%s), whose values are kept nowhere, so it cannot be resumed",
 			r.meta.ThreadID, strings.Join(secrets, ", ")).With("directive", r.meta.Directive).
 			WithHint("start %s again with rye_execute", r.meta.Directive)
 	}
-	if err := r.inherit(p); err != nil {
+	if err := r.planning().Inherit(p); err != nil {
 		return err
 	}
-	p.grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
-	p.dropped = p.grant.Dropped()
-	p.droppedWhy = whyDropped(p.grant, p.dropped)
+	p.Grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}
+	p.Dropped = p.Grant.Dropped()
+	p.DroppedWhy = plan.WhyDropped(p.Grant, p.Dropped)
 	if err := r.findParent(ctx, p); err != nil {
 		return err
 	}
-	if err := r.judgeRisk(p); err != nil { // by the settings as they are now
+	if err := r.planning().JudgeRisk(p); err != nil { // by the settings as they are now
 		return err
 	}
-	began := *p.doc
+	began := *p.Doc
 	began.Limits = limit.Set(r.firstLimits())
-	p.doc = &began
-	if err := r.resolveLimits(p); err != nil {
+	p.Doc = &began
+	if err := r.planning().ResolveLimits(p); err != nil {
 		return err
 	}
-	_, p.spendAsked = r.request.LimitOverrides["spend"]
+	_, p.SpendAsked = r.request.LimitOverrides["spend"]
 	r.plan = p
-	return r.chooseModel(ctx, p)
+	return r.planning().ChooseModel(ctx, p)
 }
 
 // findParent finds who starts the new thread: the parent of the thread before, or
 // who carries that on, while it runs; else the thread that asks; else nobody. So
 // what a thread resumes always comes out of its own budget or one below.
-func (r *resumption) findParent(ctx context.Context, p *plan) error {
+func (r *resumption) findParent(ctx context.Context, p *plan.Plan) error {
 	for _, id := range []thread.ID{r.before().ParentID, r.request.From} {
 		rec, fit, err := r.canStart(ctx, id)
 		if err != nil {
@@ -287,8 +291,8 @@ func (r *resumption) findParent(ctx context.Context, p *plan) error {
 		if !fit {
 			continue
 		}
-		p.request.Parent = rec.ThreadID
-		if p.parent, err = r.parentMeta(rec.ThreadID); err != nil {
+		p.Request.Parent = rec.ThreadID
+		if p.Parent, err = r.Planner.ParentMeta(rec.ThreadID); err != nil {
 			return err
 		}
 		return r.mayResume(p)
@@ -323,15 +327,15 @@ func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Rec
 
 // mayResume refuses a directive that the thread which asks has no capability to
 // start: a hook of the system may have started it there.
-func (r *resumption) mayResume(p *plan) error {
+func (r *resumption) mayResume(p *plan.Plan) error {
 	if r.request.From == "" || r.request.Exempt {
 		return nil
 	}
-	asks, err := r.parentMeta(r.request.From)
+	asks, err := r.Planner.ParentMeta(r.request.From)
 	if err != nil {
 		return err
 	}
-	return mayStart(r.request.From, permission.Grant{Own: asks.Own(), Ceiling: asks.Ceiling}, p.found)
+	return plan.MayStart(r.request.From, permission.Grant{Own: asks.Own(), Ceiling: asks.Ceiling}, p.Found)
 }
 
 // firstLimits are those that the chain was started with, or resumed with last: a
@@ -364,14 +368,14 @@ func (r *resumption) rebuild(ctx context.Context) error {
 		return err
 	}
 	r.messages = said
-	if limit.ContextShare(r.plan.choice.Model, r.tokens(said), 0) < settings.Continuation.TriggerThreshold {
+	if limit.ContextShare(r.plan.Choice.Model, r.tokens(said), 0) < settings.Continuation.TriggerThreshold {
 		return nil
 	}
 	m, err := r.manifest(ctx, r.chain, r.meta, thread.ViaResume, settings.Continuation.SummaryDirective)
 	if err != nil {
 		return err
 	}
-	in, _, err := r.promptInput(r.plan.composed, r.meta.Directive, r.plan.doc, r.plan.inputs)
+	in, _, err := r.Planner.PromptInput(r.plan, r.meta.Directive)
 	if err != nil {
 		return err
 	}
@@ -397,7 +401,7 @@ func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Met
 	if err == nil {
 		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
 	}
-	now := r.plan.meta(rec)
+	now := r.plan.Meta(rec)
 	meta := continued(r.meta, rec, thread.Continuation{
 		Via: thread.ViaResume, Position: len(r.chain) + 1, Handoffs: r.handoffs(), Messages: len(r.messages), Message: r.request.Message,
 	})

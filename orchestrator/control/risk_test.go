@@ -129,7 +129,7 @@ func TestRiskOfChildren(t *testing.T) {
 		{directive: "vain", parent: bold, warned: "rye.sign.*, whose risk is elevated"},
 		{directive: "vain", parent: meek, warned: "without effect: rye.sign.*, of which its parent allows nothing"},
 	} {
-		plan, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: c.directive, Parent: c.parent})
+		plan, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: c.directive, Parent: c.parent})
 		warnings := fmt.Sprint(plan.Plan.Warnings)
 		if refused := code(err) == tool.CodePermissionDenied; refused != c.refused || !refused && err != nil {
 			s.Errorf("%s below %s: %v", c.directive, c.parent, err)

@@ -10,7 +10,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -31,7 +30,7 @@ func TestSecretsInPlaceOnly(t *testing.T) {
 	s := newScene(t)
 	s.write("directives/secretive.md", secretDirective)
 	const value = "never to be seen"
-	plan, err := s.c.Plan(s.ctx, action.Caller{}, secretive(value))
+	plan, err := s.c.Planner.Preview(s.ctx, action.Caller{}, secretive(value))
 	s.noError(err)
 	if got := plan.Plan.Inputs["token"]; !reflect.DeepEqual(got, map[string]any{"secret": true}) {
 		t.Errorf("the plan shows %v", got)
@@ -92,7 +91,7 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	s := narrow(t, 1)
 	s.write("directives/secretive.md", secretDirective)
 	c := s.controller()
-	c.Reached = func(step thread.Step) {
+	c.Threads.Reached = func(step thread.Step) {
 		if step == stepPrepared {
 			s.begin("idle", "")
 		}
@@ -108,56 +107,14 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	s.wantTree(rows[0].ThreadID, store.TreeSpend{Threads: 1})
 }
 
-func TestHandOver(t *testing.T) {
-	t.Parallel()
-	doc := &item.DirectiveDoc{Name: "child", Inputs: []item.Input{
-		{Name: "key", Type: "string", Secret: true}, {Name: "note", Type: "string"}, {Name: "list", Type: "array"},
-	}}
-	vault := secret.New(map[string]string{"token": "the-value", "more": "another-1"})
-	tests := []struct {
-		name    string
-		given   map[string]any
-		want    map[string]any
-		refused string
-	}{
-		{"as it is", map[string]any{"key": "{secret:token}"}, map[string]any{"key": "the-value"}, ""},
-		{"within", map[string]any{"key": "Bearer {secret:token}{secret:more}", "note": "x"},
-			map[string]any{"key": "Bearer the-valueanother-1", "note": "x"}, ""},
-		{"not known", map[string]any{"key": "{secret:other}", "note": "{secret:other}"},
-			map[string]any{"key": "{secret:other}", "note": "{secret:other}"}, ""},
-		{"of its own", map[string]any{"key": "made up by the model"}, map[string]any{"key": "made up by the model"}, ""},
-		{"not secret", map[string]any{"note": "it is {secret:token}"}, nil, "the input note of child"},
-		{"deep", map[string]any{"list": []any{map[string]any{"a": "{secret:token}"}}}, nil, "the input list of child"},
-		{"as a name", map[string]any{"list": map[string]any{"{secret:token}": 1}}, nil, "the input list of child"},
-		{"undeclared", map[string]any{"nothing": "{secret:token}"}, nil, "the input nothing of child"},
-		{"no text", map[string]any{"key": []any{"{secret:token}"}}, nil, "the input key of child"},
-	}
-	for _, tt := range tests {
-		got, err := handOver(doc, tt.given, vault)
-		if tt.refused != "" {
-			f, ok := errors.AsType[*tool.Fault](err)
-			if !ok || f.Code != tool.CodeInvalidInputs || !strings.Contains(f.Message, tt.refused) || strings.Contains(f.Message, "the-value") {
-				t.Errorf("%s: %v, %v", tt.name, got, err)
-			}
-			continue
-		}
-		if err != nil || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: %v, %v", tt.name, got, err)
-		}
-	}
-	if got, err := handOver(doc, map[string]any{"note": "{secret:token}"}, nil); err != nil || got["note"] != "{secret:token}" {
-		t.Errorf("outside threads: %v, %v", got, err)
-	}
-}
-
 // What a model asks for goes with the secrets of its thread.
 func TestSecretsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/secretive.md", secretDirective)
 	vault := secret.New(map[string]string{"token": "the-value"})
-	p, err := s.c.newCall().plan(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
-	if err != nil || p.secrets["token"] != "the-value" || p.inputs["token"] != "{secret:token}" {
+	p, err := s.c.Planner.In(s.c.Settings.Begin()).Start(s.ctx, action.Caller{Secrets: vault}, secretive("{secret:token}"))
+	if err != nil || p.Secrets["token"] != "the-value" || p.Inputs["token"] != "{secret:token}" {
 		t.Errorf("plan %+v, %v", p, err)
 	}
 }

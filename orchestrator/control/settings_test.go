@@ -50,7 +50,7 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 	var id thread.ID
 	for name, call := range map[string]func() error{
 		"plan": func() error {
-			_, err := s.c.Plan(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
+			_, err := s.c.Planner.Preview(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})
 			return err
 		},
 		"start": func() error {
@@ -103,14 +103,14 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 	s := newScene(t)
 	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 9}\n")
 	first := s.start("work", "")
-	s.c.Reached = func(at thread.Step) {
+	s.c.Threads.Reached = func(at thread.Step) {
 		if at == stepRegistered {
 			s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 1}\n")
 		}
 	}
 	second, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work"})
 	s.noError(err)
-	s.c.Reached = nil
+	s.c.Threads.Reached = nil
 	if second.Queued {
 		t.Error("the start went by two versions of agent.yaml")
 	}
@@ -120,7 +120,7 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 		t.Errorf("the next start did not read the new version: %+v", third)
 	}
 	for _, id := range []thread.ID{first, second.ThreadID, third.ThreadID} {
-		_, err := s.c.Kill(s.ctx, id)
+		_, err := s.c.Stop.Kill(s.ctx, id)
 		s.noError(err)
 	}
 }

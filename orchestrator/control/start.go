@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -42,26 +42,26 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
 	now := c.newCall()
-	p, err := now.plan(ctx, caller, req)
+	p, err := c.Planner.In(now.Call).Start(ctx, caller, req)
 	if err == nil {
-		err = now.confirmRisk(ctx, p)
+		err = c.Planner.In(now.Call).ConfirmRisk(ctx, p)
 	}
 	if err == nil {
-		err = now.checkSlot(ctx, p.secrets)
+		err = now.checkSlot(ctx, p.Secrets)
 	}
 	if err != nil {
 		return view.Started{}, err
 	}
 	n := store.NewThread{
-		Kind: thread.KindDirective, Directive: p.found.ID, Name: p.name(c.Env), ParentID: p.request.Parent,
-		Model: p.choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Now(), ParentEnded: p.late(),
+		Kind: thread.KindDirective, Directive: p.Found.ID, Name: p.Name(c.Env), ParentID: p.Request.Parent,
+		Model: p.Choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Now(), ParentEnded: p.Late(),
 	}
-	if p.parent != nil {
-		n.MaxSpawns = p.parent.Limits.Spawns
+	if p.Parent != nil {
+		n.MaxSpawns = p.Parent.Limits.Spawns
 	}
-	return now.launch(ctx, n, p.secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	return now.launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		err := c.reserve(ctx, p, rec.ThreadID)
-		return p.meta(rec), err
+		return p.Meta(rec), err
 	})
 }
 
@@ -91,7 +91,7 @@ func (c *call) launch(
 	if !created {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
-	c.Reached.At(stepRegistered)
+	c.Threads.Reached.At(stepRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
@@ -125,7 +125,7 @@ func (c *call) makeReady(
 	if err != nil {
 		return rec, errors.Join(err, c.Threads.Folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
 	}
-	c.Reached.At(stepPrepared)
+	c.Threads.Reached.At(stepPrepared)
 	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
 	ready, err := c.enqueue(ctx, meta)
@@ -157,43 +157,43 @@ func (c *Controller) claimFolder(id thread.ID) (life.Hold, error) {
 		return nil, store.ErrTaken
 	}
 	if err == nil {
-		c.Reached.At(stepClaimed)
+		c.Threads.Reached.At(stepClaimed)
 	}
 	return hold, err
 }
 
 // reserve gives the thread its budget: a root's own, a child's out of what its
 // parent has left.
-func (c *Controller) reserve(ctx context.Context, p *plan, id thread.ID) error {
-	if p.parent == nil {
+func (c *Controller) reserve(ctx context.Context, p *plan.Plan, id thread.ID) error {
+	if p.Parent == nil {
 		return c.openRoot(ctx, p, id)
 	}
 	reserve := c.Store.Reserve
-	if p.late() {
+	if p.Late() {
 		reserve = c.Store.ReserveAfter
 		if err := c.leaveHalf(ctx, p); err != nil {
 			return err
 		}
 	}
-	err := reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	err := reserve(ctx, id, p.Request.Parent, p.Limits.Spend, c.Now())
 	// A limit nobody asked for shrinks to what is left; siblings that reserve at
 	// the same moment may take it first, so look again a few times.
 	var short *store.InsufficientError
-	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
-		p.limits.Spend = short.Remaining
-		err = reserve(ctx, id, p.request.Parent, p.limits.Spend, c.Now())
+	for try := 0; try < 3 && !p.SpendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
+		p.Limits.Spend = short.Remaining
+		err = reserve(ctx, id, p.Request.Parent, p.Limits.Spend, c.Now())
 	}
 	return err
 }
 
 // openRoot gives a root its budget. A limit nobody asked for shrinks to what is left
 // of the day.
-func (c *Controller) openRoot(ctx context.Context, p *plan, id thread.ID) error {
-	err := c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
+func (c *Controller) openRoot(ctx context.Context, p *plan.Plan, id thread.ID) error {
+	err := c.Store.OpenRoot(ctx, id, p.Limits.Spend, c.Now())
 	var short *daily.ExceededError
-	for try := 0; try < 3 && !p.spendAsked && errors.As(err, &short) && short.Left > 0; try++ {
-		p.limits.Spend = short.Left
-		err = c.Store.OpenRoot(ctx, id, p.limits.Spend, c.Now())
+	for try := 0; try < 3 && !p.SpendAsked && errors.As(err, &short) && short.Left > 0; try++ {
+		p.Limits.Spend = short.Left
+		err = c.Store.OpenRoot(ctx, id, p.Limits.Spend, c.Now())
 	}
 	return err
 }
@@ -201,12 +201,12 @@ func (c *Controller) openRoot(ctx context.Context, p *plan, id thread.ID) error 
 // leaveHalf bounds what is started by the last hooks of a thread, and has no limit
 // of its own, to half of what that had left: the rest has gone back to whoever is
 // above, who still works and counts on it.
-func (c *Controller) leaveHalf(ctx context.Context, p *plan) error {
-	left, err := c.Store.Budget(ctx, p.request.Parent)
-	if err != nil || p.spendAsked {
+func (c *Controller) leaveHalf(ctx context.Context, p *plan.Plan) error {
+	left, err := c.Store.Budget(ctx, p.Request.Parent)
+	if err != nil || p.SpendAsked {
 		return err
 	}
-	p.limits.Spend = min(p.limits.Spend, max(0, left.Remaining()/2))
+	p.Limits.Spend = min(p.Limits.Spend, max(0, left.Remaining()/2))
 	return nil
 }
 
@@ -221,13 +221,13 @@ func (c *call) launchProcess(
 	if err != nil {
 		return err
 	}
-	c.Reached.At(stepLaunched)
+	c.Threads.Reached.At(stepLaunched)
 	c.Threads.WatchChild(id, started)
 	err = c.Store.Runner(id, rec.Run).SetProcess(ctx, started.Process())
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}
-	c.Reached.At(stepRecorded)
+	c.Threads.Reached.At(stepRecorded)
 	return nil
 }
 
@@ -278,24 +278,4 @@ func (c *Controller) endUnstarted(ctx context.Context, rec thread.Record, o thre
 func (c *Controller) carriesOn(ctx context.Context, rec thread.Record) bool {
 	before, err := c.Store.Get(ctx, rec.ContinuationOf)
 	return err == nil && before.ContinuationThreadID == rec.ThreadID
-}
-
-// meta is thread.json as the spawner writes it; the thread's process reads
-// everything it needs from it.
-func (p *plan) meta(rec thread.Record) thread.Meta {
-	m := thread.Meta{
-		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: p.found.ID, DirectivePath: p.found.Path,
-		DirectiveHash: p.found.Hash, Space: string(p.found.Space), ParentID: rec.ParentID,
-		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
-		Inputs: p.inputs, Limits: p.limits, Capabilities: p.grant.Effective(), Ceiling: p.grant.Ceiling,
-		ChainRootID: rec.ThreadID, Warnings: p.warnings, TraceID: p.caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
-		Firing: p.firing(),
-	}
-	if m.Capabilities == nil {
-		m.Capabilities = []string{}
-	}
-	if !slices.Equal(m.Capabilities, p.grant.Own) {
-		m.Declared = p.grant.Own
-	}
-	return m
 }

@@ -51,7 +51,7 @@ func TestTwentyChildren(t *testing.T) {
 		}
 	}
 	s.wantTree(root, store.TreeSpend{Reserved: children * 10_000, Threads: children + 1, Active: children + 1})
-	stopped, err := s.c.Cancel(s.ctx, root)
+	stopped, err := s.c.Stop.Cancel(s.ctx, root)
 	if err != nil || !stopped.Success || len(stopped.Receipts) != children+1 {
 		s.Errorf("stopped %+v, %v", stopped, err)
 	}
@@ -182,7 +182,7 @@ func TestParentMustBeAllowed(t *testing.T) {
 	if code(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "rye.execute.directive.work") {
 		s.Errorf("not allowed: %v", err)
 	}
-	s.c.Parent = meek // as RYE_PARENT_THREAD_ID sets it for what a tool of the thread runs
+	s.c.Threads.Parent = meek // as RYE_PARENT_THREAD_ID sets it for what a tool of the thread runs
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"}); code(err) != tool.CodePermissionDenied {
 		s.Errorf("not allowed, by the environment: %v", err)
 	}
@@ -252,20 +252,5 @@ func TestKeysOfThreads(t *testing.T) {
 	}
 	if children[0] != children[1] || children[2] != children[3] || children[0] == children[2] {
 		s.Errorf("started %v", children)
-	}
-}
-
-func TestFirstWords(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("ü", 2*maxNameRunes)
-	for text, want := range map[string]string{
-		"":                                "",
-		"  two \n words\t":                "two words",
-		strings.Repeat("word ", 12) + "x": strings.TrimSpace(strings.Repeat("word ", 12)) + "…",
-		long:                              long[:2*maxNameRunes] + "…",
-	} {
-		if got := firstWords(text); got != want {
-			t.Errorf("firstWords(%q) = %q, want %q", text, got, want)
-		}
 	}
 }

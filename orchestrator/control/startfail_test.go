@@ -27,7 +27,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 			s := newSignedScene(t)
 			id := thread.NewID("idle", testTime, 1)
 			dir := s.c.Threads.Folder(id)
-			s.c.Reached = func(at thread.Step) {
+			s.c.Threads.Reached = func(at thread.Step) {
 				if at != step {
 					return
 				}
@@ -40,7 +40,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s, %v: started", step, spoiled)
 			}
-			s.c.Reached = nil
+			s.c.Threads.Reached = nil
 			for _, name := range spoiled { // the disk is well again
 				s.noError(os.Remove(files[name](dir)))
 			}
@@ -81,7 +81,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := thread.NewID("idle", testTime, 1)
-	s.c.Reached = func(at thread.Step) {
+	s.c.Threads.Reached = func(at thread.Step) {
 		if at == stepQueued {
 			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
 		}
@@ -91,7 +91,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
-	s.c.Reached, s.c.Store = nil, inner
+	s.c.Threads.Reached, s.c.Store = nil, inner
 	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)

@@ -1,6 +1,11 @@
 package control
 
-import "github.com/rye-mcp/rye-mcp/runtime/thread"
+import (
+	"slices"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
 
 // The points of a start, in order.
 const (
@@ -33,20 +38,11 @@ const (
 	stepRecorded thread.Step = "launch.recorded" // its pid is in the row
 )
 
-// The points of a stop.
-const (
-	stepIntended    thread.Step = "stop.intended"    // the cancel is on record for the whole tree
-	stepInterrupted thread.Step = "stop.interrupted" // every process of the tree has been interrupted
-	stepUnqueued    thread.Step = "stop.unqueued"    // those that stood in line are settled
-	stepLevel       thread.Step = "stop.level"       // one level of the tree has ended
-)
-
 // Steps lists the points of starts and stops, in order.
 func Steps() []thread.Step {
-	return []thread.Step{
+	return slices.Concat([]thread.Step{
 		stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepLinked, stepQueued,
 		stepSuccessor, stepHandedOver, stepSeeded, stepReady,
 		stepTaken, stepAdmitted, stepLaunched, stepRecorded,
-		stepIntended, stepInterrupted, stepUnqueued, stepLevel,
-	}
+	}, stop.Steps())
 }

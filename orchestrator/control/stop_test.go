@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -19,7 +20,7 @@ import (
 )
 
 // wantReceipts compares receipts with "id state how", parents first.
-func (s *scene) wantReceipts(got Stopped, success bool, want ...string) {
+func (s *scene) wantReceipts(got stop.Stopped, success bool, want ...string) {
 	s.Helper()
 	var receipts []string
 	for _, r := range got.Receipts {
@@ -46,7 +47,7 @@ func TestCancelTree(t *testing.T) {
 	s.order(ended, "complete")
 	s.order(leaf, "spend 9", "stubborn")
 
-	stopped, err := s.c.Cancel(s.ctx, root)
+	stopped, err := s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
 	s.wantReceipts(stopped, true,
 		string(root)+" cancelled interrupted",
@@ -54,10 +55,10 @@ func TestCancelTree(t *testing.T) {
 		string(below)+" cancelled interrupted", string(leaf)+" cancelled killed")
 	s.wantTree(root, store.TreeSpend{Actual: 9, Threads: 5})
 
-	again, err := s.c.Cancel(s.ctx, root)
+	again, err := s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
 	for _, r := range again.Receipts {
-		if r.How != howEnded {
+		if r.How != "already_ended" {
 			s.Errorf("stopped again: %+v", r)
 		}
 	}
@@ -80,7 +81,7 @@ func TestCancelAtOnce(t *testing.T) {
 		s.noError(err)
 		group.Go(func() {
 			ladder, _ := c.newCall().Patience()
-			receipts, err := c.stopTrees(context.WithoutCancel(gone), []thread.ID{rec.ThreadID}, ladder)
+			receipts, err := c.Stop.Trees(context.WithoutCancel(gone), []thread.ID{rec.ThreadID}, ladder)
 			if err != nil || len(receipts) != 2 {
 				s.Errorf("receipts %+v, %v", receipts, err)
 			}
@@ -98,7 +99,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	polite := s.start("idle", "")
-	stopped, err := s.c.Kill(s.ctx, polite)
+	stopped, err := s.c.Stop.Kill(s.ctx, polite)
 	s.noError(err)
 	s.wantReceipts(stopped, true, string(polite)+" cancelled terminated")
 
@@ -107,10 +108,10 @@ func TestKill(t *testing.T) {
 	if status, err := s.c.View.Status(s.ctx, frozen); err != nil || status.Status != thread.Running {
 		s.Errorf("a stopped process counts as %s, %v", status.Status, err)
 	}
-	receipts, err := s.c.stopTrees(s.ctx, []thread.ID{frozen}, life.Ladder{Term: time.Millisecond})
+	receipts, err := s.c.Stop.Trees(s.ctx, []thread.ID{frozen}, life.Ladder{Term: time.Millisecond})
 	s.noError(err)
-	s.wantReceipts(Stopped{Receipts: receipts}, false, string(frozen)+" cancelled killed")
-	if _, err := s.c.Kill(s.ctx, "no/such"); code(err) != "not_found" {
+	s.wantReceipts(stop.Stopped{Receipts: receipts}, false, string(frozen)+" cancelled killed")
+	if _, err := s.c.Stop.Kill(s.ctx, "no/such"); code(err) != "not_found" {
 		s.Errorf("kill of nothing: %v", err)
 	}
 }
@@ -134,7 +135,7 @@ func TestCancelDuringStart(t *testing.T) {
 		s := newScene(t)
 		root := s.start("idle", "")
 		s.dieAfter(stepPrepared, "start", root)
-		stopped, err := s.c.Cancel(s.ctx, root)
+		stopped, err := s.c.Stop.Cancel(s.ctx, root)
 		s.noError(err)
 		s.wantReceipts(stopped, true, string(root)+" cancelled interrupted", string(firstChild)+" cancelled not_started")
 		s.wantTree(root, store.TreeSpend{Threads: 2})
@@ -149,7 +150,7 @@ func TestCancelWithBrokenSettings(t *testing.T) {
 	root := s.start("idle", "")
 	child := s.start("work", root)
 	s.write("config/agent/agent.yaml", "threads: [")
-	stopped, err := s.c.Cancel(s.ctx, root)
+	stopped, err := s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
 	s.wantReceipts(stopped, true, string(root)+" cancelled interrupted", string(child)+" cancelled interrupted")
 }
@@ -184,7 +185,7 @@ func TestChildrenFirst(t *testing.T) {
 				s.order(parent, "stubborn")
 				line = append(line, parent)
 			}
-			receipts, err := s.c.stopTrees(s.ctx, line[:1], ladder)
+			receipts, err := s.c.Stop.Trees(s.ctx, line[:1], ladder)
 			s.noError(err)
 			for i, r := range receipts {
 				if r.ThreadID != line[i] || r.Status != thread.Cancelled || r.How != string(life.Killed) {
@@ -200,14 +201,14 @@ func TestChildrenFirst(t *testing.T) {
 func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
 	s.Helper()
 	other := s.controller()
-	answered := make(chan Stopped, 1)
-	s.c.Reached = func(at thread.Step) {
+	answered := make(chan stop.Stopped, 1)
+	s.c.Threads.Reached = func(at thread.Step) {
 		if at != during {
 			return
 		}
 		changes := s.c.Store.Changes(s.ctx)
 		go func() {
-			stopped, err := other.Cancel(s.ctx, root)
+			stopped, err := other.Stop.Cancel(s.ctx, root)
 			if err != nil {
 				s.Error(err)
 			}

@@ -121,7 +121,7 @@ func (p *puppet) open(project string) (err error) {
 	if p.c, err = openController(p.ctx, project, env); err != nil {
 		return err
 	}
-	p.c.Parent, p.c.Reached = p.id, dieAtPoint
+	p.c.Threads.Parent, p.c.Threads.Reached = p.id, dieAtPoint
 	p.words, err = p.c.Threads.Finisher.OpenTranscript(p.id)
 	return err
 }

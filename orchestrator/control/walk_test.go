@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -29,7 +30,7 @@ func TestStepsAreReached(t *testing.T) {
 		defer mu.Unlock()
 		seen[at] = true
 	}
-	s.c.Reached, s.c.Threads.Finisher.Reached, s.c.Threads.Sweeper.Reached = reached, reached, reached
+	s.c.Threads.Reached, s.c.Threads.Finisher.Reached, s.c.Threads.Sweeper.Reached = reached, reached, reached
 	root := s.start("idle", "")
 	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
 	s.setSlots(2)
@@ -46,7 +47,7 @@ func TestStepsAreReached(t *testing.T) {
 	successor, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: first})
 	s.noError(err)
 	successor.GiveUp(s.ctx, thread.ErrCancelled)
-	_, err = s.c.Cancel(s.ctx, root)
+	_, err = s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
 	listed := slices.Concat(Steps(), recovery.Steps(), finish.Steps())
 	unseen := func() []thread.Step {
@@ -159,7 +160,7 @@ func TestKilledStarter(t *testing.T) {
 // a child, at each step. The next one comes to the same end.
 func TestKilledSettler(t *testing.T) {
 	t.Parallel()
-	steps := slices.Concat(recovery.Steps(), finish.Steps(), Steps()[slices.Index(Steps(), stepIntended):])
+	steps := slices.Concat(recovery.Steps(), finish.Steps(), Steps()[slices.Index(Steps(), stop.StepIntended):])
 	for _, at := range steps {
 		if at == "settle.returned" { // see TestKilledStarter
 			continue
@@ -200,7 +201,7 @@ func TestKilledSettler(t *testing.T) {
 // cancel, or whoever looks, sees the tree ended.
 func TestKilledCanceller(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stepIntended, stepInterrupted, stepUnqueued, stepLevel} {
+	for _, at := range []thread.Step{stop.StepIntended, stop.StepInterrupted, stop.StepUnqueued, stop.StepLevel} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := narrow(t, 3)
@@ -213,7 +214,7 @@ func TestKilledCanceller(t *testing.T) {
 			if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root}); code(err) != "parent_gone" {
 				s.Errorf("a child was added to a cancelled tree: %v", err)
 			}
-			stopped, err := s.c.Cancel(s.ctx, root)
+			stopped, err := s.c.Stop.Cancel(s.ctx, root)
 			if err != nil || !stopped.Success || len(stopped.Receipts) != 4 {
 				s.Errorf("stopped %+v, %v", stopped, err)
 			}

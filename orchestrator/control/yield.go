@@ -22,7 +22,7 @@ type yielding struct {
 
 // yieldSlot gives the slot away until back is called.
 func (c *Controller) yieldSlot(ctx context.Context) (back func()) {
-	if c.Parent == "" {
+	if c.Threads.Parent == "" {
 		return func() {}
 	}
 	ctx = context.WithoutCancel(ctx) // the registry must hear of both
@@ -56,10 +56,10 @@ func (c *Controller) GiveSlot(ctx context.Context) (back func()) {
 // same thread, its own and one that a tool of it has started; the first whose
 // waits are over takes the slot back for both.
 func (c *Controller) yieldAgain(ctx context.Context) {
-	if c.Parent == "" {
+	if c.Threads.Parent == "" {
 		return
 	}
-	rec, err := c.Store.Get(ctx, c.Parent)
+	rec, err := c.Store.Get(ctx, c.Threads.Parent)
 	if err != nil || rec.Yielded || rec.Status != thread.Running {
 		return
 	}
@@ -71,7 +71,7 @@ func (c *Controller) yieldAgain(ctx context.Context) {
 }
 
 func (c *Controller) recordYield(ctx context.Context, yielded bool) {
-	rec, err := c.Store.Get(ctx, c.Parent)
+	rec, err := c.Store.Get(ctx, c.Threads.Parent)
 	if err == nil {
 		err = c.Store.Runner(rec.ThreadID, rec.Run).Yield(ctx, yielded)
 	}

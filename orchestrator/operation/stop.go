@@ -4,29 +4,30 @@ import (
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
 // CancelThread stops a thread and everything below it.
-var CancelThread = Operation[ThreadInput, control.Stopped]{
+var CancelThread = Operation[ThreadInput, stop.Stopped]{
 	Name: "cancel_thread", Title: "Cancel a thread", Group: Threads, Effect: Destructive | Idempotent,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (control.Stopped, error) {
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (stop.Stopped, error) {
 		if err := mayStop(ctx, c, by, in.ThreadID); err != nil {
-			return control.Stopped{}, err
+			return stop.Stopped{}, err
 		}
-		return c.Cancel(ctx, in.ThreadID)
+		return c.Stop.Cancel(ctx, in.ThreadID)
 	},
 }
 
 // KillThread ends the processes of a thread and of everything below it.
-var KillThread = Operation[ThreadInput, control.Stopped]{
+var KillThread = Operation[ThreadInput, stop.Stopped]{
 	Name: "kill_thread", Title: "Kill a thread", Group: Threads, Effect: Destructive | Idempotent,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (control.Stopped, error) {
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (stop.Stopped, error) {
 		if err := mayStop(ctx, c, by, in.ThreadID); err != nil {
-			return control.Stopped{}, err
+			return stop.Stopped{}, err
 		}
-		return c.Kill(ctx, in.ThreadID)
+		return c.Stop.Kill(ctx, in.ThreadID)
 	},
 }
 

@@ -30,8 +30,11 @@ type Deps struct {
 	// Home is where the threads of the project are. It is asked for each time: the
 	// first thread makes it.
 	Home func() folder.Home
-	Now  func() time.Time
-	Log  zerolog.Logger
+	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
+	// empty. It becomes the parent of what is started without another one.
+	Parent thread.ID
+	Now    func() time.Time
+	Log    zerolog.Logger
 	// Reached is told after each step of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Reached thread.Reached

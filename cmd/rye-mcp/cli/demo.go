@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -80,7 +80,7 @@ func (d *demo) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		d.screen.print("\ncancelling …\n")
 		id := map[string]any{"thread_id": started.ThreadID}
-		if err := client.call(context.WithoutCancel(ctx), "cancel_thread", id, &control.Stopped{}); err != nil {
+		if err := client.call(context.WithoutCancel(ctx), "cancel_thread", id, &stop.Stopped{}); err != nil {
 			return err
 		}
 		return context.Cause(ctx)

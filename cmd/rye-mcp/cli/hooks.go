@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -77,20 +78,19 @@ func explainHooks(ctx context.Context, sys System, opts options, directive strin
 	if err != nil {
 		return err
 	}
-	settings := config.New(roots)
-	deps := control.Deps{
-		Project: roots.Project, Resolver: resolve.New(roots), Config: settings, Trust: newGate(sys, roots),
-		Providers: provider.NewSource(sys.Getenv), Env: placeholderEnv(roots),
+	planner := plan.Planner{
+		Project: roots.Project, Resolver: resolve.New(roots), Env: placeholderEnv(roots),
+		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: provider.NewSource(sys.Getenv)},
 	}
-	given, err := explainInputs(sys, deps.Resolver, directive, flags.run)
+	given, err := explainInputs(sys, planner.Resolver, directive, flags.run)
 	if err != nil {
 		return action.Fault(err)
 	}
-	plan, err := control.ExplainHooks(ctx, deps, control.ExplainRequest{Directive: directive, Inputs: given, Event: flags.event})
+	hooks, err := planner.ExplainHooks(ctx, plan.ExplainRequest{Directive: directive, Inputs: given, Event: flags.event})
 	if err != nil {
 		return err
 	}
-	return conclude(sys, flags.json, plan, true, func() error { return writeHookPlan(sys, newDisplay(sys, opts), plan) })
+	return conclude(sys, flags.json, hooks, true, func() error { return writeHookPlan(sys, newDisplay(sys, opts), hooks) })
 }
 
 // explainInputs reads the inputs that are given, and the defaults of the others.
@@ -119,7 +119,7 @@ func explainInputs(sys System, r *resolve.Resolver, directive string, flags runF
 	return values, nil
 }
 
-func writeHookPlan(sys System, d display, plan *control.HookPlan) error {
+func writeHookPlan(sys System, d display, plan *plan.HookPlan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "directive %s (%s)\n", plan.Directive, oneLine(plan.Path))
 	if len(plan.Extends) > 0 {
@@ -157,7 +157,7 @@ func writeHookPlan(sys System, d display, plan *control.HookPlan) error {
 	return nil
 }
 
-func writeEventPlan(d display, event control.EventPlan) error {
+func writeEventPlan(d display, event plan.EventPlan) error {
 	title := d.paint(cyan, string(event.Event))
 	if event.Winner != "" {
 		title += "  " + oneLine(event.Winner) + " decides"
@@ -181,7 +181,7 @@ func writeEventPlan(d display, event control.EventPlan) error {
 }
 
 // writeHookLines tells of each hook below the other, where a table has no room.
-func writeHookLines(d display, hooks []control.HookForecast) error {
+func writeHookLines(d display, hooks []plan.HookForecast) error {
 	var b strings.Builder
 	for _, h := range hooks {
 		fmt.Fprintf(&b, "  %s %s", d.paint(firesColor(h.Fires), h.Fires), oneLine(h.ID))
@@ -206,13 +206,13 @@ func writeHookLines(d display, hooks []control.HookForecast) error {
 }
 
 // reasonOf is the condition, and what else keeps a hook from firing.
-func reasonOf(h control.HookForecast) string {
+func reasonOf(h plan.HookForecast) string {
 	switch {
 	case h.Why == "" && h.Condition == "":
 		return "always"
 	case h.Why == "":
 		return h.Condition
-	case h.Condition == "" || h.Fires == control.FiresNo:
+	case h.Condition == "" || h.Fires == plan.FiresNo:
 		return h.Why
 	default:
 		return h.Condition + "; " + h.Why
@@ -221,9 +221,9 @@ func reasonOf(h control.HookForecast) string {
 
 func firesColor(fires string) color {
 	switch fires {
-	case control.FiresYes:
+	case plan.FiresYes:
 		return green
-	case control.FiresMaybe:
+	case plan.FiresMaybe:
 		return yellow
 	default:
 		return dim

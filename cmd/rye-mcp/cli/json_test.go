@@ -13,6 +13,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -31,7 +33,7 @@ func TestJSONKeys(t *testing.T) {
 	}{
 		{"config show", configJSON{}},
 		{"doctor", doctorJSON{}},
-		{"hooks explain", control.HookPlan{}},
+		{"hooks explain", plan.HookPlan{}},
 		{"keys generate", keyJSON{}},
 		{"keys list", keyListJSON{}},
 		{"keys show", keyJSON{}},
@@ -40,11 +42,11 @@ func TestJSONKeys(t *testing.T) {
 		{"sign", action.SignResult{}},
 		{"threads approve", view.Questions{}},
 		{"threads approve, with an answer", control.Approved{}},
-		{"threads cancel", control.Stopped{}},
+		{"threads cancel", stop.Stopped{}},
 		{"threads chain", view.Chain{}},
 		{"threads chain --search", view.ChainMatches{}},
 		{"threads health", health.Report{}},
-		{"threads kill", control.Stopped{}},
+		{"threads kill", stop.Stopped{}},
 		{"threads list", view.List{}},
 		{"threads reconcile", health.Reconciliation{}},
 		{"threads resume", resumedJSON{}},

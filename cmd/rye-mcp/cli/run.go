@@ -320,7 +320,7 @@ func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (vi
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
-		if _, err := p.control.Cancel(after, id); err != nil {
+		if _, err := p.control.Stop.Cancel(after, id); err != nil {
 			return view.Result{}, err
 		}
 		waited, err = p.control.Wait(after, untilEnd)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -18,7 +18,7 @@ import (
 type stopping struct {
 	verb, doing string
 	short, long string
-	operation   operation.Operation[operation.ThreadInput, control.Stopped]
+	operation   operation.Operation[operation.ThreadInput, stop.Stopped]
 }
 
 func newThreadsCancelCommand(sys System, opts *options) *cobra.Command {
@@ -67,7 +67,7 @@ const maxStopping = 8
 func stopThreads(
 	ctx context.Context, sys System, opts options, p *project, ids []thread.ID, how stopping, asJSON bool,
 ) error {
-	stopped := make([]control.Stopped, len(ids))
+	stopped := make([]stop.Stopped, len(ids))
 	errs := make([]error, len(ids))
 	line := startProgress(sys, how.doing+" "+counted(len(ids), "thread")+" and what they started")
 	concurrently(len(ids), maxStopping, func(i int) {
@@ -84,7 +84,7 @@ func stopThreads(
 	return stopVerdict(sys, stopped, asJSON)
 }
 
-func tellStopped(sys System, opts options, stopped []control.Stopped, asJSON bool) error {
+func tellStopped(sys System, opts options, stopped []stop.Stopped, asJSON bool) error {
 	t := table{header: []string{"THREAD", "STATUS", "HOW", "SPEND"}}
 	for _, s := range stopped {
 		if s.ThreadID == "" {
@@ -109,7 +109,7 @@ func tellStopped(sys System, opts options, stopped []control.Stopped, asJSON boo
 	return t.write(newDisplay(sys, opts))
 }
 
-func stopVerdict(sys System, stopped []control.Stopped, quiet bool) error {
+func stopVerdict(sys System, stopped []stop.Stopped, quiet bool) error {
 	var left []string
 	for _, s := range stopped {
 		if !s.Success {

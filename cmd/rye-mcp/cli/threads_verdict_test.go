@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -70,12 +71,12 @@ func codeOf(err error) int {
 
 func TestStopVerdict(t *testing.T) {
 	t.Parallel()
-	ended, lives := control.Stopped{Success: true, ThreadID: "a-1"}, control.Stopped{ThreadID: "b-1"}
+	ended, lives := stop.Stopped{Success: true, ThreadID: "a-1"}, stop.Stopped{ThreadID: "b-1"}
 	var said bytes.Buffer
-	if code := codeOf(stopVerdict(System{Stderr: &said}, []control.Stopped{ended}, false)); code != exitOK || said.Len() > 0 {
+	if code := codeOf(stopVerdict(System{Stderr: &said}, []stop.Stopped{ended}, false)); code != exitOK || said.Len() > 0 {
 		t.Errorf("all ended: code %d, %q", code, said.String())
 	}
-	code := codeOf(stopVerdict(System{Stderr: &said}, []control.Stopped{ended, lives}, false))
+	code := codeOf(stopVerdict(System{Stderr: &said}, []stop.Stopped{ended, lives}, false))
 	if code != exitFailure || said.String() != "Error: 1 thread could not be stopped\nTry:   rye-mcp threads kill b-1\n" {
 		t.Errorf("one lives: code %d, %q", code, said.String())
 	}
@@ -85,8 +86,8 @@ func TestStopVerdict(t *testing.T) {
 func TestTellStopped(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := tellStopped(System{Stdout: &out}, options{color: colorNever}, []control.Stopped{
-		{Success: true, ThreadID: "a-1", Receipts: []control.Receipt{
+	err := tellStopped(System{Stdout: &out}, options{color: colorNever}, []stop.Stopped{
+		{Success: true, ThreadID: "a-1", Receipts: []stop.Receipt{
 			{ThreadID: "a-1", Status: thread.Cancelled, How: "not_started"},
 			{ThreadID: "b-1", Status: thread.Running, How: "killed", Error: "no permission"},
 		}},

@@ -165,7 +165,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.actions = action.New(action.Deps{
 		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Now: sys.Now,
 		Threads: operation.Actions{Threads: control.Threads{Controller: p.control}, Table: operation.All()},
-		Compose: p.control.Compose,
+		Compose: p.control.Planner.Compose,
 		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
 			index, err := p.index.get()
 			if err != nil {

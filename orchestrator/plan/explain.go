@@ -1,4 +1,4 @@
-package control
+package plan
 
 import (
 	"context"
@@ -66,9 +66,9 @@ type ExplainRequest struct {
 }
 
 // ExplainHooks says which hooks the events of a thread would fire. Nothing is
-// run, and nothing refused: where the trust gate would, there is a warning. Of d
-// it needs Project, Resolver, Config, Providers, Trust and Env.
-func ExplainHooks(ctx context.Context, d Deps, req ExplainRequest) (*HookPlan, error) {
+// run, and nothing refused: where the trust gate would, there is a warning. No threads
+// are needed.
+func (c *Planner) ExplainHooks(ctx context.Context, req ExplainRequest) (*HookPlan, error) {
 	events := hook.Events()
 	if req.Event != "" {
 		event, err := hook.ParseEvent(req.Event)
@@ -77,7 +77,7 @@ func ExplainHooks(ctx context.Context, d Deps, req ExplainRequest) (*HookPlan, e
 		}
 		events = []hook.Event{event}
 	}
-	e, err := newExplainer(ctx, d, req)
+	e, err := newExplainer(ctx, c, req)
 	if err != nil {
 		return nil, threads.Fault(err)
 	}
@@ -96,8 +96,8 @@ type explainer struct {
 	facts   map[string]any // data of the events before the first turn
 }
 
-func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, error) {
-	found, err := d.Resolver.Find(item.Directive, req.Directive)
+func newExplainer(ctx context.Context, c *Planner, req ExplainRequest) (*explainer, error) {
+	found, err := c.Resolver.Find(item.Directive, req.Directive)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, 
 	if err != nil {
 		return nil, err
 	}
-	now := (&Controller{Deps: d, Settings: d.settings()}).newCall()
+	now := c.In(c.Settings.Begin())
 	gate := now.Trust
 	now.Trust = &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
 	composed, err := now.composition(found, doc, req.Inputs, "")
@@ -114,7 +114,7 @@ func newExplainer(ctx context.Context, d Deps, req ExplainRequest) (*explainer, 
 	}
 	e := &explainer{plan: HookPlan{
 		Directive: found.ID, Path: found.Path, Suppressed: composed.Suppressed,
-		Warnings: slices.Concat(composed.warnings, refusals(d.Resolver, gate, composed)),
+		Warnings: slices.Concat(composed.warnings, refusals(c.Resolver, gate, composed)),
 	}}
 	for _, link := range composed.Chain[1:] {
 		e.plan.Extends = append(e.plan.Extends, link.ID)
@@ -149,7 +149,7 @@ func (e *explainer) load(from *config.Snapshot, found *resolve.Found, doc *item.
 
 // know finds out what a fresh thread that nobody started knows of itself. Its
 // model is not known where no provider can be used.
-func (e *explainer) know(ctx context.Context, c *call, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
+func (e *explainer) know(ctx context.Context, c *Call, doc *item.DirectiveDoc, composed *composition, given map[string]any) error {
 	resilience, _, err := c.Config.Resilience()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package control
+package plan
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type composition struct {
 // what it extends by its own choice or that of a resolve_extends hook. Every hook
 // of the thread to come has been found valid then. Model is what the caller asks
 // for instead of the directive's choice, or empty.
-func (c *call) composition(
+func (c *Call) composition(
 	found *resolve.Found, doc *item.DirectiveDoc, inputs map[string]any, model string,
 ) (*composition, error) {
 	hooks, warnings, err := c.Hooks()
@@ -86,12 +86,12 @@ func hookFault(err error) error {
 
 // Compose makes a directive, which has passed the trust gate, ready for the
 // caller's own model. Values are its validated inputs. No provider is needed.
-func (c *Controller) Compose(_ context.Context, found *resolve.Found, values map[string]any) (*action.Composed, error) {
+func (c *Planner) Compose(_ context.Context, found *resolve.Found, values map[string]any) (*action.Composed, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
 	}
-	composed, err := c.newCall().composition(found, doc, values, "")
+	composed, err := c.In(c.Settings.Begin()).composition(found, doc, values, "")
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (c *Controller) Compose(_ context.Context, found *resolve.Found, values map
 }
 
 // promptInput is a directive with its values filled in and the context around it.
-func (c *Controller) promptInput(
+func (c *Planner) promptInput(
 	composed *composition, id string, doc *item.DirectiveDoc, values map[string]any,
 ) (in prompt.Input, missing []string, err error) {
 	in.Directive, in.Capabilities = prompt.Task(doc, values, c.Env), composed.Permissions.Capabilities
@@ -118,6 +118,12 @@ func (c *Controller) promptInput(
 		in.Context, _, missing = composed.Inject(data)
 	}
 	return in, missing, err
+}
+
+// PromptInput is a planned directive with its values filled in and the context around
+// it.
+func (c *Planner) PromptInput(p *Plan, id string) (in prompt.Input, missing []string, err error) {
+	return c.promptInput(p.composed, id, p.Doc, p.Inputs)
 }
 
 // inheritance tells people and models what a directive is composed of.

@@ -1,12 +1,10 @@
-package control
+package plan
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -40,29 +38,4 @@ func handOver(doc *item.DirectiveDoc, given map[string]any, secrets executor.Sec
 
 func isSecret(doc *item.DirectiveDoc, name string) bool {
 	return slices.ContainsFunc(doc.Inputs, func(in item.Input) bool { return in.Name == name && in.Secret })
-}
-
-// checkSlot refuses a thread with secrets while others stand in line or as many
-// threads run as may. A thread in line may be started by any process of the
-// project, and its secrets are in the memory of this one only.
-func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
-	if len(secrets) == 0 {
-		return nil
-	}
-	c.moveLine(ctx, true, nil) // who has a slot may be dead
-	load, err := c.Store.QueueLoad(ctx)
-	if err != nil {
-		return threads.Fault(err)
-	}
-	if load.Queued > 0 || load.Occupied >= c.Slots() {
-		return errNoSlot()
-	}
-	return nil
-}
-
-// errNoSlot is the refusal of a thread that would have to stand in line.
-func errNoSlot() *tool.Fault {
-	return tool.Faultf(tool.CodeUnsupported,
-		"as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").
-		WithHint("start it again when another thread has ended (list_active), or ask the person to raise threads.max_running")
 }

@@ -1,4 +1,4 @@
-package control
+package plan
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// judgeRisk refuses a directive that declares, or inherits from what it extends,
+// JudgeRisk refuses a directive that declares, or inherits from what it extends,
 // more than the settings let any thread have without its author accepting the
 // risk, and warns of what should be accepted and is not. Capabilities that come
 // from the parent were judged where they were declared, and those that no ancestor
 // allows have no effect.
-func (c *call) judgeRisk(p *plan) error {
-	declared := p.permissions
+func (c *Call) JudgeRisk(p *Plan) error {
+	declared := p.Permissions
 	if len(declared.Capabilities) == 0 {
 		return nil
 	}
@@ -30,20 +30,20 @@ func (c *call) judgeRisk(p *plan) error {
 	if err != nil {
 		return err
 	}
-	p.warnings = append(p.warnings, warnings...)
-	p.warnings = append(p.warnings, unknownTiers(declared.Acknowledged)...)
-	effective := slices.DeleteFunc(slices.Clone(p.grant.Own), func(capability string) bool {
-		return slices.Contains(p.dropped, capability)
+	p.Warnings = append(p.Warnings, warnings...)
+	p.Warnings = append(p.Warnings, unknownTiers(declared.Acknowledged)...)
+	effective := slices.DeleteFunc(slices.Clone(p.Grant.Own), func(capability string) bool {
+		return slices.Contains(p.Dropped, capability)
 	})
-	for _, f := range permission.Judge(policies, p.dropped, declared.Acknowledged) {
-		p.droppedWhy[f.Capability] += fmt.Sprintf("; besides, its risk is %s and not acknowledged", f.Tier)
+	for _, f := range permission.Judge(policies, p.Dropped, declared.Acknowledged) {
+		p.DroppedWhy[f.Capability] += fmt.Sprintf("; besides, its risk is %s and not acknowledged", f.Tier)
 	}
 	for _, f := range permission.Judge(policies, effective, declared.Acknowledged) {
 		if f.Blocks() {
 			return blocked(p.composed.PermissionsFrom, f)
 		}
-		p.risks = append(p.risks, risk{Finding: f, warning: len(p.warnings)})
-		p.warnings = append(p.warnings, fmt.Sprintf("%s; add %s to its <permissions>", risky(p.composed.PermissionsFrom, f), acknowledgeTag(f)))
+		p.risks = append(p.risks, risk{Finding: f, warning: len(p.Warnings)})
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s; add %s to its <permissions>", risky(p.composed.PermissionsFrom, f), acknowledgeTag(f)))
 	}
 	return nil
 }
@@ -54,12 +54,12 @@ type risk struct {
 	warning int // its place in the warnings of the plan
 }
 
-// confirmRisk asks the person about the risks that a start is only warned of,
+// ConfirmRisk asks the person about the risks that a start is only warned of,
 // where the user wants that and the client can ask. An accepted one is recorded
 // as accepted, in place of its warning. What a thread starts is not asked about:
 // there is no person in reach.
-func (c *call) confirmRisk(ctx context.Context, p *plan) error {
-	if len(p.risks) == 0 || p.caller.Ask == nil || p.request.Parent != "" {
+func (c *Call) ConfirmRisk(ctx context.Context, p *Plan) error {
+	if len(p.risks) == 0 || p.Caller.Ask == nil || p.Request.Parent != "" {
 		return nil
 	}
 	agent, _, err := c.Config.Agent()
@@ -69,27 +69,27 @@ func (c *call) confirmRisk(ctx context.Context, p *plan) error {
 	if !agent.RiskQuestions.Ask {
 		return nil
 	}
-	answer, err := p.caller.Ask(ctx, riskQuestion(p))
+	answer, err := p.Caller.Ask(ctx, riskQuestion(p))
 	switch {
 	case errors.Is(err, action.ErrNobodyToAsk):
 		return nil
 	case errors.Is(err, action.ErrCallAgain):
 		return err
 	case err != nil:
-		return tool.Faultf(tool.CodePermissionDenied, "the person could not be asked about the risk of directive %s: %w", p.found.ID, err).
+		return tool.Faultf(tool.CodePermissionDenied, "the person could not be asked about the risk of directive %s: %w", p.Found.ID, err).
 			WithHint("start it again, or have its author accept the risk in its <permissions>")
 	case answer.Decision != thread.Accept:
 		return declined(p.composed.PermissionsFrom, p.risks[0].Finding)
 	}
 	for _, r := range p.risks {
-		p.warnings[r.warning] = fmt.Sprintf("%s; accepted by %s", risky(p.composed.PermissionsFrom, r.Finding), answer.By)
+		p.Warnings[r.warning] = fmt.Sprintf("%s; accepted by %s", risky(p.composed.PermissionsFrom, r.Finding), answer.By)
 	}
 	return nil
 }
 
-func riskQuestion(p *plan) thread.Question {
+func riskQuestion(p *Plan) thread.Question {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Start directive %s, although nobody has accepted what it may do?", p.found.ID)
+	fmt.Fprintf(&b, "Start directive %s, although nobody has accepted what it may do?", p.Found.ID)
 	for _, r := range p.risks {
 		fmt.Fprintf(&b, "\n- %s", risky(p.composed.PermissionsFrom, r.Finding))
 	}

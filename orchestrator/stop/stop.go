@@ -1,4 +1,6 @@
-package control
+// Package stop ends threads and everything below them: the intent first, then the
+// processes, children before parents.
+package stop
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -26,6 +29,12 @@ const (
 
 // killGrace is the time between SIGTERM and SIGKILL of kill_thread.
 const killGrace = 3 * time.Second
+
+// Stopper stops the threads of a project.
+type Stopper struct {
+	Threads  *threads.Threads
+	Settings *settings.Source
+}
 
 // Receipt says how one thread was stopped.
 type Receipt struct {
@@ -50,18 +59,19 @@ type Stopped struct {
 // is interrupted at its running model call or tool, and those that do not end
 // are terminated and killed, children before parents. It can be repeated and
 // run concurrently.
-func (c *Controller) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
-	ladder, _ := c.newCall().Patience()
-	return c.stop(ctx, id, ladder)
+func (s *Stopper) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
+	ladder, _ := s.Settings.Begin().Patience()
+	return s.Stop(ctx, id, ladder)
 }
 
 // Kill is Cancel without the soft stop: SIGTERM, three seconds, SIGKILL.
-func (c *Controller) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
-	return c.stop(ctx, id, life.Ladder{Term: killGrace})
+func (s *Stopper) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
+	return s.Stop(ctx, id, life.Ladder{Term: killGrace})
 }
 
-func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
-	chain, err := c.Threads.Chain(ctx, id)
+// Stop stops a thread and everything below it, as patiently as the ladder says.
+func (s *Stopper) Stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
+	chain, err := s.Threads.Chain(ctx, id)
 	if err != nil {
 		return Stopped{}, threads.Fault(err)
 	}
@@ -69,7 +79,7 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder)
 	// its first thread, and so is what those who handed over have left running. One
 	// that never came to carry on another has no part in that one's chain.
 	first := lineage.Linked(chain)[0].ThreadID
-	receipts, err := c.stopTrees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
+	receipts, err := s.Trees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
 	if err != nil {
 		return Stopped{}, threads.Fault(err)
 	}
@@ -83,27 +93,27 @@ func (c *Controller) stop(ctx context.Context, id thread.ID, ladder life.Ladder)
 	return stopped, nil
 }
 
-// StopRemains stops what a thread that ends without having completed leaves
+// Remains stops what a thread that ends without having completed leaves
 // running: the processes its tools have started, and the threads below it, unless
 // the project's policy is to keep those.
-func (c *Controller) StopRemains(ctx context.Context, id thread.ID) error {
-	leftovers := c.Life.Leftovers(ctx, id)
-	_, err := c.stopOrphans(ctx, id)
+func (s *Stopper) Remains(ctx context.Context, id thread.ID) error {
+	leftovers := s.Threads.Life.Leftovers(ctx, id)
+	_, err := s.Orphans(ctx, id)
 	return errors.Join(leftovers, err)
 }
 
-// stopOrphans stops what runs below a thread, and below those that it carries on,
+// Orphans stops what runs below a thread, and below those that it carries on,
 // by the project's policy, and returns the threads that it stopped.
-func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
-	ladder, keep := c.newCall().Patience()
+func (s *Stopper) Orphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
+	ladder, keep := s.Settings.Begin().Patience()
 	if keep {
 		return nil, nil
 	}
-	chain, err := lineage.Chain(id, c.Threads.Getter(ctx))
+	chain, err := lineage.Chain(id, s.Threads.Getter(ctx))
 	if err != nil {
 		return nil, err
 	}
-	below, err := c.Store.Descendants(ctx, chain[0].ThreadID)
+	below, err := s.Threads.Store.Descendants(ctx, chain[0].ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +123,7 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 			children = append(children, rec.ThreadID)
 		}
 	}
-	receipts, err := c.stopTrees(ctx, children, ladder)
+	receipts, err := s.Trees(ctx, children, ladder)
 	var stopped []thread.ID
 	for _, r := range receipts {
 		switch {
@@ -126,29 +136,29 @@ func (c *Controller) stopOrphans(ctx context.Context, id thread.ID) ([]thread.ID
 	return stopped, err
 }
 
-// stopTrees records the intent for threads and everything below them, stops
+// Trees records the intent for threads and everything below them, stops
 // what had not ended, and returns a receipt for each thread, parents first.
-func (c *Controller) stopTrees(ctx context.Context, tops []thread.ID, ladder life.Ladder) ([]Receipt, error) {
+func (s *Stopper) Trees(ctx context.Context, tops []thread.ID, ladder life.Ladder) ([]Receipt, error) {
 	var before *Receipt
-	if err := c.intend(ctx, tops); err != nil {
-		if before, err = c.intendFreed(ctx, tops, ladder, err); err != nil {
-			return c.stopUnrecorded(ctx, tops, ladder, err)
+	if err := s.intend(ctx, tops); err != nil {
+		if before, err = s.intendFreed(ctx, tops, ladder, err); err != nil {
+			return s.stopUnrecorded(ctx, tops, ladder, err)
 		}
 	}
-	c.Reached.At(stepIntended)
+	s.Threads.Reached.At(StepIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
 	// may not spawn or hand over, and neither may one below it that has ended.
-	rows, err := c.trees(ctx, tops)
+	rows, err := s.trees(ctx, tops)
 	if err != nil {
 		return nil, err
 	}
-	return before.amend(c.stopRows(ctx, rows, ladder)), nil
+	return before.amend(s.stopRows(ctx, rows, ladder)), nil
 }
 
 // intend puts the cancel of threads and of everything below them on record.
-func (c *Controller) intend(ctx context.Context, tops []thread.ID) error {
+func (s *Stopper) intend(ctx context.Context, tops []thread.ID) error {
 	for _, id := range tops {
-		if _, err := c.Store.RequestCancel(ctx, id, c.Now()); err != nil {
+		if _, err := s.Threads.Store.RequestCancel(ctx, id, s.Threads.Now()); err != nil {
 			return fmt.Errorf("record the cancel of %s: %w", id, err)
 		}
 	}
@@ -156,13 +166,13 @@ func (c *Controller) intend(ctx context.Context, tops []thread.ID) error {
 }
 
 // trees are threads and everything below them.
-func (c *Controller) trees(ctx context.Context, tops []thread.ID) (rows []thread.Record, err error) {
+func (s *Stopper) trees(ctx context.Context, tops []thread.ID) (rows []thread.Record, err error) {
 	for _, id := range tops {
-		top, err := c.Store.Get(ctx, id)
+		top, err := s.Threads.Store.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		below, err := c.Store.Descendants(ctx, id)
+		below, err := s.Threads.Store.Descendants(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -186,23 +196,23 @@ func distinct(rows []thread.Record) []thread.Record {
 // soft stop interrupts all of them first, so that none works on while another
 // takes its time; then each level has the ladder's patience, and the next one
 // its turn when that has ended. A process may so be interrupted twice.
-func (c *Controller) stopRows(ctx context.Context, rows []thread.Record, ladder life.Ladder) []Receipt {
-	s := stopping{Controller: c, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
+func (s *Stopper) stopRows(ctx context.Context, rows []thread.Record, ladder life.Ladder) []Receipt {
+	all := stopping{Stopper: s, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
 	levels := lineage.DeepestFirst(rows)
-	s.interruptAll(ctx, slices.Concat(levels...))
-	c.Reached.At(stepInterrupted)
-	s.settleQueued(ctx, rows)
-	c.Reached.At(stepUnqueued)
+	all.interruptAll(ctx, slices.Concat(levels...))
+	s.Threads.Reached.At(StepInterrupted)
+	all.settleQueued(ctx, rows)
+	s.Threads.Reached.At(StepUnqueued)
 	for _, level := range levels {
-		s.stopLevel(ctx, slices.DeleteFunc(slices.Clone(level), unstarted))
-		c.Reached.At(stepLevel)
+		all.stopLevel(ctx, slices.DeleteFunc(slices.Clone(level), unstarted))
+		s.Threads.Reached.At(StepLevel)
 	}
 	// A thread without a process is held by its starter, which may be one above it that
 	// was suspended at that and is ended by now.
-	s.stopLevel(ctx, slices.Concat(levels...))
+	all.stopLevel(ctx, slices.Concat(levels...))
 	ordered := make([]Receipt, len(rows))
 	for i, rec := range rows {
-		ordered[i] = *s.receipts[rec.ThreadID]
+		ordered[i] = *all.receipts[rec.ThreadID]
 	}
 	return ordered
 }
@@ -212,7 +222,7 @@ func unstarted(rec thread.Record) bool { return !rec.Status.Terminal() && rec.PI
 
 // stopping is one stop of a tree whose cancel is on record.
 type stopping struct {
-	*Controller
+	*Stopper
 	ladder      life.Ladder
 	interrupted map[thread.ID]bool
 	receipts    map[thread.ID]*Receipt
@@ -225,8 +235,8 @@ func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
 		return
 	}
 	for _, rec := range rows {
-		if !rec.Status.Terminal() && rec.PID != 0 && s.alive(ctx, rec) {
-			s.interrupted[rec.ThreadID] = s.Life.Interrupt(rec) == nil
+		if !rec.Status.Terminal() && rec.PID != 0 && s.Alive(ctx, rec) {
+			s.interrupted[rec.ThreadID] = s.Threads.Life.Interrupt(rec) == nil
 		}
 	}
 }
@@ -289,13 +299,13 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	if err != nil || rec.Status.Terminal() {
 		return receipt(rec, byItself, err)
 	}
-	if reach := s.Life.Reach(rec.Process); reach == life.Walled || reach == life.Elsewhere {
+	if reach := s.Threads.Life.Reach(rec.Process); reach == life.Walled || reach == life.Elsewhere {
 		return s.awaitElsewhere(ctx, rec, reach)
 	}
-	how, err := s.Life.Stop(ctx, rec, s.ladder, func() bool { return s.isCurrent(ctx, rec) })
+	how, err := s.Threads.Life.Stop(ctx, rec, s.ladder, func() bool { return s.isCurrent(ctx, rec) })
 	if err == nil {
 		// What a tool of it has moved out of its session.
-		err = s.Life.Leftovers(ctx, rec.ThreadID)
+		err = s.Threads.Life.Leftovers(ctx, rec.ThreadID)
 	}
 	after, rowErr := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })
 	if how == life.AlreadyGone {
@@ -331,18 +341,18 @@ func (e *elsewhereError) Error() string {
 		"and the thread ends when it finds it; where it does not, run rye-mcp threads kill there", e.process.PID, where, e.process.Host)
 }
 
-// alive reports whether the thread's process holds its life and is within
+// Alive reports whether the thread's process holds its life and is within
 // reach of a signal. A process that settles a dead thread holds it too, and
 // takes the dead one out of the row. A thread about which nothing can be decided
 // counts as gone, so that no stranger is ever signalled.
-func (c *Controller) alive(ctx context.Context, rec thread.Record) bool {
-	held, err := c.Life.Held(life.Of(rec))
-	return err == nil && held && c.near(rec.Process) && c.isCurrent(ctx, rec)
+func (s *Stopper) Alive(ctx context.Context, rec thread.Record) bool {
+	held, err := s.Threads.Life.Held(life.Of(rec))
+	return err == nil && held && s.near(rec.Process) && s.isCurrent(ctx, rec)
 }
 
 // isCurrent reports whether the process of a row is still that of its thread.
-func (c *Controller) isCurrent(ctx context.Context, rec thread.Record) bool {
-	now, err := c.Store.Get(ctx, rec.ThreadID)
+func (s *Stopper) isCurrent(ctx context.Context, rec thread.Record) bool {
+	now, err := s.Threads.Store.Get(ctx, rec.ThreadID)
 	return err == nil && now.Process == rec.Process
 }
 
@@ -355,4 +365,4 @@ func receipt(rec thread.Record, how string, err error) Receipt {
 }
 
 // near tells whether the number of a thread's process is that process here.
-func (c *Controller) near(p thread.Process) bool { return c.Life.Reach(p) == life.Near }
+func (s *Stopper) near(p thread.Process) bool { return s.Threads.Life.Reach(p) == life.Near }

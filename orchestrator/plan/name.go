@@ -1,4 +1,4 @@
-package control
+package plan
 
 import (
 	"strings"
@@ -10,17 +10,17 @@ import (
 // maxNameRunes keeps a thread's name on one line of a table.
 const maxNameRunes = 60
 
-// name is what people see in lists: the directive's
+// Name is what people see in lists: the directive's
 // description or title, else the first words of its prompt.
-func (p *plan) name(env map[string]string) string {
+func (p *Plan) Name(env map[string]string) string {
 	for _, text := range []string{
-		p.doc.Description, p.doc.Title, inputs.Interpolate(p.doc.Body, p.inputs, env),
+		p.Doc.Description, p.Doc.Title, inputs.Interpolate(p.Doc.Body, p.Inputs, env),
 	} {
 		if name := firstWords(text); name != "" {
 			return name
 		}
 	}
-	return p.found.ID
+	return p.Found.ID
 }
 
 // firstWords shortens a text to whole words of one line.

@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/secret"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// What the caller asks for is the model that routing hooks see, then the
+// directive's own choice.
+func TestRoutingKnowsTheModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		asked string
+		own   item.ModelChoice
+		want  string
+	}{
+		{"asked", item.ModelChoice{ID: "own", Tier: "fast"}, "asked"}, {"", item.ModelChoice{ID: "own", Tier: "fast"}, "own"}, {"", item.ModelChoice{Tier: "fast"}, "fast"},
+	} {
+		data := routeData(&resolve.Found{}, &item.DirectiveDoc{Model: c.own}, nil, c.asked)
+		if data["model"] != c.want {
+			t.Errorf("%+v: %v", c, data["model"])
+		}
+	}
+}
+
+func TestFirstWords(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 2*maxNameRunes)
+	for text, want := range map[string]string{
+		"":                                "",
+		"  two \n words\t":                "two words",
+		strings.Repeat("word ", 12) + "x": strings.TrimSpace(strings.Repeat("word ", 12)) + "…",
+		long:                              long[:2*maxNameRunes] + "…",
+	} {
+		if got := firstWords(text); got != want {
+			t.Errorf("firstWords(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	doc := &item.DirectiveDoc{Name: "child", Inputs: []item.Input{
+		{Name: "key", Type: "string", Secret: true}, {Name: "note", Type: "string"}, {Name: "list", Type: "array"},
+	}}
+	vault := secret.New(map[string]string{"token": "the-value", "more": "another-1"})
+	tests := []struct {
+		name    string
+		given   map[string]any
+		want    map[string]any
+		refused string
+	}{
+		{"as it is", map[string]any{"key": "{secret:token}"}, map[string]any{"key": "the-value"}, ""},
+		{"within", map[string]any{"key": "Bearer {secret:token}{secret:more}", "note": "x"},
+			map[string]any{"key": "Bearer the-valueanother-1", "note": "x"}, ""},
+		{"not known", map[string]any{"key": "{secret:other}", "note": "{secret:other}"},
+			map[string]any{"key": "{secret:other}", "note": "{secret:other}"}, ""},
+		{"of its own", map[string]any{"key": "made up by the model"}, map[string]any{"key": "made up by the model"}, ""},
+		{"not secret", map[string]any{"note": "it is {secret:token}"}, nil, "the input note of child"},
+		{"deep", map[string]any{"list": []any{map[string]any{"a": "{secret:token}"}}}, nil, "the input list of child"},
+		{"as a name", map[string]any{"list": map[string]any{"{secret:token}": 1}}, nil, "the input list of child"},
+		{"undeclared", map[string]any{"nothing": "{secret:token}"}, nil, "the input nothing of child"},
+		{"no text", map[string]any{"key": []any{"{secret:token}"}}, nil, "the input key of child"},
+	}
+	for _, tt := range tests {
+		got, err := handOver(doc, tt.given, vault)
+		if tt.refused != "" {
+			f, ok := errors.AsType[*tool.Fault](err)
+			if !ok || f.Code != tool.CodeInvalidInputs || !strings.Contains(f.Message, tt.refused) || strings.Contains(f.Message, "the-value") {
+				t.Errorf("%s: %v, %v", tt.name, got, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
+		}
+	}
+	if got, err := handOver(doc, map[string]any{"note": "{secret:token}"}, nil); err != nil || got["note"] != "{secret:token}" {
+		t.Errorf("outside threads: %v, %v", got, err)
+	}
+}

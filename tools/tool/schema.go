@@ -75,6 +75,16 @@ func ownSchemas() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
+// hasOwnSchema reports whether a type is one of [ownSchemas]. It is asked for every
+// field, and a schema is large.
+func hasOwnSchema(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[thread.Micros](), reflect.TypeFor[time.Time](), reflect.TypeFor[Object](), reflect.TypeFor[json.RawMessage]():
+		return true
+	}
+	return false
+}
+
 // refine walks t and the schema derived from it side by side: it takes back
 // the null that the library allows for slices and pointers, and adds what the
 // tags say.
@@ -83,7 +93,7 @@ func refine(t reflect.Type, s *jsonschema.Schema) error {
 		t = t.Elem()
 	}
 	dropNull(s)
-	if _, own := ownSchemas()[t]; own {
+	if hasOwnSchema(t) {
 		return nil
 	}
 	switch t.Kind() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,22 +31,21 @@ func EncodeSigned(v any, k *Key) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode signed document: %w", err)
 	}
-	members, body, err := canonicalObject(plain)
+	body, err := canonicalObject(plain)
 	if err != nil {
 		return nil, fmt.Errorf("encode signed document: %w", err)
 	}
-	if _, taken := members[signatureMember]; taken {
+	found, err := findSignature(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode signed document: %w", err)
+	}
+	if found.value != nil {
 		return nil, fmt.Errorf("encode signed document: member %q is reserved", signatureMember)
 	}
 	if k == nil {
 		return body, nil
 	}
-	text, err := json.Marshal(k.Fingerprint() + ":" + k.Sign(hashOf(body)))
-	if err != nil {
-		return nil, fmt.Errorf("encode signed document: %w", err)
-	}
-	members[signatureMember] = text
-	return canonical(members)
+	return found.put(body, k.Fingerprint()+":"+k.Sign(hashOf(body))), nil
 }
 
 // DecodeSigned decodes a document written by [EncodeSigned] into v and reports
@@ -73,18 +73,18 @@ func OpenSigned(data []byte, by *PublicKey, v any) error {
 }
 
 func decodeSigned(data []byte, by *PublicKey, v any) (signed bool, err error) {
-	members, body, err := canonicalObject(data)
+	body, err := canonicalObject(data)
 	if err != nil {
 		return false, fmt.Errorf("decode signed document: %w", err)
 	}
-	text, signed := members[signatureMember]
-	if signed {
-		delete(members, signatureMember)
-		if body, err = canonical(members); err != nil {
-			return true, fmt.Errorf("decode signed document: %w", err)
-		}
+	found, err := findSignature(body)
+	if err != nil {
+		return false, fmt.Errorf("decode signed document: %w", err)
+	}
+	if signed = found.value != nil; signed {
+		body = found.cut(body)
 		if by != nil {
-			if err := by.verifyMember(text, body); err != nil {
+			if err := by.verifyMember(found.value, body); err != nil {
 				return true, err
 			}
 		}
@@ -124,29 +124,80 @@ func (p *PublicKey) verifyMember(text json.RawMessage, body []byte) error {
 	return p.Verify(hashOf(body), sig)
 }
 
-// canonicalObject reads a JSON object: its members, and the whole in canonical
-// form. Duplicate members are refused by the canonical form.
-func canonicalObject(data []byte) (map[string]json.RawMessage, []byte, error) {
+// canonicalObject is a JSON object in canonical form, which refuses duplicate members.
+func canonicalObject(data []byte) ([]byte, error) {
 	if err := checkNumbers(data); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	body, err := jcs.Transform(data)
 	if err != nil {
-		return nil, nil, err
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return nil, nil, errors.New("not a JSON object")
-	}
-	return members, body, nil
-}
-
-func canonical(members map[string]json.RawMessage) ([]byte, error) {
-	data, err := json.Marshal(members)
-	if err != nil {
 		return nil, err
 	}
-	return jcs.Transform(data)
+	if !bytes.HasPrefix(body, []byte("{")) {
+		return nil, errors.New("not a JSON object")
+	}
+	return body, nil
+}
+
+// signaturePlace is where the signature is in a canonical object, or belongs. Without
+// that member, or with it, the object is canonical as well, since nothing stands
+// between members but a comma and they are sorted.
+type signaturePlace struct {
+	value    json.RawMessage // nil: there is none
+	from, to int
+}
+
+func findSignature(body []byte) (signaturePlace, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if _, err := decoder.Token(); err != nil { // {
+		return signaturePlace{}, err
+	}
+	for decoder.More() {
+		from := int(decoder.InputOffset())
+		name, err := decoder.Token()
+		if err != nil {
+			return signaturePlace{}, err
+		}
+		// Beside a name of ASCII alone the order of UTF-16 is that of bytes.
+		if name.(string) > signatureMember {
+			return signaturePlace{nil, from, from}, nil
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return signaturePlace{}, err
+		}
+		if name == signatureMember {
+			return signaturePlace{value, from, int(decoder.InputOffset())}, nil
+		}
+	}
+	end := len(body) - len("}")
+	return signaturePlace{nil, end, end}, nil
+}
+
+// around is what stands before and behind the place, without commas next to it.
+func (s signaturePlace) around(body []byte) (before, behind []byte) {
+	return bytes.TrimSuffix(body[:s.from], []byte(",")), bytes.TrimPrefix(body[s.to:], []byte(","))
+}
+
+// cut is the object without the signature.
+func (s signaturePlace) cut(body []byte) []byte {
+	before, behind := s.around(body)
+	if string(before) == "{" || string(behind) == "}" {
+		return slices.Concat(before, behind)
+	}
+	return slices.Concat(before, []byte(","), behind)
+}
+
+// put is the object with a signature, whose text needs no escapes.
+func (s signaturePlace) put(body []byte, text string) []byte {
+	before, behind := s.around(body)
+	if string(before) != "{" {
+		before = slices.Concat(before, []byte(","))
+	}
+	if string(behind) != "}" {
+		behind = slices.Concat([]byte(","), behind)
+	}
+	return slices.Concat(before, []byte(`"`+signatureMember+`":"`+text+`"`), behind)
 }
 
 // checkNumbers refuses integers that canonical JSON would round: two documents

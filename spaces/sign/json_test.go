@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gowebpki/jcs"
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -242,4 +243,36 @@ func TestOpenSigned(t *testing.T) {
 	if err := sign.OpenSigned(bytes.Replace(signed, []byte("1"), []byte("2"), 1), key.Public(), &v); !errors.Is(err, sign.ErrBadSignature) {
 		t.Errorf("altered: %v", err)
 	}
+}
+
+// A signed document is canonical, and so is what is left of it without the signature,
+// wherever among the members that stands.
+func TestSignatureStandsWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(rapid.String(), rapid.StringMatching(`[A-Z_^a-]{0,2}`)).Filter(func(s string) bool { return s != "_signature" })
+		value := rapid.Custom(func(t *rapid.T) any {
+			if rapid.Bool().Draw(t, "nested") {
+				return map[string]any{"_signature": rapid.String().Draw(t, "inner")}
+			}
+			return rapid.String().Draw(t, "text")
+		})
+		content := rapid.MapOfN(name, value, 0, 4).Draw(t, "content")
+		plain, err := sign.EncodeSigned(content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := sign.EncodeSigned(content, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if canonical, err := jcs.Transform(signed); err != nil || !bytes.Equal(canonical, signed) {
+			t.Fatalf("%s is not canonical, which is %s (%v)", signed, canonical, err)
+		}
+		var left json.RawMessage // what was decoded, as it stood there
+		if isSigned, err := sign.DecodeSigned(signed, key, &left); err != nil || !isSigned || !bytes.Equal(left, plain) {
+			t.Fatalf("%s without its signature is %s, want %s (%v)", signed, left, plain, err)
+		}
+	})
 }

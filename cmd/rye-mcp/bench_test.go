@@ -83,7 +83,7 @@ func BenchmarkRatioFirstCall(b *testing.B) {
 func lastStart(b *testing.B, steps []reached) time.Time {
 	b.Helper()
 	for _, r := range slices.Backward(steps) {
-		if r.step == "queue.admitted" || r.step == "start.queued" {
+		if r.crash == "queue.admitted" || r.crash == "start.queued" {
 			return r.at
 		}
 	}

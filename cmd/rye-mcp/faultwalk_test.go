@@ -23,9 +23,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
-// allSteps are the steps of everything that must survive a crash.
-func allSteps() []thread.Step {
-	return slices.Concat(home.Steps(), control.Steps(), recovery.Steps(), loop.Steps(), finish.Steps())
+// allCrashpoints are the crash points of everything that must survive a crash.
+func allCrashpoints() []thread.Crashpoint {
+	return slices.Concat(home.Crashpoints(), control.Crashpoints(), recovery.Crashpoints(), loop.Crashpoints(), finish.Crashpoints())
 }
 
 // walked is the project of the walk: parents with children, tools and hooks, one
@@ -273,14 +273,14 @@ func TestFaultWalk(t *testing.T) {
 		for _, s := range scenarios {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				for step, times := range s.traced(t, &chosen) {
+				for point, times := range s.traced(t, &chosen) {
 					for n := 1; n <= times; n++ {
-						t.Run(fmt.Sprintf("%s/%d", step, n), func(t *testing.T) {
+						t.Run(fmt.Sprintf("%s/%d", point, n), func(t *testing.T) {
 							t.Parallel()
 							at <- struct{}{}
 							defer func() { <-at }()
-							if s.dies(t, step, n) {
-								seen.Store(step, true)
+							if s.dies(t, point, n) {
+								seen.Store(point, true)
 							}
 						})
 					}
@@ -291,15 +291,15 @@ func TestFaultWalk(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, step := range allSteps() {
-		if _, died := seen.Load(step); !died {
-			t.Errorf("no scenario comes to %s", step)
+	for _, point := range allCrashpoints() {
+		if _, died := seen.Load(point); !died {
+			t.Errorf("no scenario comes to %s", point)
 		}
 	}
 }
 
-func (s scenario) isAbout(step thread.Step) bool {
-	return slices.ContainsFunc(s.steps, func(begin string) bool { return strings.HasPrefix(string(step), begin) })
+func (s scenario) isAbout(point thread.Crashpoint) bool {
+	return slices.ContainsFunc(s.steps, func(begin string) bool { return strings.HasPrefix(string(point), begin) })
 }
 
 // times is how often somebody dies at one step, at most. The second time is that
@@ -313,7 +313,7 @@ func (s scenario) times() int {
 
 // traced plays a scenario in which nobody dies and counts the steps at which
 // somebody shall. Each step is chosen by one scenario; a soak takes it in all.
-func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
+func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Crashpoint]int {
 	t.Helper()
 	p := newPlace(t, fmt.Sprintf(walked, s.slots))
 	env, steps := p.trace()
@@ -321,13 +321,13 @@ func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
 	s.run(p, h, func() bool { return false })
 	h.close()
 	p.wantLegal()
-	times := map[thread.Step]int{}
+	times := map[thread.Crashpoint]int{}
 	for _, r := range steps() {
-		if !s.isAbout(r.step) && soakMinutes() == 0 {
+		if !s.isAbout(r.crash) && soakMinutes() == 0 {
 			continue
 		}
-		if _, again := chosen.LoadOrStore(r.step, s.name); !again || soakMinutes() > 0 {
-			times[r.step] = min(times[r.step]+1, s.times())
+		if _, again := chosen.LoadOrStore(r.crash, s.name); !again || soakMinutes() > 0 {
+			times[r.crash] = min(times[r.crash]+1, s.times())
 		}
 	}
 	return times
@@ -335,10 +335,10 @@ func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Step]int {
 
 // dies plays a scenario in which somebody dies, and checks what is left. It
 // reports false when nobody came to the step so often.
-func (s scenario) dies(t *testing.T, step thread.Step, n int) bool {
+func (s scenario) dies(t *testing.T, point thread.Crashpoint, n int) bool {
 	t.Helper()
 	p := newPlace(t, fmt.Sprintf(walked, s.slots))
-	env, died := p.dieAt(step, n)
+	env, died := p.dieAt(point, n)
 	if h, err := p.tryServe(env...); err == nil {
 		s.run(p, h, died)
 		h.close()

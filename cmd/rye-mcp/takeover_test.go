@@ -82,13 +82,13 @@ func TestAttackPublishedQueue(t *testing.T) {
 // one makes it whole, and nothing is lost.
 func TestTakeOverKilled(t *testing.T) {
 	t.Parallel()
-	for _, step := range append(home.Steps(), home.StepDatabases) {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range append(home.Crashpoints(), home.CrashDatabases) {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			p := newVictim(t)
 			p.queued(placetest.Dir(p.dir))
 			p.former()
-			env, died := p.dieAt(step, 1)
+			env, died := p.dieAt(point, 1)
 			living := p.env
 			p.env = slices.Concat(p.env, env)
 			p.command("threads", "list")

@@ -57,9 +57,9 @@ type Deps struct {
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
 	Daily func(context.Context) (*view.DailySpend, error)
-	// Reached is told after each step of a start, of a stop, and of the end that
+	// Crashpoints is told of each crash point of a start, of a stop, and of the end that
 	// this process gives a dead thread.
-	Reached thread.Reached
+	Crashpoints thread.Crashpoints
 }
 
 // Launcher starts the processes of threads.
@@ -89,7 +89,7 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Deps: d}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Reached: d.Reached,
+		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
 		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) }, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
 	})
 	c.Settings = d.settings()

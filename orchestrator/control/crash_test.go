@@ -34,7 +34,7 @@ func playActor(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.Threads.Reached, c.Threads.Finisher.Reached, c.Threads.Sweeper.Reached = dieAtPoint, dieAtPoint, dieAtPoint
+	c.Threads.Crashpoints, c.Threads.Finisher.Crashpoints, c.Threads.Sweeper.Crashpoints = dieAtPoint, dieAtPoint, dieAtPoint
 	switch does {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
@@ -51,15 +51,15 @@ func playActor(args []string) error {
 }
 
 // dieAtPoint kills the process at the step that its environment names.
-func dieAtPoint(s thread.Step) {
-	if s == thread.Step(os.Getenv(pointVar)) {
+func dieAtPoint(s thread.Crashpoint) {
+	if s == thread.Crashpoint(os.Getenv(pointVar)) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // until it is delivered
 	}
 }
 
 // dieAfter has another server do something, in the middle of which it is killed.
-func (s *scene) dieAfter(at thread.Step, action string, id thread.ID) {
+func (s *scene) dieAfter(at thread.Crashpoint, action string, id thread.ID) {
 	s.Helper()
 	executable, err := os.Executable()
 	s.noError(err)
@@ -80,7 +80,7 @@ var firstChild = thread.NewID("work", testTime, 1)
 // the next one, can be used.
 func TestKilledSpawner(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stepClaimed, stepRegistered, stepPrepared, stepDescribed} {
+	for _, at := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -92,7 +92,7 @@ func TestKilledSpawner(t *testing.T) {
 			if list.Count != 1 || list.Threads[0].ThreadID != root {
 				s.Errorf("active: %+v", list.Threads)
 			}
-			if at != stepClaimed {
+			if at != crashClaimed {
 				s.wantState(thread.Error, firstChild)
 				if p := s.row(firstChild).Outcome.Error; p.Code != "process_died" {
 					s.Errorf("problem %+v", p)
@@ -104,7 +104,7 @@ func TestKilledSpawner(t *testing.T) {
 				s.Errorf("budget of the parent: %+v", b)
 			}
 			next := s.start("work", root)
-			if (next == firstChild) != (at == stepClaimed) {
+			if (next == firstChild) != (at == crashClaimed) {
 				s.Errorf("the next child is %s", next)
 			}
 		})
@@ -115,7 +115,7 @@ func TestKilledSpawner(t *testing.T) {
 // thread goes on, and another server sees it.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stepLaunched, stepRecorded} {
+	for _, at := range []thread.Crashpoint{crashLaunched, crashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -279,7 +279,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	for range threads {
-		s.dieAfter(stepPrepared, "start", root)
+		s.dieAfter(crashPrepared, "start", root)
 	}
 	stuck := thread.NewID("work", testTime, 2)
 	s.noError(os.Mkdir(s.c.Threads.Folder(stuck).Transcript(), 0o700))

@@ -37,7 +37,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 		s.release()
 		return nil, err
 	}
-	c.Threads.Reached.At(stepSuccessor)
+	c.Threads.Crashpoints.At(crashSuccessor)
 	// From here on it exists: a stop must not leave it half made.
 	ctx = context.WithoutCancel(ctx)
 	if err := h.prepare(ctx, s); err != nil {
@@ -87,7 +87,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	if err != nil {
 		return err
 	}
-	h.Threads.Reached.At(stepHandedOver)
+	h.Threads.Crashpoints.At(crashHandedOver)
 	messages, turns, err := h.messages(ctx)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	if err := h.seed(s.rec, before, thread.ViaHandoff, messages); err != nil {
 		return err
 	}
-	h.Threads.Reached.At(stepSeeded)
+	h.Threads.Crashpoints.At(crashSeeded)
 	meta := continued(h.meta, s.rec, thread.Continuation{
 		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Handoffs: h.meta.Continuation.HandoffsNow() + 1,
 		Messages: len(messages), SummaryID: h.request.SummaryID,
@@ -105,7 +105,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
 		return err
 	}
-	h.Threads.Reached.At(stepReady)
+	h.Threads.Crashpoints.At(crashReady)
 	s.handoff = thread.Handoff{NewThreadID: s.rec.ThreadID, TrailingTurns: turns}
 	h.Log.Info().Str("thread_id", string(before.ThreadID)).Str("new_thread_id", string(s.rec.ThreadID)).
 		Int("trailing_turns", turns).Msg("successor made")

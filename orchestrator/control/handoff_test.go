@@ -300,8 +300,8 @@ func TestHandoffGivenUp(t *testing.T) {
 // the chain lives, whoever waits is told an end, and nothing stays reserved.
 func TestKilledHandoff(t *testing.T) {
 	t.Parallel()
-	undecided := []thread.Step{stepClaimed, stepSuccessor, stepHandedOver, stepSeeded, stepReady}
-	for _, at := range slices.Concat(undecided, finish.Steps(), []thread.Step{stepLaunched, stepRecorded}) {
+	undecided := []thread.Crashpoint{crashClaimed, crashSuccessor, crashHandedOver, crashSeeded, crashReady}
+	for _, at := range slices.Concat(undecided, finish.Crashpoints(), []thread.Crashpoint{crashLaunched, crashRecorded}) {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -325,7 +325,7 @@ func TestKilledHandoff(t *testing.T) {
 }
 
 // wantUndecided: the thread died as any other, and the successor never was one.
-func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Step) {
+func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Crashpoint) {
 	s.Helper()
 	list, err := c.View.List(s.ctx, unfinished)
 	if err != nil || list.Count != 1 {
@@ -335,7 +335,7 @@ func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Step) {
 	if r.Status != thread.Error || r.Problem.Code != thread.CodeDied || r.ResolvedThreadID != "" {
 		s.Errorf("waited for %+v", r)
 	}
-	if at == stepClaimed {
+	if at == crashClaimed {
 		return // nobody had heard of the successor
 	}
 	s.wantState(thread.Cancelled, secondChild)

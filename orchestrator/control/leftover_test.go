@@ -17,7 +17,7 @@ func TestSweepFolders(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.dieAfter(stepClaimed, "start", root)
+	s.dieAfter(crashClaimed, "start", root)
 	left := s.c.Threads.Folder(firstChild)
 	make := func(id thread.ID, file string) string {
 		s.noError(s.c.Threads.Folder(id).Make())

@@ -45,7 +45,7 @@ func (p *puppet) makeSuccessor() (handoff.Successor, error) {
 // handOver ends the thread as the loop does when its window is full, and this
 // process.
 func (p *puppet) handOver() error {
-	p.c.Threads.Finisher.Reached = dieAtPoint
+	p.c.Threads.Finisher.Crashpoints = dieAtPoint
 	if p.made == nil {
 		var err error
 		if p.made, err = p.makeSuccessor(); err != nil {

@@ -20,16 +20,16 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
-	c.Threads.Reached.At(stepDescribed)
+	c.Threads.Crashpoints.At(crashDescribed)
 	if before := meta.ContinuationOf; before != "" {
 		if err := c.Store.Link(ctx, before, meta.ThreadID, c.Now()); err != nil {
 			return thread.Record{}, err
 		}
-		c.Threads.Reached.At(stepLinked)
+		c.Threads.Crashpoints.At(crashLinked)
 	}
 	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Now())
 	if err == nil {
-		c.Threads.Reached.At(stepQueued)
+		c.Threads.Crashpoints.At(crashQueued)
 	}
 	return rec, err
 }
@@ -114,11 +114,11 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 		if err != nil {
 			return store.ErrTaken
 		}
-		d.Threads.Reached.At(stepTaken)
+		d.Threads.Crashpoints.At(crashTaken)
 		return nil
 	})
 	if err == nil && admitted {
-		d.Threads.Reached.At(stepAdmitted)
+		d.Threads.Crashpoints.At(crashAdmitted)
 		return rec, hold, busy, nil
 	}
 	if hold != nil {

@@ -223,7 +223,7 @@ func TestResumeAtOnce(t *testing.T) {
 // thread is either resumed or can be.
 func TestKilledResumer(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepLinked, stepQueued, stepLaunched, stepRecorded} {
+	for _, at := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed, crashLinked, crashQueued, crashLaunched, crashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -232,7 +232,7 @@ func TestKilledResumer(t *testing.T) {
 			s.order(first, "say hello", "complete")
 			s.dieAfter(at, "resume", first)
 			s.c.moveLine(s.ctx, true, nil)
-			if at == stepQueued || at == stepLaunched || at == stepRecorded {
+			if at == crashQueued || at == crashLaunched || at == crashRecorded {
 				s.order(secondChild, "claim", "complete")
 				if r := s.wait(s.c, WaitAll, first).Results[first]; r.Status != thread.Completed || r.ResolvedThreadID != secondChild {
 					s.Errorf("waited for %+v", r)
@@ -242,12 +242,12 @@ func TestKilledResumer(t *testing.T) {
 			}
 			_, err := s.c.Threads.Sweep(s.ctx)
 			s.noError(err)
-			if at != stepClaimed {
-				want := map[bool]thread.State{false: thread.Cancelled, true: thread.Error}[at == stepLinked]
+			if at != crashClaimed {
+				want := map[bool]thread.State{false: thread.Cancelled, true: thread.Error}[at == crashLinked]
 				s.wantState(want, secondChild)
 			}
 			s.wantTreeFree(root)
-			if again := s.resume(first); again.ReconstructedTurns != 1 || (again.OldThreadID == first) == (at == stepLinked) {
+			if again := s.resume(first); again.ReconstructedTurns != 1 || (again.OldThreadID == first) == (at == crashLinked) {
 				s.Errorf("resumed %+v", again)
 			}
 		})

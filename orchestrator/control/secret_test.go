@@ -91,8 +91,8 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	s := narrow(t, 1)
 	s.write("directives/secretive.md", secretDirective)
 	c := s.controller()
-	c.Threads.Reached = func(step thread.Step) {
-		if step == stepPrepared {
+	c.Threads.Crashpoints = func(point thread.Crashpoint) {
+		if point == crashPrepared {
 			s.begin("idle", "")
 		}
 	}

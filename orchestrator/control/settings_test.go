@@ -103,14 +103,14 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 	s := newScene(t)
 	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 9}\n")
 	first := s.start("work", "")
-	s.c.Threads.Reached = func(at thread.Step) {
-		if at == stepRegistered {
+	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
+		if at == crashRegistered {
 			s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 1}\n")
 		}
 	}
 	second, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work"})
 	s.noError(err)
-	s.c.Threads.Reached = nil
+	s.c.Threads.Crashpoints = nil
 	if second.Queued {
 		t.Error("the start went by two versions of agent.yaml")
 	}

@@ -91,7 +91,7 @@ func (c *call) launch(
 	if !created {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
-	c.Threads.Reached.At(stepRegistered)
+	c.Threads.Crashpoints.At(crashRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
@@ -125,7 +125,7 @@ func (c *call) makeReady(
 	if err != nil {
 		return rec, errors.Join(err, c.Threads.Folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
 	}
-	c.Threads.Reached.At(stepPrepared)
+	c.Threads.Crashpoints.At(crashPrepared)
 	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
 	ready, err := c.enqueue(ctx, meta)
@@ -157,7 +157,7 @@ func (c *Controller) claimFolder(id thread.ID) (life.Hold, error) {
 		return nil, store.ErrTaken
 	}
 	if err == nil {
-		c.Threads.Reached.At(stepClaimed)
+		c.Threads.Crashpoints.At(crashClaimed)
 	}
 	return hold, err
 }
@@ -221,13 +221,13 @@ func (c *call) launchProcess(
 	if err != nil {
 		return err
 	}
-	c.Threads.Reached.At(stepLaunched)
+	c.Threads.Crashpoints.At(crashLaunched)
 	c.Threads.WatchChild(id, started)
 	err = c.Store.Runner(id, rec.Run).SetProcess(ctx, started.Process())
 	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}
-	c.Threads.Reached.At(stepRecorded)
+	c.Threads.Crashpoints.At(crashRecorded)
 	return nil
 }
 

@@ -22,13 +22,13 @@ func TestFailedStartNeverRuns(t *testing.T) {
 	files := map[string]func(folder.Folder) string{
 		"thread.log": folder.Folder.Log, "transcript.jsonl": folder.Folder.Transcript, "thread.json": folder.Folder.Meta,
 	}
-	for _, step := range []thread.Step{stepClaimed, stepRegistered, stepPrepared, stepDescribed, stepQueued} {
+	for _, point := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed, crashQueued} {
 		for _, spoiled := range [][]string{{"thread.log"}, {"thread.log", "transcript.jsonl"}, {"thread.log", "thread.json"}, {"thread.log", "transcript.jsonl", "thread.json"}} {
 			s := newSignedScene(t)
 			id := thread.NewID("idle", testTime, 1)
 			dir := s.c.Threads.Folder(id)
-			s.c.Threads.Reached = func(at thread.Step) {
-				if at != step {
+			s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
+				if at != point {
 					return
 				}
 				for _, name := range spoiled {
@@ -38,25 +38,25 @@ func TestFailedStartNeverRuns(t *testing.T) {
 			}
 			_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"})
 			if err == nil {
-				t.Fatalf("%s, %v: started", step, spoiled)
+				t.Fatalf("%s, %v: started", point, spoiled)
 			}
-			s.c.Threads.Reached = nil
+			s.c.Threads.Crashpoints = nil
 			for _, name := range spoiled { // the disk is well again
 				s.noError(os.Remove(files[name](dir)))
 			}
 			if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
-				t.Errorf("%s, %v: sweep: %v", step, spoiled, err)
+				t.Errorf("%s, %v: sweep: %v", point, spoiled, err)
 			}
 			s.noError(s.c.Dispatch(s.ctx))
 			rec := s.row(id)
 			if rec.Status != thread.Error || rec.PID != 0 || rec.Cost.Turns != 0 {
-				t.Errorf("%s, %v: %s, pid %d, %+v (the caller heard: %v)", step, spoiled, rec.Status, rec.PID, rec.Outcome, tool.AsFault(err))
+				t.Errorf("%s, %v: %s, pid %d, %+v (the caller heard: %v)", point, spoiled, rec.Status, rec.PID, rec.Outcome, tool.AsFault(err))
 			}
 			if active, err := s.c.Store.Active(s.ctx); err != nil || len(active) != 0 {
-				t.Errorf("%s, %v: %d budgets are active, %v", step, spoiled, len(active), err)
+				t.Errorf("%s, %v: %d budgets are active, %v", point, spoiled, len(active), err)
 			}
 			if v := s.verify(id); !v.Verified && !slices.Contains(spoiled, "thread.json") {
-				t.Errorf("%s, %v: does not verify: %+v", step, spoiled, v.Findings)
+				t.Errorf("%s, %v: does not verify: %+v", point, spoiled, v.Findings)
 			}
 		}
 	}
@@ -81,8 +81,8 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := thread.NewID("idle", testTime, 1)
-	s.c.Threads.Reached = func(at thread.Step) {
-		if at == stepQueued {
+	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
+		if at == crashQueued {
 			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
 		}
 	}
@@ -91,7 +91,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
-	s.c.Threads.Reached, s.c.Store = nil, inner
+	s.c.Threads.Crashpoints, s.c.Store = nil, inner
 	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)

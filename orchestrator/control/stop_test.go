@@ -120,8 +120,8 @@ func TestKill(t *testing.T) {
 // process, once with a spawner that goes on and once with one that is dead.
 func TestCancelDuringStart(t *testing.T) {
 	t.Parallel()
-	for _, during := range []thread.Step{
-		stepRegistered, stepPrepared, stepDescribed, stepQueued, stepLaunched, stepRecorded,
+	for _, during := range []thread.Crashpoint{
+		crashRegistered, crashPrepared, crashDescribed, crashQueued, crashLaunched, crashRecorded,
 	} {
 		t.Run("the spawner goes on after "+string(during), func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func TestCancelDuringStart(t *testing.T) {
 		t.Parallel()
 		s := newScene(t)
 		root := s.start("idle", "")
-		s.dieAfter(stepPrepared, "start", root)
+		s.dieAfter(crashPrepared, "start", root)
 		stopped, err := s.c.Stop.Cancel(s.ctx, root)
 		s.noError(err)
 		s.wantReceipts(stopped, true, string(root)+" cancelled interrupted", string(firstChild)+" cancelled not_started")
@@ -168,8 +168,8 @@ func TestChildrenFirst(t *testing.T) {
 			s := newScene(t)
 			var line []thread.ID
 			var settled atomic.Int32
-			s.c.Threads.Finisher.Reached = func(at thread.Step) {
-				if at != finish.StepRegistry {
+			s.c.Threads.Finisher.Crashpoints = func(at thread.Crashpoint) {
+				if at != finish.CrashRegistry {
 					return
 				}
 				above := line[:len(line)-int(settled.Add(1))]
@@ -198,11 +198,11 @@ func TestChildrenFirst(t *testing.T) {
 
 // cancelDuringStart has another server cancel a thread while a child of it is
 // started, and the start go on when the cancel is on record.
-func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
+func (s *scene) cancelDuringStart(during thread.Crashpoint, root thread.ID) {
 	s.Helper()
 	other := s.controller()
 	answered := make(chan stop.Stopped, 1)
-	s.c.Threads.Reached = func(at thread.Step) {
+	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
 		if at != during {
 			return
 		}
@@ -220,7 +220,7 @@ func (s *scene) cancelDuringStart(during thread.Step, root thread.ID) {
 	}
 	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	// The parent may have ended before the child asked for its budget.
-	if during != stepRegistered || !errors.Is(err, store.ErrNoBudget) {
+	if during != crashRegistered || !errors.Is(err, store.ErrNoBudget) {
 		s.noError(err)
 	}
 	stopped := <-answered

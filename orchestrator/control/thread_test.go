@@ -121,7 +121,7 @@ func (p *puppet) open(project string) (err error) {
 	if p.c, err = openController(p.ctx, project, env); err != nil {
 		return err
 	}
-	p.c.Threads.Parent, p.c.Threads.Reached = p.id, dieAtPoint
+	p.c.Threads.Parent, p.c.Threads.Crashpoints = p.id, dieAtPoint
 	p.words, err = p.c.Threads.Finisher.OpenTranscript(p.id)
 	return err
 }
@@ -157,8 +157,8 @@ func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error
 // end settles the thread, says when the row was terminal, and starts the next in
 // line. It leaves its children to the test.
 func (p *puppet) end(state thread.State) error {
-	p.c.Threads.Finisher.Reached = func(s thread.Step) {
-		if s == finish.StepRegistry && p.conn != nil {
+	p.c.Threads.Finisher.Crashpoints = func(s thread.Crashpoint) {
+		if s == finish.CrashRegistry && p.conn != nil {
 			_ = p.say(time.Now().UnixNano())
 		}
 	}

@@ -18,23 +18,23 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// TestStepsAreReached comes to every point that is listed, so that tests which
+// TestEveryCrashpoint comes to every crash point that is listed, so that tests which
 // kill at each of them miss none.
-func TestStepsAreReached(t *testing.T) {
+func TestEveryCrashpoint(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	var mu sync.Mutex
-	seen := map[thread.Step]bool{}
-	reached := func(at thread.Step) {
+	seen := map[thread.Crashpoint]bool{}
+	reached := func(at thread.Crashpoint) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[at] = true
 	}
-	s.c.Threads.Reached, s.c.Threads.Finisher.Reached, s.c.Threads.Sweeper.Reached = reached, reached, reached
+	s.c.Threads.Crashpoints, s.c.Threads.Finisher.Crashpoints, s.c.Threads.Sweeper.Crashpoints = reached, reached, reached
 	root := s.start("idle", "")
 	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
 	s.setSlots(2)
-	s.dieAfter(stepAdmitted, "dispatch", "") // first has a slot and no process
+	s.dieAfter(crashAdmitted, "dispatch", "") // first has a slot and no process
 	s.c.moveLine(s.ctx, true, nil)
 	s.order(first, "claim", "say hello")
 	s.setSlots(3)
@@ -49,11 +49,11 @@ func TestStepsAreReached(t *testing.T) {
 	successor.GiveUp(s.ctx, thread.ErrCancelled)
 	_, err = s.c.Stop.Cancel(s.ctx, root)
 	s.noError(err)
-	listed := slices.Concat(Steps(), recovery.Steps(), finish.Steps())
-	unseen := func() []thread.Step {
+	listed := slices.Concat(Crashpoints(), recovery.Crashpoints(), finish.Crashpoints())
+	unseen := func() []thread.Crashpoint {
 		mu.Lock()
 		defer mu.Unlock()
-		return slices.DeleteFunc(slices.Clone(listed), func(at thread.Step) bool { return seen[at] })
+		return slices.DeleteFunc(slices.Clone(listed), func(at thread.Crashpoint) bool { return seen[at] })
 	}
 	// A row wakes who waits for it before the last steps are done.
 	for len(unseen()) > 0 && s.ctx.Err() == nil {
@@ -75,7 +75,7 @@ func TestStepsAreReached(t *testing.T) {
 // step: it is started all the same, once, and before those behind it.
 func TestKilledDispatcher(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stepTaken, stepAdmitted, stepLaunched, stepRecorded} {
+	for _, at := range []thread.Crashpoint{crashTaken, crashAdmitted, crashLaunched, crashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := narrow(t, 1)
@@ -112,7 +112,7 @@ func TestManyDispatchers(t *testing.T) {
 		ids = append(ids, s.begin("work", "").ThreadID)
 	}
 	s.setSlots(slots)
-	for _, at := range []thread.Step{stepTaken, stepAdmitted} {
+	for _, at := range []thread.Crashpoint{crashTaken, crashAdmitted} {
 		s.dieAfter(at, "dispatch", "")
 	}
 	var group sync.WaitGroup
@@ -145,7 +145,7 @@ func TestKilledStarter(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.dieAfter(stepQueued, "start", root)
+	s.dieAfter(crashQueued, "start", root)
 	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || !slices.Equal(report.Returned, []thread.ID{firstChild}) || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
@@ -160,8 +160,8 @@ func TestKilledStarter(t *testing.T) {
 // a child, at each step. The next one comes to the same end.
 func TestKilledSettler(t *testing.T) {
 	t.Parallel()
-	steps := slices.Concat(recovery.Steps(), finish.Steps(), Steps()[slices.Index(Steps(), stop.StepIntended):])
-	for _, at := range steps {
+	points := slices.Concat(recovery.Crashpoints(), finish.Crashpoints(), Crashpoints()[slices.Index(Crashpoints(), stop.CrashIntended):])
+	for _, at := range points {
 		if at == "settle.returned" { // see TestKilledStarter
 			continue
 		}
@@ -201,7 +201,7 @@ func TestKilledSettler(t *testing.T) {
 // cancel, or whoever looks, sees the tree ended.
 func TestKilledCanceller(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Step{stop.StepIntended, stop.StepInterrupted, stop.StepUnqueued, stop.StepLevel} {
+	for _, at := range []thread.Crashpoint{stop.CrashIntended, stop.CrashInterrupted, stop.CrashUnqueued, stop.CrashLevel} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := narrow(t, 3)

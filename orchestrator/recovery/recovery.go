@@ -36,8 +36,8 @@ type Sweeper struct {
 	// ExitOf tells how a process ended that this process had started, waiting for
 	// the end until ctx ends; nil when nothing is known.
 	ExitOf func(ctx context.Context, id thread.ID) (life.Exit, bool)
-	// Reached is told after each step of settling a dead thread.
-	Reached thread.Reached
+	// Crashpoints is told of each crash point of settling a dead thread.
+	Crashpoints thread.Crashpoints
 }
 
 // RunOnce examines every thread that is not terminal. One that cannot be
@@ -234,7 +234,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 		return thread.Record{}, fmt.Errorf("claim the life of %s: %w", id, err)
 	}
 	defer func() { _ = hold.Release() }()
-	s.Reached.At(stepLocked)
+	s.Crashpoints.At(crashLocked)
 
 	rec, err := s.Finisher.Store.Get(ctx, id)
 	if err != nil || rec.Status.Terminal() || waits(rec) {
@@ -243,7 +243,7 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 	if rec, err = s.Finisher.Store.Replace(ctx, id, rec.Run, thread.NewRun()); err != nil {
 		return rec, err
 	}
-	s.Reached.At(stepReplaced)
+	s.Crashpoints.At(crashReplaced)
 	by := s.Finisher.Store.Runner(id, rec.Run)
 	w, err := s.Finisher.OpenTranscript(id)
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *Sweeper) giveBack(ctx context.Context, by store.Runner, report *Report)
 		return rec, err
 	}
 	report.Returned = append(report.Returned, id)
-	s.Reached.At(stepReturned)
+	s.Crashpoints.At(crashReturned)
 	return rec, nil
 }
 
@@ -296,7 +296,7 @@ func (s *Sweeper) bury(
 	if err := by.SetProcess(ctx, gone); err != nil {
 		return rec, err
 	}
-	s.Reached.At(stepDetached)
+	s.Crashpoints.At(crashDetached)
 	outcome, cost, err := s.outcomeOf(ctx, rec, dir)
 	if err != nil {
 		return rec, err
@@ -323,7 +323,7 @@ func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.
 	if err := s.Life.Leftovers(ctx, id); err != nil {
 		s.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not stop the tools of a dead thread")
 	}
-	s.Reached.At(stepLeftovers)
+	s.Crashpoints.At(crashLeftovers)
 	// Children of a thread that had completed, or handed over, go on, as they do when
 	// it settles itself.
 	if s.StopChildren != nil && outcome.State != thread.Completed && outcome.State != thread.Continued {
@@ -333,7 +333,7 @@ func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.
 		}
 		report.Stopped = append(report.Stopped, stopped...)
 	}
-	s.Reached.At(stepChildren)
+	s.Crashpoints.At(crashChildren)
 }
 
 // outcomeOf decides how a dead thread ended: as it had decided itself, when

@@ -145,7 +145,7 @@ func (s *Stopper) Trees(ctx context.Context, tops []thread.ID, ladder life.Ladde
 			return s.stopUnrecorded(ctx, tops, ladder, err)
 		}
 	}
-	s.Threads.Reached.At(StepIntended)
+	s.Threads.Crashpoints.At(CrashIntended)
 	// Nothing can be added below them any more: a thread with a cancel on record
 	// may not spawn or hand over, and neither may one below it that has ended.
 	rows, err := s.trees(ctx, tops)
@@ -200,12 +200,12 @@ func (s *Stopper) stopRows(ctx context.Context, rows []thread.Record, ladder lif
 	all := stopping{Stopper: s, ladder: ladder, receipts: make(map[thread.ID]*Receipt, len(rows))}
 	levels := lineage.DeepestFirst(rows)
 	all.interruptAll(ctx, slices.Concat(levels...))
-	s.Threads.Reached.At(StepInterrupted)
+	s.Threads.Crashpoints.At(CrashInterrupted)
 	all.settleQueued(ctx, rows)
-	s.Threads.Reached.At(StepUnqueued)
+	s.Threads.Crashpoints.At(CrashUnqueued)
 	for _, level := range levels {
 		all.stopLevel(ctx, slices.DeleteFunc(slices.Clone(level), unstarted))
-		s.Threads.Reached.At(StepLevel)
+		s.Threads.Crashpoints.At(CrashLevel)
 	}
 	// A thread without a process is held by its starter, which may be one above it that
 	// was suspended at that and is ended by now.

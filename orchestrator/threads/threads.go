@@ -35,9 +35,9 @@ type Deps struct {
 	Parent thread.ID
 	Now    func() time.Time
 	Log    zerolog.Logger
-	// Reached is told after each step of a start, of a stop, and of the end that
+	// Crashpoints is told of each crash point of a start, of a stop, and of the end that
 	// this process gives a dead thread.
-	Reached thread.Reached
+	Crashpoints thread.Crashpoints
 	// StopBelow stops what runs below a thread that died, by the project's policy, and
 	// returns what it stopped.
 	StopBelow func(context.Context, thread.ID) ([]thread.ID, error)
@@ -66,11 +66,11 @@ func New(d Deps) *Threads {
 	})
 	t.Finisher = &finish.Finisher{
 		Store: d.Store, Home: d.Home, KnowledgeDir: folder.KnowledgeDir(d.Project), Now: d.Now,
-		Reached: d.Reached,
+		Crashpoints: d.Crashpoints,
 	}
 	t.Sweeper = &recovery.Sweeper{
 		Finisher: t.Finisher, Log: d.Log, StopChildren: d.StopBelow, ExitOf: t.children.exitOf,
-		Life: d.Life, Reached: d.Reached,
+		Life: d.Life, Crashpoints: d.Crashpoints,
 	}
 	return t
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
-// The points of the sequence, in order.
+// The crash points of the sequence, in order.
 const (
-	StepTranscript thread.Step = "finish.transcript" // outcome and final checkpoint are in the transcript
-	StepLedger     thread.Step = "finish.ledger"     // spend is reported, cascaded and released
-	StepMeta       thread.Step = "finish.meta"       // thread.json says so
-	StepKnowledge  thread.Step = "finish.knowledge"  // the rendering is whole and signed
-	StepRegistry   thread.Step = "finish.registry"   // the row is terminal; waiters wake, and find all of it
+	CrashTranscript thread.Crashpoint = "finish.transcript" // outcome and final checkpoint are in the transcript
+	CrashLedger     thread.Crashpoint = "finish.ledger"     // spend is reported, cascaded and released
+	CrashMeta       thread.Crashpoint = "finish.meta"       // thread.json says so
+	CrashKnowledge  thread.Crashpoint = "finish.knowledge"  // the rendering is whole and signed
+	CrashRegistry   thread.Crashpoint = "finish.registry"   // the row is terminal; waiters wake, and find all of it
 )
 
-// Steps lists the points of the sequence, in order.
-func Steps() []thread.Step {
-	return []thread.Step{StepTranscript, StepLedger, StepMeta, StepKnowledge, StepRegistry}
+// Crashpoints lists the crash points of the sequence, in order.
+func Crashpoints() []thread.Crashpoint {
+	return []thread.Crashpoint{CrashTranscript, CrashLedger, CrashMeta, CrashKnowledge, CrashRegistry}
 }
 
 // Finisher applies outcomes.
@@ -45,7 +45,7 @@ type Finisher struct {
 	// every thread; empty: none is made.
 	KnowledgeDir string
 	Now          func() time.Time
-	Reached      thread.Reached
+	Crashpoints  thread.Crashpoints
 	// Mask hides secrets in what is written to transcripts, see [transcript.Options];
 	// nil hides nothing.
 	Mask transcript.Masker
@@ -110,12 +110,12 @@ func (f *Finisher) Finish(
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
 	}
-	f.Reached.At(StepTranscript)
+	f.Crashpoints.At(CrashTranscript)
 
 	if err := f.settleBudget(ctx, by, cost); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
 	}
-	f.Reached.At(StepLedger)
+	f.Crashpoints.At(CrashLedger)
 
 	ended := f.ended(rec, o, cost)
 	unwritten := f.writeFiles(ended, head) // the row is the truth, and must be told all the same
@@ -124,7 +124,7 @@ func (f *Finisher) Finish(
 	if err != nil {
 		return thread.Record{}, errors.Join(fmt.Errorf("record outcome of %s: %w", id, err), unwritten)
 	}
-	f.Reached.At(StepRegistry)
+	f.Crashpoints.At(CrashRegistry)
 	return rec, unwritten
 }
 
@@ -142,11 +142,11 @@ func (f *Finisher) writeFiles(rec thread.Record, head thread.TranscriptHead) err
 	if err := f.writeMeta(rec, head); err != nil {
 		return fmt.Errorf("write thread.json of %s: %w", rec.ThreadID, err)
 	}
-	f.Reached.At(StepMeta)
+	f.Crashpoints.At(CrashMeta)
 	if err := f.writeRendering(rec); err != nil {
 		return fmt.Errorf("write the rendering of %s: %w", rec.ThreadID, err)
 	}
-	f.Reached.At(StepKnowledge)
+	f.Crashpoints.At(CrashKnowledge)
 	return nil
 }
 

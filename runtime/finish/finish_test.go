@@ -89,11 +89,11 @@ func (f *family) home() func() folder.Home {
 
 // finish opens the transcript as a process does and ends the child. Stop names
 // the step after which the process is gone.
-func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Step) (rec thread.Record, err error) {
+func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Crashpoint) (rec thread.Record, err error) {
 	f.t.Helper()
 	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
 	if stop != "" {
-		finisher.Reached = func(s thread.Step) {
+		finisher.Crashpoints = func(s thread.Crashpoint) {
 			if s == stop {
 				panic(errStopped)
 			}
@@ -167,11 +167,11 @@ func TestCrashAfterEachStep(t *testing.T) {
 		want.meta.Status != thread.Completed || want.budget.Active || want.parent.Actual != 1_234 || want.parent.Reserved != 0 {
 		t.Fatalf("got %+v", want)
 	}
-	for _, step := range Steps() {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range Crashpoints() {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t)
-			if _, err := f.finish(done, doneCost, step); !errors.Is(err, errStopped) {
+			if _, err := f.finish(done, doneCost, point); !errors.Is(err, errStopped) {
 				t.Fatalf("it was not stopped: %v", err)
 			}
 			for range 2 {
@@ -191,8 +191,8 @@ func TestCrashAfterEachStep(t *testing.T) {
 // linked to its successor, which is admitted in its place, once.
 func TestHandoffCrashAfterEachStep(t *testing.T) {
 	t.Parallel()
-	for _, step := range append(Steps(), "") {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range append(Crashpoints(), "") {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t)
 			n := store.NewThread{Kind: thread.KindDirective, Directive: "test/child", ContinuationOf: f.child, Handoff: true, Now: now()}
@@ -201,7 +201,7 @@ func TestHandoffCrashAfterEachStep(t *testing.T) {
 			_, err = storetest.As(f.store).HandOver(t.Context(), f.child, next.ThreadID, now())
 			f.must(err)
 			passed := thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: next.ThreadID, TrailingTurns: 3}}
-			if _, err := f.finish(passed, doneCost, step); step != "" && !errors.Is(err, errStopped) {
+			if _, err := f.finish(passed, doneCost, point); point != "" && !errors.Is(err, errStopped) {
 				t.Fatalf("it was not stopped: %v", err)
 			}
 			rec, err := f.finish(died, thread.Cost{}, "")

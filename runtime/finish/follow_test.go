@@ -53,8 +53,8 @@ func TestFollow(t *testing.T) {
 	}
 
 	f.must(stop())
-	finisher.Reached = func(at thread.Step) {
-		if at != StepRegistry {
+	finisher.Crashpoints = func(at thread.Crashpoint) {
+		if at != CrashRegistry {
 			return
 		}
 		if ended := read(); !strings.Contains(ended, "rye:signed:") || !strings.Contains(ended, "status: completed") {

@@ -161,7 +161,7 @@ func (r *run) onRecord(c llm.Block, do func() toolResult) llm.Block {
 	r.record(thread.EventToolCallStart, transcript.ToolCallStart{
 		Turn: r.cost.Turns, CallID: c.ToolCallID, Tool: c.ToolName, Input: transcript.Input(c.Input),
 	})
-	r.Reached.At(StepCall)
+	r.Crashpoints.At(CrashCall)
 	got := do()
 	took := time.Since(began)
 	r.record(thread.EventToolCallResult, transcript.ToolCallResult{
@@ -169,7 +169,7 @@ func (r *run) onRecord(c llm.Block, do func() toolResult) llm.Block {
 		DurationMS: took.Milliseconds(), Images: got.images,
 	})
 	r.Log.Debug().Int("turn", r.cost.Turns).Str("tool", c.ToolName).Dur("ms", took).Bool("ok", !got.failed).Msg("tool called")
-	r.Reached.At(StepResult)
+	r.Crashpoints.At(CrashResult)
 	return llm.Block{
 		Type: llm.ToolResultBlock, ToolCallID: c.ToolCallID, Text: got.text, IsError: got.failed, Images: got.images,
 	}

@@ -22,7 +22,7 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 		if err != nil {
 			return llm.Response{}, orFull(err)
 		}
-		r.Reached.At(StepAsk)
+		r.Crashpoints.At(CrashAsk)
 		began := time.Now()
 		c := r.call(ctx, allowance)
 		c.pledged = pledged
@@ -190,6 +190,6 @@ func (r *run) take(a llm.Response) error {
 	if err != nil {
 		return err
 	}
-	r.Reached.At(StepAnswer)
+	r.Crashpoints.At(CrashAnswer)
 	return nil
 }

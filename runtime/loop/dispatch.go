@@ -148,7 +148,7 @@ func (r *run) caller(c llm.Block) action.Caller {
 			r.record(thread.EventChildThreadStarted, transcript.ChildStarted{
 				ThreadID: child, Directive: directive, CallID: c.ToolCallID,
 			})
-			r.Reached.At(StepChild)
+			r.Crashpoints.At(CrashChild)
 		},
 	}
 }

@@ -99,7 +99,7 @@ func (r *run) handOff(ctx context.Context) (*thread.Handoff, error) {
 	if err := r.checkpoint(); err != nil {
 		return nil, err
 	}
-	r.Reached.At(StepSummary)
+	r.Crashpoints.At(CrashSummary)
 	return r.makeSuccessor(ctx, summary)
 }
 
@@ -163,7 +163,7 @@ func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, er
 		return nil, &noHandoffError{why: errors.New("its successor could not be made: " + err.Error()), advice: contextAdvice}
 	}
 	r.succession.successor = next
-	r.Reached.At(StepSuccessor)
+	r.Crashpoints.At(CrashSuccessor)
 	said := next.Handoff()
 	r.Log.Info().Str("successor", string(said.NewThreadID)).Int("trailing_turns", said.TrailingTurns).Msg("handing over")
 	return &said, nil
@@ -197,7 +197,7 @@ func (r *run) passOn(ctx context.Context, rec thread.Record, err error) {
 		if err := next.Start(ctx); err != nil {
 			r.Log.Error().Err(err).Str("successor", string(next.Handoff().NewThreadID)).Msg("start the successor")
 		}
-		r.Reached.At(StepStarted)
+		r.Crashpoints.At(CrashStarted)
 		return
 	}
 	next.GiveUp(ctx, errors.Join(fmt.Errorf("thread %s could not hand over", r.ID), err))

@@ -338,15 +338,15 @@ func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*house, thread.ID, *run){
 		"panic": func(_ *house, _ thread.ID, r *run) {
-			r.Reached = func(s thread.Step) {
-				if s == StepSuccessor {
+			r.Crashpoints = func(s thread.Crashpoint) {
+				if s == CrashSuccessor {
 					panic("lost")
 				}
 			}
 		},
 		"settled by another": func(h *house, id thread.ID, r *run) {
-			r.Reached = func(s thread.Step) {
-				if s != StepSuccessor {
+			r.Crashpoints = func(s thread.Crashpoint) {
+				if s != CrashSuccessor {
 					return
 				}
 				change, err := store.Finished(id, thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "process_died"}}, nil, time.Now())
@@ -383,7 +383,7 @@ func TestEndIsNotCarriedThrough(t *testing.T) {
 	m := handsOver(h)
 	h.script(filling(nearlyFull))
 	id := h.register(job{})
-	h.finisher.Reached = func(s thread.Step) {
+	h.finisher.Crashpoints = func(s thread.Crashpoint) {
 		if s == "finish.transcript" {
 			if err := h.store.Close(); err != nil {
 				h.t.Error(err)

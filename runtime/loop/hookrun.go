@@ -119,7 +119,7 @@ func (r *run) hookCaller(c hook.Call, child *thread.ID) action.Caller {
 		Started: func(id thread.ID, directive string) {
 			*child = id
 			r.put(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive, HookID: c.Hook.ID})
-			r.Reached.At(StepChild)
+			r.Crashpoints.At(CrashChild)
 		},
 	}
 }

@@ -73,7 +73,7 @@ func (r *run) hookFired(f transcript.HookFired) {
 		r.warn(fmt.Sprintf("hook %q (%s): %s", item.Shown(f.HookID), f.Source, w))
 	}
 	log.Str("hook", f.HookID).Str("event", f.Event).Strs("warnings", f.Warnings).Int64("ms", f.DurationMS).Msg("hook fired")
-	r.Reached.At(StepHook)
+	r.Crashpoints.At(CrashHook)
 }
 
 // put puts an event on record, which after the end of the thread waits for its
@@ -204,7 +204,7 @@ func (r *run) startEvent(facts map[string]any) (hook.Event, map[string]any) {
 // afterComplete fires the last hooks of a thread that has ended. They
 // change nothing about how it has ended.
 func (r *run) afterComplete(ctx context.Context, status thread.State) {
-	defer r.Reached.At(StepAfter)
+	defer r.Crashpoints.At(CrashAfter)
 	data := map[string]any{"status": status}
 	if !r.listens(hook.EventAfterComplete, data) {
 		return

@@ -22,9 +22,9 @@ func TestRaiseDuringCall(t *testing.T) {
 	var child thread.ID
 	var during error
 	h.change = func(r *run) {
-		r.Reached = func(s thread.Step) {
+		r.Crashpoints = func(s thread.Crashpoint) {
 			switch {
-			case s == StepCall:
+			case s == CrashCall:
 				rec, _, err := r.Store.Register(t.Context(), store.NewThread{
 					Kind: thread.KindDirective, Directive: "test/task", Model: "fake/small", ParentID: id, MaxSpawns: 5, Now: time.Now(),
 				}, func(thread.ID) error { return nil })
@@ -33,7 +33,7 @@ func TestRaiseDuringCall(t *testing.T) {
 				if err := errors.Join(err, claimErr, r.Store.Reserve(t.Context(), child, id, each, time.Now())); err != nil {
 					t.Error(err)
 				}
-			case s == StepAsk && child != "":
+			case s == CrashAsk && child != "":
 				b, err := r.Store.Budget(t.Context(), id)
 				if err != nil {
 					t.Error(err)

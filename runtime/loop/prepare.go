@@ -58,7 +58,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := errors.Join(err, <-saved); err != nil {
 		return err
 	}
-	r.Reached.At(StepPrepared)
+	r.Crashpoints.At(CrashPrepared)
 	return nil
 }
 
@@ -162,7 +162,7 @@ func (r *run) saveToolset(text []byte) error {
 	if err := r.folder().WriteCapabilities(text); err != nil {
 		return err
 	}
-	r.Reached.At(StepToolset)
+	r.Crashpoints.At(CrashToolset)
 	return nil
 }
 

@@ -139,7 +139,7 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 	if err := r.Runner.Ask(ctx, q); err != nil {
 		return thread.Answer{}, err
 	}
-	r.Reached.At(StepAsked)
+	r.Crashpoints.At(CrashAsked)
 	r.Log.Info().Str("code", q.Code).Time("deadline", q.DeadlineAt).Msg("waiting to be told what to do")
 	began := time.Now()
 	answer, err := r.awaitAnswer(ctx, q)
@@ -151,7 +151,7 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 		QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By,
 		WaitedMS: time.Since(began).Milliseconds(),
 	})
-	r.Reached.At(StepTold)
+	r.Crashpoints.At(CrashTold)
 	return answer, nil
 }
 

@@ -375,11 +375,11 @@ func TestClockStandsStill(t *testing.T) {
 	h.script(to.script)
 	r := newRun(h.deps(h.register(job{limits: to.limits})))
 	var stood, goesOn bool
-	r.Reached = func(s thread.Step) {
+	r.Crashpoints = func(s thread.Crashpoint) {
 		switch s {
-		case StepAsked:
+		case CrashAsked:
 			stood = r.clock.since.IsZero()
-		case StepAsk:
+		case CrashAsk:
 			goesOn = !r.clock.since.IsZero()
 		}
 	}

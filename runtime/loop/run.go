@@ -60,9 +60,9 @@ type Deps struct {
 	Env      map[string]string // values of the {env:…} placeholders
 	// Now is the wall clock, for what is stamped. It may be set while the thread
 	// runs; durations are measured without it.
-	Now     func() time.Time
-	Log     zerolog.Logger
-	Reached thread.Reached // told of [Steps], by several goroutines at the same time
+	Now         func() time.Time
+	Log         zerolog.Logger
+	Crashpoints thread.Crashpoints // told of [Crashpoints], by several goroutines at the same time
 }
 
 // Settings come from the project's configuration.
@@ -117,14 +117,14 @@ func newRun(d Deps) *run {
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	outcome := r.withoutSecrets(r.toOutcome(ctx))
-	r.Reached.At(StepDecided)
+	r.Crashpoints.At(CrashDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
 	if outcome.State != thread.Completed && outcome.State != thread.Continued {
 		if err := r.StopChildren(ctx, r.ID); err != nil {
 			r.Log.Error().Err(err).Msg("stop the children")
 		}
-		r.Reached.At(StepChildren)
+		r.Crashpoints.At(CrashChildren)
 	}
 	rec, err := r.Finisher.Finish(ctx, r.Runner, r.Transcript, outcome, r.cost)
 	r.passOn(ctx, rec, err)
@@ -219,12 +219,12 @@ func (r *run) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Reached.At(StepClaimed)
+	r.Crashpoints.At(CrashClaimed)
 	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
 	if err := r.folder().WriteMeta(r.meta, r.seal()); err != nil {
 		return err
 	}
-	r.Reached.At(StepMeta)
+	r.Crashpoints.At(CrashMeta)
 	r.Log.Info().Str("item", r.meta.Directive).Str("model", r.meta.Model).Interface("limits", r.meta.Limits).
 		Msg("thread started")
 	return nil
@@ -291,7 +291,7 @@ func (r *run) checkpoint() error {
 	if err := r.Transcript.Checkpoint(r.cost.Turns); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	r.Reached.At(StepCheckpoint)
+	r.Crashpoints.At(CrashCheckpoint)
 	r.Log.Debug().Int("turn", r.cost.Turns).Str("spend", r.cost.Spend.String()).Msg("turn ended")
 	return nil
 }

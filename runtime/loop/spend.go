@@ -106,11 +106,11 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 	if err := r.Runner.Report(ctx, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
 		return u, fmt.Errorf("report spend: %w", err)
 	}
-	r.Reached.At(StepLedger)
+	r.Crashpoints.At(CrashLedger)
 	if err := r.Runner.RecordCost(ctx, r.cost, inContext); err != nil {
 		return u, fmt.Errorf("record cost: %w", err)
 	}
-	r.Reached.At(StepRegistry)
+	r.Crashpoints.At(CrashRegistry)
 	return u, nil
 }
 

@@ -148,7 +148,7 @@ func (r *run) startSummary(ctx context.Context, request action.ExecuteRequest) (
 		Started: func(id thread.ID, directive string) {
 			child = id
 			r.put(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: id, Directive: directive})
-			r.Reached.At(StepChild)
+			r.Crashpoints.At(CrashChild)
 		},
 	}
 	_, err = r.await(ctx, request.ItemID, func() (any, error) { return r.Actions.Execute(ctx, caller, request) })

@@ -74,8 +74,8 @@ func TestAttackAbsurdUsage(t *testing.T) {
 				id := h.register(job{})
 				var pledged thread.Micros
 				h.change = func(r *run) {
-					r.Reached = func(s thread.Step) {
-						if b, err := r.Store.Budget(t.Context(), id); err == nil && s == StepAsk {
+					r.Crashpoints = func(s thread.Crashpoint) {
+						if b, err := r.Store.Budget(t.Context(), id); err == nil && s == CrashAsk {
 							pledged = b.Pledged
 						}
 					}

@@ -128,7 +128,7 @@ func (f Finder) Adopt(project string, a Adoption) error {
 	if err != nil {
 		return f.writing(err)
 	}
-	f.Reached.At(StepStateKey)
+	f.Crashpoints.At(CrashStateKey)
 	now, err := f.find(project, key)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (f Finder) Adopt(project string, a Adoption) error {
 	if err := record.write(f.User, id); err != nil {
 		return &NoUserSpaceError{User: f.User, Err: err}
 	}
-	f.Reached.At(StepPlaceRecord)
+	f.Crashpoints.At(CrashPlaceRecord)
 	data, err := encodeMarker(key, id, true)
 	if err != nil {
 		return err
@@ -153,6 +153,6 @@ func (f Finder) Adopt(project string, a Adoption) error {
 	if err := replaceMarker(a.Dir, data); err != nil {
 		return err
 	}
-	f.Reached.At(StepPlaceMarker)
+	f.Crashpoints.At(CrashPlaceMarker)
 	return nil
 }

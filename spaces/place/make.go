@@ -58,7 +58,7 @@ func (f Finder) Make(project string) (State, error) {
 	if err != nil {
 		return State{}, f.writing(err)
 	}
-	f.Reached.At(StepStateKey)
+	f.Crashpoints.At(CrashStateKey)
 	for range 3 { // once more when another process is first
 		found, err := f.find(project, key)
 		switch {
@@ -116,12 +116,12 @@ func (f Finder) settle(project string, found State, key *sign.Key) error {
 	if err := record.write(f.User, id); err != nil {
 		return &NoUserSpaceError{User: f.User, Err: err}
 	}
-	f.Reached.At(StepPlaceRecord)
+	f.Crashpoints.At(CrashPlaceRecord)
 	if err := f.mark(found, key, id); err != nil {
 		_ = os.Remove(recordPath(f.User, id)) // of a place that is none
 		return err
 	}
-	f.Reached.At(StepPlaceMarker)
+	f.Crashpoints.At(CrashPlaceMarker)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (f Finder) mark(found State, key *sign.Key, id string) error {
 	if err := os.MkdirAll(found.Dir, 0o700); err != nil {
 		return err
 	}
-	f.Reached.At(StepPlaceFolder)
+	f.Crashpoints.At(CrashPlaceFolder)
 	data, err := encodeMarker(key, id, found.Former)
 	if err != nil {
 		return err

@@ -142,17 +142,17 @@ func TestPlaceIsMadeOnce(t *testing.T) {
 }
 
 // killed runs f until it comes to a step, as if the process ended there.
-func (s *scene) killed(step thread.Step, f func(Finder)) {
+func (s *scene) killed(point thread.Crashpoint, f func(Finder)) {
 	s.Helper()
 	defer func() {
 		if recover() == nil {
-			s.Errorf("it did not come to %s", step)
+			s.Errorf("it did not come to %s", point)
 		}
 	}()
 	dying := s.user
-	dying.Reached = func(at thread.Step) {
-		if at == step {
-			panic(step)
+	dying.Crashpoints = func(at thread.Crashpoint) {
+		if at == point {
+			panic(point)
 		}
 	}
 	f(dying)
@@ -162,11 +162,11 @@ func (s *scene) killed(step thread.Step, f func(Finder)) {
 // whole, and nobody takes the half for a stranger's.
 func TestCrashWhileMaking(t *testing.T) {
 	t.Parallel()
-	for _, step := range Steps() {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range Crashpoints() {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			s.killed(step, func(f Finder) { _, _ = f.Make(s.project) })
+			s.killed(point, func(f Finder) { _, _ = f.Make(s.project) })
 			if found := s.find(s.user); len(found.Strangers) > 0 || found.Dir != s.usual() {
 				t.Errorf("between: %+v", found)
 			}
@@ -193,16 +193,16 @@ func (s *scene) former() {
 // and that key counts there for what does not name a place.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	for _, step := range append(Steps(), "") {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range append(Crashpoints(), "") {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			s.former()
 			if found := s.find(s.user); !found.Former || found.Seal != nil {
 				t.Fatalf("before: %+v", found)
 			}
-			if step != "" {
-				s.killed(step, func(f Finder) { _, _ = f.Make(s.project) })
+			if point != "" {
+				s.killed(point, func(f Finder) { _, _ = f.Make(s.project) })
 			}
 			made := s.make(s.user)
 			if !made.TakingOver || made.Dir != s.usual() || !made.Seal.Accepts(s.item.Fingerprint()) {

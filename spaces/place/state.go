@@ -24,32 +24,32 @@ const threadsName = "threads"
 // maxBesides bounds how many folders of strangers are passed over.
 const maxBesides = 16
 
-// The points of making a place, in order.
+// The crash points of making a place, in order.
 const (
-	StepStateKey    thread.Step = "place.key"    // the user has a state key
-	StepPlaceRecord thread.Step = "place.record" // the user space knows the place
-	StepPlaceFolder thread.Step = "place.folder" // the folder is there
-	StepPlaceMarker thread.Step = "place.marker" // the folder says whose it is
+	CrashStateKey    thread.Crashpoint = "place.key"    // the user has a state key
+	CrashPlaceRecord thread.Crashpoint = "place.record" // the user space knows the place
+	CrashPlaceFolder thread.Crashpoint = "place.folder" // the folder is there
+	CrashPlaceMarker thread.Crashpoint = "place.marker" // the folder says whose it is
 )
 
-// StepDatabases comes last where state of before is taken over: the databases carry
+// CrashDatabases comes last where state of before is taken over: the databases carry
 // the mark of the place, or are set aside.
-const StepDatabases thread.Step = "place.databases"
+const CrashDatabases thread.Crashpoint = "place.databases"
 
-// Steps lists the points of making a place, in order. Taking over the state of before
+// Crashpoints lists the crash points of making a place, in order. Taking over the state of before
 // and adopting a stranger's go through the same.
-func Steps() []thread.Step {
-	return []thread.Step{StepStateKey, StepPlaceRecord, StepPlaceFolder, StepPlaceMarker}
+func Crashpoints() []thread.Crashpoint {
+	return []thread.Crashpoint{CrashStateKey, CrashPlaceRecord, CrashPlaceFolder, CrashPlaceMarker}
 }
 
 // Finder finds out whose state a project has, and makes the user's own. Nothing is
 // remembered between two calls.
 type Finder struct {
-	User    string                          // the user space, which holds .ai
-	Item    func() (*sign.PublicKey, error) // the item key, whose state of before is taken over; nil when there is none
-	Now     func() time.Time
-	Random  io.Reader // nil: the system's
-	Reached thread.Reached
+	User        string                          // the user space, which holds .ai
+	Item        func() (*sign.PublicKey, error) // the item key, whose state of before is taken over; nil when there is none
+	Now         func() time.Time
+	Random      io.Reader // nil: the system's
+	Crashpoints thread.Crashpoints
 }
 
 // State is where the threads of a project are, for one user.

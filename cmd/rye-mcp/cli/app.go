@@ -39,9 +39,9 @@ type System struct {
 	// Executable is the path of this binary, which threads are started from.
 	Executable func() (string, error)
 	Hostname   func() (string, error)
-	// Reached is told after each step of what must survive a crash. The program
+	// Crashpoints is told of each crash point of what must survive a crash. The program
 	// has none; its tests have one that kills the process there.
-	Reached thread.Reached
+	Crashpoints thread.Crashpoints
 }
 
 // OS is the machine the program runs on.

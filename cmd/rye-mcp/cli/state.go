@@ -22,7 +22,7 @@ import (
 // newFinder finds out whose the state of projects is.
 func newFinder(sys System, user string) place.Finder {
 	return place.Finder{
-		User: user, Now: sys.Now, Reached: sys.Reached,
+		User: user, Now: sys.Now, Crashpoints: sys.Crashpoints,
 		Item: func() (*sign.PublicKey, error) { return publicKey(loadKey(user)) },
 	}
 }

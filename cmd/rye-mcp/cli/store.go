@@ -137,7 +137,7 @@ func takeOverDatabases(ctx context.Context, sys System, p *project, s place.Stat
 		err = p.keepFormer(ctx, sys, s, log)
 	}
 	if err == nil {
-		sys.Reached.At(place.StepDatabases)
+		sys.Crashpoints.At(place.CrashDatabases)
 		err = p.state.takenOver()
 	}
 	if err != nil {

@@ -103,7 +103,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	finisher := &finish.Finisher{
 		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(p.path), Now: sys.Now,
-		Reached: sys.Reached,
+		Crashpoints: sys.Crashpoints,
 	}
 	if !vault.Empty() {
 		finisher.Mask = vault
@@ -126,7 +126,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, row.Run), Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
-		Reached: sys.Reached, Secrets: vault,
+		Crashpoints: sys.Crashpoints, Secrets: vault,
 	})
 	if err != nil {
 		return err

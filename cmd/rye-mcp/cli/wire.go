@@ -149,7 +149,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Reached: sys.Reached,
+		Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },

@@ -39,8 +39,8 @@ func testSystem() cli.System {
 	if trace == "" && point == "" && memory == "" {
 		return sys
 	}
-	sys.Reached = func(s thread.Step) {
-		if memory != "" && s == finish.StepKnowledge { // before anybody is told
+	sys.Crashpoints = func(s thread.Crashpoint) {
+		if memory != "" && s == finish.CrashKnowledge { // before anybody is told
 			keepStatus(memory)
 		}
 		if trace != "" {
@@ -94,7 +94,7 @@ func takeLast(tokens string) bool {
 
 // dieAt is the environment of processes of which one dies, when the step is
 // come to for the n-th time (from 1), and a function that tells whether one has.
-func (p *place) dieAt(at thread.Step, n int) (env []string, died func() bool) {
+func (p *place) dieAt(at thread.Crashpoint, n int) (env []string, died func() bool) {
 	p.Helper()
 	tokens := p.TempDir()
 	for i := range n {
@@ -113,8 +113,8 @@ func (p *place) dieAt(at thread.Step, n int) (env []string, died func() bool) {
 
 // reached is a step that a process has come to.
 type reached struct {
-	step thread.Step
-	at   time.Time
+	crash thread.Crashpoint
+	at    time.Time
 }
 
 // trace is the environment of processes that write down the steps they come to,
@@ -129,12 +129,12 @@ func (p *place) trace() (env []string, steps func() []reached) {
 		var steps []reached
 		for line := range strings.Lines(string(content)) {
 			var (
-				step thread.Step
-				at   int64
+				point thread.Crashpoint
+				at    int64
 			)
-			_, err := fmt.Sscan(line, &step, &at)
+			_, err := fmt.Sscan(line, &point, &at)
 			p.noError(err)
-			steps = append(steps, reached{step, time.Unix(0, at)})
+			steps = append(steps, reached{point, time.Unix(0, at)})
 		}
 		return steps
 	}

@@ -34,14 +34,14 @@ var everyStepJob = job{
 	onLimit:      item.OnLimitAsk, limits: func(l *thread.Limits) { l.Turns = 1 },
 }
 
-// stepHooks fire behind each turn, and behind the end.
+// crashHooks fire behind each turn, and behind the end.
 const stepHooks = `hooks:
   - {id: step, event: after_step, action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: continue}}}
   - {id: end, event: after_complete, action: {primary: search, params: {query: x}}}
 `
 
 // passingOn are the steps of a thread that hands over, and no other comes to them.
-var passingOn = []thread.Step{StepSummary, StepSuccessor, StepStarted}
+var passingOn = []thread.Crashpoint{CrashSummary, CrashSuccessor, CrashStarted}
 
 // handingOver prepares a thread that comes to the steps of a handoff. Its one call
 // costs 180 000 + 2*100 micro-dollars.
@@ -54,11 +54,11 @@ func (h *house) handingOver() thread.ID {
 const handingOverSpent = nearlyFull + 100
 
 // cameTo are the steps that a thread comes to, each once.
-func cameTo(t *testing.T, d Deps) []thread.Step {
+func cameTo(t *testing.T, d Deps) []thread.Crashpoint {
 	t.Helper()
 	var mu sync.Mutex
-	var came []thread.Step
-	d.Reached = func(s thread.Step) {
+	var came []thread.Crashpoint
+	d.Crashpoints = func(s thread.Crashpoint) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.Contains(came, s) {
@@ -71,18 +71,18 @@ func cameTo(t *testing.T, d Deps) []thread.Step {
 	return came
 }
 
-// TestSteps: threads come to the steps that are listed, in their order.
-func TestSteps(t *testing.T) {
+// TestCrashpoints: threads come to the crash points that are listed, in their order.
+func TestCrashpoints(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.script(everyStep)
 	h.write(hooksFile, stepHooks)
 	came := cameTo(t, h.deps(h.register(everyStepJob)))
-	want := slices.DeleteFunc(Steps(), func(s thread.Step) bool { return slices.Contains(passingOn, s) })
+	want := slices.DeleteFunc(Crashpoints(), func(s thread.Crashpoint) bool { return slices.Contains(passingOn, s) })
 	// The calls of a turn run at the same time: one may have its result before
 	// another has started a child.
-	for _, list := range [][]thread.Step{came, want} {
-		from := slices.Index(list, StepCall)
+	for _, list := range [][]thread.Crashpoint{came, want} {
+		from := slices.Index(list, CrashCall)
 		slices.Sort(list[from : from+3])
 	}
 	if !slices.Equal(came, want) {
@@ -90,10 +90,10 @@ func TestSteps(t *testing.T) {
 	}
 	h = newHouse(t)
 	came = cameTo(t, h.deps(h.handingOver()))
-	if got := came[slices.Index(came, StepSummary):]; !slices.Equal(got, []thread.Step{StepSummary, StepSuccessor, StepDecided, StepStarted}) {
+	if got := came[slices.Index(came, CrashSummary):]; !slices.Equal(got, []thread.Crashpoint{CrashSummary, CrashSuccessor, CrashDecided, CrashStarted}) {
 		t.Errorf("a handoff came to %q", got)
 	}
-	if listed := slices.DeleteFunc(Steps(), func(s thread.Step) bool { return !slices.Contains(came, s) }); !slices.Equal(came, listed) {
+	if listed := slices.DeleteFunc(Crashpoints(), func(s thread.Crashpoint) bool { return !slices.Contains(came, s) }); !slices.Equal(came, listed) {
 		t.Errorf("a handoff came to %q\nlisted are        %q", came, listed)
 	}
 }
@@ -116,15 +116,15 @@ func TestDeath(t *testing.T) {
 		die(t)
 		return
 	}
-	spent := map[thread.Step]thread.Micros{ // 0 before the first call
-		StepLedger: 120, StepRegistry: 120, StepAnswer: 120, StepCall: 120, StepChild: 120, StepResult: 120,
-		StepHook: 120, StepCheckpoint: 120,
-		StepAsked: 120, StepTold: 120,
-		StepDecided: 360, StepChildren: 360,
-		StepSummary: handingOverSpent, StepSuccessor: handingOverSpent,
+	spent := map[thread.Crashpoint]thread.Micros{ // 0 before the first call
+		CrashLedger: 120, CrashRegistry: 120, CrashAnswer: 120, CrashCall: 120, CrashChild: 120, CrashResult: 120,
+		CrashHook: 120, CrashCheckpoint: 120,
+		CrashAsked: 120, CrashTold: 120,
+		CrashDecided: 360, CrashChildren: 360,
+		CrashSummary: handingOverSpent, CrashSuccessor: handingOverSpent,
 	}
-	for _, step := range Steps() {
-		t.Run(string(step), func(t *testing.T) {
+	for _, point := range Crashpoints() {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			user := t.TempDir()
 			key, err := sign.Generate(user, false, rand.Reader)
@@ -133,7 +133,7 @@ func TestDeath(t *testing.T) {
 			}
 			h := openHouse(t, t.TempDir(), key)
 			var id thread.ID
-			if slices.Contains(passingOn, step) {
+			if slices.Contains(passingOn, point) {
 				id = h.handingOver()
 			} else {
 				h.script(everyStep)
@@ -141,24 +141,24 @@ func TestDeath(t *testing.T) {
 				id = h.register(everyStepJob)
 			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
-			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(step), projectVariable+"="+h.project,
+			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(point), projectVariable+"="+h.project,
 				userVariable+"="+user, threadVariable+"="+string(id))
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("the process ended with %v\n%s", err, out)
 			}
-			if step == StepAfter || step == StepStarted { // the end stands
+			if point == CrashAfter || point == CrashStarted { // the end stands
 				rec, err := h.store.Get(t.Context(), id)
-				if err != nil || (step == StepAfter) != (rec.Status == thread.Error) || (step == StepStarted) != (rec.Status == thread.Continued) {
+				if err != nil || (point == CrashAfter) != (rec.Status == thread.Error) || (point == CrashStarted) != (rec.Status == thread.Continued) {
 					t.Errorf("%+v, %v", rec, err)
 				}
 				h.checkAgreement(t.Context(), rec)
 				return
 			}
 			rec := h.settleDead(id)
-			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != spent[step] {
-				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, spent[step])
+			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != spent[point] {
+				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, spent[point])
 			}
 			h.checkAgreement(t.Context(), rec)
 		})
@@ -174,7 +174,7 @@ func die(t *testing.T) {
 	h := openHouse(t, os.Getenv(projectVariable), key)
 	handsOver(h)
 	d := h.deps(thread.ID(os.Getenv(threadVariable)))
-	d.Reached = func(s thread.Step) {
+	d.Crashpoints = func(s thread.Crashpoint) {
 		if string(s) == os.Getenv(dieAtVariable) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // the signal need not have come when Kill returns

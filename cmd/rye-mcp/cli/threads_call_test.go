@@ -120,7 +120,7 @@ func TestOperationOfATable(t *testing.T) {
 
 	orchestrator, err := p.actions.Threads.Orchestrator()
 	if err != nil || !strings.Contains(string(orchestrator.Schema), `"enum":["praise_thread"]`) ||
-		!strings.Contains(string(orchestrator.Schema), `how to praise it (praise_thread)`) {
+		!strings.Contains(string(orchestrator.Schema), `praise_thread(thread_id words times?)`) {
 		t.Errorf("rye/agent/threads/orchestrator takes %s, %v", orchestrator.Schema, err)
 	}
 	inside := action.Caller{InThread: true, Allow: func(string) error { return nil }}

@@ -18,9 +18,13 @@ import (
 var retired = map[string]string{
 	"crew":        "worker pool",
 	"deaths":      "exit watcher",
+	"carried on":  "continued",
+	"carries on":  "continues",
+	"carry on":    "continue",
 	"gist":        "meta cache",
 	"glances":     "file cache",
 	"hub":         "notifier",
+	"in line":     "queued",
 	"line keeper": "queue lease",
 	"memo":        "cache",
 	"ring":        "keyring",
@@ -88,7 +92,7 @@ func retiredIn(name string) (problems []string) {
 func TestWordsCanFail(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{
-		"crew": 1, "newCrew": 1, "QueueKeeper": 0, "ownLineKeeper": 1, "HTTPHub": 1, "crew_hub": 2, "Record": 0,
+		"crew": 1, "newCrew": 1, "QueueKeeper": 0, "ownLineKeeper": 1, "InLine": 1, "childInLine": 1, "carriesOn": 1, "HTTPHub": 1, "crew_hub": 2, "Record": 0,
 		"inline": 0, "inLines": 0, "String": 0, "github": 0, "Memory": 0, "registry": 0, "keyring": 0,
 	} {
 		if got := retiredIn(name); len(got) != want {

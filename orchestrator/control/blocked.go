@@ -15,7 +15,7 @@ import (
 )
 
 // tells reports whether there is a question of a child that its parent, which
-// waits, has not been told of. The children of those that it carries on are its
+// waits, has not been told of. The children of those that it continues are its
 // own.
 func (c *Controller) tells(
 	ctx context.Context, parent thread.ID, rows map[thread.ID]thread.Record, waiting []view.Waiting,

@@ -16,7 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
-// continued is the thread.json of a thread that carries on another, made of that of
+// continued is the thread.json of a thread that continues another, made of that of
 // the thread before. Whoever calls sets the limits.
 func continued(before thread.Meta, rec thread.Record, how thread.Continuation) thread.Meta {
 	m := before
@@ -41,7 +41,7 @@ func ownInputs(given map[string]any) map[string]any {
 	return own
 }
 
-// seed writes down what a thread begins with that carries on another: the
+// seed writes down what a thread begins with that continues another: the
 // artifacts of that one, and the messages.
 func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
 	if err := c.Threads.Folder(before.ThreadID).ShareArtifacts(c.Threads.Folder(rec.ThreadID)); err != nil {
@@ -118,7 +118,7 @@ func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]ha
 		return nil, err
 	}
 	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return !threads.InChain(chain, rec.ParentID) })
-	// One that carries on another of them is told of there; one that was resumed from
+	// One that continues another of them is told of there; one that was resumed from
 	// further below is a child as any other.
 	started := slices.Clone(below)
 	below = slices.DeleteFunc(below, func(rec thread.Record) bool { return threads.InChain(started, rec.ContinuationOf) })

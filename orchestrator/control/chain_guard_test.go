@@ -89,9 +89,9 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 	}
 }
 
-// TestNeverCarriedOn: a thread that was to carry on another and never came to it
+// TestNeverCarriedOn: a thread that was to continue another and never came to it
 // is not resumed in its place, and to stop it stops nobody else.
-func TestNeverCarriedOn(t *testing.T) {
+func TestNeverContinued(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
@@ -310,7 +310,7 @@ func TestForgedLinkTellsNothing(t *testing.T) {
 	}
 }
 
-// TestContinuedMeta: who carries on a thread is bound as that was.
+// TestContinuedMeta: who continues a thread is bound as that was.
 func TestContinuedMeta(t *testing.T) {
 	t.Parallel()
 	before := thread.Meta{

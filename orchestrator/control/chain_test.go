@@ -89,7 +89,7 @@ func TestOrphansOfAChain(t *testing.T) {
 	<-process.Watch(s.ctx, s.puppet(first).pid)
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
-	s.c.moveLine(s.ctx, true, nil)
+	s.c.dispatchAndLog(s.ctx, true, nil)
 	next := s.row(first).ContinuationThreadID
 	s.order(next, "claim")
 	s.wantState(thread.Running, child)
@@ -210,7 +210,7 @@ func TestRebuildChain(t *testing.T) {
 	}
 	s.wantState(thread.Continued, first, decided)
 	s.wantState(thread.Error, cut)
-	s.c.moveLine(s.ctx, true, nil)
+	s.c.dispatchAndLog(s.ctx, true, nil)
 	for _, id := range []thread.ID{second, s.row(decided).ContinuationThreadID} {
 		if id != second {
 			s.order(id, "claim")

@@ -90,7 +90,7 @@ func New(d Deps) *Controller {
 	c := &Controller{Deps: d}
 	c.Threads = threads.New(threads.Deps{
 		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
-		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) }, Freed: func(ctx context.Context) { c.moveLine(ctx, false, nil) },
+		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) }, Freed: func(ctx context.Context) { c.dispatchAndLog(ctx, false, nil) },
 	})
 	c.Settings = d.settings()
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env}

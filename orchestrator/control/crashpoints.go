@@ -14,7 +14,7 @@ const (
 	crashPrepared   thread.Crashpoint = "start.prepared"   // the budget is reserved
 	crashDescribed  thread.Crashpoint = "start.described"  // thread.json is written
 	crashLinked     thread.Crashpoint = "start.linked"     // the thread that was resumed names the one that continues it
-	crashQueued     thread.Crashpoint = "start.queued"     // the thread stands in line, or has a slot at once
+	crashQueued     thread.Crashpoint = "start.queued"     // the thread is queued, or has a slot at once
 )
 
 // The crash points of making a successor for a thread that hands over, in order, after
@@ -26,7 +26,7 @@ const (
 	crashReady      thread.Crashpoint = "handoff.described"  // its thread.json is written
 )
 
-// The crash points of giving a slot to the first thread in line.
+// The crash points of giving a slot to the first thread in the queue.
 const (
 	crashTaken    thread.Crashpoint = "queue.taken"    // its life lock is held; the row says nothing of it
 	crashAdmitted thread.Crashpoint = "queue.admitted" // it has the slot; nothing runs

@@ -8,13 +8,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// dispatchEvery is how often a dispatcher looks at the line without having been
+// dispatchEvery is how often a dispatcher looks at the queue without having been
 // woken. Commits and deaths wake it, but a thread whose lock a stranger holds for
 // a moment, a raised max_running and a process that dies where nothing watches
 // make no event.
 const dispatchEvery = 2 * time.Second
 
-// RunDispatcher keeps the line of the project moving until ctx ends. Servers run
+// RunDispatcher keeps the queue of the project moving until ctx ends. Servers run
 // one for each project they have open.
 func (c *Controller) RunDispatcher(ctx context.Context) {
 	changes := c.Store.Changes(ctx)
@@ -23,7 +23,7 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 	defer tick.Stop()
 	mayBeDead := true
 	for {
-		c.moveLine(ctx, mayBeDead, exits)
+		c.dispatchAndLog(ctx, mayBeDead, exits)
 		mayBeDead = true
 		select {
 		case _, open := <-changes:
@@ -39,12 +39,12 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 	}
 }
 
-// moveLine is [Controller.Dispatch] for callers who have nobody to tell of its
-// failure, and who come again. When threads that have a slot may be dead, they
+// dispatchAndLog is [Controller.Dispatch] for callers that have nobody to tell of its
+// failure, and that come again. When threads that have a slot may be dead, they
 // are looked at first: all of them when their slots are needed, else those whose
 // process was never started, which must be again. Exits, where given, then
 // reports the end of the others.
-func (c *Controller) moveLine(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
+func (c *Controller) dispatchAndLog(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
 	err := func() error {
 		load, err := c.Store.QueueLoad(ctx)
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *thre
 	return nil
 }
 
-// complain logs what is wrong with a thread, or with the line where id is empty.
+// complain logs what is wrong with a thread, or with the queue where id is empty.
 // The line is looked at after every commit, so what does not change is said once.
 func (c *Controller) complain(id thread.ID, err error, message string) {
 	if before, _ := c.complaints.Swap(id, err.Error()); before != err.Error() {

@@ -16,7 +16,7 @@ import (
 var _ handoff.Maker = (*Controller)(nil)
 
 // MakeSuccessor implements [handoff.Maker], in the process of the thread that hands
-// over. Nothing of the successor is in line, and nothing of it runs, before that
+// over. Nothing of the successor is in the queue, and nothing of it runs, before that
 // thread has ended and the successor's Start is called; should this process die
 // before, recovery ends the successor or has it started.
 func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {

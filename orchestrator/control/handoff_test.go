@@ -22,7 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// secondChild carries on firstChild: all happens in one second.
+// secondChild continues firstChild: all happens in one second.
 var secondChild = thread.NewID("work", testTime, 2)
 
 // chain is the ids of the chain of a thread.
@@ -162,7 +162,7 @@ func (s *scene) wantChain(first, last thread.ID) {
 }
 
 // wantReceipt: a receipt of a thread that handed over has what it has started, and
-// not who carries it on.
+// not who continues it.
 func (s *scene) wantReceipt(id, child thread.ID) {
 	s.Helper()
 	sealed, err := s.c.Verify.Receipt(s.ctx, id)
@@ -312,7 +312,7 @@ func TestKilledHandoff(t *testing.T) {
 			c := s.controller()
 			_, err := c.Threads.Sweep(s.ctx) // which comes to the successor first
 			s.noError(err)
-			c.moveLine(s.ctx, true, nil)
+			c.dispatchAndLog(s.ctx, true, nil)
 			if slices.Contains(undecided, at) {
 				s.wantUndecided(c, first, at)
 			} else {
@@ -344,10 +344,10 @@ func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Crashpoi
 	}
 }
 
-// wantHandedOver: the successor carries on.
+// wantHandedOver: the successor continues.
 func (s *scene) wantHandedOver(c *Controller, first thread.ID) {
 	s.Helper()
-	// Who waits settles the dead one and moves the line.
+	// A wait settles the dead one and moves the queue.
 	waited := make(chan view.Result, 1)
 	go func() {
 		r, err := c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{first}, Timeout: giveUp})

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// enqueue describes a thread on disk, links it to the one that it carries on, if
-// any, and puts it in line. When it is admitted at once the row says so, and the
+// enqueue describes a thread on disk, links it to the one that it continues, if
+// any, and puts it in the queue. When it is admitted at once the row says so, and the
 // caller starts its process.
 func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	c.Seal(&meta)
@@ -34,15 +34,15 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 	return rec, err
 }
 
-// Dispatch starts the threads that stand in line, in the order of
+// Dispatch starts the threads that are queued, in the order of
 // [store.Queue.Admit], for as long as slots are free. Any process of the
 // project may call it, at any time: who gets which thread is decided in the
 // registry.
 //
 // Whoever frees a slot calls it, so that no process has to be there only to move
-// the line: a thread's process when the thread has ended or begins to wait for
+// the queue: a thread's process when the thread has ended or begins to wait for
 // others, and who has settled a dead thread that it started. Beside those, a
-// start that had to stand in line, every wait for a thread in line, and
+// start that had to be queued, every wait for a thread in the queue, and
 // [Controller.RunDispatcher].
 func (c *Controller) Dispatch(ctx context.Context) error {
 	load, err := c.Store.QueueLoad(ctx)
@@ -62,14 +62,14 @@ func (c *Controller) Dispatch(ctx context.Context) error {
 	}
 }
 
-// dispatch is one pass over the line.
+// dispatch is one pass over the queue.
 type dispatch struct {
 	*call
 	slots int
 	fits  map[string]bool // models, and whether this process can run threads of them
 }
 
-// A thread in line whose life is held belongs, for a moment, to somebody
+// A thread in the queue whose life is held belongs, for a moment, to somebody
 // who only looks whether it is dead. As no event tells that this is over, it is
 // tried again so often, so far apart.
 const (
@@ -77,7 +77,7 @@ const (
 	lookerPause = 10 * time.Millisecond
 )
 
-// startNext gives a slot to the first thread in line that this process can run,
+// startNext gives a slot to the first thread in the queue that this process can run,
 // and starts it. More is false when there is no slot or no such thread.
 func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 	for range lookerTries {
@@ -102,7 +102,7 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// admit takes the first thread in line that this process can run, with its
+// admit takes the first thread in the queue that this process can run, with its
 // life; that is nil when there is none. Busy says that somebody held the life of one.
 func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, busy bool, err error) {
 	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), thread.NewRun(), func(r thread.Record) (err error) {
@@ -143,7 +143,7 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 	return fits
 }
 
-// takeLife takes the life of a thread in line. A folder that cannot be used
+// takeLife takes the life of a thread in the queue. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 	if err := folder.Prepare(d.Home().Dir, id); err != nil {
@@ -158,11 +158,11 @@ func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 }
 
 // launchAdmitted starts the process of a thread that has a slot, and lets go of
-// its life. One that cannot be started has failed, as if it had not stood in line.
+// its life. One that cannot be started has failed, as if it had not been queued.
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
 	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
-	if err == nil { // one with secrets never stood in line: see checkSlot
+	if err == nil { // one with secrets was never queued: see checkSlot
 		err = d.launchProcess(ctx, rec, hold, nil)
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	}
 }
 
-// resealSettings is sealSettings for a thread that has stood in line: its process
+// resealSettings is sealSettings for a thread that has been queued: its process
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
 func (c *call) resealSettings(id thread.ID) error {

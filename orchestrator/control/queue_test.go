@@ -46,8 +46,8 @@ func (s *scene) begin(directive string, parent thread.ID) view.Started {
 	return started
 }
 
-// wantLine compares how many threads run and how many stand in line.
-func (s *scene) wantLine(occupied, queued int) {
+// wantLoad compares how many threads run and how many are queued.
+func (s *scene) wantLoad(occupied, queued int) {
 	s.Helper()
 	got, err := s.c.Store.QueueLoad(s.ctx)
 	s.noError(err)
@@ -56,10 +56,10 @@ func (s *scene) wantLine(occupied, queued int) {
 	}
 }
 
-// TestLine starts more threads than may run: the others stand in line without a
+// TestQueue starts more threads than may run: the others are queued without a
 // process and with a free lock, are shown so, and run in order as slots come
 // free.
-func TestLine(t *testing.T) {
+func TestQueue(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 2)
 	root := s.start("idle", "")
@@ -68,11 +68,11 @@ func TestLine(t *testing.T) {
 	for range 3 {
 		started := s.begin("work", root)
 		if !started.Queued || started.Status != thread.Created || !started.Success || started.PID != 0 || started.Next == "" {
-			s.Errorf("in line: %+v", started)
+			s.Errorf("queued: %+v", started)
 		}
 		queued = append(queued, started.ThreadID)
 	}
-	s.wantLine(2, 3)
+	s.wantLoad(2, 3)
 	for _, id := range queued {
 		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
@@ -96,7 +96,7 @@ func TestLine(t *testing.T) {
 	s.order(running, "complete")
 	for _, id := range queued {
 		s.order(id, "claim")
-		s.wantLine(2, 2-slices.Index(queued, id))
+		s.wantLoad(2, 2-slices.Index(queued, id))
 		if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Queued || status.Status != thread.Running {
 			s.Errorf("status %+v, %v", status, err)
 		}
@@ -138,7 +138,7 @@ func TestOneSlot(t *testing.T) {
 		})
 	}
 	trees.Wait()
-	s.wantLine(0, 0)
+	s.wantLoad(0, 0)
 }
 
 // TestSlotIsTakenBack: a thread gives its slot away while it waits, whoever
@@ -156,13 +156,13 @@ func TestSlotIsTakenBack(t *testing.T) {
 	_, err := fmt.Fprintln(s.puppet(first).conn, "wait "+string(second))
 	s.noError(err)
 	awaitYielded(true)
-	s.wantLine(1, 0)
+	s.wantLoad(1, 0)
 
 	// A process that a tool of the thread has started waits too, and is done first.
 	inTool := s.controller()
 	inTool.Threads.Parent = first
 	third := s.start("idle", "")
-	s.wantLine(2, 0)
+	s.wantLoad(2, 0)
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
@@ -177,7 +177,7 @@ func TestSlotIsTakenBack(t *testing.T) {
 	s.order(second, "complete")
 	s.puppet(first).lines.Scan()
 	awaitYielded(false)
-	s.wantLine(1, 0)
+	s.wantLoad(1, 0)
 }
 
 func (c *Controller) waits() int {
@@ -186,7 +186,7 @@ func (c *Controller) waits() int {
 	return c.yielding.waits
 }
 
-// TestDispatcher: a server moves the line when a slot comes free in a way that
+// TestDispatcher: a server moves the queue when a slot comes free in a way that
 // nobody is there to see: its thread is killed, and its starter is gone.
 func TestDispatcher(t *testing.T) {
 	t.Parallel()
@@ -215,9 +215,9 @@ func TestDispatcher(t *testing.T) {
 	}
 }
 
-// TestWaitMovesTheLine: without a server, who waits for a thread in line sees to
+// TestWaitMovesTheQueue: without a server, a wait for a thread in the queue sees to
 // it that it is started.
-func TestWaitMovesTheLine(t *testing.T) {
+func TestWaitMovesTheQueue(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
@@ -232,9 +232,9 @@ func TestWaitMovesTheLine(t *testing.T) {
 	}
 }
 
-// TestCancelInLine stops a tree whose children stand in line, from two servers
+// TestCancelQueued stops a tree whose children are queued, from two servers
 // at once, and with the second kind of stop. None of them is ever started.
-func TestCancelInLine(t *testing.T) {
+func TestCancelQueued(t *testing.T) {
 	t.Parallel()
 	for name, ladder := range map[string]life.Ladder{"cancel": {Soft: 3 * time.Second, Term: 3 * time.Second}, "kill": {Term: 3 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestCancelInLine(t *testing.T) {
 				})
 			}
 			group.Wait()
-			s.wantLine(0, 0)
+			s.wantLoad(0, 0)
 			s.wantTree(root, store.TreeSpend{Threads: children + 1})
 			for n := 1; n <= children; n++ {
 				if _, err := os.Stat(s.c.Threads.Folder(thread.NewID("work", testTime, n)).Log()); err == nil {
@@ -274,7 +274,7 @@ func TestCancelInLine(t *testing.T) {
 
 // TestCancelledInLine: the intent of a canceller that is gone holds, and whoever
 // looks settles the thread.
-func TestCancelledInLine(t *testing.T) {
+func TestCancelledQueued(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
@@ -291,9 +291,9 @@ func TestCancelledInLine(t *testing.T) {
 	s.order(next, "complete")
 }
 
-// TestOrphansInLine kills a parent whose child stands in line: by the policy it
+// TestOrphansQueued kills a parent whose child is queued: by the policy it
 // is cancelled, or runs all the same.
-func TestOrphansInLine(t *testing.T) {
+func TestOrphansQueued(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	root := s.start("idle", "")
@@ -304,7 +304,7 @@ func TestOrphansInLine(t *testing.T) {
 	s.wantTree(root, store.TreeSpend{Threads: 2})
 }
 
-// TestQueuedRequestKey: a repeated start names the thread that stands in line.
+// TestQueuedRequestKey: a repeated start names the thread that is queued.
 func TestQueuedRequestKey(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
@@ -320,7 +320,7 @@ func TestQueuedRequestKey(t *testing.T) {
 	s.order(first.ThreadID, "claim", "complete")
 }
 
-// TestForeignProvider: a process without the key for the first thread in line
+// TestForeignProvider: a process without the key for the first thread in the queue
 // leaves that to those who have it, and starts the next. Tool runs fit all.
 func TestForeignProvider(t *testing.T) {
 	t.Parallel()
@@ -333,15 +333,15 @@ func TestForeignProvider(t *testing.T) {
 	toolRun, err := Threads{s.c}.StartTool(s.ctx, action.Caller{}, action.ToolRequest{ToolID: "rye/file-system/read"})
 	s.noError(err)
 	id := toolRun.(view.Started).ThreadID
-	s.wantLine(1, 2)
+	s.wantLoad(1, 2)
 	s.order(running, "complete")
 	s.order(id, "claim", "complete")
-	s.wantLine(0, 1)
+	s.wantLoad(0, 1)
 	s.noError(rich.Dispatch(s.ctx))
 	s.order(foreign.ThreadID, "claim", "complete")
 }
 
-// TestComplainsOnce: a thread in line that can never run keeps nobody else from
+// TestComplainsOnce: a thread in the queue that can never run keeps nobody else from
 // running, and does not fill the log.
 func TestComplainsOnce(t *testing.T) {
 	t.Parallel()

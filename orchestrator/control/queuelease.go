@@ -2,9 +2,9 @@ package control
 
 import "github.com/rye-mcp/rye-mcp/runtime/life"
 
-// queueLease is the right to move the line and to look whether the threads that
+// queueLease is the right to move the queue and to look whether the threads that
 // have a slot are dead. One of those who wait has it at a time. The others move
-// the line now and then, for perhaps only they have the key to the provider of a
+// the queue now and then, for perhaps only they have the key to the provider of a
 // thread in it.
 type queueLease struct {
 	life    life.Life
@@ -12,10 +12,10 @@ type queueLease struct {
 	skipped int
 }
 
-// maxSkipped is how often in a row somebody without the right leaves the line.
+// maxSkipped is how often in a row somebody without the right leaves the queue.
 const maxSkipped = 5
 
-// turn reports whether it is upon this wait to move the line.
+// turn reports whether it is upon this wait to move the queue.
 func (q *queueLease) turn() bool {
 	if q.take() || q.skipped == maxSkipped {
 		q.skipped = 0

@@ -19,7 +19,7 @@ import (
 
 // TestRebuild damages both databases below threads in every state. From their
 // folders come back: how they ended, who is whose child, what was spent. A live
-// thread goes on, a dead one is found dead, one in line runs.
+// thread goes on, a dead one is found dead, one in the queue runs.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 4)
@@ -27,7 +27,7 @@ func TestRebuild(t *testing.T) {
 	done, dead, decided := s.start("work", root), s.start("work", root), s.start("work", root)
 	s.order(done, "spend 7", "complete")
 	s.order(decided, "spend 5", "decide")
-	<-process.Watch(s.ctx, s.puppet(done).pid) // it would start the next in line
+	<-process.Watch(s.ctx, s.puppet(done).pid) // it would start the next in the queue
 	s.setSlots(1)
 	queued := s.begin("work", root).ThreadID
 	s.setSlots(4)

@@ -28,7 +28,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// ResumeRequest asks for a thread that carries on one that has ended.
+// ResumeRequest asks for a thread that continues one that has ended.
 type ResumeRequest struct {
 	ThreadID       thread.ID // any of its chain
 	Message        string    // what the new thread is told
@@ -60,7 +60,7 @@ type Resumed struct {
 // StartedThread tells the caller's own thread which child it has started.
 func (r Resumed) StartedThread() thread.ID { return r.NewThreadID }
 
-// Resume starts a thread that carries on the newest of a chain, which must have
+// Resume starts a thread that continues the newest of a chain, which must have
 // ended: with the same directive, inputs and capabilities, and the whole
 // conversation, to which a message is added. It is a sibling of that thread while
 // the parent runs, and a root afterwards, or a child of the thread that asks.
@@ -100,7 +100,7 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 type resumption struct {
 	*call
 	request   ResumeRequest
-	chain     []thread.Record // the thread that is carried on is the last
+	chain     []thread.Record // the thread that is continued is the last
 	meta      thread.Meta     // of that thread
 	plan      *plan.Plan
 	messages  []llm.Message // that the new thread begins with
@@ -150,7 +150,7 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
 			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
 	case len(lineage.Linked(r.chain)) < len(r.chain):
-		// Its words are those of a thread that others carry on, or still runs.
+		// Its words are those of a thread that others continue, or still runs.
 		return tool.Faultf(tool.CodeUnsupported, "thread %s never came to continue %s, so there is nothing of its own to resume",
 			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf)
 	}
@@ -303,7 +303,7 @@ func (r *resumption) findParent(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// canStart reports whether a thread, or the one that carries it on, can start the
+// canStart reports whether a thread, or the one that continues it, can start the
 // new one: it runs, and is the thread that asks, if one does, or below that.
 func (r *resumption) canStart(ctx context.Context, id thread.ID) (rec thread.Record, fit bool, err error) {
 	if id == "" {

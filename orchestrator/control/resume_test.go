@@ -231,7 +231,7 @@ func TestKilledResumer(t *testing.T) {
 			first := s.start("work", root)
 			s.order(first, "say hello", "complete")
 			s.dieAfter(at, "resume", first)
-			s.c.moveLine(s.ctx, true, nil)
+			s.c.dispatchAndLog(s.ctx, true, nil)
 			if at == crashQueued || at == crashLaunched || at == crashRecorded {
 				s.order(secondChild, "claim", "complete")
 				if r := s.wait(s.c, WaitAll, first).Results[first]; r.Status != thread.Completed || r.ResolvedThreadID != secondChild {

@@ -56,7 +56,7 @@ func TestSecretsInPlaceOnly(t *testing.T) {
 	}
 }
 
-// wantNoSlot checks the refusal of a thread that cannot stand in line.
+// wantNoSlot checks the refusal of a thread that cannot be queued.
 func (s *scene) wantNoSlot(err error) {
 	s.Helper()
 	f, ok := errors.AsType[*tool.Fault](err)
@@ -66,7 +66,7 @@ func (s *scene) wantNoSlot(err error) {
 }
 
 // TestSecretsDoNotWait: a thread with secrets is refused where it would have to
-// stand in line, before it is registered.
+// be queued, before it is registered.
 func TestSecretsDoNotWait(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
@@ -103,7 +103,7 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	if len(rows) != 1 || rows[0].Status != thread.Error || !strings.Contains(rows[0].Outcome.Error.Message, "cannot wait for its turn") {
 		t.Fatalf("rows %+v", rows)
 	}
-	s.wantLine(1, 0)
+	s.wantLoad(1, 0)
 	s.wantTree(rows[0].ThreadID, store.TreeSpend{Threads: 1})
 }
 

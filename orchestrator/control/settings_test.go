@@ -125,7 +125,7 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 	}
 }
 
-// A thread that has stood in line goes by the settings that hold when it is
+// A thread that has been queued goes by the settings that hold when it is
 // launched, and its thread.json names those.
 func TestSettingsOfAQueuedThread(t *testing.T) {
 	t.Parallel()

@@ -7,14 +7,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// checkSlot refuses a thread with secrets while others stand in line or as many
-// threads run as may. A thread in line may be started by any process of the
+// checkSlot refuses a thread with secrets while others are queued or as many
+// threads run as may. A thread in the queue may be started by any process of the
 // project, and its secrets are in the memory of this one only.
 func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	c.moveLine(ctx, true, nil) // who has a slot may be dead
+	c.dispatchAndLog(ctx, true, nil) // who has a slot may be dead
 	load, err := c.Store.QueueLoad(ctx)
 	if err != nil {
 		return threads.Fault(err)
@@ -25,7 +25,7 @@ func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
 	return nil
 }
 
-// errNoSlot is the refusal of a thread that would have to stand in line.
+// errNoSlot is the refusal of a thread that would have to be queued.
 func errNoSlot() *tool.Fault {
 	return tool.Faultf(tool.CodeUnsupported,
 		"as many threads run as may at the same time, and a thread with secret inputs cannot wait for its turn: their values are kept in no file").

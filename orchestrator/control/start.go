@@ -19,7 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Start registers a thread and starts its process, or puts it in line when as
+// Start registers a thread and starts its process, or puts it in the queue when as
 // many run as may. All or nothing: what a caller can have got wrong is refused
 // before anything is written, and what fails later leaves the thread in state
 // error with its reservation released.
@@ -67,10 +67,10 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 
 // launch runs the sequence of a start, whatever the kind of thread: the
 // registry row with the life lock, then prepare (budget, and what thread.json
-// will say), thread.json, the place in line, the process, which alone is handed
+// will say), thread.json, the place in the queue, the process, which alone is handed
 // the secrets. This process lets go
 // of the lock as soon as the new one has inherited it, so that a process that
-// dies at once is found dead; or when the thread stands in line, or the start has
+// dies at once is found dead; or when the thread is queued, or the start has
 // failed and the thread is settled.
 func (c *call) launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
@@ -101,21 +101,21 @@ func (c *call) launch(
 	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
 		return view.Started{}, c.abandon(ctx, rec, errNoSlot())
 	}
-	if rec.AdmittedAt.IsZero() { // in line, or asked to stop meanwhile
+	if rec.AdmittedAt.IsZero() { // in the queue, or asked to stop meanwhile
 		_ = hold.Release()
-		c.moveLine(ctx, false, nil)
+		c.dispatchAndLog(ctx, false, nil)
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
 	if err := c.launchProcess(ctx, rec, hold, secrets); err != nil {
 		told := c.abandon(ctx, rec, err)
-		c.moveLine(ctx, false, nil) // its slot is free again
+		c.dispatchAndLog(ctx, false, nil) // its slot is free again
 		return view.Started{}, told
 	}
 	_ = hold.Release() // the process has it
 	return c.View.Started(ctx, rec.ThreadID, false)
 }
 
-// makeReady prepares a registered thread and puts it in line. The row is
+// makeReady prepares a registered thread and puts it in the queue. The row is
 // returned with an error too, and the thread described on disk, so that the row
 // can be made again when the registry is lost.
 func (c *call) makeReady(
@@ -238,7 +238,7 @@ func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error
 	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
 		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
 	}}
-	if rec.ContinuationOf != "" && !c.carriesOn(ctx, rec) {
+	if rec.ContinuationOf != "" && !c.continues(ctx, rec) {
 		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
 	}
 	// A cancel that came meanwhile, and may be why the start failed, counts as in
@@ -273,9 +273,9 @@ func (c *Controller) endUnstarted(ctx context.Context, rec thread.Record, o thre
 	return errors.Join(err, inRow, os.Remove(c.Threads.Folder(id).Meta()))
 }
 
-// carriesOn reports whether a thread has come to carry on the one that it was
+// continues reports whether a thread has come to continue the one that it was
 // registered for.
-func (c *Controller) carriesOn(ctx context.Context, rec thread.Record) bool {
+func (c *Controller) continues(ctx context.Context, rec thread.Record) bool {
 	before, err := c.Store.Get(ctx, rec.ContinuationOf)
 	return err == nil && before.ContinuationThreadID == rec.ThreadID
 }

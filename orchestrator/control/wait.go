@@ -138,7 +138,7 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 	return c.awaitLooking(ctx, req)
 }
 
-// awaitLooking looks again at every commit and death, and keeps the line moving
+// awaitLooking looks again at every commit and death, and keeps the queue moving
 // while one of the threads stands in it: nobody else need be there to do so.
 func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
 	watching, stop := context.WithCancel(ctx)
@@ -174,13 +174,13 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		exits.Watch(rows)
-		// Who frees a slot moves the line; this is for what nobody was there to do. At
-		// every commit it would keep a hundred waiting threads busy with each other.
-		switch inLine := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
-		case !inLine:
+		// The process that frees a slot moves the queue; this is for slots that none
+		// freed. At every commit it would keep a hundred waiting threads busy with each other.
+		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
+		case !queued:
 			lease.release()
 		case backstop && lease.turn():
-			c.moveLine(ctx, lease.held(), exits)
+			c.dispatchAndLog(ctx, lease.held(), exits)
 		}
 		backstop = true
 		select {

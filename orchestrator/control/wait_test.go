@@ -256,7 +256,7 @@ func TestDeathIsSettledByItsParent(t *testing.T) {
 	s.wantState(thread.Error, id)
 }
 
-// TestQueueLease: of two that wait one moves the line each time, and the other now
+// TestQueueLease: of two that wait one moves the queue each time, and the other now
 // and then, until it inherits the right.
 func TestQueueLease(t *testing.T) {
 	t.Parallel()
@@ -273,7 +273,7 @@ func TestQueueLease(t *testing.T) {
 		}
 	}
 	if kept != times || helped != 3 {
-		t.Errorf("of %d times one moved the line %d times and the other %d times", times, kept, helped)
+		t.Errorf("of %d times one moved the queue %d times and the other %d times", times, kept, helped)
 	}
 	keeper.release()
 	if !other.turn() || !other.held() {

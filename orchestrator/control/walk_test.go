@@ -35,7 +35,7 @@ func TestEveryCrashpoint(t *testing.T) {
 	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
 	s.setSlots(2)
 	s.dieAfter(crashAdmitted, "dispatch", "") // first has a slot and no process
-	s.c.moveLine(s.ctx, true, nil)
+	s.c.dispatchAndLog(s.ctx, true, nil)
 	s.order(first, "claim", "say hello")
 	s.setSlots(3)
 	s.noError(s.c.Dispatch(s.ctx))
@@ -71,7 +71,7 @@ func TestEveryCrashpoint(t *testing.T) {
 	}
 }
 
-// TestKilledDispatcher kills servers while they start a thread in line, at each
+// TestKilledDispatcher kills servers while they start a thread in the queue, at each
 // step: it is started all the same, once, and before those behind it.
 func TestKilledDispatcher(t *testing.T) {
 	t.Parallel()
@@ -83,16 +83,16 @@ func TestKilledDispatcher(t *testing.T) {
 			first, second := s.begin("work", "").ThreadID, s.begin("work", "").ThreadID
 			s.setSlots(2)
 			s.dieAfter(at, "dispatch", "")
-			s.c.moveLine(s.ctx, true, nil)
+			s.c.dispatchAndLog(s.ctx, true, nil)
 			s.order(first, "claim")
-			s.wantLine(2, 1)
+			s.wantLoad(2, 1)
 			if got := s.row(first); got.PID != s.puppet(first).pid {
 				s.Errorf("the row names process %d, %d has come", got.PID, s.puppet(first).pid)
 			}
 			s.order(first, "complete")
 			s.order(second, "claim", "complete")
 			s.order(running, "complete")
-			s.wantLine(0, 0)
+			s.wantLoad(0, 0)
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestManyDispatchers(t *testing.T) {
 	}
 	group.Wait()
 	s.order(running, "complete")
-	s.wantLine(0, 0)
+	s.wantLoad(0, 0)
 }
 
 // startIn starts a root in another server, and lets it claim its row.
@@ -140,7 +140,7 @@ func (s *scene) startIn(c *Controller, directive string) thread.ID {
 }
 
 // TestKilledStarter kills a server whose thread has a slot already: nobody has
-// told the caller, and the thread runs when somebody moves the line.
+// told the caller, and the thread runs when somebody moves the queue.
 func TestKilledStarter(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -150,7 +150,7 @@ func TestKilledStarter(t *testing.T) {
 	if err != nil || !slices.Equal(report.Returned, []thread.ID{firstChild}) || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
-	s.wantLine(1, 1)
+	s.wantLoad(1, 1)
 	s.noError(s.c.Dispatch(s.ctx))
 	s.order(firstChild, "claim", "complete")
 	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
@@ -197,7 +197,7 @@ func TestKilledSettler(t *testing.T) {
 }
 
 // TestKilledCanceller kills servers while they cancel a tree, one thread of which
-// ignores signals and one of which stands in line. The intent holds: the next
+// ignores signals and one of which is queued. The intent holds: the next
 // cancel, or whoever looks, sees the tree ended.
 func TestKilledCanceller(t *testing.T) {
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestKilledCanceller(t *testing.T) {
 			}
 			s.wantState(thread.Cancelled, root, middle, leaf, queued)
 			s.wantTree(root, store.TreeSpend{Threads: 4})
-			s.wantLine(0, 0)
+			s.wantLoad(0, 0)
 		})
 	}
 }

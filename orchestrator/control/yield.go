@@ -12,8 +12,8 @@ import (
 // waits for other threads: they may need it to run at all, and a tree that is
 // deeper than there are slots would wait for ever.
 //
-// When the last wait is over the thread has its slot back at once and does not
-// stand in line for it, since it has a process already: for as long as others
+// When the last wait is over the thread has its slot back at once and is not
+// queued for it, since it has a process already: for as long as others
 // run in the slot, more threads run than there are slots.
 type yielding struct {
 	mu    sync.Mutex
@@ -44,11 +44,11 @@ func (c *Controller) yieldSlot(ctx context.Context) (back func()) {
 }
 
 // GiveSlot gives the slot of the thread that this process belongs to away, until
-// back is called, and lets the next in line have it. It is for a thread that only
+// back is called, and lets the next in the queue have it. It is for a thread that only
 // waits.
 func (c *Controller) GiveSlot(ctx context.Context) (back func()) {
 	back = c.yieldSlot(ctx)
-	c.moveLine(ctx, false, nil)
+	c.dispatchAndLog(ctx, false, nil)
 	return back
 }
 

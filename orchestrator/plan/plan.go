@@ -237,7 +237,7 @@ func (c *Planner) ParentMeta(id thread.ID) (*thread.Meta, error) {
 	return &meta, nil
 }
 
-// parentNow is the row of the parent, or of the thread that carries it on. Last
+// parentNow is the row of the parent, or of the thread that continues it. Last
 // hooks belong to the thread that has ended, whoever carries that on.
 func (c *Planner) parentNow(ctx context.Context, p *Plan) (thread.Record, error) {
 	if !p.Late() {

@@ -6,7 +6,7 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 const (
 	CrashIntended    thread.Crashpoint = "stop.intended"    // the cancel is on record for the whole tree
 	CrashInterrupted thread.Crashpoint = "stop.interrupted" // every process of the tree has been interrupted
-	CrashUnqueued    thread.Crashpoint = "stop.unqueued"    // those that stood in line are settled
+	CrashUnqueued    thread.Crashpoint = "stop.unqueued"    // those that were queued are settled
 	CrashLevel       thread.Crashpoint = "stop.level"       // one level of the tree has ended
 )
 

@@ -77,7 +77,7 @@ func (s *Stopper) Stop(ctx context.Context, id thread.ID, ladder life.Ladder) (S
 	}
 	// The caller going away does not take back the intent. All of the chain is below
 	// its first thread, and so is what those who handed over have left running. One
-	// that never came to carry on another has no part in that one's chain.
+	// that never came to continue another has no part in that one's chain.
 	first := lineage.Linked(chain)[0].ThreadID
 	receipts, err := s.Trees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Stopper) Remains(ctx context.Context, id thread.ID) error {
 	return errors.Join(leftovers, err)
 }
 
-// Orphans stops what runs below a thread, and below those that it carries on,
+// Orphans stops what runs below a thread, and below those that it continues,
 // by the project's policy, and returns the threads that it stopped.
 func (s *Stopper) Orphans(ctx context.Context, id thread.ID) ([]thread.ID, error) {
 	ladder, keep := s.Settings.Begin().Patience()
@@ -182,7 +182,7 @@ func (s *Stopper) trees(ctx context.Context, tops []thread.ID) (rows []thread.Re
 }
 
 // distinct leaves out the rows that came before: a thread is below the one that it
-// carries on and below its parent.
+// continues and below its parent.
 func distinct(rows []thread.Record) []thread.Record {
 	seen := make(map[thread.ID]bool, len(rows))
 	return slices.DeleteFunc(rows, func(rec thread.Record) bool {
@@ -241,7 +241,7 @@ func (s *stopping) interruptAll(ctx context.Context, rows []thread.Record) {
 	}
 }
 
-// settleQueued ends those that stand in line. They have no process and nothing
+// settleQueued ends those that are queued. They have no process and nothing
 // below them, so nobody has to be waited for; there can be thousands.
 func (s *stopping) settleQueued(ctx context.Context, rows []thread.Record) {
 	for _, rec := range rows {

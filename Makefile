@@ -27,7 +27,7 @@ $(GOLANGCI_LINT):
 	go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
 bench: ## measure what the README's table shows, one package after another
-	@go test -p 1 -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x ./... | go run ./cmd/benchtable
+	@go test -p 1 -timeout 30m -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x ./... | go run ./cmd/benchtable
 
 soak: ## MINUTES (5) of mixed load, then all faults and loads at full length
 	@RYE_SOAK_MINUTES=$(MINUTES) go test -v -count=1 -timeout 0 -run '^(TestSoak|TestSignals)$$' ./cmd/rye-mcp

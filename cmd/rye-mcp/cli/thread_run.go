@@ -68,12 +68,8 @@ threads with "rye-mcp run".`,
 
 // runThread is a thread's whole process: lock, wiring, loop.
 func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
-	state, err := newState(sys, dir)
-	if err != nil {
-		return err
-	}
 	defer outliveSignals()()
-	home, err := homeOf(state)
+	state, home, err := homeOf(sys, dir)
 	if err != nil {
 		return err
 	}
@@ -142,12 +138,16 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 }
 
 // homeOf is where the threads of a project are, as its spawner has left it.
-func homeOf(state *projectState) (folder.Home, error) {
+func homeOf(sys System, project string) (*projectState, folder.Home, error) {
+	state, err := newState(sys, project)
+	if err != nil {
+		return nil, folder.Home{}, err
+	}
 	found, err := state.Find()
 	if err == nil && found.Dir == "" {
 		err = &place.NoPlaceError{Strangers: found.Strangers}
 	}
-	return folder.Home{Dir: found.Dir, Seal: found.Seal}, err
+	return state, folder.Home{Dir: found.Dir, Seal: found.Seal}, err
 }
 
 // nextQueued starts the next threads in the queue.

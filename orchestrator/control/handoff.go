@@ -30,8 +30,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
 		ContinuationOf: before.ThreadID, Handoff: true, Run: thread.NewRun(), Now: c.Now(),
 	}, func(id thread.ID) (err error) {
-		s.hold, err = c.claimFolder(id)
-		return err
+		return c.claimFolder(id, &s.hold)
 	})
 	if err != nil {
 		s.release()

@@ -80,8 +80,8 @@ const (
 // startNext gives a slot to the first thread in the queue that this process can run,
 // and starts it. More is false when there is no slot or no such thread.
 func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
-	for range lookerTries {
-		rec, hold, busy, err := d.admit(ctx)
+	for try := range lookerTries {
+		rec, hold, busy, err := d.admit(ctx, try == lookerTries-1)
 		if err != nil {
 			return false, err
 		}
@@ -103,14 +103,22 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 }
 
 // admit takes the first thread in the queue that this process can run, with its
-// life; that is nil when there is none. Busy says that somebody held the life of one.
-func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, busy bool, err error) {
+// life; that is nil when there is none. Busy says that somebody held the life of one,
+// most often to admit it: it is not passed over unless told.
+func (d *dispatch) admit(ctx context.Context, passOver bool) (rec thread.Record, hold life.Hold, busy bool, err error) {
 	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), thread.NewRun(), func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
+		if hold != nil { // another has admitted that one
+			_ = hold.Release()
+		}
 		hold, err = d.takeLife(r.ThreadID)
-		busy = busy || errors.Is(err, life.ErrHeld)
+		if errors.Is(err, life.ErrHeld) {
+			if busy = true; !passOver {
+				return err
+			}
+		}
 		if err != nil {
 			return store.ErrTaken
 		}
@@ -123,6 +131,9 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	}
 	if hold != nil {
 		_ = hold.Release()
+	}
+	if errors.Is(err, life.ErrHeld) {
+		err = nil
 	}
 	return rec, nil, busy, err
 }

@@ -79,8 +79,7 @@ func (c *call) launch(
 	n.Run = thread.NewRun()
 	var hold life.Hold
 	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
-		hold, err = c.claimFolder(id)
-		return err
+		return c.claimFolder(id, &hold)
 	})
 	if hold != nil {
 		defer func() { _ = hold.Release() }()
@@ -137,29 +136,36 @@ func (c *call) makeReady(
 
 // claimFolder takes what belongs to a candidate id outside the registry: its
 // folder, which must be unused, and its life.
-func (c *Controller) claimFolder(id thread.ID) (life.Hold, error) {
+//
+// It is in place of one that was claimed before and then taken by another.
+func (c *Controller) claimFolder(id thread.ID, hold *life.Hold) (err error) {
+	if *hold != nil {
+		_ = (*hold).Release()
+		*hold = nil
+	}
 	dir := c.Threads.Folder(id)
 	if err := folder.Check(c.Home().Dir, id); err != nil {
-		return nil, err
+		return err
 	}
 	for _, file := range []string{dir.Meta(), dir.Transcript()} {
 		if _, err := os.Lstat(file); err == nil {
-			return nil, store.ErrTaken
+			return store.ErrTaken
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
 	if err := dir.Make(); err != nil {
-		return nil, err
+		return err
 	}
-	hold, err := c.Life.Claim(life.Key{Thread: id})
+	claimed, err := c.Life.Claim(life.Key{Thread: id})
 	if errors.Is(err, life.ErrHeld) {
-		return nil, store.ErrTaken
+		return store.ErrTaken
 	}
 	if err == nil {
+		*hold = claimed
 		c.Threads.Crashpoints.At(crashClaimed)
 	}
-	return hold, err
+	return err
 }
 
 // reserve gives the thread its budget: a root's own, a child's out of what its

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -233,11 +235,7 @@ func (p *puppet) obey(order string) error {
 	case "give-up": // as a process that fails before its loop
 		return errors.Join(p.hold.Release(), errors.New("told to give up"))
 	case "hold": // the registry, in the middle of a transaction
-		_, _, err = p.c.Store.Register(p.ctx, store.NewThread{Kind: thread.KindDirective, Directive: "held", Now: time.Now()},
-			func(thread.ID) error {
-				_ = p.say("held")
-				select {}
-			})
+		err = p.holdRegistry()
 	case "ping":
 		return p.say(time.Now().UnixNano())
 	default:
@@ -250,4 +248,17 @@ func (p *puppet) obey(order string) error {
 func (p *puppet) runner() store.Runner {
 	rec, _ := p.c.Store.Get(p.ctx, p.id) // without a row the write says so
 	return p.c.Store.Runner(p.id, rec.Run)
+}
+
+// holdRegistry takes the turn to write to the registry and keeps it.
+func (p *puppet) holdRegistry() error {
+	turns, err := sharedfile.OpenQueue(filepath.Join(p.c.Home().Dir, "registry.lock"), sharedfile.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := turns.Acquire(p.ctx); err != nil {
+		return err
+	}
+	_ = p.say("held")
+	select {}
 }

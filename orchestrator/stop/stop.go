@@ -353,7 +353,7 @@ func (s *Stopper) Alive(ctx context.Context, rec thread.Record) bool {
 // isCurrent reports whether the process of a row is still that of its thread.
 func (s *Stopper) isCurrent(ctx context.Context, rec thread.Record) bool {
 	now, err := s.Threads.Store.Get(ctx, rec.ThreadID)
-	return err == nil && now.Process == rec.Process
+	return err == nil && now.PID == rec.PID
 }
 
 func receipt(rec thread.Record, how string, err error) Receipt {

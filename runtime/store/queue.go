@@ -22,9 +22,10 @@ type Queue interface {
 	// for its children is alive without a slot: were they to stand behind others, each
 	// of these could become one more such parent before a child runs.
 	// Claim takes what a runner needs outside the registry: with ErrTaken the next
-	// in the queue is tried, any other error aborts. It runs under the write lock, so
-	// it must be quick and not write to the store; a caller who gets an error
-	// after it succeeded lets go of what it took. The thread has the given run then.
+	// in the queue is tried, any other error aborts. It is called before the
+	// transaction that admits, and again with another thread where somebody was faster:
+	// the caller lets go of the claim before then, and of the last one when none was
+	// admitted. The thread has the given run then.
 	Admit(ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)

@@ -25,11 +25,11 @@ type Registry interface {
 	// parent, which must be running and not asked to stop (ErrParentGone) and
 	// below its limit (*SpawnsError). With n.ParentEnded the parent must have ended
 	// instead, and nobody above it may have been asked to stop either. Claim is called with the candidate before
-	// the row becomes visible and takes what belongs to the id outside the
-	// database (folder and lock); when it returns ErrTaken the next candidate is
-	// tried, any other error aborts. It runs last and under the write lock, so it
-	// must be quick and not write to the store; a caller who gets an error after
-	// it succeeded lets go of what it took. With a RequestKey that already names
+	// the transaction that inserts the row, and takes what belongs to the id outside the
+	// database (folder and life); when it returns ErrTaken the next candidate is
+	// tried, any other error aborts. It is called again where another has taken the id
+	// meanwhile: the caller lets go of the claim before then, and of the last one with
+	// an error or when nothing was created. With a RequestKey that already names
 	// a thread, that thread is returned with created=false and nothing changes.
 	//
 	// With n.ContinuationOf the thread is to continue another, which must have ended

@@ -17,7 +17,7 @@ const mayRun = `(continuation_of IS NULL OR EXISTS (SELECT 1 FROM threads before
 
 // prepareSuccessor looks at the thread that a new one is to continue, and completes what
 // it has from there: the root of the chain and, by a handoff, the parent.
-func prepareSuccessor(ctx context.Context, tx *sql.Tx, n *store.NewThread) (chainRoot thread.ID, err error) {
+func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (chainRoot thread.ID, err error) {
 	before, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ContinuationOf))
 	if err != nil {
 		return "", notFound(err, n.ContinuationOf)

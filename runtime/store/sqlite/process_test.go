@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -144,17 +145,17 @@ func playHold(ctx context.Context, dir string, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	claimed := false
-	_, _, err = s.Register(ctx, newThread("held", ""), func(thread.ID) error {
-		claimed = true
+	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		first := 1
+		n := newThread("held", "")
+		if _, _, err := register(ctx, tx, n, candidate{id: thread.NewID(n.Directive, n.Now, first), ordinal: &first}); err != nil {
+			return err
+		}
 		if _, err := fmt.Fprintln(out, "held"); err != nil {
 			return err
 		}
 		_, err := io.Copy(io.Discard, in)
 		return err
 	})
-	if err == nil && !claimed {
-		err = errors.New("bug; nothing was claimed")
-	}
 	return errors.Join(err, s.Close())
 }

@@ -86,19 +86,24 @@ func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Reco
 func (s *Store) Admit(
 	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
-	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		load, err := countQueue(ctx, tx)
-		if err != nil || load.Queued == 0 || load.Occupied >= slots {
-			return err
+	behind := new(queuePlace)
+	for err == nil && !admitted {
+		var next thread.Record
+		next, err = s.nextToAdmit(ctx, slots, behind)
+		if err != nil || next.ThreadID == "" {
+			break
 		}
-		for _, group := range []string{nextChildSQL, nextOtherSQL} {
-			rec, admitted, err = admitOne(ctx, tx, group, at, run, claim)
-			if err != nil || admitted {
-				return err
-			}
+		err = claim(next)
+		if errors.Is(err, store.ErrTaken) {
+			err = nil
+			continue
 		}
-		return nil
-	})
+		if err != nil {
+			err = fmt.Errorf("claim %s: %w", next.ThreadID, err)
+			break
+		}
+		rec, admitted, err = s.admit(ctx, next.ThreadID, slots, at, run)
+	}
 	if err == nil && admitted {
 		err = (&runner{s, rec.ThreadID, run}).takeBudget(ctx)
 	}
@@ -108,27 +113,50 @@ func (s *Store) Admit(
 	return rec, admitted, nil
 }
 
-// admitOne admits the first of a group that the claim takes.
-func admitOne(
-	ctx context.Context, tx *sql.Tx, group string, at time.Time, run thread.Run, claim func(thread.Record) error,
+// queuePlace is how far somebody has come in the queue.
+type queuePlace struct {
+	group    int
+	position int64
+}
+
+// nextToAdmit is the first queued thread behind a place, which it moves on; none where
+// no slot is free.
+func (s *Store) nextToAdmit(ctx context.Context, slots int, behind *queuePlace) (rec thread.Record, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		load, err := countQueue(ctx, db)
+		if err != nil || load.Queued == 0 || load.Occupied >= slots {
+			return err
+		}
+		for groups := []string{nextChildSQL, nextOtherSQL}; behind.group < len(groups); {
+			rec, behind.position, err = nextQueued(ctx, db, groups[behind.group], behind.position)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			*behind = queuePlace{group: behind.group + 1}
+		}
+		return nil
+	})
+	return rec, err
+}
+
+// admit gives a thread a slot that is still queued, where one is still free.
+func (s *Store) admit(
+	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
-	for position := int64(0); ; {
-		rec, position, err = nextQueued(ctx, tx, group, position)
-		if errors.Is(err, sql.ErrNoRows) {
-			return thread.Record{}, false, nil
+	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		load, err := countQueue(ctx, tx)
+		if err != nil || load.Occupied >= slots {
+			return err
 		}
-		if err != nil {
-			return thread.Record{}, false, err
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2
+			WHERE thread_id = ?3 AND `+isQueued+` RETURNING `+columns, millis(at), run, id))
+		if errors.Is(err, sql.ErrNoRows) { // somebody was faster, or it is asked to stop
+			return nil
 		}
-		if err := claim(rec); errors.Is(err, store.ErrTaken) {
-			continue
-		} else if err != nil {
-			return thread.Record{}, false, fmt.Errorf("claim %s: %w", rec.ThreadID, err)
-		}
-		rec, err = scanRecord(tx.QueryRowContext(ctx,
-			`UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2 WHERE thread_id = ?3 RETURNING `+columns, millis(at), run, rec.ThreadID))
-		return rec, err == nil, err
-	}
+		admitted = err == nil
+		return err
+	})
+	return rec, admitted, err
 }
 
 // The first behind a position, of the two groups of the queue.
@@ -140,7 +168,7 @@ const (
 )
 
 // nextQueued is the first thread of a group behind a position.
-func nextQueued(ctx context.Context, tx *sql.Tx, group string, behind int64) (thread.Record, int64, error) {
+func nextQueued(ctx context.Context, tx rowQuerier, group string, behind int64) (thread.Record, int64, error) {
 	var position int64
 	err := tx.QueryRowContext(ctx, group, behind).Scan(&position)
 	if err != nil {
@@ -175,7 +203,7 @@ func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error)
 const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
 	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
 
-func countQueue(ctx context.Context, tx *sql.Tx) (store.QueueLoad, error) {
+func countQueue(ctx context.Context, tx rowQuerier) (store.QueueLoad, error) {
 	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
 }
 

@@ -10,30 +10,48 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// maxTries bounds the candidates offered to one claim function, since all of
-// them are offered inside one write transaction.
+// maxTries bounds the candidates offered to one claim function.
 const maxTries = 1000
 
-// Register implements [store.Registry]. Claim runs while this process holds the
-// write lock of the registry: it must be quick and must not write to the store.
-// It runs last, so that after it only the disk can fail; a caller who gets an
-// error although claim succeeded has to let go of what it claimed. A nil claim
-// claims nothing.
+// Register implements [store.Registry]. A nil claim claims nothing.
 func (s *Store) Register(ctx context.Context, n store.NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error) {
-	if err := checkNew(n); err != nil {
-		return thread.Record{}, false, fmt.Errorf("register thread: %w", err)
+	if err = checkNew(n); err == nil {
+		rec, created, err = s.registerClaimed(ctx, n, claim)
 	}
-	if claim == nil {
-		claim = func(thread.ID) error { return nil }
-	}
-	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-		rec, created, err = register(ctx, tx, n, claim)
-		return err
-	})
 	if err != nil {
 		return thread.Record{}, false, fmt.Errorf("register thread: %w", err)
 	}
 	return rec, created, nil
+}
+
+// registerClaimed looks for a candidate, claims it and then inserts its row; where
+// another has taken the id meanwhile, it looks for the next.
+func (s *Store) registerClaimed(
+	ctx context.Context, n store.NewThread, claim func(thread.ID) error,
+) (rec thread.Record, created bool, err error) {
+	last := 0
+	for range maxTries {
+		c, err := s.candidate(ctx, n, last)
+		if err != nil || c.known != nil {
+			return c.row(), false, err
+		}
+		if claim != nil {
+			err = claim(c.id)
+		}
+		if err == nil {
+			err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+				rec, created, err = register(ctx, tx, n, c)
+				return err
+			})
+		} else {
+			err = fmt.Errorf("claim %s: %w", c.id, err)
+		}
+		if !errors.Is(err, store.ErrTaken) || c.ordinal == nil {
+			return rec, created, err
+		}
+		last = *c.ordinal
+	}
+	return rec, false, fmt.Errorf("%d ids up to %s: %w", maxTries, thread.NewID(n.Directive, n.Now, last), store.ErrTaken)
 }
 
 func checkNew(n store.NewThread) error {
@@ -57,15 +75,9 @@ func checkNew(n store.NewThread) error {
 	return nil
 }
 
-func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thread.ID) error) (thread.Record, bool, error) {
-	if n.RequestKey != "" {
-		rec, err := scanRecord(tx.QueryRowContext(ctx, byRequestKeySQL, n.RequestKey))
-		switch {
-		case err == nil:
-			return rec, false, store.SameCall(rec, n)
-		case !errors.Is(err, sql.ErrNoRows):
-			return rec, false, err
-		}
+func register(ctx context.Context, tx *sql.Tx, n store.NewThread, c candidate) (thread.Record, bool, error) {
+	if known, err := byKey(ctx, tx, n); known != nil || err != nil {
+		return candidate{known: known}.row(), false, err
 	}
 	var chainRoot thread.ID
 	if n.ContinuationOf != "" {
@@ -80,16 +92,17 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thr
 			return thread.Record{}, false, err
 		}
 	}
-	id, ordinal, err := chooseID(ctx, tx, n, claim)
-	if err != nil {
+	if taken, err := hasRow(ctx, tx, c.id); err != nil {
 		return thread.Record{}, false, err
+	} else if taken {
+		return thread.Record{}, false, fmt.Errorf("%s: %w", c.id, store.ErrTaken)
 	}
 	now := millis(n.Now)
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
 		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
 		created_at, updated_at, last_used)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
-		id, n.Run, ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
+		c.id, n.Run, c.ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
 		orNull(n.RequestKey), orNull(n.RequestHash), now, now, now))
 	return rec, err == nil, err
 }
@@ -109,7 +122,15 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if changed, err := res.RowsAffected(); err != nil || changed == 1 {
 		return err
 	}
-	parent, err := parentOf(ctx, tx, n)
+	if err := mayStart(ctx, tx, n); err != nil {
+		return err
+	}
+	return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
+}
+
+// mayStart refuses a child of a parent that cannot start it as it stands.
+func mayStart(ctx context.Context, q rowQuerier, n store.NewThread) error {
+	parent, err := parentOf(ctx, q, n)
 	switch {
 	case err != nil:
 		return err
@@ -117,11 +138,13 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 		return fmt.Errorf("parent %s is %s: %w", n.ParentID, parent.Status, store.ErrParentGone)
 	case !parent.CancelRequestedAt.IsZero():
 		return fmt.Errorf("parent %s has been asked to stop: %w", n.ParentID, store.ErrParentGone)
+	case parent.SpawnCount >= n.MaxSpawns:
+		return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
 	}
-	return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
+	return nil
 }
 
-func parentOf(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record, error) {
+func parentOf(ctx context.Context, tx rowQuerier, n store.NewThread) (thread.Record, error) {
 	parent, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ParentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("parent %s: %w: %w", n.ParentID, store.ErrParentGone, thread.ErrNotFound)
@@ -129,42 +152,83 @@ func parentOf(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 	return parent, err
 }
 
-// chooseID returns the first free id and, where it is a candidate of directive
-// and second, its ordinal. The highest ordinal in use comes from an index, so
-// the cost does not grow with the threads of one second.
-func chooseID(ctx context.Context, tx *sql.Tx, n store.NewThread, claim func(thread.ID) error) (thread.ID, *int, error) {
-	if n.ID != "" {
-		return n.ID, nil, take(ctx, tx, n.ID, claim)
-	}
-	var highest int
-	err := tx.QueryRowContext(ctx, `SELECT coalesce(max(id_ordinal), 0) FROM threads
-		WHERE directive = ? AND created_at / 1000 = ?`, n.Directive, n.Now.Unix()).Scan(&highest)
-	if err != nil {
-		return "", nil, err
-	}
-	for ordinal := highest + 1; ordinal <= highest+maxTries; ordinal++ {
-		id := thread.NewID(n.Directive, n.Now, ordinal)
-		switch err := take(ctx, tx, id, claim); {
-		case err == nil:
-			return id, &ordinal, nil
-		case !errors.Is(err, store.ErrTaken):
-			return "", nil, err
-		}
-	}
-	return "", nil, fmt.Errorf("%d ids after %s: %w", maxTries, thread.NewID(n.Directive, n.Now, highest+1), store.ErrTaken)
+// candidate is an id that had no row when it was looked for, or the thread that the
+// request key names.
+type candidate struct {
+	id      thread.ID
+	ordinal *int // of a candidate of directive and second
+	known   *thread.Record
 }
 
-// take takes one candidate, or returns an error wrapping store.ErrTaken.
-func take(ctx context.Context, tx *sql.Tx, id thread.ID, claim func(thread.ID) error) error {
-	var taken bool
-	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?)", id).Scan(&taken); err != nil {
+func (c candidate) row() thread.Record {
+	if c.known == nil {
+		return thread.Record{}
+	}
+	return *c.known
+}
+
+// rowQuerier is a transaction, or the database as it is.
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// byKey is the thread that a request key names; nil where there is none.
+func byKey(ctx context.Context, q rowQuerier, n store.NewThread) (*thread.Record, error) {
+	if n.RequestKey == "" {
+		return nil, nil
+	}
+	rec, err := scanRecord(q.QueryRowContext(ctx, byRequestKeySQL, n.RequestKey))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &rec, store.SameCall(rec, n)
+}
+
+// candidate returns the first free id behind an ordinal. The highest in use comes from
+// an index, so the cost does not grow with the threads of one second.
+func (s *Store) candidate(ctx context.Context, n store.NewThread, last int) (c candidate, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
+		if c.known, err = byKey(ctx, db, n); c.known != nil || err != nil {
+			return err
+		}
+		if err := refusal(ctx, db, n); err != nil {
+			return err
+		}
+		c.id = n.ID
+		if n.ID != "" {
+			return nil
+		}
+		var highest int
+		err = db.QueryRowContext(ctx, `SELECT coalesce(max(id_ordinal), 0) FROM threads
+			WHERE directive = ? AND created_at / 1000 = ?`, n.Directive, n.Now.Unix()).Scan(&highest)
+		for taken := true; taken && err == nil; {
+			last = max(last, highest) + 1
+			c.id, c.ordinal = thread.NewID(n.Directive, n.Now, last), &last
+			taken, err = hasRow(ctx, db, c.id)
+		}
 		return err
+	})
+	return c, err
+}
+
+// refusal says why a thread could not be registered now, so that nothing is claimed for
+// it. The transaction that inserts it decides.
+func refusal(ctx context.Context, q rowQuerier, n store.NewThread) error {
+	if n.ContinuationOf != "" {
+		if _, err := prepareSuccessor(ctx, q, &n); err != nil {
+			return err
+		}
 	}
-	if taken {
-		return fmt.Errorf("%s: %w", id, store.ErrTaken)
+	if n.ParentID == "" || n.Handoff || n.ParentEnded {
+		return nil
 	}
-	if err := claim(id); err != nil {
-		return fmt.Errorf("claim %s: %w", id, err)
-	}
-	return nil
+	return mayStart(ctx, q, n)
+}
+
+func hasRow(ctx context.Context, q rowQuerier, id thread.ID) (has bool, err error) {
+	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?)", id).Scan(&has)
+	return has, err
 }

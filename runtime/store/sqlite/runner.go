@@ -138,9 +138,7 @@ func (r *runner) replaceBudget(ctx context.Context, before thread.Run) (taken bo
 }
 
 // budgetRun is the run of a budget, and whether there is one.
-func budgetRun(ctx context.Context, q interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}, id thread.ID) (run thread.Run, known bool, err error) {
+func budgetRun(ctx context.Context, q rowQuerier, id thread.ID) (run thread.Run, known bool, err error) {
 	err = q.QueryRowContext(ctx, "SELECT run FROM budgets WHERE thread_id = ?", id).Scan(&run)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil

@@ -13,6 +13,7 @@ import (
 
 var queueTests = []test{
 	{"the first to come is admitted first", queueOrder},
+	{"a claim may take its time and use the store", queueSlowClaim},
 	{"children go before the others", queueChildren},
 	{"a thread whose parent has ended goes like the others", queueOrphans},
 	{"a free slot is had at once", queueAtOnce},
@@ -317,14 +318,32 @@ func queueUnyield(h *harness) {
 }
 
 // queueAtTheSameTime has many servers put threads in the queue, admit and end them.
+// queueSlowClaim: who is faster has the thread, and the next is offered.
+func queueSlowClaim(h *harness) {
+	first, second := h.enqueued(0).ThreadID, h.enqueued(0).ThreadID
+	var offered []thread.ID
+	rec, admitted, err := h.Admit(h.ctx, 2, h.now, func(rec thread.Record) error {
+		offered = append(offered, rec.ThreadID)
+		if len(offered) == 1 {
+			h.wantAdmitted(first)
+		}
+		return nil
+	})
+	if err != nil || !admitted || rec.ThreadID != second || !slices.Equal(offered, []thread.ID{first, second}) {
+		h.Errorf("offered %v, admitted %s, %t, %v", offered, rec.ThreadID, admitted, err)
+	}
+}
+
 func queueAtTheSameTime(h *harness) {
 	const servers, each, slots = 4, 8, 3
 	var mu sync.Mutex
-	var order []thread.ID // of claims, which run one at a time
+	var order []thread.ID // of the first claim of each; a later one was in vain
 	claim := func(rec thread.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
-		order = append(order, rec.ThreadID)
+		if !slices.Contains(order, rec.ThreadID) {
+			order = append(order, rec.ThreadID)
+		}
 		return nil
 	}
 	queue := make([]thread.ID, servers*each)

@@ -16,6 +16,7 @@ var registerTests = []test{
 	{"ids of one second count up", registerCountsUp},
 	{"a given id is taken or refused", registerGivenID},
 	{"claim decides about a candidate", registerClaim},
+	{"a claim may take its time and use the store", registerSlowClaim},
 	{"nothing stays of an aborted registration", registerAborted},
 	{"bad descriptions are refused", registerRefuses},
 	{"twenty at once get twenty ids", registerTwentyAtOnce},
@@ -104,6 +105,24 @@ func registerClaim(h *harness) {
 	_, _, err = h.Register(h.ctx, h.newThread("d", ""), func(thread.ID) error { return store.ErrTaken })
 	if !errors.Is(err, store.ErrTaken) {
 		h.Errorf("every candidate taken: %v", err)
+	}
+}
+
+// registerSlowClaim: a claim is made before the transaction, so it keeps nobody from
+// writing; who is faster has the id.
+func registerSlowClaim(h *harness) {
+	var offered []thread.ID
+	rec, created, err := h.Register(h.ctx, h.newThread("d", ""), func(id thread.ID) error {
+		offered = append(offered, id)
+		if len(offered) == 1 {
+			h.register("d", "")
+		}
+		return nil
+	})
+	h.noError(err)
+	want := []thread.ID{"d-1772600767", "d-1772600767-2"}
+	if !created || rec.ThreadID != want[1] || !slices.Equal(offered, want) {
+		h.Errorf("offered %v, registered %s", offered, rec.ThreadID)
 	}
 }
 

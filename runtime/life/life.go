@@ -90,11 +90,13 @@ type Running interface {
 	Exit() Exit
 }
 
-// The parameters and results of a stop.
 type (
-	Ladder = process.Ladder // how patiently a process is stopped
-	How    = process.How    // what it took to stop it
-	Exit   = process.Exit   // how it ended
+	// Ladder is how patiently a process is stopped.
+	Ladder = process.Ladder
+	// How is the step that stopped it.
+	How = process.How
+	// Exit is how a process ended.
+	Exit = process.Exit
 )
 
 // The ways a process was stopped.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
@@ -234,8 +235,8 @@ func start(h *host, directive string) (view.Started, error) {
 	return ask[view.Started](h, "rye_execute", args{"item_id": directive, "async": true})
 }
 
-func resume(h *host, id thread.ID) (control.Resumed, error) {
-	return ask[control.Resumed](h, "rye_execute", args{
+func resume(h *host, id thread.ID) (continuation.Resumed, error) {
+	return ask[continuation.Resumed](h, "rye_execute", args{
 		"item_type": "tool", "item_id": "rye/agent/threads/orchestrator",
 		"parameters": args{"operation": "resume_thread", "thread_id": id, "message": "Go on with it."},
 	})

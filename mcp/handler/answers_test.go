@@ -21,13 +21,13 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 	t.Helper()
 	now := time.Now()
 	for _, result := range results {
-		rec, _, err := p.Control.Store.Register(t.Context(), store.NewThread{
+		rec, _, err := p.Control.Threads.Store.Register(t.Context(), store.NewThread{
 			Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
 		}, func(thread.ID) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = storetest.As(p.Control.Store).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
+		_, err = storetest.As(p.Control.Threads.Store).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 			State: thread.Completed, Result: result, Outputs: map[string]any{"text": result},
 		}, nil, now)
 		if err == nil {
-			_, err = storetest.As(p.Control.Store).Apply(t.Context(), change)
+			_, err = storetest.As(p.Control.Threads.Store).Apply(t.Context(), change)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 // ends it.
 func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) {
 	t.Helper()
-	db := p.Control.Store
+	db := p.Control.Threads.Store
 	var dir folder.Folder
 	var lock *process.Lock
 	now := time.Now()
@@ -109,8 +109,8 @@ func TestWaitAsksThePerson(t *testing.T) {
 					if !strings.HasPrefix(form.Message, "What now?") || !strings.Contains(string(form.Schema), `"raise","finish","stop"`) {
 						t.Errorf("asked %s %s", form.Message, form.Schema)
 					}
-					for changes := p.Control.Store.Changes(t.Context()); c.want != nil; <-changes {
-						if now, err := p.Control.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
+					for changes := p.Control.Threads.Store.Changes(t.Context()); c.want != nil; <-changes {
+						if now, err := p.Control.Threads.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
 							finish()
 							return
 						}
@@ -136,7 +136,7 @@ func TestWaitAsksThePerson(t *testing.T) {
 
 func wantAnswer(t *testing.T, p *Project, q thread.Question, want *thread.Answer) {
 	t.Helper()
-	now, err := p.Control.Store.Question(t.Context(), q.ID)
+	now, err := p.Control.Threads.Store.Question(t.Context(), q.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestRiskIsAskedOfThePerson(t *testing.T) {
 			t.Run(name+"/"+string(transport), func(t *testing.T) {
 				t.Parallel()
 				p := newFolder(t, newFiles(".ai/directives/greet.md", risky))
-				writeFiles(t, p.Control.Resolver.Roots().User, map[string]string{".ai/config/agent/agent.yaml": "risk: {ask: true}\n"})
+				writeFiles(t, p.Control.Planner.Resolver.Roots().User, map[string]string{".ai/config/agent/agent.yaml": "risk: {ask: true}\n"})
 				asked := make(chan string, 10)
 				client := connectAsking(t, p, transport, func(q servertest.Question) servertest.Answer {
 					asked <- q.Message

@@ -155,7 +155,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		return nil, tool.Faultf(tool.CodeBadArguments, "parameters: %w", err)
 	}
 	n := store.NewThread{
-		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Now(),
+		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Threads.Now(),
 	}
 	if key != "" {
 		n.RequestHash = keyedCall{Inputs: maps.Clone(params)}.hash()
@@ -169,12 +169,12 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 		Kind: thread.KindTool, Directive: r.ToolID, Inputs: params, TraceID: caller.Env.TraceID,
 		Capabilities: []string{permission.Required(permission.Execute, item.Tool, r.ToolID)},
 	}
-	now := t.newCall()
-	if err := now.boundToolRun(ctx, caller, &n, &meta); err != nil {
+	now := t.Settings.Begin()
+	if err := t.boundToolRun(ctx, now, caller, &n, &meta); err != nil {
 		return nil, threads.Fault(err)
 	}
 	meta.Warnings = append(slices.Clip(r.Warnings), meta.Warnings...)
-	s, err := now.launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+	s, err := t.Queue.In(now).Launch(ctx, n, nil, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		meta.ThreadID, meta.ParentID, meta.Status, meta.ChainRootID = rec.ThreadID, rec.ParentID, rec.Status, rec.ThreadID
 		meta.CreatedAt, meta.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
 		return meta, t.openToolBudget(ctx, rec, meta.Limits.Spend, n.ParentEnded)
@@ -186,10 +186,10 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 }
 
 // boundToolRun gives a tool run its parent and its time limit.
-func (c *call) boundToolRun(
-	ctx context.Context, caller action.Caller, n *store.NewThread, meta *thread.Meta,
+func (c *Controller) boundToolRun(
+	ctx context.Context, now *settings.Call, caller action.Caller, n *store.NewThread, meta *thread.Meta,
 ) error {
-	p, err := c.Planner.In(c.Call).ToolRun(ctx, caller)
+	p, err := c.Planner.In(now).ToolRun(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -207,10 +207,10 @@ func (c *call) boundToolRun(
 // no model, and money set aside for it would be missing elsewhere.
 func (t Threads) openToolBudget(ctx context.Context, rec thread.Record, spend thread.Micros, late bool) error {
 	if rec.ParentID == "" {
-		return t.Store.OpenRoot(ctx, rec.ThreadID, spend, t.Now())
+		return t.Threads.Store.OpenRoot(ctx, rec.ThreadID, spend, t.Threads.Now())
 	}
 	if late {
-		return t.Store.ReserveAfter(ctx, rec.ThreadID, rec.ParentID, 0, t.Now())
+		return t.Threads.Store.ReserveAfter(ctx, rec.ThreadID, rec.ParentID, 0, t.Threads.Now())
 	}
-	return t.Store.Reserve(ctx, rec.ThreadID, rec.ParentID, 0, t.Now())
+	return t.Threads.Store.Reserve(ctx, rec.ThreadID, rec.ParentID, 0, t.Threads.Now())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/bounds"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
@@ -63,10 +64,10 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 	if err != nil {
 		return Approved{}, err
 	}
-	if q, err = c.Store.Answer(ctx, q.ID, answer); err != nil {
+	if q, err = c.Threads.Store.Answer(ctx, q.ID, answer); err != nil {
 		return Approved{}, answerFault(err)
 	}
-	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("decision", string(answer.Decision)).Str("by", answer.By).
+	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("decision", string(answer.Decision)).Str("by", answer.By).
 		Msg("question answered")
 	return Approved{
 		Success: true, ThreadID: rec.ThreadID, QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By,
@@ -78,7 +79,7 @@ func (c *Controller) Approve(ctx context.Context, req ApproveRequest) (Approved,
 func (c *Controller) judge(
 	ctx context.Context, rec thread.Record, q thread.Question, req ApproveRequest,
 ) (thread.Answer, error) {
-	answer := thread.Answer{Decision: req.Decision, By: req.By, At: c.Now()}
+	answer := thread.Answer{Decision: req.Decision, By: req.By, At: c.Threads.Now()}
 	if !slices.Contains(q.Options, req.Decision) {
 		return answer, tool.Faultf(tool.CodeBadArguments, "thread %s cannot be told to %s now; valid are %v",
 			rec.ThreadID, req.Decision, q.Options).With("valid_decisions", q.Options)
@@ -93,13 +94,13 @@ func (c *Controller) judge(
 	if err != nil {
 		return answer, threads.Fault(err)
 	}
-	from := bounds.Source{Ledger: c.Store, Home: c.Home()}
+	from := bounds.Source{Ledger: c.Threads.Store, Home: c.Threads.Home()}
 	most, err := from.Most(ctx, *q.Limits, rec.ParentID)
 	if err != nil {
 		return answer, threads.Fault(err)
 	}
 	if most == nil && !req.Person {
-		if most, err = c.newCall().mostByCall(*q.Limits); err != nil {
+		if most, err = mostByCall(c.Settings.Begin(), *q.Limits); err != nil {
 			return answer, threads.Fault(err)
 		}
 	}
@@ -119,12 +120,12 @@ func (c *Controller) judge(
 
 // mostByCall is what a call may raise the limits of a root to, by the person's own
 // settings.
-func (c *call) mostByCall(now thread.Limits) (*thread.Limits, error) {
-	settings, _, err := c.Config.Resilience()
+func mostByCall(now *settings.Call, limits thread.Limits) (*thread.Limits, error) {
+	set, _, err := now.Config.Resilience()
 	if err != nil {
 		return nil, err
 	}
-	most, err := limit.Resolve(limit.Valid(limit.Set(now), settings.MaxOverride), nil, nil, nil)
+	most, err := limit.Resolve(limit.Valid(limit.Set(limits), set.MaxOverride), nil, nil, nil)
 	return &most, err
 }
 

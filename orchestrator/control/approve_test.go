@@ -27,20 +27,20 @@ import (
 // asks lets a thread that is a puppet ask about its turns, as the loop does.
 func (s *scene) asks(id thread.ID) thread.Question {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	q := thread.Question{
 		ID: uuid.NewString(), ThreadID: id, Kind: thread.AskLimit, Code: limit.TurnsExceeded, Reached: fmt.Sprint(meta.Limits.Turns),
 		Text: "What now?", Options: []thread.Decision{thread.Raise, thread.Finish, thread.Stop}, Default: thread.Stop,
 		Limits: &meta.Limits, AskedAt: testTime, DeadlineAt: testTime.Add(time.Hour),
 	}
-	s.noError(storetest.As(s.c.Store).Ask(s.ctx, q))
+	s.noError(storetest.As(s.c.Threads.Store).Ask(s.ctx, q))
 	return q
 }
 
 func (s *scene) answerTo(q thread.Question) *thread.Answer {
 	s.Helper()
-	now, err := s.c.Store.Question(s.ctx, q.ID)
+	now, err := s.c.Threads.Store.Question(s.ctx, q.ID)
 	s.noError(err)
 	return now.Answer
 }
@@ -71,7 +71,7 @@ func TestApprove(t *testing.T) {
 				t.Errorf("told %+v", done)
 			}
 			var late *store.AnsweredError
-			_, err = s.c.Store.Answer(s.ctx, q.ID, thread.Answer{Decision: thread.Stop, By: "Bob", At: testTime})
+			_, err = s.c.Threads.Store.Answer(s.ctx, q.ID, thread.Answer{Decision: thread.Stop, By: "Bob", At: testTime})
 			if !errors.As(err, &late) {
 				t.Errorf("a second answer: %v", err)
 			}
@@ -464,7 +464,7 @@ func TestRiskIsAsked(t *testing.T) {
 			if !strings.Contains(fmt.Sprint(started.Warnings), c.warned) || len(started.Warnings) > 1 {
 				t.Errorf("warnings %q", started.Warnings)
 			}
-			meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+			meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 			if err != nil || !slices.Equal(meta.Warnings, started.Warnings) {
 				t.Errorf("thread.json has the warnings %q, %v", meta.Warnings, err)
 			}

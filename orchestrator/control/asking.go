@@ -73,7 +73,7 @@ func (a *asking) look(ctx context.Context, rows map[thread.ID]thread.Record) ([]
 // one the question is left to others, and to its deadline. It reports false where
 // the person is asked by the answer that ends the wait.
 func (a *asking) put(ctx context.Context, w view.Waiting) bool {
-	q, err := a.Store.Question(ctx, w.QuestionID)
+	q, err := a.Threads.Store.Question(ctx, w.QuestionID)
 	text := q.Text
 	for try := 0; err == nil && try < maxAsked; try++ {
 		var answer thread.Answer
@@ -95,7 +95,7 @@ func (a *asking) put(ctx context.Context, w view.Waiting) bool {
 		return false
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, action.ErrNobodyToAsk) {
-		a.Log.Warn().Err(err).Str("thread_id", string(w.ThreadID)).Msg("could not ask the person")
+		a.Threads.Log.Warn().Err(err).Str("thread_id", string(w.ThreadID)).Msg("could not ask the person")
 	}
 	return true
 }

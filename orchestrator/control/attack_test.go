@@ -22,11 +22,11 @@ func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.Helper()
 	tools, err := executor.New(file.Tools("")...)
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(self).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(self).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	actions := action.New(action.Deps{
-		Resolver: s.c.Resolver, Trust: s.c.Trust, Executor: tools, Threads: OfOperations(s.c), Now: time.Now,
+		Resolver: s.c.Planner.Resolver, Trust: s.c.Settings.Trust, Executor: tools, Threads: OfOperations(s.c), Now: time.Now,
 	})
 	caller := action.Caller{
 		Env: tool.Env{Project: s.project, ThreadID: self}, InThread: true,
@@ -118,7 +118,7 @@ func TestSpawnAttacksAreRefused(t *testing.T) {
 func TestSpawnAttacksGainNothing(t *testing.T) {
 	t.Parallel()
 	s, self, _, stranger := attackScene(t)
-	above, err := s.c.Threads.Folder(self).ReadMeta(s.c.Home().Seal)
+	above, err := s.c.Threads.Folder(self).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	start := func(arguments string) thread.Meta {
 		t.Helper()
@@ -128,7 +128,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 		if !ok || started.Existing {
 			t.Fatalf("%s: %+v", arguments, result)
 		}
-		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 		s.noError(err)
 		if rec := s.row(started.ThreadID); meta.ParentID != self || rec.ParentID != self {
 			t.Errorf("%s: the parent is %s and %s", arguments, meta.ParentID, rec.ParentID)

@@ -14,7 +14,7 @@ import (
 // processes it starts compete with it.
 func BenchmarkStart(b *testing.B) {
 	s := newScene(b)
-	s.c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
+	s.c.Queue.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
 	var ids []thread.ID
 	for b.Loop() {
 		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work"})

@@ -74,7 +74,7 @@ func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting [
 	if !rec.Yielded || c.mayDecide(rec.ThreadID) {
 		return false, nil
 	}
-	below, _, err := c.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, States: []thread.State{thread.Created, thread.Running}})
+	below, _, err := c.Threads.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, States: []thread.State{thread.Created, thread.Running}})
 	if err != nil || len(below) == 0 {
 		return false, err
 	}

@@ -3,11 +3,11 @@ package control
 import (
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
@@ -37,7 +37,7 @@ func TestHandoffBelowHandedOver(t *testing.T) {
 	s.order(next, "spend 1000", "complete")
 	s.order(after, "spend 10", "complete")
 	s.wantTree(root, store.TreeSpend{Actual: 5010, Threads: 5, Active: 1})
-	if b, err := s.c.Store.Budget(s.ctx, root); err != nil || b.Actual != 5010 {
+	if b, err := s.c.Threads.Store.Budget(s.ctx, root); err != nil || b.Actual != 5010 {
 		s.Errorf("the root's budget: %+v, %v", b, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 			path := s.c.Threads.Transcript(id)
 			before := s.read(path)
 			s.order(id, "say more")
-			s.noError(storetest.As(s.c.Store).RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
+			s.noError(storetest.As(s.c.Threads.Store).RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
 			s.noError(os.WriteFile(path, []byte(before), 0o600))
 		}, "1 of 2 turns are left"},
 	} {
@@ -79,7 +79,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 			s.order(other, "say something else")
 			request := handoff.Request{ThreadID: id, Ceiling: 2000}
 			c.change(s, id, other)
-			if _, err := s.c.MakeSuccessor(s.ctx, request); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := s.c.Continue.MakeSuccessor(s.ctx, request); err == nil || !strings.Contains(err.Error(), c.says) {
 				s.Errorf("handed over with %v", err)
 			}
 			if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 2 {
@@ -89,7 +89,7 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 	}
 }
 
-// TestNeverCarriedOn: a thread that was to continue another and never came to it
+// TestNeverContinued: a thread that was to continue another and never came to it
 // is not resumed in its place, and to stop it stops nobody else.
 func TestNeverContinued(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestNeverContinued(t *testing.T) {
 	s.order(first, "say hello", "make", "give-over")
 	s.wantState(thread.Cancelled, secondChild)
 	for _, state := range []string{"runs", "has ended"} {
-		_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: secondChild, Message: "go on"})
+		_, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: secondChild, Message: "go on"})
 		if code(err) != tool.CodeUnsupported || !strings.Contains(err.Error(), "never came to continue "+string(first)) {
 			s.Errorf("the thread before %s: %v", state, err)
 		}
@@ -109,7 +109,7 @@ func TestNeverContinued(t *testing.T) {
 		}
 	}
 	// One that is late to resume the thread, beside the one that does.
-	late, _, err := s.c.Store.Register(s.ctx, store.NewThread{
+	late, _, err := s.c.Threads.Store.Register(s.ctx, store.NewThread{
 		Kind: thread.KindDirective, Directive: "work", ContinuationOf: first, Now: testTime,
 	}, nil)
 	s.noError(err)
@@ -137,7 +137,7 @@ func TestResumeIsJudged(t *testing.T) {
 	}
 	s.order(next, "complete")
 	s.write(riskFile, "risk_levels: {elevated: {policy: block}}\n")
-	if _, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: id, Message: "go on"}); code(err) != tool.CodePermissionDenied {
+	if _, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"}); code(err) != tool.CodePermissionDenied {
 		s.Errorf("resumed with %v", err)
 	}
 }
@@ -153,8 +153,8 @@ func TestResumeNeedsTheRightToStart(t *testing.T) {
 	s.noError(err)
 	child := started.ThreadID
 	s.order(child, "claim", "say hello", "complete")
-	req := ResumeRequest{ThreadID: child, Message: "go on", From: meek}
-	if _, err := s.c.Resume(s.ctx, req); code(err) != tool.CodePermissionDenied {
+	req := continuation.ResumeRequest{ThreadID: child, Message: "go on", From: meek}
+	if _, err := s.c.Continue.Resume(s.ctx, req); code(err) != tool.CodePermissionDenied {
 		s.Errorf("resumed with %v", err)
 	}
 	caller := inThread(meek)
@@ -180,7 +180,7 @@ func TestResumeSpendsItsOwn(t *testing.T) {
 	if got := s.row(persons).ParentID; got != "" {
 		s.Fatalf("it is a child of %s", got)
 	}
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: child, Message: "go on", From: asks})
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: child, Message: "go on", From: asks})
 	s.noError(err)
 	if got := s.row(resumed.NewThreadID).ParentID; got != asks || s.reserved(persons) != 0 {
 		s.Errorf("its parent is %s, and %d are held", got, s.reserved(persons))
@@ -202,7 +202,7 @@ func TestCircleOfPredecessors(t *testing.T) {
 			CreatedAt: testTime, UpdatedAt: testTime, LastUsed: testTime, QueuedAt: testTime,
 		}})
 	}
-	if _, err := s.c.Store.Restore(s.ctx, rows); err != nil {
+	if _, err := s.c.Threads.Store.Restore(s.ctx, rows); err != nil {
 		s.Fatal(err)
 	}
 	if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
@@ -225,12 +225,12 @@ func TestResumedFromFurtherBelow(t *testing.T) {
 	below := s.start("work", middle)
 	s.order(below, "say hello", "complete")
 	s.order(middle, "complete")
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: below, Message: "go on", From: first})
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: below, Message: "go on", From: first})
 	s.noError(err)
 	again := s.start("work", first)
 	s.order(again, "say hello", "complete")
 	s.resume(again)
-	children, err := s.c.startedBy(s.ctx, []thread.Record{s.row(first)})
+	children, err := s.c.Continue.StartedBy(s.ctx, []thread.Record{s.row(first)})
 	s.noError(err)
 	var ids []thread.ID
 	for _, child := range children {
@@ -256,13 +256,13 @@ func TestRebuiltMoneyOfAChain(t *testing.T) {
 	third := s.handOver(second)
 	want := map[thread.ID]store.Budget{}
 	for _, id := range []thread.ID{first, second, third} {
-		b, err := s.c.Store.Budget(s.ctx, id)
+		b, err := s.c.Threads.Store.Budget(s.ctx, id)
 		s.noError(err)
 		want[id] = b
 	}
 	s.rebuild()
 	for id, b := range want {
-		got, err := s.c.Store.Budget(s.ctx, id)
+		got, err := s.c.Threads.Store.Budget(s.ctx, id)
 		if err != nil || got.MaxSpend != b.MaxSpend || got.Own != b.Own || got.Active != b.Active || got.Remaining() != b.Remaining() {
 			s.Errorf("%s has %+v, %v; before it was lost: %+v", id, got, err, b)
 		}
@@ -301,30 +301,11 @@ func TestForgedLinkTellsNothing(t *testing.T) {
 	second := s.handOver(first)
 	chain := []thread.Record{s.row(first), s.row(second)}
 	both := []string{s.c.Threads.Transcript(first), s.c.Threads.Transcript(second)}
-	if got, err := s.c.newCall().genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
+	if got, err := s.c.Continue.In(s.c.Settings.Begin()).Genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
 		t.Fatalf("genuine are %v, %v", got, err)
 	}
 	s.noError(os.WriteFile(both[0], []byte(strings.Replace(s.read(both[0]), "hello", "other", 1)), 0o600))
-	if got, err := s.c.newCall().genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
+	if got, err := s.c.Continue.In(s.c.Settings.Begin()).Genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
 		t.Errorf("genuine are %v, %v", got, err)
-	}
-}
-
-// TestContinuedMeta: who continues a thread is bound as that was.
-func TestContinuedMeta(t *testing.T) {
-	t.Parallel()
-	before := thread.Meta{
-		ThreadID: "a-1", Directive: "a", DirectiveHash: "hash", Firing: []string{"once"}, Capabilities: []string{"rye.sign.*"},
-		Ceiling: [][]string{{"rye.*"}}, Inputs: map[string]any{"x": 1.0}, Outcome: &thread.Outcome{State: thread.Completed},
-		Chain: []thread.ChainLink{{Directive: "base", Hash: "other"}},
-	}
-	rec := thread.Record{ThreadID: "a-2", ContinuationOf: "a-1", ChainRootID: "a-1", Status: thread.Created}
-	got := continued(before, rec, thread.Continuation{Via: thread.ViaHandoff, Position: 2})
-	want := before
-	want.ThreadID, want.ContinuationOf, want.ChainRootID, want.Status, want.Outcome = "a-2", "a-1", "a-1", thread.Created, nil
-	want.Inputs = map[string]any{"x": 1.0, "previous_thread_id": "a-1"}
-	want.Continuation = &thread.Continuation{Via: thread.ViaHandoff, Position: 2}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -29,7 +30,7 @@ func TestStopDuringHandoff(t *testing.T) {
 		root := s.start("idle", "")
 		first := s.start("work", root)
 		s.order(first, "say hello", "stubborn", "make")
-		_, err := s.c.Store.RequestCancel(s.ctx, first, testTime)
+		_, err := s.c.Threads.Store.RequestCancel(s.ctx, first, testTime)
 		s.noError(err)
 		s.order(first, "hand-over") // decided before it heard of the cancel
 		s.wantStopped(first, secondChild, root)
@@ -89,7 +90,7 @@ func TestOrphansOfAChain(t *testing.T) {
 	<-process.Watch(s.ctx, s.puppet(first).pid)
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
-	s.c.dispatchAndLog(s.ctx, true, nil)
+	s.c.Queue.DispatchAndLog(s.ctx, true, nil)
 	next := s.row(first).ContinuationThreadID
 	s.order(next, "claim")
 	s.wantState(thread.Running, child)
@@ -194,7 +195,7 @@ func TestRebuildChain(t *testing.T) {
 	for _, id := range []thread.ID{decided, cut, over} {
 		<-process.Watch(s.ctx, s.puppet(id).pid)
 	}
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: over, Message: "go on"})
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: over, Message: "go on"})
 	s.noError(err)
 	s.order(resumed.NewThreadID, "claim", "complete")
 	<-process.Watch(s.ctx, s.puppet(resumed.NewThreadID).pid)
@@ -210,7 +211,7 @@ func TestRebuildChain(t *testing.T) {
 	}
 	s.wantState(thread.Continued, first, decided)
 	s.wantState(thread.Error, cut)
-	s.c.dispatchAndLog(s.ctx, true, nil)
+	s.c.Queue.DispatchAndLog(s.ctx, true, nil)
 	for _, id := range []thread.ID{second, s.row(decided).ContinuationThreadID} {
 		if id != second {
 			s.order(id, "claim")

@@ -69,11 +69,11 @@ func TestPlanShowsWhatIsInherited(t *testing.T) {
 func TestChainIsOnRecord(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
-	meta, err := s.c.Threads.Folder(s.start("leaf", "")).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(s.start("leaf", "")).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	var ids []string
 	for _, link := range meta.Chain {
-		found, err := s.c.Resolver.Find(item.Directive, link.Directive)
+		found, err := s.c.Planner.Resolver.Find(item.Directive, link.Directive)
 		s.noError(err)
 		if link.Hash != found.Hash {
 			t.Errorf("hash of %s: %s", link.Directive, link.Hash)
@@ -134,7 +134,7 @@ func (s *scene) inline(directive string, inputs map[string]any, into *action.Inl
 	s.Helper()
 	raw, err := json.Marshal(inputs)
 	s.noError(err)
-	actions := action.New(action.Deps{Resolver: s.c.Resolver, Trust: s.c.Trust, Threads: OfOperations(s.c), Compose: s.c.Planner.Compose})
+	actions := action.New(action.Deps{Resolver: s.c.Planner.Resolver, Trust: s.c.Settings.Trust, Threads: OfOperations(s.c), Compose: s.c.Planner.Compose})
 	got, err := actions.Execute(s.ctx, action.Caller{Env: tool.Env{Project: s.project}},
 		action.ExecuteRequest{ItemType: "directive", ItemID: directive, Thread: action.ThreadInline, Parameters: raw})
 	if err != nil {
@@ -199,7 +199,7 @@ func TestChainComesBeforeParent(t *testing.T) {
 	} {
 		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: child, Parent: top})
 		s.noError(err)
-		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 		s.noError(err)
 		got := slices.Sorted(slices.Values(meta.Capabilities))
 		if wants := slices.Sorted(slices.Values(strings.Fields(want))); !slices.Equal(got, wants) {
@@ -251,7 +251,7 @@ func TestHookRoutes(t *testing.T) {
 	}
 	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "mid"}})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	if meta.Extends() != "mid" || meta.Route == nil || *meta.Route != (thread.Route{Hook: "by-category", Layer: 3, Source: source}) {
 		t.Errorf("thread.json: %v %+v", meta.Chain, meta.Route)
@@ -289,7 +289,7 @@ func TestHooksFileMustBeSigned(t *testing.T) {
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}
 	signed := func(name, content string) {
-		text, err := sign.Attach([]byte(content), path.Ext(name), nameOf(name), key, s.c.Now())
+		text, err := sign.Attach([]byte(content), path.Ext(name), nameOf(name), key, s.c.Threads.Now())
 		s.noError(err)
 		s.write(name, string(text))
 	}

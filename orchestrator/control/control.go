@@ -13,10 +13,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
-	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
@@ -39,7 +40,7 @@ type Deps struct {
 	Resolver  *resolve.Resolver
 	Config    *config.Loader
 	Providers *provider.Source
-	Launcher  Launcher
+	Launcher  scheduler.Launcher
 	Life      life.Life // who lives, and how that is ended
 	Trust     *trust.Gate
 	// Home is where the threads of the project are. It is asked for each time: the
@@ -62,42 +63,38 @@ type Deps struct {
 	Crashpoints thread.Crashpoints
 }
 
-// Launcher starts the processes of threads.
-type Launcher interface {
-	// Launch starts the process of a registered thread and hands it the hold. The
-	// caller lets go of its own afterwards.
-	Launch(id thread.ID, hold life.Hold, handed spawn.Handed) (life.Running, error)
-}
-
 // Controller starts, watches and stops threads.
 type Controller struct {
-	Deps
 	Threads  *threads.Threads
 	Settings *settings.Source
 	View     *view.View
 	Planner  *plan.Planner
+	Queue    *scheduler.Scheduler
 	Stop     *stop.Stopper
+	Continue *continuation.Continuer
 	Verify   *verify.Checker
 	Health   *health.Checker
-	yielding yielding
 
-	told       sync.Map // by id: questions that a waiting parent has been told of
-	complaints sync.Map // by thread id: text of the error that was logged last
+	told sync.Map // by id: questions that a waiting parent has been told of
 }
 
 // New returns the controller of a project.
 func New(d Deps) *Controller {
-	c := &Controller{Deps: d}
+	c := &Controller{Settings: d.settings()}
 	c.Threads = threads.New(threads.Deps{
 		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
-		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) }, Freed: func(ctx context.Context) { c.dispatchAndLog(ctx, false, nil) },
+		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) },
+		Freed:     func(ctx context.Context) { c.Queue.DispatchAndLog(ctx, false, nil) },
 	})
-	c.Settings = d.settings()
-	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env}
-	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.View = &view.View{Threads: c.Threads, Daily: d.Daily}
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
+	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env}
+	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
+	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
+	c.Continue = &continuation.Continuer{
+		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
+	}
 	return c
 }
 

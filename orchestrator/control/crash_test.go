@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -39,13 +41,13 @@ func playActor(args []string) error {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
 	case "dispatch":
-		err = c.Dispatch(ctx)
+		err = c.Queue.Dispatch(ctx)
 	case "sweep":
 		_, err = c.Threads.Sweep(ctx)
 	case "cancel":
 		_, err = c.Stop.Cancel(ctx, id)
 	case "resume":
-		_, err = c.Resume(ctx, ResumeRequest{ThreadID: id, Message: "go on"})
+		_, err = c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 	}
 	return errors.Join(err, errors.New("bug; still alive"))
 }
@@ -80,7 +82,7 @@ var firstChild = thread.NewID("work", testTime, 1)
 // the next one, can be used.
 func TestKilledSpawner(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed} {
+	for _, at := range []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -92,19 +94,19 @@ func TestKilledSpawner(t *testing.T) {
 			if list.Count != 1 || list.Threads[0].ThreadID != root {
 				s.Errorf("active: %+v", list.Threads)
 			}
-			if at != crashClaimed {
+			if at != scheduler.CrashClaimed {
 				s.wantState(thread.Error, firstChild)
 				if p := s.row(firstChild).Outcome.Error; p.Code != "process_died" {
 					s.Errorf("problem %+v", p)
 				}
 			}
-			b, err := s.c.Store.Budget(s.ctx, root)
+			b, err := s.c.Threads.Store.Budget(s.ctx, root)
 			s.noError(err)
 			if b.Reserved != 0 || b.Actual != 0 {
 				s.Errorf("budget of the parent: %+v", b)
 			}
 			next := s.start("work", root)
-			if (next == firstChild) != (at == crashClaimed) {
+			if (next == firstChild) != (at == scheduler.CrashClaimed) {
 				s.Errorf("the next child is %s", next)
 			}
 		})
@@ -115,7 +117,7 @@ func TestKilledSpawner(t *testing.T) {
 // thread goes on, and another server sees it.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Crashpoint{crashLaunched, crashRecorded} {
+	for _, at := range []thread.Crashpoint{scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -253,7 +255,7 @@ func TestOrphans(t *testing.T) {
 			s.wantState(thread.Error, parent)
 			s.wantState(want, child)
 			if policy == "keep" { // what it holds and spends still counts
-				b, err := s.c.Store.Budget(s.ctx, root)
+				b, err := s.c.Threads.Store.Budget(s.ctx, root)
 				s.noError(err)
 				if b.Reserved != 10_000 {
 					s.Errorf("budget of the root: %+v", b)
@@ -264,7 +266,7 @@ func TestOrphans(t *testing.T) {
 			s.order(root, "complete")
 			s.wait(s.c, WaitAll, root)
 			s.wantTree(root, store.TreeSpend{Actual: 3, Threads: 3})
-			if b, err := s.c.Store.Budget(s.ctx, root); err != nil || b.Actual != 3 {
+			if b, err := s.c.Threads.Store.Budget(s.ctx, root); err != nil || b.Actual != 3 {
 				s.Errorf("the root's actual is not its tree's: %+v, %v", b, err)
 			}
 		})
@@ -279,7 +281,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	for range threads {
-		s.dieAfter(crashPrepared, "start", root)
+		s.dieAfter(scheduler.CrashPrepared, "start", root)
 	}
 	stuck := thread.NewID("work", testTime, 2)
 	s.noError(os.Mkdir(s.c.Threads.Folder(stuck).Transcript(), 0o700))
@@ -318,8 +320,8 @@ func TestSettlerIsNoProcess(t *testing.T) {
 	s := newScene(t)
 	stranger := s.start("idle", "")
 	dead := s.start("idle", "")
-	changes := s.c.Store.Changes(s.ctx)
-	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, dead, thread.Process{PID: s.puppet(stranger).pid, Host: "host"}))
+	changes := s.c.Threads.Store.Changes(s.ctx)
+	s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, dead, thread.Process{PID: s.puppet(stranger).pid, Host: "host"}))
 
 	settling, goOn := make(chan struct{}), make(chan struct{})
 	other := s.controller()

@@ -98,7 +98,7 @@ func TestExplainHooksOfUnsigned(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
 	s.c.Settings.Trust = &trust.Gate{
-		Roots: s.c.Resolver.Roots(), Shipped: func(string, []byte) bool { return false },
+		Roots: s.c.Planner.Resolver.Roots(), Shipped: func(string, []byte) bool { return false },
 		Own:      func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
 		Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Strict}, nil },
 	}

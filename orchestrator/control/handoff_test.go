@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
@@ -38,7 +40,7 @@ func (s *scene) chain(id thread.ID) (ids []thread.ID) {
 
 func (s *scene) meta(id thread.ID) thread.Meta {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	return meta
 }
@@ -79,7 +81,7 @@ func TestHandoff(t *testing.T) {
 	}
 	want := before.Limits
 	want.Turns, want.Tokens, want.DurationSeconds, want.Spawns = want.Turns-1, want.Tokens-100, want.DurationSeconds-2, want.Spawns-1
-	b, err := s.c.Store.Budget(s.ctx, second)
+	b, err := s.c.Threads.Store.Budget(s.ctx, second)
 	s.noError(err)
 	if want.Spend = b.MaxSpend; meta.Limits != want || b.MaxSpend >= before.Limits.Spend-7 {
 		s.Errorf("limits %+v, budget %+v, want %+v", meta.Limits, b, want)
@@ -200,7 +202,7 @@ func TestAttackFreshMoney(t *testing.T) {
 
 func (s *scene) reserved(id thread.ID) thread.Micros {
 	s.Helper()
-	b, err := s.c.Store.Budget(s.ctx, id)
+	b, err := s.c.Threads.Store.Budget(s.ctx, id)
 	s.noError(err)
 	return b.Reserved
 }
@@ -214,22 +216,22 @@ func TestNoHandoff(t *testing.T) {
 	first := s.start("work", root)
 	ended := s.start("work", root)
 	s.order(ended, "complete")
-	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: ended}); !isPredecessorError(err) {
+	if _, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: ended}); !isPredecessorError(err) {
 		s.Errorf("of a thread that has ended: %v", err)
 	}
 	second := s.handOver(first)
 	var long *handoff.ChainError
-	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: second}); !errors.As(err, &long) || long.Handoffs != 1 || long.Max != 1 {
+	if _, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: second}); !errors.As(err, &long) || long.Handoffs != 1 || long.Max != 1 {
 		s.Errorf("of a long chain: %v", err)
 	}
 	alone := s.start("work", root)
 	s.order(alone, "say hello")
-	_, err := s.c.Store.RequestCancel(s.ctx, alone, testTime)
+	_, err := s.c.Threads.Store.RequestCancel(s.ctx, alone, testTime)
 	s.noError(err)
-	if _, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: alone}); !isPredecessorError(err) {
+	if _, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: alone}); !isPredecessorError(err) {
 		s.Errorf("of a thread that is asked to stop: %v", err)
 	}
-	if rows, err := s.c.Store.Descendants(s.ctx, root); err != nil || len(rows) != 4 {
+	if rows, err := s.c.Threads.Store.Descendants(s.ctx, root); err != nil || len(rows) != 4 {
 		s.Errorf("threads: %+v, %v", rows, err)
 	}
 }
@@ -246,7 +248,7 @@ func TestResumePastMaxChain(t *testing.T) {
 	second := s.handOver(first)
 	s.order(second, "say more", "complete")
 	before := s.row(root).SpawnCount
-	_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: first, Message: "go on", From: root})
+	_, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on", From: root})
 	if err == nil || tool.AsFault(err).Code != tool.CodeUnsupported || !strings.Contains(err.Error(), "there were 1 of 1") || s.row(root).SpawnCount != before || s.row(second).ContinuationThreadID != "" {
 		s.Errorf("resumed by a thread: %v", err)
 	}
@@ -300,8 +302,8 @@ func TestHandoffGivenUp(t *testing.T) {
 // the chain lives, whoever waits is told an end, and nothing stays reserved.
 func TestKilledHandoff(t *testing.T) {
 	t.Parallel()
-	undecided := []thread.Crashpoint{crashClaimed, crashSuccessor, crashHandedOver, crashSeeded, crashReady}
-	for _, at := range slices.Concat(undecided, finish.Crashpoints(), []thread.Crashpoint{crashLaunched, crashRecorded}) {
+	undecided := []thread.Crashpoint{scheduler.CrashClaimed, continuation.CrashSuccessor, continuation.CrashHandedOver, continuation.CrashSeeded, continuation.CrashReady}
+	for _, at := range slices.Concat(undecided, finish.Crashpoints(), []thread.Crashpoint{scheduler.CrashLaunched, scheduler.CrashRecorded}) {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -312,7 +314,7 @@ func TestKilledHandoff(t *testing.T) {
 			c := s.controller()
 			_, err := c.Threads.Sweep(s.ctx) // which comes to the successor first
 			s.noError(err)
-			c.dispatchAndLog(s.ctx, true, nil)
+			c.Queue.DispatchAndLog(s.ctx, true, nil)
 			if slices.Contains(undecided, at) {
 				s.wantUndecided(c, first, at)
 			} else {
@@ -335,7 +337,7 @@ func (s *scene) wantUndecided(c *Controller, first thread.ID, at thread.Crashpoi
 	if r.Status != thread.Error || r.Problem.Code != thread.CodeDied || r.ResolvedThreadID != "" {
 		s.Errorf("waited for %+v", r)
 	}
-	if at == crashClaimed {
+	if at == scheduler.CrashClaimed {
 		return // nobody had heard of the successor
 	}
 	s.wantState(thread.Cancelled, secondChild)
@@ -366,7 +368,7 @@ func (s *scene) wantHandedOver(c *Controller, first thread.ID) {
 // wantTreeFree checks that nobody below holds money.
 func (s *scene) wantTreeFree(root thread.ID) {
 	s.Helper()
-	_, tree, err := s.c.Store.Tree(s.ctx, root)
+	_, tree, err := s.c.Threads.Store.Tree(s.ctx, root)
 	if err != nil || tree.Reserved != 0 || tree.Active != 1 {
 		s.Errorf("tree %+v, %v", tree, err)
 	}

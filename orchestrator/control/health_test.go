@@ -75,7 +75,7 @@ func TestReconcile(t *testing.T) {
 	}
 	s.noError(os.WriteFile(s.c.Threads.Folder("stray-1").Transcript(), nil, 0o600))
 	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.c.Threads.Folder("stray-1"))), "linked-1")))
-	s.noError(s.c.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
+	s.noError(s.c.Threads.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
 	if r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil); err != nil || len(r.Findings) != 3 {

@@ -32,7 +32,7 @@ func TestFiringIsInherited(t *testing.T) {
 	for id, want := range map[thread.ID][]string{
 		root: nil, child.ThreadID: {"a", "b"}, below: {"a", "b"}, again.ThreadID: {"a", "b", "c"},
 	} {
-		meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
+		meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
 		s.noError(err)
 		if !slices.Equal(meta.Firing, want) {
 			s.Errorf("%s must not fire %q, want %q", id, meta.Firing, want)
@@ -52,7 +52,7 @@ func TestExemptHook(t *testing.T) {
 	}
 	started, err := s.byHook("work", meek, action.HookCall{Exempt: true})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	if len(meta.Ceiling) != 1 || !slices.Equal(meta.Ceiling[0], []string{"rye.execute.tool.rye.file-system.*"}) {
 		s.Errorf("ceiling %q", meta.Ceiling)
@@ -82,7 +82,7 @@ func TestLateStart(t *testing.T) {
 	child, err := s.byHook("idle", ended, late) // which asks for nothing, and gets half of 0.006
 	s.noError(err)
 	s.order(child.ThreadID, "claim", "spend 1000")
-	budget, err := s.c.Store.Budget(s.ctx, child.ThreadID)
+	budget, err := s.c.Threads.Store.Budget(s.ctx, child.ThreadID)
 	if err != nil || budget.MaxSpend != 3000 || budget.ParentID != ended {
 		s.Errorf("budget %+v, %v", budget, err)
 	}
@@ -94,7 +94,7 @@ func TestLateStart(t *testing.T) {
 	if row := s.row(ended); row.SpawnCount != 2 { // the dear one was registered
 		s.Errorf("%d spawns", row.SpawnCount)
 	}
-	row, tree, err := s.c.Store.Tree(s.ctx, root)
+	row, tree, err := s.c.Threads.Store.Tree(s.ctx, root)
 	if want := (store.TreeSpend{Actual: 5000, Threads: 3}); err != nil || tree != want || row.Actual != 5000 {
 		s.Errorf("tree %+v of %+v, %v", tree, row, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -17,7 +18,7 @@ func TestSweepFolders(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.dieAfter(crashClaimed, "start", root)
+	s.dieAfter(scheduler.CrashClaimed, "start", root)
 	left := s.c.Threads.Folder(firstChild)
 	make := func(id thread.ID, file string) string {
 		s.noError(s.c.Threads.Folder(id).Make())
@@ -31,7 +32,7 @@ func TestSweepFolders(t *testing.T) {
 		make("held-1", ""), make("meta-1", "thread.json"), make("words-1", "transcript.jsonl"), make("notes-1", "notes.txt"),
 		string(s.c.Threads.Folder(root)),
 	}
-	lock, err := s.c.Life.Claim(life.Key{Thread: "held-1"})
+	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 

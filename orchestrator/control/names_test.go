@@ -50,7 +50,7 @@ func TestAttackNearMiss(t *testing.T) {
 			}
 		}
 	}
-	if rows, _, err := s.c.Store.List(s.ctx, store.Filter{}); err != nil || len(rows) > 0 {
+	if rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{}); err != nil || len(rows) > 0 {
 		t.Errorf("there are threads: %+v, %v", rows, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestPlanOfAChild(t *testing.T) {
 	}
 	started, err := s.c.Start(s.ctx, action.Caller{}, req)
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	if !slices.Equal(meta.Capabilities, plan.Plan.Capabilities) || !slices.Equal(meta.Own(), []string{"rye.execute.tool.rye.*", "rye.sign.*"}) {
 		t.Errorf("thread.json has the capabilities %q of %q", meta.Capabilities, meta.Own())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -56,7 +57,7 @@ func TestAttackRaisedLimits(t *testing.T) {
 	_, err = Threads{s.c}.Start(s.ctx, inThread(root.ThreadID), action.StartRequest{Directive: "work", Async: true, LimitOverrides: map[string]float64{"spend": 0.02}})
 	refused(err, 0.01)
 	s.order(root.ThreadID, "complete")
-	_, err = s.c.Resume(s.ctx, ResumeRequest{ThreadID: root.ThreadID, Message: "on", LimitOverrides: item.LimitSet{"spend": 3.0}})
+	_, err = s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: root.ThreadID, Message: "on", LimitOverrides: item.LimitSet{"spend": 3.0}})
 	if err == nil || !strings.Contains(err.Error(), "at most 2") && code(err) != tool.CodeUnsupported {
 		s.Errorf("resumed with more: %v", err)
 	}

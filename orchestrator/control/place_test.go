@@ -36,7 +36,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			s.order(id, "stubborn")
 			p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 			change(&p)
-			s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
+			s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, p))
 
 			stopped, err := s.c.Stop.Stop(s.ctx, id, short)
 			s.noError(err)
@@ -66,7 +66,7 @@ func TestAttackReusedNumber(t *testing.T) {
 	stranger, id := s.start("idle", ""), s.start("idle", "")
 	p := thread.Process(process.Here("host").Identify(s.puppet(stranger).pid))
 	p.Started++
-	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, p))
+	s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, p))
 	rec := s.row(id)
 	if s.c.Stop.Alive(s.ctx, rec) {
 		s.Errorf("%+v counts as the process of %s", rec.Process, id)
@@ -84,7 +84,7 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 	id := started.ThreadID
 	s.order(id, "claim")
 	there := thread.Process{PID: 1 << 22, Host: "there", Boot: "another"}
-	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, there))
+	s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, there))
 	s.order(id, "give-up") // its lock is free now
 	s.awaitFree(id)
 
@@ -104,7 +104,7 @@ func TestThreadOfAnotherMachine(t *testing.T) {
 func (s *scene) awaitFree(id thread.ID) {
 	s.Helper()
 	for {
-		held, err := s.c.Life.Held(life.Key{Thread: id})
+		held, err := s.c.Threads.Life.Held(life.Key{Thread: id})
 		s.noError(err)
 		if !held {
 			return

@@ -14,7 +14,7 @@ import (
 // converse lets the thread say something and be answered, as one that has been
 // prepared.
 func (p *puppet) converse(text string) error {
-	capabilities, err := p.c.Home().Seal.Attach([]byte("# Capabilities of "+p.id+"\n"), ".md", folder.CapabilitiesName(p.id), testTime)
+	capabilities, err := p.c.Threads.Home().Seal.Attach([]byte("# Capabilities of "+p.id+"\n"), ".md", folder.CapabilitiesName(p.id), testTime)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (p *puppet) makeSuccessor() (handoff.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.c.MakeSuccessor(p.ctx, handoff.Request{
+	return p.c.Continue.MakeSuccessor(p.ctx, handoff.Request{
 		ThreadID: p.id, Ceiling: 2000, Task: "Work.", Used: handoff.Used{Turns: 1, Tokens: 100, Seconds: 2},
 	})
 }
@@ -52,7 +52,7 @@ func (p *puppet) handOver() error {
 			return err
 		}
 	}
-	rec, err := p.c.Store.Get(p.ctx, p.id)
+	rec, err := p.c.Threads.Store.Get(p.ctx, p.id)
 	if err != nil {
 		return err
 	}

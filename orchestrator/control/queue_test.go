@@ -49,7 +49,7 @@ func (s *scene) begin(directive string, parent thread.ID) view.Started {
 // wantLoad compares how many threads run and how many are queued.
 func (s *scene) wantLoad(occupied, queued int) {
 	s.Helper()
-	got, err := s.c.Store.QueueLoad(s.ctx)
+	got, err := s.c.Threads.Store.QueueLoad(s.ctx)
 	s.noError(err)
 	if want := (store.QueueLoad{Occupied: occupied, Queued: queued}); got != want {
 		s.Errorf("line %+v, want %+v", got, want)
@@ -74,7 +74,7 @@ func TestQueue(t *testing.T) {
 	}
 	s.wantLoad(2, 3)
 	for _, id := range queued {
-		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || held {
+		if held, err := s.c.Threads.Life.Held(life.Key{Thread: id}); err != nil || held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
 		}
 		if status, err := s.c.View.Status(s.ctx, id); err != nil || !status.Queued || status.Status != thread.Created {
@@ -147,7 +147,7 @@ func TestSlotIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 2)
 	first, second := s.start("idle", ""), s.start("idle", "")
-	changes := s.c.Store.Changes(s.ctx)
+	changes := s.c.Threads.Store.Changes(s.ctx)
 	awaitYielded := func(want bool) {
 		for s.row(first).Yielded != want {
 			<-changes
@@ -168,7 +168,7 @@ func TestSlotIsTakenBack(t *testing.T) {
 		defer close(waited)
 		s.wait(inTool, WaitAny, third)
 	}()
-	for inTool.waits() == 0 {
+	for inTool.Queue.Waits() == 0 {
 		s.order(second, "ping")
 	}
 	s.order(third, "complete")
@@ -178,12 +178,6 @@ func TestSlotIsTakenBack(t *testing.T) {
 	s.puppet(first).lines.Scan()
 	awaitYielded(false)
 	s.wantLoad(1, 0)
-}
-
-func (c *Controller) waits() int {
-	c.yielding.mu.Lock()
-	defer c.yielding.mu.Unlock()
-	return c.yielding.waits
 }
 
 // TestDispatcher: a server moves the queue when a slot comes free in a way that
@@ -206,7 +200,7 @@ func TestDispatcher(t *testing.T) {
 			ctx, stop := context.WithCancel(s.ctx)
 			defer stop()
 			var dispatcher sync.WaitGroup
-			dispatcher.Go(func() { server.RunDispatcher(ctx) })
+			dispatcher.Go(func() { server.Queue.Run(ctx) })
 			free(s, running)
 			s.order(queued, "claim", "complete")
 			stop()
@@ -272,14 +266,14 @@ func TestCancelQueued(t *testing.T) {
 	}
 }
 
-// TestCancelledInLine: the intent of a canceller that is gone holds, and whoever
+// TestCancelledQueued: the intent of a canceller that is gone holds, and whoever
 // looks settles the thread.
 func TestCancelledQueued(t *testing.T) {
 	t.Parallel()
 	s := narrow(t, 1)
 	running := s.start("idle", "")
 	queued, next := s.begin("work", "").ThreadID, s.begin("idle", "").ThreadID
-	_, err := s.c.Store.RequestCancel(s.ctx, queued, testTime)
+	_, err := s.c.Threads.Store.RequestCancel(s.ctx, queued, testTime)
 	s.noError(err)
 	s.order(running, "complete")
 	s.order(next, "claim") // it is not in its way
@@ -337,7 +331,7 @@ func TestForeignProvider(t *testing.T) {
 	s.order(running, "complete")
 	s.order(id, "claim", "complete")
 	s.wantLoad(0, 1)
-	s.noError(rich.Dispatch(s.ctx))
+	s.noError(rich.Queue.Dispatch(s.ctx))
 	s.order(foreign.ThreadID, "claim", "complete")
 }
 
@@ -354,12 +348,12 @@ func TestComplainsOnce(t *testing.T) {
 	<-process.Watch(s.ctx, s.puppet(first).pid)
 	var logged bytes.Buffer
 	server := s.controller()
-	server.Log = zerolog.New(&logged)
-	s.noError(server.Dispatch(s.ctx))
+	server.Threads.Log = zerolog.New(&logged)
+	s.noError(server.Queue.Dispatch(s.ctx))
 	s.order(next, "claim", "complete")
 	<-process.Watch(s.ctx, s.puppet(next).pid)
 	for range 3 {
-		s.noError(server.Dispatch(s.ctx))
+		s.noError(server.Queue.Dispatch(s.ctx))
 	}
 	if lines := strings.Count(logged.String(), "no usable folder"); lines != 1 {
 		s.Errorf("said %d times: %s", lines, logged.String())

@@ -60,16 +60,16 @@ func TestRebuild(t *testing.T) {
 			s.Errorf("%s: %+v, %v", id, status, err)
 		}
 	}
-	if rec, err := c.Store.Get(s.ctx, root); err != nil || rec.PID != s.puppet(root).pid || rec.SpawnCount != 4 {
+	if rec, err := c.Threads.Store.Get(s.ctx, root); err != nil || rec.PID != s.puppet(root).pid || rec.SpawnCount != 4 {
 		s.Errorf("the live thread: %+v, %v", rec, err)
 	}
-	s.noError(c.Dispatch(s.ctx))
+	s.noError(c.Queue.Dispatch(s.ctx))
 	s.order(queued, "claim", "complete")
 	s.order(root, "spend 1", "complete")
 	if r := s.wait(c, WaitAll, root, queued); !r.Success {
 		s.Errorf("waited for %+v", r)
 	}
-	_, tree, err := c.Store.Tree(s.ctx, root)
+	_, tree, err := c.Threads.Store.Tree(s.ctx, root)
 	if want := (store.TreeSpend{Actual: 13, Threads: 5}); err != nil || tree != want {
 		s.Errorf("tree %+v, %v, want %+v", tree, err, want)
 	}
@@ -92,18 +92,18 @@ func (s *scene) rebuild() recovery.Rebuilt {
 		for _, ending := range []string{"-wal", "-shm"} { // it would mend the file
 			s.noError(os.RemoveAll(path + ending))
 		}
-		aside, err := sqlite.SetAside(s.ctx, path, testTime, s.c.Home().Seal.Mark)
+		aside, err := sqlite.SetAside(s.ctx, path, testTime, s.c.Threads.Home().Seal.Mark)
 		if err != nil || aside == "" {
 			s.Fatalf("set aside as %q, %v", aside, err)
 		}
 	}
-	db, err := sqlite.Open(s.ctx, state, sqlite.Options{Mark: s.c.Home().Seal.Mark})
+	db, err := sqlite.Open(s.ctx, state, sqlite.Options{Mark: s.c.Threads.Home().Seal.Mark})
 	s.noError(err)
 	defer func() { s.noError(db.Close()) }()
 	if lost, err := db.Lost(s.ctx); err != nil || !lost {
 		s.Errorf("lost %t, %v", lost, err)
 	}
-	rebuilt, err := (&recovery.Rebuilder{Home: s.c.Home(), Store: db, Life: s.c.Life, Host: "host"}).Run(s.ctx)
+	rebuilt, err := (&recovery.Rebuilder{Home: s.c.Threads.Home(), Store: db, Life: s.c.Threads.Life, Host: "host"}).Run(s.ctx)
 	s.noError(err)
 	return rebuilt
 }

@@ -32,7 +32,7 @@ func TestReconcileRelatives(t *testing.T) {
 	s.noError(os.Rename(string(s.c.Threads.Folder(dead)), moved))
 	s.noError(os.Symlink(moved, string(s.c.Threads.Folder(dead))))
 	s.noError(s.c.Threads.Folder("held-1").Make())
-	lock, err := s.c.Life.Claim(life.Key{Thread: "held-1"})
+	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 	s.sql(`UPDATE threads SET parent_id = 'nobody-1' WHERE thread_id = ?`, child)

@@ -23,7 +23,7 @@ func (c *Controller) requestKey(ctx context.Context, caller action.Caller, key s
 	if key == "" || !caller.InThread {
 		return key, nil
 	}
-	rec, err := c.Store.Get(ctx, caller.Env.ThreadID)
+	rec, err := c.Threads.Store.Get(ctx, caller.Env.ThreadID)
 	return string(cmp.Or(rec.ChainRootID, caller.Env.ThreadID)) + " " + key, err
 }
 
@@ -33,7 +33,7 @@ func (c *Controller) startedBefore(ctx context.Context, n store.NewThread) (*thr
 	if n.RequestKey == "" {
 		return nil, nil
 	}
-	rec, err := c.Store.ByRequestKey(ctx, n.RequestKey)
+	rec, err := c.Threads.Store.ByRequestKey(ctx, n.RequestKey)
 	if errors.Is(err, thread.ErrNotFound) {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (c *Controller) callHash(req action.StartRequest) string {
 	if req.RequestKey == "" {
 		return ""
 	}
-	found, err := c.Resolver.Find(item.Directive, req.Directive)
+	found, err := c.Planner.Resolver.Find(item.Directive, req.Directive)
 	if err != nil {
 		return ""
 	}

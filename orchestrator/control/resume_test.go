@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -19,9 +21,9 @@ import (
 )
 
 // resume resumes a thread and lets the new one claim its row.
-func (s *scene) resume(id thread.ID) Resumed {
+func (s *scene) resume(id thread.ID) continuation.Resumed {
 	s.Helper()
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: id, Message: "go on"})
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 	s.noError(err)
 	s.order(resumed.NewThreadID, "claim")
 	return resumed
@@ -82,14 +84,14 @@ func TestResumeAfterParent(t *testing.T) {
 		s.order(id, "say hello", "complete")
 	}
 	s.order(parent, "complete")
-	if _, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: first, Message: "go on", From: parent}); code(err) != "parent_gone" {
+	if _, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on", From: parent}); code(err) != "parent_gone" {
 		s.Errorf("asked by a thread that has ended: %v", err)
 	}
 	next := s.resume(first).NewThreadID
 	if rec, meta := s.row(next), s.meta(next); rec.ParentID != "" || len(meta.Ceiling) != 2 || meta.ParentID != "" {
 		s.Errorf("row %+v, ceiling %v", rec, meta.Ceiling)
 	}
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: other, Message: "go on", From: top})
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: other, Message: "go on", From: top})
 	s.noError(err)
 	if rec := s.row(resumed.NewThreadID); rec.ParentID != top || s.reserved(top) == 0 {
 		s.Errorf("row %+v, %d held", rec, s.reserved(top))
@@ -104,7 +106,7 @@ func TestResumeAfterHandover(t *testing.T) {
 	s.order(first, "say hello")
 	second := s.handOver(first)
 	s.order(second, "say more", "complete")
-	resumed, err := s.c.Resume(s.ctx, ResumeRequest{
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{
 		ThreadID: first, Message: "go on", LimitOverrides: item.LimitSet{"turns": 3.0},
 	})
 	s.noError(err)
@@ -149,25 +151,25 @@ func TestNoResume(t *testing.T) {
 	good := s.start("work", "")
 	s.order(good, "say hello", "complete")
 	for name, c := range map[string]struct {
-		request ResumeRequest
+		request continuation.ResumeRequest
 		code    tool.Code
 		says    string
 	}{
-		"running":       {ResumeRequest{ThreadID: running, Message: "go on"}, "conflict", "is running"},
-		"nobody":        {ResumeRequest{ThreadID: "nobody-1", Message: "go on"}, "not_found", "nobody-1"},
-		"no words":      {ResumeRequest{ThreadID: good, Message: " \n"}, "bad_arguments", "empty"},
-		"said nothing":  {ResumeRequest{ThreadID: fresh, Message: "go on"}, "unsupported", "nothing to resume"},
-		"changed":       {ResumeRequest{ThreadID: changed, Message: "go on"}, "invalid_item", "does not verify"},
-		"not below":     {ResumeRequest{ThreadID: good, Message: "go on", From: running}, "permission_denied", "not started below"},
-		"unknown limit": {ResumeRequest{ThreadID: good, Message: "go on", LimitOverrides: item.LimitSet{"wishes": 3.0}}, "invalid_limits", "wishes"},
-		"unknown model": {ResumeRequest{ThreadID: good, Message: "go on", Model: "nobody/nothing"}, "no_provider", "nothing"},
+		"running":       {continuation.ResumeRequest{ThreadID: running, Message: "go on"}, "conflict", "is running"},
+		"nobody":        {continuation.ResumeRequest{ThreadID: "nobody-1", Message: "go on"}, "not_found", "nobody-1"},
+		"no words":      {continuation.ResumeRequest{ThreadID: good, Message: " \n"}, "bad_arguments", "empty"},
+		"said nothing":  {continuation.ResumeRequest{ThreadID: fresh, Message: "go on"}, "unsupported", "nothing to resume"},
+		"changed":       {continuation.ResumeRequest{ThreadID: changed, Message: "go on"}, "invalid_item", "does not verify"},
+		"not below":     {continuation.ResumeRequest{ThreadID: good, Message: "go on", From: running}, "permission_denied", "not started below"},
+		"unknown limit": {continuation.ResumeRequest{ThreadID: good, Message: "go on", LimitOverrides: item.LimitSet{"wishes": 3.0}}, "invalid_limits", "wishes"},
+		"unknown model": {continuation.ResumeRequest{ThreadID: good, Message: "go on", Model: "nobody/nothing"}, "no_provider", "nothing"},
 	} {
-		if _, err := s.c.Resume(s.ctx, c.request); code(err) != c.code || !strings.Contains(err.Error(), c.says) {
+		if _, err := s.c.Continue.Resume(s.ctx, c.request); code(err) != c.code || !strings.Contains(err.Error(), c.says) {
 			s.Errorf("%s: %v", name, err)
 		}
 	}
 	s.noError(os.Remove(filepath.Join(s.project, ".ai", "directives", "work.md")))
-	if _, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: good, Message: "go on"}); code(err) != "not_found" {
+	if _, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: good, Message: "go on"}); code(err) != "not_found" {
 		s.Errorf("without its directive: %v", err)
 	}
 	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 4 {
@@ -193,7 +195,7 @@ func TestResumeAtOnce(t *testing.T) {
 	var won []thread.ID
 	for _, c := range servers {
 		group.Go(func() {
-			resumed, err := c.Resume(s.ctx, ResumeRequest{ThreadID: first, Message: "go on"})
+			resumed, err := c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on"})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -209,7 +211,7 @@ func TestResumeAtOnce(t *testing.T) {
 		s.Fatalf("resumed by %v, continued by %s", won, s.row(first).ContinuationThreadID)
 	}
 	s.order(won[0], "claim", "complete")
-	rows, err := s.c.Store.Descendants(s.ctx, root)
+	rows, err := s.c.Threads.Store.Descendants(s.ctx, root)
 	s.noError(err)
 	for _, rec := range rows {
 		if rec.ContinuationOf != "" && rec.ThreadID != won[0] {
@@ -223,7 +225,7 @@ func TestResumeAtOnce(t *testing.T) {
 // thread is either resumed or can be.
 func TestKilledResumer(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed, crashLinked, crashQueued, crashLaunched, crashRecorded} {
+	for _, at := range []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashLinked, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -231,8 +233,8 @@ func TestKilledResumer(t *testing.T) {
 			first := s.start("work", root)
 			s.order(first, "say hello", "complete")
 			s.dieAfter(at, "resume", first)
-			s.c.dispatchAndLog(s.ctx, true, nil)
-			if at == crashQueued || at == crashLaunched || at == crashRecorded {
+			s.c.Queue.DispatchAndLog(s.ctx, true, nil)
+			if at == scheduler.CrashQueued || at == scheduler.CrashLaunched || at == scheduler.CrashRecorded {
 				s.order(secondChild, "claim", "complete")
 				if r := s.wait(s.c, WaitAll, first).Results[first]; r.Status != thread.Completed || r.ResolvedThreadID != secondChild {
 					s.Errorf("waited for %+v", r)
@@ -242,12 +244,12 @@ func TestKilledResumer(t *testing.T) {
 			}
 			_, err := s.c.Threads.Sweep(s.ctx)
 			s.noError(err)
-			if at != crashClaimed {
-				want := map[bool]thread.State{false: thread.Cancelled, true: thread.Error}[at == crashLinked]
+			if at != scheduler.CrashClaimed {
+				want := map[bool]thread.State{false: thread.Cancelled, true: thread.Error}[at == scheduler.CrashLinked]
 				s.wantState(want, secondChild)
 			}
 			s.wantTreeFree(root)
-			if again := s.resume(first); again.ReconstructedTurns != 1 || (again.OldThreadID == first) == (at == crashLinked) {
+			if again := s.resume(first); again.ReconstructedTurns != 1 || (again.OldThreadID == first) == (at == scheduler.CrashLinked) {
 				s.Errorf("resumed %+v", again)
 			}
 		})

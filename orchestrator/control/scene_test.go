@@ -270,7 +270,7 @@ func (s *scene) wait(c *Controller, mode string, ids ...thread.ID) view.WaitResu
 
 func (s *scene) row(id thread.ID) thread.Record {
 	s.Helper()
-	rec, err := s.c.Store.Get(s.ctx, id)
+	rec, err := s.c.Threads.Store.Get(s.ctx, id)
 	s.noError(err)
 	return rec
 }
@@ -288,7 +288,7 @@ func (s *scene) wantState(state thread.State, ids ...thread.ID) {
 // wantTree compares what is spent, held and active below a thread.
 func (s *scene) wantTree(id thread.ID, want store.TreeSpend) {
 	s.Helper()
-	_, got, err := s.c.Store.Tree(s.ctx, id)
+	_, got, err := s.c.Threads.Store.Tree(s.ctx, id)
 	s.noError(err)
 	if got != want {
 		s.Errorf("tree of %s: %+v, want %+v", id, got, want)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -74,7 +75,7 @@ func TestSecretsDoNotWait(t *testing.T) {
 	running := s.start("idle", "")
 	_, err := s.c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
 	s.wantNoSlot(err)
-	if rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"}); err != nil || len(rows) > 0 {
+	if rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{Directive: "secretive"}); err != nil || len(rows) > 0 {
 		t.Errorf("registered all the same: %v, %v", rows, err)
 	}
 	s.order(running, "complete")
@@ -92,13 +93,13 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	s.write("directives/secretive.md", secretDirective)
 	c := s.controller()
 	c.Threads.Crashpoints = func(point thread.Crashpoint) {
-		if point == crashPrepared {
+		if point == scheduler.CrashPrepared {
 			s.begin("idle", "")
 		}
 	}
 	_, err := c.Start(s.ctx, action.Caller{}, secretive("never to be seen"))
 	s.wantNoSlot(err)
-	rows, _, err := s.c.Store.List(s.ctx, store.Filter{Directive: "secretive"})
+	rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{Directive: "secretive"})
 	s.noError(err)
 	if len(rows) != 1 || rows[0].Status != thread.Error || !strings.Contains(rows[0].Outcome.Error.Message, "cannot wait for its turn") {
 		t.Fatalf("rows %+v", rows)

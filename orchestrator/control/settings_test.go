@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -25,7 +27,7 @@ func countReads(c *Controller) *counter {
 			to[name]++
 		}
 	}
-	c.Config.Seen = &config.Seen{File: add(n.files), Merged: add(n.merges)}
+	c.Settings.Config.Seen = &config.Seen{File: add(n.files), Merged: add(n.merges)}
 	return n
 }
 
@@ -79,7 +81,7 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 	s.order(id, "claim", "complete")
 	for name, call := range map[string]func() error{
 		"resume": func() error {
-			_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: id, Message: "go on"})
+			_, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 			_ = err // it has said nothing; the settings are read before that is found
 			return nil
 		},
@@ -104,7 +106,7 @@ func TestSettingsChangeDuringAStart(t *testing.T) {
 	s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 9}\n")
 	first := s.start("work", "")
 	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
-		if at == crashRegistered {
+		if at == scheduler.CrashRegistered {
 			s.write("config/agent/agent.yaml", "provider: {default: scripted}\nthreads: {max_running: 1}\n")
 		}
 	}
@@ -139,15 +141,15 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 		s.noError(err)
 		return meta.SettingsHash
 	}
-	before := config.HashDecided(s.c.newCall().Handed(nil).Settings)
+	before := config.HashDecided(s.c.Settings.Begin().Handed(nil).Settings)
 	if !second.Queued || names(first) != before || names(second.ThreadID) != before {
 		t.Errorf("queued %t; decided %s, thread.json name %s and %s", second.Queued, before, names(first), names(second.ThreadID))
 	}
 	s.write("config/agent/resilience.yaml", "limits: {turns: 5}\n")
 	s.order(first, "complete")
-	s.noError(s.c.Dispatch(s.ctx))
+	s.noError(s.c.Queue.Dispatch(s.ctx))
 	s.order(second.ThreadID, "claim")
-	after := config.HashDecided(s.c.newCall().Handed(nil).Settings)
+	after := config.HashDecided(s.c.Settings.Begin().Handed(nil).Settings)
 	if after == before || names(second.ThreadID) != after {
 		t.Errorf("decided %s, then %s; thread.json names %s", before, after, names(second.ThreadID))
 	}
@@ -159,7 +161,7 @@ func TestSettingsThatCannotBeDecided(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("config/agent/hooks.yaml", "hooks: [{id: x, event: error, action: {primary: none}}]\n")
-	c := s.c.newCall()
+	c := s.c.Settings.Begin()
 	meta := thread.Meta{SettingsHash: "of before"}
 	c.Seal(&meta)
 	if handed := c.Handed(nil); handed.Settings != nil || meta.SettingsHash != "" {

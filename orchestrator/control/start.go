@@ -2,21 +2,12 @@ package control
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
-	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/daily"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Start registers a thread and starts its process, or puts it in the queue when as
@@ -41,247 +32,26 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	} else if rec != nil {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
-	now := c.newCall()
-	p, err := c.Planner.In(now.Call).Start(ctx, caller, req)
+	now := c.Settings.Begin()
+	p, err := c.Planner.In(now).Start(ctx, caller, req)
 	if err == nil {
-		err = c.Planner.In(now.Call).ConfirmRisk(ctx, p)
+		err = c.Planner.In(now).ConfirmRisk(ctx, p)
 	}
 	if err == nil {
-		err = now.checkSlot(ctx, p.Secrets)
+		err = c.Queue.In(now).CheckSlot(ctx, p.Secrets)
 	}
 	if err != nil {
 		return view.Started{}, err
 	}
 	n := store.NewThread{
-		Kind: thread.KindDirective, Directive: p.Found.ID, Name: p.Name(c.Env), ParentID: p.Request.Parent,
-		Model: p.Choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Now(), ParentEnded: p.Late(),
+		Kind: thread.KindDirective, Directive: p.Found.ID, Name: p.Name(c.Planner.Env), ParentID: p.Request.Parent,
+		Model: p.Choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Threads.Now(), ParentEnded: p.Late(),
 	}
 	if p.Parent != nil {
 		n.MaxSpawns = p.Parent.Limits.Spawns
 	}
-	return now.launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-		err := c.reserve(ctx, p, rec.ThreadID)
+	return c.Queue.In(now).Launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
+		err := c.Queue.Reserve(ctx, p, rec.ThreadID)
 		return p.Meta(rec), err
 	})
-}
-
-// launch runs the sequence of a start, whatever the kind of thread: the
-// registry row with the life lock, then prepare (budget, and what thread.json
-// will say), thread.json, the place in the queue, the process, which alone is handed
-// the secrets. This process lets go
-// of the lock as soon as the new one has inherited it, so that a process that
-// dies at once is found dead; or when the thread is queued, or the start has
-// failed and the thread is settled.
-func (c *call) launch(
-	ctx context.Context, n store.NewThread, secrets map[string]string,
-	prepare func(context.Context, thread.Record) (thread.Meta, error),
-) (view.Started, error) {
-	n.Run = thread.NewRun()
-	var hold life.Hold
-	rec, created, err := c.Store.Register(ctx, n, func(id thread.ID) (err error) {
-		return c.claimFolder(id, &hold)
-	})
-	if hold != nil {
-		defer func() { _ = hold.Release() }()
-	}
-	if err != nil {
-		return view.Started{}, threads.Fault(err)
-	}
-	if !created {
-		return c.View.Started(ctx, rec.ThreadID, true)
-	}
-	c.Threads.Crashpoints.At(crashRegistered)
-	// From here on the thread exists: the caller going away must not leave it
-	// half made.
-	ctx = context.WithoutCancel(ctx)
-	if rec, err = c.makeReady(ctx, rec, prepare); err != nil {
-		return view.Started{}, c.abandon(ctx, rec, err)
-	}
-	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
-		return view.Started{}, c.abandon(ctx, rec, errNoSlot())
-	}
-	if rec.AdmittedAt.IsZero() { // in the queue, or asked to stop meanwhile
-		_ = hold.Release()
-		c.dispatchAndLog(ctx, false, nil)
-		return c.View.Started(ctx, rec.ThreadID, false)
-	}
-	if err := c.launchProcess(ctx, rec, hold, secrets); err != nil {
-		told := c.abandon(ctx, rec, err)
-		c.dispatchAndLog(ctx, false, nil) // its slot is free again
-		return view.Started{}, told
-	}
-	_ = hold.Release() // the process has it
-	return c.View.Started(ctx, rec.ThreadID, false)
-}
-
-// makeReady prepares a registered thread and puts it in the queue. The row is
-// returned with an error too, and the thread described on disk, so that the row
-// can be made again when the registry is lost.
-func (c *call) makeReady(
-	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
-) (thread.Record, error) {
-	meta, err := prepare(ctx, rec)
-	if err != nil {
-		return rec, errors.Join(err, c.Threads.Folder(rec.ThreadID).WriteMeta(meta, c.Home().Seal))
-	}
-	c.Threads.Crashpoints.At(crashPrepared)
-	c.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
-		Msg("thread registered")
-	ready, err := c.enqueue(ctx, meta)
-	if err != nil {
-		return rec, err
-	}
-	return ready, nil
-}
-
-// claimFolder takes what belongs to a candidate id outside the registry: its
-// folder, which must be unused, and its life.
-//
-// It is in place of one that was claimed before and then taken by another.
-func (c *Controller) claimFolder(id thread.ID, hold *life.Hold) (err error) {
-	if *hold != nil {
-		_ = (*hold).Release()
-		*hold = nil
-	}
-	dir := c.Threads.Folder(id)
-	if err := folder.Check(c.Home().Dir, id); err != nil {
-		return err
-	}
-	for _, file := range []string{dir.Meta(), dir.Transcript()} {
-		if _, err := os.Lstat(file); err == nil {
-			return store.ErrTaken
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := dir.Make(); err != nil {
-		return err
-	}
-	claimed, err := c.Life.Claim(life.Key{Thread: id})
-	if errors.Is(err, life.ErrHeld) {
-		return store.ErrTaken
-	}
-	if err == nil {
-		*hold = claimed
-		c.Threads.Crashpoints.At(crashClaimed)
-	}
-	return err
-}
-
-// reserve gives the thread its budget: a root's own, a child's out of what its
-// parent has left.
-func (c *Controller) reserve(ctx context.Context, p *plan.Plan, id thread.ID) error {
-	if p.Parent == nil {
-		return c.openRoot(ctx, p, id)
-	}
-	reserve := c.Store.Reserve
-	if p.Late() {
-		reserve = c.Store.ReserveAfter
-		if err := c.leaveHalf(ctx, p); err != nil {
-			return err
-		}
-	}
-	err := reserve(ctx, id, p.Request.Parent, p.Limits.Spend, c.Now())
-	// A limit nobody asked for shrinks to what is left; siblings that reserve at
-	// the same moment may take it first, so look again a few times.
-	var short *store.InsufficientError
-	for try := 0; try < 3 && !p.SpendAsked && errors.As(err, &short) && short.Remaining > 0; try++ {
-		p.Limits.Spend = short.Remaining
-		err = reserve(ctx, id, p.Request.Parent, p.Limits.Spend, c.Now())
-	}
-	return err
-}
-
-// openRoot gives a root its budget. A limit nobody asked for shrinks to what is left
-// of the day.
-func (c *Controller) openRoot(ctx context.Context, p *plan.Plan, id thread.ID) error {
-	err := c.Store.OpenRoot(ctx, id, p.Limits.Spend, c.Now())
-	var short *daily.ExceededError
-	for try := 0; try < 3 && !p.SpendAsked && errors.As(err, &short) && short.Left > 0; try++ {
-		p.Limits.Spend = short.Left
-		err = c.Store.OpenRoot(ctx, id, p.Limits.Spend, c.Now())
-	}
-	return err
-}
-
-// leaveHalf bounds what is started by the last hooks of a thread, and has no limit
-// of its own, to half of what that had left: the rest has gone back to whoever is
-// above, who still works and counts on it.
-func (c *Controller) leaveHalf(ctx context.Context, p *plan.Plan) error {
-	left, err := c.Store.Budget(ctx, p.Request.Parent)
-	if err != nil || p.SpendAsked {
-		return err
-	}
-	p.Limits.Spend = min(p.Limits.Spend, max(0, left.Remaining()/2))
-	return nil
-}
-
-// launchProcess starts the process of a thread that has a slot. Once that runs
-// the thread is the process's own: a pid that cannot be recorded is no failure of
-// the start, since the process records it too when it claims its row.
-func (c *call) launchProcess(
-	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
-) error {
-	id := rec.ThreadID
-	started, err := c.Launcher.Launch(id, hold, c.Handed(secrets))
-	if err != nil {
-		return err
-	}
-	c.Threads.Crashpoints.At(crashLaunched)
-	c.Threads.WatchChild(id, started)
-	err = c.Store.Runner(id, rec.Run).SetProcess(ctx, started.Process())
-	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
-		c.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
-	}
-	c.Threads.Crashpoints.At(crashRecorded)
-	return nil
-}
-
-// abandon ends a thread whose start failed and returns the failure as the
-// caller must hear it.
-func (c *Controller) abandon(ctx context.Context, rec thread.Record, cause error) error {
-	told := threads.Fault(cause)
-	outcome := thread.Outcome{State: thread.Error, Error: &thread.Problem{
-		Code: string(told.Code), Message: told.Message, Doing: thread.DoingStarting,
-	}}
-	if rec.ContinuationOf != "" && !c.continues(ctx, rec) {
-		outcome = recovery.NotHandedOver(rec.ContinuationOf, told)
-	}
-	// A cancel that came meanwhile, and may be why the start failed, counts as in
-	// every other end.
-	if now, err := c.Store.Get(ctx, rec.ThreadID); err == nil && !now.CancelRequestedAt.IsZero() {
-		outcome.State, outcome.Error.Code = thread.Cancelled, string(tool.CodeCancelled)
-	}
-	if err := c.endUnstarted(ctx, rec, outcome); err != nil {
-		c.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread that did not start")
-	}
-	return told
-}
-
-// endUnstarted ends a thread that has not run, so that nobody starts it who finds
-// it with a slot. Where its files cannot be written the row says so alone, and the
-// files do when it is completed; where even that fails it loses its thread.json,
-// without which none runs.
-func (c *Controller) endUnstarted(ctx context.Context, rec thread.Record, o thread.Outcome) error {
-	id, by := rec.ThreadID, c.Store.Runner(rec.ThreadID, rec.Run)
-	w, err := c.Threads.Finisher.OpenTranscript(id)
-	if err == nil {
-		defer func() { _ = w.Close() }()
-		_, err = c.Threads.Finisher.Finish(ctx, by, w, o, thread.Cost{})
-	}
-	if err == nil {
-		return nil
-	}
-	after, inRow := c.Threads.Finisher.FinishRow(ctx, by, o)
-	if inRow == nil && after.Status.Terminal() {
-		return err
-	}
-	return errors.Join(err, inRow, os.Remove(c.Threads.Folder(id).Meta()))
-}
-
-// continues reports whether a thread has come to continue the one that it was
-// registered for.
-func (c *Controller) continues(ctx context.Context, rec thread.Record) bool {
-	before, err := c.Store.Get(ctx, rec.ContinuationOf)
-	return err == nil && before.ContinuationThreadID == rec.ThreadID
 }

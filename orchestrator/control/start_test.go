@@ -41,7 +41,7 @@ func TestTwentyChildren(t *testing.T) {
 	seen := map[thread.ID]bool{}
 	for _, id := range ids {
 		seen[id] = true
-		if held, err := s.c.Life.Held(life.Key{Thread: id}); err != nil || !held {
+		if held, err := s.c.Threads.Life.Held(life.Key{Thread: id}); err != nil || !held {
 			s.Errorf("the lock of %s is held: %t, %v", id, held, err)
 		}
 	}
@@ -105,14 +105,14 @@ func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.c.Launcher.(*spawn.Launcher).Executable = filepath.Join(s.project, "missing")
+	s.c.Queue.Launcher.(*spawn.Launcher).Executable = filepath.Join(s.project, "missing")
 	req := action.StartRequest{Directive: "work", Parent: root, RequestKey: "k"}
 	if _, err := s.c.Start(s.ctx, action.Caller{}, req); err == nil {
 		s.Fatal("started a program that does not exist")
 	}
 	s.wantState(thread.Error, firstChild)
 	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
-	if held, err := s.c.Life.Held(life.Key{Thread: firstChild}); err != nil || held {
+	if held, err := s.c.Threads.Life.Held(life.Key{Thread: firstChild}); err != nil || held {
 		s.Errorf("the lock is held: %t, %v", held, err)
 	}
 	again, err := s.c.Start(s.ctx, action.Caller{}, req)
@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 	list, err := s.c.View.List(s.ctx, view.ListRequest{States: []thread.State{thread.Error}})
 	s.noError(err)
 	for _, refused := range list.Threads { // described like others, so that it is not lost with the registry
-		if meta, err := s.c.Threads.Folder(refused.ThreadID).ReadMeta(s.c.Home().Seal); err != nil || meta.Status != thread.Error {
+		if meta, err := s.c.Threads.Folder(refused.ThreadID).ReadMeta(s.c.Threads.Home().Seal); err != nil || meta.Status != thread.Error {
 			s.Errorf("thread.json %+v, %v", meta, err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 	// A limit that nobody has asked for shrinks to what is left.
 	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle", Parent: root})
 	s.noError(err)
-	if b, err := s.c.Store.Budget(s.ctx, started.ThreadID); err != nil || b.MaxSpend != 5000 {
+	if b, err := s.c.Threads.Store.Budget(s.ctx, started.ThreadID); err != nil || b.MaxSpend != 5000 {
 		s.Errorf("budget %+v, %v", b, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -22,7 +23,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 	files := map[string]func(folder.Folder) string{
 		"thread.log": folder.Folder.Log, "transcript.jsonl": folder.Folder.Transcript, "thread.json": folder.Folder.Meta,
 	}
-	for _, point := range []thread.Crashpoint{crashClaimed, crashRegistered, crashPrepared, crashDescribed, crashQueued} {
+	for _, point := range []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashQueued} {
 		for _, spoiled := range [][]string{{"thread.log"}, {"thread.log", "transcript.jsonl"}, {"thread.log", "thread.json"}, {"thread.log", "transcript.jsonl", "thread.json"}} {
 			s := newSignedScene(t)
 			id := thread.NewID("idle", testTime, 1)
@@ -47,12 +48,12 @@ func TestFailedStartNeverRuns(t *testing.T) {
 			if _, err := s.c.Threads.Sweep(s.ctx); err != nil {
 				t.Errorf("%s, %v: sweep: %v", point, spoiled, err)
 			}
-			s.noError(s.c.Dispatch(s.ctx))
+			s.noError(s.c.Queue.Dispatch(s.ctx))
 			rec := s.row(id)
 			if rec.Status != thread.Error || rec.PID != 0 || rec.Cost.Turns != 0 {
 				t.Errorf("%s, %v: %s, pid %d, %+v (the caller heard: %v)", point, spoiled, rec.Status, rec.PID, rec.Outcome, tool.AsFault(err))
 			}
-			if active, err := s.c.Store.Active(s.ctx); err != nil || len(active) != 0 {
+			if active, err := s.c.Threads.Store.Active(s.ctx); err != nil || len(active) != 0 {
 				t.Errorf("%s, %v: %d budgets are active, %v", point, spoiled, len(active), err)
 			}
 			if v := s.verify(id); !v.Verified && !slices.Contains(spoiled, "thread.json") {
@@ -82,23 +83,23 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	s := newScene(t)
 	id := thread.NewID("idle", testTime, 1)
 	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
-		if at == crashQueued {
+		if at == scheduler.CrashQueued {
 			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
 		}
 	}
-	inner := s.c.Store
-	s.c.Store = deaf{inner}
+	inner := s.c.Threads.Store
+	s.c.Threads.Store = deaf{inner}
 	if _, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "idle"}); err == nil {
 		t.Fatal("started")
 	}
-	s.c.Threads.Crashpoints, s.c.Store = nil, inner
+	s.c.Threads.Crashpoints, s.c.Threads.Store = nil, inner
 	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)
 	}
 	_, err := s.c.Threads.Sweep(s.ctx)
 	s.noError(err)
-	s.noError(s.c.Dispatch(s.ctx))
+	s.noError(s.c.Queue.Dispatch(s.ctx))
 	if rec := s.row(id); rec.Status != thread.Error || rec.PID != 0 {
 		t.Errorf("%s, pid %d, %+v", rec.Status, rec.PID, rec.Outcome)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -80,7 +81,7 @@ func TestCancelAtOnce(t *testing.T) {
 		rec, err := c.Threads.Look(s.ctx, root)
 		s.noError(err)
 		group.Go(func() {
-			ladder, _ := c.newCall().Patience()
+			ladder, _ := c.Settings.Begin().Patience()
 			receipts, err := c.Stop.Trees(context.WithoutCancel(gone), []thread.ID{rec.ThreadID}, ladder)
 			if err != nil || len(receipts) != 2 {
 				s.Errorf("receipts %+v, %v", receipts, err)
@@ -121,7 +122,7 @@ func TestKill(t *testing.T) {
 func TestCancelDuringStart(t *testing.T) {
 	t.Parallel()
 	for _, during := range []thread.Crashpoint{
-		crashRegistered, crashPrepared, crashDescribed, crashQueued, crashLaunched, crashRecorded,
+		scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded,
 	} {
 		t.Run("the spawner goes on after "+string(during), func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +135,7 @@ func TestCancelDuringStart(t *testing.T) {
 		t.Parallel()
 		s := newScene(t)
 		root := s.start("idle", "")
-		s.dieAfter(crashPrepared, "start", root)
+		s.dieAfter(scheduler.CrashPrepared, "start", root)
 		stopped, err := s.c.Stop.Cancel(s.ctx, root)
 		s.noError(err)
 		s.wantReceipts(stopped, true, string(root)+" cancelled interrupted", string(firstChild)+" cancelled not_started")
@@ -206,7 +207,7 @@ func (s *scene) cancelDuringStart(during thread.Crashpoint, root thread.ID) {
 		if at != during {
 			return
 		}
-		changes := s.c.Store.Changes(s.ctx)
+		changes := s.c.Threads.Store.Changes(s.ctx)
 		go func() {
 			stopped, err := other.Stop.Cancel(s.ctx, root)
 			if err != nil {
@@ -220,7 +221,7 @@ func (s *scene) cancelDuringStart(during thread.Crashpoint, root thread.ID) {
 	}
 	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	// The parent may have ended before the child asked for its budget.
-	if during != crashRegistered || !errors.Is(err, store.ErrNoBudget) {
+	if during != scheduler.CrashRegistered || !errors.Is(err, store.ErrNoBudget) {
 		s.noError(err)
 	}
 	stopped := <-answered

@@ -155,7 +155,7 @@ func TestKillOfUnnamedProcess(t *testing.T) {
 	s.noError(err)
 	id := started.ThreadID
 	s.freeze(id)
-	s.noError(storetest.As(s.c.Store).SetProcess(s.ctx, id, thread.Process{}))
+	s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, thread.Process{}))
 	stopped, err := s.c.Stop.Stop(s.ctx, id, life.Ladder{Term: giveUp})
 	s.noError(err)
 	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(life.Terminated) {

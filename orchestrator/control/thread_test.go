@@ -134,21 +134,21 @@ func (p *puppet) say(words ...any) error {
 }
 
 func (p *puppet) claim() error {
-	rec, err := storetest.As(p.c.Store).Apply(p.ctx, store.Claimed(p.id, thread.Process(process.Here("host").Self()), time.Now()))
+	rec, err := storetest.As(p.c.Threads.Store).Apply(p.ctx, store.Claimed(p.id, thread.Process(process.Here("host").Self()), time.Now()))
 	if err != nil {
 		return err
 	}
 	dir := p.c.Threads.Folder(p.id)
-	meta, err := dir.ReadMeta(p.c.Home().Seal)
+	meta, err := dir.ReadMeta(p.c.Threads.Home().Seal)
 	if err != nil {
 		return err
 	}
 	meta.Status = rec.Status
-	return dir.WriteMeta(meta, p.c.Home().Seal)
+	return dir.WriteMeta(meta, p.c.Threads.Home().Seal)
 }
 
 func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error) {
-	rec, err := p.c.Store.Get(p.ctx, p.id)
+	rec, err := p.c.Threads.Store.Get(p.ctx, p.id)
 	o := thread.Outcome{State: state, Result: "result of " + string(p.id)}
 	if state != thread.Completed {
 		o = thread.Outcome{State: state, Error: &thread.Problem{Code: "test", Message: "ended as told"}}
@@ -166,14 +166,14 @@ func (p *puppet) end(state thread.State) error {
 	}
 	var err error
 	if state != thread.Completed {
-		err = p.c.Life.Leftovers(p.ctx, p.id)
+		err = p.c.Threads.Life.Leftovers(p.ctx, p.id)
 	}
 	o, cost, outcomeErr := p.outcome(state)
 	if err = errors.Join(err, outcomeErr); err == nil {
 		_, err = p.c.Threads.Finisher.Finish(p.ctx, p.runner(), p.words, o, cost)
 	}
 	if err == nil {
-		err = errors.Join(p.hold.Release(), p.c.Dispatch(p.ctx))
+		err = errors.Join(p.hold.Release(), p.c.Queue.Dispatch(p.ctx))
 	}
 	if err == nil && state != thread.Completed {
 		os.Exit(1)
@@ -201,9 +201,9 @@ func (p *puppet) obey(order string) error {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	case "spend":
 		cost := thread.Cost{Turns: 1, Spend: thread.Micros(n)}
-		err = errors.Join(storetest.As(p.c.Store).Report(p.ctx, p.id, cost.Spend, time.Now()), storetest.As(p.c.Store).RecordCost(p.ctx, p.id, cost, 0))
+		err = errors.Join(storetest.As(p.c.Threads.Store).Report(p.ctx, p.id, cost.Spend, time.Now()), storetest.As(p.c.Threads.Store).RecordCost(p.ctx, p.id, cost, 0))
 	case "ledger": // the row is left behind
-		err = storetest.As(p.c.Store).Report(p.ctx, p.id, thread.Micros(n), time.Now())
+		err = storetest.As(p.c.Threads.Store).Report(p.ctx, p.id, thread.Micros(n), time.Now())
 	case "decide": // the outcome reaches the transcript and nothing else
 		o, cost, outcomeErr := p.outcome(thread.Completed)
 		_, finishErr := p.words.Finish(o, cost)
@@ -246,13 +246,13 @@ func (p *puppet) obey(order string) error {
 
 // runner is what the process writes by.
 func (p *puppet) runner() store.Runner {
-	rec, _ := p.c.Store.Get(p.ctx, p.id) // without a row the write says so
-	return p.c.Store.Runner(p.id, rec.Run)
+	rec, _ := p.c.Threads.Store.Get(p.ctx, p.id) // without a row the write says so
+	return p.c.Threads.Store.Runner(p.id, rec.Run)
 }
 
 // holdRegistry takes the turn to write to the registry and keeps it.
 func (p *puppet) holdRegistry() error {
-	turns, err := sharedfile.OpenQueue(filepath.Join(p.c.Home().Dir, "registry.lock"), sharedfile.Options{})
+	turns, err := sharedfile.OpenQueue(filepath.Join(p.c.Threads.Home().Dir, "registry.lock"), sharedfile.Options{})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *scene) verify(id thread.ID) verify.Verdict {
 	s.Helper()
 	v, err := s.c.Verify.Check(s.ctx, []thread.ID{id})
 	s.noError(err)
-	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Home().Seal.Fingerprint() {
+	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Threads.Home().Seal.Fingerprint() {
 		s.Fatalf("verification %+v", v)
 	}
 	return v.Threads[0]
@@ -48,7 +48,7 @@ func TestParentSigns(t *testing.T) {
 	root := s.start("idle", "")
 	child, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(child.ThreadID).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(child.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
 	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {
 		t.Errorf("thread.json of a child: %+v, %v", meta, err)
 	}
@@ -86,10 +86,10 @@ func TestVerifyStates(t *testing.T) {
 // rewind brings thread.json of an ended thread back to what it was before.
 func (s *scene) rewind(id thread.ID) {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Home().Seal)
+	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
 	s.noError(err)
 	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
-	s.noError(s.c.Threads.Folder(id).WriteMeta(meta, s.c.Home().Seal))
+	s.noError(s.c.Threads.Folder(id).WriteMeta(meta, s.c.Threads.Home().Seal))
 }
 
 // TestRollbackIsNotSigned puts back an older state of a thread, every file of it
@@ -132,7 +132,7 @@ func TestThreadReceipt(t *testing.T) {
 	s.wait(s.c, WaitAll, root)
 	for _, id := range []thread.ID{root, child} {
 		// A thread that asked a model has put on record what it could do.
-		could, err := s.c.Home().Seal.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), testTime)
+		could, err := s.c.Threads.Home().Seal.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), testTime)
 		s.noError(err)
 		s.noError(s.c.Threads.Folder(id).WriteCapabilities(could))
 	}
@@ -140,7 +140,7 @@ func TestThreadReceipt(t *testing.T) {
 	s.noError(err)
 	r, key, err := audit.OpenReceipt(sealed)
 	s.noError(err)
-	own, err := s.c.Key()
+	own, err := s.c.Verify.Key()
 	s.noError(err)
 	if !key.Equal(own.Public()) || r.ThreadID != root || r.Status != thread.Completed || r.Cost.Spend != 1000 || r.TreeSpend != 5000 ||
 		len(r.Below) != 1 || r.Below[0].ThreadID != child || r.Below[0].ParentID != root || r.Below[0].Cost.Spend != 4000 {

@@ -73,7 +73,7 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	if err := c.Threads.NotUpwards(ctx, req.Parent, req.ThreadIDs); err != nil {
 		return view.WaitResult{}, err
 	}
-	began := c.Now()
+	began := c.Threads.Now()
 	known, unknown, err := c.Threads.Known(ctx, req.ThreadIDs)
 	if err != nil {
 		return view.WaitResult{}, threads.Fault(err)
@@ -90,7 +90,7 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	if err != nil {
 		return view.WaitResult{}, threads.Fault(err)
 	}
-	answer := waitResult(req, rows, waiting, c.Now().Sub(began))
+	answer := waitResult(req, rows, waiting, c.Threads.Now().Sub(began))
 	if answer.Suspended = c.View.Suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
 		answer.Next = view.SuspendedNext(answer.Suspended)
 	}
@@ -112,7 +112,7 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 	if by.Person {
 		return waitLimit(by, asked), nil
 	}
-	set, _, err := c.Config.Read().Coordination()
+	set, _, err := c.Settings.Config.Read().Coordination()
 	if err != nil {
 		return 0, threads.Fault(err)
 	}
@@ -134,7 +134,7 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 	if over || err != nil || req.Timeout <= 0 {
 		return rows, err
 	}
-	defer c.GiveSlot(ctx)()
+	defer c.Queue.GiveSlot(ctx)()
 	return c.awaitLooking(ctx, req)
 }
 
@@ -143,7 +143,7 @@ func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]
 func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	changes := c.Store.Changes(watching)
+	changes := c.Threads.Store.Changes(watching)
 	exits := c.Threads.NewExitWatcher(watching)
 	deadline := time.NewTimer(req.Timeout)
 	defer deadline.Stop()
@@ -153,8 +153,8 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	asking := c.newAsking(req)
 	defer asking.end()
 
-	lease := &queueLease{life: c.Life}
-	defer lease.release()
+	lease := c.Queue.NewLease()
+	defer lease.Release()
 
 	stuck := &suspensions{Controller: c, request: req}
 	timeUp, backstop := false, true
@@ -174,13 +174,13 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		exits.Watch(rows)
-		// The process that frees a slot moves the queue; this is for slots that none
-		// freed. At every commit it would keep a hundred waiting threads busy with each other.
+		// Who frees a slot moves the queue; this is for what nobody was there to do. At
+		// every commit it would keep a hundred waiting threads busy with each other.
 		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
 		case !queued:
-			lease.release()
-		case backstop && lease.turn():
-			c.dispatchAndLog(ctx, lease.held(), exits)
+			lease.Release()
+		case backstop && lease.Turn():
+			c.Queue.DispatchAndLog(ctx, lease.Held(), exits)
 		}
 		backstop = true
 		select {
@@ -188,7 +188,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			backstop = false
 		case <-exits.Seen:
 		case <-tick.C:
-			c.yieldAgain(ctx)
+			c.Queue.YieldAgain(ctx)
 			timeUp = c.eachSecond(req, rows, waiting, stuck)
 		case err := <-asking.failed:
 			return nil, err

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -244,7 +242,7 @@ func TestDeathIsSettledByItsParent(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
-	changes := s.c.Store.Changes(s.ctx)
+	changes := s.c.Threads.Store.Changes(s.ctx)
 	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 	for !s.row(id).Status.Terminal() {
 		select {
@@ -254,30 +252,4 @@ func TestDeathIsSettledByItsParent(t *testing.T) {
 		}
 	}
 	s.wantState(thread.Error, id)
-}
-
-// TestQueueLease: of two that wait one moves the queue each time, and the other now
-// and then, until it inherits the right.
-func TestQueueLease(t *testing.T) {
-	t.Parallel()
-	lives := &life.Local{Home: folder.Home{Dir: t.TempDir()}.Always()}
-	keeper, other := &queueLease{life: lives}, &queueLease{life: lives}
-	const times = 18 // the other leaves it five times in a row
-	kept, helped := 0, 0
-	for range times {
-		if keeper.turn() && keeper.held() {
-			kept++
-		}
-		if other.turn() && !other.held() {
-			helped++
-		}
-	}
-	if kept != times || helped != 3 {
-		t.Errorf("of %d times one moved the queue %d times and the other %d times", times, kept, helped)
-	}
-	keeper.release()
-	if !other.turn() || !other.held() {
-		t.Error("the right was not inherited")
-	}
-	other.release()
 }

@@ -7,7 +7,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
@@ -34,17 +36,17 @@ func TestEveryCrashpoint(t *testing.T) {
 	root := s.start("idle", "")
 	first, second := s.begin("work", root).ThreadID, s.begin("work", root).ThreadID
 	s.setSlots(2)
-	s.dieAfter(crashAdmitted, "dispatch", "") // first has a slot and no process
-	s.c.dispatchAndLog(s.ctx, true, nil)
+	s.dieAfter(scheduler.CrashAdmitted, "dispatch", "") // first has a slot and no process
+	s.c.Queue.DispatchAndLog(s.ctx, true, nil)
 	s.order(first, "claim", "say hello")
 	s.setSlots(3)
-	s.noError(s.c.Dispatch(s.ctx))
+	s.noError(s.c.Queue.Dispatch(s.ctx))
 	s.order(second, "claim", "say hello")
 	s.noError(syscall.Kill(s.puppet(second).pid, syscall.SIGKILL))
 	s.wait(s.c, WaitAll, second)
-	_, err := s.c.Resume(s.ctx, ResumeRequest{ThreadID: second, Message: "go on"})
+	_, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: second, Message: "go on"})
 	s.noError(err)
-	successor, err := s.c.MakeSuccessor(s.ctx, handoff.Request{ThreadID: first})
+	successor, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: first})
 	s.noError(err)
 	successor.GiveUp(s.ctx, thread.ErrCancelled)
 	_, err = s.c.Stop.Cancel(s.ctx, root)
@@ -75,7 +77,7 @@ func TestEveryCrashpoint(t *testing.T) {
 // step: it is started all the same, once, and before those behind it.
 func TestKilledDispatcher(t *testing.T) {
 	t.Parallel()
-	for _, at := range []thread.Crashpoint{crashTaken, crashAdmitted, crashLaunched, crashRecorded} {
+	for _, at := range []thread.Crashpoint{scheduler.CrashTaken, scheduler.CrashAdmitted, scheduler.CrashLaunched, scheduler.CrashRecorded} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := narrow(t, 1)
@@ -83,7 +85,7 @@ func TestKilledDispatcher(t *testing.T) {
 			first, second := s.begin("work", "").ThreadID, s.begin("work", "").ThreadID
 			s.setSlots(2)
 			s.dieAfter(at, "dispatch", "")
-			s.c.dispatchAndLog(s.ctx, true, nil)
+			s.c.Queue.DispatchAndLog(s.ctx, true, nil)
 			s.order(first, "claim")
 			s.wantLoad(2, 1)
 			if got := s.row(first); got.PID != s.puppet(first).pid {
@@ -103,7 +105,7 @@ func TestManyDispatchers(t *testing.T) {
 	t.Parallel()
 	const threads, slots, servers = 12, 3, 3
 	s := narrow(t, slots)
-	s.c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
+	s.c.Queue.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil } // each completes at once
 	blocker := s.controller()
 	running := s.startIn(blocker, "idle")
 	s.setSlots(1)
@@ -112,13 +114,13 @@ func TestManyDispatchers(t *testing.T) {
 		ids = append(ids, s.begin("work", "").ThreadID)
 	}
 	s.setSlots(slots)
-	for _, at := range []thread.Crashpoint{crashTaken, crashAdmitted} {
+	for _, at := range []thread.Crashpoint{scheduler.CrashTaken, scheduler.CrashAdmitted} {
 		s.dieAfter(at, "dispatch", "")
 	}
 	var group sync.WaitGroup
 	for range servers {
 		c := s.controller()
-		c.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil }
+		c.Queue.Launcher.(*spawn.Launcher).Environ = func([]string) ([]string, []string) { return nil, nil }
 		group.Go(func() {
 			if r := s.wait(c, WaitAll, ids...); !r.Success {
 				s.Errorf("waited for %+v", r)
@@ -145,13 +147,13 @@ func TestKilledStarter(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	root := s.start("idle", "")
-	s.dieAfter(crashQueued, "start", root)
+	s.dieAfter(scheduler.CrashQueued, "start", root)
 	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || !slices.Equal(report.Returned, []thread.ID{firstChild}) || report.Settled() != 0 {
 		s.Errorf("swept %+v, %v", report, err)
 	}
 	s.wantLoad(1, 1)
-	s.noError(s.c.Dispatch(s.ctx))
+	s.noError(s.c.Queue.Dispatch(s.ctx))
 	s.order(firstChild, "claim", "complete")
 	s.wantTree(root, store.TreeSpend{Threads: 2, Active: 1})
 }
@@ -183,7 +185,7 @@ func TestKilledSettler(t *testing.T) {
 			s.wantState(thread.Error, dead)
 			s.wantState(thread.Cancelled, child)
 			s.wantTree(root, store.TreeSpend{Actual: 5, Threads: 3, Active: 1})
-			meta, err := s.c.Threads.Folder(dead).ReadMeta(s.c.Home().Seal)
+			meta, err := s.c.Threads.Folder(dead).ReadMeta(s.c.Threads.Home().Seal)
 			if err != nil || meta.Status != thread.Error {
 				s.Errorf("thread.json says %s, %v", meta.Status, err)
 			}

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -18,7 +19,7 @@ type ResumeInput struct {
 }
 
 // answer is embedded under a name that is not that of one of its fields.
-type answer = control.Resumed
+type answer = continuation.Resumed
 
 // Resumed is the answer to resume_thread. It has null where the asked thread is the
 // one that was resumed, which the schema of an id does not allow.
@@ -35,14 +36,14 @@ var ResumeThread = Operation[ResumeInput, Resumed]{
 }
 
 func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (Resumed, error) {
-	req := control.ResumeRequest{
+	req := continuation.ResumeRequest{
 		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides,
 		Person: by.Person, TraceID: by.Env.TraceID,
 	}
 	if by.InThread {
 		req.From, req.Exempt = by.Env.ThreadID, by.Hook != nil && by.Hook.Exempt
 	}
-	resumed, err := c.Resume(ctx, req)
+	resumed, err := c.Continue.Resume(ctx, req)
 	if err != nil {
 		return Resumed{}, err
 	}

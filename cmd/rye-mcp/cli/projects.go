@@ -233,7 +233,7 @@ func (ps *projects) serve(p *project) *served {
 	s.background.Go(func() {
 		ps.sweep(s)
 		s.background.Go(func() { ps.reconcile(s) })
-		p.control.RunDispatcher(s.ctx)
+		p.control.Queue.Run(s.ctx)
 	})
 	return s
 }

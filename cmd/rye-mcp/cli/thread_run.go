@@ -121,7 +121,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, row.Run), Finisher: finisher, Transcript: w,
 		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
-		Providers: p.providers.With(p.decided), Successors: p.control, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
+		Providers: p.providers.With(p.decided), Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: vault,
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func homeOf(sys System, project string) (*projectState, folder.Home, error) {
 // nextQueued starts the next threads in the queue.
 func nextQueued(p *project, log zerolog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
-		if err := p.control.Dispatch(ctx); err != nil {
+		if err := p.control.Queue.Dispatch(ctx); err != nil {
 			log.Error().Err(err).Msg("start the next threads in the queue")
 		}
 	}

@@ -89,8 +89,8 @@ func callOperation(
 // started this process, which may do no more here than with its own tools.
 func callerOf(sys System, p *project) action.Caller {
 	by := action.Caller{Env: tool.Env{Project: p.path, TraceID: traceID(sys)}, By: "rye-mcp threads call"}
-	if p.control.Parent != "" {
-		by.InThread, by.By, by.Env.ThreadID = true, "", p.control.Parent
+	if p.control.Threads.Parent != "" {
+		by.InThread, by.By, by.Env.ThreadID = true, "", p.control.Threads.Parent
 	}
 	return by
 }

@@ -1,4 +1,4 @@
-package control
+package continuation
 
 import (
 	"context"
@@ -13,30 +13,30 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
-var _ handoff.Maker = (*Controller)(nil)
+var _ handoff.Maker = (*Continuer)(nil)
 
 // MakeSuccessor implements [handoff.Maker], in the process of the thread that hands
 // over. Nothing of the successor is in the queue, and nothing of it runs, before that
 // thread has ended and the successor's Start is called; should this process die
 // before, recovery ends the successor or has it started.
-func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {
+func (c *Continuer) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {
 	h, err := c.newSuccession(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	before := h.before()
-	s := &successor{call: h.call, secrets: r.Secrets}
-	s.rec, _, err = c.Store.Register(ctx, store.NewThread{
+	s := &successor{Call: h.Call, secrets: r.Secrets}
+	s.rec, _, err = c.Threads.Store.Register(ctx, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
-		ContinuationOf: before.ThreadID, Handoff: true, Run: thread.NewRun(), Now: c.Now(),
+		ContinuationOf: before.ThreadID, Handoff: true, Run: thread.NewRun(), Now: c.Threads.Now(),
 	}, func(id thread.ID) (err error) {
-		return c.claimFolder(id, &s.hold)
+		return c.Queue.ClaimFolder(id, &s.hold)
 	})
 	if err != nil {
 		s.release()
 		return nil, err
 	}
-	c.Threads.Crashpoints.At(crashSuccessor)
+	c.Threads.Crashpoints.At(CrashSuccessor)
 	// From here on it exists: a stop must not leave it half made.
 	ctx = context.WithoutCancel(ctx)
 	if err := h.prepare(ctx, s); err != nil {
@@ -48,7 +48,7 @@ func (c *Controller) MakeSuccessor(ctx context.Context, r handoff.Request) (hand
 
 // succession is what one thread hands over to the next.
 type succession struct {
-	*call
+	*Call
 	request  handoff.Request
 	settings config.Continuation
 	chain    []thread.Record // the thread that hands over is the last
@@ -57,13 +57,13 @@ type succession struct {
 
 func (h *succession) before() thread.Record { return h.chain[len(h.chain)-1] }
 
-func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*succession, error) {
-	now := c.newCall()
+func (c *Continuer) newSuccession(ctx context.Context, r handoff.Request) (*succession, error) {
+	now := c.In(c.Settings.Begin())
 	settings, _, err := now.Config.Coordination()
 	if err != nil {
 		return nil, err
 	}
-	h := &succession{call: now, request: r, settings: settings.Continuation}
+	h := &succession{Call: now, request: r, settings: settings.Continuation}
 	if h.chain, err = lineage.Chain(r.ThreadID, c.Threads.Getter(ctx)); err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (c *Controller) newSuccession(ctx context.Context, r handoff.Request) (*suc
 // and its thread.json.
 func (h *succession) prepare(ctx context.Context, s *successor) error {
 	before := h.before()
-	money, err := h.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, s.rec.ThreadID, h.Now())
+	money, err := h.Threads.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, s.rec.ThreadID, h.Threads.Now())
 	if err != nil {
 		return err
 	}
-	h.Threads.Crashpoints.At(crashHandedOver)
+	h.Threads.Crashpoints.At(CrashHandedOver)
 	messages, turns, err := h.messages(ctx)
 	if err != nil {
 		return err
@@ -94,19 +94,19 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	if err := h.seed(s.rec, before, thread.ViaHandoff, messages); err != nil {
 		return err
 	}
-	h.Threads.Crashpoints.At(crashSeeded)
+	h.Threads.Crashpoints.At(CrashSeeded)
 	meta := continued(h.meta, s.rec, thread.Continuation{
 		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Handoffs: h.meta.Continuation.HandoffsNow() + 1,
 		Messages: len(messages), SummaryID: h.request.SummaryID,
 	})
 	meta.Limits = h.limits(money)
 	h.Seal(&meta)
-	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Home().Seal); err != nil {
+	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Threads.Home().Seal); err != nil {
 		return err
 	}
-	h.Threads.Crashpoints.At(crashReady)
+	h.Threads.Crashpoints.At(CrashReady)
 	s.handoff = thread.Handoff{NewThreadID: s.rec.ThreadID, TrailingTurns: turns}
-	h.Log.Info().Str("thread_id", string(before.ThreadID)).Str("new_thread_id", string(s.rec.ThreadID)).
+	h.Threads.Log.Info().Str("thread_id", string(before.ThreadID)).Str("new_thread_id", string(s.rec.ThreadID)).
 		Int("trailing_turns", turns).Msg("successor made")
 	return nil
 }
@@ -146,7 +146,7 @@ func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 
 // successor is a thread that this process has made and holds the life of.
 type successor struct {
-	*call
+	*Call
 	rec     thread.Record
 	hold    life.Hold
 	secrets map[string]string
@@ -161,7 +161,7 @@ func (s *successor) Handoff() thread.Handoff { return s.handoff }
 func (s *successor) Start(ctx context.Context) error {
 	defer s.release()
 	ctx = context.WithoutCancel(ctx) // it has its slot
-	rec, err := s.Store.Get(ctx, s.rec.ThreadID)
+	rec, err := s.Threads.Store.Get(ctx, s.rec.ThreadID)
 	if err != nil {
 		return err
 	}
@@ -170,8 +170,8 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
-	if err := s.launchProcess(ctx, rec, s.hold, s.secrets); err != nil {
-		return s.abandon(ctx, rec, err)
+	if err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.hold, s.secrets); err != nil {
+		return s.Queue.Abandon(ctx, rec, err)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (s *successor) Start(ctx context.Context) error {
 // GiveUp implements [handoff.Successor].
 func (s *successor) GiveUp(ctx context.Context, cause error) {
 	defer s.release()
-	_ = s.abandon(context.WithoutCancel(ctx), s.rec, cause) // recorded as its outcome
+	_ = s.Queue.Abandon(context.WithoutCancel(ctx), s.rec, cause) // recorded as its outcome
 }
 
 func (s *successor) release() {

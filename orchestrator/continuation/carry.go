@@ -1,4 +1,4 @@
-package control
+package continuation
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func ownInputs(given map[string]any) map[string]any {
 
 // seed writes down what a thread begins with that continues another: the
 // artifacts of that one, and the messages.
-func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
+func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
 	if err := c.Threads.Folder(before.ThreadID).ShareArtifacts(c.Threads.Folder(rec.ThreadID)); err != nil {
 		return fmt.Errorf("share the artifacts of %s: %w", before.ThreadID, err)
 	}
@@ -58,7 +58,7 @@ func (c *Controller) seed(rec, before thread.Record, via thread.Via, messages []
 // manifest says how the work of a chain stands, whose last thread has this
 // thread.json. Threads of the summary directive are no part of the work. Whoever
 // calls adds the task.
-func (c *call) manifest(
+func (c *Call) manifest(
 	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via, summaryDirective string,
 ) (handoff.Manifest, error) {
 	last := chain[len(chain)-1]
@@ -68,7 +68,7 @@ func (c *call) manifest(
 	if last.Outcome != nil {
 		m.Outputs = last.Outcome.Outputs
 	}
-	paths, err := c.genuine(ctx, chain)
+	paths, err := c.Genuine(ctx, chain)
 	if err != nil {
 		return m, err
 	}
@@ -84,15 +84,15 @@ func (c *call) manifest(
 	for _, file := range artifacts {
 		m.Artifacts = append(m.Artifacts, facts.Artifact(file.Name(), file.Size()))
 	}
-	m.Children, err = c.startedBy(ctx, chain)
+	m.Children, err = c.StartedBy(ctx, chain)
 	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool { return child.Directive == summaryDirective })
 	return m, err
 }
 
-// genuine are the transcripts of a chain whose last thread has been verified. One
+// Genuine are the transcripts of a chain whose last thread has been verified. One
 // that does not verify tells a successor nothing: what it says would be signed
 // anew as a fact.
-func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
+func (c *Call) Genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
 	var paths []string
 	for i, link := range chain {
 		if i < len(chain)-1 {
@@ -101,7 +101,7 @@ func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, er
 				return nil, err
 			}
 			if !verdict.Verified {
-				c.Log.Warn().Str("thread_id", string(link.ThreadID)).Msg("nothing is told of a thread of the chain that does not verify")
+				c.Threads.Log.Warn().Str("thread_id", string(link.ThreadID)).Msg("nothing is told of a thread of the chain that does not verify")
 				continue
 			}
 		}
@@ -110,10 +110,10 @@ func (c *call) genuine(ctx context.Context, chain []thread.Record) ([]string, er
 	return paths, nil
 }
 
-// startedBy tells what the threads of a chain have started, and what has become of
+// StartedBy tells what the threads of a chain have started, and what has become of
 // it, oldest first.
-func (c *Controller) startedBy(ctx context.Context, chain []thread.Record) ([]handoff.Child, error) {
-	below, err := c.Store.Descendants(ctx, chain[0].ThreadID)
+func (c *Continuer) StartedBy(ctx context.Context, chain []thread.Record) ([]handoff.Child, error) {
+	below, err := c.Threads.Store.Descendants(ctx, chain[0].ThreadID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package control
+package scheduler
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type yielding struct {
 }
 
 // yieldSlot gives the slot away until back is called.
-func (c *Controller) yieldSlot(ctx context.Context) (back func()) {
+func (c *Scheduler) yieldSlot(ctx context.Context) (back func()) {
 	if c.Threads.Parent == "" {
 		return func() {}
 	}
@@ -46,20 +46,20 @@ func (c *Controller) yieldSlot(ctx context.Context) (back func()) {
 // GiveSlot gives the slot of the thread that this process belongs to away, until
 // back is called, and lets the next in the queue have it. It is for a thread that only
 // waits.
-func (c *Controller) GiveSlot(ctx context.Context) (back func()) {
+func (c *Scheduler) GiveSlot(ctx context.Context) (back func()) {
 	back = c.yieldSlot(ctx)
-	c.dispatchAndLog(ctx, false, nil)
+	c.DispatchAndLog(ctx, false, nil)
 	return back
 }
 
-// yieldAgain repeats that the slot is given away. Two processes can wait for the
+// YieldAgain repeats that the slot is given away. Two processes can wait for the
 // same thread, its own and one that a tool of it has started; the first whose
 // waits are over takes the slot back for both.
-func (c *Controller) yieldAgain(ctx context.Context) {
+func (c *Scheduler) YieldAgain(ctx context.Context) {
 	if c.Threads.Parent == "" {
 		return
 	}
-	rec, err := c.Store.Get(ctx, c.Threads.Parent)
+	rec, err := c.Threads.Store.Get(ctx, c.Threads.Parent)
 	if err != nil || rec.Yielded || rec.Status != thread.Running {
 		return
 	}
@@ -70,12 +70,19 @@ func (c *Controller) yieldAgain(ctx context.Context) {
 	}
 }
 
-func (c *Controller) recordYield(ctx context.Context, yielded bool) {
-	rec, err := c.Store.Get(ctx, c.Threads.Parent)
+func (c *Scheduler) recordYield(ctx context.Context, yielded bool) {
+	rec, err := c.Threads.Store.Get(ctx, c.Threads.Parent)
 	if err == nil {
-		err = c.Store.Runner(rec.ThreadID, rec.Run).Yield(ctx, yielded)
+		err = c.Threads.Store.Runner(rec.ThreadID, rec.Run).Yield(ctx, yielded)
 	}
 	if err != nil && !errors.Is(err, thread.ErrSettled) && !errors.Is(err, thread.ErrNotFound) {
-		c.Log.Warn().Err(err).Bool("yielded", yielded).Msg("could not record whether the thread only waits")
+		c.Threads.Log.Warn().Err(err).Bool("yielded", yielded).Msg("could not record whether the thread only waits")
 	}
+}
+
+// Waits is how many waits of this process have given the slot away.
+func (c *Scheduler) Waits() int {
+	c.yielding.mu.Lock()
+	defer c.yielding.mu.Unlock()
+	return c.yielding.waits
 }

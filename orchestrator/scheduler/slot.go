@@ -1,4 +1,4 @@
-package control
+package scheduler
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// checkSlot refuses a thread with secrets while others are queued or as many
+// CheckSlot refuses a thread with secrets while others are queued or as many
 // threads run as may. A thread in the queue may be started by any process of the
 // project, and its secrets are in the memory of this one only.
-func (c *call) checkSlot(ctx context.Context, secrets map[string]string) error {
+func (c *Call) CheckSlot(ctx context.Context, secrets map[string]string) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	c.dispatchAndLog(ctx, true, nil) // who has a slot may be dead
-	load, err := c.Store.QueueLoad(ctx)
+	c.DispatchAndLog(ctx, true, nil) // who has a slot may be dead
+	load, err := c.Threads.Store.QueueLoad(ctx)
 	if err != nil {
 		return threads.Fault(err)
 	}

@@ -1,4 +1,4 @@
-package control
+package scheduler
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 // enqueue describes a thread on disk, links it to the one that it continues, if
 // any, and puts it in the queue. When it is admitted at once the row says so, and the
 // caller starts its process.
-func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
+func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	c.Seal(&meta)
-	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Home().Seal); err != nil {
+	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Threads.Home().Seal); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
-	c.Threads.Crashpoints.At(crashDescribed)
+	c.Threads.Crashpoints.At(CrashDescribed)
 	if before := meta.ContinuationOf; before != "" {
-		if err := c.Store.Link(ctx, before, meta.ThreadID, c.Now()); err != nil {
+		if err := c.Threads.Store.Link(ctx, before, meta.ThreadID, c.Threads.Now()); err != nil {
 			return thread.Record{}, err
 		}
-		c.Threads.Crashpoints.At(crashLinked)
+		c.Threads.Crashpoints.At(CrashLinked)
 	}
-	rec, err := c.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Now())
+	rec, err := c.Threads.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Threads.Now())
 	if err == nil {
-		c.Threads.Crashpoints.At(crashQueued)
+		c.Threads.Crashpoints.At(CrashQueued)
 	}
 	return rec, err
 }
@@ -42,15 +42,15 @@ func (c *call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 // Whoever frees a slot calls it, so that no process has to be there only to move
 // the queue: a thread's process when the thread has ended or begins to wait for
 // others, and who has settled a dead thread that it started. Beside those, a
-// start that had to be queued, every wait for a thread in the queue, and
-// [Controller.RunDispatcher].
-func (c *Controller) Dispatch(ctx context.Context) error {
-	load, err := c.Store.QueueLoad(ctx)
+// start that had to are queued, every wait for a thread in the queue, and
+// [Scheduler.Run].
+func (c *Scheduler) Dispatch(ctx context.Context) error {
+	load, err := c.Threads.Store.QueueLoad(ctx)
 	if err != nil || load.Queued == 0 {
 		return err
 	}
-	now := c.newCall()
-	d := &dispatch{call: now, slots: now.Slots(), fits: map[string]bool{}}
+	now := c.begin()
+	d := &dispatch{Call: now, slots: now.Slots(), fits: map[string]bool{}}
 	if load.Occupied >= d.slots {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (c *Controller) Dispatch(ctx context.Context) error {
 
 // dispatch is one pass over the queue.
 type dispatch struct {
-	*call
+	*Call
 	slots int
 	fits  map[string]bool // models, and whether this process can run threads of them
 }
@@ -106,7 +106,7 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 // life; that is nil when there is none. Busy says that somebody held the life of one,
 // most often to admit it: it is not passed over unless told.
 func (d *dispatch) admit(ctx context.Context, passOver bool) (rec thread.Record, hold life.Hold, busy bool, err error) {
-	rec, admitted, err := d.Store.Admit(ctx, d.slots, d.Now(), thread.NewRun(), func(r thread.Record) (err error) {
+	rec, admitted, err := d.Threads.Store.Admit(ctx, d.slots, d.Threads.Now(), thread.NewRun(), func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
@@ -122,11 +122,11 @@ func (d *dispatch) admit(ctx context.Context, passOver bool) (rec thread.Record,
 		if err != nil {
 			return store.ErrTaken
 		}
-		d.Threads.Crashpoints.At(crashTaken)
+		d.Threads.Crashpoints.At(CrashTaken)
 		return nil
 	})
 	if err == nil && admitted {
-		d.Threads.Crashpoints.At(crashAdmitted)
+		d.Threads.Crashpoints.At(CrashAdmitted)
 		return rec, hold, busy, nil
 	}
 	if hold != nil {
@@ -157,11 +157,11 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // takeLife takes the life of a thread in the queue. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
-	if err := folder.Prepare(d.Home().Dir, id); err != nil {
+	if err := folder.Prepare(d.Threads.Home().Dir, id); err != nil {
 		d.complain(id, err, "a queued thread has no usable folder")
 		return nil, err
 	}
-	hold, err := d.Life.Claim(life.Key{Thread: id})
+	hold, err := d.Threads.Life.Claim(life.Key{Thread: id})
 	if err != nil && !errors.Is(err, life.ErrHeld) {
 		d.complain(id, err, "could not lock a queued thread")
 	}
@@ -173,22 +173,22 @@ func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
 	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
-	if err == nil { // one with secrets was never queued: see checkSlot
-		err = d.launchProcess(ctx, rec, hold, nil)
+	if err == nil { // one with secrets never was queued: see checkSlot
+		err = d.LaunchProcess(ctx, rec, hold, nil)
 	}
 	if err != nil {
-		_ = d.abandon(ctx, rec, err) // recorded as the thread's outcome
+		_ = d.Abandon(ctx, rec, err) // recorded as the thread's outcome
 	}
 }
 
 // resealSettings is sealSettings for a thread that has been queued: its process
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
-func (c *call) resealSettings(id thread.ID) error {
+func (c *Call) resealSettings(id thread.ID) error {
 	if meta, err := c.Threads.OwnMeta(id); err == nil {
 		before := meta.SettingsHash
 		if c.Seal(&meta); meta.SettingsHash != before {
-			return c.Threads.Folder(id).WriteMeta(meta, c.Home().Seal)
+			return c.Threads.Folder(id).WriteMeta(meta, c.Threads.Home().Seal)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package control
+package scheduler
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 // make no event.
 const dispatchEvery = 2 * time.Second
 
-// RunDispatcher keeps the queue of the project moving until ctx ends. Servers run
+// Run keeps the queue of the project moving until ctx ends. Servers run
 // one for each project they have open.
-func (c *Controller) RunDispatcher(ctx context.Context) {
-	changes := c.Store.Changes(ctx)
+func (c *Scheduler) Run(ctx context.Context) {
+	changes := c.Threads.Store.Changes(ctx)
 	exits := c.Threads.NewExitWatcher(ctx)
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
 	mayBeDead := true
 	for {
-		c.dispatchAndLog(ctx, mayBeDead, exits)
+		c.DispatchAndLog(ctx, mayBeDead, exits)
 		mayBeDead = true
 		select {
 		case _, open := <-changes:
@@ -39,19 +39,19 @@ func (c *Controller) RunDispatcher(ctx context.Context) {
 	}
 }
 
-// dispatchAndLog is [Controller.Dispatch] for callers that have nobody to tell of its
+// DispatchAndLog is [Scheduler.Dispatch] for callers that have nobody to tell of its
 // failure, and that come again. When threads that have a slot may be dead, they
 // are looked at first: all of them when their slots are needed, else those whose
 // process was never started, which must be again. Exits, where given, then
 // reports the end of the others.
-func (c *Controller) dispatchAndLog(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
+func (c *Scheduler) DispatchAndLog(ctx context.Context, mayBeDead bool, exits *threads.ExitWatcher) {
 	err := func() error {
-		load, err := c.Store.QueueLoad(ctx)
+		load, err := c.Threads.Store.QueueLoad(ctx)
 		if err != nil {
 			return err
 		}
 		if mayBeDead && load.Occupied > 0 {
-			full := load.Queued > 0 && load.Occupied >= c.newCall().Slots()
+			full := load.Queued > 0 && load.Occupied >= c.begin().Slots()
 			if err := c.examineOccupants(ctx, full, exits); err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func (c *Controller) dispatchAndLog(ctx context.Context, mayBeDead bool, exits *
 
 // examineOccupants settles the threads that have a slot and no process: all of
 // them, or those only that never had one.
-func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *threads.ExitWatcher) error {
-	rows, err := c.Store.Occupants(ctx)
+func (c *Scheduler) examineOccupants(ctx context.Context, all bool, exits *threads.ExitWatcher) error {
+	rows, err := c.Threads.Store.Occupants(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func (c *Controller) examineOccupants(ctx context.Context, all bool, exits *thre
 }
 
 // complain logs what is wrong with a thread, or with the queue where id is empty.
-// The line is looked at after every commit, so what does not change is said once.
-func (c *Controller) complain(id thread.ID, err error, message string) {
+// The queue is looked at after every commit, so what does not change is said once.
+func (c *Scheduler) complain(id thread.ID, err error, message string) {
 	if before, _ := c.complaints.Swap(id, err.Error()); before != err.Error() {
-		c.Log.Error().Err(err).Str("thread_id", string(id)).Msg(message)
+		c.Threads.Log.Error().Err(err).Str("thread_id", string(id)).Msg(message)
 	}
 }

@@ -1,4 +1,4 @@
-package control
+package continuation
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ func (r Resumed) StartedThread() thread.ID { return r.NewThreadID }
 // It is not waited for.
 //
 // All or nothing, as a start. Of several that resume the same thread one succeeds.
-func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, error) {
+func (c *Continuer) Resume(ctx context.Context, req ResumeRequest) (Resumed, error) {
 	r, err := c.planResume(ctx, req)
 	defer r.letOthers()
 	if err != nil {
@@ -76,12 +76,12 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 	before := r.before()
 	n := store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.Request.Parent,
-		ContinuationOf: before.ThreadID, Model: r.plan.Choice.Ref(), Now: c.Now(),
+		ContinuationOf: before.ThreadID, Model: r.plan.Choice.Ref(), Now: c.Threads.Now(),
 	}
 	if r.plan.Parent != nil {
 		n.MaxSpawns = r.plan.Parent.Limits.Spawns
 	}
-	started, err := r.launch(ctx, n, nil, r.prepare)
+	started, err := r.Queue.In(r.Call.Call).Launch(ctx, n, nil, r.prepare)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -98,7 +98,7 @@ func (c *Controller) Resume(ctx context.Context, req ResumeRequest) (Resumed, er
 
 // resumption is a resume that has been checked and has changed nothing yet.
 type resumption struct {
-	*call
+	*Call
 	request   ResumeRequest
 	chain     []thread.Record // the thread that is continued is the last
 	meta      thread.Meta     // of that thread
@@ -112,15 +112,15 @@ type resumption struct {
 func (r *resumption) before() thread.Record { return r.chain[len(r.chain)-1] }
 
 // planning checks the new thread as any other start.
-func (r *resumption) planning() *plan.Call { return r.Planner.In(r.Call) }
+func (r *resumption) planning() *plan.Call { return r.Planner.In(r.Call.Call) }
 
 // planResume checks everything a caller can have got wrong.
-func (c *Controller) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
+func (c *Continuer) planResume(ctx context.Context, req ResumeRequest) (*resumption, error) {
 	if strings.TrimSpace(req.Message) == "" {
 		return &resumption{}, tool.Faultf(tool.CodeBadArguments, "message is empty; say how the thread is to continue")
 	}
 	req.From = cmp.Or(req.From, c.Threads.Parent)
-	r := &resumption{call: c.newCall(), request: req}
+	r := &resumption{Call: c.In(c.Settings.Begin()), request: req}
 	for _, step := range []func(context.Context) error{
 		r.findThread, r.keepOthers, r.verifyThread, r.checkHandoffs, r.planStart, r.rebuild,
 	} {
@@ -165,7 +165,7 @@ func resumeLease(id thread.ID) string { return string(id) + "/resume" }
 // ends with this process, however it ends.
 func (r *resumption) keepOthers(ctx context.Context) (err error) {
 	id := r.before().ThreadID
-	r.lease, err = r.Life.Lease(resumeLease(id))
+	r.lease, err = r.Threads.Life.Lease(resumeLease(id))
 	switch {
 	case errors.Is(err, life.ErrHeld):
 		return tool.Faultf(tool.CodeConflict, "thread %s is being resumed by another call", id).With("thread_id", id).
@@ -175,7 +175,7 @@ func (r *resumption) keepOthers(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
-	now, err := r.Store.Get(ctx, id)
+	now, err := r.Threads.Store.Get(ctx, id)
 	if err == nil && now.ContinuationThreadID != "" { // since the chain was read
 		err = &store.LinkedError{Thread: id, By: now.ContinuationThreadID}
 	}
@@ -191,7 +191,7 @@ func (r *resumption) letOthers() {
 // verifyThread refuses to go on with what somebody has changed.
 func (r *resumption) verifyThread(ctx context.Context) error {
 	id := r.before().ThreadID
-	verdict, report, err := r.Verify.AsSet(ctx, r.Call, id)
+	verdict, report, err := r.Verify.AsSet(ctx, r.Call.Call, id)
 	switch {
 	case err != nil:
 		return err
@@ -397,7 +397,7 @@ func (r *resumption) tokens(said []llm.Message) int64 {
 // prepare gives the registered thread its budget and the beginning of its
 // transcript, and says what its thread.json is.
 func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-	err := r.reserve(ctx, r.plan, rec.ThreadID)
+	err := r.Queue.Reserve(ctx, r.plan, rec.ThreadID)
 	if err == nil {
 		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
 	}
@@ -413,20 +413,20 @@ func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Met
 
 // recordResumed adds to the transcript of the thread before that it was resumed.
 // The link in the registry counts; without this line only a reader is told less.
-func (c *Controller) recordResumed(ctx context.Context, r *resumption, id thread.ID) {
+func (c *Continuer) recordResumed(ctx context.Context, r *resumption, id thread.ID) {
 	before := r.before()
 	err := c.addAfterEnd(ctx, before.ThreadID, transcript.Resumed(id, before.Directive, r.request.Message, r.turns))
 	if err != nil {
-		c.Log.Warn().Err(err).Str("thread_id", string(before.ThreadID)).Msg("could not record that a thread was resumed")
+		c.Threads.Log.Warn().Err(err).Str("thread_id", string(before.ThreadID)).Msg("could not record that a thread was resumed")
 	}
 }
 
 // addAfterEnd adds to the transcript of a thread that has ended.
-func (c *Controller) addAfterEnd(ctx context.Context, id thread.ID, added transcript.Addition) error {
+func (c *Continuer) addAfterEnd(ctx context.Context, id thread.ID, added transcript.Addition) error {
 	if err := c.Threads.AwaitRelease(ctx, id); err != nil {
 		return err
 	}
-	hold, err := c.Life.Claim(life.Key{Thread: id})
+	hold, err := c.Threads.Life.Claim(life.Key{Thread: id})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,17 @@
+package continuation
+
+import "github.com/rye-mcp/rye-mcp/runtime/thread"
+
+// The crash points of making a successor for a thread that hands over, in order, after
+// [scheduler.CrashClaimed]. What follows is the end of that thread, and a launch.
+const (
+	CrashSuccessor  thread.Crashpoint = "handoff.registered" // the successor's row is visible
+	CrashHandedOver thread.Crashpoint = "handoff.budget"     // it has what the thread before had left
+	CrashSeeded     thread.Crashpoint = "handoff.seeded"     // its transcript has begun
+	CrashReady      thread.Crashpoint = "handoff.described"  // its thread.json is written
+)
+
+// Crashpoints lists the crash points of making a successor, in order.
+func Crashpoints() []thread.Crashpoint {
+	return []thread.Crashpoint{CrashSuccessor, CrashHandedOver, CrashSeeded, CrashReady}
+}

@@ -1,0 +1,43 @@
+// Package scheduler brings threads to run: it registers them, queues them, gives slots to
+// those that are next, and starts their processes.
+package scheduler
+
+import (
+	"sync"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Launcher starts the processes of threads.
+type Launcher interface {
+	// Launch starts the process of a registered thread and hands it the hold. The
+	// caller lets go of its own afterwards.
+	Launch(id thread.ID, hold life.Hold, handed spawn.Handed) (life.Running, error)
+}
+
+// Scheduler runs the threads of a project.
+type Scheduler struct {
+	Threads  *threads.Threads
+	View     *view.View
+	Settings *settings.Source
+	Launcher Launcher
+
+	yielding   yielding
+	complaints sync.Map // by thread id: text of the error that was logged last
+}
+
+// Call is one call of a scheduler, with the settings of that.
+type Call struct {
+	*Scheduler
+	*settings.Call
+}
+
+// In is the scheduler with the settings of a call.
+func (c *Scheduler) In(now *settings.Call) *Call { return &Call{c, now} }
+
+func (c *Scheduler) begin() *Call { return c.In(c.Settings.Begin()) }

@@ -62,9 +62,9 @@ func IsThread(args []string) bool {
 
 // goRuntime lets the Go runtime of a thread's process take less memory, of which it
 // keeps some for every processor: there are many such processes, and most of the
-// time all of them wait for a model. The first collection comes at 16 MB, which is
+// time all of them wait for a model. The first collection comes at 12 MB, which is
 // Go's least heap of 4 MB times GOGC/100, until the thread settles (cmd/rye-mcp/gc).
-var goRuntime = []string{"GOMAXPROCS=1", "GOGC=400"}
+var goRuntime = []string{"GOMAXPROCS=1", "GOGC=300"}
 
 // Launch starts the process of a registered thread. The hold is the thread's life;
 // the process inherits it and the caller releases its own afterwards.

@@ -17,7 +17,7 @@ import (
 )
 
 // continued is the thread.json of a thread that continues another, made of that of
-// the thread before. Whoever calls sets the limits.
+// the thread before. The caller sets the limits.
 func continued(before thread.Meta, rec thread.Record, how thread.Continuation) thread.Meta {
 	m := before
 	m.ThreadID, m.ParentID, m.Status, m.Model = rec.ThreadID, rec.ParentID, rec.Status, rec.Model

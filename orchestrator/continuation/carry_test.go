@@ -7,7 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestContinuedMeta: who continues a thread is bound as that was.
+// TestContinuedMeta: the successor of a thread is bound as that was.
 func TestContinuedMeta(t *testing.T) {
 	t.Parallel()
 	before := thread.Meta{

@@ -23,7 +23,7 @@ type ApproveRequest struct {
 	By       string        // who answers, in words
 	Person   bool          // a person answers, who may raise any root
 	// From is the thread that answers, which may be about threads below it only.
-	// Empty: whoever works with the project, or the thread that this process runs
+	// Empty: the user of the project, or the thread that this process runs
 	// in.
 	From thread.ID
 }

@@ -149,7 +149,7 @@ func TestBelowAChain(t *testing.T) {
 	}
 }
 
-// TestForkOfAChain: who starts a thread and waits for it is told what the chain
+// TestForkOfAChain: a caller that starts a thread and waits for it is told what the chain
 // came to.
 func TestForkOfAChain(t *testing.T) {
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestRebuildChain(t *testing.T) {
 }
 
 // TestHandoffOfArtifacts: the successor has them though the thread before loses
-// them. Who wrote a summary is no child that it is told of.
+// them. The writer of a summary is no child that it is told of.
 func TestHandoffOfArtifacts(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -78,7 +78,7 @@ func (s *scene) dieAfter(at thread.Crashpoint, action string, id thread.ID) {
 var firstChild = thread.NewID("work", testTime, 1)
 
 // TestKilledSpawner kills a spawner after each step before the process runs.
-// Whoever looks next finds the thread dead and nothing reserved, and the id, or
+// The next look finds the thread dead and nothing reserved, and the id, or
 // the next one, can be used.
 func TestKilledSpawner(t *testing.T) {
 	t.Parallel()

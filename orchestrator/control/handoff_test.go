@@ -58,7 +58,7 @@ func (s *scene) handOver(id thread.ID) thread.ID {
 	return next
 }
 
-// TestHandoff follows a thread with a child that hands over twice: who waits for
+// TestHandoff follows a thread with a child that hands over twice: a caller that waits for
 // it is told what the last one of the chain came to, and money, artifacts and
 // child pass on.
 func TestHandoff(t *testing.T) {

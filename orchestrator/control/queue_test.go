@@ -105,7 +105,7 @@ func TestQueue(t *testing.T) {
 	s.wantTree(root, store.TreeSpend{Threads: 5, Active: 1})
 }
 
-// TestOneSlot runs two trees of forks, three deep, in one slot: who waits for a
+// TestOneSlot runs two trees of forks, three deep, in one slot: a thread that waits for a
 // child gives its slot away, so nobody waits for ever.
 func TestOneSlot(t *testing.T) {
 	t.Parallel()

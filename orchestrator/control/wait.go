@@ -174,8 +174,8 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		exits.Watch(rows)
-		// Who frees a slot moves the queue; this is for what nobody was there to do. At
-		// every commit it would keep a hundred waiting threads busy with each other.
+		// The process that frees a slot moves the queue; this is for slots that none
+		// freed. At every commit it would keep a hundred waiting threads busy with each other.
 		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
 		case !queued:
 			lease.Release()

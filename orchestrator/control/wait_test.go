@@ -68,7 +68,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWithItsCause: who waits learns why the wait was broken off.
+// TestWaitEndsWithItsCause: a waiting caller learns why the wait was broken off.
 func TestWaitEndsWithItsCause(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -29,7 +29,7 @@ type Outline struct {
 	Limits       thread.Limits  `json:"limits"`
 	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
 	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
-	// DroppedWhy has every reason of each: who asks one ancestor for more need not find
+	// DroppedWhy has every reason of each: a thread that asks one ancestor for more need not find
 	// out about the next by trying.
 	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
 	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`

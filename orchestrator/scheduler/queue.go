@@ -36,13 +36,13 @@ func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 
 // Dispatch starts the threads that are queued, in the order of
 // [store.Queue.Admit], for as long as slots are free. Any process of the
-// project may call it, at any time: who gets which thread is decided in the
+// project may call it, at any time: which of them gets a thread is decided in the
 // registry.
 //
-// Whoever frees a slot calls it, so that no process has to be there only to move
+// A process that frees a slot calls it, so that no process has to be there only to move
 // the queue: a thread's process when the thread has ended or begins to wait for
-// others, and who has settled a dead thread that it started. Beside those, a
-// start that had to are queued, every wait for a thread in the queue, and
+// others, and the starter that has settled a dead thread of its own. Beside those, a
+// start that had to be queued, every wait for a thread in the queue, and
 // [Scheduler.Run].
 func (c *Scheduler) Dispatch(ctx context.Context) error {
 	load, err := c.Threads.Store.QueueLoad(ctx)

@@ -24,7 +24,7 @@ func TestQueueLease(t *testing.T) {
 		}
 	}
 	if kept != times || helped != 3 {
-		t.Errorf("of %d times one moved the line %d times and the other %d times", times, kept, helped)
+		t.Errorf("of %d times one moved the queue %d times and the other %d times", times, kept, helped)
 	}
 	keeper.Release()
 	if !other.Turn() || !other.Held() {

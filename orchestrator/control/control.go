@@ -1,6 +1,8 @@
 // Package control is the one API to the threads of a project. The MCP tools,
 // the command line and the threads themselves all call it; none of them
-// touches store, process or folder on its own.
+// touches store, process or folder on its own. Starts, waits and answers are here; the
+// rest is behind it, in rooms whose imports point one way: continuation, scheduler,
+// stop, plan, verify, health, view, settings, threads.
 //
 // Nothing here remembers a thread: every answer is read from the stored row,
 // after a look whether the thread's process still lives.

@@ -261,6 +261,7 @@ func MayStart(parent thread.ID, grant permission.Grant, found *resolve.Found) er
 	return nil
 }
 
+// ResolveLimits decides how much the thread may use.
 func (c *Call) ResolveLimits(p *Plan) error {
 	resilience, warnings, err := c.Config.Resilience()
 	if err != nil {
@@ -313,6 +314,7 @@ func wantOf(doc *item.DirectiveDoc, override string) provider.Want {
 	return provider.Want{Override: override, Provider: m.Provider, Tier: m.Tier, ID: m.ID, Fallback: m.Fallback}
 }
 
+// ChooseModel chooses the model of the thread, whose price must be known.
 func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	choice, err := c.Providers.Choose(ctx, wantOf(p.Doc, p.Request.Model))
 	if err != nil {

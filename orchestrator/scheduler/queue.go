@@ -173,7 +173,7 @@ func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
 	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
-	if err == nil { // one with secrets never was queued: see checkSlot
+	if err == nil { // one with secrets never was queued: see CheckSlot
 		err = d.LaunchProcess(ctx, rec, hold, nil)
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	}
 }
 
-// resealSettings is sealSettings for a thread that has been queued: its process
+// resealSettings is [settings.Call.Seal] for a thread that has been queued: its process
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
 func (c *Call) resealSettings(id thread.ID) error {

@@ -21,6 +21,7 @@ func (v *View) Suspended(rows map[thread.ID]thread.Record) map[thread.ID]int {
 	return pids
 }
 
+// SuspendedNext tells what to do about threads whose process is suspended.
 func SuspendedNext(pids map[thread.ID]int) string {
 	id := slices.Min(slices.Collect(maps.Keys(pids)))
 	return fmt.Sprintf("thread %s does nothing, because its process is suspended: the person can continue it with kill -CONT %d; kill_thread ends it", id, pids[id])

@@ -105,6 +105,7 @@ func (v *View) WaitingFor(ctx context.Context, rows map[thread.ID]thread.Record)
 	return v.WaitingBelow(ctx, ids...)
 }
 
+// WaitingNext tells what to do about open questions.
 func WaitingNext(waiting []Waiting) string {
 	return fmt.Sprintf("thread %s waits to be told what to do: %s; or call wait_threads with a timeout, which leaves it to the person and to others",
 		waiting[0].ThreadID, waiting[0].Answer)

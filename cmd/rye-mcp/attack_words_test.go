@@ -132,12 +132,11 @@ func TestAttackTaughtToTrust(t *testing.T) {
 		t.Fatalf("no fingerprint in %s", signed)
 	}
 	p.foundItem("directives/unsigned.md", shellDirective)
-	p.foundItem("directives/theirs.md", string(theirs))
-	theirs = bytes.ReplaceAll(theirs, []byte("directive:shell"), []byte("directive:theirs"))
+	p.foundItem("directives/theirs.md", strings.ReplaceAll(string(theirs), "directive:shell", "directive:theirs"))
 	p.foundItem("directives/moved.md", string(signed))
 	p.foundItem("directives/altered.md", strings.Replace(string(signed), "Build it.", "Break it.", 1))
 	p.foundItem("directives/broken.md", "```xml\n<directive name=\"broken\">\n```\n")
-	p.foundItem("directives/misspelt.md", strings.Replace(shellDirective, "<permissions>", "<permisions>", 1))
+	p.foundItem("directives/misspelt.md", strings.Replace(shellDirective, "<permissions>", "<permisions>", 1)) //nolint:misspell // on purpose
 	p.foundItem("knowledge/note.md", "A note.\n")
 	h := p.serve()
 	command := regexp.MustCompile(`rye-mcp|rye_sign|--[a-z]+|"mend"`)

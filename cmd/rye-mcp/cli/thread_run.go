@@ -97,13 +97,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if p.decided, err = settingsOf(p.config, meta, in.Settings); err != nil {
 		return err
 	}
-	finisher := &finish.Finisher{
-		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(p.path), Now: sys.Now,
-		Crashpoints: sys.Crashpoints,
-	}
-	if !vault.Empty() {
-		finisher.Mask = vault
-	}
+	finisher := threadFinisher(sys, p, vault)
 	row, err := p.store.Get(ctx, id) // nobody replaces its run while this process has its life
 	if err != nil {
 		return err
@@ -135,6 +129,18 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// threadFinisher ends the thread of this process.
+func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finisher {
+	f := &finish.Finisher{
+		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(p.path), Now: sys.Now,
+		Crashpoints: sys.Crashpoints,
+	}
+	if !vault.Empty() {
+		f.Mask = vault
+	}
+	return f
 }
 
 // homeOf is where the threads of a project are, as its spawner has left it.

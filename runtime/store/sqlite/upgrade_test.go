@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -97,17 +96,27 @@ func (f *former) content(columns map[string][]string) string {
 	f.Helper()
 	var all strings.Builder
 	for _, table := range slices.Sorted(maps.Keys(columns)) {
-		query := fmt.Sprintf("SELECT json_array(%s) FROM %s ORDER BY rowid", strings.Join(columns[table], ", "), table)
-		rows, err := f.db.QueryContext(f.Context(), query)
-		f.noError(err)
-		for rows.Next() {
-			var row string
-			f.noError(rows.Scan(&row))
+		for _, row := range f.rows(table, columns[table]) {
 			all.WriteString(table + " " + row + "\n")
 		}
-		f.noError(errors.Join(rows.Err(), rows.Close()))
 	}
 	return all.String()
+}
+
+// rows are what stands in columns of a table.
+func (f *former) rows(table string, columns []string) (all []string) {
+	f.Helper()
+	query := fmt.Sprintf("SELECT json_array(%s) FROM %s ORDER BY rowid", strings.Join(columns, ", "), table)
+	rows, err := f.db.QueryContext(f.Context(), query)
+	f.noError(err)
+	defer rows.Close() //nolint:errcheck // only read
+	for rows.Next() {
+		var row string
+		f.noError(rows.Scan(&row))
+		all = append(all, row)
+	}
+	f.noError(rows.Err())
+	return all
 }
 
 // rewrite is what the older process writes: all columns that it knows.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -31,9 +32,23 @@ func explain(path string, err error) error {
 				return fmt.Errorf("%w: %w", &fs.PathError{Op: "write", Path: name, Err: cause}, err)
 			}
 		}
-		if code == lib.SQLITE_IOERR {
+		switch code {
+		case lib.SQLITE_IOERR:
 			return fmt.Errorf("%s: the disk is full or fails: %w", path, err)
+		case lib.SQLITE_CANTOPEN: // SQLite does not tell why; too many files are open, for one
+			if cause := mayOpen(path); cause != nil {
+				return fmt.Errorf("%w: %w", cause, err)
+			}
 		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+// mayOpen is why a file cannot be opened; nil when it can.
+func mayOpen(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package alloctest
+
+// raceDetector says that its own allocations are counted with those of the program.
+const raceDetector = false

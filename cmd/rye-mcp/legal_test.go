@@ -38,20 +38,12 @@ func settled(ctx context.Context, state string) (err error) {
 }
 
 // allRows reads the whole registry, newest first.
-func allRows(ctx context.Context, st store.Registry) ([]thread.Record, error) {
-	var rows []thread.Record
-	filter := store.Filter{Limit: store.MaxPage}
-	for {
-		page, next, err := st.List(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, page...)
-		if next == "" {
-			return rows, nil
-		}
-		filter.Cursor = next
-	}
+func allRows(ctx context.Context, st store.Registry) (rows []thread.Record, err error) {
+	err = store.EachRow(ctx, st, nil, func(rec thread.Record) error {
+		rows = append(rows, rec)
+		return nil
+	})
+	return rows, err
 }
 
 // rowSettled checks a row and its budget.

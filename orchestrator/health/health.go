@@ -124,7 +124,7 @@ func DatabaseSize(stateDir string) (float64, error) {
 // countAlive looks at every thread that has not ended.
 func (c *Checker) countAlive(ctx context.Context, h *Report) error {
 	active := []thread.State{thread.Created, thread.Running}
-	return c.Threads.EachRow(ctx, active, func(rec thread.Record) error {
+	return store.EachRow(ctx, c.Threads.Store, active, func(rec thread.Record) error {
 		now, err := c.Threads.Sweeper.Examine(ctx, rec)
 		switch {
 		case err != nil:

@@ -96,7 +96,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 		return err
 	}
 	r.Total = st.Threads
-	err = r.Checker.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
+	err = store.EachRow(ctx, r.Checker.Threads.Store, nil, func(rec thread.Record) error {
 		if !r.all && r.Reconciliation.Threads == manyThreads {
 			return errEnough
 		}
@@ -106,7 +106,7 @@ func (r *reconciling) readRows(ctx context.Context) error {
 	if !errors.Is(err, errEnough) {
 		return err
 	}
-	return r.Checker.Threads.EachRow(ctx, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+	return store.EachRow(ctx, r.Checker.Threads.Store, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
 		if _, read := r.rows[rec.ThreadID]; !read {
 			r.readRow(ctx, rec)
 		}

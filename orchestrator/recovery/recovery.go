@@ -46,23 +46,17 @@ func (s *Sweeper) RunOnce(ctx context.Context) (*Report, error) {
 	report := &Report{}
 	defer s.log(report)
 	var failed []error
-	filter := store.Filter{States: []thread.State{thread.Created, thread.Running}, Limit: store.MaxPage}
-	for {
-		rows, next, err := s.Finisher.Store.List(ctx, filter)
-		if err != nil {
-			return report, errors.Join(append(failed, fmt.Errorf("list threads: %w", err))...)
+	err := store.EachRow(ctx, s.Finisher.Store, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+		report.Looked++
+		if _, err := s.examine(ctx, rec, report); err != nil {
+			failed = append(failed, err)
 		}
-		for _, rec := range rows {
-			report.Looked++
-			if _, err := s.examine(ctx, rec, report); err != nil {
-				failed = append(failed, err)
-			}
-		}
-		if next == "" {
-			return report, errors.Join(append(failed, s.completeRecent(ctx, report))...)
-		}
-		filter.Cursor = next
+		return nil
+	})
+	if err != nil {
+		return report, errors.Join(append(failed, fmt.Errorf("list threads: %w", err))...)
 	}
+	return report, errors.Join(append(failed, s.completeRecent(ctx, report))...)
 }
 
 // log says in one line what was done, if anything was.

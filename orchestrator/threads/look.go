@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
-	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -62,24 +61,4 @@ func unsettled(rec thread.Record, why error) thread.Record {
 		Doing: "being settled; the next look tries again",
 	}}
 	return rec
-}
-
-// EachRow visits the threads in some states (none: all), newest first.
-func (t *Threads) EachRow(ctx context.Context, states []thread.State, visit func(thread.Record) error) error {
-	filter := store.Filter{States: states, Limit: store.MaxPage}
-	for {
-		rows, next, err := t.Store.List(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, rec := range rows {
-			if err := visit(rec); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		filter.Cursor = next
-	}
 }

@@ -81,7 +81,7 @@ func (c *Checker) CheckAll(ctx context.Context, progress func(done int)) (Verifi
 	if err != nil {
 		return v, threads.Fault(err)
 	}
-	err = c.Threads.EachRow(ctx, nil, func(rec thread.Record) error {
+	err = store.EachRow(ctx, c.Threads.Store, nil, func(rec thread.Record) error {
 		rec, report, err := c.verify(ctx, rec.ThreadID, v.lenient())
 		if err == nil {
 			v.add(verdictOf(rec, report))

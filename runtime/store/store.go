@@ -122,6 +122,27 @@ const (
 	MaxPage     = 500
 )
 
+// EachRow visits the threads in some states (none: all), newest first, until visit
+// returns an error.
+func EachRow(ctx context.Context, r Registry, states []thread.State, visit func(thread.Record) error) error {
+	filter := Filter{States: states, Limit: MaxPage}
+	for {
+		rows, next, err := r.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, rec := range rows {
+			if err := visit(rec); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		filter.Cursor = next
+	}
+}
+
 // Change is one legal change of a thread's state. It can only be made by the
 // constructors below.
 type Change struct {

@@ -236,21 +236,19 @@ func (d *doctor) held(ctx context.Context, state place.State) []finding {
 }
 
 // runBy is the thread whose process has been found out; empty when it is no thread's.
-func runBy(ctx context.Context, st *sqlite.Store, p thread.Holder) thread.ID {
-	filter := store.Filter{States: []thread.State{thread.Created, thread.Running}, Limit: store.MaxPage}
-	for p.Near && p.PID != 0 {
-		rows, next, err := st.List(ctx, filter)
-		for _, rec := range rows {
-			if rec.PID == p.PID {
-				return rec.ThreadID
-			}
-		}
-		if err != nil || next == "" {
-			break
-		}
-		filter.Cursor = next
+func runBy(ctx context.Context, st *sqlite.Store, p thread.Holder) (id thread.ID) {
+	if !p.Near || p.PID == 0 {
+		return ""
 	}
-	return ""
+	errFound := errors.New("found")
+	_ = store.EachRow(ctx, st, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
+		if rec.PID != p.PID {
+			return nil
+		}
+		id = rec.ThreadID
+		return errFound
+	}) // without the registry nothing is found out
+	return id
 }
 
 // keptAside names damaged databases that were moved out of the way.

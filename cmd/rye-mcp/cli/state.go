@@ -200,23 +200,14 @@ func (p *project) moved(ctx context.Context, st store.Store, s place.State, log 
 
 // cancelQueued asks every thread in the queue to stop.
 func cancelQueued(ctx context.Context, st store.Store, at time.Time) (n int, err error) {
-	filter := store.Filter{States: []thread.State{thread.Created}, Limit: store.MaxPage}
-	for {
-		rows, next, err := st.List(ctx, filter)
-		if err != nil {
-			return n, err
+	err = store.EachRow(ctx, st, []thread.State{thread.Created}, func(rec thread.Record) error {
+		if _, err := st.RequestCancel(ctx, rec.ThreadID, at); err != nil && !errors.Is(err, thread.ErrSettled) {
+			return err
 		}
-		for _, rec := range rows {
-			if _, err := st.RequestCancel(ctx, rec.ThreadID, at); err != nil && !errors.Is(err, thread.ErrSettled) {
-				return n, err
-			}
-			n++
-		}
-		if next == "" {
-			return n, nil
-		}
-		filter.Cursor = next
-	}
+		n++
+		return nil
+	})
+	return n, err
 }
 
 // takeOver makes the user's own what their item key signed before there was a state

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -185,39 +183,23 @@ var personsFiles = map[string]string{
 // people.
 func TestModelsAreToldNoTrustingCommand(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..")
-	for _, room := range []string{"mcp", "orchestrator", "runtime", "tools", "spaces"} {
-		err := filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil || personsFiles[filepath.ToSlash(name)] != "" {
-				return err
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.CallExpr:
-					if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(forPersons, f.Sel.Name) {
-						ast.Inspect(f.X, func(n ast.Node) bool { return refuseText(t, set, n) })
-						return false
-					}
-				case *ast.BasicLit:
-					return refuseText(t, set, n)
-				}
-				return true
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	eachSource(t, []string{"mcp", "orchestrator", "runtime", "tools", "spaces"}, func(path string, set *token.FileSet, file *ast.File) {
+		if personsFiles[path] != "" {
+			return
 		}
-	}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(forPersons, f.Sel.Name) {
+					ast.Inspect(f.X, func(n ast.Node) bool { return refuseText(t, set, n) })
+					return false
+				}
+			case *ast.BasicLit:
+				return refuseText(t, set, n)
+			}
+			return true
+		})
+	})
 }
 
 func refuseText(t *testing.T, set *token.FileSet, n ast.Node) bool {

@@ -3,10 +3,7 @@ package main_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,40 +34,20 @@ var retired = map[string]string{
 // TestWords keeps names to the words of the field.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..")
 	names := 0
-	for _, room := range rooms {
-		err := filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && d.Name() == "testdata":
-				return fs.SkipDir
-			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-				return nil
-			}
-			positions := token.NewFileSet()
-			file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				if name, ok := n.(*ast.Ident); ok {
-					names++
-					for _, problem := range retiredIn(name.Name) {
-						t.Errorf("%s: %s", positions.Position(name.Pos()), problem)
-					}
+	eachSource(t, rooms, func(_ string, positions *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok {
+				names++
+				for _, problem := range retiredIn(name.Name) {
+					t.Errorf("%s: %s", positions.Position(name.Pos()), problem)
 				}
-				return true
-			})
-			return nil
+			}
+			return true
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	if names < 10_000 {
-		t.Fatalf("only %d names below %s; the test looks in the wrong place", names, root)
+		t.Fatalf("only %d names; the test looks in the wrong place", names)
 	}
 }
 

@@ -1,24 +1,14 @@
 package trust_test
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
-
-// allocated is how many bytes a call allocates. Tests that measure it do not run
-// beside others.
-func allocated(call func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	call()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // TestAttackHugeKeyDocument: a project brings key documents whose nesting costs the TOML decoder a gigabyte.
 // They are refused before they are decoded, and the worst that passes costs a few megabytes.
@@ -49,7 +39,7 @@ func TestAttackHugeKeyDocument(t *testing.T) { //nolint:paralleltest // it measu
 		"nothing but line breaks": fill("\n", size),
 	}
 	for name, text := range hostile {
-		used := allocated(func() {
+		used := alloctest.Bytes(func() {
 			if _, _, err := trust.ParseDocument([]byte(text)); err == nil {
 				t.Errorf("%s: it was read", name)
 			}

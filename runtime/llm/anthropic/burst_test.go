@@ -1,13 +1,13 @@
 package anthropic
 
 import (
-	"runtime"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/llmtest"
+	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 )
 
 // TestBurst takes an answer in 40 000 small pieces. What that allocates follows its
@@ -18,17 +18,17 @@ func TestBurst(t *testing.T) { //nolint:paralleltest // see above
 	if err := a.start(0, sdk.ContentBlockStartEventContentBlockUnion{Type: "text"}); err != nil {
 		t.Fatal(err)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range pieces {
-		a.text(&a.blocks[0], piece)
-	}
-	text := a.response().Blocks[0].Text
-	runtime.ReadMemStats(&after)
+	var text string
+	took := alloctest.Bytes(func() {
+		for range pieces {
+			a.text(&a.blocks[0], piece)
+		}
+		text = a.response().Blocks[0].Text
+	})
 	if len(text) != pieces*len(piece) {
 		t.Errorf("%d bytes of text", len(text))
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 20*pieces*uint64(len(piece)) {
+	if took > 20*pieces*uint64(len(piece)) {
 		t.Errorf("allocated %d bytes for %d", took, len(text))
 	}
 }

@@ -38,7 +38,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	}
 	now, err := t.follow(ctx, started, WaitRequest{
 		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: waitLimit(caller, r.WaitSeconds),
-		Progress: progressFor(caller), Ask: caller.Ask, Parent: decides(caller),
+		Progress: action.Told[Progress](caller), Ask: caller.Ask, Parent: decides(caller),
 		Caller: caller.By, Patient: r.WaitSeconds != nil,
 	})
 	if errors.Is(err, action.ErrCallAgain) && r.RequestKey == "" {
@@ -47,14 +47,6 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 		return t.goesOn(ctx, started)
 	}
 	return now, err
-}
-
-// progressFor tells a caller how a wait stands; nil when it does not listen.
-func progressFor(caller action.Caller) func(Progress) {
-	if caller.Progress == nil {
-		return nil
-	}
-	return func(p Progress) { caller.Progress(p) }
 }
 
 // ClientWait is the longest wait of a client that names none: the time-outs of MCP

@@ -56,7 +56,7 @@ var ReadTranscript = Operation[view.TranscriptInput, view.TranscriptPage]{
 var ThreadHealth = Operation[health.Request, health.Report]{
 	Name: "thread_health", Title: "Health of the threads", Group: Admin, Effect: Looks,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.Request) (health.Report, error) {
-		return c.Health.Report(ctx, in, told[health.Looked](by))
+		return c.Health.Report(ctx, in, action.Told[health.Looked](by))
 	},
 }
 
@@ -64,6 +64,6 @@ var ThreadHealth = Operation[health.Request, health.Report]{
 var ReconcileThreads = Operation[health.ReconcileInput, health.Reconciliation]{
 	Name: "reconcile_threads", Title: "Compare registry, ledger and folders", Group: Admin, Effect: Looks,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.ReconcileInput) (health.Reconciliation, error) {
-		return c.Health.Reconcile(ctx, in, told[health.Looked](by))
+		return c.Health.Reconcile(ctx, in, action.Told[health.Looked](by))
 	},
 }

@@ -27,19 +27,11 @@ func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, i
 		return view.WaitResult{}, err
 	}
 	req := control.WaitRequest{
-		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: told[control.Progress](by), Ask: by.Ask,
+		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: action.Told[control.Progress](by), Ask: by.Ask,
 		Caller: by.By, Patient: true,
 	}
 	if by.InThread {
 		req.Parent = by.Env.ThreadID
 	}
 	return c.Wait(ctx, req)
-}
-
-// told tells a caller how far a long operation is; nil when it does not listen.
-func told[T any](by action.Caller) func(T) {
-	if by.Progress == nil {
-		return nil
-	}
-	return func(now T) { by.Progress(now) }
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -96,7 +95,8 @@ func (r *run) await(ctx context.Context, id string, call func() (any, error)) (a
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		result, err := guarded(id, call)
+		// A panic in a goroutine of its own would end the process.
+		result, err := tool.Guarded(id, call)
 		answered <- answer{result, err}
 	}()
 	select {
@@ -113,19 +113,6 @@ func (r *run) await(ctx context.Context, id string, call func() (any, error)) (a
 		r.Log.Warn().Str("tool", id).Dur("waited_ms", r.patience).Msg("a tool did not end when it was stopped and is left behind")
 		return nil, tool.Faultf(tool.CodeCancelled, "%s was told to stop, did not within %s, and is left behind", id, r.patience)
 	}
-}
-
-// guarded runs what stands behind a tool and turns a panic into its error.
-// Tools made by tool.New do that themselves; here it holds for all, because the
-// calls of a turn run in goroutines of their own, where a panic would end the
-// process.
-func guarded(id string, call func() (any, error)) (result any, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			result, err = nil, &tool.PanicError{ToolID: id, Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return call()
 }
 
 // env is where the tools of this thread run.

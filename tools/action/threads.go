@@ -67,6 +67,15 @@ type Caller struct {
 	Secrets executor.Secrets
 }
 
+// Told is the [Caller.Progress] of a caller for progress of one type; nil when it does
+// not listen.
+func Told[T any](c Caller) func(T) {
+	if c.Progress == nil {
+		return nil
+	}
+	return func(now T) { c.Progress(now) }
+}
+
 // HookCall is what follows for a call from its being an action of a hook.
 type HookCall struct {
 	Exempt bool     // the hook is part of the program: no capabilities are asked for

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -108,18 +107,16 @@ type Call struct {
 // Run runs a tool and returns its result, which marshals to JSON. What the caller
 // did wrong comes back as a *tool.Fault, a panic as a [tool.PanicError], and any
 // other error is a failure of the tool.
-func (e *Executor) Run(ctx context.Context, t *Tool, c Call) (result any, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			result, err = nil, &tool.PanicError{ToolID: t.Definition.ID, Value: v, Stack: debug.Stack()}
+func (e *Executor) Run(ctx context.Context, t *Tool, c Call) (any, error) {
+	return tool.Guarded(t.Definition.ID, func() (any, error) {
+		args := c.Args
+		if len(args) == 0 {
+			args = json.RawMessage("{}")
 		}
-	}()
-	args := c.Args
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
-	if args, err = Reveal(c.Secrets, t.Definition, args); err != nil {
-		return nil, err
-	}
-	return t.call(ctx, c.Env, args)
+		args, err := Reveal(c.Secrets, t.Definition, args)
+		if err != nil {
+			return nil, err
+		}
+		return t.call(ctx, c.Env, args)
+	})
 }

@@ -43,12 +43,17 @@ func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
+	return Guarded(t.def.ID, func() (any, error) { return t.fn(ctx, env, in) })
+}
+
+// Guarded runs what stands behind a tool and turns a panic into a [*PanicError].
+func Guarded(id string, call func() (any, error)) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			result, err = nil, &PanicError{ToolID: t.def.ID, Value: v, Stack: debug.Stack()}
+			result, err = nil, &PanicError{ToolID: id, Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return t.fn(ctx, env, in)
+	return call()
 }
 
 // Decoder returns a function that reads arguments as the tools of [New] do: one

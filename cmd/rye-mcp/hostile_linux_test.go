@@ -18,8 +18,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 )
 
 // canary stands in the files outside a hostile project; no answer may show it.

@@ -67,19 +67,19 @@ type Hold interface {
 var ErrHeld = errors.New("somebody else holds it")
 
 // Reach is how far away a process is.
-type Reach int
+type Reach = process.Reach
 
 // The distances.
 const (
 	// Near: its number is that process here, which may be signalled. It may just
 	// have ended.
-	Near Reach = iota
+	Near = process.Near
 	// Walled: another container of this machine runs it. Its life is seen here.
-	Walled
+	Walled = process.Walled
 	// Bygone: there is none any more.
-	Bygone
+	Bygone = process.Bygone
 	// Elsewhere: another machine runs it. Its life need not be seen here.
-	Elsewhere
+	Elsewhere = process.Elsewhere
 )
 
 // Running is a started process of a thread, as its starter sees it.

@@ -69,18 +69,11 @@ func Lock(h Hold) (*process.Lock, error) {
 
 // Reach implements [Life].
 func (l *Local) Reach(p thread.Process) Reach {
-	switch l.Place.Reach(process.ID(p)) {
-	case process.Walled:
-		return Walled
-	case process.Elsewhere:
-		return Elsewhere
-	case process.Near:
-		if l.Place.Signallable(process.ID(p)) {
-			return Near
-		}
-	case process.Bygone:
+	reach := l.Place.Reach(process.ID(p))
+	if reach == Near && !l.Place.Signallable(process.ID(p)) {
+		return Bygone
 	}
-	return Bygone
+	return reach
 }
 
 // Over implements [Life].

@@ -54,15 +54,10 @@ func (l *latestCache[T]) get(question, source string, make func() T) T {
 
 // once keeps what reading some settings gave.
 func once[T any](read func() (T, []string, error)) func() (T, []string, error) {
-	var (
-		first    sync.Once
-		value    T
-		warnings []string
-		err      error
-	)
+	first := sync.OnceValue(func() answer[T] { return answerOf(read()) })
 	return func() (T, []string, error) {
-		first.Do(func() { value, warnings, err = read() })
-		return value, warnings, err
+		a := first()
+		return a.value, a.warnings, a.err
 	}
 }
 

@@ -227,13 +227,14 @@ type answer[T any] struct {
 	err      error
 }
 
+func answerOf[T any](value T, warnings []string, err error) answer[T] {
+	return answer[T]{value, warnings, err}
+}
+
 // valuesOf decodes a kind of settings. Where the project says nothing the values are
 // those of before for as long as the user's files are the same.
 func valuesOf[T any](sn *Snapshot, k kind, s settings, decode func() (T, []string, error)) (T, []string, error) {
-	read := func() answer[T] {
-		value, warnings, err := decode()
-		return answer[T]{value, warnings, err}
-	}
+	read := func() answer[T] { return answerOf(decode()) }
 	source, own := s.ownSource()
 	if !own {
 		return decode()

@@ -25,7 +25,7 @@ const child = `EXISTS (SELECT 1 FROM threads parent
 // nextPosition is the end of the queue.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
 
-// Enqueue implements [store.Registry].
+// Enqueue implements [store.Queue].
 func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (rec thread.Record, err error) {
 	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		load, err := countQueue(ctx, tx)
@@ -81,7 +81,7 @@ func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Reco
 	return nil
 }
 
-// Admit implements [store.Registry]. Which thread has a slot is not waited to
+// Admit implements [store.Queue]. Which thread has a slot is not waited to
 // disk: after a loss of power no thread has one.
 func (s *Store) Admit(
 	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
@@ -187,7 +187,7 @@ func (r *runner) Yield(ctx context.Context, yielded bool) error {
 	return nil
 }
 
-// QueueLoad implements [store.Registry].
+// QueueLoad implements [store.Queue].
 func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error) {
 	load, err = recallBy(ctx, s.registry, rowKey{query: queueLoadSQL}, func(ctx context.Context, st *sql.Stmt) (store.QueueLoad, error) {
 		return scanLoad(st.QueryRowContext(ctx))

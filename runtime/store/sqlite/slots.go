@@ -38,7 +38,7 @@ func (r *runner) notReturned(ctx context.Context, tx *sql.Tx) error {
 	return fmt.Errorf("thread %s is %s, with process %d: %w", r.id, rec.Status, rec.PID, thread.ErrSettled)
 }
 
-// Occupants implements [store.Registry].
+// Occupants implements [store.Queue].
 func (s *Store) Occupants(ctx context.Context) (rows []thread.Record, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
 		rows, err = scanAll(db.QueryContext(ctx, "SELECT "+columns+" FROM threads INDEXED BY threads_slots WHERE "+inSlot))

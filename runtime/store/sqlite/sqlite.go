@@ -135,7 +135,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Changes implements [store.Registry]. After Close the channel is closed from
+// Changes implements [store.Watcher]. After Close the channel is closed from
 // the start.
 func (s *Store) Changes(ctx context.Context) <-chan struct{} { return s.registry.Changes(ctx) }
 

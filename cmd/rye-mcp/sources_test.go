@@ -26,7 +26,7 @@ func eachSource(t *testing.T, in []string, visit func(path string, positions *to
 				return nil
 			}
 			positions := token.NewFileSet()
-			file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
+			file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution|parser.ParseComments)
 			if err != nil {
 				return err
 			}

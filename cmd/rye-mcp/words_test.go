@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,6 +52,57 @@ func TestWords(t *testing.T) {
 	})
 	if names < 10_000 {
 		t.Fatalf("only %d names; the test looks in the wrong place", names)
+	}
+}
+
+// retiredText is said by no text for models, people or readers any more:
+// a thread has a successor, which continues it.
+var retiredText = regexp.MustCompile(`(?i)\bcarr(y|ies|ied|ying)(\s+[\w']+){0,3}\s+on\b`)
+
+// TestWordsOfTexts keeps comments, texts of the code and documents to the words
+// of the field.
+func TestWordsOfTexts(t *testing.T) {
+	t.Parallel()
+	texts := 0
+	check := func(where, text string) {
+		texts++
+		if found := retiredText.FindString(text); found != "" {
+			t.Errorf("%s: %q; the house says: continues, successor", where, found)
+		}
+	}
+	eachSource(t, rooms, func(path string, positions *token.FileSet, file *ast.File) {
+		for _, group := range file.Comments {
+			check(positions.Position(group.Pos()).String(), group.Text())
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				check(positions.Position(literal.Pos()).String(), literal.Value)
+			}
+			return true
+		})
+	})
+	for _, room := range append(slices.Clone(rooms), "README.md", "AGENTS.md") {
+		err := filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			check(path, string(text))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if texts < 10_000 {
+		t.Fatalf("only %d texts; the test looks in the wrong place", texts)
+	}
+	for text, want := range map[string]bool{
+		"the thread that carries the asked one on": true, "who carries that on, while": true, "carry it out": false, "carries a part of it": false,
+	} {
+		if retiredText.MatchString(text) != want {
+			t.Errorf("%q: found is not %v", text, want)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ type executeOutput struct {
 	Success bool `json:"success" jsonschema:"of a thread: it has not failed and was not cancelled"`
 	// A forked directive, or a tool in the background.
 	ThreadID         thread.ID       `json:"thread_id,omitempty" jsonschema:"the thread that was started"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries thread_id on; status, result and cost are its"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
 	Directive        string          `json:"directive,omitempty" jsonschema:"what the thread runs"`
 	Status           thread.State    `json:"status,omitempty" jsonschema:"state of the thread: created or running while it works; completed, error, cancelled or continued afterwards"`
 	Result           string          `json:"result,omitempty" jsonschema:"final text of the thread"`

@@ -56,8 +56,8 @@ func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []l
 }
 
 // manifest says how the work of a chain stands, whose last thread has this
-// thread.json. Threads of the summary directive are no part of the work. Whoever
-// calls adds the task.
+// thread.json. Threads of the summary directive are no part of the work. The
+// caller adds the task.
 func (c *Call) manifest(
 	ctx context.Context, chain []thread.Record, meta thread.Meta, via thread.Via, summaryDirective string,
 ) (handoff.Manifest, error) {

@@ -48,7 +48,7 @@ type Resumed struct {
 	Resumed            bool         `json:"resumed"`
 	OldThreadID        thread.ID    `json:"old_thread_id" jsonschema:"the thread that is continued"`
 	NewThreadID        thread.ID    `json:"new_thread_id" jsonschema:"the thread that continues it"`
-	OriginalThreadID   *thread.ID   `json:"original_thread_id" jsonschema:"the asked thread, when another one continues it that was resumed instead"`
+	OriginalThreadID   *thread.ID   `json:"original_thread_id" jsonschema:"the asked thread, when its successor was resumed instead"`
 	ResolvedThreadID   thread.ID    `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
 	Directive          string       `json:"directive"`
 	ReconstructedTurns int          `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
@@ -279,9 +279,9 @@ func (r *resumption) planStart(ctx context.Context) error {
 	return r.planning().ChooseModel(ctx, p)
 }
 
-// findParent finds who starts the new thread: the parent of the thread before, or
-// who carries that on, while it runs; else the thread that asks; else nobody. So
-// what a thread resumes always comes out of its own budget or one below.
+// findParent finds the parent of the new thread: that of the thread before, or
+// its successor, while it runs; else the thread that asks; else nobody. So a
+// thread always pays for what it resumes from its own budget or one below.
 func (r *resumption) findParent(ctx context.Context, p *plan.Plan) error {
 	for _, id := range []thread.ID{r.before().ParentID, r.request.From} {
 		rec, fit, err := r.canStart(ctx, id)

@@ -25,7 +25,7 @@ type answer = continuation.Resumed
 // one that was resumed, which the schema of an id does not allow.
 type Resumed struct {
 	answer
-	OriginalThreadID any `json:"original_thread_id" jsonschema:"the asked thread, when a later one of its chain was resumed instead; else null"`
+	OriginalThreadID any `json:"original_thread_id" jsonschema:"the asked thread, when its successor was resumed instead; else null"`
 }
 
 // ResumeThread resumes a thread that has ended. It is about the open world:

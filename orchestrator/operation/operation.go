@@ -27,8 +27,8 @@ type Operation[In, Out any] struct {
 	Doc    string // for a model; left out, the text of NAME.md
 	Group  Group
 	Effect Effect
-	// Run does it for a caller, who may be a thread, a client or a person. What a
-	// thread may do is decided here or below, never by those who call.
+	// Run does it for a caller, who may be a thread, a client or a person. It, or
+	// something below it, decides what a thread may do; those who call never do.
 	Run func(ctx context.Context, c *control.Controller, by action.Caller, in In) (Out, error)
 }
 

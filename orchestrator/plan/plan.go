@@ -237,8 +237,8 @@ func (c *Planner) ParentMeta(id thread.ID) (*thread.Meta, error) {
 	return &meta, nil
 }
 
-// parentNow is the row of the parent, or of the thread that continues it. Last
-// hooks belong to the thread that has ended, whoever carries that on.
+// parentNow is the row of the parent, or of its successor. Last hooks belong to
+// the thread that has ended, even when it has a successor.
 func (c *Planner) parentNow(ctx context.Context, p *Plan) (thread.Record, error) {
 	if !p.Late() {
 		return c.Threads.Look(ctx, p.Request.Parent)

@@ -49,8 +49,8 @@ type Receipt struct {
 type Stopped struct {
 	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
 	ThreadID thread.ID `json:"thread_id"`
-	// ResolvedThreadID is set when another one carries the asked thread on.
-	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
+	// ResolvedThreadID is set when the asked thread has a successor.
+	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
 	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
 }
 

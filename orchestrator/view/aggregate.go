@@ -21,7 +21,7 @@ func (v *View) Aggregate(ctx context.Context, ids []thread.ID) (Aggregate, error
 		return Aggregate{}, threads.Fault(err)
 	}
 	a := Aggregate{Success: len(unknown) == 0, Results: make(map[thread.ID]Result, len(ids))}
-	named := make(map[thread.ID]thread.Record, len(rows)) // by the id that carries the asked one on
+	named := make(map[thread.ID]thread.Record, len(rows)) // by id, successors in place of the asked
 	for id, rec := range rows {
 		a.Results[id] = ResultOf(id, rec)
 		a.Success = a.Success && rec.Status == thread.Completed

@@ -16,7 +16,7 @@ import (
 type Chain struct {
 	Success          bool          `json:"success"`
 	ThreadID         thread.ID     `json:"thread_id"`
-	ResolvedThreadID thread.ID     `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on now"`
+	ResolvedThreadID thread.ID     `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
 	Length           int           `json:"chain_length"`
 	Cost             thread.Cost   `json:"cost" jsonschema:"own cost of all threads of the chain"`
 	TreeSpend        thread.Micros `json:"tree_spend" jsonschema:"US dollars spent by all threads of the chain and everything below them"`

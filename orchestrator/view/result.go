@@ -7,7 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// ResultOf tells about the thread that carries the asked one on.
+// ResultOf tells about the asked thread, or the newest of its chain.
 func ResultOf(asked thread.ID, rec thread.Record) Result {
 	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost}
 	if rec.ThreadID != asked {

@@ -11,7 +11,7 @@ import (
 type Started struct {
 	Success          bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
 	ThreadID         thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues this one; status, result and cost are its"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
 	Directive        string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
 	Status           thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
 	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
@@ -32,7 +32,7 @@ type Started struct {
 // Result is what is told about one thread by waits and aggregations.
 type Result struct {
 	Status           thread.State    `json:"status" jsonschema:"state of the thread, or not_found"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
 	Cost             thread.Cost     `json:"cost"`
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
@@ -78,7 +78,7 @@ type Totals struct {
 type Status struct {
 	Success          bool            `json:"success"`
 	ThreadID         thread.ID       `json:"thread_id"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that carries the asked one on; everything below is about it"`
+	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; all below is about that one"`
 	Status           thread.State    `json:"status"`
 	Directive        string          `json:"directive"`
 	Name             string          `json:"name"`

@@ -50,8 +50,8 @@ const (
 	TranscriptLenient = "lenient"
 )
 
-// Coordination is config/agent/coordination.yaml: how threads wait for and carry
-// on each other, and what is asked of their transcripts.
+// Coordination is config/agent/coordination.yaml: how threads wait for and
+// continue each other, and what is asked of their transcripts.
 type Coordination struct {
 	WaitThreads  WaitSettings `yaml:"wait_threads"`
 	Continuation Continuation `yaml:"continuation"`

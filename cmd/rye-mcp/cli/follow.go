@@ -22,8 +22,8 @@ const followChunk = 256 << 10
 // some file systems send none.
 const backstop = 500 * time.Millisecond
 
-// followChain is [follow] for a thread and, when its transcript says who carries
-// it on, for that one next, from its beginning.
+// followChain is [follow] for a thread and, when its transcript names a successor,
+// for that one next, from its beginning.
 func followChain(
 	ctx context.Context, path func(thread.ID) string, id thread.ID, over <-chan struct{}, see func(thread.Event) error,
 ) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -113,11 +114,11 @@ func filesAgree(state string, rec thread.Record) error {
 	if meta.Status != rec.Status || meta.Cost != rec.Cost {
 		return fmt.Errorf("thread.json says %s for %+v, the registry %s for %+v", meta.Status, meta.Cost, rec.Status, rec.Cost)
 	}
-	outcome, _, err := transcript.LastOutcome(dir.Transcript())
+	outcome, _, err := transcript.LastOutcome(records.File(dir.Transcript()))
 	if err != nil || outcome == nil || outcome.State != rec.Status {
 		return fmt.Errorf("the transcript ends with %+v (%w)", outcome, err)
 	}
-	_, err = transcript.Verify(dir.Transcript(), nil, meta.Transcript)
+	_, err = transcript.Verify(records.File(dir.Transcript()), nil, meta.Transcript)
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -114,7 +115,7 @@ func newProject(t *testing.T, dir string) *Project {
 	}
 	controller := control.New(control.Deps{
 		Project: dir, Store: store, Resolver: resolver, Config: loader, Trust: unchecked,
-		Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always(), Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
+		Records: records.Local{Home: folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()}, Key: func() (*sign.Key, error) { return nil, sign.ErrNoKey },
 		Providers: provider.NewSource(func(string) string { return "" }), Now: time.Now,
 		Life: &life.Local{Project: dir, Home: folder.Home{Dir: state.Dir}.Always(), Place: process.Here("here")},
 		Log:  zerolog.Nop(), Launcher: &spawn.Launcher{

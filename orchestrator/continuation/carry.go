@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -44,8 +44,8 @@ func ownInputs(given map[string]any) map[string]any {
 // seed writes down what a thread begins with that continues another: the
 // artifacts of that one, and the messages.
 func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
-	if err := c.Threads.Folder(before.ThreadID).ShareArtifacts(c.Threads.Folder(rec.ThreadID)); err != nil {
-		return fmt.Errorf("share the artifacts of %s: %w", before.ThreadID, err)
+	if err := c.Threads.Records.Of(before.ThreadID).Artifacts().ShareWith(rec.ThreadID); err != nil {
+		return err
 	}
 	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)
 	if err != nil {
@@ -68,21 +68,21 @@ func (c *Call) manifest(
 	if last.Outcome != nil {
 		m.Outputs = last.Outcome.Outputs
 	}
-	paths, err := c.Genuine(ctx, chain)
+	genuine, err := c.Genuine(ctx, chain)
 	if err != nil {
 		return m, err
 	}
-	facts, err := handoff.FactsOf(paths...)
+	facts, err := handoff.FactsOf(genuine...)
 	if err != nil {
 		return m, err
 	}
 	m.Files = facts.Files
-	artifacts, err := c.Threads.Folder(last.ThreadID).ListArtifacts()
+	artifacts, err := c.Threads.Records.Of(last.ThreadID).Artifacts().List()
 	if err != nil {
 		return m, err
 	}
-	for _, file := range artifacts {
-		m.Artifacts = append(m.Artifacts, facts.Artifact(file.Name(), file.Size()))
+	for _, kept := range artifacts {
+		m.Artifacts = append(m.Artifacts, facts.Artifact(kept.Name, kept.Size))
 	}
 	m.Children, err = c.StartedBy(ctx, chain)
 	m.Children = slices.DeleteFunc(m.Children, func(child handoff.Child) bool { return child.Directive == summaryDirective })
@@ -92,8 +92,8 @@ func (c *Call) manifest(
 // Genuine are the transcripts of a chain whose last thread has been verified. One
 // that does not verify tells a successor nothing: what it says would be signed
 // anew as a fact.
-func (c *Call) Genuine(ctx context.Context, chain []thread.Record) ([]string, error) {
-	var paths []string
+func (c *Call) Genuine(ctx context.Context, chain []thread.Record) ([]records.Source, error) {
+	var genuine []records.Source
 	for i, link := range chain {
 		if i < len(chain)-1 {
 			verdict, _, err := c.Verify.AsSet(ctx, c.Call, link.ThreadID)
@@ -105,9 +105,9 @@ func (c *Call) Genuine(ctx context.Context, chain []thread.Record) ([]string, er
 				continue
 			}
 		}
-		paths = append(paths, c.Threads.Transcript(link.ThreadID))
+		genuine = append(genuine, c.Threads.Transcript(link.ThreadID))
 	}
-	return paths, nil
+	return genuine, nil
 }
 
 // StartedBy tells what the threads of a chain have started, and what has become of

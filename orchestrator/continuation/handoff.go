@@ -9,7 +9,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
@@ -101,7 +100,7 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	})
 	meta.Limits = h.limits(money)
 	h.Seal(&meta)
-	if err := h.Threads.Folder(s.rec.ThreadID).WriteMeta(meta, h.Threads.Home().Seal); err != nil {
+	if err := h.Threads.Records.Of(s.rec.ThreadID).Meta().Write(meta); err != nil {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashReady)
@@ -131,7 +130,7 @@ func (h *succession) limits(money thread.Micros) thread.Limits {
 // messages are what the successor begins with, and how many turns of the thread
 // before are among them.
 func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
-	said, err := transcript.Messages(h.Threads.Transcript(h.before().ThreadID))
+	said, err := h.Threads.Messages(h.before().ThreadID)
 	if err != nil {
 		return nil, 0, err
 	}

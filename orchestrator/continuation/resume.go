@@ -355,7 +355,7 @@ func (r *resumption) firstLimits() thread.Limits {
 // conversation, or as much of it as a handoff gives when it is too long.
 func (r *resumption) rebuild(ctx context.Context) error {
 	before := r.before()
-	said, err := transcript.Messages(r.Threads.Transcript(before.ThreadID))
+	said, err := r.Threads.Messages(before.ThreadID)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

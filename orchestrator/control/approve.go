@@ -94,7 +94,7 @@ func (c *Controller) judge(
 	if err != nil {
 		return answer, threads.Fault(err)
 	}
-	from := bounds.Source{Ledger: c.Threads.Store, Home: c.Threads.Home()}
+	from := bounds.Source{Ledger: c.Threads.Store, Records: c.Threads.Records}
 	most, err := from.Most(ctx, *q.Limits, rec.ParentID)
 	if err != nil {
 		return answer, threads.Fault(err)

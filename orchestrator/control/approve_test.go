@@ -27,7 +27,7 @@ import (
 // asks lets a thread that is a puppet ask about its turns, as the loop does.
 func (s *scene) asks(id thread.ID) thread.Question {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(id).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	q := thread.Question{
 		ID: uuid.NewString(), ThreadID: id, Kind: thread.AskLimit, Code: limit.TurnsExceeded, Reached: fmt.Sprint(meta.Limits.Turns),
@@ -464,7 +464,7 @@ func TestRiskIsAsked(t *testing.T) {
 			if !strings.Contains(fmt.Sprint(started.Warnings), c.warned) || len(started.Warnings) > 1 {
 				t.Errorf("warnings %q", started.Warnings)
 			}
-			meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+			meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 			if err != nil || !slices.Equal(meta.Warnings, started.Warnings) {
 				t.Errorf("thread.json has the warnings %q, %v", meta.Warnings, err)
 			}

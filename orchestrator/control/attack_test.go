@@ -22,7 +22,7 @@ func (s *scene) asModel(self thread.ID, arguments string) (any, error) {
 	s.Helper()
 	tools, err := executor.New(file.Tools("")...)
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(self).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(self).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	grant := permission.Grant{Own: meta.Own(), Ceiling: meta.Ceiling}
 	actions := action.New(action.Deps{
@@ -118,7 +118,7 @@ func TestSpawnAttacksAreRefused(t *testing.T) {
 func TestSpawnAttacksGainNothing(t *testing.T) {
 	t.Parallel()
 	s, self, _, stranger := attackScene(t)
-	above, err := s.c.Threads.Folder(self).ReadMeta(s.c.Threads.Home().Seal)
+	above, err := s.folder(self).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	start := func(arguments string) thread.Meta {
 		t.Helper()
@@ -128,7 +128,7 @@ func TestSpawnAttacksGainNothing(t *testing.T) {
 		if !ok || started.Existing {
 			t.Fatalf("%s: %+v", arguments, result)
 		}
-		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+		meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 		s.noError(err)
 		if rec := s.row(started.ThreadID); meta.ParentID != self || rec.ParentID != self {
 			t.Errorf("%s: the parent is %s and %s", arguments, meta.ParentID, rec.ParentID)

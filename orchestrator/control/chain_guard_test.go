@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -51,20 +52,20 @@ func TestHandoffIsVouchedFor(t *testing.T) {
 		says   string
 	}{
 		"thread.json of another": {func(s *scene, id, other thread.ID) {
-			s.noError(os.WriteFile(s.c.Threads.Folder(id).Meta(), []byte(s.read(s.c.Threads.Folder(other).Meta())), 0o600))
+			s.noError(os.WriteFile(s.folder(id).Meta(), []byte(s.read(s.folder(other).Meta())), 0o600))
 		}, "is that of"},
 		"changed words": {func(s *scene, id, _ thread.ID) {
-			path := s.c.Threads.Transcript(id)
+			path := s.folder(id).Transcript()
 			s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 		}, "altered"},
 		"added words": {func(s *scene, id, other thread.ID) {
-			path := s.c.Threads.Transcript(id)
-			first, _, _ := strings.Cut(s.read(s.c.Threads.Transcript(other)), "\n")
+			path := s.folder(id).Transcript()
+			first, _, _ := strings.Cut(s.read(s.folder(other).Transcript()), "\n")
 			forged := strings.NewReplacer(string(other), string(id), `"seq":1,`, `"seq":4,`).Replace(first)
 			s.noError(os.WriteFile(path, []byte(s.read(path)+forged+"\n"), 0o600))
 		}, "nobody signed"},
 		"words that are gone": {func(s *scene, id, _ thread.ID) {
-			path := s.c.Threads.Transcript(id)
+			path := s.folder(id).Transcript()
 			before := s.read(path)
 			s.order(id, "say more")
 			s.noError(storetest.As(s.c.Threads.Store).RecordCost(s.ctx, id, thread.Cost{Turns: 2}, 0))
@@ -196,7 +197,7 @@ func TestCircleOfPredecessors(t *testing.T) {
 	before := map[thread.ID]thread.ID{ids[0]: ids[1], ids[1]: ids[0], ids[2]: ids[2]}
 	var rows []store.Restored
 	for _, id := range ids {
-		s.noError(s.c.Threads.Folder(id).Make())
+		s.noError(s.folder(id).Make())
 		rows = append(rows, store.Restored{Record: thread.Record{
 			ThreadID: id, Kind: thread.KindDirective, Directive: "work", Status: thread.Created, ContinuationOf: before[id],
 			CreatedAt: testTime, UpdatedAt: testTime, LastUsed: testTime, QueuedAt: testTime,
@@ -300,11 +301,12 @@ func TestForgedLinkTellsNothing(t *testing.T) {
 	s.order(first, "say hello")
 	second := s.handOver(first)
 	chain := []thread.Record{s.row(first), s.row(second)}
-	both := []string{s.c.Threads.Transcript(first), s.c.Threads.Transcript(second)}
+	both := []records.Source{s.c.Threads.Transcript(first), s.c.Threads.Transcript(second)}
 	if got, err := s.c.Continue.In(s.c.Settings.Begin()).Genuine(s.ctx, chain); err != nil || !slices.Equal(got, both) {
 		t.Fatalf("genuine are %v, %v", got, err)
 	}
-	s.noError(os.WriteFile(both[0], []byte(strings.Replace(s.read(both[0]), "hello", "other", 1)), 0o600))
+	path := s.folder(first).Transcript()
+	s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 	if got, err := s.c.Continue.In(s.c.Settings.Begin()).Genuine(s.ctx, chain); err != nil || !slices.Equal(got, both[1:]) {
 		t.Errorf("genuine are %v, %v", got, err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -233,15 +232,15 @@ func TestHandoffOfArtifacts(t *testing.T) {
 	first := s.start("work", "")
 	summary := s.start("idle", first)
 	s.order(summary, "complete")
-	path, err := s.c.Threads.Folder(first).WriteArtifact("00", []byte("kept"))
+	path, err := s.folder(first).WriteArtifact("00", []byte("kept"))
 	s.noError(err)
 	next := s.handOver(first)
 	s.noError(os.Remove(path))
-	content, err := os.ReadFile(filepath.Join(s.c.Threads.Folder(next).Artifacts(), filepath.Base(path)))
+	content, err := os.ReadFile(filepath.Join(s.folder(next).Artifacts(), filepath.Base(path)))
 	if err != nil || string(content) != "kept" {
 		s.Errorf("%q, %v", content, err)
 	}
-	if messages, err := transcript.Messages(s.c.Threads.Transcript(next)); err != nil || len(messages) != 1 || messages[0].Role != llm.User ||
+	if messages, err := s.c.Threads.Messages(next); err != nil || len(messages) != 1 || messages[0].Role != llm.User ||
 		strings.Contains(messages[0].Blocks[0].Text, string(summary)) {
 		s.Errorf("the successor of a thread without a word begins with %+v, %v", messages, err)
 	}
@@ -257,7 +256,7 @@ func TestLostSuccessor(t *testing.T) {
 	second := s.handOver(first)
 	s.order(second, "complete")
 	<-process.Watch(s.ctx, s.puppet(second).pid)
-	s.noError(os.RemoveAll(string(s.c.Threads.Folder(second))))
+	s.noError(os.RemoveAll(string(s.folder(second))))
 	s.rebuild()
 	s.noError(s.c.Close())
 	s.c = s.controller()

@@ -24,15 +24,15 @@ func TestEndIsCompleted(t *testing.T) {
 			rec := s.row(id)
 			<-process.Watch(s.ctx, s.puppet(id).pid)
 
-			dir := s.c.Threads.Folder(id)
-			meta, err := dir.ReadMeta(s.c.Threads.Home().Seal)
+			dir := s.folder(id)
+			meta, err := dir.ReadMeta(s.c.Threads.Records.Seal())
 			s.noError(err)
 			whole := meta
 			meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
-			s.noError(dir.WriteMeta(meta, s.c.Threads.Home().Seal))
+			s.noError(dir.WriteMeta(meta, s.c.Threads.Records.Seal()))
 
 			s.noError(look(s, id))
-			after, err := dir.ReadMeta(s.c.Threads.Home().Seal)
+			after, err := dir.ReadMeta(s.c.Threads.Records.Seal())
 			s.noError(err)
 			if after.Status != thread.Completed || after.Outcome == nil || *after.Transcript != *whole.Transcript {
 				s.Errorf("thread.json after the look: %+v, want %+v", after, whole)

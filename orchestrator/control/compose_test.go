@@ -69,7 +69,7 @@ func TestPlanShowsWhatIsInherited(t *testing.T) {
 func TestChainIsOnRecord(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)
-	meta, err := s.c.Threads.Folder(s.start("leaf", "")).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(s.start("leaf", "")).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	var ids []string
 	for _, link := range meta.Chain {
@@ -199,7 +199,7 @@ func TestChainComesBeforeParent(t *testing.T) {
 	} {
 		started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: child, Parent: top})
 		s.noError(err)
-		meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+		meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 		s.noError(err)
 		got := slices.Sorted(slices.Values(meta.Capabilities))
 		if wants := slices.Sorted(slices.Values(strings.Fields(want))); !slices.Equal(got, wants) {
@@ -251,7 +251,7 @@ func TestHookRoutes(t *testing.T) {
 	}
 	started, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "routed", Inputs: map[string]any{"who": "mid"}})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	if meta.Extends() != "mid" || meta.Route == nil || *meta.Route != (thread.Route{Hook: "by-category", Layer: 3, Source: source}) {
 		t.Errorf("thread.json: %v %+v", meta.Chain, meta.Route)

@@ -24,9 +24,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -45,9 +45,7 @@ type Deps struct {
 	Launcher  scheduler.Launcher
 	Life      life.Life // who lives, and how that is ended
 	Trust     *trust.Gate
-	// Home is where the threads of the project are. It is asked for each time: the
-	// first thread makes it.
-	Home func() folder.Home
+	Records   records.Records // what threads leave beside their rows
 	// Key reads the user's item key, which signs receipts; it may be made while a
 	// server runs.
 	Key func() (*sign.Key, error)
@@ -84,7 +82,7 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Settings: d.settings()}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Home: d.Home, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
+		Project: d.Project, Store: d.Store, Life: d.Life, Records: d.Records, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
 		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) },
 		Freed:     func(ctx context.Context) { c.Queue.DispatchAndLog(ctx, false, nil) },
 	})

@@ -284,7 +284,7 @@ func TestSweepsAtOnce(t *testing.T) {
 		s.dieAfter(scheduler.CrashPrepared, "start", root)
 	}
 	stuck := thread.NewID("work", testTime, 2)
-	s.noError(os.Mkdir(s.c.Threads.Folder(stuck).Transcript(), 0o700))
+	s.noError(os.Mkdir(s.folder(stuck).Transcript(), 0o700))
 
 	var group sync.WaitGroup
 	errs := make([]error, servers)
@@ -304,7 +304,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	if _, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil {
 		s.Errorf("list: %v", err)
 	}
-	s.noError(os.Remove(s.c.Threads.Folder(stuck).Transcript()))
+	s.noError(os.Remove(s.folder(stuck).Transcript()))
 	report, err := s.c.Threads.Sweep(s.ctx)
 	if err != nil || report.Looked != 2 || !slices.Equal(report.HalfMade, []thread.ID{stuck}) || report.Settled() != 1 {
 		s.Errorf("swept %+v, %v", report, err)
@@ -361,8 +361,8 @@ func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	id := s.start("idle", "")
-	s.noError(os.WriteFile(s.c.Threads.Folder(id).Meta(), []byte("{"), 0o600))
-	s.noError(os.WriteFile(s.c.Threads.Folder(id).Transcript(), []byte("\xff\xfe\n{\"seq\":"), 0o600))
+	s.noError(os.WriteFile(s.folder(id).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.folder(id).Transcript(), []byte("\xff\xfe\n{\"seq\":"), 0o600))
 	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 	if r := s.wait(s.c, WaitAll, id); r.Results[id].Status != thread.Error {
 		s.Errorf("waited for %+v", r)

@@ -18,7 +18,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -40,7 +39,7 @@ func (s *scene) chain(id thread.ID) (ids []thread.ID) {
 
 func (s *scene) meta(id thread.ID) thread.Meta {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(id).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	return meta
 }
@@ -69,7 +68,7 @@ func TestHandoff(t *testing.T) {
 	child := s.start("work", first)
 	content := []byte("long result")
 	hash := fmt.Sprintf("%x", sha256.Sum256(content))
-	_, err := s.c.Threads.Folder(first).WriteArtifact(hash, content)
+	_, err := s.folder(first).WriteArtifact(hash, content)
 	s.noError(err)
 	s.order(first, "say hello", "spend 7")
 	second := s.handOver(first)
@@ -90,13 +89,13 @@ func TestHandoff(t *testing.T) {
 		!slices.Equal(meta.Capabilities, before.Capabilities) || meta.Outcome != nil || meta.ContinuationOf != first {
 		s.Errorf("thread.json of the successor: %+v", meta)
 	}
-	messages, err := transcript.Messages(s.c.Threads.Transcript(second))
+	messages, err := s.c.Threads.Messages(second)
 	s.noError(err)
 	if len(messages) != meta.Continuation.Messages || len(messages) < 2 ||
 		!strings.Contains(messages[0].Blocks[0].Text, string(child)) || !strings.Contains(messages[0].Blocks[0].Text, hash[:16]) {
 		s.Errorf("the successor begins with %+v", messages)
 	}
-	if found, err := s.c.Threads.Folder(second).ListArtifacts(); err != nil || len(found) != 1 {
+	if found, err := s.folder(second).ListArtifacts(); err != nil || len(found) != 1 {
 		s.Errorf("artifacts of the successor: %v, %v", found, err)
 	}
 	if below, err := lineage.IsBelow(child, second, s.c.Threads.Getter(s.ctx)); err != nil || !below {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -30,8 +29,8 @@ func TestHealth(t *testing.T) {
 	s.c.Threads.LeaveChildren()
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, s.puppet(dead).pid)
-	s.noError(os.MkdirAll(string(s.c.Threads.Folder("stray-1")), 0o700))
-	s.noError(os.WriteFile(s.c.Threads.Folder("stray-1").Lock(), nil, 0o600))
+	s.noError(os.MkdirAll(string(s.folder("stray-1")), 0o700))
+	s.noError(os.WriteFile(s.folder("stray-1").Lock(), nil, 0o600))
 
 	now := testTime
 	server := s.controller()
@@ -66,15 +65,15 @@ func TestReconcile(t *testing.T) {
 		s.order(id, "complete")
 		<-process.Watch(s.ctx, s.puppet(id).pid)
 	}
-	s.noError(os.RemoveAll(string(s.c.Threads.Folder(gone))))
-	s.noError(os.WriteFile(s.c.Threads.Folder(unreadable).Meta(), []byte("{"), 0o600))
-	s.noError(os.WriteFile(s.c.Threads.Folder(swapped).Meta(), []byte(s.read(s.c.Threads.Folder(sound).Meta())), 0o600))
+	s.noError(os.RemoveAll(string(s.folder(gone))))
+	s.noError(os.WriteFile(s.folder(unreadable).Meta(), []byte("{"), 0o600))
+	s.noError(os.WriteFile(s.folder(swapped).Meta(), []byte(s.read(s.folder(sound).Meta())), 0o600))
 	for _, id := range []thread.ID{"stray-1", "leftover-1"} {
-		s.noError(s.c.Threads.Folder(id).Make())
-		s.noError(os.WriteFile(s.c.Threads.Folder(id).Lock(), nil, 0o600))
+		s.noError(s.folder(id).Make())
+		s.noError(os.WriteFile(s.folder(id).Lock(), nil, 0o600))
 	}
-	s.noError(os.WriteFile(s.c.Threads.Folder("stray-1").Transcript(), nil, 0o600))
-	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.c.Threads.Folder("stray-1"))), "linked-1")))
+	s.noError(os.WriteFile(s.folder("stray-1").Transcript(), nil, 0o600))
+	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.folder("stray-1"))), "linked-1")))
 	s.noError(s.c.Threads.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
@@ -144,9 +143,9 @@ func TestUnfitFolder(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("directives/away/work.md", fmt.Sprintf(directive, "work", "", ""))
-	s.noError(os.Symlink(s.project, string(s.c.Threads.Folder("away"))))
+	s.noError(os.Symlink(s.project, string(s.folder("away"))))
 	_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "away/work"})
-	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), folder.ErrUnfit.Error()) {
+	if code(err) != "bad_arguments" || !strings.Contains(err.Error(), thread.ErrUnfit.Error()) {
 		s.Errorf("started below a link: %v", err)
 	}
 	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 0 {

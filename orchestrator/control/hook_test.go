@@ -32,7 +32,7 @@ func TestFiringIsInherited(t *testing.T) {
 	for id, want := range map[thread.ID][]string{
 		root: nil, child.ThreadID: {"a", "b"}, below: {"a", "b"}, again.ThreadID: {"a", "b", "c"},
 	} {
-		meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
+		meta, err := s.folder(id).ReadMeta(s.c.Threads.Records.Seal())
 		s.noError(err)
 		if !slices.Equal(meta.Firing, want) {
 			s.Errorf("%s must not fire %q, want %q", id, meta.Firing, want)
@@ -52,7 +52,7 @@ func TestExemptHook(t *testing.T) {
 	}
 	started, err := s.byHook("work", meek, action.HookCall{Exempt: true})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	if len(meta.Ceiling) != 1 || !slices.Equal(meta.Ceiling[0], []string{"rye.execute.tool.rye.file-system.*"}) {
 		s.Errorf("ceiling %q", meta.Ceiling)

@@ -19,18 +19,18 @@ func TestSweepFolders(t *testing.T) {
 	s := newScene(t)
 	root := s.start("idle", "")
 	s.dieAfter(scheduler.CrashClaimed, "start", root)
-	left := s.c.Threads.Folder(firstChild)
+	left := s.folder(firstChild)
 	make := func(id thread.ID, file string) string {
-		s.noError(s.c.Threads.Folder(id).Make())
-		s.noError(os.WriteFile(s.c.Threads.Folder(id).Lock(), nil, 0o600))
+		s.noError(s.folder(id).Make())
+		s.noError(os.WriteFile(s.folder(id).Lock(), nil, 0o600))
 		if file != "" {
-			s.noError(os.WriteFile(filepath.Join(string(s.c.Threads.Folder(id)), file), []byte("x"), 0o600))
+			s.noError(os.WriteFile(filepath.Join(string(s.folder(id)), file), []byte("x"), 0o600))
 		}
-		return string(s.c.Threads.Folder(id))
+		return string(s.folder(id))
 	}
 	kept := []string{
 		make("held-1", ""), make("meta-1", "thread.json"), make("words-1", "transcript.jsonl"), make("notes-1", "notes.txt"),
-		string(s.c.Threads.Folder(root)),
+		string(s.folder(root)),
 	}
 	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)

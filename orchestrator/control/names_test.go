@@ -142,7 +142,7 @@ func TestPlanOfAChild(t *testing.T) {
 	}
 	started, err := s.c.Start(s.ctx, action.Caller{}, req)
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	if !slices.Equal(meta.Capabilities, plan.Plan.Capabilities) || !slices.Equal(meta.Own(), []string{"rye.execute.tool.rye.*", "rye.sign.*"}) {
 		t.Errorf("thread.json has the capabilities %q of %q", meta.Capabilities, meta.Own())

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -14,12 +14,12 @@ import (
 // converse lets the thread say something and be answered, as one that has been
 // prepared.
 func (p *puppet) converse(text string) error {
-	capabilities, err := p.c.Threads.Home().Seal.Attach([]byte("# Capabilities of "+p.id+"\n"), ".md", folder.CapabilitiesName(p.id), testTime)
+	capabilities, err := p.c.Threads.Records.Seal().Attach([]byte("# Capabilities of "+p.id+"\n"), ".md", records.CapabilitiesName(p.id), testTime)
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		p.c.Threads.Folder(p.id).WriteCapabilities(capabilities),
+		p.folder(p.id).WriteCapabilities(capabilities),
 		p.words.Append(thread.EventCognitionIn, transcript.CognitionIn{
 			Role: llm.User, Blocks: transcript.Blocks(llm.Text(llm.User, text).Blocks),
 		}),

@@ -258,7 +258,7 @@ func TestCancelQueued(t *testing.T) {
 			s.wantLoad(0, 0)
 			s.wantTree(root, store.TreeSpend{Threads: children + 1})
 			for n := 1; n <= children; n++ {
-				if _, err := os.Stat(s.c.Threads.Folder(thread.NewID("work", testTime, n)).Log()); err == nil {
+				if _, err := os.Stat(s.folder(thread.NewID("work", testTime, n)).Log()); err == nil {
 					s.Errorf("child %d was started", n)
 				}
 			}
@@ -342,8 +342,8 @@ func TestComplainsOnce(t *testing.T) {
 	s := narrow(t, 1)
 	first := s.start("idle", "")
 	unfit, next := s.begin("idle", "").ThreadID, s.begin("idle", "").ThreadID
-	s.noError(os.RemoveAll(string(s.c.Threads.Folder(unfit))))
-	s.noError(os.WriteFile(string(s.c.Threads.Folder(unfit)), nil, 0o600))
+	s.noError(os.RemoveAll(string(s.folder(unfit))))
+	s.noError(os.WriteFile(string(s.folder(unfit)), nil, 0o600))
 	s.order(first, "complete")
 	<-process.Watch(s.ctx, s.puppet(first).pid)
 	var logged bytes.Buffer

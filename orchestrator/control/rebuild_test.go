@@ -36,12 +36,12 @@ func TestRebuild(t *testing.T) {
 		s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
 		<-process.Watch(s.ctx, s.puppet(id).pid)
 	}
-	foreign, torn := s.c.Threads.Folder("foreign-1"), s.c.Threads.Folder("torn-1")
-	for dir, content := range map[folder.Folder]string{foreign: s.read(s.c.Threads.Folder(done).Meta()), torn: "{"} {
+	foreign, torn := s.folder("foreign-1"), s.folder("torn-1")
+	for dir, content := range map[folder.Folder]string{foreign: s.read(s.folder(done).Meta()), torn: "{"} {
 		s.noError(dir.Make())
 		s.noError(os.WriteFile(dir.Meta(), []byte(content), 0o600))
 	}
-	s.noError(os.Symlink(string(s.c.Threads.Folder(done)), string(s.c.Threads.Folder("linked-1"))))
+	s.noError(os.Symlink(string(s.folder(done)), string(s.folder("linked-1"))))
 
 	rebuilt := s.rebuild()
 	if rebuilt.Threads != 5 || rebuilt.Budgets != 5 || len(rebuilt.Skipped) != 3 {
@@ -92,18 +92,18 @@ func (s *scene) rebuild() recovery.Rebuilt {
 		for _, ending := range []string{"-wal", "-shm"} { // it would mend the file
 			s.noError(os.RemoveAll(path + ending))
 		}
-		aside, err := sqlite.SetAside(s.ctx, path, testTime, s.c.Threads.Home().Seal.Mark)
+		aside, err := sqlite.SetAside(s.ctx, path, testTime, s.c.Threads.Records.Seal().Mark)
 		if err != nil || aside == "" {
 			s.Fatalf("set aside as %q, %v", aside, err)
 		}
 	}
-	db, err := sqlite.Open(s.ctx, state, sqlite.Options{Mark: s.c.Threads.Home().Seal.Mark})
+	db, err := sqlite.Open(s.ctx, state, sqlite.Options{Mark: s.c.Threads.Records.Seal().Mark})
 	s.noError(err)
 	defer func() { s.noError(db.Close()) }()
 	if lost, err := db.Lost(s.ctx); err != nil || !lost {
 		s.Errorf("lost %t, %v", lost, err)
 	}
-	rebuilt, err := (&recovery.Rebuilder{Home: s.c.Threads.Home(), Store: db, Life: s.c.Threads.Life, Host: "host"}).Run(s.ctx)
+	rebuilt, err := (&recovery.Rebuilder{Records: s.c.Threads.Records, Store: db, Life: s.c.Threads.Life, Host: "host"}).Run(s.ctx)
 	s.noError(err)
 	return rebuilt
 }

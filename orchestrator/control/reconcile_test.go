@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -29,9 +30,9 @@ func TestReconcileRelatives(t *testing.T) {
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, s.puppet(dead).pid)
 	moved := filepath.Join(s.project, "moved")
-	s.noError(os.Rename(string(s.c.Threads.Folder(dead)), moved))
-	s.noError(os.Symlink(moved, string(s.c.Threads.Folder(dead))))
-	s.noError(s.c.Threads.Folder("held-1").Make())
+	s.noError(os.Rename(string(s.folder(dead)), moved))
+	s.noError(os.Symlink(moved, string(s.folder(dead))))
+	s.noError(s.folder("held-1").Make())
 	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
@@ -55,8 +56,8 @@ func TestReconcileRelatives(t *testing.T) {
 	}
 
 	s.sql(`UPDATE threads SET parent_id = NULL, continuation_of = NULL, continuation_thread_id = NULL`)
-	s.noError(os.Remove(string(s.c.Threads.Folder(dead))))
-	s.noError(os.Rename(moved, string(s.c.Threads.Folder(dead))))
+	s.noError(os.Remove(string(s.folder(dead))))
+	s.noError(os.Rename(moved, string(s.folder(dead))))
 	r, err = server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
 	if err != nil || !slices.Equal(named(r.Findings), []string{"held-1 " + "row_missing"}) || !slices.Equal(r.Settled, []thread.ID{dead}) {
 		s.Errorf("after the repair: %+v, %v", r, err)
@@ -69,14 +70,14 @@ func TestReconcileWhileThreadsEnd(t *testing.T) {
 	s := newScene(t)
 	id := s.start("idle", "")
 	other := s.controller()
-	home, afterRows := other.Threads.Home, 0
-	other.Threads.Home = func() folder.Home { // asked for when the rows were read
+	home, afterRows := other.Threads.Records.(records.Local).Home, 0
+	other.Threads.Records = records.Local{Home: func() folder.Home { // asked for when the rows were read
 		if afterRows++; afterRows == 1 {
 			s.order(id, "complete")
 			<-process.Watch(s.ctx, s.puppet(id).pid)
 		}
 		return home()
-	}
+	}}
 	r, err := other.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil)
 	if err != nil || afterRows == 0 || len(r.Findings) != 0 || len(r.Settled) != 0 {
 		s.Errorf("found %+v, %v", r, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -51,14 +50,14 @@ func TestResume(t *testing.T) {
 		meta.Limits != before.Limits || !slices.Equal(meta.Capabilities, before.Capabilities) || meta.Cost != (thread.Cost{}) || meta.Outcome != nil {
 		s.Errorf("thread.json %+v", meta)
 	}
-	if said, err := transcript.Messages(s.c.Threads.Transcript(second)); err != nil || len(said) != 2 || said[1].Blocks[0].Text != "answer to hello" {
+	if said, err := s.c.Threads.Messages(second); err != nil || len(said) != 2 || said[1].Blocks[0].Text != "answer to hello" {
 		s.Errorf("it begins with %+v, %v", said, err)
 	}
 	s.order(second, "say more", "spend 2", "complete")
 	if r := s.wait(s.c, WaitAll, first).Results[first]; r.ResolvedThreadID != second || r.Result != "result of "+string(second) {
 		s.Errorf("waited for %+v", r)
 	}
-	if v := s.verify(first); !v.Verified || !strings.Contains(s.read(s.c.Threads.Transcript(first)), `"message_preview":"go on"`) {
+	if v := s.verify(first); !v.Verified || !strings.Contains(s.read(s.folder(first).Transcript()), `"message_preview":"go on"`) {
 		s.Errorf("the resumed thread: %+v", v)
 	}
 	s.order(root, "spend 1")
@@ -127,7 +126,7 @@ func TestResumeTooLong(t *testing.T) {
 	first := s.start("work", "")
 	s.order(first, "say "+strings.Repeat("long words ", 400), "say last words", "complete")
 	resumed := s.resume(first)
-	said, err := transcript.Messages(s.c.Threads.Transcript(resumed.NewThreadID))
+	said, err := s.c.Threads.Messages(resumed.NewThreadID)
 	if err != nil || !resumed.Shortened || resumed.ReconstructedTurns != 2 || !strings.Contains(said[0].Blocks[0].Text, "Where the work stands") ||
 		!strings.Contains(said[0].Blocks[0].Text, "<directive name=") ||
 		!strings.Contains(said[len(said)-1].Blocks[0].Text, "last words") {
@@ -146,7 +145,7 @@ func TestNoResume(t *testing.T) {
 	changed := s.start("work", "")
 	s.order(changed, "say hello", "complete")
 	<-process.Watch(s.ctx, s.puppet(changed).pid)
-	path := s.c.Threads.Transcript(changed)
+	path := s.folder(changed).Transcript()
 	s.noError(os.WriteFile(path, []byte(strings.Replace(s.read(path), "hello", "other", 1)), 0o600))
 	good := s.start("work", "")
 	s.order(good, "say hello", "complete")

@@ -78,7 +78,7 @@ func TestRisk(t *testing.T) {
 			if c.warned != "" && (len(started.Warnings) != 1 || !strings.Contains(started.Warnings[0], c.warned)) {
 				s.Errorf("warnings %q, want one with %q", started.Warnings, c.warned)
 			}
-			meta, err := s.c.Threads.Folder(started.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+			meta, err := s.folder(started.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 			if err != nil || !slices.Equal(meta.Warnings, started.Warnings) {
 				s.Errorf("thread.json has the warnings %q, %v", meta.Warnings, err)
 			}
@@ -97,7 +97,7 @@ func (s *scene) wantNothing(err error, reason string) {
 	if len(list.Threads) > 0 {
 		s.Errorf("registered: %+v", list.Threads)
 	}
-	entries, err := os.ReadDir(s.c.Threads.Home().Dir)
+	entries, err := os.ReadDir(homeOf(s.c).Dir)
 	s.noError(err)
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "risky") {

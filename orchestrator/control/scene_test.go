@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -160,7 +161,7 @@ func openController(ctx context.Context, project string, env []string) (*Control
 	loader := config.New(roots)
 	home := folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()
 	return New(Deps{
-		Project: project, Store: db, Home: home,
+		Project: project, Store: db, Records: records.Local{Home: home},
 		Key: func() (*sign.Key, error) { return sign.Load(roots.User) }, Resolver: resolve.New(roots), Config: loader,
 		Trust:     &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }},
 		Providers: provider.NewSource(func(string) string { return "" }),
@@ -173,6 +174,12 @@ func openController(ctx context.Context, project string, env []string) (*Control
 		Now: func() time.Time { return testTime }, Log: zerolog.Nop(),
 	}), nil
 }
+
+// homeOf is where the folders of threads are.
+func homeOf(c *Controller) folder.Home { return c.Threads.Records.(records.Local).Home() }
+
+// folder is that of a thread.
+func (s *scene) folder(id thread.ID) folder.Folder { return homeOf(s.c).Of(id) }
 
 // listen lets puppets come, and ends them with the test.
 func (s *scene) listen(path string) {

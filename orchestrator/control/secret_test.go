@@ -39,7 +39,7 @@ func TestSecretsInPlaceOnly(t *testing.T) {
 	started, err := s.c.Start(s.ctx, action.Caller{}, secretive(value))
 	s.noError(err)
 	s.puppet(started.ThreadID)
-	meta, err := os.ReadFile(s.c.Threads.Folder(started.ThreadID).Meta())
+	meta, err := os.ReadFile(s.folder(started.ThreadID).Meta())
 	s.noError(err)
 	if text := string(meta); strings.Contains(text, value) || !strings.Contains(text, `"token":"{secret:token}"`) {
 		t.Errorf("thread.json is %s", text)

@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 	list, err := s.c.View.List(s.ctx, view.ListRequest{States: []thread.State{thread.Error}})
 	s.noError(err)
 	for _, refused := range list.Threads { // described like others, so that it is not lost with the registry
-		if meta, err := s.c.Threads.Folder(refused.ThreadID).ReadMeta(s.c.Threads.Home().Seal); err != nil || meta.Status != thread.Error {
+		if meta, err := s.folder(refused.ThreadID).ReadMeta(s.c.Threads.Records.Seal()); err != nil || meta.Status != thread.Error {
 			s.Errorf("thread.json %+v, %v", meta, err)
 		}
 	}
@@ -204,13 +204,13 @@ func TestParentIsVerified(t *testing.T) {
 	unsigned := s.start("idle", "")
 	mighty, meek := s.start("idle", ""), s.start("idle", "")
 	read := func(id thread.ID) []byte {
-		data, err := os.ReadFile(s.c.Threads.Folder(id).Meta())
+		data, err := os.ReadFile(s.folder(id).Meta())
 		s.noError(err)
 		return data
 	}
 	own := read(meek)
 	start := func(parent thread.ID, meta []byte) error {
-		s.noError(os.WriteFile(s.c.Threads.Folder(parent).Meta(), meta, 0o600))
+		s.noError(os.WriteFile(s.folder(parent).Meta(), meta, 0o600))
 		_, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: parent})
 		return err
 	}

@@ -27,7 +27,7 @@ func TestFailedStartNeverRuns(t *testing.T) {
 		for _, spoiled := range [][]string{{"thread.log"}, {"thread.log", "transcript.jsonl"}, {"thread.log", "thread.json"}, {"thread.log", "transcript.jsonl", "thread.json"}} {
 			s := newSignedScene(t)
 			id := thread.NewID("idle", testTime, 1)
-			dir := s.c.Threads.Folder(id)
+			dir := s.folder(id)
 			s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
 				if at != point {
 					return
@@ -84,7 +84,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 	id := thread.NewID("idle", testTime, 1)
 	s.c.Threads.Crashpoints = func(at thread.Crashpoint) {
 		if at == scheduler.CrashQueued {
-			s.noError(os.MkdirAll(s.c.Threads.Folder(id).Log(), 0o700))
+			s.noError(os.MkdirAll(s.folder(id).Log(), 0o700))
 		}
 	}
 	inner := s.c.Threads.Store
@@ -93,7 +93,7 @@ func TestFailedStartWithoutARegistry(t *testing.T) {
 		t.Fatal("started")
 	}
 	s.c.Threads.Crashpoints, s.c.Threads.Store = nil, inner
-	s.noError(os.Remove(s.c.Threads.Folder(id).Log()))
+	s.noError(os.Remove(s.folder(id).Log()))
 	if rec := s.row(id); rec.Status != thread.Created {
 		t.Fatalf("the row took it: %+v", rec)
 	}

@@ -138,13 +138,13 @@ func (p *puppet) claim() error {
 	if err != nil {
 		return err
 	}
-	dir := p.c.Threads.Folder(p.id)
-	meta, err := dir.ReadMeta(p.c.Threads.Home().Seal)
+	dir := p.folder(p.id)
+	meta, err := dir.ReadMeta(p.c.Threads.Records.Seal())
 	if err != nil {
 		return err
 	}
 	meta.Status = rec.Status
-	return dir.WriteMeta(meta, p.c.Threads.Home().Seal)
+	return dir.WriteMeta(meta, p.c.Threads.Records.Seal())
 }
 
 func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error) {
@@ -250,9 +250,11 @@ func (p *puppet) runner() store.Runner {
 	return p.c.Threads.Store.Runner(p.id, rec.Run)
 }
 
+func (p *puppet) folder(id thread.ID) folder.Folder { return homeOf(p.c).Of(id) }
+
 // holdRegistry takes the turn to write to the registry and keeps it.
 func (p *puppet) holdRegistry() error {
-	turns, err := sharedfile.OpenQueue(filepath.Join(p.c.Threads.Home().Dir, "registry.lock"), sharedfile.Options{})
+	turns, err := sharedfile.OpenQueue(filepath.Join(homeOf(p.c).Dir, "registry.lock"), sharedfile.Options{})
 	if err != nil {
 		return err
 	}

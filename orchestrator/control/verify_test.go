@@ -14,7 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -35,7 +35,7 @@ func (s *scene) verify(id thread.ID) verify.Verdict {
 	s.Helper()
 	v, err := s.c.Verify.Check(s.ctx, []thread.ID{id})
 	s.noError(err)
-	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Threads.Home().Seal.Fingerprint() {
+	if len(v.Threads) != 1 || v.Success != v.Threads[0].Verified || v.Signer != s.c.Threads.Records.Seal().Fingerprint() {
 		s.Fatalf("verification %+v", v)
 	}
 	return v.Threads[0]
@@ -48,7 +48,7 @@ func TestParentSigns(t *testing.T) {
 	root := s.start("idle", "")
 	child, err := s.c.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: root})
 	s.noError(err)
-	meta, err := s.c.Threads.Folder(child.ThreadID).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(child.ThreadID).ReadMeta(s.c.Threads.Records.Seal())
 	if err != nil || meta.ParentID != root || len(meta.Ceiling) == 0 {
 		t.Errorf("thread.json of a child: %+v, %v", meta, err)
 	}
@@ -86,10 +86,10 @@ func TestVerifyStates(t *testing.T) {
 // rewind brings thread.json of an ended thread back to what it was before.
 func (s *scene) rewind(id thread.ID) {
 	s.Helper()
-	meta, err := s.c.Threads.Folder(id).ReadMeta(s.c.Threads.Home().Seal)
+	meta, err := s.folder(id).ReadMeta(s.c.Threads.Records.Seal())
 	s.noError(err)
 	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
-	s.noError(s.c.Threads.Folder(id).WriteMeta(meta, s.c.Threads.Home().Seal))
+	s.noError(s.folder(id).WriteMeta(meta, s.c.Threads.Records.Seal()))
 }
 
 // TestRollbackIsNotSigned puts back an older state of a thread, every file of it
@@ -102,7 +102,7 @@ func TestRollbackIsNotSigned(t *testing.T) {
 	s.wait(s.c, WaitAll, id)
 	s.verify(id) // waits for its last files
 	s.rewind(id)
-	s.noError(os.WriteFile(s.c.Threads.Transcript(id), nil, 0o600))
+	s.noError(os.WriteFile(s.folder(id).Transcript(), nil, 0o600))
 	for range 2 {
 		_, err := s.c.View.Status(s.ctx, id)
 		s.noError(err)
@@ -132,9 +132,9 @@ func TestThreadReceipt(t *testing.T) {
 	s.wait(s.c, WaitAll, root)
 	for _, id := range []thread.ID{root, child} {
 		// A thread that asked a model has put on record what it could do.
-		could, err := s.c.Threads.Home().Seal.Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", folder.CapabilitiesName(id), testTime)
+		could, err := s.c.Threads.Records.Seal().Attach([]byte("# Capabilities of "+string(id)+"\n"), ".md", records.CapabilitiesName(id), testTime)
 		s.noError(err)
-		s.noError(s.c.Threads.Folder(id).WriteCapabilities(could))
+		s.noError(s.folder(id).WriteCapabilities(could))
 	}
 	sealed, err := s.c.Verify.Receipt(s.ctx, root)
 	s.noError(err)
@@ -146,7 +146,7 @@ func TestThreadReceipt(t *testing.T) {
 		len(r.Below) != 1 || r.Below[0].ThreadID != child || r.Below[0].ParentID != root || r.Below[0].Cost.Spend != 4000 {
 		t.Errorf("receipt %+v", r)
 	}
-	if _, err := r.CheckTranscript(s.c.Threads.Transcript(root), key); err != nil {
+	if _, err := r.CheckTranscript(records.File(s.folder(root).Transcript()), key); err != nil {
 		t.Error(err)
 	}
 	s.c.Verify.Key = func() (*sign.Key, error) { return nil, sign.ErrNoKey }

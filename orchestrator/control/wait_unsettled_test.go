@@ -20,8 +20,8 @@ func TestWaitForUnsettled(t *testing.T) {
 	pid := s.puppet(dead).pid
 	s.noError(syscall.Kill(pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, pid)
-	s.noError(os.RemoveAll(s.c.Threads.Folder(dead).Transcript()))
-	s.noError(os.Mkdir(s.c.Threads.Folder(dead).Transcript(), 0o700))
+	s.noError(os.RemoveAll(s.folder(dead).Transcript()))
+	s.noError(os.Mkdir(s.folder(dead).Transcript(), 0o700))
 
 	r := s.wait(s.c, WaitAll, done, dead)
 	if r.Success || r.Results[done].Status != thread.Completed || r.Results[done].Error != "" {
@@ -31,7 +31,7 @@ func TestWaitForUnsettled(t *testing.T) {
 	if got.Status != thread.Running || got.Problem == nil || got.Error == "" || len(r.Pending) != 1 || r.Pending[0] != dead {
 		s.Errorf("the dead one: %+v, pending %v", got, r.Pending)
 	}
-	s.noError(os.Remove(s.c.Threads.Folder(dead).Transcript()))
+	s.noError(os.Remove(s.folder(dead).Transcript()))
 	if r := s.wait(s.c, WaitAll, done, dead); r.Results[dead].Status != thread.Error || len(r.Pending) != 0 {
 		s.Errorf("after that is mended: %+v", r)
 	}

@@ -185,7 +185,7 @@ func TestKilledSettler(t *testing.T) {
 			s.wantState(thread.Error, dead)
 			s.wantState(thread.Cancelled, child)
 			s.wantTree(root, store.TreeSpend{Actual: 5, Threads: 3, Active: 1})
-			meta, err := s.c.Threads.Folder(dead).ReadMeta(s.c.Threads.Home().Seal)
+			meta, err := s.folder(dead).ReadMeta(s.c.Threads.Records.Seal())
 			if err != nil || meta.Status != thread.Error {
 				s.Errorf("thread.json says %s, %v", meta.Status, err)
 			}

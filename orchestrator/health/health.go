@@ -4,17 +4,12 @@ package health
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -87,38 +82,9 @@ func (c *Checker) countRows(ctx context.Context, h *Report) error {
 	}
 	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
 	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
-	if h.DBSizeMB, err = DatabaseSize(c.Threads.Home().Dir); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(c.Threads.Home().Dir)
-	if errors.Is(err, fs.ErrNotExist) { // no thread has run here
-		return nil
-	}
-	for _, e := range entries {
-		if strings.Contains(e.Name(), ".db.corrupt-") && !strings.HasSuffix(e.Name(), "-wal") {
-			h.SetAside = append(h.SetAside, e.Name())
-		}
-	}
+	kept, err := c.Threads.Store.Footprint(ctx)
+	h.DBSizeMB, h.SetAside = float64(kept.Bytes)/(1<<20), kept.SetAside
 	return err
-}
-
-// DatabaseSize adds up the files of registry and ledger, in MiB. Files that
-// were set aside as damaged do not count.
-func DatabaseSize(stateDir string) (float64, error) {
-	var size int64
-	for _, name := range []string{"registry.db", "budget_ledger.db"} {
-		for _, file := range []string{name, name + "-wal", name + "-shm"} {
-			info, err := os.Stat(filepath.Join(stateDir, file))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return 0, err
-			}
-			size += info.Size()
-		}
-	}
-	return float64(size) / (1 << 20), nil
 }
 
 // countAlive looks at every thread that has not ended.
@@ -143,12 +109,12 @@ func (c *Checker) countAlive(ctx context.Context, h *Report) error {
 
 // countFolders counts what only the folders tell.
 func (c *Checker) countFolders(ctx context.Context, h *Report, all bool, progress func(Looked)) error {
-	strays := c.strays(func(folder.Found) { h.OrphanedFolders++ })
-	complete, err := folder.WalkSome(c.Threads.Home().Dir, mostFolders(all), func(f folder.Found) error {
+	strays := c.strays(func(records.Found) { h.OrphanedFolders++ })
+	complete, err := c.Threads.Records.Walk(mostFolders(all), func(f records.Found) error {
 		h.Folders++
 		if f.HasMeta && !f.Linked {
 			// Code that relies on a thread.json checks its signature; a count need not.
-			if meta, err := f.Folder.PeekMeta(); err == nil && meta.Transcript != nil {
+			if meta, err := c.Threads.Records.Of(f.ID).Meta().Peek(); err == nil && meta.Transcript != nil {
 				h.CheckpointCount += meta.Transcript.Checkpoints
 			}
 		}
@@ -180,14 +146,14 @@ func tell(progress func(Looked), done, total int) {
 // strays finds the folders that no row knows, asking for many of them at once.
 type strays struct {
 	c     *Checker
-	batch []folder.Found
-	found func(folder.Found)
+	batch []records.Found
+	found func(records.Found)
 }
 
-func (c *Checker) strays(found func(folder.Found)) *strays { return &strays{c: c, found: found} }
+func (c *Checker) strays(found func(records.Found)) *strays { return &strays{c: c, found: found} }
 
 // add looks at a folder, now or later.
-func (s *strays) add(ctx context.Context, f folder.Found) error {
+func (s *strays) add(ctx context.Context, f records.Found) error {
 	if s.batch = append(s.batch, f); len(s.batch) < store.MaxPage {
 		return context.Cause(ctx)
 	}
@@ -205,7 +171,7 @@ func (s *strays) flush(ctx context.Context) error {
 		return err
 	}
 	for _, f := range s.batch {
-		if !known[f.ID] && !s.c.justMade(f.Folder) {
+		if !known[f.ID] && !s.c.justMade(f.ID) {
 			s.found(f)
 		}
 	}
@@ -216,10 +182,10 @@ func (s *strays) flush(ctx context.Context) error {
 // grace protects what is being made: a folder exists before its row does.
 const grace = 5 * time.Minute
 
-// justMade reports whether somebody may be about to make a thread in a folder.
-func (c *Checker) justMade(dir folder.Folder) bool {
-	info, err := os.Lstat(string(dir))
-	return err == nil && c.recent(info.ModTime())
+// justMade reports whether somebody may be about to make a thread.
+func (c *Checker) justMade(id thread.ID) bool {
+	at, err := c.Threads.Records.Of(id).Touched()
+	return err == nil && c.recent(at)
 }
 
 // recent reports whether something happened within the grace, or, by a clock

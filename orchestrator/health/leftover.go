@@ -3,11 +3,10 @@ package health
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"math"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -17,11 +16,11 @@ import (
 // what may still be on its way. Anything else in it keeps it.
 func (c *Checker) SweepFolders(ctx context.Context) (removed int, err error) {
 	var failed []error
-	walked := folder.Walk(c.Threads.Home().Dir, func(f folder.Found) error {
-		if f.Linked || f.HasMeta || f.HasWords || c.justMade(f.Folder) {
+	_, walked := c.Threads.Records.Walk(math.MaxInt, func(f records.Found) error {
+		if f.Linked || f.HasMeta || f.HasWords || c.justMade(f.ID) {
 			return context.Cause(ctx)
 		}
-		switch gone, err := c.removeLeftover(ctx, f); {
+		switch gone, err := c.removeLeftover(ctx, f.ID); {
 		case err != nil:
 			failed = append(failed, err)
 		case gone:
@@ -34,11 +33,12 @@ func (c *Checker) SweepFolders(ctx context.Context) (removed int, err error) {
 
 // removeLeftover removes one folder, with its life in hand, so that nobody makes a
 // thread in it meanwhile. Of what is in it only the files of a start are removed.
-func (c *Checker) removeLeftover(ctx context.Context, f folder.Found) (bool, error) {
-	if err := folder.Check(c.Threads.Home().Dir, f.ID); err != nil {
+func (c *Checker) removeLeftover(ctx context.Context, id thread.ID) (bool, error) {
+	left := c.Threads.Records.Of(id)
+	if err := left.Check(); err != nil {
 		return false, nil // somebody else's
 	}
-	hold, err := c.Threads.Life.Claim(life.Key{Thread: f.ID})
+	hold, err := c.Threads.Life.Claim(life.Key{Thread: id})
 	if errors.Is(err, life.ErrHeld) {
 		return false, nil
 	}
@@ -46,22 +46,8 @@ func (c *Checker) removeLeftover(ctx context.Context, f folder.Found) (bool, err
 		return false, err
 	}
 	defer func() { _ = hold.Release() }()
-	if _, err := c.Threads.Store.Get(ctx, f.ID); !errors.Is(err, thread.ErrNotFound) {
+	if _, err := c.Threads.Store.Get(ctx, id); !errors.Is(err, thread.ErrNotFound) {
 		return false, err
 	}
-	entries, err := os.ReadDir(string(f.Folder))
-	if err != nil {
-		return false, err
-	}
-	for _, e := range entries {
-		if name := filepath.Join(string(f.Folder), e.Name()); name != f.Folder.Lock() && name != f.Folder.Log() || !e.Type().IsRegular() {
-			return false, nil
-		}
-	}
-	for _, name := range []string{f.Folder.Log(), f.Folder.Lock()} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return false, err
-		}
-	}
-	return true, os.Remove(string(f.Folder))
+	return left.RemoveLeftover()
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -56,14 +56,14 @@ type reconciling struct {
 	reading  bool // thread.json is read
 	progress func(Looked)
 	rows     map[thread.ID]thread.Record // of the fields that are compared
-	seen     map[thread.ID]folder.Found
+	seen     map[thread.ID]records.Found
 	walked   bool // no folder is missing in seen
 }
 
 func (c *Checker) newReconciling(all bool, progress func(Looked)) *reconciling {
 	return &reconciling{
 		Checker: c, all: all, reading: true, progress: progress,
-		rows: map[thread.ID]thread.Record{}, seen: map[thread.ID]folder.Found{},
+		rows: map[thread.ID]thread.Record{}, seen: map[thread.ID]records.Found{},
 		Reconciliation: Reconciliation{Settled: []thread.ID{}, Findings: []Finding{}},
 	}
 }
@@ -155,7 +155,7 @@ func outline(rec thread.Record) thread.Record {
 // walkFolders goes through the folders and looks for their rows.
 func (r *reconciling) walkFolders(ctx context.Context) (err error) {
 	strays := r.strays(r.strayFolder)
-	r.walked, err = folder.WalkSome(r.Checker.Threads.Home().Dir, mostFolders(r.all), func(f folder.Found) error {
+	r.walked, err = r.Checker.Threads.Records.Walk(mostFolders(r.all), func(f records.Found) error {
 		r.Folders++
 		r.seen[f.ID] = f
 		if f.Linked {
@@ -173,16 +173,16 @@ func (r *reconciling) walkFolders(ctx context.Context) (err error) {
 	return strays.flush(ctx)
 }
 
-func (r *reconciling) linked(f folder.Found) {
-	r.find(findUnreadable, f.ID, "remove the link", "%s is a symbolic link, which is not followed", f.Folder)
+func (r *reconciling) linked(f records.Found) {
+	r.find(findUnreadable, f.ID, "remove the link", "%s is a symbolic link, which is not followed", f.Where)
 }
 
 // folderOf is the folder of a thread whose row was read.
-func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err error) {
+func (r *reconciling) folderOf(id thread.ID) (f records.Found, found bool, err error) {
 	if f, found = r.seen[id]; found || r.walked {
 		return f, found, nil
 	}
-	f, found, err = folder.Look(r.Checker.Threads.Home().Dir, id)
+	f, found, err = r.Checker.Threads.Records.Look(id)
 	if err != nil || !found {
 		return f, false, err
 	}
@@ -197,7 +197,7 @@ func (r *reconciling) folderOf(id thread.ID) (f folder.Found, found bool, err er
 }
 
 // strayFolder tells of a folder that no row knows.
-func (r *reconciling) strayFolder(f folder.Found) {
+func (r *reconciling) strayFolder(f records.Found) {
 	held, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID})
 	switch {
 	case err != nil:
@@ -214,11 +214,11 @@ func (r *reconciling) strayFolder(f folder.Found) {
 }
 
 // compareMeta compares thread.json with the row.
-func (r *reconciling) compareMeta(ctx context.Context, f folder.Found, rec thread.Record) error {
+func (r *reconciling) compareMeta(ctx context.Context, f records.Found, rec thread.Record) error {
 	if !f.HasMeta && (rec.QueuedAt.IsZero() || r.recent(rec.CreatedAt)) {
 		return nil // it failed before it had one, or is about to get it
 	}
-	meta, err := f.Folder.ReadMeta(r.Checker.Threads.Home().Seal)
+	meta, err := r.Checker.Threads.Records.Of(f.ID).Meta().Read()
 	if err == nil && meta.ThreadID == rec.ThreadID && meta.Status.Terminal() != rec.Status.Terminal() {
 		if settling, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID}); err == nil && settling {
 			return nil // whoever ends it is about to make the two agree

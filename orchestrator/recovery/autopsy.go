@@ -3,12 +3,11 @@ package recovery
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -19,7 +18,7 @@ import (
 const endGrace = 500 * time.Millisecond
 
 // autopsy says what is known of why a thread's process ended.
-func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Folder) *thread.Problem {
+func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, left records.Thread) *thread.Problem {
 	ctx, stop := context.WithTimeout(ctx, endGrace)
 	defer stop()
 	if s.Life.Reach(rec.Process) == life.Near {
@@ -29,7 +28,7 @@ func (s *Sweeper) autopsy(ctx context.Context, rec thread.Record, dir folder.Fol
 		}
 	}
 	problem := &thread.Problem{Code: thread.CodeDied, Message: thread.ErrDied.Error(), Doing: doing(rec)}
-	if why := lastWords(dir.Log()); why != "" {
+	if why := lastWords(left.Log()); why != "" {
 		problem.Message += ": " + why
 	}
 	if s.ExitOf != nil {
@@ -48,13 +47,12 @@ const CodeNotHere = "not_here"
 // notHere is the end of a thread that was queued by the word of a key that is
 // accepted for this place, and whose documents do not name it; nil for any other.
 // They may be copies of what was published, so nothing was started for them.
-func (s *Sweeper) notHere(rec thread.Record, dir folder.Folder) *thread.Outcome {
+func (s *Sweeper) notHere(rec thread.Record, left records.Thread) *thread.Outcome {
 	if rec.Status != thread.Created || rec.CancelRequestedAt.IsZero() {
 		return nil
 	}
-	seal := s.Finisher.Home().Seal
-	meta, err := dir.ReadMeta(seal)
-	if err != nil || meta.Place == seal.Place() {
+	meta, err := left.Meta().Read()
+	if err != nil || meta.Place == s.Finisher.Records.Seal().Place() {
 		return nil
 	}
 	return &thread.Outcome{State: thread.Cancelled, Error: &thread.Problem{
@@ -79,18 +77,18 @@ const maxLogTail = 64 << 10
 // lastWords is the line of a dead process's log that says why it ended: what
 // the Go runtime prints first for a panic or a fatal error, else the last error
 // that the program itself reported before it exited.
-func lastWords(path string) string {
-	f, err := os.Open(path)
+func lastWords(log records.Source) string {
+	f, err := log.Open()
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		return ""
 	}
-	tail := make([]byte, min(info.Size(), maxLogTail))
-	n, _ := f.ReadAt(tail, info.Size()-int64(len(tail))) // cut short, it says less
+	tail := make([]byte, min(size, maxLogTail))
+	n, _ := f.ReadAt(tail, size-int64(len(tail))) // cut short, it says less
 	return lastWordsIn(string(tail[:n]))
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 )
 
 func TestLastWords(t *testing.T) {
@@ -26,11 +28,11 @@ func TestLastWords(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.log), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := lastWords(path); got != tt.want {
+		if got := lastWords(records.File(path)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	if got := lastWords(filepath.Join(t.TempDir(), "missing")); got != "" {
+	if got := lastWords(records.File(filepath.Join(t.TempDir(), "missing"))); got != "" {
 		t.Errorf("a missing log says %q", got)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -22,10 +23,10 @@ import (
 // What only the registry knew is lost: names, request keys, and cancels that
 // nobody had acted on.
 type Rebuilder struct {
-	Home  folder.Home
-	Store store.Keeper
-	Life  life.Life
-	Host  string // of this machine
+	Records records.Records
+	Store   store.Keeper
+	Life    life.Life
+	Host    string // of this machine
 	// Remembered is what a registry that is not believed any more said of threads.
 	Remembered map[thread.ID]store.Remembered
 }
@@ -48,7 +49,7 @@ type Skipped struct {
 func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	var done Rebuilt
 	var found []taken
-	err := folder.Walk(b.Home.Dir, func(f folder.Found) error {
+	_, err := b.Records.Walk(math.MaxInt, func(f records.Found) error {
 		switch row, err := b.read(f); {
 		case err != nil:
 			done.Skipped = append(done.Skipped, Skipped{f.ID, err})
@@ -84,16 +85,17 @@ type taken struct {
 
 // read makes the row of one folder. A start that was cut short before it had a
 // thread.json has left nothing to take back.
-func (b *Rebuilder) read(f folder.Found) (*taken, error) {
+func (b *Rebuilder) read(f records.Found) (*taken, error) {
 	switch {
 	case f.Linked:
 		return nil, errors.New("the folder is a symbolic link")
 	case !f.HasMeta && f.HasWords:
-		return nil, folder.ErrNoMeta
+		return nil, thread.ErrNoMeta
 	case !f.HasMeta:
 		return nil, nil
 	}
-	meta, err := f.Folder.ReadMeta(b.Home.Seal)
+	left := b.Records.Of(f.ID)
+	meta, err := left.Meta().Read()
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +105,12 @@ func (b *Rebuilder) read(f folder.Found) (*taken, error) {
 	if _, err := thread.ParseID(string(meta.ThreadID)); err != nil {
 		return nil, err
 	}
-	return b.row(meta, f.Folder)
+	return b.row(meta, left.Transcript())
 }
 
 // row is what thread.json and the transcript say of a thread. The transcript
 // hears of the end first, so it decides where thread.json is behind.
-func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
+func (b *Rebuilder) row(meta thread.Meta, said records.Source) (*taken, error) {
 	rec := thread.Record{
 		ThreadID: meta.ThreadID, Kind: meta.Kind, Directive: meta.Directive, Name: meta.Directive, ParentID: meta.ParentID,
 		Status: meta.Status, Process: thread.Process{Host: b.Host}, Model: meta.Model, ContinuationOf: meta.ContinuationOf, ChainRootID: meta.ChainRootID,
@@ -122,11 +124,11 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 		rec.ChainRootID = "" // as in the row of a thread that continues no other
 	}
 	if !meta.Status.Terminal() {
-		if err := b.complete(&rec, dir); err != nil {
+		if err := b.complete(&rec, said); err != nil {
 			return nil, err
 		}
 	}
-	if rec.Queued() && meta.Place != b.Home.Seal.Place() {
+	if rec.Queued() && meta.Place != b.Records.Seal().Place() {
 		rec.CancelRequestedAt = rec.CreatedAt // nothing will start it, see [Sweeper.notHere]
 	}
 	switch {
@@ -145,8 +147,8 @@ func (b *Rebuilder) row(meta thread.Meta, dir folder.Folder) (*taken, error) {
 // complete finds out how a thread stands that had not ended by its thread.json.
 // One that has decided to end has ended. One whose lock is free is dead, which
 // the next look will find, unless it has never run: that is queued again.
-func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
-	outcome, cost, err := transcript.LastOutcome(dir.Transcript())
+func (b *Rebuilder) complete(rec *thread.Record, said records.Source) error {
+	outcome, cost, err := transcript.LastOutcome(said)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -154,7 +156,7 @@ func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 		rec.Status, rec.Outcome, rec.Cost = outcome.State, outcome, *cost
 		return nil
 	}
-	if rec.Cost, err = costSoFar(dir.Transcript()); err != nil {
+	if rec.Cost, err = costSoFar(said); err != nil {
 		return err
 	}
 	held, err := b.Life.Held(life.Of(*rec))
@@ -172,8 +174,8 @@ func (b *Rebuilder) complete(rec *thread.Record, dir folder.Folder) error {
 }
 
 // costSoFar adds up the answers in a transcript.
-func costSoFar(path string) (cost thread.Cost, err error) {
-	for e, err := range transcript.Events(path) {
+func costSoFar(said records.Source) (cost thread.Cost, err error) {
+	for e, err := range transcript.Events(said) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return thread.Cost{}, nil

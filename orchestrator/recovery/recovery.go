@@ -10,16 +10,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -76,8 +75,7 @@ func (s *Sweeper) Complete(ctx context.Context, rec thread.Record) error {
 }
 
 func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Report) error {
-	dir := s.Finisher.Home().Of(rec.ThreadID)
-	meta, err := dir.ReadMeta(s.Finisher.Home().Seal)
+	meta, err := s.Finisher.Records.Of(rec.ThreadID).Meta().Read()
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
 		return nil // without a readable thread.json there is nothing to complete
 	}
@@ -137,16 +135,16 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 		}
 		rec = now
 	}
-	dir := s.Finisher.Home().Of(rec.ThreadID)
+	left := s.Finisher.Records.Of(rec.ThreadID)
 	held, err := s.Life.Held(life.Of(rec))
 	if err != nil {
 		return rec, fmt.Errorf("look at the life of %s: %w", rec.ThreadID, err)
 	}
 	switch {
-	case !held && s.worksElsewhere(rec, dir):
+	case !held && s.worksElsewhere(rec, left):
 		return rec, nil
 	case !held:
-		return s.settle(ctx, rec.ThreadID, dir, report)
+		return s.settle(ctx, left, report)
 	case s.beingSettled(rec):
 		return s.awaitSettler(ctx, rec.ThreadID)
 	default:
@@ -173,13 +171,13 @@ const silence = time.Hour
 
 // worksElsewhere tells that a thread whose lock looks free may be at work on
 // another machine.
-func (s *Sweeper) worksElsewhere(rec thread.Record, dir folder.Folder) bool {
+func (s *Sweeper) worksElsewhere(rec thread.Record, left records.Thread) bool {
 	if rec.PID == 0 || s.Life.Reach(rec.Process) != life.Elsewhere {
 		return false
 	}
 	heard := rec.UpdatedAt
-	if info, err := os.Stat(dir.Transcript()); err == nil && info.ModTime().After(heard) {
-		heard = info.ModTime()
+	if now, err := left.Transcript().Stamp(); err == nil && now.Changed.After(heard) {
+		heard = now.Changed
 	}
 	return s.Finisher.Now().Sub(heard) < silence
 }
@@ -216,8 +214,9 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 
 // settle takes the free lock and ends the thread. A second caller finds
 // the lock taken, or the thread settled.
-func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, report *Report) (thread.Record, error) {
-	if err := folder.Prepare(s.Finisher.Home().Dir, id); err != nil {
+func (s *Sweeper) settle(ctx context.Context, left records.Thread, report *Report) (thread.Record, error) {
+	id := left.ID()
+	if err := left.Prepare(); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}
 	hold, err := s.Life.Claim(life.Key{Thread: id})
@@ -244,10 +243,10 @@ func (s *Sweeper) settle(ctx context.Context, id thread.ID, dir folder.Folder, r
 		return rec, err
 	}
 	defer func() { _ = w.Close() }()
-	if _, err := dir.ReadMeta(s.Finisher.Home().Seal); err == nil && neverRan(rec) && w.Decided() == nil {
+	if _, err := left.Meta().Read(); err == nil && neverRan(rec) && w.Decided() == nil {
 		return s.giveBack(ctx, by, report)
 	}
-	after, err := s.bury(ctx, rec, by, w, report)
+	after, err := s.bury(ctx, rec, left, by, w, report)
 	if err == nil {
 		s.closeQuestions(ctx, id)
 		report.ended(rec, after)
@@ -280,9 +279,9 @@ func (s *Sweeper) giveBack(ctx context.Context, by store.Runner, report *Report)
 // bury ends a dead thread whose life the caller holds, by a run of its own. It can be run again after
 // a crash at any step.
 func (s *Sweeper) bury(
-	ctx context.Context, rec thread.Record, by store.Runner, w *transcript.Writer, report *Report,
+	ctx context.Context, rec thread.Record, left records.Thread, by store.Runner, w *transcript.Writer, report *Report,
 ) (thread.Record, error) {
-	id, dir := rec.ThreadID, s.Finisher.Home().Of(rec.ThreadID)
+	id := rec.ThreadID
 	// The number of the dead process may be a stranger's by now, and the lock is
 	// held again: a stop must not take the two for a process.
 	gone := rec.Process
@@ -291,7 +290,7 @@ func (s *Sweeper) bury(
 		return rec, err
 	}
 	s.Crashpoints.At(crashDetached)
-	outcome, cost, err := s.outcomeOf(ctx, rec, dir)
+	outcome, cost, err := s.outcomeOf(ctx, rec, left)
 	if err != nil {
 		return rec, err
 	}
@@ -334,26 +333,26 @@ func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.
 // that much had reached the transcript; else cancelled, when somebody had
 // asked for that; else in error.
 func (s *Sweeper) outcomeOf(
-	ctx context.Context, rec thread.Record, dir folder.Folder,
+	ctx context.Context, rec thread.Record, left records.Thread,
 ) (thread.Outcome, thread.Cost, error) {
-	decided, cost, err := transcript.LastOutcome(dir.Transcript())
+	decided, cost, err := transcript.LastOutcome(left.Transcript())
 	if err != nil {
 		return thread.Outcome{}, rec.Cost, fmt.Errorf("read the transcript of %s: %w", rec.ThreadID, err)
 	}
 	if decided != nil {
 		return *decided, *cost, nil
 	}
-	spent, err := s.spent(ctx, rec, dir)
+	spent, err := s.spent(ctx, rec, left)
 	if err != nil {
 		return thread.Outcome{}, rec.Cost, err
 	}
 	if left, err := s.leftBehind(ctx, rec); left || err != nil {
 		return NotHandedOver(rec.ContinuationOf, nil), spent, err
 	}
-	if taken := s.notHere(rec, dir); taken != nil {
+	if taken := s.notHere(rec, left); taken != nil {
 		return *taken, spent, nil
 	}
-	problem := s.autopsy(ctx, rec, dir)
+	problem := s.autopsy(ctx, rec, left)
 	if !rec.CancelRequestedAt.IsZero() {
 		problem.Code, problem.Message = "cancelled", "cancelled; the process had to be ended"
 		if rec.Status == thread.Created {
@@ -367,7 +366,7 @@ func (s *Sweeper) outcomeOf(
 // spent is what the thread had recorded, and what a call of its model comes to that
 // was on its way. Each turn reaches the ledger first, so a death in between leaves
 // the row behind.
-func (s *Sweeper) spent(ctx context.Context, rec thread.Record, dir folder.Folder) (thread.Cost, error) {
+func (s *Sweeper) spent(ctx context.Context, rec thread.Record, left records.Thread) (thread.Cost, error) {
 	cost := rec.Cost
 	budget, err := s.Finisher.Store.Budget(ctx, rec.ThreadID)
 	if err != nil && !errors.Is(err, store.ErrNoBudget) {
@@ -377,7 +376,7 @@ func (s *Sweeper) spent(ctx context.Context, rec thread.Record, dir folder.Folde
 	if budget.Pledged == 0 { // every call that can cost something pledges that, and Report ends the pledge
 		return cost, nil
 	}
-	open, err := transcript.LastInFlight(dir.Transcript())
+	open, err := transcript.LastInFlight(left.Transcript())
 	if err != nil || open == nil {
 		return cost, err
 	}

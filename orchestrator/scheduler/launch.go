@@ -1,15 +1,13 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -73,7 +71,7 @@ func (c *Call) makeReady(
 ) (thread.Record, error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, errors.Join(err, c.Threads.Folder(rec.ThreadID).WriteMeta(meta, c.Threads.Home().Seal))
+		return rec, errors.Join(err, c.Threads.Records.Of(rec.ThreadID).Meta().Write(meta))
 	}
 	c.Threads.Crashpoints.At(CrashPrepared)
 	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
@@ -94,19 +92,12 @@ func (c *Scheduler) ClaimFolder(id thread.ID, hold *life.Hold) (err error) {
 		_ = (*hold).Release()
 		*hold = nil
 	}
-	dir := c.Threads.Folder(id)
-	if err := folder.Check(c.Threads.Home().Dir, id); err != nil {
+	kept := c.Threads.Records.Of(id)
+	if err := kept.Prepare(); err != nil {
 		return err
 	}
-	for _, file := range []string{dir.Meta(), dir.Transcript()} {
-		if _, err := os.Lstat(file); err == nil {
-			return store.ErrTaken
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := dir.Make(); err != nil {
-		return err
+	if begun, err := kept.Begun(); begun || err != nil {
+		return cmp.Or(err, store.ErrTaken)
 	}
 	claimed, err := c.Threads.Life.Claim(life.Key{Thread: id})
 	if errors.Is(err, life.ErrHeld) {
@@ -179,7 +170,7 @@ func (c *Scheduler) endUnstarted(ctx context.Context, rec thread.Record, o threa
 	if inRow == nil && after.Status.Terminal() {
 		return err
 	}
-	return errors.Join(err, inRow, os.Remove(c.Threads.Folder(id).Meta()))
+	return errors.Join(err, inRow, c.Threads.Records.Of(id).Meta().Remove())
 }
 
 // continues reports whether a thread has come to continue the one that it was

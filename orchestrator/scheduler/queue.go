@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -17,7 +16,7 @@ import (
 // caller starts its process.
 func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
 	c.Seal(&meta)
-	if err := c.Threads.Folder(meta.ThreadID).WriteMeta(meta, c.Threads.Home().Seal); err != nil {
+	if err := c.Threads.Records.Of(meta.ThreadID).Meta().Write(meta); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
 	c.Threads.Crashpoints.At(CrashDescribed)
@@ -157,7 +156,7 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 // takeLife takes the life of a thread in the queue. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
 func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
-	if err := folder.Prepare(d.Threads.Home().Dir, id); err != nil {
+	if err := d.Threads.Records.Of(id).Prepare(); err != nil {
 		d.complain(id, err, "a queued thread has no usable folder")
 		return nil, err
 	}
@@ -188,7 +187,7 @@ func (c *Call) resealSettings(id thread.ID) error {
 	if meta, err := c.Threads.OwnMeta(id); err == nil {
 		before := meta.SettingsHash
 		if c.Seal(&meta); meta.SettingsHash != before {
-			return c.Threads.Folder(id).WriteMeta(meta, c.Threads.Home().Seal)
+			return c.Threads.Records.Of(id).Meta().Write(meta)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/daily"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -54,7 +53,7 @@ func Fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err)
 	case errors.Is(err, thread.ErrNotFound):
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
-	case errors.Is(err, folder.ErrUnfit), errors.Is(err, thread.ErrBadID):
+	case errors.Is(err, thread.ErrUnfit), errors.Is(err, thread.ErrBadID):
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).
 			WithHint("give the directive a shorter id, or put right what lies in the state folder of the threads")
 	case errors.Is(err, store.ErrKeyReused):

@@ -1,9 +1,9 @@
 package threads
 
 import (
-	"os"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -31,24 +31,24 @@ const maxKept = 1000
 // which reads the file.
 type fileCache[T any] struct {
 	mu   sync.Mutex
-	kept map[string]kept[T] // by path
+	kept map[thread.ID]kept[T]
 }
 
 type kept[T any] struct {
 	value T
-	file  os.FileInfo
+	stamp records.Stamp
 }
 
-// of is what is known of the file at path, or what read returns.
-func (f *fileCache[T]) of(path string, read func() (T, error)) (value T, err error) {
-	info, err := os.Stat(path)
+// of is what is known of a thread's file with that stamp, or what read returns.
+func (f *fileCache[T]) of(id thread.ID, stamped func() (records.Stamp, error), read func() (T, error)) (value T, err error) {
+	stamp, err := stamped()
 	if err != nil {
 		return value, err
 	}
 	f.mu.Lock()
-	known, ok := f.kept[path]
+	known, ok := f.kept[id]
 	f.mu.Unlock()
-	if ok && sameFile(known.file, info) {
+	if ok && known.stamp.Same(stamp) {
 		return known.value, nil
 	}
 	if value, err = read(); err != nil {
@@ -57,21 +57,17 @@ func (f *fileCache[T]) of(path string, read func() (T, error)) (value T, err err
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.kept == nil || len(f.kept) >= maxKept {
-		f.kept = map[string]kept[T]{}
+		f.kept = map[thread.ID]kept[T]{}
 	}
-	f.kept[path] = kept[T]{value, info}
+	f.kept[id] = kept[T]{value, stamp}
 	return value, nil
-}
-
-func sameFile(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // Described reads thread.json, whose signature is checked, unless it is known.
 func (t *Threads) Described(id thread.ID) (Described, error) {
-	dir := t.Folder(id)
-	return t.described.of(dir.Meta(), func() (Described, error) {
-		meta, err := dir.ReadMeta(t.Home().Seal)
+	document := t.Records.Of(id).Meta()
+	return t.described.of(id, document.Stamp, func() (Described, error) {
+		meta, err := document.Read()
 		if err != nil {
 			return Described{}, err
 		}
@@ -81,9 +77,9 @@ func (t *Threads) Described(id thread.ID) (Described, error) {
 
 // LastWords reads the end of a transcript, unless it is known.
 func (t *Threads) LastWords(id thread.ID) (LastWords, error) {
-	path := t.Transcript(id)
-	return t.lastWords.of(path, func() (last LastWords, err error) {
-		last.Event, last.Text, err = transcript.Last(path)
+	said := t.Transcript(id)
+	return t.lastWords.of(id, said.Stamp, func() (last LastWords, err error) {
+		last.Event, last.Text, err = transcript.Last(said)
 		return last, err
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 )
 
 // A file is read again when it was replaced or has grown, and not otherwise.
@@ -16,7 +18,7 @@ func TestFileCacheFollowTheFile(t *testing.T) {
 	reads := 0
 	look := func() string {
 		t.Helper()
-		text, err := seen.of(path, func() (string, error) {
+		text, err := seen.of("a-1", records.File(path).Stamp, func() (string, error) {
 			reads++
 			raw, err := os.ReadFile(path)
 			return string(raw), err
@@ -56,13 +58,13 @@ func TestFileCacheDoNotKeepErrors(t *testing.T) {
 	path := t.TempDir()
 	var seen fileCache[int]
 	broken := errors.New("broken")
-	if _, err := seen.of(path, func() (int, error) { return 1, broken }); !errors.Is(err, broken) {
+	if _, err := seen.of("a-1", records.File(path).Stamp, func() (int, error) { return 1, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := seen.of(path, func() (int, error) { return 2, nil }); got != 2 || err != nil {
+	if got, err := seen.of("a-1", records.File(path).Stamp, func() (int, error) { return 2, nil }); got != 2 || err != nil {
 		t.Errorf("got %d, %v", got, err)
 	}
-	if _, err := seen.of(filepath.Join(path, "none"), func() (int, error) { return 3, nil }); !errors.Is(err, os.ErrNotExist) {
+	if _, err := seen.of("b-1", records.File(filepath.Join(path, "none")).Stamp, func() (int, error) { return 3, nil }); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

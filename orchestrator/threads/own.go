@@ -12,7 +12,7 @@ import (
 
 // OwnMeta reads the thread.json of a thread, from which another one gets rights.
 func (t *Threads) OwnMeta(id thread.ID) (thread.Meta, error) {
-	meta, err := t.Folder(id).ReadMeta(t.Home().Seal)
+	meta, err := t.Records.Of(id).Meta().Read()
 	if err == nil && meta.ThreadID != id { // correctly signed, and somebody else's
 		err = fmt.Errorf("thread.json of %s is that of %s", id, meta.ThreadID)
 	}

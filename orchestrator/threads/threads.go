@@ -16,10 +16,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
 
 // Deps is what Threads works with; all of it belongs to one project.
@@ -27,9 +29,8 @@ type Deps struct {
 	Project string // absolute path of the project
 	Store   store.Store
 	Life    life.Life // who lives, and how that is ended
-	// Home is where the threads of the project are. It is asked for each time: the
-	// first thread makes it.
-	Home func() folder.Home
+	// Records are what the threads leave beside their rows.
+	Records records.Records
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
@@ -65,7 +66,7 @@ func New(d Deps) *Threads {
 		t.Freed(ctx)
 	})
 	t.Finisher = &finish.Finisher{
-		Store: d.Store, Home: d.Home, KnowledgeDir: folder.KnowledgeDir(d.Project), Now: d.Now,
+		Store: d.Store, Records: d.Records, KnowledgeDir: finish.KnowledgeDir(d.Project), Now: d.Now,
 		Crashpoints: d.Crashpoints,
 	}
 	t.Sweeper = &recovery.Sweeper{
@@ -93,11 +94,14 @@ func (t *Threads) Sweep(ctx context.Context) (*recovery.Report, error) {
 	return t.Sweeper.RunOnce(ctx)
 }
 
-// Folder is the folder of a thread.
-func (t *Threads) Folder(id thread.ID) folder.Folder { return t.Home().Of(id) }
+// Transcript is the transcript of a thread.
+func (t *Threads) Transcript(id thread.ID) records.Transcript { return t.Records.Of(id).Transcript() }
 
-// Transcript is where a thread's transcript lies.
-func (t *Threads) Transcript(id thread.ID) string { return t.Folder(id).Transcript() }
+// Messages rebuilds the conversation of a thread.
+func (t *Threads) Messages(id thread.ID) ([]llm.Message, error) {
+	of := t.Records.Of(id)
+	return transcript.Messages(of.Transcript(), of.Artifacts())
+}
 
 // Getter reads rows as they are stored, for [lineage].
 func (t *Threads) Getter(ctx context.Context) lineage.Get {

@@ -31,7 +31,7 @@ func (c *Checker) Receipt(ctx context.Context, id thread.ID) ([]byte, error) {
 		return nil, unvouched(id, id)
 	}
 	r := receiptOf(rec, *report.Meta)
-	r.SignTranscript(c.Threads.Home().Seal.Keys())
+	r.SignTranscript(c.Threads.Records.Seal().Keys())
 	r.IssuedAt = c.Threads.Now().UTC()
 	if err := c.addTree(ctx, &r); err != nil {
 		return nil, threads.Fault(err)

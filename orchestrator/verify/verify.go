@@ -11,7 +11,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -101,7 +100,7 @@ func (c *Checker) newVerification() (Verification, error) {
 		return Verification{}, err
 	}
 	v := Verification{Success: true, Mode: set.TranscriptIntegrity, Threads: []Verdict{}}
-	if seal := c.Threads.Home().Seal; seal != nil {
+	if seal := c.Threads.Records.Seal(); seal != nil {
 		v.Signer = seal.Fingerprint()
 	}
 	return v, nil
@@ -157,8 +156,8 @@ func (c *Checker) AsSet(ctx context.Context, now *settings.Call, id thread.ID) (
 // audit checks a thread once, against this row of it.
 func (c *Checker) audit(ctx context.Context, rec thread.Record, lenient bool) (*audit.Report, error) {
 	subject := audit.Subject{
-		Row: rec, Folder: c.Threads.Folder(rec.ThreadID), Seal: c.Threads.Home().Seal, Lenient: lenient,
-		Rendering: finish.Rendering(folder.KnowledgeDir(c.Threads.Project), rec), RenderingID: finish.RenderingID(rec),
+		Row: rec, Records: c.Threads.Records, Lenient: lenient,
+		Rendering: finish.Rendering(finish.KnowledgeDir(c.Threads.Project), rec), RenderingID: finish.RenderingID(rec),
 	}
 	budget, err := c.Threads.Store.Budget(ctx, rec.ThreadID)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
@@ -47,14 +47,13 @@ func (r *Report) Good() bool { return len(r.Findings) == 0 }
 
 // Subject is the thread to check.
 type Subject struct {
-	Row    thread.Record // as it was before any of the files are read
-	Folder folder.Folder
+	Row     thread.Record // as it was before any of the records are read
+	Records records.Records
 	// LedgerSpend is what the ledger says that the thread itself has spent, read
 	// after the row; nil when the thread has no budget.
 	LedgerSpend *thread.Micros
 	Rendering   string // path of the knowledge entry; empty: not looked at
 	RenderingID string // id of the knowledge entry
-	Seal        *place.Seal
 	// Lenient lets pass with a warning what nobody signed: lines after the last
 	// checkpoint of a thread that is not known to have died. What was signed and does
 	// not fit is damage all the same.
@@ -64,7 +63,7 @@ type Subject struct {
 // Thread checks everything there is of a thread. An error says that a file could
 // not be read; damage is in the report.
 func Thread(s Subject) (*Report, error) {
-	a := auditor{Subject: s, Report: &Report{}}
+	a := auditor{Subject: s, Report: &Report{}, left: s.Records.Of(s.Row.ThreadID), seal: s.Records.Seal()}
 	a.meta()
 	a.ledger()
 	for _, part := range []func() error{a.transcript, a.capabilities, a.rendering, a.artifacts} {
@@ -79,6 +78,8 @@ func Thread(s Subject) (*Report, error) {
 type auditor struct {
 	Subject
 	*Report
+	left records.Thread
+	seal *place.Seal
 }
 
 func (a *auditor) find(file string, d transcript.Damage, format string, args ...any) {
@@ -106,8 +107,8 @@ func (a *auditor) ended() bool { return a.Row.Status.Terminal() }
 
 // meta checks thread.json. A thread that ended before it was prepared has none.
 func (a *auditor) meta() {
-	meta, err := a.Folder.ReadMeta(a.Seal)
-	if errors.Is(err, folder.ErrNoMeta) {
+	meta, err := a.left.Meta().Read()
+	if errors.Is(err, thread.ErrNoMeta) {
 		if !a.Row.QueuedAt.IsZero() {
 			a.find(metaFile, Missing, "the thread had one")
 		}
@@ -129,11 +130,11 @@ func (a *auditor) metaDamage(err error) (transcript.Damage, string) {
 	case !errors.Is(err, sign.ErrBadSignature):
 		return Unreadable, err.Error()
 	}
-	switch signer := a.Folder.MetaSigner(); signer {
+	switch signer := a.left.Meta().Signer(); signer {
 	case "":
 		return Unsigned, "it carries no signature"
 	default:
-		if !a.Seal.Accepts(signer) {
+		if !a.seal.Accepts(signer) {
 			return transcript.Foreign, fmt.Sprintf("it is signed by key %.80q", signer)
 		}
 		return transcript.Altered, "its content is not what was signed"
@@ -181,7 +182,7 @@ func (a *auditor) transcript() error {
 	if a.Meta != nil {
 		head = a.Meta.Transcript
 	}
-	report, err := transcript.Verify(a.Folder.Transcript(), a.Seal, head)
+	report, err := transcript.Verify(a.left.Transcript(), a.seal, head)
 	a.Transcript = report
 	if tampered, ok := errors.AsType[*transcript.TamperError](err); ok {
 		a.Findings = append(a.Findings, Finding{
@@ -215,7 +216,7 @@ func (a *auditor) compareTranscript(head *thread.TranscriptHead) error {
 	case !a.ended():
 		return nil
 	}
-	outcome, cost, err := transcript.LastOutcome(a.Folder.Transcript())
+	outcome, cost, err := transcript.LastOutcome(a.left.Transcript())
 	if err != nil {
 		return fmt.Errorf("read the outcome of %s: %w", a.Row.ThreadID, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -350,7 +351,7 @@ func TestWithoutSeal(t *testing.T) {
 	s := newScene(t, newKey(t, 1))
 	rec := s.whole("victim")
 	subject := s.subject(rec)
-	subject.Lenient, subject.Seal = true, nil
+	subject.Lenient, subject.Records = true, records.Local{Home: folder.Home{Dir: s.stateDir}.Always()}
 	if report := s.audit(subject); len(report.Findings) < 4 {
 		t.Errorf("%+v", report.Findings)
 	}

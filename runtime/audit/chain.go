@@ -20,7 +20,7 @@ func (a *auditor) continuedBy(outcome thread.Outcome, head *thread.TranscriptHea
 	if head != nil && a.Transcript.Bytes == head.Bytes {
 		return "" // nothing was added
 	}
-	for e, err := range transcript.Events(a.Folder.Transcript()) {
+	for e, err := range transcript.Events(a.left.Transcript()) {
 		if err != nil {
 			break // a torn line, which has been judged
 		}

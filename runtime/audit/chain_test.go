@@ -101,21 +101,21 @@ func TestChainAttacks(t *testing.T) {
 		{"resume forgotten", c.resumed, func(s *Subject) { s.Row.ContinuationThreadID = "" }, "", "does not know"},
 		{"resume cut off", c.resumed, func(s *Subject) {
 			lines := strings.SplitAfter(whole, "\n")
-			c.write(s.Folder.Transcript(), strings.Join(lines[:len(lines)-3], ""))
+			c.write(c.folder(s.Row).Transcript(), strings.Join(lines[:len(lines)-3], ""))
 		}, "", "does not say"},
 		{"resume edited", c.resumed, func(s *Subject) {
-			c.edit(s.Folder.Transcript(), `"new_thread_id":"`+string(c.again.ThreadID), `"new_thread_id":"`+stranger)
+			c.edit(c.folder(s.Row).Transcript(), `"new_thread_id":"`+string(c.again.ThreadID), `"new_thread_id":"`+stranger)
 		}, transcriptFile, ""},
-		{"seed edited", c.after, func(s *Subject) { c.edit(s.Folder.Transcript(), "Answer 3.", "Answer 9.") }, transcriptFile, ""},
+		{"seed edited", c.after, func(s *Subject) { c.edit(c.folder(s.Row).Transcript(), "Answer 3.", "Answer 9.") }, transcriptFile, ""},
 		{"seed of another", c.again, func(s *Subject) {
-			c.write(s.Folder.Transcript(), c.read(c.folder(c.handedOver).Transcript()))
+			c.write(c.folder(s.Row).Transcript(), c.read(c.folder(c.handedOver).Transcript()))
 		}, transcriptFile, ""},
 	} {
 		subject := c.subject(tt.victim)
-		before := c.read(subject.Folder.Transcript())
+		before := c.read(c.folder(subject.Row).Transcript())
 		tt.do(&subject)
 		report := c.audit(subject)
-		c.write(subject.Folder.Transcript(), before)
+		c.write(c.folder(subject.Row).Transcript(), before)
 		found := slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.File == tt.file })
 		if found != (tt.file != "") || len(report.Findings) > 1 {
 			t.Errorf("%s: damage of %q is not among %+v", tt.name, tt.file, report.Findings)

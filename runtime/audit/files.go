@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"math"
+	"path"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -28,7 +28,7 @@ const maxSignedText = 16 << 20
 // capabilities checks the record of what the thread could do, which it writes
 // before its first turn.
 func (a *auditor) capabilities() error {
-	text, err := a.signedText(capabilitiesFile, a.Folder.Capabilities(), folder.CapabilitiesName(a.Row.ThreadID))
+	text, err := a.signedText(capabilitiesFile, a.left.Capabilities(), records.CapabilitiesName(a.Row.ThreadID))
 	if errors.Is(err, fs.ErrNotExist) {
 		if a.Row.Kind == thread.KindDirective && a.Row.Cost.Turns > 0 {
 			a.find(capabilitiesFile, Missing, "the thread had one")
@@ -51,7 +51,7 @@ func (a *auditor) rendering() error {
 	if a.Rendering == "" || !a.Row.Status.Terminal() { // it is signed when the thread ends
 		return nil
 	}
-	text, err := a.signedText(renderingFile, a.Rendering, sign.Name{Kind: string(item.Knowledge), ID: a.RenderingID})
+	text, err := a.signedText(renderingFile, records.File(a.Rendering), sign.Name{Kind: string(item.Knowledge), ID: a.RenderingID})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -72,18 +72,18 @@ func (a *auditor) rendering() error {
 // signedText returns a text without its signature line; nil when the signature is
 // not good, which is a finding. An older signature, which is for no name, is good:
 // what the text is about is compared by those who ask.
-func (a *auditor) signedText(name, path string, as sign.Name) ([]byte, error) {
-	f, err := os.Open(path)
+func (a *auditor) signedText(name string, from records.Source, as sign.Name) ([]byte, error) {
+	f, err := from.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	src, err := io.ReadAll(io.LimitReader(f, maxSignedText+1))
+	src, err := io.ReadAll(io.NewSectionReader(f, 0, maxSignedText+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", from.Where(), err)
 	}
 	sig, text := sign.Split(src, ".md")
-	err = a.Seal.CheckText(src, ".md", as)
+	err = a.seal.CheckText(src, ".md", as)
 	switch {
 	case err == nil, errors.Is(err, sign.ErrUnbound):
 		return text, nil
@@ -102,46 +102,31 @@ func (a *auditor) signedText(name, path string, as sign.Name) ([]byte, error) {
 // artifacts checks large results, which are named by the hash of their content.
 // The transcript holds their names, and so vouches for them.
 func (a *auditor) artifacts() error {
-	entries, err := os.ReadDir(a.Folder.Artifacts())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := e.Name()
+	return a.left.Artifacts().Each(func(name string, open func() (records.Reader, error)) error {
 		if strings.HasPrefix(name, ".") && !a.ended() {
-			continue // it is being written
+			return nil // it is being written
 		}
-		sum, err := hashOf(filepath.Join(a.Folder.Artifacts(), name))
+		sum, err := hashOf(open)
 		if err != nil {
 			a.find("artifacts/"+name, Unreadable, "%v", err)
-			continue
+			return nil
 		}
-		if strings.TrimSuffix(name, filepath.Ext(name)) != sum && !strings.HasPrefix(name, ".") {
+		if strings.TrimSuffix(name, path.Ext(name)) != sum && !strings.HasPrefix(name, ".") {
 			a.find("artifacts/"+name, transcript.Altered, "its content has the hash %s", sum)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// hashOf is the SHA-256 of a regular file, hex.
-func hashOf(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("it is not a regular file")
-	}
-	f, err := os.Open(path)
+// hashOf is the SHA-256 of a record, hex.
+func hashOf(open func() (records.Reader, error)) (string, error) {
+	f, err := open()
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, math.MaxInt64)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -121,7 +122,7 @@ func OpenReceipt(data []byte) (*Receipt, *sign.PublicKey, error) {
 
 // CheckTranscript checks that a transcript is, to its last byte, the one that the
 // receipt fixes. Damage is a *[transcript.TamperError].
-func (r *Receipt) CheckTranscript(path string, key *sign.PublicKey) (transcript.Report, error) {
+func (r *Receipt) CheckTranscript(said records.Source, key *sign.PublicKey) (transcript.Report, error) {
 	if r.Transcript == nil {
 		return transcript.Report{}, fmt.Errorf("%w: the receipt is of a thread without a transcript", fs.ErrNotExist)
 	}
@@ -129,7 +130,7 @@ func (r *Receipt) CheckTranscript(path string, key *sign.PublicKey) (transcript.
 	if err != nil {
 		return transcript.Report{}, err
 	}
-	report, err := transcript.Verify(path, keys, r.Transcript)
+	report, err := transcript.Verify(said, keys, r.Transcript)
 	if err != nil {
 		return report, err
 	}

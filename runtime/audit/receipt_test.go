@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -41,15 +42,15 @@ func TestReceipt(t *testing.T) {
 		t.Errorf("sealed again: %s, %v", again, err)
 	}
 	path := s.folder(rec).Transcript()
-	if report, err := r.CheckTranscript(path, key); err != nil || report.Turns != turns {
+	if report, err := r.CheckTranscript(records.File(path), key); err != nil || report.Turns != turns {
 		t.Errorf("its transcript: %+v, %v", report, err)
 	}
 	var tampered *transcript.TamperError
-	if _, err := r.CheckTranscript(s.folder(s.whole("other")).Transcript(), key); !errors.As(err, &tampered) {
+	if _, err := r.CheckTranscript(records.File(s.folder(s.whole("other")).Transcript()), key); !errors.As(err, &tampered) {
 		t.Errorf("another's transcript: %v", err)
 	}
 	s.edit(path, "Answer 2.", "Answer 9.")
-	if _, err := r.CheckTranscript(path, key); !errors.As(err, &tampered) || tampered.Turn != 2 {
+	if _, err := r.CheckTranscript(records.File(path), key); !errors.As(err, &tampered) || tampered.Turn != 2 {
 		t.Errorf("an edited transcript: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -89,7 +90,7 @@ func (s *scene) start(directive string) thread.Record {
 }
 
 func (s *scene) signCapabilities(text []byte, rec thread.Record, key *sign.Key) []byte {
-	signed, err := sign.Attach(text, ".md", folder.CapabilitiesName(rec.ThreadID), key, now())
+	signed, err := sign.Attach(text, ".md", records.CapabilitiesName(rec.ThreadID), key, now())
 	s.must(err)
 	return signed
 }
@@ -102,7 +103,7 @@ func hashText(b []byte) string {
 func (s *scene) folder(rec thread.Record) folder.Folder { return folder.Of(s.stateDir, rec.ThreadID) }
 
 func (s *scene) finisher() *finish.Finisher {
-	return &finish.Finisher{Store: s.store, Home: folder.Home{Dir: s.stateDir, Seal: placetest.Seal(s.key)}.Always(), KnowledgeDir: s.knowledge, Now: now}
+	return &finish.Finisher{Store: s.store, Records: records.Local{Home: folder.Home{Dir: s.stateDir, Seal: placetest.Seal(s.key)}.Always()}, KnowledgeDir: s.knowledge, Now: now}
 }
 
 // play writes the turns of a thread, each with its checkpoint but the last.
@@ -146,8 +147,8 @@ func (s *scene) whole(directive string) thread.Record {
 
 func (s *scene) subject(rec thread.Record) Subject {
 	return Subject{
-		Row: rec, Folder: s.folder(rec), Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec),
-		Seal: placetest.Seal(s.key), LedgerSpend: &rec.Cost.Spend,
+		Row: rec, Records: s.finisher().Records, Rendering: finish.Rendering(s.knowledge, rec), RenderingID: finish.RenderingID(rec),
+		LedgerSpend: &rec.Cost.Spend,
 	}
 }
 

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Source is where limits and money of threads stand.
 type Source struct {
-	Ledger store.Ledger
-	Home   folder.Home
+	Ledger  store.Ledger
+	Records records.Records
 }
 
 // Most is what the limits of a thread below parent can be raised to: the
@@ -25,7 +25,7 @@ func (s Source) Most(ctx context.Context, now thread.Limits, parent thread.ID) (
 	if parent == "" {
 		return nil, nil
 	}
-	meta, err := s.Home.Of(parent).ReadMeta(s.Home.Seal)
+	meta, err := s.Records.Of(parent).Meta().Read()
 	if err != nil {
 		return nil, fmt.Errorf("limits of the parent: %w", err)
 	}

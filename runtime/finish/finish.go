@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -38,9 +38,8 @@ func Crashpoints() []thread.Crashpoint {
 // Finisher applies outcomes.
 type Finisher struct {
 	Store store.Store
-	// Home is where the threads of the project are; it is asked for each time, since
-	// the first thread makes it.
-	Home func() folder.Home
+	// Records are what the threads of the project leave beside their rows.
+	Records records.Records
 	// KnowledgeDir is the project's knowledge folder, which gets a rendering of
 	// every thread; empty: none is made.
 	KnowledgeDir string
@@ -53,11 +52,11 @@ type Finisher struct {
 
 // OpenTranscript opens the transcript of a thread for appending.
 func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
-	home := f.Home()
-	if home.Seal == nil {
+	seal := f.Records.Seal()
+	if seal == nil {
 		return nil, fmt.Errorf("open the transcript of %s: %w", id, place.ErrNoState)
 	}
-	w, err := transcript.Open(home.Of(id).Transcript(), id, transcript.Options{Now: f.Now, Mask: f.Mask, Signer: home.Seal.Key()})
+	w, err := transcript.Open(f.Records.Of(id).Transcript(), id, transcript.Options{Now: f.Now, Mask: f.Mask, Signer: seal.Key()})
 	if err != nil {
 		return nil, fmt.Errorf("open the transcript of %s: %w", id, err)
 	}
@@ -68,18 +67,17 @@ func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
 // it is not what was signed, or is not signed, or when fewer turns are in it than
 // the thread has had. Nobody may write to it meanwhile.
 func (f *Finisher) VouchedFor(id thread.ID, turns int) error {
-	home := f.Home()
-	path := home.Of(id).Transcript()
-	report, err := transcript.Verify(path, home.Seal, nil)
+	said := f.Records.Of(id).Transcript()
+	report, err := transcript.Verify(said, f.Records.Seal(), nil)
 	switch {
 	case err != nil:
 		return err
 	case report.ThreadID != id:
-		return fmt.Errorf("%s is that of thread %q", path, report.ThreadID)
+		return fmt.Errorf("%s is that of thread %q", said.Where(), report.ThreadID)
 	case report.SignedBytes != report.Bytes:
-		return fmt.Errorf("%s has %d bytes that nobody signed", path, report.Bytes-report.SignedBytes)
+		return fmt.Errorf("%s has %d bytes that nobody signed", said.Where(), report.Bytes-report.SignedBytes)
 	case report.Turns < turns:
-		return fmt.Errorf("%s was cut off: %d of %d turns are left", path, report.Turns, turns)
+		return fmt.Errorf("%s was cut off: %d of %d turns are left", said.Where(), report.Turns, turns)
 	}
 	return nil
 }
@@ -203,10 +201,9 @@ func (f *Finisher) applyOutcome(
 // writeMeta makes thread.json agree with the row. A thread that died before it
 // had one gets none.
 func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) error {
-	home := f.Home()
-	dir := home.Of(rec.ThreadID)
-	meta, err := dir.ReadMeta(home.Seal)
-	if errors.Is(err, folder.ErrNoMeta) {
+	described := f.Records.Of(rec.ThreadID).Meta()
+	meta, err := described.Read()
+	if errors.Is(err, thread.ErrNoMeta) {
 		return nil
 	}
 	if err != nil {
@@ -218,5 +215,5 @@ func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) erro
 	meta.Status, meta.Cost, meta.Outcome = rec.Status, rec.Cost, rec.Outcome
 	meta.UpdatedAt = rec.UpdatedAt
 	meta.Transcript = &head
-	return dir.WriteMeta(meta, home.Seal)
+	return described.Write(meta)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -45,7 +46,7 @@ const reserved thread.Micros = 400_000
 func newFamily(t *testing.T) *family {
 	t.Helper()
 	project := t.TempDir()
-	f := &family{t: t, dir: placetest.Dir(project), items: folder.KnowledgeDir(project)}
+	f := &family{t: t, dir: placetest.Dir(project), items: KnowledgeDir(project)}
 	var err error
 	// The same key each time, for its signatures stand in what is compared.
 	if f.key, err = sign.Generate(t.TempDir(), false, bytes.NewReader(make([]byte, 32))); err != nil {
@@ -91,7 +92,7 @@ func (f *family) home() func() folder.Home {
 // the step after which the process is gone.
 func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Crashpoint) (rec thread.Record, err error) {
 	f.t.Helper()
-	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
+	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
 	if stop != "" {
 		finisher.Crashpoints = func(s thread.Crashpoint) {
 			if s == stop {
@@ -136,9 +137,9 @@ func (f *family) look() end {
 	e.parent, err = f.store.Budget(f.t.Context(), f.parent)
 	f.must(err)
 	path := folder.Of(f.dir, f.child).Transcript()
-	_, err = transcript.Verify(path, f.key, e.meta.Transcript)
+	_, err = transcript.Verify(records.File(path), f.key, e.meta.Transcript)
 	f.must(err)
-	for event, err := range transcript.Events(path) {
+	for event, err := range transcript.Events(records.File(path)) {
 		f.must(err)
 		e.lines += string(event.Type) + "\n"
 	}
@@ -229,7 +230,7 @@ func TestWriteSummary(t *testing.T) {
 	f := newFamily(t)
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
-	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
+	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
 	for _, said := range []string{"first", "```yaml\nname: another\n```\nsecond"} {
 		f.must(finisher.WriteSummary(rec, said))
 	}
@@ -257,7 +258,7 @@ func TestWriteSummary(t *testing.T) {
 func TestRendering(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t)
-	w, err := (&Finisher{Home: f.home(), Now: now}).OpenTranscript(f.child)
+	w, err := (&Finisher{Records: records.Local{Home: f.home()}, Now: now}).OpenTranscript(f.child)
 	f.must(err)
 	for _, said := range []string{strings.Repeat("é", maxRendering), "```yaml\nname: another\n```", "<!-- rye:signed:x -->", "the last words"} {
 		f.must(w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: llm.Text(llm.User, said).Blocks}))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
@@ -19,7 +20,7 @@ func TestFollow(t *testing.T) {
 	f := newFamily(t)
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
-	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
+	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
 	w, err := finisher.OpenTranscript(f.child)
 	f.must(err)
 	defer func() { _ = w.Close() }()
@@ -75,7 +76,7 @@ func TestAttackLinkInPlaceOfRendering(t *testing.T) {
 	f := newFamily(t)
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
-	finisher := &Finisher{Store: f.store, Home: f.home(), KnowledgeDir: f.items, Now: now}
+	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
 	w, err := finisher.OpenTranscript(f.child)
 	f.must(err)
 	defer func() { _ = w.Close() }()

@@ -24,6 +24,11 @@ import (
 // the transcript has everything.
 const maxRendering = 2 << 20
 
+// KnowledgeDir is the folder of a project's knowledge items.
+func KnowledgeDir(project string) string {
+	return filepath.Join(project, ".ai", "knowledge")
+}
+
 // threadsFolder is where the knowledge about threads lies.
 const threadsFolder = item.ThreadRecords
 
@@ -46,7 +51,7 @@ func (f *Finisher) entryOf(rec thread.Record, id string) entry {
 	return entry{
 		Name: path.Base(id), Category: path.Dir(id), ThreadID: rec.ThreadID, Directive: rec.Directive,
 		CreatedAt:       rec.CreatedAt.Format("2006-01-02T15:04:05Z"),
-		CapabilitiesRef: f.inProject(f.Home().Of(rec.ThreadID).Capabilities()),
+		CapabilitiesRef: f.inProject(f.Records.Of(rec.ThreadID).Capabilities().Where()),
 	}
 }
 
@@ -81,9 +86,8 @@ func (f *Finisher) writeRendering(rec thread.Record) error {
 	if f.KnowledgeDir == "" {
 		return nil
 	}
-	dir := f.Home().Of(rec.ThreadID)
 	var body bytes.Buffer
-	err := transcript.Render(dir.Transcript(), &body)
+	err := transcript.Render(f.Records.Of(rec.ThreadID).Transcript(), &body)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -126,7 +130,7 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 		return err
 	}
 	text := slices.Concat(front, body)
-	seal := f.Home().Seal
+	seal := f.Records.Seal()
 	if seal == nil {
 		return place.ErrNoState
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 )
 
-// ErrUnfit is wrapped by every refusal of [Check].
-var ErrUnfit = errors.New("cannot be a thread's folder")
-
 const (
 	// maxNameBytes is the longest last segment of an id: the thread's rendering has
 	// the same name, with an ending, and is written under a longer one first.
@@ -38,14 +35,14 @@ func maxPathBytes() int {
 // a symbolic link, no folder, or somebody else's.
 func Check(stateDir string, id thread.ID) error {
 	if stateDir == "" {
-		return fmt.Errorf("%.40s… %w: the project has no folder for threads", id, ErrUnfit)
+		return fmt.Errorf("%.40s… %w: the project has no folder for threads", id, thread.ErrUnfit)
 	}
 	if name := path.Base(string(id)); len(name) > maxNameBytes {
-		return fmt.Errorf("%.40s… %w: its name has %d bytes, and %d are possible", id, ErrUnfit, len(name), maxNameBytes)
+		return fmt.Errorf("%.40s… %w: its name has %d bytes, and %d are possible", id, thread.ErrUnfit, len(name), maxNameBytes)
 	}
 	dir := string(Of(stateDir, id))
 	if longest := len(dir) + deepest; longest >= maxPathBytes() {
-		return fmt.Errorf("%.40s… %w: its files would have paths of %d bytes, and %d are possible", id, ErrUnfit, longest, maxPathBytes()-1)
+		return fmt.Errorf("%.40s… %w: its files would have paths of %d bytes, and %d are possible", id, thread.ErrUnfit, longest, maxPathBytes()-1)
 	}
 	at := stateDir
 	for segment := range strings.SplitSeq("./"+string(id), "/") {
@@ -58,7 +55,7 @@ func Check(stateDir string, id thread.ID) error {
 			return err
 		}
 		if why := unfit(info, os.Geteuid()); why != "" {
-			return fmt.Errorf("%s %w: it %s", at, ErrUnfit, why)
+			return fmt.Errorf("%s %w: it %s", at, thread.ErrUnfit, why)
 		}
 	}
 	return nil

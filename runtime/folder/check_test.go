@@ -31,12 +31,12 @@ func TestCheck(t *testing.T) {
 		"real/inner": true, "real/new/newer": true, "new": true, thread.ID(long): true,
 		"link": false, "link/below": false, "file": false, "file/below": false, thread.ID(long + "x"): false,
 	} {
-		if err := Check(state, id); (err == nil) != fits || err != nil && !errors.Is(err, ErrUnfit) {
+		if err := Check(state, id); (err == nil) != fits || err != nil && !errors.Is(err, thread.ErrUnfit) {
 			t.Errorf("%.40s: %v", id, err)
 		}
 	}
 	deep := filepath.Join(state, strings.Repeat("d/", maxPathBytes()/2))
-	if err := Check(deep, "a-1"); !errors.Is(err, ErrUnfit) {
+	if err := Check(deep, "a-1"); !errors.Is(err, thread.ErrUnfit) {
 		t.Errorf("a path that is too long: %v", err)
 	}
 }

@@ -43,11 +43,6 @@ func (h Home) Of(id thread.ID) Folder { return Of(h.Dir, id) }
 // Always is a home that does not change, for who needs to ask.
 func (h Home) Always() func() Home { return func() Home { return h } }
 
-// KnowledgeDir is the folder of a project's knowledge items.
-func KnowledgeDir(project string) string {
-	return filepath.Join(project, ".ai", "knowledge")
-}
-
 // Folder is the path of one thread's folder.
 type Folder string
 
@@ -75,16 +70,8 @@ func (f Folder) Lock() string { return filepath.Join(string(f), "thread.lock") }
 // Capabilities is the path of capabilities.md.
 func (f Folder) Capabilities() string { return filepath.Join(string(f), "capabilities.md") }
 
-// CapabilitiesName is what a signature of the capabilities.md of a thread is for.
-func CapabilitiesName(id thread.ID) sign.Name {
-	return sign.Name{Kind: sign.KindCapabilities, ID: string(id)}
-}
-
 // Artifacts is the folder of large tool results.
 func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts") }
-
-// ErrNoMeta says that the folder has no thread.json.
-var ErrNoMeta = errors.New("thread has no thread.json")
 
 // ReadMeta reads thread.json, which must carry a signature that the seal accepts,
 // and name the place for which that counts.
@@ -92,7 +79,7 @@ func (f Folder) ReadMeta(seal *place.Seal) (thread.Meta, error) {
 	var meta thread.Meta
 	data, err := readBounded(f.Meta(), maxMetaBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return meta, fmt.Errorf("%w: %s", ErrNoMeta, f)
+		return meta, fmt.Errorf("%w: %s", thread.ErrNoMeta, f)
 	}
 	if err != nil {
 		return meta, err

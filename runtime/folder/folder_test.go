@@ -151,7 +151,7 @@ func TestMetaOfOthers(t *testing.T) {
 	key := placetest.NewSeal(t)
 
 	f := newFolder(t)
-	if _, err := f.ReadMeta(key); !errors.Is(err, ErrNoMeta) {
+	if _, err := f.ReadMeta(key); !errors.Is(err, thread.ErrNoMeta) {
 		t.Errorf("missing: %v", err)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
@@ -27,10 +28,10 @@ type Facts struct {
 
 // FactsOf reads the transcripts of a chain, the first thread's first. Those that
 // are not there, and lines that cannot be read, are passed over.
-func FactsOf(transcripts ...string) (Facts, error) {
+func FactsOf(transcripts ...records.Source) (Facts, error) {
 	f := Facts{tools: map[string]string{}}
-	for _, file := range transcripts {
-		if err := f.read(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, said := range transcripts {
+		if err := f.read(said); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Facts{}, err
 		}
 	}
@@ -43,9 +44,9 @@ func (f Facts) Artifact(file string, bytes int64) Artifact {
 	return Artifact{Ref: ref, Bytes: bytes, Tool: f.tools[ref]}
 }
 
-func (f *Facts) read(file string) error {
+func (f *Facts) read(said records.Source) error {
 	open := map[string]transcript.ToolCallStart{} // calls of this thread by their id
-	for e, err := range transcript.Events(file) {
+	for e, err := range transcript.Events(said) {
 		if err != nil {
 			if unreadable(err) {
 				continue

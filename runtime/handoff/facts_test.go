@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -21,10 +22,10 @@ type toolCall struct {
 }
 
 // recorded is a transcript with these calls.
-func recorded(t *testing.T, calls ...toolCall) string {
+func recorded(t *testing.T, calls ...toolCall) records.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	w, err := transcript.Open(path, "a-1", transcript.Options{Now: func() time.Time { return time.Unix(0, 0) }})
+	w, err := transcript.Open(records.File(path), "a-1", transcript.Options{Now: func() time.Time { return time.Unix(0, 0) }})
 	must(t, err)
 	for i, c := range calls {
 		id := string(rune('a' + i))
@@ -36,7 +37,7 @@ func recorded(t *testing.T, calls ...toolCall) string {
 		}
 	}
 	must(t, w.Close())
-	return path
+	return records.File(path)
 }
 
 func TestFilesWritten(t *testing.T) {
@@ -85,12 +86,12 @@ func TestFactsOfAChain(t *testing.T) {
 		toolCall{tool: "rye_file_system_read", input: `{"path":"x.png"}`, images: []llm.Image{{MediaType: "image/png", Ref: image}}},
 		toolCall{tool: "rye_file_system_write", input: `{"path":"b"}`},
 	)
-	f, err := os.OpenFile(second, os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(string(second), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteString("no event\n{\"torn")
 	must(t, err)
 	must(t, f.Close())
-	facts, err := FactsOf(first, filepath.Join(t.TempDir(), "gone.jsonl"), second)
+	facts, err := FactsOf(first, records.File(filepath.Join(t.TempDir(), "gone.jsonl")), second)
 	must(t, err)
 	if !slices.Equal(facts.Files, []string{"a", "b"}) {
 		t.Errorf("files %q", facts.Files)
@@ -104,7 +105,7 @@ func TestFactsOfAChain(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", file, got, want)
 		}
 	}
-	if _, err := FactsOf(t.TempDir()); err == nil {
+	if _, err := FactsOf(records.File(t.TempDir())); err == nil {
 		t.Error("a folder was read as a transcript")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -56,7 +57,7 @@ func (h *house) checkStamps(id thread.ID, jump time.Duration) {
 	h.t.Helper()
 	var last thread.Event
 	jumps := 0
-	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+	for e, err := range transcript.Events(records.File(h.folder(id).Transcript())) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -33,11 +33,11 @@ func (r *run) takeOver() error {
 	if given == nil {
 		return nil
 	}
-	path := r.folder().Transcript()
 	if err := r.Finisher.VouchedFor(r.ID, 0); err != nil {
 		return fmt.Errorf("the conversation that thread %s continues: %w", r.ID, err)
 	}
-	messages, err := transcript.Messages(path)
+	own := r.records()
+	messages, err := transcript.Messages(own.Transcript(), own.Artifacts())
 	if err != nil {
 		return err
 	}

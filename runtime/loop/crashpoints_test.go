@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -188,7 +189,7 @@ func die(t *testing.T) {
 func (h *house) settleDead(id thread.ID) thread.Record {
 	h.t.Helper()
 	path := h.folder(id).Transcript()
-	if decided, _, err := transcript.LastOutcome(path); err != nil || decided != nil {
+	if decided, _, err := transcript.LastOutcome(records.File(path)); err != nil || decided != nil {
 		h.t.Fatalf("the transcript has an outcome: %+v, %v", decided, err)
 	}
 	rec := h.settle(id)
@@ -230,7 +231,7 @@ func (h *house) settle(id thread.ID) thread.Record {
 func (h *house) eventTypes(id thread.ID) []string {
 	h.t.Helper()
 	var types []string
-	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+	for e, err := range transcript.Events(records.File(h.folder(id).Transcript())) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -85,7 +85,7 @@ func codeOf(err error) string {
 		return "context_full"
 	case errors.Is(err, errRefused):
 		return "model_refused"
-	case errors.Is(err, transcript.ErrLost):
+	case errors.Is(err, records.ErrLost):
 		return "transcript_lost"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "disk_full"

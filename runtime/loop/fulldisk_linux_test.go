@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -123,7 +124,7 @@ func testSpaceLater(t *testing.T) {
 // not recorded in full.
 func (h *house) checkWhole(id thread.ID) {
 	h.t.Helper()
-	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+	for e, err := range transcript.Events(records.File(h.folder(id).Transcript())) {
 		if err != nil {
 			h.t.Errorf("after event %d: %v", e.Seq, err)
 		}

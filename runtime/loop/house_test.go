@@ -21,8 +21,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -104,7 +106,7 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
-	h.finisher = &finish.Finisher{Store: h.store, Home: h.home().Always(), Now: time.Now}
+	h.finisher = &finish.Finisher{Store: h.store, Records: records.Local{Home: h.home().Always()}, Now: time.Now}
 	return h
 }
 
@@ -223,6 +225,11 @@ func attribute(name, value string) string {
 
 func (h *house) folder(id thread.ID) folder.Folder { return folder.Of(h.home().Dir, id) }
 
+func (h *house) messages(id thread.ID) ([]llm.Message, error) {
+	of := h.finisher.Records.Of(id)
+	return transcript.Messages(of.Transcript(), of.Artifacts())
+}
+
 func (h *house) roots() resolve.Roots {
 	return resolve.Roots{Project: h.project, User: h.user, System: system.FS()}
 }
@@ -296,7 +303,7 @@ func (h *house) run(j job) thread.Record {
 // gives, but for results that ended the thread.
 func (h *house) checkConversation(r *run) {
 	h.t.Helper()
-	rebuilt, err := transcript.Messages(h.folder(r.ID).Transcript())
+	rebuilt, err := h.messages(r.ID)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -324,7 +331,7 @@ func (h *house) checkAgreement(ctx context.Context, rec thread.Record) {
 		h.t.Fatal(err)
 	}
 	path := h.folder(rec.ThreadID).Transcript()
-	outcome, cost, err := transcript.LastOutcome(path)
+	outcome, cost, err := transcript.LastOutcome(records.File(path))
 	if err != nil || outcome == nil {
 		h.t.Fatalf("no outcome in the transcript: %v", err)
 	}
@@ -332,7 +339,7 @@ func (h *house) checkAgreement(ctx context.Context, rec thread.Record) {
 		h.t.Errorf("row %s %+v, thread.json %s %+v, transcript %s %+v",
 			rec.Status, rec.Cost, meta.Status, meta.Cost, outcome.State, *cost)
 	}
-	if _, err := transcript.Verify(path, h.key, meta.Transcript); err != nil {
+	if _, err := transcript.Verify(records.File(path), h.key, meta.Transcript); err != nil {
 		h.t.Error(err)
 	}
 	budget, err := h.store.Budget(ctx, rec.ThreadID)
@@ -348,7 +355,7 @@ func (h *house) checkAgreement(ctx context.Context, rec thread.Record) {
 func events[T any](h *house, id thread.ID, typ thread.EventType) []T {
 	h.t.Helper()
 	var all []T
-	for e, err := range transcript.Events(h.folder(id).Transcript()) {
+	for e, err := range transcript.Events(records.File(h.folder(id).Transcript())) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

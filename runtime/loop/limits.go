@@ -146,7 +146,8 @@ func (r *run) goOn(ctx context.Context, over *thread.LimitError, answer thread.A
 // interrupted: calls of tools that were broken off, or not made, have their
 // results there.
 func (r *run) mend() error {
-	recorded, err := transcript.Messages(r.folder().Transcript())
+	own := r.records()
+	recorded, err := transcript.Messages(own.Transcript(), own.Artifacts())
 	if err != nil {
 		return err
 	}

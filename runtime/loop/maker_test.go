@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -37,7 +38,7 @@ func handsOver(h *house) *maker {
 func (m *maker) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.Successor, error) {
 	m.requests = append(m.requests, r)
 	m.hurried = m.hurried || ctx.Done() != nil
-	report, err := transcript.Verify(m.h.folder(r.ThreadID).Transcript(), m.h.key, nil)
+	report, err := transcript.Verify(records.File(m.h.folder(r.ThreadID).Transcript()), m.h.key, nil)
 	m.turns = report.LastTurn
 	if err == nil && m.fails != nil {
 		err = m.fails(r.ThreadID)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -159,7 +159,7 @@ func (r *run) missing(required string) *palette.Denial {
 
 // saveToolset leaves a record of what the thread may do and its model is offered.
 func (r *run) saveToolset(text []byte) error {
-	if err := r.folder().WriteCapabilities(text); err != nil {
+	if err := r.records().Capabilities().Write(text); err != nil {
 		return err
 	}
 	r.Crashpoints.At(CrashToolset)
@@ -179,5 +179,5 @@ func definitions(tools []tool.Tool) []tool.Definition {
 func (r *run) capabilitiesText() ([]byte, error) {
 	held := palette.Held{Own: r.task.grant.Own, Ancestors: r.task.grant.Ceiling, Idle: r.task.grant.Dropped()}
 	text := fmt.Appendf(nil, "# Capabilities of %s\n\n%s", r.ID, r.toolset.palette.Tree(held))
-	return r.seal().Attach(text, ".md", folder.CapabilitiesName(r.ID), r.Now())
+	return r.seal().Attach(text, ".md", records.CapabilitiesName(r.ID), r.Now())
 }

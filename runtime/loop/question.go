@@ -97,7 +97,7 @@ func (r *run) question(kind thread.QuestionKind, code string) thread.Question {
 
 // mostLimits is what the limits can be raised to; nil for a root.
 func (r *run) mostLimits(ctx context.Context) (*thread.Limits, error) {
-	from := bounds.Source{Ledger: r.Store, Home: r.Finisher.Home()}
+	from := bounds.Source{Ledger: r.Store, Records: r.Finisher.Records}
 	return from.Most(ctx, r.meta.Limits, r.meta.ParentID)
 }
 
@@ -123,7 +123,7 @@ func (r *run) raise(ctx context.Context, over *thread.LimitError, a thread.Answe
 	}
 	r.Log.Info().Interface("limits", next).Str("by", a.By).Msg("limits raised")
 	r.meta.Limits = next
-	return nil, r.folder().WriteMeta(r.meta, r.seal())
+	return nil, r.records().Meta().Write(r.meta)
 }
 
 // pose asks a question and waits for the answer, with both on record. The thread

@@ -85,7 +85,7 @@ func plain(result any) (text string, isText bool) {
 func (r *run) keep(content []byte) (hash, path string, ok bool) {
 	sum := sha256.Sum256(content)
 	hash = hex.EncodeToString(sum[:])
-	path, err := r.folder().WriteArtifact(hash, content)
+	path, err := r.records().Artifacts().Write(hash, content)
 	if err != nil {
 		r.Log.Warn().Err(err).Int("bytes", len(content)).Msg("keep an artifact")
 	}

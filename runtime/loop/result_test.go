@@ -20,7 +20,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -203,7 +202,7 @@ turns:
 		Code       string
 	}
 	var pages []page
-	messages, err := transcript.Messages(h.folder(rec.ThreadID).Transcript())
+	messages, err := h.messages(rec.ThreadID)
 	if err != nil || len(messages) < 5 {
 		t.Fatalf("%d messages, %v", len(messages), err)
 	}
@@ -372,7 +371,7 @@ func checkImageOnRecord(t *testing.T, h *house, id thread.ID, shot []byte, seen 
 		t.Errorf("the transcript holds the image, %v", err)
 	}
 	rebuilt := func() llm.Block {
-		messages, err := transcript.Messages(path)
+		messages, err := h.messages(id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -200,7 +200,7 @@ func (r *run) work(ctx context.Context) ended {
 // claim makes this process the runner of the thread: created → running, which
 // a cancel on record prevents.
 func (r *run) claim(ctx context.Context) error {
-	meta, err := r.folder().ReadMeta(r.seal())
+	meta, err := r.records().Meta().Read()
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (r *run) claim(ctx context.Context) error {
 	}
 	r.Crashpoints.At(CrashClaimed)
 	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
-	if err := r.folder().WriteMeta(r.meta, r.seal()); err != nil {
+	if err := r.records().Meta().Write(r.meta); err != nil {
 		return err
 	}
 	r.Crashpoints.At(CrashMeta)
@@ -304,7 +304,7 @@ func (r *run) doing() string {
 	return fmt.Sprintf("turn %d", r.cost.Turns)
 }
 
-func (r *run) folder() folder.Folder { return r.Finisher.Home().Of(r.ID) }
+func (r *run) records() records.Thread { return r.Finisher.Records.Of(r.ID) }
 
 // seal vouches for what the thread leaves.
-func (r *run) seal() *place.Seal { return r.Finisher.Home().Seal }
+func (r *run) seal() *place.Seal { return r.Finisher.Records.Seal() }

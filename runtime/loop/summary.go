@@ -239,7 +239,7 @@ const inElement = "transcript"
 // bytes, in whole lines.
 func (r *run) transcriptContent(most int64) (string, error) {
 	var all strings.Builder
-	if err := transcript.Render(r.folder().Transcript(), &all); err != nil {
+	if err := transcript.Render(r.records().Transcript(), &all); err != nil {
 		return "", err
 	}
 	text := guard.Inside(inElement, all.String())

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -97,7 +97,7 @@ func TestCallsAtOnce(t *testing.T) {
 	if rec.Status != thread.Completed || h.tools.most != 3 {
 		t.Errorf("%s, %d at once", rec.Status, h.tools.most)
 	}
-	messages, err := transcript.Messages(h.folder(rec.ThreadID).Transcript())
+	messages, err := h.messages(rec.ThreadID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestCapabilitiesFile(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "`test_echo` (test/echo)") || strings.Contains(string(text), "test_fail") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := sign.Check(text, ".md", folder.CapabilitiesName(rec.ThreadID), h.key); err != nil {
+	if err := sign.Check(text, ".md", records.CapabilitiesName(rec.ThreadID), h.key); err != nil {
 		t.Errorf("its signature: %v", err)
 	}
 }

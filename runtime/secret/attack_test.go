@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
@@ -123,7 +124,7 @@ func TestAttackSecretInHalves(t *testing.T) {
 			t.Fatal(err)
 		}
 		found, _ := tools.Get(id)
-		result, err := found.Call(t.Context(), tool.Env{Project: dir, Artifacts: dir, Mask: v}, raw)
+		result, err := found.Call(t.Context(), tool.Env{Project: dir, Artifacts: artifact.Folder(dir), Mask: v}, raw)
 		if part := leaks(seen(t, v, result, err), value); part != "" {
 			t.Fatalf("%s %s shows %q of %q", id, raw, part, value)
 		}
@@ -145,7 +146,7 @@ func TestAttackSecretInDeltas(t *testing.T) {
 		v := secret.New(map[string]string{"token": value})
 		n++
 		path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", n))
-		w, err := transcript.Open(path, "test/task-1", transcript.Options{Mask: v})
+		w, err := transcript.Open(records.File(path), "test/task-1", transcript.Options{Mask: v})
 		if err != nil {
 			t.Fatal(err)
 		}

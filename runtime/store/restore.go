@@ -29,6 +29,14 @@ type Keeper interface {
 	// Check reads everything stored and returns a *CorruptError where it is
 	// damaged. It takes time in proportion to the size of the data.
 	Check(ctx context.Context) error
+	// Footprint tells how much room the store takes, and what was replaced in it.
+	Footprint(context.Context) (Footprint, error)
+}
+
+// Footprint is what a store leaves on a disk.
+type Footprint struct {
+	Bytes    int64    // of what is in use
+	SetAside []string // damaged databases, replaced and kept
 }
 
 // Restored is a thread as its folder tells it.

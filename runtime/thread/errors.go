@@ -24,6 +24,10 @@ var (
 	ErrDied = errors.New("thread process died")
 	// ErrRunnerExists means that another process holds the lock of the thread's folder.
 	ErrRunnerExists = errors.New("thread already has a runner")
+	// ErrUnfit means that no records can be kept of a thread with that id.
+	ErrUnfit = errors.New("cannot be a thread's folder")
+	// ErrNoMeta means that nothing describes the thread.
+	ErrNoMeta = errors.New("thread has no thread.json")
 )
 
 // CodeDied is the [Problem.Code] of a thread that was settled because of [ErrDied].

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -34,14 +35,14 @@ func TestAdd(t *testing.T) {
 		}
 	}
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 	if added := allEvents(t, path)[before:]; len(added) != 5 || added[0].Type != thread.EventChildThreadStarted ||
 		added[2].Type != thread.EventCheckpoint || added[4].Type != thread.EventCheckpoint {
 		t.Errorf("added %+v", added)
 	}
-	outcome, _, err := LastOutcome(path)
+	outcome, _, err := LastOutcome(records.File(path))
 	must(t, err)
 	if outcome.Result != "done" {
 		t.Errorf("outcome %+v", outcome)
@@ -49,14 +50,14 @@ func TestAdd(t *testing.T) {
 	again := open(t, path, key)
 	_, err = again.Finish(thread.Outcome{State: thread.Error}, thread.Cost{})
 	must(t, errors.Join(err, again.Close()))
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Errorf("after the end was repeated: %v", err)
 	}
 	// What is added is signed as all before it.
 	whole := readFile(t, path)
 	must(t, os.WriteFile(path, bytes.Replace(whole, []byte(`"hook_id":"g"`), []byte(`"hook_id":"x"`), 1), 0o600))
 	var damage *TamperError
-	if _, err := Verify(path, key, &head); !errors.As(err, &damage) {
+	if _, err := Verify(records.File(path), key, &head); !errors.As(err, &damage) {
 		t.Errorf("an event after the end was altered: %v", err)
 	}
 }

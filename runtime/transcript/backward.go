@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 )
 
 // lineStart returns the offset just after the last newline before end, 0 when
@@ -12,6 +14,15 @@ import (
 // lines.
 func lineStart(r io.ReaderAt, end int64) (int64, error) {
 	return new(lineFinder).start(r, end)
+}
+
+// completeLines is the length of the complete lines of an open transcript.
+func completeLines(r records.Reader) (int64, error) {
+	size, err := r.Size()
+	if err != nil {
+		return 0, err
+	}
+	return lineStart(r, size)
 }
 
 // lineFinder looks for newlines backwards. It looks a little way first: a file of tiny

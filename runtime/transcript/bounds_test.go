@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/alloctest"
 )
@@ -26,11 +27,11 @@ func TestAttackMemoryOfTranscripts(t *testing.T) { //nolint:paralleltest // it m
 	inputs["tiny lines"] = alloctest.Fill(alloctest.Size(8<<20), "{}\n")
 	inputs["empty lines"] = alloctest.Fill(alloctest.Size(8<<20), "\n")
 	readers := map[string]func(){
-		"verify": func() { _, _ = Verify(path, nil, nil) }, "outcome": func() { _, _, _ = LastOutcome(path) },
-		"messages": func() { _, _ = Messages(path) }, "render": func() { _ = Render(path, &bytes.Buffer{}) },
-		"in flight": func() { _, _ = LastInFlight(path) }, "last": func() { _, _, _ = Last(path) },
-		"events": func() { _, _ = LastEvents(path, 10) }, "search": func() { _, _ = Search(t.Context(), path, pattern, 5) },
-		"page": func() { _, _ = Tail(path, TailOptions{Text: true, Last: 5}) },
+		"verify": func() { _, _ = Verify(records.File(path), nil, nil) }, "outcome": func() { _, _, _ = LastOutcome(records.File(path)) },
+		"messages": func() { _, _ = messages(path) }, "render": func() { _ = Render(records.File(path), &bytes.Buffer{}) },
+		"in flight": func() { _, _ = LastInFlight(records.File(path)) }, "last": func() { _, _, _ = Last(records.File(path)) },
+		"events": func() { _, _ = LastEvents(records.File(path), 10) }, "search": func() { _, _ = Search(t.Context(), records.File(path), pattern, 5) },
+		"page": func() { _, _ = Tail(records.File(path), TailOptions{Text: true, Last: 5}) },
 	}
 	for how, read := range readers {
 		alloctest.Linear(t, 500, inputs, func(name string, input []byte) {

@@ -42,7 +42,7 @@ func (w *Writer) newCheckpoint(offset int64) Checkpoint {
 }
 
 func (w *Writer) sync() error {
-	if err := syncData(w.f); err != nil {
+	if err := w.f.Sync(); err != nil {
 		w.err = fmt.Errorf("sync transcript: %w", err)
 	}
 	return w.err

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -41,12 +42,12 @@ func TestHandoffIsAnEnd(t *testing.T) {
 		payload["trailing_turns"] != 3.0 || payload["outcome"] == nil || payload["cost"] == nil {
 		t.Errorf("the end is %s %v", events[len(events)-2].Type, payload)
 	}
-	outcome, spent, err := LastOutcome(path)
+	outcome, spent, err := LastOutcome(records.File(path))
 	must(t, err)
 	if !reflect.DeepEqual(*outcome, handedOver()) || *spent != cost {
 		t.Errorf("outcome %+v, cost %+v", outcome, spent)
 	}
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 	again := open(t, path, key)
@@ -59,7 +60,7 @@ func TestHandoffIsAnEnd(t *testing.T) {
 		t.Errorf("head %+v, then %+v", head, repeated)
 	}
 	var text bytes.Buffer
-	must(t, Render(path, &text))
+	must(t, Render(records.File(path), &text))
 	if !strings.Contains(text.String(), "## Continued\n\n> Handed over to thread `test/demo-2` (turns taken over: 3)\n\nTurns: 1") ||
 		strings.Contains(text.String(), "being written") {
 		t.Error(text.String())
@@ -81,7 +82,7 @@ func TestContradictoryEnds(t *testing.T) {
 		// Nobody takes for an end what somebody else wrote like that.
 		must(t, w.write(thread.EventThreadHandoff, Ended{Outcome: o}))
 		must(t, w.Close())
-		if outcome, _, err := LastOutcome(path); err != nil || outcome != nil {
+		if outcome, _, err := LastOutcome(records.File(path)); err != nil || outcome != nil {
 			t.Errorf("%s: outcome %+v, %v", name, outcome, err)
 		}
 	}
@@ -96,7 +97,7 @@ func TestAddBehindTheEndOfAnother(t *testing.T) {
 	w := open(t, path, key)
 	must(t, w.Add(Resumed("test/demo-9", "test/demo", " go on\n"+strings.Repeat("é", 200), 2)))
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 	events := allEvents(t, path)
@@ -166,7 +167,7 @@ func TestSeed(t *testing.T) {
 		want := drawConversation(rt)
 		w := open(rt, f.Name(), key)
 		must(rt, w.Seed(ThreadContinued{PreviousThreadID: "test/demo-1", Via: thread.ViaHandoff}, want))
-		seeded, err := Messages(f.Name())
+		seeded, err := messages(f.Name())
 		must(rt, err)
 		if len(want) > 0 && !reflect.DeepEqual(seeded, want) {
 			rt.Fatalf("got  %+v\nwant %+v", seeded, want)
@@ -183,12 +184,12 @@ func TestSeed(t *testing.T) {
 			rt.Fatal("seeded twice")
 		}
 		must(rt, w.Close())
-		whole, err := Messages(f.Name())
+		whole, err := messages(f.Name())
 		must(rt, err)
 		if len(whole) != len(want)+2 || len(want) > 0 && !reflect.DeepEqual(whole[:len(want)], want) {
 			rt.Fatalf("with a turn: %+v", whole)
 		}
-		if report, err := Verify(f.Name(), key, nil); err != nil || report.UnsignedBytes() > 0 || report.LastTurn != 1 {
+		if report, err := Verify(records.File(f.Name()), key, nil); err != nil || report.UnsignedBytes() > 0 || report.LastTurn != 1 {
 			rt.Fatalf("report %+v, %v", report, err)
 		}
 	})
@@ -211,7 +212,7 @@ func TestSeedWithImages(t *testing.T) {
 	w := open(t, path, nil)
 	must(t, w.Seed(ThreadContinued{PreviousThreadID: "a"}, want))
 	must(t, w.Close())
-	got, err := Messages(path)
+	got, err := messages(path)
 	must(t, err)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)

@@ -6,24 +6,31 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
+	"math"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Events reads a transcript from its beginning. A complete line that is not an
 // event is yielded as a *[LineError], after which reading goes on; a torn last
 // line as a *[TornError] at the end; any other error ends the sequence.
-func Events(path string) iter.Seq2[thread.Event, error] {
+func Events(from records.Source) iter.Seq2[thread.Event, error] {
 	return func(yield func(thread.Event, error) bool) {
-		f, err := os.Open(path)
+		f, err := from.Open()
 		if err != nil {
 			yield(thread.Event{}, err)
 			return
 		}
 		defer func() { _ = f.Close() }()
+		eventsOf(f)(yield)
+	}
+}
 
-		lines := newLineReader(f)
+// eventsOf is [Events] of an open transcript.
+func eventsOf(r io.ReaderAt) iter.Seq2[thread.Event, error] {
+	return func(yield func(thread.Event, error) bool) {
+		lines := newLineReader(wholeOf(r))
 		for {
 			e, err := lines.nextEvent()
 			if errors.Is(err, io.EOF) {
@@ -35,6 +42,9 @@ func Events(path string) iter.Seq2[thread.Event, error] {
 		}
 	}
 }
+
+// wholeOf reads an open transcript from its beginning.
+func wholeOf(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, 0, math.MaxInt64) }
 
 func isLineError(err error) bool {
 	_, ok := errors.AsType[*LineError](err)

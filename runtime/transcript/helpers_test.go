@@ -14,8 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,7 +64,7 @@ type testingT interface {
 
 func open(t testingT, path string, signer Signer) *Writer {
 	t.Helper()
-	w, err := Open(path, testID, Options{Signer: signer, Now: fixedNow})
+	w, err := Open(records.File(path), testID, Options{Signer: signer, Now: fixedNow})
 	must(t, err)
 	return w
 }
@@ -92,11 +94,16 @@ func writeFile(t testingT, path string, data []byte) {
 func allEvents(t testingT, path string) []thread.Event {
 	t.Helper()
 	var events []thread.Event
-	for e, err := range Events(path) {
+	for e, err := range Events(records.File(path)) {
 		must(t, err)
 		events = append(events, e)
 	}
 	return events
+}
+
+// messages rebuilds the conversation of a transcript, with the images beside it.
+func messages(path string) ([]llm.Message, error) {
+	return Messages(records.File(path), artifact.Folder(filepath.Join(filepath.Dir(path), "artifacts")))
 }
 
 // writeTurn records a turn with one tool call.

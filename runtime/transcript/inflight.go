@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -17,9 +18,9 @@ type InFlight struct {
 
 // LastInFlight returns the request that was on its way when a thread died; nil
 // when there was none. Transcripts of before requests were recorded have none.
-func LastInFlight(path string) (*InFlight, error) {
+func LastInFlight(from records.Source) (*InFlight, error) {
 	var open *InFlight
-	for e, err := range Events(path) {
+	for e, err := range Events(from) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -13,10 +14,10 @@ import (
 func TestLastInFlight(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	if open, err := LastInFlight(path); open != nil || err != nil {
+	if open, err := LastInFlight(records.File(path)); open != nil || err != nil {
 		t.Fatalf("without a file: %+v, %v", open, err)
 	}
-	w, err := Open(path, "a-1", Options{})
+	w, err := Open(records.File(path), "a-1", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +33,14 @@ func TestLastInFlight(t *testing.T) {
 	}
 	want := func(delivered int64, usage llm.Usage) {
 		t.Helper()
-		open, err := LastInFlight(path)
+		open, err := LastInFlight(records.File(path))
 		if err != nil || open == nil || open.Delivered != delivered || open.Usage != usage || open.InputTokens != 70 || open.Price.Input != 3 {
 			t.Errorf("%+v, %v; want %d bytes, %+v", open, err, delivered, usage)
 		}
 	}
 	none := func() {
 		t.Helper()
-		if open, err := LastInFlight(path); open != nil || err != nil {
+		if open, err := LastInFlight(records.File(path)); open != nil || err != nil {
 			t.Errorf("%+v, %v", open, err)
 		}
 	}

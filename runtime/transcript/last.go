@@ -2,11 +2,11 @@ package transcript
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -15,9 +15,9 @@ import (
 // answers of is read from them. Damage elsewhere in the file does
 // not hinder it, so that a thread with a damaged transcript can still be
 // settled. The error of a missing file wraps fs.ErrNotExist.
-func LastOutcome(path string) (*thread.Outcome, *thread.Cost, error) {
+func LastOutcome(from records.Source) (*thread.Outcome, *thread.Cost, error) {
 	var last *Ended
-	for e, err := range Events(path) {
+	for e, err := range Events(from) {
 		if err != nil && !isLineError(err) && !isTorn(err) {
 			return nil, nil, err
 		}
@@ -28,7 +28,7 @@ func LastOutcome(path string) (*thread.Outcome, *thread.Cost, error) {
 	if last == nil {
 		return nil, nil, nil
 	}
-	whole, err := last.withResult(path)
+	whole, err := last.withResult(Events(from))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,17 +50,13 @@ func endOf(e thread.Event) (Ended, bool) {
 
 // LastEvents returns the newest n events, oldest first, without streamed pieces and
 // checkpoints. Lines that are no events are left out.
-func LastEvents(path string, n int) ([]thread.Event, error) {
-	f, err := os.Open(path)
+func LastEvents(from records.Source, n int) ([]thread.Event, error) {
+	f, err := from.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	end, err := lineStart(f, info.Size())
+	end, err := completeLines(f)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +87,13 @@ const (
 // Last returns the type of the newest event that is not a checkpoint and the
 // last words the model wrote, those it is writing now included. It reads from
 // the end of the file only, so that a running thread can be looked at often.
-func Last(path string) (thread.EventType, string, error) {
-	f, err := os.Open(path)
+func Last(from records.Source) (thread.EventType, string, error) {
+	f, err := from.Open()
 	if err != nil {
 		return "", "", err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return "", "", err
-	}
-	end, err := lineStart(f, info.Size())
+	end, err := completeLines(f)
 	if err != nil {
 		return "", "", err
 	}

@@ -23,7 +23,7 @@ type live struct {
 func (w *Writer) Follow(out io.Writer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := Render(w.f.Name(), out); err != nil {
+	if err := render(eventsOf(w.f), out); err != nil {
 		return err
 	}
 	if w.offset == 0 {

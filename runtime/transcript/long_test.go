@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestLongAnswerIsStreamedInPart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	w, err := Open(path, "a-1", Options{})
+	w, err := Open(records.File(path), "a-1", Options{})
 	must(t, err)
 	const pieces, piece = 40_000, "fifty bytes of an answer that does not come to end"
 	for range pieces {
@@ -28,7 +29,7 @@ func TestLongAnswerIsStreamedInPart(t *testing.T) {
 		t.Errorf("%d bytes are written, want at most %d", info.Size(), most)
 	}
 	var text, length int
-	for e, err := range Events(path) {
+	for e, err := range Events(records.File(path)) {
 		must(t, err)
 		d, err := Decode[TokenDelta](e)
 		must(t, err)
@@ -48,7 +49,7 @@ func TestLongAnswerIsStreamedInPart(t *testing.T) {
 func TestHiddenPartLeavesNoHalfSecret(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	w, err := Open(path, "a-1", Options{Mask: halves{}})
+	w, err := Open(records.File(path), "a-1", Options{Mask: halves{}})
 	must(t, err)
 	must(t, w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: strings.Repeat("x", maxStreamed-5) + "SECR"}))
 	must(t, w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: "ET and more"}))

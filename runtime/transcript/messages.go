@@ -1,13 +1,12 @@
 package transcript
 
 import (
-	"path/filepath"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // unanswered is what the model is told about a call whose result was never
@@ -22,11 +21,11 @@ const unanswered = "The call has no result: the thread stopped before the tool h
 // a result without a call is left out for the same reason. A torn last line is
 // passed over, any other damage is an error.
 //
-// The bytes of images come from the artifacts beside the transcript. For one that
+// The bytes of images come from the artifacts of the thread. For one that
 // is not there, or not what it was, the model is told so.
-func Messages(path string) ([]llm.Message, error) {
+func Messages(from records.Source, images tool.Artifacts) ([]llm.Message, error) {
 	var c conversation
-	for e, err := range Events(path) {
+	for e, err := range Events(from) {
 		if isTorn(err) {
 			break
 		}
@@ -38,10 +37,9 @@ func Messages(path string) ([]llm.Message, error) {
 		}
 	}
 	c.answer()
-	artifacts := folder.Folder(filepath.Dir(path)).Artifacts()
 	for _, m := range c.messages {
 		for i := range m.Blocks {
-			loadImages(&m.Blocks[i], artifacts)
+			loadImages(&m.Blocks[i], images)
 		}
 	}
 	return c.messages, nil
@@ -50,13 +48,13 @@ func Messages(path string) ([]llm.Message, error) {
 // imageGone is what the model is told about an image that cannot be shown again.
 const imageGone = "[an image that stood here is not there any more]"
 
-func loadImages(b *llm.Block, artifacts string) {
+func loadImages(b *llm.Block, artifacts tool.Artifacts) {
 	if len(b.Images) == 0 {
 		return
 	}
 	var found []llm.Image
 	for _, image := range b.Images {
-		data, err := artifact.Load(artifacts, image.Ref)
+		data, err := artifacts.Load(image.Ref)
 		if err != nil {
 			b.Text = strings.TrimPrefix(b.Text+"\n"+imageGone, "\n")
 			continue

@@ -65,7 +65,7 @@ func TestMessagesRoundTrip(t *testing.T) {
 			}
 		}
 		must(rt, w.Close())
-		got, err := Messages(f.Name())
+		got, err := messages(f.Name())
 		must(rt, err)
 		if !reflect.DeepEqual(got, want) {
 			rt.Fatalf("got  %+v\nwant %+v", got, want)
@@ -109,7 +109,7 @@ func TestMessagesLeavesOutOrphans(t *testing.T) {
 	must(t, w.Append(thread.EventCognitionOut, CognitionOut{Turn: 1, Blocks: Blocks{{Type: llm.TextBlock, Text: "hi"}}}))
 	must(t, w.Append(thread.EventToolCallResult, ToolCallResult{CallID: "c9", Text: "nobody asked"}))
 	must(t, w.Close())
-	got, err := Messages(path)
+	got, err := messages(path)
 	must(t, err)
 	if want := []llm.Message{llm.Text(llm.Assistant, "hi")}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
@@ -126,11 +126,11 @@ func TestMessagesRefusesDamage(t *testing.T) {
 		"a payload of other form": strings.Replace(whole, `"blocks":[`, `"blocks":7,"x":[`, 1),
 	} {
 		writeFile(t, path, []byte(content))
-		if messages, err := Messages(path); err == nil {
+		if messages, err := messages(path); err == nil {
 			t.Errorf("%s: got %d messages", name, len(messages))
 		}
 	}
-	if _, err := Messages(newPath(t)); !os.IsNotExist(err) {
+	if _, err := messages(newPath(t)); !os.IsNotExist(err) {
 		t.Errorf("missing file: %v", err)
 	}
 }

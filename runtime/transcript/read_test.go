@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -27,7 +28,7 @@ func TestEventsReportsDamage(t *testing.T) {
 	good := `{"timestamp":"2026-03-01T09:30:00.250Z","thread_id":"a-1","seq":1,"event_type":"retry","payload":{}}`
 	writeFile(t, path, []byte(good+"\n{\"seq\":0}\n\n"+good+"\ntorn"))
 	var got []string
-	for e, err := range Events(path) {
+	for e, err := range Events(records.File(path)) {
 		got = append(got, fmt.Sprintf("%s %v", e.Type, err))
 	}
 	want := []string{
@@ -76,7 +77,7 @@ func TestTailPages(t *testing.T) {
 		o := TailOptions{MaxBytes: rapid.IntRange(longest/2, 2*len(whole)).Draw(rt, "max")}
 		var all strings.Builder
 		for {
-			page, err := Tail(path, o)
+			page, err := Tail(records.File(path), o)
 			must(rt, err)
 			if size := tool.SizeInJSON(page.Content); size > o.MaxBytes {
 				rt.Fatalf("page of %d bytes, at most %d asked", size, o.MaxBytes)
@@ -96,14 +97,14 @@ func TestTailFollows(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	w := open(t, path, nil)
-	page, err := Tail(path, TailOptions{Last: 5})
+	page, err := Tail(records.File(path), TailOptions{Last: 5})
 	must(t, err)
 	if page.Content != "" || !page.AtEnd {
 		t.Fatalf("empty transcript: %+v", page)
 	}
 	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "new"}))
 	must(t, w.Close())
-	page, err = Tail(path, TailOptions{Cursor: page.Next})
+	page, err = Tail(records.File(path), TailOptions{Cursor: page.Next})
 	must(t, err)
 	if page.Content != string(readFile(t, path)) || !page.AtEnd {
 		t.Errorf("got %+v", page)
@@ -117,19 +118,19 @@ func TestTailLast(t *testing.T) {
 	lines := strings.SplitAfter(string(readFile(t, path)), "\n")
 	lines = lines[:len(lines)-1]
 	for _, n := range []int{1, 3, len(lines), len(lines) + 5} {
-		page, err := Tail(path, TailOptions{Last: n})
+		page, err := Tail(records.File(path), TailOptions{Last: n})
 		must(t, err)
 		if want := strings.Join(lines[max(0, len(lines)-n):], ""); page.Content != want || !page.AtEnd {
 			t.Errorf("last %d: got %q", n, page.Content)
 		}
 	}
 	last := lines[len(lines)-1]
-	page, err := Tail(path, TailOptions{Last: 3, MaxBytes: tool.SizeInJSON(last) + 10})
+	page, err := Tail(records.File(path), TailOptions{Last: 3, MaxBytes: tool.SizeInJSON(last) + 10})
 	must(t, err)
 	if page.Content != last {
 		t.Errorf("the newest that fit: got %q", page.Content)
 	}
-	page, err = Tail(path, TailOptions{Last: 2, Text: true})
+	page, err = Tail(records.File(path), TailOptions{Last: 2, Text: true})
 	must(t, err)
 	if !strings.Contains(page.Content, "## Turn 3") || !strings.Contains(page.Content, "## Completed") || strings.Contains(page.Content, "Turn 2") {
 		t.Errorf("as text: got %q", page.Content)
@@ -154,7 +155,7 @@ func TestTailSpreadsWhatNoPageHolds(t *testing.T) {
 		if got := readPages(t, path, TailOptions{MaxBytes: 1000, Text: text}); got != want {
 			t.Errorf("text %t: %d bytes of %d", text, len(got), len(want))
 		}
-		page, err := Tail(path, TailOptions{MaxBytes: 1000, Last: 2, Text: text})
+		page, err := Tail(records.File(path), TailOptions{MaxBytes: 1000, Last: 2, Text: text})
 		must(t, err)
 		if !strings.Contains(page.Content, "next") || strings.Contains(page.Content, "日") || !page.AtEnd {
 			t.Errorf("the last two: %+v", page)
@@ -163,9 +164,9 @@ func TestTailSpreadsWhatNoPageHolds(t *testing.T) {
 			t.Errorf("earlier events, text %t: %d bytes of %d", text, len(got), len(want))
 		}
 	}
-	page, err := Tail(path, TailOptions{MaxBytes: 1000})
+	page, err := Tail(records.File(path), TailOptions{MaxBytes: 1000})
 	must(t, err)
-	if _, err := Tail(path, TailOptions{Cursor: page.Next, Text: true}); !errors.Is(err, ErrBadCursor) {
+	if _, err := Tail(records.File(path), TailOptions{Cursor: page.Next, Text: true}); !errors.Is(err, ErrBadCursor) {
 		t.Errorf("a cursor within an event, in the other form: %v", err)
 	}
 }
@@ -178,7 +179,7 @@ func TestTailLastIsLong(t *testing.T) {
 	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: "first"}))
 	must(t, w.Append(thread.EventSystemPrompt, SystemPrompt{Text: strings.Repeat("x", 5000)}))
 	must(t, w.Close())
-	page, err := Tail(path, TailOptions{MaxBytes: 1000, Last: 2, Text: true})
+	page, err := Tail(records.File(path), TailOptions{MaxBytes: 1000, Last: 2, Text: true})
 	must(t, err)
 	if page.AtEnd || page.Earlier != "0" {
 		t.Errorf("got %+v", page)
@@ -194,7 +195,7 @@ func readPages(t *testing.T, path string, o TailOptions) string {
 	t.Helper()
 	var all strings.Builder
 	for range 10_000 {
-		page, err := Tail(path, o)
+		page, err := Tail(records.File(path), o)
 		must(t, err)
 		if size := tool.SizeInJSON(page.Content); size > o.MaxBytes || page.Content == "" {
 			t.Fatalf("a page of %d bytes", size)
@@ -220,7 +221,7 @@ func TestTextHasTheAnswerOnce(t *testing.T) {
 	must(t, err)
 	must(t, w.Close())
 	var rendered strings.Builder
-	must(t, Render(path, &rendered))
+	must(t, Render(records.File(path), &rendered))
 	for name, text := range map[string]string{
 		"rendered": rendered.String(), "pages": readPages(t, path, TailOptions{MaxBytes: 60, Text: true}),
 		"last": readPages(t, path, TailOptions{MaxBytes: 1000, Last: 3, Text: true}),
@@ -229,7 +230,7 @@ func TestTextHasTheAnswerOnce(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	page, err := Tail(path, TailOptions{Last: 1, Text: true})
+	page, err := Tail(records.File(path), TailOptions{Last: 1, Text: true})
 	must(t, err)
 	if strings.Contains(page.Content, "forty-two") || !strings.Contains(page.Content, "## Completed") {
 		t.Errorf("the end alone: %s", page.Content)
@@ -241,7 +242,7 @@ func TestTailRefusesCursors(t *testing.T) {
 	path := newPath(t)
 	writeThread(t, path, nil, 2)
 	for _, cursor := range []string{"-1", "1", "x", "99999999", "0x0", strings.Repeat("9", 30)} {
-		if _, err := Tail(path, TailOptions{Cursor: cursor}); !errors.Is(err, ErrBadCursor) {
+		if _, err := Tail(records.File(path), TailOptions{Cursor: cursor}); !errors.Is(err, ErrBadCursor) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
@@ -253,7 +254,7 @@ func TestLast(t *testing.T) {
 	w := open(t, path, nil)
 	check := func(kind thread.EventType, words string) {
 		t.Helper()
-		gotKind, gotWords, err := Last(path)
+		gotKind, gotWords, err := Last(records.File(path))
 		must(t, err)
 		if gotKind != kind || gotWords != words {
 			t.Errorf("got %q, %q; want %q, %q", gotKind, gotWords, kind, words)
@@ -270,7 +271,7 @@ func TestLast(t *testing.T) {
 	must(t, w.Append(thread.EventRetry, Retry{Turn: 2}))
 	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: "end"}))
 	must(t, w.Close())
-	if _, words, err := Last(path); err != nil || !strings.HasSuffix(words, "end") {
+	if _, words, err := Last(records.File(path)); err != nil || !strings.HasSuffix(words, "end") {
 		t.Errorf("%q, %v", words, err)
 	}
 }
@@ -278,13 +279,13 @@ func TestLast(t *testing.T) {
 func TestLastOutcomeMissing(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	if _, _, err := LastOutcome(path); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := LastOutcome(records.File(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 	w := open(t, path, nil)
 	writeTurn(t, w, 1)
 	must(t, w.Close())
-	outcome, cost, err := LastOutcome(path)
+	outcome, cost, err := LastOutcome(records.File(path))
 	if outcome != nil || cost != nil || err != nil {
 		t.Errorf("running thread: %v, %v, %v", outcome, cost, err)
 	}
@@ -326,7 +327,7 @@ func TestRender(t *testing.T) {
 	must(t, f.Close())
 
 	var got bytes.Buffer
-	must(t, Render(path, &got))
+	must(t, Render(records.File(path), &got))
 	golden := filepath.Join("testdata", "render.md")
 	if *update {
 		must(t, os.MkdirAll("testdata", 0o755))
@@ -335,7 +336,7 @@ func TestRender(t *testing.T) {
 	if want := readFile(t, golden); !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("got:\n%s", got.String())
 	}
-	if err := Render(path, brokenWriter{}); !errors.Is(err, io.ErrShortWrite) {
+	if err := Render(records.File(path), brokenWriter{}); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("to a broken writer: %v", err)
 	}
 }
@@ -410,23 +411,23 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := newPath(t)
 		writeFile(t, path, data)
-		_, _ = Messages(path)
-		_, _, err := Last(path)
+		_, _ = messages(path)
+		_, _, err := Last(records.File(path))
 		must(t, err)
-		must(t, Render(path, io.Discard))
+		must(t, Render(records.File(path), io.Discard))
 		for _, o := range []TailOptions{{}, {Text: true, MaxBytes: 100}, {Last: 3}} {
-			_, err := Tail(path, o)
+			_, err := Tail(records.File(path), o)
 			must(t, err)
 		}
-		_, _ = Verify(path, newTestKey(1), nil)
-		before, _, err := LastOutcome(path)
+		_, _ = Verify(records.File(path), newTestKey(1), nil)
+		before, _, err := LastOutcome(records.File(path))
 		must(t, err)
 
 		w := open(t, path, newTestKey(1))
 		_, err = w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{})
 		must(t, err)
 		must(t, w.Close())
-		after, _, err := LastOutcome(path)
+		after, _, err := LastOutcome(records.File(path))
 		must(t, err)
 		if after == nil || (before != nil && after.State != before.State) {
 			t.Fatalf("outcome was %+v and is %+v", before, after)

@@ -4,22 +4,26 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Render writes a transcript as Markdown for people: the conversation with its
 // tool calls, retries, limits and end. Streamed pieces appear only where the
 // whole answer is not there yet. Lines that cannot be read are named in place.
-func Render(path string, w io.Writer) error {
+func Render(from records.Source, w io.Writer) error { return render(Events(from), w) }
+
+func render(events iter.Seq2[thread.Event, error], w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var live liveText
 	titled, said := false, ""
-	for e, err := range Events(path) {
+	for e, err := range events {
 		switch {
 		case isLineError(err), isTorn(err):
 			_, _ = fmt.Fprintf(out, "> %v\n\n", err)

@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -92,12 +93,12 @@ func joined(texts []string) string { return strings.TrimSpace(strings.Join(texts
 // withResult puts the result of an end into its outcome, read from the answers that it
 // names. When one cannot be read the outcome counts all the same and says so: [Verify]
 // names the damage.
-func (e Ended) withResult(path string) (Ended, error) {
+func (e Ended) withResult(from iter.Seq2[thread.Event, error]) (Ended, error) {
 	if len(e.ResultOf) == 0 {
 		return e, nil
 	}
 	var texts []string
-	for event, err := range Events(path) {
+	for event, err := range from {
 		if err != nil && !isLineError(err) && !isTorn(err) {
 			return e, err
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -41,7 +42,7 @@ func TestAnswerStandsOnce(t *testing.T) {
 		if most := int64(size)*6/5 + constant; info.Size() > most {
 			t.Errorf("an answer of %d bytes makes a transcript of %d, want at most %d", size, info.Size(), most)
 		}
-		if _, err := Verify(path, key, &head); err != nil {
+		if _, err := Verify(records.File(path), key, &head); err != nil {
 			t.Error(err)
 		}
 		wantOutcome(t, path, outcome)
@@ -61,7 +62,7 @@ func TestAnswerStandsOnce(t *testing.T) {
 
 func wantOutcome(t testingT, path string, want thread.Outcome) {
 	t.Helper()
-	got, _, err := LastOutcome(path)
+	got, _, err := LastOutcome(records.File(path))
 	must(t, err)
 	if got == nil || !reflect.DeepEqual(*got, want) {
 		t.Fatalf("outcome %+.300v, want %+.300v", got, want)
@@ -72,8 +73,8 @@ func wantOutcome(t testingT, path string, want thread.Outcome) {
 func wantSaidOnce(t *testing.T, path, text string) {
 	t.Helper()
 	var rendered bytes.Buffer
-	must(t, Render(path, &rendered))
-	page, err := Tail(path, TailOptions{Text: true, MaxBytes: 8 << 20})
+	must(t, Render(records.File(path), &rendered))
+	page, err := Tail(records.File(path), TailOptions{Text: true, MaxBytes: 8 << 20})
 	must(t, err)
 	for how, shown := range map[string]string{"rendering": rendered.String(), "text": page.Content} {
 		if n := strings.Count(shown, text); n != 1 || !strings.Contains(shown, resultAbove) {
@@ -82,7 +83,7 @@ func wantSaidOnce(t *testing.T, path, text string) {
 	}
 	pattern, err := NewPattern(text[:100], false)
 	must(t, err)
-	hits, err := Search(t.Context(), path, pattern, 10)
+	hits, err := Search(t.Context(), records.File(path), pattern, 10)
 	must(t, err)
 	if len(text) > maxRepeated && len(hits) != 1 {
 		t.Errorf("found %d times", len(hits))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -72,14 +72,14 @@ func NewPattern(query string, isRegexp bool) (*Pattern, error) {
 // What is on record twice is found once: a streamed text only where the whole
 // answer is missing, a call in the answer that makes it, and what a thread was
 // given of the one before only there. Lines that cannot be read are passed over.
-func Search(ctx context.Context, path string, p *Pattern, most int) ([]Hit, error) {
-	f, err := os.Open(path)
+func Search(ctx context.Context, from records.Source, p *Pattern, most int) ([]Hit, error) {
+	f, err := from.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	s := searcher{pattern: p, most: most}
-	lines := newLineReader(f)
+	lines := newLineReader(wholeOf(f))
 	for len(s.hits) < most {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -20,7 +21,7 @@ func search(t testing.TB, path, query string, isRegexp bool, most int) []Hit {
 	t.Helper()
 	p, err := NewPattern(query, isRegexp)
 	must(t, err)
-	hits, err := Search(t.Context(), path, p, most)
+	hits, err := Search(t.Context(), records.File(path), p, most)
 	must(t, err)
 	return hits
 }
@@ -123,10 +124,10 @@ func TestSearchStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
-	if _, err := Search(ctx, searched(t), p, 9); !errors.Is(err, cause) {
+	if _, err := Search(ctx, records.File(searched(t)), p, 9); !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Search(t.Context(), newPath(t), p, 9); !os.IsNotExist(err) {
+	if _, err := Search(t.Context(), records.File(newPath(t)), p, 9); !os.IsNotExist(err) {
 		t.Errorf("missing file: %v", err)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -40,20 +40,16 @@ type Page struct {
 
 // Tail reads one page. With Last and a page too small for all of them the
 // newest events are kept, and Earlier is where to read the others.
-func Tail(path string, o TailOptions) (Page, error) {
+func Tail(from records.Source, o TailOptions) (Page, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultPageBytes
 	}
-	f, err := os.Open(path)
+	f, err := from.Open()
 	if err != nil {
 		return Page{}, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return Page{}, err
-	}
-	end, err := lineStart(f, info.Size())
+	end, err := completeLines(f)
 	if err != nil {
 		return Page{}, err
 	}
@@ -71,7 +67,7 @@ func Tail(path string, o TailOptions) (Page, error) {
 // pager reads pages of an open transcript whose complete lines end at end.
 type pager struct {
 	TailOptions
-	file *os.File
+	file io.ReaderAt
 	end  int64
 }
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
@@ -67,20 +67,20 @@ func (e *TamperError) Error() string {
 // it may be missing, and nothing may follow that is not signed. Without a head
 // the thread ended by a crash, and lines after the last checkpoint (the
 // report's UnsignedBytes and TornBytes) are for the caller to judge.
-func Verify(path string, v Verifier, head *thread.TranscriptHead) (Report, error) {
-	f, err := os.Open(path)
+func Verify(from records.Source, v Verifier, head *thread.TranscriptHead) (Report, error) {
+	f, err := from.Open()
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		return Report{}, err
 	}
 
-	c := checker{verifier: v, head: head, hash: sha256.New(), report: Report{Bytes: info.Size()}}
+	c := checker{verifier: v, head: head, hash: sha256.New(), report: Report{Bytes: size}}
 	// What is appended meanwhile is not looked at.
-	c.lines = newLineReader(io.NewSectionReader(f, 0, info.Size()))
+	c.lines = newLineReader(io.NewSectionReader(f, 0, size))
 	for err == nil {
 		err = c.step()
 	}

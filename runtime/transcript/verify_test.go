@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -15,7 +16,7 @@ import (
 // it is not 0.
 func wantDamage(t *testing.T, path string, v Verifier, head *thread.TranscriptHead, want Damage, turn int, doing string) {
 	t.Helper()
-	_, err := Verify(path, v, head)
+	_, err := Verify(records.File(path), v, head)
 	tampered, ok := errors.AsType[*TamperError](err)
 	if !ok || tampered.Damage != want {
 		t.Fatalf("%s: got %v, want %s", doing, err, want)
@@ -30,7 +31,7 @@ func TestVerifyWhole(t *testing.T) {
 	key := newTestKey(1)
 	path := newPath(t)
 	checkpoints, head := writeThread(t, path, key, 4)
-	report, err := Verify(path, key, &head)
+	report, err := Verify(records.File(path), key, &head)
 	must(t, err)
 	want := Report{
 		ThreadID: testID, Checkpoints: len(checkpoints), LastTurn: 4,
@@ -42,7 +43,7 @@ func TestVerifyWhole(t *testing.T) {
 	if report.UnsignedBytes() != 0 {
 		t.Errorf("%d unsigned bytes", report.UnsignedBytes())
 	}
-	_, err = Verify(newPath(t), key, nil)
+	_, err = Verify(records.File(newPath(t)), key, nil)
 	if err == nil {
 		t.Error("a missing file verifies")
 	}
@@ -67,9 +68,9 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 		must(t, err)
 		withHead := errors.New("not tried")
 		if i >= last || i%16 == 0 {
-			_, withHead = Verify(path, key, &head)
+			_, withHead = Verify(records.File(path), key, &head)
 		}
-		_, err = Verify(path, key, nil)
+		_, err = Verify(records.File(path), key, nil)
 		_, undo := f.WriteAt(whole[i:i+1], int64(i))
 		must(t, undo)
 
@@ -91,7 +92,7 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 			t.Fatalf("byte %d ^ %#x: turn %d is named, want %d: %v", i, flip, tampered.Turn, turn, err)
 		}
 	}
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Fatalf("unchanged again: %v", err)
 	}
 }
@@ -183,7 +184,7 @@ func TestVerifySignatures(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	_, head := writeThread(t, path, nil, 2)
-	if _, err := Verify(path, nil, &head); err != nil {
+	if _, err := Verify(records.File(path), nil, &head); err != nil {
 		t.Errorf("unsigned, without a key: %v", err)
 	}
 	wantDamage(t, path, newTestKey(1), &head, Stripped, 1, "unsigned, with a key")
@@ -201,7 +202,7 @@ func TestVerifyAcceptsSignedSuffix(t *testing.T) {
 	wantDamage(t, path, key, &head, Altered, 0, "appended and not signed")
 	must(t, w.Checkpoint(2))
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 }
@@ -219,10 +220,10 @@ func FuzzVerify(f *testing.F) {
 	path := newPath(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		writeFile(t, path, data)
-		if _, err := Verify(path, key, &head); err == nil && !bytes.Equal(data, whole) {
+		if _, err := Verify(records.File(path), key, &head); err == nil && !bytes.Equal(data, whole) {
 			t.Error("a forgery verifies")
 		}
-		report, err := Verify(path, key, nil)
+		report, err := Verify(records.File(path), key, nil)
 		if err == nil && !bytes.HasPrefix(whole, data[:report.SignedBytes]) && !bytes.HasPrefix(data, whole) {
 			t.Errorf("%d bytes of a forgery count as signed", report.SignedBytes)
 		}

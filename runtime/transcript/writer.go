@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -27,9 +28,6 @@ const (
 // comes with its end; of what is longer than people read along only the length is
 // written until then.
 const maxStreamed = 256 << 10
-
-// fileMode: transcripts are for their owner alone.
-const fileMode = 0o600
 
 // Signer signs the hashes of checkpoints; *sign.Key is one.
 type Signer interface {
@@ -64,7 +62,7 @@ type Writer struct {
 	mask   Masker
 
 	mu          sync.Mutex
-	f           *os.File
+	f           records.Appender
 	err         error // of the first failed write
 	seq         int64 // of the last line
 	offset      int64 // bytes written, all of them in hash
@@ -95,29 +93,16 @@ type Writer struct {
 // recorded, such as the word of a tool that was left behind.
 var ErrEnded = errors.New("the thread has ended")
 
-// ErrLost says that what is written to the transcript will be found by nobody.
-var ErrLost = errors.New("the transcript was moved, replaced or deleted")
-
-// InPlace returns an error wrapping [ErrLost] when the open file is no longer
-// the one at its path.
-func (w *Writer) InPlace() error {
-	opened, err := w.f.Stat()
-	if err != nil {
-		return fmt.Errorf("transcript: %w", err)
-	}
-	named, err := os.Lstat(w.f.Name())
-	if err != nil || !os.SameFile(opened, named) {
-		return fmt.Errorf("%w: %s", ErrLost, w.f.Name())
-	}
-	return nil
-}
+// InPlace returns an error wrapping [records.ErrLost] when readers do not find what
+// this writer writes.
+func (w *Writer) InPlace() error { return w.f.InPlace() }
 
 // Open creates the transcript of a thread, or continues the one that is there.
 // A torn last line is cut off, and an error_classified event says so. Damage in
 // the middle does not hinder it: a thread must be able to end whatever its file
 // looks like, and naming damage is for [Verify].
-func Open(path string, id thread.ID, o Options) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+func Open(at records.Transcript, id thread.ID, o Options) (*Writer, error) {
+	f, err := at.Append()
 	if err != nil {
 		return nil, err
 	}
@@ -136,18 +121,15 @@ const tornCategory = "transcript"
 
 // restore brings the writer to where the one before it stopped.
 func (w *Writer) restore() error {
-	info, err := w.f.Stat()
+	size, err := w.f.Size()
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", w.f.Name())
-	}
-	complete, err := lineStart(w.f, info.Size())
+	complete, err := lineStart(w.f, size)
 	if err != nil {
 		return err
 	}
-	torn := info.Size() - complete
+	torn := size - complete
 	if torn > 0 {
 		if err := w.f.Truncate(complete); err != nil {
 			return err
@@ -197,7 +179,7 @@ func (w *Writer) wholeEnd() error {
 	if w.end == nil {
 		return nil
 	}
-	whole, err := w.end.withResult(w.f.Name())
+	whole, err := w.end.withResult(eventsOf(w.f))
 	w.end = &whole
 	return err
 }

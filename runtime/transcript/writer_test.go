@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -106,7 +107,7 @@ func TestRoundTrip(t *testing.T) {
 		if pieces.String() != streamed.String() {
 			rt.Fatalf("streamed %q, read %q", streamed.String(), pieces.String())
 		}
-		if _, err := Verify(path, newTestKey(1), nil); err != nil {
+		if _, err := Verify(records.File(path), newTestKey(1), nil); err != nil {
 			rt.Fatalf("%v", err)
 		}
 	})
@@ -204,7 +205,7 @@ func TestFinishAfterFailedWrite(t *testing.T) {
 	w := open(t, path, key)
 	writeTurn(t, w, 1)
 	must(t, w.Checkpoint(1))
-	_, err := w.f.WriteString(`{"timestamp":"half a li`) // as a disk does that is full
+	_, err := w.f.Write([]byte(`{"timestamp":"half a li`)) // as a disk does that is full
 	must(t, err)
 	w.err = syscall.ENOSPC
 	if err := w.Checkpoint(2); !errors.Is(err, syscall.ENOSPC) {
@@ -213,7 +214,7 @@ func TestFinishAfterFailedWrite(t *testing.T) {
 	head, err := w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{Turns: 2})
 	must(t, err)
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 	events := allEvents(t, path)
@@ -237,7 +238,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 		t.Errorf("Delta: %v", err)
 	}
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 }
@@ -249,7 +250,7 @@ func TestInPlace(t *testing.T) {
 		"deleted": os.Remove,
 		"moved":   func(path string) error { return os.Rename(path, path+".elsewhere") },
 		"replaced": func(path string) error {
-			return errors.Join(os.WriteFile(path+".new", nil, fileMode), os.Rename(path+".new", path))
+			return errors.Join(os.WriteFile(path+".new", nil, 0o600), os.Rename(path+".new", path))
 		},
 		"a folder":           func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 		"a link to itself":   func(path string) error { return errors.Join(os.Rename(path, path+"1"), os.Symlink(path+"1", path)) },
@@ -258,7 +259,7 @@ func TestInPlace(t *testing.T) {
 		path := newPath(t)
 		w := open(t, path, nil)
 		must(t, move(path))
-		if err := w.InPlace(); errors.Is(err, ErrLost) != (name != "") {
+		if err := w.InPlace(); errors.Is(err, records.ErrLost) != (name != "") {
 			t.Errorf("%s: %v", name, err)
 		}
 		must(t, w.Close())
@@ -314,7 +315,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 	must(t, w.Checkpoint(1))
 	must(t, w.Close())
-	report, err := Verify(path, newTestKey(1), nil)
+	report, err := Verify(records.File(path), newTestKey(1), nil)
 	must(t, err)
 	if report.SignedBytes != report.Bytes {
 		t.Errorf("%+v", report)
@@ -344,10 +345,10 @@ func TestFinishCanBeRepeated(t *testing.T) {
 		if kept != lastLine+20 && again != head {
 			t.Errorf("%s: head is %+v, want %+v", name, again, head)
 		}
-		if _, err := Verify(path, key, &again); err != nil {
+		if _, err := Verify(records.File(path), key, &again); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		outcome, cost, err := LastOutcome(path)
+		outcome, cost, err := LastOutcome(records.File(path))
 		must(t, err)
 		if outcome == nil || !reflect.DeepEqual(*outcome, done) || cost.Spend != 1200 {
 			t.Errorf("%s: outcome is %+v, %+v", name, outcome, cost)
@@ -363,7 +364,7 @@ func TestOpenAtEveryTruncation(t *testing.T) {
 	whole := readFile(t, path)
 	for n := range whole {
 		writeFile(t, path, whole[:n])
-		report, err := Verify(path, key, nil)
+		report, err := Verify(records.File(path), key, nil)
 		if err != nil {
 			t.Fatalf("cut at %d: a crash is no damage: %v", n, err)
 		}
@@ -371,7 +372,7 @@ func TestOpenAtEveryTruncation(t *testing.T) {
 			t.Fatalf("cut at %d: %+v", n, report)
 		}
 		wantDamage(t, path, key, &head, Truncated, 0, fmt.Sprintf("cut at %d", n))
-		if _, err := Messages(path); err != nil {
+		if _, err := messages(path); err != nil {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
 
@@ -390,7 +391,7 @@ func TestOpenAtEveryTruncation(t *testing.T) {
 		if events := allEvents(t, path); len(events) != want {
 			t.Fatalf("cut at %d: %d events, want %d", n, len(events), want)
 		}
-		if _, err := Verify(path, key, nil); err != nil {
+		if _, err := Verify(records.File(path), key, nil); err != nil {
 			t.Fatalf("cut at %d and continued: %v", n, err)
 		}
 	}
@@ -404,13 +405,13 @@ func TestOpenDamaged(t *testing.T) {
 	head, err := w.Finish(thread.Outcome{State: thread.Error}, thread.Cost{})
 	must(t, err)
 	must(t, w.Close())
-	outcome, _, err := LastOutcome(path)
+	outcome, _, err := LastOutcome(records.File(path))
 	must(t, err)
 	if outcome == nil || outcome.State != thread.Error {
 		t.Errorf("outcome is %+v", outcome)
 	}
 	wantDamage(t, path, nil, &head, Altered, 1, "damaged before it was continued")
-	if _, err := Open(t.TempDir(), testID, Options{}); err == nil {
+	if _, err := Open(records.File(t.TempDir()), testID, Options{}); err == nil {
 		t.Error("a folder was opened")
 	}
 }

@@ -43,11 +43,10 @@ type Link struct {
 
 // Env is where and for whom a tool runs. It carries no secrets.
 type Env struct {
-	Project  string    // absolute path of the project
-	ThreadID thread.ID // empty outside threads
-	TraceID  string    // of the request that all this goes back to; may be empty
-	// Artifacts is where the artifacts of the thread lie; empty outside threads.
-	Artifacts string
+	Project   string    // absolute path of the project
+	ThreadID  thread.ID // empty outside threads
+	TraceID   string    // of the request that all this goes back to; may be empty
+	Artifacts Artifacts // of the thread; nil outside threads
 	// Keeps says that who calls keeps attachments, though not as artifacts of a thread.
 	Keeps bool
 	// Mask hides the secrets of the thread; nil when there are none. The result of a
@@ -56,6 +55,14 @@ type Env struct {
 	// Where it is set, arguments may hold secrets, and must not become arguments or
 	// environment of a process.
 	Mask Masker
+}
+
+// Artifacts are the results of a thread that were too long to be shown.
+type Artifacts interface {
+	// Load returns the one of a reference, or of a whole hash. It is named by the hash
+	// of its content, so what has been put in its place is refused. Errors that a model
+	// can do something about are *[Fault]s.
+	Load(ref string) ([]byte, error)
 }
 
 // Masker puts placeholders in the place of secrets.

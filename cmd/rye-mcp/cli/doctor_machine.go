@@ -170,7 +170,8 @@ const largeDatabases = 4
 // are large.
 func (d *doctor) database(ctx context.Context, state place.State) []finding {
 	var lost bool
-	size, err := health.DatabaseSize(state.Dir)
+	kept, err := sqlite.FootprintOf(state.Dir)
+	size := float64(kept.Bytes) / (1 << 20)
 	whole := d.all || size <= largeDatabases
 	if err == nil {
 		lost, err = d.readDatabase(ctx, state, whole)

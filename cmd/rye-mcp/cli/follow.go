@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -25,13 +23,13 @@ const backstop = 500 * time.Millisecond
 // followChain is [follow] for a thread and, when its transcript names a successor,
 // for that one next, from its beginning.
 func followChain(
-	ctx context.Context, path func(thread.ID) string, id thread.ID, over <-chan struct{}, see func(thread.Event) error,
+	ctx context.Context, of func(thread.ID) records.Transcript, id thread.ID, over <-chan struct{}, see func(thread.Event) error,
 ) error {
 	followed := map[thread.ID]bool{}
 	for id != "" && !followed[id] {
 		followed[id] = true
 		var next thread.ID
-		err := follow(ctx, path(id), over, func(e thread.Event) error {
+		err := follow(ctx, of(id), over, func(e thread.Event) error {
 			if err := see(e); err != nil {
 				return err
 			}
@@ -64,29 +62,22 @@ func successor(e thread.Event) thread.ID {
 	}
 	id, err := thread.ParseID(string(said.NewThreadID))
 	if err != nil {
-		return "" // a path is made of it
+		return "" // it is asked for by it
 	}
 	return id
 }
 
 // follow hands every event of a transcript to see, from the beginning, as they
-// are written. When over is closed it reads what is left and returns. The folder
-// of the transcript exists.
-func follow(ctx context.Context, path string, over <-chan struct{}, see func(thread.Event) error) error {
-	var written <-chan fsnotify.Event
-	// Systems that have no watch left to give leave the backstop.
-	if watcher, err := fsnotify.NewWatcher(); err == nil {
-		defer func() { _ = watcher.Close() }()
-		if watcher.Add(filepath.Dir(path)) == nil {
-			written = watcher.Events
-		}
-	}
+// are written. When over is closed it reads what is left and returns.
+func follow(ctx context.Context, said records.Transcript, over <-chan struct{}, see func(thread.Event) error) error {
+	written, unwatch := said.Watch()
+	defer unwatch()
 	tick := time.NewTicker(backstop)
 	defer tick.Stop()
 	cursor, last := "", false
 	for {
 		var err error
-		if cursor, err = drain(path, cursor, see); err != nil || last {
+		if cursor, err = drain(said, cursor, see); err != nil || last {
 			return err
 		}
 		select {
@@ -101,10 +92,10 @@ func follow(ctx context.Context, path string, over <-chan struct{}, see func(thr
 }
 
 // drain reads what is there after cursor.
-func drain(path, cursor string, see func(thread.Event) error) (string, error) {
+func drain(said records.Source, cursor string, see func(thread.Event) error) (string, error) {
 	begun := "" // of a line that is longer than a page
 	for {
-		page, err := transcript.Tail(path, transcript.TailOptions{Cursor: cursor, MaxBytes: followChunk})
+		page, err := transcript.Tail(said, transcript.TailOptions{Cursor: cursor, MaxBytes: followChunk})
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrBadCursor) {
 			return cursor, nil // not there yet, or somebody has deleted it
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -38,7 +39,7 @@ func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	seen, over, done := make(chan int64), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- follow(t.Context(), path, over, func(e thread.Event) error {
+		done <- follow(t.Context(), records.File(path), over, func(e thread.Event) error {
 			seen <- e.Seq
 			return nil
 		})
@@ -67,18 +68,18 @@ func TestFollowEnds(t *testing.T) {
 	gone := errors.New("nobody reads")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if err := follow(ctx, filepath.Join(dir, "none.jsonl"), nil, nil); !errors.Is(err, gone) {
+	if err := follow(ctx, records.File(filepath.Join(dir, "none.jsonl")), nil, nil); !errors.Is(err, gone) {
 		t.Errorf("with its context: %v", err)
 	}
 	path := filepath.Join(dir, "transcript.jsonl")
 	appendTo(t, path, lineOne)
-	err := follow(t.Context(), path, nil, func(thread.Event) error { return gone })
+	err := follow(t.Context(), records.File(path), nil, func(thread.Event) error { return gone })
 	if !errors.Is(err, gone) {
 		t.Errorf("with an error: %v", err)
 	}
 	over := make(chan struct{})
 	close(over)
-	if err := follow(t.Context(), filepath.Join(dir, "gone", "x.jsonl"), over, nil); err != nil {
+	if err := follow(t.Context(), records.File(filepath.Join(dir, "gone", "x.jsonl")), over, nil); err != nil {
 		t.Errorf("a thread that wrote nothing: %v", err)
 	}
 }
@@ -89,6 +90,7 @@ func TestFollowChain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := func(id thread.ID) string { return filepath.Join(dir, string(id)+".jsonl") }
+	of := func(id thread.ID) records.Transcript { return records.File(path(id)) }
 	event := func(seq, kind, next string) string {
 		return `{"seq":` + seq + `,"event_type":"` + kind + `","payload":{"new_thread_id":"` + next + `"}}` + "\n"
 	}
@@ -103,7 +105,7 @@ func TestFollowChain(t *testing.T) {
 			over := make(chan struct{})
 			close(over)
 			var seen []int64
-			err := followChain(t.Context(), path, "a-1", over, func(e thread.Event) error {
+			err := followChain(t.Context(), of, "a-1", over, func(e thread.Event) error {
 				seen = append(seen, e.Seq)
 				return nil
 			})

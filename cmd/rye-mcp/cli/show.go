@@ -52,7 +52,7 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if asJSON {
 		return writeJSON(sys.Stdout, statusJSON{status, rec.ContinuationOf, result.Result, result.Outputs})
 	}
-	file := p.control.Threads.Transcript(cmp.Or(status.ResolvedThreadID, id))
+	file := p.control.Threads.Transcript(cmp.Or(status.ResolvedThreadID, id)).Where()
 	if err := writeStatus(newDisplay(sys, opts), status, rec.ContinuationOf, results.Totals.TreeSpend, file); err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (p *project) keepFormer(ctx context.Context, sys System, s place.State, log
 // done so.
 func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, log zerolog.Logger) error {
 	done, err := (&recovery.Rebuilder{
-		Home: p.state.Home(), Store: opened, Life: p.life, Host: p.place.Host, Remembered: p.remembered,
+		Records: p.records(), Store: opened, Life: p.life, Host: p.place.Host, Remembered: p.remembered,
 	}).Run(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild the rows of threads: %w", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/loop"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
@@ -84,7 +85,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	in := spawn.Inherited(entries)
 	vault := secret.New(in.Inputs)
-	meta, unreadable := home.Of(id).ReadMeta(home.Seal)
+	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
 	p, err := assembleAround(ctx, sys.withSecrets(in.Variables), state, log, threadStore)
 	if err != nil {
@@ -134,7 +135,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 // threadFinisher ends the thread of this process.
 func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finisher {
 	f := &finish.Finisher{
-		Store: p.store, Home: p.state.Home, KnowledgeDir: folder.KnowledgeDir(p.path), Now: sys.Now,
+		Store: p.store, Records: p.records(), KnowledgeDir: finish.KnowledgeDir(p.path), Now: sys.Now,
 		Crashpoints: sys.Crashpoints,
 	}
 	if !vault.Empty() {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -105,7 +106,7 @@ func checkReceipt(sys System, flags verifyFlags) (v receiptVerdict, err error) {
 	if flags.transcript == "" {
 		return v, nil
 	}
-	_, err = receipt.CheckTranscript(flags.transcript, key)
+	_, err = receipt.CheckTranscript(records.File(flags.transcript), key)
 	if tampered, ok := errors.AsType[*transcript.TamperError](err); ok {
 		v.FirstBadTurn = tampered.Turn
 	}

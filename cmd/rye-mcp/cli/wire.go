@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -123,6 +124,9 @@ func newLife(p *project) *life.Local {
 	}
 }
 
+// records are what the threads of a project leave on this machine.
+func (p *project) records() records.Records { return records.Local{Home: p.state.Home} }
+
 // placeholderEnv are the values of the {env:…} placeholders.
 func placeholderEnv(roots resolve.Roots) map[string]string {
 	return map[string]string{
@@ -145,7 +149,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	}
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Trust: p.trust, Home: p.state.Home, Parent: callingThread(sys, p.path), Env: p.env,
+		Trust: p.trust, Records: p.records(), Parent: callingThread(sys, p.path), Env: p.env,
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},

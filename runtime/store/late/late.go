@@ -174,3 +174,8 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	return now.Check(ctx)
 }
+
+// Footprint implements [store.Keeper].
+func (s *Store) Footprint(ctx context.Context) (store.Footprint, error) {
+	return ask(ctx, s, nil, func(now store.Store) (store.Footprint, error) { return now.Footprint(ctx) })
+}

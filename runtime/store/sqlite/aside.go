@@ -104,9 +104,12 @@ func inspect(ctx context.Context, db *sql.DB, path, pragma string) error {
 	return &store.CorruptError{Path: path, Err: errors.New(strings.Join(strings.Fields(answer), " "))}
 }
 
+// asideMark stands in the names of what was set aside, before the time.
+const asideMark = ".corrupt-"
+
 // move renames a database and its log to a name that is free, and returns that.
 func move(path string, now time.Time) (aside string, err error) {
-	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	stem := path + asideMark + now.UTC().Format("20060102T150405Z")
 	aside = stem
 	for n := 2; exists(aside); n++ {
 		aside = fmt.Sprintf("%s-%d", stem, n)

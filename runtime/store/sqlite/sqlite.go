@@ -64,6 +64,7 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 
 // Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
 type Store struct {
+	dir      string
 	registry *database
 	ledger   *database
 	now      func() time.Time
@@ -88,7 +89,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s := &Store{now: opts.Now}
+	s := &Store{dir: dir, now: opts.Now}
 	hooks := s.hooks(opts)
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)

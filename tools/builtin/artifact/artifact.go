@@ -44,13 +44,16 @@ type result struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// New returns the tool. It reads below [tool.Env.Artifacts].
+// New returns the tool. It reads [tool.Env.Artifacts].
 func New() tool.Tool {
 	return tool.New(tool.Definition{ID: ID, Description: description, ReadOnly: true, Paged: true}, read)
 }
 
 func read(_ context.Context, env tool.Env, in input) (any, error) {
-	data, err := Load(env.Artifacts, in.Ref)
+	if env.Artifacts == nil {
+		env.Artifacts = Folder("")
+	}
+	data, err := env.Artifacts.Load(in.Ref)
 	if err != nil {
 		return nil, err
 	}

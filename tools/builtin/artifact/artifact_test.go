@@ -34,7 +34,11 @@ func call(t testing.TB, dir string, in map[string]any) (*result, *tool.Fault) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := New().Call(t.Context(), tool.Env{Artifacts: dir}, args)
+	var env tool.Env
+	if dir != "" {
+		env.Artifacts = Folder(dir)
+	}
+	out, err := New().Call(t.Context(), env, args)
 	if f, ok := errors.AsType[*tool.Fault](err); ok {
 		return nil, f
 	}

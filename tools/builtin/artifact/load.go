@@ -31,16 +31,17 @@ const refLength = 16
 
 var validRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{16,64}$`) })
 
-// Load reads the artifact of that reference, or of that whole hash, below dir.
-// Its name is the hash of its content, so what has been put in its place is
-// refused. Errors that a model can do something about are *[tool.Fault]s.
-func Load(dir, ref string) ([]byte, error) {
+// Folder are the artifacts in the folder of that path; without one there are none.
+type Folder string
+
+// Load implements [tool.Artifacts].
+func (f Folder) Load(ref string) ([]byte, error) {
 	if !validRef().MatchString(ref) {
 		return nil, tool.Faultf(tool.CodeBadArguments, "%.80q is no reference to an artifact", ref).
 			WithHint("Give the 16 characters that the shortened result names as its artifact.")
 	}
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) || dir == "" {
+	root, err := os.OpenRoot(string(f))
+	if errors.Is(err, fs.ErrNotExist) || f == "" {
 		return nil, unknown(ref)
 	}
 	if err != nil {
@@ -55,12 +56,12 @@ func Load(dir, ref string) ([]byte, error) {
 	if at == len(entries) || !strings.HasPrefix(entries[at].Name(), ref) || !entries[at].Type().IsRegular() {
 		return nil, unknown(ref)
 	}
-	f, err := root.Open(entries[at].Name())
+	file, err := root.Open(entries[at].Name())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, maxBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type stream struct {
 // in a thread.
 func newStream(env tool.Env) *stream {
 	s := &stream{keep: sniffBytes}
-	if env.Artifacts != "" || env.Keeps {
+	if env.Artifacts != nil || env.Keeps {
 		s.keep = maxWhole
 	}
 	return s

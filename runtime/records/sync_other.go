@@ -1,6 +1,6 @@
 //go:build !linux
 
-package transcript
+package records
 
 import "os"
 

@@ -1,0 +1,174 @@
+// Package records is what the threads of a project leave beside their rows:
+// metadata, transcript, artifacts, capabilities and log. They are asked for by the
+// thread's id. Where they are kept is known to the implementation alone: [Local]
+// keeps them in folders of this machine.
+//
+// The error of a record that is not there wraps fs.ErrNotExist.
+package records
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Records are those of all threads of a project.
+type Records interface {
+	// Of returns the records of a thread and looks at nothing. The id must have come
+	// from the registry or from [thread.ParseID].
+	Of(thread.ID) Thread
+	// Seal signs what is written here and verifies what is read; nil: no thread of the
+	// user has been here, and nothing can be written.
+	Seal() *place.Seal
+	// Walk visits the threads of which anything is kept, at most so many, in the order
+	// of their ids until visit returns an error, and reports whether those were all. Its
+	// cost does not grow with the number of threads beyond that.
+	Walk(most int, visit func(Found) error) (all bool, err error)
+	// Look finds one thread as Walk would. It finds a symbolic link that is on the way
+	// in its place, whose id is then another.
+	Look(thread.ID) (f Found, found bool, err error)
+}
+
+// Thread are the records of one thread.
+type Thread interface {
+	ID() thread.ID
+	// Check refuses a thread whose records could not be kept, with an error wrapping
+	// thread.ErrUnfit. It makes nothing.
+	Check() error
+	// Prepare checks the same, and makes the place of the records.
+	Prepare() error
+	// Begun reports whether a thread has metadata or a transcript.
+	Begun() (bool, error)
+	// Touched is when anything was last added to the records or removed from them.
+	Touched() (time.Time, error)
+	// RemoveLeftover removes what a start has left that was cut short before the thread
+	// was registered. When there is anything else it removes nothing. The caller has
+	// the life of the thread.
+	RemoveLeftover() (removed bool, err error)
+
+	Meta() Meta
+	Transcript() Transcript
+	Artifacts() Artifacts
+	Capabilities() Text
+	Log() Source
+}
+
+// ErrLost says that what is written to a transcript will be found by nobody.
+var ErrLost = errors.New("the transcript was moved, replaced or deleted")
+
+// Found is a thread of which something is kept.
+type Found struct {
+	ID       thread.ID
+	Where    string // for people
+	Linked   bool   // a symbolic link, which is not followed
+	HasMeta  bool
+	HasWords bool // a transcript
+}
+
+// Meta is the document that describes a thread, thread.json.
+type Meta interface {
+	// Read returns what the seal vouches for, or an error wrapping thread.ErrNoMeta.
+	Read() (thread.Meta, error)
+	// Peek returns it as it is, for counts and logs. Nothing may rely on it.
+	Peek() (thread.Meta, error)
+	// Write replaces it whole or not at all, sealed.
+	Write(thread.Meta) error
+	// Remove takes it away, so that the thread cannot run.
+	Remove() error
+	// Signer is the fingerprint of the key that has signed it, as it says itself; empty
+	// when it says none, or cannot be read.
+	Signer() string
+	Stamp() (Stamp, error)
+}
+
+// Source is a record that can be read, also while it grows.
+type Source interface {
+	Open() (Reader, error)
+	Stamp() (Stamp, error)
+	// Where tells people where it is. Nothing is read by it.
+	Where() string
+}
+
+// Reader reads a record.
+type Reader interface {
+	io.ReaderAt
+	io.Closer
+	Size() (int64, error)
+}
+
+// Stamp tells one state of a record from another: a record with the same stamp has
+// the same content, if it is only replaced or appended to.
+type Stamp struct {
+	Object  [2]uint64 // changes when the record is replaced
+	Size    int64
+	Changed time.Time
+}
+
+// Same reports whether a record has not changed between two stamps.
+func (s Stamp) Same(other Stamp) bool {
+	return s.Object == other.Object && s.Size == other.Size && s.Changed.Equal(other.Changed)
+}
+
+// Transcript is what a thread did. One process appends to it, the one that has the
+// thread's life.
+type Transcript interface {
+	Source
+	// Append opens the transcript to be written, and makes it when there is none.
+	Append() (Appender, error)
+	// Watch returns a channel that is told when more may have been written, until the
+	// caller calls stop. It may miss something, so the caller looks from time to time.
+	Watch() (written <-chan struct{}, stop func())
+}
+
+// Appender writes to the end of a transcript. It reads what was written, too.
+type Appender interface {
+	Reader
+	io.Writer
+	// Truncate cuts off what follows so many bytes.
+	Truncate(size int64) error
+	// Sync returns when all that was written survives a crash of the machine.
+	Sync() error
+	// InPlace returns an error wrapping ErrLost when readers find another transcript,
+	// or none.
+	InPlace() error
+}
+
+// Artifacts are large results of a thread, each named by the SHA-256 of its content
+// with an extension that says what it is.
+type Artifacts interface {
+	// Artifacts for tools reads the one of a reference.
+	tool.Artifacts
+	// Write stores what has that hash, in hex, and tells people where it is. To store
+	// it again changes nothing.
+	Write(hash string, content []byte) (where string, err error)
+	// List describes the artifacts, oldest first.
+	List() ([]Artifact, error)
+	// Each visits everything that is kept as an artifact, with what is no artifact,
+	// until visit returns an error.
+	Each(visit func(name string, open func() (Reader, error)) error) error
+	// ShareWith gives them to another thread, which is shown what refers to them. To
+	// share them again changes nothing.
+	ShareWith(thread.ID) error
+}
+
+// Artifact is one of a thread.
+type Artifact struct {
+	Name string // hash and extension
+	Size int64
+}
+
+// Text is a document that is written once.
+type Text interface {
+	Source
+	Write([]byte) error
+}
+
+// CapabilitiesName is what a signature of the capabilities of a thread is for.
+func CapabilitiesName(id thread.ID) sign.Name {
+	return sign.Name{Kind: sign.KindCapabilities, ID: string(id)}
+}

@@ -37,6 +37,9 @@ func Check(stateDir string, id thread.ID) error {
 	if stateDir == "" {
 		return fmt.Errorf("%.40s… %w: the project has no folder for threads", id, thread.ErrUnfit)
 	}
+	if _, err := thread.ParseID(string(id)); err != nil {
+		return err
+	}
 	if name := path.Base(string(id)); len(name) > maxNameBytes {
 		return fmt.Errorf("%.40s… %w: its name has %d bytes, and %d are possible", id, thread.ErrUnfit, len(name), maxNameBytes)
 	}

@@ -26,7 +26,7 @@ const (
 	fileMode = 0o600
 )
 
-// maxMetaBytes bounds what is read of a thread.json; inputs are its only part
+// maxMetaBytes bounds a thread.json; inputs are its only part
 // of open size and are bounded to far less when a thread is started.
 const maxMetaBytes = 16 << 20
 
@@ -136,6 +136,9 @@ func (f Folder) WriteMeta(meta thread.Meta, seal *place.Seal) error {
 	data, err := seal.Encode(meta)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Meta(), err)
+	}
+	if len(data) > maxMetaBytes { // nobody could read it
+		return fmt.Errorf("write %s: it would be %d bytes, more than %d", f.Meta(), len(data), maxMetaBytes)
 	}
 	return replaceFile(f.Meta(), data)
 }

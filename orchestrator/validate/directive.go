@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
@@ -140,7 +141,9 @@ func grants(primary string, kind item.Kind, id string) string {
 }
 
 // opaque are the elements of a body that show something.
-var opaque = regexp.MustCompile(`(?s)<template\b.*?</template>|<example\b.*?</example>|<raw\b.*?</raw>`)
+var opaque = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)<template\b.*?</template>|<example\b.*?</example>|<raw\b.*?</raw>`)
+})
 
 // withoutExamples is the text that is meant for whoever runs the directive, without
 // what stands in opaque elements and between fences.
@@ -148,7 +151,7 @@ func withoutExamples(text string) string {
 	const mark = "```"
 	var out strings.Builder
 	fence := "" // the one we are in
-	for line := range strings.Lines(opaque.ReplaceAllString(text, "")) {
+	for line := range strings.Lines(opaque().ReplaceAllString(text, "")) {
 		trimmed := strings.TrimSpace(line)
 		run := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`"))]
 		switch {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -25,7 +26,7 @@ func (d *directive) filled() []filled {
 }
 
 // outputPlaceholder is what people write who expect outputs to be filled in.
-var outputPlaceholder = regexp.MustCompile(`\{outputs?:[A-Za-z0-9_.-]+\}`)
+var outputPlaceholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{outputs?:[A-Za-z0-9_.-]+\}`) })
 
 // checkPlaceholders finds placeholders that nothing is put into.
 func checkPlaceholders(l *list, d *directive) {
@@ -37,7 +38,7 @@ func checkPlaceholders(l *list, d *directive) {
 				d.checkUse(l, use, d.search(use.Text, t.line))
 			}
 		}
-		for _, text := range outputPlaceholder.FindAllString(shown, -1) {
+		for _, text := range outputPlaceholder().FindAllString(shown, -1) {
 			if first(text) {
 				l.warnf(CodePlaceholder, d.search(text, t.line), "", "%s stays as it is: outputs are what the model returns", text)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -113,11 +114,11 @@ func (l *list) settings(warnings []string, err error) {
 }
 
 // placed is a message that begins with file and line, or with a file.
-var placed = regexp.MustCompile(`(?s)^(.+?\.ya?ml):(?:(\d+):)? (.*)$`)
+var placed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(.+?\.ya?ml):(?:(\d+):)? (.*)$`) })
 
 // place takes a warning apart.
 func place(text string) (path string, line int, message string) {
-	m := placed.FindStringSubmatch(text)
+	m := placed().FindStringSubmatch(text)
 	if m == nil {
 		return "", 0, text
 	}
@@ -136,7 +137,7 @@ func settingsFile(e resolve.Entry) []Finding {
 	}
 	if err := action.CheckSettings(e.Path, content); err != nil {
 		line := 0
-		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 			line, _ = strconv.Atoi(m[1]) // digits
 		}
 		l.errorf(CodeSettings, line, "", "%s", strings.TrimPrefix(err.Error(), e.Path+": "))
@@ -145,4 +146,4 @@ func settingsFile(e resolve.Entry) []Finding {
 }
 
 // yamlLine is how the YAML library says where something is wrong.
-var yamlLine = regexp.MustCompile(`\bline (\d+)`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bline (\d+)`) })

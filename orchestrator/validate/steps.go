@@ -3,22 +3,23 @@ package validate
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 var (
-	stepCall  = regexp.MustCompile(`<(execute|fetch|search|sign)\b([^<>]*)>`)
-	attribute = regexp.MustCompile(`\b(item_type|item_id)\s*=\s*"([^"]*)"`)
+	stepCall  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<(execute|fetch|search|sign)\b([^<>]*)>`) })
+	attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(item_type|item_id)\s*=\s*"([^"]*)"`) })
 )
 
 // checkSteps looks at the calls that the body tells the model to make as
 // elements: <execute item_type="tool" item_id="…">.
 func checkSteps(l *list, d *directive) {
 	first := once()
-	for _, call := range stepCall.FindAllStringSubmatch(withoutExamples(d.doc.Body), -1) {
+	for _, call := range stepCall().FindAllStringSubmatch(withoutExamples(d.doc.Body), -1) {
 		primary, kind, id := call[1], item.Kind(""), ""
-		for _, a := range attribute.FindAllStringSubmatch(call[2], -1) {
+		for _, a := range attribute().FindAllStringSubmatch(call[2], -1) {
 			if a[1] == "item_id" {
 				id = a[2]
 			} else if k, err := item.ParseKind(a[2]); err == nil {

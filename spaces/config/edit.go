@@ -36,7 +36,7 @@ func kindNamed(name string) (kind, error) {
 	if k, ok := known[name]; ok {
 		return k, nil
 	}
-	if provider, ok := strings.CutPrefix(name, ProviderSettings); ok && providerName.MatchString(provider) {
+	if provider, ok := strings.CutPrefix(name, ProviderSettings); ok && providerName().MatchString(provider) {
 		return providerKind(provider), nil
 	}
 	names := WritableNames()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -91,11 +92,13 @@ func badText(data []byte) int {
 
 // lineInMessage finds the line in an error of the YAML library, which has no
 // field for it.
-var lineInMessage = regexp.MustCompile(`(?s)^(?:yaml: )?line (\d+): (.*)$`)
+var lineInMessage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:yaml: )?line (\d+): (.*)$`) })
 
 // grammarFault recognises the errors in which the library counts lines from 0:
 // those of its parser, where those of its scanner count from 1.
-var grammarFault = regexp.MustCompile(`^did not find expected (?:<document start>|key|node content|'-' indicator|',' or '[]}]')$`)
+var grammarFault = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^did not find expected (?:<document start>|key|node content|'-' indicator|',' or '[]}]')$`)
+})
 
 func yamlError(path string, err error) error {
 	reason := err.Error()
@@ -104,12 +107,12 @@ func yamlError(path string, err error) error {
 		reason = mismatch.Errors[0]
 	}
 	line := 1 // the library leaves the line out when it is the first
-	if m := lineInMessage.FindStringSubmatch(reason); m != nil {
+	if m := lineInMessage().FindStringSubmatch(reason); m != nil {
 		reason = m[2]
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			line = n
 		}
-		if grammarFault.MatchString(reason) {
+		if grammarFault().MatchString(reason) {
 			line++
 		}
 	}

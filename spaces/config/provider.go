@@ -6,12 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // providerName keeps the name of a provider a plain file name.
-var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var providerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`) })
 
 // Provider reads the settings of a model provider. Without such a provider the
 // error is a [*NotFoundError].
@@ -37,7 +38,7 @@ type loadedProvider struct {
 
 func (sn *Snapshot) readProvider(name string) (Provider, settings, error) {
 	p := Provider{Name: name}
-	if !providerName.MatchString(name) {
+	if !providerName().MatchString(name) {
 		return p, settings{}, sn.noProvider(name)
 	}
 	s, err := sn.load(providerKind(name))
@@ -140,7 +141,7 @@ func providersIn(from place) ([]string, error) {
 	var names []string
 	for _, file := range files {
 		name, ok := strings.CutSuffix(file, ".yaml")
-		if ok && providerName.MatchString(name) {
+		if ok && providerName().MatchString(name) {
 			names = append(names, name)
 		}
 	}

@@ -3,6 +3,7 @@ package inputs
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -10,8 +11,10 @@ import (
 // placeholder matches {input:key}, {input:key?}, {input:key:default},
 // {input:key|default} and {env:NAME}. A default holds no braces, so that a
 // placeholder never reaches into the next one.
-var placeholder = regexp.MustCompile(
-	`\{input:([A-Za-z0-9_.-]+)(\?|[:|][^{}]*)?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`\{input:([A-Za-z0-9_.-]+)(\?|[:|][^{}]*)?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+})
 
 // Interpolate puts inputs and environment values into text. A missing or null
 // input leaves {input:key} as it stands, {input:key?} empty, and the two other
@@ -21,7 +24,7 @@ var placeholder = regexp.MustCompile(
 func Interpolate(text string, inputs map[string]any, env map[string]string) string {
 	var out strings.Builder
 	done := 0
-	for _, m := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatchIndex(text, -1) {
 		out.WriteString(text[done:m[0]])
 		done = m[1]
 		group := func(n int) string {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -22,10 +23,10 @@ const (
 // must not be.
 func Placeholder(name string) string { return "{secret:" + name + "}" }
 
-var secretPlaceholder = regexp.MustCompile(`\{secret:[A-Za-z0-9_.-]+\}`)
+var secretPlaceholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{secret:[A-Za-z0-9_.-]+\}`) })
 
 // Placeholders are the placeholders of secrets in a text.
-func Placeholders(text string) []string { return secretPlaceholder.FindAllString(text, -1) }
+func Placeholders(text string) []string { return secretPlaceholder().FindAllString(text, -1) }
 
 // checkSecret returns the value of a secret input, or what is wrong with it in
 // words that do not repeat it.
@@ -92,5 +93,5 @@ func repeated(doc *item.DirectiveDoc, values map[string]any, secrets map[string]
 // ReplacePlaceholders puts what replace returns in the place of each placeholder
 // of a secret.
 func ReplacePlaceholders(text string, replace func(placeholder string) string) string {
-	return secretPlaceholder.ReplaceAllStringFunc(text, replace)
+	return secretPlaceholder().ReplaceAllStringFunc(text, replace)
 }

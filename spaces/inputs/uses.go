@@ -11,7 +11,7 @@ type Use struct {
 // Uses lists the placeholders that [Interpolate] finds in a text, in their order.
 func Uses(text string) []Use {
 	var all []Use
-	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 		all = append(all, Use{Text: m[0], Input: m[1], Env: m[3], Stays: m[2] == ""})
 	}
 	return all

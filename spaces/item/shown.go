@@ -5,16 +5,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // MaxShown is how many bytes a name may have that messages repeat.
 const MaxShown = 64
 
 // plainName is the form of ids, of patterns of them, and of the names of models.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_.:*/@#+-]+$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.:*/@#+-]+$`) })
 
 // IsPlain reports whether messages repeat a name as it is.
-func IsPlain(name string) bool { return len(name) <= MaxShown && plainName.MatchString(name) }
+func IsPlain(name string) bool { return len(name) <= MaxShown && plainName().MatchString(name) }
 
 // Shown is a name from a file, or of one, as messages repeat it. Models take messages
 // for the words of rye-mcp, and somebody else's file can hold a sentence where a name
@@ -38,12 +39,14 @@ func ShownAll(names []string) []string {
 
 // quotation is a name as the libraries quote it that read YAML, TOML, XML and JSON
 // Schema: as a Go string, or between other signs.
-var quotation = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'|`[^`]*`|<[^<>]*>|&[^;]*;")
+var quotation = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'|`[^`]*`|<[^<>]*>|&[^;]*;")
+})
 
 // ShownIn is the message of such a library without the names that [Shown] does not
 // repeat.
 func ShownIn(message string) string {
-	return quotation.ReplaceAllStringFunc(message, func(quoted string) string {
+	return quotation().ReplaceAllStringFunc(message, func(quoted string) string {
 		name := quoted[1 : len(quoted)-1]
 		if plain, err := strconv.Unquote(quoted); err == nil && quoted[0] != '\'' {
 			name = plain

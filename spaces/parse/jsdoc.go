@@ -3,6 +3,7 @@ package parse
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -57,12 +58,14 @@ func docTags(block string) []docTag {
 
 // docParam matches {type} name, or [name] or [name=default] for one that may be
 // left out, and the description.
-var docParam = regexp.MustCompile(`^\{([^{}]+)\}\s+(\[)?([A-Za-z_][\w-]*)(?:=([^\]]*))?(\])?(?:\s+-?\s*(.*))?$`)
+var docParam = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\{([^{}]+)\}\s+(\[)?([A-Za-z_][\w-]*)(?:=([^\]]*))?(\])?(?:\s+-?\s*(.*))?$`)
+})
 
 // addParam declares a parameter. It reports whether the tag was understood: a
 // schema that lacks parameters would refuse what the tool accepts.
 func addParam(params *schemaBuilder, tag string) bool {
-	m := docParam.FindStringSubmatch(tag)
+	m := docParam().FindStringSubmatch(tag)
 	if m == nil || (m[2] == "") != (m[5] == "") {
 		return false
 	}

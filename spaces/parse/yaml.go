@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -70,7 +71,7 @@ func (s *source) yamlRoot(text string, line int) (*yaml.Node, error) {
 }
 
 // yamlProblem matches the errors of yaml.v3 that name a line.
-var yamlProblem = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
+var yamlProblem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`) })
 
 // yamlError gives an error of yaml.v3 in text, which starts on line, its line in
 // the file. The library counts from 1 in the errors of its scanner but from 0
@@ -78,7 +79,7 @@ var yamlProblem = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
 func (s *source) yamlError(err error, text string, line int) error {
 	last := line + strings.Count(text, "\n")
 	reason := strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlProblem.FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlProblem().FindStringSubmatch(err.Error()); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		reason = m[2]
 		switch reason {

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -40,9 +40,11 @@ const (
 	placeBytes    = 16 // of an id
 )
 
-// placeID is the form of an id. It becomes the name of a file, so nothing else
-// must get there.
-var placeID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+// isPlaceID reports whether a text has the form of an id. It becomes the name of a file,
+// so nothing else must get there.
+func isPlaceID(id string) bool {
+	return len(id) == 2*placeBytes && strings.Trim(id, "0123456789abcdef") == ""
+}
 
 func newPlaceID(random io.Reader) (string, error) {
 	id := make([]byte, placeBytes)
@@ -58,7 +60,7 @@ func recordPath(user, id string) string {
 
 // readRecord returns nil when the user space knows no such place.
 func readRecord(user, id string) (*placeRecord, error) {
-	if !placeID.MatchString(id) {
+	if !isPlaceID(id) {
 		return nil, nil
 	}
 	data, err := readSmall(recordPath(user, id), maxRecord)
@@ -195,7 +197,7 @@ func (m *marker) opened(key *sign.PublicKey) (*marker, error) {
 	if err := sign.OpenSigned(m.data, key, &signed); err != nil {
 		return nil, err
 	}
-	if signed.Type != markerType || signed.Version != markerVersion || !placeID.MatchString(signed.Place) {
+	if signed.Type != markerType || signed.Version != markerVersion || !isPlaceID(signed.Place) {
 		return nil, fmt.Errorf("%w: it is not the document of a place", sign.ErrBadSignature)
 	}
 	return &signed, nil

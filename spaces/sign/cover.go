@@ -61,7 +61,7 @@ func (s Signature) CoversBelowFrontMatter(rest []byte) bool {
 // contentHash hashes a file whose signature line has been taken out.
 func contentHash(rest []byte, ext string) string {
 	line := shebang(rest, ext)
-	if plainShebang().Match(line) {
+	if len(line) > 0 && plainShebang().Match(line) {
 		rest = rest[len(line):]
 	}
 	return hashOf(rest)

@@ -22,19 +22,6 @@ type Signature struct {
 	Provenance  string    // "provider@user" of the registry it came through, as the line says; empty for most
 }
 
-// signatureText is what stands in the comment. It is anchored, so that prose
-// which mentions a signature is not taken for one. Time and provenance are not
-// signed, so their alphabet leaves no room for what a language would read out of
-// a comment on its first lines, such as Python's "coding=". Kind and id are
-// checked further by decodeName.
-var signatureText = lazily(`^rye:signed:(` + versionMark + `)?` +
-	`(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):` +
-	`([0-9a-f]{64}):` +
-	`([A-Za-z0-9_-]+={0,2}):` +
-	`([0-9a-f]{16})` +
-	`(?::([a-z_]+):([A-Za-z0-9/._%-]+))?` +
-	`(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
-
 // versionMark stands in signatures that are for a name. Where it stands the
 // original system expects the time, so that it takes the line for no signature,
 // not for one that is not genuine, and yet replaces it when it signs.
@@ -109,22 +96,7 @@ func (c comment) parse(line string) (Signature, bool) {
 	if !ok {
 		return Signature{}, false
 	}
-	m := signatureText().FindStringSubmatch(text)
-	if m == nil {
-		return Signature{}, false
-	}
-	sig := Signature{Hash: m[3], Sig: m[4], Fingerprint: m[5], Provenance: m[8]}
-	if (m[1] != "") != (m[6] != "") {
-		return Signature{}, false
-	}
-	if m[1] != "" {
-		if sig.Name, ok = decodeName(m[6], m[7]); !ok {
-			return Signature{}, false
-		}
-	}
-	at, err := time.Parse(time.RFC3339, m[2])
-	sig.Time = at
-	return sig, err == nil
+	return parseText(text)
 }
 
 // Bound reports whether the signature is for one name, as opposed to an older one.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -19,7 +20,7 @@ import (
 const trustedDir = "config/keys/trusted"
 
 // documentName is the form of a document's name.
-var documentName = regexp.MustCompile(`^[0-9a-f]{16}\.toml$`)
+var documentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{16}\.toml$`) })
 
 // maxDocuments bounds how many documents of a space are read, since a project's
 // folder may be somebody else's work.
@@ -150,7 +151,7 @@ func (r *reader) list(space item.Space, name string, files fs.FS, dir string) []
 	var names []string
 	for _, entry := range entries {
 		switch base := entry.Name(); {
-		case documentName.MatchString(base):
+		case documentName().MatchString(base):
 			names = append(names, base)
 		case strings.HasSuffix(base, ".toml"):
 			r.problem(space, name, fmt.Errorf("%q is not named after a fingerprint, such as 0123456789abcdef.toml", base))

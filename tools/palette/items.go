@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
@@ -118,7 +119,7 @@ func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
 }
 
 // parameterName is a name that every provider takes.
-var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var parameterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) })
 
 // offerable refuses a schema for which a provider would refuse the whole request.
 func offerable(schema map[string]any, raw json.RawMessage) error {
@@ -127,7 +128,7 @@ func offerable(schema map[string]any, raw json.RawMessage) error {
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if !parameterName.MatchString(name) {
+		if !parameterName().MatchString(name) {
 			return fmt.Errorf("its parameter %q has a name that not every provider takes", name)
 		}
 	}

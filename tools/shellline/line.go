@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // ErrPlace says that a value cannot be put where it is to stand.
@@ -81,9 +82,9 @@ func (l *Line) Finish() (string, error) {
 }
 
 // inert values mean nothing to the shell wherever they stand.
-var inert = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@:,+-]*$`)
+var inert = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@:,+-]*$`) })
 
-var number = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`) })
 
 // Value puts in a value.
 func (l *Line) Value(value string) {
@@ -130,17 +131,17 @@ func (l *Line) quoted(c context, value string) (quoted, problem string) {
 		if l.row.after == '\\' || l.row.after == '$' {
 			return "", "a backslash or a dollar sign stands before it"
 		}
-		if l.row.lost && !inert.MatchString(value) {
+		if l.row.lost && !inert().MatchString(value) {
 			return "", "the heredoc has commands in it; set a variable before it, and use that"
 		}
 		return escape(value, "\\$`"), ""
 	case ansi: // so that it ends there for shells that do not know $'
 		return strings.ReplaceAll(strings.ReplaceAll(value, `\`, `\\`), `'`, `'\'$'`), ""
 	case opaque:
-		if c.end == ')' && !number.MatchString(value) {
+		if c.end == ')' && !number().MatchString(value) {
 			return "", "it would be part of arithmetic, which takes numbers only"
 		}
-		if !inert.MatchString(value) {
+		if !inert().MatchString(value) {
 			return "", "it would stand in backquotes or within ${…}; use $(…), and double quotes around the value"
 		}
 		return value, ""

@@ -4,23 +4,26 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const masked = "********"
 
 // secretName finds what names a secret: of a header, or of a part of an address.
-var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|session|signature`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|session|signature`)
+})
 
 // Values that look like a secret whatever they are called: a scheme with
 // credentials, and a long run without spaces that has digits in it.
 var (
-	credentials = regexp.MustCompile(`(?i)^(bearer|basic|token)\s`)
-	longRun     = regexp.MustCompile(`^\S{20,}$`)
-	digit       = regexp.MustCompile(`[0-9]`)
+	credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(bearer|basic|token)\s`) })
+	longRun     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S{20,}$`) })
+	digit       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]`) })
 )
 
 func looksSecret(value string) bool {
-	return credentials.MatchString(value) || longRun.MatchString(value) && digit.MatchString(value)
+	return credentials().MatchString(value) || longRun().MatchString(value) && digit().MatchString(value)
 }
 
 // mask hides what looks like a secret in a setting.
@@ -30,7 +33,7 @@ func mask(key []string, value any) any {
 		return value
 	}
 	if len(key) == 2 && key[0] == "headers" {
-		if secretName.MatchString(key[1]) || looksSecret(said) {
+		if secretName().MatchString(key[1]) || looksSecret(said) {
 			return masked
 		}
 		return said
@@ -53,7 +56,7 @@ func maskAddress(address string) string {
 	}
 	query := u.Query()
 	for name := range query {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			query.Set(name, masked)
 			u.RawQuery = query.Encode()
 		}

@@ -235,8 +235,10 @@ func (e *entry) on(day time.Time) (price, bool) {
 }
 
 // compactDate is a date at the end of a part of a model id: -20250929.
-var compactDate = regexp.MustCompile(`-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(-|:|$)`)
+var compactDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(-|:|$)`)
+})
 
 // dated writes the dates in an id with dashes; vendors and gateways differ in
 // that, and the data has only one form.
-func dated(id string) string { return compactDate.ReplaceAllString(id, "-$1-$2-$3$4") }
+func dated(id string) string { return compactDate().ReplaceAllString(id, "-$1-$2-$3$4") }

@@ -5,12 +5,13 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"sync"
 )
 
 // errorData is the beginning of an error event as the library recognises it. With
 // a space more it passes as any other: the library keeps only what its own type
 // has room for, and waits for a line after it, which may never come.
-var errorData = regexp.MustCompile(`^data:\s*{("error":)`)
+var errorData = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^data:\s*{("error":)`) })
 
 // dataLines is an event stream without its comments and without the fields
 // that this protocol does not use. The library takes every line that is no data
@@ -38,7 +39,7 @@ func (d *dataLines) Read(p []byte) (int, error) {
 			line = append(line, '\n') // the library drops a last line without an end
 		}
 		if !ignored(line) {
-			d.line = errorData.ReplaceAll(line, []byte("data: { $1"))
+			d.line = errorData().ReplaceAll(line, []byte("data: { $1"))
 		}
 	}
 	n := copy(p, d.line)

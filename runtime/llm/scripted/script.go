@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -185,8 +186,8 @@ func turnLines(src []byte) []int {
 }
 
 var (
-	linePrefix   = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	unknownField = regexp.MustCompile(`^field (.*) not found in type .*$`)
+	linePrefix   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`) })
+	unknownField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^field (.*) not found in type .*$`) })
 )
 
 // located gives an error of the YAML library the shape of ours.
@@ -201,11 +202,11 @@ func located(path string, err error) error {
 		reason = several.Errors[0]
 	}
 	out := &Error{Path: path, Reason: reason}
-	if m := linePrefix.FindStringSubmatch(reason); m != nil {
+	if m := linePrefix().FindStringSubmatch(reason); m != nil {
 		out.Line, _ = strconv.Atoi(m[1]) // digits by the expression
 		out.Reason = m[2]
 	}
-	if m := unknownField.FindStringSubmatch(out.Reason); m != nil {
+	if m := unknownField().FindStringSubmatch(out.Reason); m != nil {
 		out.Reason = fmt.Sprintf("unknown key %q", m[1])
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -158,7 +159,9 @@ func argumentsOf(fields map[string]json.RawMessage, nameKey string) json.RawMess
 
 // brokenCall finds the name in what may be meant as a call but is not JSON. It
 // may be cut off within the name.
-var brokenCall = regexp.MustCompile(`(?:^|[{,\[\s])["']?(?:tool|name|tool_name|function|action)["']?\s*:\s*["']([\w.\-/]*)(["']?)`)
+var brokenCall = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[{,\[\s])["']?(?:tool|name|tool_name|function|action)["']?\s*:\s*["']([\w.\-/]*)(["']?)`)
+})
 
 // brokenName is the name in a block that is not JSON, if it was meant as a call:
 // it names a tool that is offered, or begins as a call does.
@@ -166,13 +169,13 @@ func (b textBlock) brokenName(known func(string) bool) string {
 	if start := strings.TrimSpace(b.body); !callFence(b.info) && (start == "" || start[0] != '{' && start[0] != '[') {
 		return ""
 	}
-	for _, m := range brokenCall.FindAllStringSubmatch(b.body, -1) {
+	for _, m := range brokenCall().FindAllStringSubmatch(b.body, -1) {
 		if known(m[1]) {
 			return m[1]
 		}
 	}
 	begins := strings.TrimLeft(strings.TrimLeft(b.body, " \t\r\n["), " \t\r\n{")
-	m := brokenCall.FindStringSubmatch(begins)
+	m := brokenCall().FindStringSubmatch(begins)
 	if m == nil || !callFence(b.info) || !strings.HasPrefix(begins, `"tool"`) || !strings.HasPrefix(begins, m[0]) {
 		return ""
 	}

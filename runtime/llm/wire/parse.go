@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -119,7 +120,7 @@ func firstOf(texts ...string) string {
 }
 
 // title finds the one telling part of an error page.
-var title = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+var title = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`) })
 
 // page shortens what is not JSON: of HTML only the title is kept.
 func page(text string) string {
@@ -127,7 +128,7 @@ func page(text string) string {
 	if !strings.Contains(head, "<html") && !strings.Contains(head, "<!doctype") {
 		return cut(text)
 	}
-	if m := title.FindStringSubmatch(text); m != nil {
+	if m := title().FindStringSubmatch(text); m != nil {
 		return cut("the answer is a web page titled " + strconv.Quote(strings.TrimSpace(m[1])))
 	}
 	return "the answer is a web page"

@@ -1,10 +1,6 @@
 package palette
 
 import (
-	"encoding/json"
-
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -18,37 +14,31 @@ const (
 // returnDefinition describes directive_return for a directive's outputs.
 // Required outputs are marked in words only: an error is returned without them.
 func returnDefinition(outputs []item.Output) tool.Definition {
-	s := &jsonschema.Schema{
-		Type:                 "object",
-		Properties:           map[string]*jsonschema.Schema{},
-		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
-	}
-	set := func(name string, prop *jsonschema.Schema) {
-		if _, declared := s.Properties[name]; declared {
-			return
+	s := &tool.Schema{Type: "object", Closed: true}
+	set := func(name string, prop *tool.Schema) {
+		if !s.Has(name) {
+			s.Set(name, prop)
 		}
-		s.Properties[name] = prop
-		s.PropertyOrder = append(s.PropertyOrder, name)
 	}
 	for _, o := range outputs {
 		set(o.Name, outputSchema(o))
 	}
-	set("status", &jsonschema.Schema{
-		Type: "string", Enum: []any{"success", "completed", "error"},
+	set("status", &tool.Schema{
+		Type: "string", Enum: []string{"success", "completed", "error"},
 		Description: "success (or completed, which means the same) when the work is done; error when it cannot be done",
 	})
-	set("error_detail", &jsonschema.Schema{
+	set("error_detail", &tool.Schema{
 		Type: "string", Description: "with status error: what is missing or went wrong",
 	})
 	return tool.Definition{
 		ID: ReturnID,
 		Description: "Return the outputs of the directive and end this thread. Call it once, alone, when the work is " +
 			"done, or with status error and error_detail as soon as it is clear that it cannot be done.",
-		Schema: mustMarshal(s),
+		Schema: s.JSON(),
 	}
 }
 
-func outputSchema(o item.Output) *jsonschema.Schema {
+func outputSchema(o item.Output) *tool.Schema {
 	description := o.Description
 	if o.Required {
 		if description != "" {
@@ -59,20 +49,10 @@ func outputSchema(o item.Output) *jsonschema.Schema {
 	if description == "" {
 		description = "output of the directive" // a schema with nothing in it would be the bare word true
 	}
-	s := &jsonschema.Schema{Type: o.Type, Description: description}
+	s := &tool.Schema{Type: o.Type, Description: description}
 	if o.Type == "array" {
 		// Some providers refuse an array that says nothing about its elements.
-		s.Items = &jsonschema.Schema{Description: "one element"}
+		s.Items = &tool.Schema{Description: "one element"}
 	}
 	return s
-}
-
-// mustMarshal panics where a schema built here does not marshal, which is a
-// mistake in this file: names and descriptions always do.
-func mustMarshal(s *jsonschema.Schema) json.RawMessage {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		panic("bug; schema of directive_return: " + err.Error())
-	}
-	return raw
 }

@@ -2,13 +2,12 @@ package tool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -34,107 +33,110 @@ func SchemaFor[T any]() (json.RawMessage, error) { return SchemaWith[T]() }
 // itself stays as it is.
 func SchemaWith[T any](more ...Text) (json.RawMessage, error) {
 	t := reflect.TypeFor[T]()
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownSchemas()})
+	s, err := schemaOf(t, nil)
 	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", t, err)
-	}
-	if err := refine(t, s); err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
 	for _, m := range more {
-		m.addTo(s)
+		if s.property(m.Name) < 0 {
+			s.Set(m.Name, &Schema{Type: "string", Description: m.Description})
+		}
 	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", t, err)
-	}
-	return raw, nil
+	return s.JSON(), nil
 }
 
 // Text is an optional string property that a type does not have itself.
 type Text struct{ Name, Description string }
 
-func (m Text) addTo(s *jsonschema.Schema) {
-	if _, declared := s.Properties[m.Name]; declared {
-		return
-	}
-	if s.Properties == nil {
-		s.Properties = map[string]*jsonschema.Schema{}
-	}
-	s.Properties[m.Name] = &jsonschema.Schema{Type: "string", Description: m.Description}
-	s.PropertyOrder = append(s.PropertyOrder, m.Name)
-}
-
-// ownSchemas are the types whose JSON form differs from their Go form.
-func ownSchemas() map[reflect.Type]*jsonschema.Schema {
-	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[thread.Micros]():   {Type: "number"},
-		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
-		reflect.TypeFor[Object]():          {Type: "object"},
-		reflect.TypeFor[json.RawMessage](): {},
-	}
-}
-
-// hasOwnSchema reports whether a type is one of [ownSchemas]. It is asked for every
-// field, and a schema is large.
-func hasOwnSchema(t reflect.Type) bool {
-	switch t {
-	case reflect.TypeFor[thread.Micros](), reflect.TypeFor[time.Time](), reflect.TypeFor[Object](), reflect.TypeFor[json.RawMessage]():
-		return true
-	}
-	return false
-}
-
-// refine walks t and the schema derived from it side by side: it takes back
-// the null that the library allows for slices and pointers, and adds what the
-// tags say.
-func refine(t reflect.Type, s *jsonschema.Schema) error {
+// schemaOf derives the schema of a type, within others.
+func schemaOf(t reflect.Type, within []reflect.Type) (*Schema, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	dropNull(s)
-	if hasOwnSchema(t) {
-		return nil
+	if own, ok := ownSchema(t); ok {
+		return &own, nil
 	}
+	for _, outer := range within {
+		if t == outer && t.Name() != "" {
+			return nil, fmt.Errorf("%s is within itself", t)
+		}
+	}
+	within = append(within, t)
 	switch t.Kind() {
-	case reflect.Slice, reflect.Array:
-		return refine(t.Elem(), s.Items)
+	case reflect.Bool:
+		return &Schema{Type: "boolean"}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return &Schema{Type: "integer"}, nil
+	case reflect.Float32, reflect.Float64:
+		return &Schema{Type: "number"}, nil
+	case reflect.String:
+		return &Schema{Type: "string"}, nil
+	case reflect.Interface:
+		return &Schema{}, nil
+	case reflect.Slice:
+		items, err := schemaOf(t.Elem(), within)
+		return &Schema{Type: "array", Items: items}, err
 	case reflect.Map:
-		return refine(t.Elem(), s.AdditionalProperties)
+		values, err := schemaOf(t.Elem(), within)
+		if t.Key().Kind() != reflect.String {
+			err = fmt.Errorf("%s has keys that are no strings", t)
+		}
+		return &Schema{Type: "object", Values: values}, err
 	case reflect.Struct:
-		return refineFields(t, s)
+		return schemaOfStruct(t, within)
 	default:
-		return nil
+		return nil, fmt.Errorf("%s has no JSON form", t)
 	}
 }
 
-func refineFields(t reflect.Type, s *jsonschema.Schema) error {
+// ownSchema is the schema of the types whose JSON form differs from their Go form.
+func ownSchema(t reflect.Type) (Schema, bool) {
+	switch t {
+	case reflect.TypeFor[thread.Micros]():
+		return Schema{Type: "number"}, true
+	case reflect.TypeFor[time.Time]():
+		return Schema{Type: "string", Format: "date-time"}, true
+	case reflect.TypeFor[Object]():
+		return Schema{Type: "object"}, true
+	case reflect.TypeFor[json.RawMessage]():
+		return Schema{}, true
+	}
+	return Schema{}, false
+}
+
+func schemaOfStruct(t reflect.Type, within []reflect.Type) (*Schema, error) {
+	s := &Schema{Type: "object", Closed: true}
 	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" && options == "" {
+			continue
+		}
 		if name == "" {
 			name = f.Name
 		}
-		prop := s.Properties[name]
-		if prop == nil || f.Anonymous {
-			continue
+		prop, err := schemaOf(f.Type, within)
+		if err == nil {
+			err = prop.applyTags(f.Tag)
 		}
-		if err := refine(f.Type, prop); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if err := applyTags(f.Tag, prop); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		s.Set(name, prop)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			s.Required = append(s.Required, name)
 		}
 	}
-	return nil
+	return s, nil
 }
 
-func dropNull(s *jsonschema.Schema) {
-	if len(s.Types) == 2 && s.Types[0] == "null" {
-		s.Type, s.Types = s.Types[1], nil
+func (s *Schema) applyTags(tag reflect.StructTag) (err error) {
+	if text, ok := tag.Lookup("jsonschema"); ok {
+		if text == "" {
+			return errors.New("the jsonschema tag is empty")
+		}
+		s.Description = text
 	}
-}
-
-func applyTags(tag reflect.StructTag, s *jsonschema.Schema) error {
 	if list, ok := tag.Lookup("enum"); ok {
 		target := s
 		if s.Type == "array" {
@@ -143,11 +145,8 @@ func applyTags(tag reflect.StructTag, s *jsonschema.Schema) error {
 		if target.Type != "string" {
 			return fmt.Errorf("the enum tag is for strings, not %s", target.Type)
 		}
-		for v := range strings.SplitSeq(list, ",") {
-			target.Enum = append(target.Enum, v)
-		}
+		target.Enum = strings.Split(list, ",")
 	}
-	var err error
 	if s.Minimum, err = bound(tag, "minimum"); err != nil {
 		return err
 	}
@@ -155,11 +154,9 @@ func applyTags(tag reflect.StructTag, s *jsonschema.Schema) error {
 		return err
 	}
 	if text, ok := tag.Lookup("default"); ok {
-		value, err := defaultValue(s.Type, text)
-		if err != nil {
+		if s.Default, err = defaultValue(s.Type, text); err != nil {
 			return fmt.Errorf("default tag: %w", err)
 		}
-		s.Default = value
 	}
 	return nil
 }

@@ -30,7 +30,12 @@ type sample struct {
 	Since   time.Time       `json:"since,omitzero"`
 	Params  Object          `json:"params,omitempty"`
 	Any     json.RawMessage `json:"any,omitempty" jsonschema:"anything"`
+	Named   map[string]uint `json:"named,omitempty" jsonschema:"<by> name"`
 	Hidden  string          `json:"-"`
+}
+
+type sampleCycle struct {
+	Next []*sampleCycle `json:"next,omitempty"`
 }
 
 const sampleSchema = `{"type":"object","properties":{
@@ -46,7 +51,8 @@ const sampleSchema = `{"type":"object","properties":{
 "spend":{"type":"number"},
 "since":{"type":"string","format":"date-time"},
 "params":{"type":"object"},
-"any":{"description":"anything"}},"required":["path"],"additionalProperties":false}`
+"any":{"description":"anything"},
+"named":{"type":"object","description":"\u003cby\u003e name","additionalProperties":{"type":"integer"}}},"required":["path"],"additionalProperties":false}`
 
 func TestSchemaFor(t *testing.T) {
 	t.Parallel()
@@ -65,7 +71,12 @@ func TestSchemaFor(t *testing.T) {
 func TestSchemaForRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func() (json.RawMessage, error){
-		"channel": SchemaFor[struct{ C chan int }],
+		"channel":               SchemaFor[struct{ C chan int }],
+		"within itself":         SchemaFor[sampleCycle],
+		"keys that are numbers": SchemaFor[struct{ M map[int]string }],
+		"description without text": SchemaFor[struct {
+			N int `json:"n" jsonschema:""`
+		}],
 		"default not JSON": SchemaFor[struct {
 			N int `json:"n" default:"x"`
 		}],

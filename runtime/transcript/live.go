@@ -53,7 +53,9 @@ func (l *live) add(e thread.Event) {
 	if l == nil || l.err != nil {
 		return
 	}
-	_, l.err = io.WriteString(l.out, l.text(e))
+	if text := l.text(e); text != "" {
+		_, l.err = io.WriteString(l.out, text)
+	}
 }
 
 func (l *live) text(e thread.Event) string {

@@ -6,7 +6,6 @@ package gc
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -19,21 +18,19 @@ import (
 const percent = 200
 
 // A thread starts with a GOGC under which its first collection comes at 12 MB
-// (orchestrator/spawn): two turns take half of that, so a short thread ends without
-// one. What lives until that collection, or for so long, waits for its model most of
-// the time, and many do so at once: it keeps its heap small from then on. With time it
-// also gives back what its start has left.
+// (orchestrator/spawn), and the next ones too: two turns take half of that, so a short
+// thread ends without one. One that lives for so long waits for its model most of the
+// time, and many do so at once: it gives back what its start has left, and keeps its
+// heap smaller from then on. While a model takes its time the loop gives memory back.
 const (
 	settleAfter    = 3 * time.Second
-	settledPercent = 50
+	settledPercent = 100
 )
 
 //nolint:gochecknoinits // there is no other moment before those of other modules
 func init() {
 	switch {
 	case isThread(os.Args):
-		// A smaller object could share its memory with one that lives on.
-		runtime.AddCleanup(new([64]byte), afterCollection, settledPercent)
 		time.AfterFunc(settleAfter, settle)
 	case os.Getenv("GOGC") == "":
 		debug.SetGCPercent(percent)
@@ -45,8 +42,6 @@ func init() {
 func isThread(args []string) bool {
 	return len(args) > 3 && args[1] == "thread" && args[2] == "run" && args[3] == "--pre-registered"
 }
-
-func afterCollection(percent int) { debug.SetGCPercent(percent) }
 
 func settle() {
 	debug.SetGCPercent(settledPercent)

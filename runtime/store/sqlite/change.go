@@ -110,14 +110,21 @@ func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
 	return nil
 }
 
+const recordCostSQL = `UPDATE threads SET turns = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+	cache_write_tokens = ?, spend = ?, token_count = ?, updated_at = ?, last_used = ?, run = ?
+	WHERE thread_id = ? AND ` + ownRun + ` AND status = 'running'`
+
 // RecordCost implements [store.Runner]. It is not waited to disk: the final
 // cost comes with the change that finishes the thread.
 func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens int64) error {
 	now := millis(r.now())
-	err := r.updateOne(ctx, `UPDATE threads SET turns = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
-		cache_write_tokens = ?, spend = ?, token_count = ?, updated_at = ?, last_used = ?, run = ?
-		WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
-		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run)
+	args := []any{
+		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run,
+	}
+	done, err := update(ctx, r.registry, relaxed, rowKey{byIDSQL, r.id}, scanStored, recordCostSQL+" RETURNING "+columns, args...)
+	if !done && err == nil {
+		err = r.updateOne(ctx, recordCostSQL, args...)
+	}
 	if err != nil {
 		return fmt.Errorf("record cost: %w", err)
 	}

@@ -78,8 +78,23 @@ func (d *database) Explain(err error) error { return explain(d.path, err) }
 // for the turn ends with ctx; a transaction that has begun does not, so that
 // its outcome is always known. They are short.
 func (d *database) write(ctx context.Context, level sharedfile.Durability, f func(context.Context, *sql.Tx) error) error {
+	return d.whole(ctx, func() error { return d.Write(ctx, level, d.complete, f) })
+}
+
+// update is write for a single statement.
+func (d *database) update(ctx context.Context, level sharedfile.Durability, u sharedfile.Update) (changed bool, err error) {
+	err = d.whole(ctx, func() error {
+		changed, err = d.Update(ctx, level, d.complete, u)
+		return err
+	})
+	return changed, err
+}
+
+// whole runs what writes to the database, again when missing rows had to be brought
+// back first.
+func (d *database) whole(ctx context.Context, f func() error) error {
 	for {
-		err := d.Write(ctx, level, d.complete, f)
+		err := f()
 		if !errors.Is(err, errIncomplete) {
 			d.tell(ctx, err)
 			return err

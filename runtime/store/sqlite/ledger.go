@@ -104,22 +104,17 @@ func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thre
 	return &store.InsufficientError{Parent: parent, Requested: amount, Remaining: row.Remaining()}
 }
 
+const reportSQL = `UPDATE budgets
+	SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
+	WHERE thread_id = ?3 AND run = ?4 AND status = 'active' RETURNING ` + budgetColumns
+
 // Report implements [store.Runner]. The amount is not checked against the
 // budget: callers bound a call before they make it, and when a provider bills
 // more than was bounded the ledger records what was billed. It is not waited to
 // disk; Settle is, and carries every report before it along.
 func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Time) error {
 	id := r.id
-	err := r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE budgets
-			SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
-			WHERE thread_id = ?3 AND status = 'active' AND (own_spend < ?1 OR pledged_spend > 0)`, int64(ownTotal), millis(at), id)
-		if err != nil {
-			return err
-		}
-		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
-			return err
-		}
+	err := r.spendByOne(ctx, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)

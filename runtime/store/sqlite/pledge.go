@@ -10,6 +10,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+const pledgeSQL = `UPDATE budgets SET pledged_spend = ?1, updated_at = ?2
+	WHERE thread_id = ?3 AND run = ?4 AND status = 'active' AND max_spend - actual_spend - reserved_spend >= ?1 RETURNING ` + budgetColumns
+
 // Pledge implements [store.Runner]. It is not waited to disk: after a loss of
 // power there is no call.
 func (r *runner) Pledge(ctx context.Context, amount thread.Micros, at time.Time) error {
@@ -17,19 +20,15 @@ func (r *runner) Pledge(ctx context.Context, amount thread.Micros, at time.Time)
 	if amount < 0 {
 		return fmt.Errorf("pledge by %s: %s is negative", id, amount)
 	}
-	err := r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spendByOne(ctx, pledgeSQL, []any{int64(amount), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
-		switch left := row.Remaining() + row.Pledged; {
-		case err != nil:
+		if err != nil {
 			return noBudget(err, id)
-		case !row.Active:
-			return noBudget(sql.ErrNoRows, id)
-		case left < amount:
-			return &store.InsufficientError{Parent: id, Requested: amount, Remaining: left}
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE budgets SET pledged_spend = ?, updated_at = ? WHERE thread_id = ?",
-			int64(amount), millis(at), id)
-		return err
+		if !row.Active {
+			return noBudget(sql.ErrNoRows, id)
+		}
+		return &store.InsufficientError{Parent: id, Requested: amount, Remaining: row.Remaining() + row.Pledged}
 	})
 	if err != nil {
 		return fmt.Errorf("pledge by %s: %w", id, err)

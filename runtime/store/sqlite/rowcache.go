@@ -17,7 +17,8 @@ const (
 )
 
 // rowCache remembers answers to questions about one thread until somebody commits.
-// Only what runs in [sharedfile.View.Look] uses it, one at a time.
+// Only what runs in [sharedfile.View.Look], or learns of an update, uses it, one at a
+// time.
 type rowCache struct {
 	state   uint64 // in which the answers were read, see [sharedfile.Seen]
 	answers map[rowKey]any
@@ -56,6 +57,26 @@ func recallBy[T any](
 		})
 	})
 	return answer, err
+}
+
+// update runs a statement that changes the row of a thread, at most, as a transaction of
+// its own, and remembers the row that it returns as the answer to q. It reports whether
+// it has changed one.
+func update[T any](
+	ctx context.Context, d *database, level sharedfile.Durability, q rowKey, scan func(row) (T, error), query string, args ...any,
+) (changed bool, err error) {
+	var now T
+	return d.update(ctx, level, sharedfile.Update{
+		Query: query, Args: args,
+		Scan: func(rows *sql.Rows) (err error) {
+			now, err = scan(rows)
+			return err
+		},
+		Learn: func(s sharedfile.Seen) {
+			d.rows.turnTo(s.State)
+			d.rows.keep(q, now)
+		},
+	})
 }
 
 func lookUp[T any](

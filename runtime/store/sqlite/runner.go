@@ -80,6 +80,27 @@ func (r *runner) spend(ctx context.Context, d sharedfile.Durability, f func(cont
 	}
 }
 
+// spendByOne writes to the ledger as this run by one statement, which changes the
+// thread's budget where that has this run and the change is legal, and returns it. Where
+// it changes nothing it is run again in a transaction of spend, and then why says what
+// to make of that.
+func (r *runner) spendByOne(ctx context.Context, query string, args []any, why func(context.Context, *sql.Tx) error) error {
+	scan := func(r row) (store.Budget, error) { return scanBudget(r) }
+	if r.run != "" { // else the registry must be asked first
+		done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, scan, query, args...)
+		if done || err != nil {
+			return err
+		}
+	}
+	return r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := scan(tx.QueryRowContext(ctx, query, args...))
+		if errors.Is(err, sql.ErrNoRows) {
+			return why(ctx, tx)
+		}
+		return err
+	})
+}
+
 // mayLackRun refuses who names no run where the registry has one: a budget has none
 // before the first write to it.
 func (r *runner) mayLackRun(ctx context.Context) error {

@@ -133,6 +133,11 @@ func (f *File) Acquire(ctx context.Context) (release func(), err error) { return
 func (f *File) Write(
 	ctx context.Context, level Durability, check func() error, g func(context.Context, *sql.Tx) error,
 ) error {
+	return f.inTurn(ctx, check, func() error { return f.transact(ctx, level, g) })
+}
+
+// inTurn runs g with the turn in hand, on the file that is at the path now.
+func (f *File) inTurn(ctx context.Context, check, g func() error) error {
 	release, err := f.queue.Acquire(ctx)
 	if err != nil {
 		return err
@@ -146,24 +151,19 @@ func (f *File) Write(
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if err := f.transact(ctx, level, g); err != nil {
+	if err := g(); err != nil {
 		return f.owner.Explain(err)
 	}
 	return nil
 }
 
 func (f *File) transact(ctx context.Context, level Durability, g func(context.Context, *sql.Tx) error) error {
-	conn, err := f.now.writer.Conn(ctx)
+	inside := context.WithoutCancel(ctx)
+	conn, err := f.writeConn(inside, level)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // returns the connection to its pool
-	inside := context.WithoutCancel(ctx)
-	// It cannot be set inside a transaction.
-	err = conn.Raw(func(c any) error { return c.(*connection).setDurability(inside, level) })
-	if err != nil {
-		return err
-	}
 	var tx *sql.Tx
 	err = f.busy.retry(ctx, func() (err error) {
 		tx, err = conn.BeginTx(inside, nil)
@@ -182,6 +182,20 @@ func (f *File) transact(ctx context.Context, level Durability, g func(context.Co
 	}
 	f.queue.commits.end(number)
 	return nil
+}
+
+// writeConn is the connection to write with, whose commits are as durable as that.
+func (f *File) writeConn(ctx context.Context, level Durability) (*sql.Conn, error) {
+	conn, err := f.now.writer.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// It cannot be set inside a transaction.
+	err = conn.Raw(func(c any) error { return c.(*connection).setDurability(ctx, level) })
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // Reader is what is read with, as long as the function runs that it is given to.

@@ -112,6 +112,19 @@ func (v *View) ask(ctx context.Context, count uint64, counted bool) error {
 	return nil
 }
 
+// learn calls f with the state that a commit of this process has led to, unless it is
+// time to ask SQLite. The caller has the turn, so that nobody has counted since.
+func (v *View) learn(number uint64, f func(Seen)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.fresh.counted || time.Since(v.fresh.asked) >= v.poll {
+		return
+	}
+	v.renew()
+	v.fresh.count = number
+	f(Seen{State: v.state, view: v})
+}
+
 func (v *View) renew() { v.state = v.states.Add(1) }
 
 // version asks SQLite, whatever the counter says.

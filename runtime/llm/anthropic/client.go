@@ -28,6 +28,7 @@ const defaultBaseURL = "https://api.anthropic.com"
 type client struct {
 	cfg      Config
 	messages sdk.MessageService
+	frame    frame
 	history  wire.History
 }
 
@@ -55,17 +56,17 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
 	call.Sent = req.Sent
+	frame, err := c.frame.encode(req.System, req.Tools)
+	if err != nil {
+		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
+	}
 	settled := settledMessages(req.Messages)
 	history, err := c.history.Encode(req.Messages[:settled], encodeMessage)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
 	req.Messages = req.Messages[settled:]
-	params, err := encode(req)
-	if err != nil {
-		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
-	}
-	stream := c.messages.NewStreaming(callCtx, params, option.WithHTTPClient(&exchange{call: call, history: history}))
+	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(&exchange{call, frame, history}))
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -123,16 +124,16 @@ func inStream(call *wire.Call, err error) error {
 	return err
 }
 
-// exchange is what the library sends with. It adds the part of the conversation
-// that the library did not encode.
+// exchange is what the library sends with. It adds the parts of the request that the
+// library did not encode for this call.
 type exchange struct {
-	call    *wire.Call
-	history []byte
+	call           *wire.Call
+	frame, history []byte
 }
 
 // Do implements the library's HTTP client.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := wire.Prepend(req, e.history); err != nil {
+	if err := wire.Prepend(req, e.frame, e.history); err != nil {
 		return nil, wire.Unsendable(err)
 	}
 	return e.call.Do(req)

@@ -1,8 +1,12 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
 	"strings"
+	"sync"
+	"unsafe"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -11,25 +15,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
-// encode translates a request. It marks four places for caching, which is as
-// many as the API accepts: the system prompt, the last tool, and the last two
-// user messages. The last one makes this call's prefix cheap for the next
+// encode translates what is new in a request. A request marks four places for caching,
+// which is as many as the API accepts: the system prompt, the last tool, and the last
+// two user messages. The last one makes this call's prefix cheap for the next
 // call, the one before finds what the call before has written.
-func encode(req llm.Request) (sdk.MessageNewParams, error) {
+func encode(req llm.Request) sdk.MessageNewParams {
 	params := sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{}}
-	if strings.TrimSpace(req.System) != "" {
-		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
-	}
-	for i, tool := range req.Tools {
-		encoded, err := encodeTool(tool)
-		if err != nil {
-			return params, err
-		}
-		if i == len(req.Tools)-1 {
-			encoded.CacheControl = sdk.NewCacheControlEphemeralParam()
-		}
-		params.Tools = append(params.Tools, sdk.ToolUnionParam{OfTool: &encoded})
-	}
 	for _, message := range req.Messages {
 		// The API refuses a message without content.
 		if blocks := encodeBlocks(message.Blocks); len(blocks) > 0 {
@@ -37,7 +28,59 @@ func encode(req llm.Request) (sdk.MessageNewParams, error) {
 		}
 	}
 	markLastUserMessages(params.Messages, markedMessages)
-	return params, nil
+	return params
+}
+
+// frame keeps what requests of a conversation have in common beside their messages, as
+// members of the request with a comma behind each. Tools are recognised by their array,
+// which must not be changed once it was sent.
+type frame struct {
+	mu     sync.Mutex
+	system string
+	tools  []llm.Tool
+	text   []byte // nil before the first request
+}
+
+func (f *frame) encode(system string, tools []llm.Tool) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.text != nil && f.system == system && len(f.tools) == len(tools) && unsafe.SliceData(f.tools) == unsafe.SliceData(tools) {
+		return f.text, nil
+	}
+	text, err := encodeFrame(system, tools)
+	if err != nil {
+		return nil, err
+	}
+	f.system, f.tools, f.text = system, tools, text
+	return text, nil
+}
+
+func encodeFrame(system string, tools []llm.Tool) ([]byte, error) {
+	text := []byte{}
+	if strings.TrimSpace(system) != "" {
+		block, err := sdk.TextBlockParam{Text: system, CacheControl: sdk.NewCacheControlEphemeralParam()}.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text, `"system":[%s],`, block)
+	}
+	if len(tools) == 0 {
+		return text, nil
+	}
+	list := make([][]byte, len(tools))
+	for i, tool := range tools {
+		param, err := encodeTool(tool)
+		if err != nil {
+			return nil, err
+		}
+		if i == len(tools)-1 {
+			param.CacheControl = sdk.NewCacheControlEphemeralParam()
+		}
+		if list[i], err = param.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return fmt.Appendf(text, `"tools":[%s],`, bytes.Join(list, []byte{','})), nil
 }
 
 // markedMessages is how many user messages are marked for caching.

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,14 +13,27 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
+// encoded is the body of a request of which nothing was sent before.
 func encoded(t interface{ Fatal(...any) }, req llm.Request) string {
-	params, err := encode(req)
+	frame, err := encodeFrame(req.System, req.Tools)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := json.Marshal(params)
+	messages, err := json.Marshal(encode(req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := http.NewRequest(http.MethodPost, "http://127.0.0.1", bytes.NewReader(messages))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Prepend(sent, frame); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(sent.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,16 +59,15 @@ func TestEncode(t *testing.T) {
 			llm.Text(llm.User, "last"),
 		},
 	})
-	want := `{"max_tokens":5,"messages":[` +
+	want := `{"max_tokens":5,"system":[{"text":"sys",` + mark + `,"type":"text"}],` +
+		`"tools":[{"input_schema":{"type":"object","$defs":{"x":{}}},"name":"a"},` +
+		`{"input_schema":{"type":"object","properties":{}},"name":"b","description":"B.",` + mark + `}],"messages":[` +
 		`{"content":[{"text":"first","type":"text"}],"role":"user"},` +
 		`{"content":[{"signature":"sig","thinking":"hm","type":"thinking"},{"data":"xyz","type":"redacted_thinking"},` +
 		`{"id":"1","input":{},"name":"a","type":"tool_use"}],"role":"assistant"},` +
 		`{"content":[{"tool_use_id":"1","is_error":true,` + mark + `,"content":[{"text":"r","type":"text"}],"type":"tool_result"}],"role":"user"},` +
 		`{"content":[{"text":"said","type":"text"}],"role":"assistant"},` +
-		`{"content":[{"text":"last",` + mark + `,"type":"text"}],"role":"user"}],` +
-		`"model":"m","system":[{"text":"sys",` + mark + `,"type":"text"}],` +
-		`"tools":[{"input_schema":{"type":"object","$defs":{"x":{}}},"name":"a"},` +
-		`{"input_schema":{"type":"object","properties":{}},"name":"b","description":"B.",` + mark + `}]}`
+		`{"content":[{"text":"last",` + mark + `,"type":"text"}],"role":"user"}],"model":"m"}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -80,7 +93,7 @@ func TestEncodeCutReasoning(t *testing.T) {
 
 func TestEncodeRefusesBadSchema(t *testing.T) {
 	t.Parallel()
-	if _, err := encode(llm.Request{Tools: []llm.Tool{{Name: "a", Schema: []byte("{")}}}); err == nil {
+	if _, err := encodeFrame("", []llm.Tool{{Name: "a", Schema: []byte("{")}}); err == nil {
 		t.Error("a schema that is not JSON was accepted")
 	}
 }
@@ -153,4 +166,35 @@ func TestGrowingConversation(t *testing.T) {
 			t.Errorf("%d messages:\ngot  %s\nwant %s", len(messages), sent, want)
 		}
 	}
+}
+
+// TestFrame: what requests have in common is encoded once, and again when it changes.
+func TestFrame(t *testing.T) {
+	t.Parallel()
+	var f frame
+	tools := []llm.Tool{{Name: "a"}, {Name: "b"}}
+	text := func(system string, tools []llm.Tool) []byte {
+		t.Helper()
+		got, err := f.encode(system, tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := encodeFrame(system, tools)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %s, want %s (%v)", got, want, err)
+		}
+		return got
+	}
+	first := text("sys", tools)
+	if again := text("sys", tools); &again[0] != &first[0] {
+		t.Error("it was encoded again")
+	}
+	text("other", tools)
+	text("other", tools[:1])
+	text("other", []llm.Tool{{Name: "c"}})
+	text("", nil)
+	if _, err := f.encode("", []llm.Tool{{Name: "a", Schema: []byte("{")}}); err == nil {
+		t.Error("a schema that is not JSON was accepted")
+	}
+	text("", nil)
 }

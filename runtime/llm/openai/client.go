@@ -131,7 +131,7 @@ type exchange struct {
 
 // Do implements the library's HTTPDoer.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := wire.Prepend(req, e.said...); err != nil {
+	if err := wire.Prepend(req, nil, e.said...); err != nil {
 		return nil, wire.Unsendable(err)
 	}
 	if err := addSignatures(req, e.signatures); err != nil {

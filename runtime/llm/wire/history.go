@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -75,11 +76,13 @@ func identical(a, b llm.Message) bool {
 // a string the quotes would be escaped.
 var messagesMark = []byte(`"messages":[`)
 
-// Prepend puts elements, as [History.Encode] returns them, before the messages
-// in the body of req.
-func Prepend(req *http.Request, elements ...[]byte) error {
+// Prepend puts what stays the same from call to call into the body of req, before what
+// its library has encoded: members of the request, each with a comma behind it, and
+// elements before its messages, as [History.Encode] returns them. Nothing of it is
+// copied, so that a long conversation costs no more than to send it.
+func Prepend(req *http.Request, members []byte, elements ...[]byte) error {
 	elements = slices.DeleteFunc(elements, func(e []byte) bool { return len(e) == 0 })
-	if len(elements) == 0 {
+	if len(members) == 0 && len(elements) == 0 {
 		return nil
 	}
 	body, err := io.ReadAll(req.Body)
@@ -90,16 +93,28 @@ func Prepend(req *http.Request, elements ...[]byte) error {
 	if !found {
 		return errors.New("the encoded request has no place for messages")
 	}
-	if after[0] != ']' {
-		elements = append(elements, nil) // a comma before those that are there
+	parts := [][]byte{before, members, messagesMark}
+	for i, e := range elements {
+		if parts = append(parts, e); i < len(elements)-1 || after[0] != ']' {
+			parts = append(parts, comma)
+		}
 	}
-	SetBody(req, slices.Concat(before, messagesMark, bytes.Join(elements, []byte{','}), after))
+	SetBody(req, append(parts, after)...)
 	return nil
 }
 
-// SetBody replaces the body of req.
-func SetBody(req *http.Request, body []byte) {
-	req.ContentLength = int64(len(body))
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+var comma = []byte{','}
+
+// SetBody replaces the body of req by parts, one after the other, which must not be
+// changed any more.
+func SetBody(req *http.Request, parts ...[]byte) {
+	req.ContentLength = 0
+	for _, p := range parts {
+		req.ContentLength += int64(len(p))
+	}
+	req.GetBody = func() (io.ReadCloser, error) {
+		unread := slices.Clone(net.Buffers(parts))
+		return io.NopCloser(&unread), nil
+	}
+	req.Body, _ = req.GetBody() // has no error
 }

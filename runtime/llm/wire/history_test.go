@@ -93,14 +93,18 @@ func TestPrepend(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		body     string
+		members  string
 		elements []string
 		want     string // empty: an error
 	}{
-		{`{"model":"m","messages":[]}`, []string{"1,2"}, `{"model":"m","messages":[1,2]}`},
-		{`{"model":"m","messages":[3],"x":"\"messages\":["}`, []string{"1", "", "2"}, `{"model":"m","messages":[1,2,3],"x":"\"messages\":["}`},
-		{`{"model":"\"messages\":[","messages":[3]}`, []string{"1"}, `{"model":"\"messages\":[","messages":[1,3]}`},
-		{`{"messages":[3]}`, []string{"", ""}, `{"messages":[3]}`},
-		{`{"messages":null}`, []string{"1"}, ""},
+		{`{"model":"m","messages":[]}`, "", []string{"1,2"}, `{"model":"m","messages":[1,2]}`},
+		{`{"model":"m","messages":[3],"x":"\"messages\":["}`, "", []string{"1", "", "2"}, `{"model":"m","messages":[1,2,3],"x":"\"messages\":["}`},
+		{`{"model":"\"messages\":[","messages":[3]}`, "", []string{"1"}, `{"model":"\"messages\":[","messages":[1,3]}`},
+		{`{"messages":[3]}`, "", []string{"", ""}, `{"messages":[3]}`},
+		{`{"messages":[3]}`, `"a":[1],`, nil, `{"a":[1],"messages":[3]}`},
+		{`{"model":"m","messages":[]}`, `"a":[1],"b":2,`, []string{"1"}, `{"model":"m","a":[1],"b":2,"messages":[1]}`},
+		{`{"messages":null}`, "", []string{"1"}, ""},
+		{`{"messages":null}`, `"a":[1],`, nil, ""},
 	} {
 		req, err := http.NewRequest(http.MethodPost, "http://127.0.0.1", strings.NewReader(test.body))
 		if err != nil {
@@ -110,7 +114,7 @@ func TestPrepend(t *testing.T) {
 		for _, e := range test.elements {
 			elements = append(elements, []byte(e))
 		}
-		if err := Prepend(req, elements...); (err != nil) != (test.want == "") {
+		if err := Prepend(req, []byte(test.members), elements...); (err != nil) != (test.want == "") {
 			t.Errorf("%s: %v", test.body, err)
 		} else if err != nil {
 			continue
@@ -141,7 +145,7 @@ func FuzzPrepend(f *testing.F) {
 			t.Fatal(err)
 		}
 		req := &http.Request{Body: io.NopCloser(bytes.NewReader(body))}
-		if err := Prepend(req, []byte("1,2")); err != nil {
+		if err := Prepend(req, []byte(`"a":1,`), []byte("1,2")); err != nil {
 			t.Fatal(err)
 		}
 		var got struct{ Messages []int }

@@ -49,6 +49,11 @@ func (s Set) Suppress(ids ...string) Set {
 // All lists the hooks in the order they run, suppressed ones included.
 func (s Set) All() []*Hook { return slices.Clone(s.hooks) }
 
+// Hears reports whether any hook is about an event.
+func (s Set) Hears(event Event) bool {
+	return slices.ContainsFunc(s.hooks, func(h *Hook) bool { return h.hears(event) })
+}
+
 // matching lists the hooks that an event with these data fires. Data come from
 // withEvent.
 func (s Set) matching(event Event, data map[string]any, firing []string) []*Hook {

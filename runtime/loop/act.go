@@ -113,8 +113,19 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 	r.hooks.halt = halt
 	results := make([]llm.Block, len(calls))
 	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
-	var group sync.WaitGroup
-	var returns []int
+	run := func(i int) {
+		select {
+		case gate <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		defer func() { <-gate }()
+		if ctx.Err() != nil {
+			return // the place came free because the call before was interrupted
+		}
+		results[i] = r.onRecord(calls[i], func() toolResult { return r.dispatch(ctx, calls[i]) })
+	}
+	var returns, others []int
 	for i, c := range calls {
 		switch {
 		case lastCut && i == len(calls)-1:
@@ -122,21 +133,10 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 		case r.isReturn(c):
 			returns = append(returns, i)
 		default:
-			group.Go(func() {
-				select {
-				case gate <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				defer func() { <-gate }()
-				if ctx.Err() != nil {
-					return // the place came free because the call before was interrupted
-				}
-				results[i] = r.onRecord(c, func() toolResult { return r.dispatch(ctx, c) })
-			})
+			others = append(others, i)
 		}
 	}
-	group.Wait()
+	together(others, run)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -151,6 +151,20 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 		})
 	}
 	return results, done, nil
+}
+
+// together does something with each of some numbers at the same time. Most often there
+// is one, which needs no goroutine.
+func together(numbers []int, do func(int)) {
+	var group sync.WaitGroup
+	for i, n := range numbers {
+		if i < len(numbers)-1 {
+			group.Go(func() { do(n) })
+		} else {
+			do(n)
+		}
+	}
+	group.Wait()
 }
 
 // onRecord makes a call, puts it on record and returns its result for the

@@ -94,11 +94,11 @@ func (r *run) await(ctx context.Context, id string, call func() (any, error)) (a
 		err    error
 	}
 	answered := make(chan answer, 1)
-	go func() {
+	r.hands.do(func() {
 		// A panic in a goroutine of its own would end the process.
 		result, err := tool.Guarded(id, call)
 		answered <- answer{result, err}
-	}()
+	})
 	select {
 	case a := <-answered:
 		return a.result, a.err

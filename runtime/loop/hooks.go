@@ -109,8 +109,8 @@ func (r *run) hookWarnings() []string {
 
 // control fires a control event.
 func (r *run) control(ctx context.Context, event hook.Event, data map[string]any) (hook.Decision, error) {
-	if r.hooks.engine == nil {
-		return hook.Decision{}, nil
+	if !r.hears(event) {
+		return hook.Decision{}, context.Cause(ctx)
 	}
 	data, err := r.about(data)
 	if err != nil {
@@ -125,14 +125,19 @@ func (r *run) control(ctx context.Context, event hook.Event, data map[string]any
 
 // notify fires a notify event.
 func (r *run) notify(ctx context.Context, event hook.Event, data map[string]any) error {
-	if r.hooks.engine == nil {
-		return nil
+	if !r.hears(event) {
+		return context.Cause(ctx)
 	}
 	data, err := r.about(data)
 	if err != nil {
 		return err
 	}
 	return mendable(r.hooks.engine.Notify(ctx, event, data))
+}
+
+// hears reports whether an event has to be told to hooks.
+func (r *run) hears(event hook.Event) bool {
+	return r.hooks.engine != nil && r.hooks.engine.Hooks.Hears(event)
 }
 
 // about adds to the data of an event what every event after the start tells of the

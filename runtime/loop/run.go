@@ -99,6 +99,7 @@ type run struct {
 	hooks        hooks
 	begins       llm.Model // the model it begins with, as a successor does
 	succession   succession
+	hands        hands // that run tools
 
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound
@@ -116,6 +117,7 @@ func newRun(d Deps) *run {
 }
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
+	defer r.hands.close()
 	outcome := r.withoutSecrets(r.toOutcome(ctx))
 	r.Crashpoints.At(CrashDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
@@ -265,6 +267,10 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	if err != nil {
 		return &ended{err: err, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
 	}
+	// Nothing is done by an answer before the turn that led to it is on disk.
+	if err := r.Transcript.Synced(); err != nil {
+		return &ended{err: fmt.Errorf("checkpoint: %w", err), doing: r.doing()}
+	}
 	if err := r.take(answer); err != nil {
 		return &ended{err: err, doing: r.doing()}
 	}
@@ -275,20 +281,20 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	return done
 }
 
-// betweenTurns puts the turn on disk and, while the disk is awaited, checks
-// whether there may be another.
+// betweenTurns puts the turn on record and checks whether there may be another. The
+// disk is awaited while the model is asked, see [run.turn].
 func (r *run) betweenTurns(ctx context.Context) (store.Budget, error) {
-	saved := make(chan error, 1)
-	go func() { saved <- r.checkpoint() }()
-	budget, err := r.check(ctx)
-	if failed := <-saved; failed != nil {
-		return store.Budget{}, failed
+	if err := r.checkpointBy(r.Transcript.BeginCheckpoint); err != nil {
+		return store.Budget{}, err
 	}
-	return budget, err
+	return r.check(ctx)
 }
 
-func (r *run) checkpoint() error {
-	if err := r.Transcript.Checkpoint(r.cost.Turns); err != nil {
+func (r *run) checkpoint() error { return r.checkpointBy(r.Transcript.Checkpoint) }
+
+// checkpointBy ends the turn in the transcript, by one of the writer's ways to do that.
+func (r *run) checkpointBy(end func(turn int) error) error {
+	if err := end(r.cost.Turns); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	r.Crashpoints.At(CrashCheckpoint)

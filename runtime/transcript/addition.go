@@ -34,7 +34,7 @@ func (w *Writer) Add(additions ...Addition) error {
 		if a.Type == thread.EventCheckpoint || terminal(a.Type) {
 			return fmt.Errorf("event %s is written by Checkpoint or Finish", a.Type)
 		}
-		line, err := encodeLine(stamp(w.now()), w.id, w.seq+1+int64(i), a.Type, a.Payload)
+		line, err := w.additionLine(w.seq+1+int64(i), a)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (w *Writer) Add(additions ...Addition) error {
 	}
 	seq := w.seq + int64(len(additions)) + 1
 	w.hash.Write(lines) // never returns an error
-	signed, err := encodeLine(stamp(w.now()), w.id, seq, thread.EventCheckpoint, w.newCheckpoint(w.offset+int64(len(lines))))
+	signed, err := w.additionLine(seq, Addition{thread.EventCheckpoint, w.newCheckpoint(w.offset + int64(len(lines)))})
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,14 @@ func (w *Writer) Add(additions ...Addition) error {
 	w.seq = seq
 	w.checkpoints++
 	return w.sync()
+}
+
+func (w *Writer) additionLine(seq int64, a Addition) ([]byte, error) {
+	payload, err := encode(a.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("payload of %s: %w", a.Type, err)
+	}
+	return encodeLine(stamp(w.now()), w.id, seq, a.Type, payload)
 }
 
 // previewBytes bounds what an event shows of a person's message.

@@ -17,18 +17,49 @@ func (w *Writer) Checkpoint(turn int) error {
 	return w.checkpoint(turn)
 }
 
+// BeginCheckpoint is Checkpoint that does not wait for the disk: [Writer.Synced] does,
+// and more may be written meanwhile.
+func (w *Writer) BeginCheckpoint(turn int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.sign(turn); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	w.syncing = done
+	go func() { done <- w.f.Sync() }()
+	return nil
+}
+
+// Synced waits until the last checkpoint is on disk.
+func (w *Writer) Synced() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.awaitSync()
+}
+
 func (w *Writer) checkpoint(turn int) error {
+	if err := w.sign(turn); err != nil {
+		return err
+	}
+	return w.sync()
+}
+
+// sign writes a checkpoint, unless the last line is one. The one before it is on disk
+// when it returns.
+func (w *Writer) sign(turn int) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if !w.checked {
-		w.turn = max(w.turn, turn)
-		if err := w.write(thread.EventCheckpoint, w.newCheckpoint(w.offset)); err != nil {
-			return err
-		}
-		w.checkpoints++
+	if err := w.awaitSync(); err != nil || w.checked {
+		return err
 	}
-	return w.sync()
+	w.turn = max(w.turn, turn)
+	if err := w.write(thread.EventCheckpoint, w.newCheckpoint(w.offset)); err != nil {
+		return err
+	}
+	w.checkpoints++
+	return nil
 }
 
 // newCheckpoint is one whose line begins at offset and vouches for all bytes so
@@ -41,8 +72,20 @@ func (w *Writer) newCheckpoint(offset int64) Checkpoint {
 	return c
 }
 
-func (w *Writer) sync() error {
-	if err := w.f.Sync(); err != nil {
+func (w *Writer) sync() error { return w.syncEnded(w.f.Sync()) }
+
+// awaitSync waits for the checkpoint that is on its way to disk.
+func (w *Writer) awaitSync() error {
+	if w.syncing == nil {
+		return w.err
+	}
+	err := <-w.syncing
+	w.syncing = nil
+	return w.syncEnded(err)
+}
+
+func (w *Writer) syncEnded(err error) error {
+	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("sync transcript: %w", err)
 	}
 	return w.err
@@ -84,6 +127,7 @@ func (w *Writer) Finish(o thread.Outcome, cost thread.Cost) (thread.TranscriptHe
 // mend cuts off what a failed write left of its line and forgets the failure,
 // which is why the thread ends.
 func (w *Writer) mend() error {
+	_ = w.awaitSync() // its failure is in w.err
 	if w.err == nil || errors.Is(w.err, os.ErrClosed) {
 		return w.err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -57,13 +58,9 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// encodeLine makes the line of an event, newline included.
-func encodeLine(at string, id thread.ID, seq int64, t thread.EventType, payload any) ([]byte, error) {
-	body, err := encode(payload)
-	if err != nil {
-		return nil, fmt.Errorf("payload of %s: %w", t, err)
-	}
-	if body[0] != '{' {
+// encodeLine makes the line of an event, newline included, of a payload that is JSON.
+func encodeLine(at string, id thread.ID, seq int64, t thread.EventType, payload []byte) ([]byte, error) {
+	if payload[0] != '{' {
 		return nil, fmt.Errorf("payload of %s is not an object", t)
 	}
 	line, err := encode(struct {
@@ -75,10 +72,8 @@ func encodeLine(at string, id thread.ID, seq int64, t thread.EventType, payload 
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", t, err)
 	}
-	// The payload goes in as it is: as a field it would be encoded twice.
-	line = append(line[:len(line)-1], `,"payload":`...)
-	line = append(line, body...)
-	line = append(line, "}\n"...)
+	// As a field the payload would be encoded once more.
+	line = slices.Concat(line[:len(line)-1], []byte(`,"payload":`), payload, []byte("}\n"))
 	if len(line) > maxLineBytes {
 		return nil, fmt.Errorf("event %s: %w", t, errLineTooLong)
 	}

@@ -48,6 +48,13 @@ func (w *Writer) Unfollow() error {
 	return err
 }
 
+// shown reports whether a payload may have something for a rendering: a streamed piece
+// that is no text has not, and there are many.
+func shown(payload any) bool {
+	d, streamed := payload.(TokenDelta)
+	return !streamed || d.Type == llm.TextBlock
+}
+
 // add renders one more event.
 func (l *live) add(e thread.Event) {
 	if l == nil || l.err != nil {

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -68,11 +67,12 @@ type Writer struct {
 	offset      int64 // bytes written, all of them in hash
 	hash        hash.Hash
 	checkpoints int
-	turn        int    // of the last checkpoint
-	checked     bool   // the last line is a checkpoint
-	end         *Ended // the terminal event; nil until it is there
-	finished    bool   // by this writer, which takes nothing more
-	live        *live  // nil: nobody follows
+	turn        int        // of the last checkpoint
+	checked     bool       // the last line is a checkpoint
+	syncing     chan error // gets what becomes of the checkpoint on its way to disk; nil: none is
+	end         *Ended     // the terminal event; nil until it is there
+	finished    bool       // by this writer, which takes nothing more
+	live        *live      // nil: nobody follows
 	answer      lastAnswer
 
 	streaming int // the turn whose answer is streamed
@@ -316,7 +316,7 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 		plain = w.mask.MaskJSON(plain)
 	}
 	at := w.now()
-	line, err := encodeLine(stamp(at), w.id, w.seq+1, t, json.RawMessage(plain))
+	line, err := encodeLine(stamp(at), w.id, w.seq+1, t, plain)
 	if err != nil {
 		return err
 	}
@@ -328,7 +328,9 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 	w.offset += int64(len(line))
 	w.seq++
 	w.checked = t == thread.EventCheckpoint
-	w.live.add(thread.Event{Timestamp: at, ThreadID: w.id, Seq: w.seq, Type: t, Payload: plain})
+	if shown(payload) {
+		w.live.add(thread.Event{Timestamp: at, ThreadID: w.id, Seq: w.seq, Type: t, Payload: plain})
+	}
 	return nil
 }
 
@@ -339,7 +341,7 @@ func (w *Writer) Close() error {
 	if errors.Is(w.err, os.ErrClosed) {
 		return nil
 	}
-	err := w.flush()
+	err := errors.Join(w.flush(), w.awaitSync())
 	w.err = fmt.Errorf("transcript: %w", os.ErrClosed)
 	return errors.Join(err, w.f.Close())
 }

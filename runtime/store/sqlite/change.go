@@ -121,7 +121,12 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 	args := []any{
 		c.Turns, c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, int64(c.Spend), contextTokens, now, now, r.run, r.id, r.run,
 	}
-	done, err := update(ctx, r.registry, relaxed, rowKey{byIDSQL, r.id}, scanStored, recordCostSQL+" RETURNING "+columns, args...)
+	change := func(s storedRecord) storedRecord {
+		s.rec.Cost, s.rec.TokenCount, s.rec.Run = c, contextTokens, r.run
+		s.rec.UpdatedAt, s.rec.LastUsed = fromMillis(now), fromMillis(now)
+		return s
+	}
+	done, err := update(ctx, r.registry, relaxed, rowKey{byIDSQL, r.id}, change, recordCostSQL, args...)
 	if !done && err == nil {
 		err = r.updateOne(ctx, recordCostSQL, args...)
 	}

@@ -106,7 +106,7 @@ func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thre
 
 const reportSQL = `UPDATE budgets
 	SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
-	WHERE thread_id = ?3 AND run = ?4 AND status = 'active' RETURNING ` + budgetColumns
+	WHERE thread_id = ?3 AND run = ?4 AND status = 'active'`
 
 // Report implements [store.Runner]. The amount is not checked against the
 // budget: callers bound a call before they make it, and when a provider bills
@@ -114,7 +114,12 @@ const reportSQL = `UPDATE budgets
 // disk; Settle is, and carries every report before it along.
 func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Time) error {
 	id := r.id
-	err := r.spendByOne(ctx, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
+	change := func(b store.Budget) store.Budget {
+		b.Actual += max(0, ownTotal-b.Own)
+		b.Own, b.Pledged, b.UpdatedAt = max(b.Own, ownTotal), 0, fromMillis(millis(at))
+		return b
+	}
+	err := r.spendByOne(ctx, change, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)

@@ -60,23 +60,20 @@ func recallBy[T any](
 }
 
 // update runs a statement that changes the row of a thread, at most, as a transaction of
-// its own, and remembers the row that it returns as the answer to q. It reports whether
-// it has changed one.
+// its own, and where the answer to q is remembered, remembers it as change leaves it: a
+// thread looks at its own row after each write to it. It reports whether the row was
+// changed.
 func update[T any](
-	ctx context.Context, d *database, level sharedfile.Durability, q rowKey, scan func(row) (T, error), query string, args ...any,
+	ctx context.Context, d *database, level sharedfile.Durability, q rowKey, change func(T) T, query string, args ...any,
 ) (changed bool, err error) {
-	var now T
-	return d.update(ctx, level, sharedfile.Update{
-		Query: query, Args: args,
-		Scan: func(rows *sql.Rows) (err error) {
-			now, err = scan(rows)
-			return err
-		},
-		Learn: func(s sharedfile.Seen) {
-			d.rows.turnTo(s.State)
-			d.rows.keep(q, now)
-		},
-	})
+	return d.update(ctx, level, sharedfile.Update{Query: query, Args: args, Learn: func(before, now sharedfile.Seen) {
+		d.rows.turnTo(before.State)
+		known, ok := d.rows.answers[q].(T)
+		d.rows.turnTo(now.State)
+		if ok {
+			d.rows.keep(q, change(known))
+		}
+	}})
 }
 
 func lookUp[T any](

@@ -81,23 +81,27 @@ func (r *runner) spend(ctx context.Context, d sharedfile.Durability, f func(cont
 }
 
 // spendByOne writes to the ledger as this run by one statement, which changes the
-// thread's budget where that has this run and the change is legal, and returns it. Where
-// it changes nothing it is run again in a transaction of spend, and then why says what
-// to make of that.
-func (r *runner) spendByOne(ctx context.Context, query string, args []any, why func(context.Context, *sql.Tx) error) error {
-	scan := func(r row) (store.Budget, error) { return scanBudget(r) }
+// thread's budget where that has this run and the change is legal. Where it changes
+// nothing it is run again in a transaction of spend, and then why says what to make of
+// that. Change does to a row that is remembered what the statement does.
+func (r *runner) spendByOne(
+	ctx context.Context, change func(store.Budget) store.Budget, query string, args []any, why func(context.Context, *sql.Tx) error,
+) error {
 	if r.run != "" { // else the registry must be asked first
-		done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, scan, query, args...)
+		done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, change, query, args...)
 		if done || err != nil {
 			return err
 		}
 	}
 	return r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := scan(tx.QueryRowContext(ctx, query, args...))
-		if errors.Is(err, sql.ErrNoRows) {
-			return why(ctx, tx)
+		res, err := tx.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
 		}
-		return err
+		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+			return err
+		}
+		return why(ctx, tx)
 	})
 }
 

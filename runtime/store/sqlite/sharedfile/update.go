@@ -5,15 +5,15 @@ import (
 	"database/sql"
 )
 
-// Update is one statement that changes at most one row and returns it.
+// Update is one statement that changes at most one row.
 type Update struct {
 	Query string
 	Args  []any
-	// Scan reads the row.
-	Scan func(*sql.Rows) error
-	// Learn is told how the file is seen with the row in it, when that is known: what
-	// was read holds there until somebody else commits. It is called with the view.
-	Learn func(Seen)
+	// Learn is told how the file was seen before the row was changed, and how it is
+	// seen with the change, when nobody else has committed meanwhile: what was read in
+	// the first state, and is not about the row, holds in the second. It is called with
+	// the view.
+	Learn func(before, now Seen)
 }
 
 // Update runs one statement as a transaction of its own, as [File.Write] does: what a
@@ -35,32 +35,18 @@ func (f *File) update(ctx context.Context, level Durability, u Update) (changed 
 	}
 	defer conn.Close() //nolint:errcheck // returns the connection to its pool
 	number := f.queue.commits.begin()
+	var result sql.Result
 	err = f.busy.retry(ctx, func() (err error) {
-		changed, err = u.run(inside, conn)
+		result, err = conn.ExecContext(inside, u.Query, u.Args...)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
 	f.queue.commits.end(number)
-	if changed {
+	rows, err := result.RowsAffected()
+	if err == nil && rows == 1 {
 		f.now.view.learn(number, u.Learn)
 	}
-	return changed, nil
-}
-
-// run reads to the end of the statement, which is when SQLite commits it.
-func (u Update) run(ctx context.Context, conn *sql.Conn) (changed bool, err error) {
-	rows, err := conn.QueryContext(ctx, u.Query, u.Args...)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close() //nolint:errcheck // Err below reports what the statement met
-	for rows.Next() {
-		if err := u.Scan(rows); err != nil {
-			return false, err
-		}
-		changed = true
-	}
-	return changed, rows.Err()
+	return rows == 1, err
 }

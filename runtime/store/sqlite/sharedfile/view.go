@@ -112,17 +112,19 @@ func (v *View) ask(ctx context.Context, count uint64, counted bool) error {
 	return nil
 }
 
-// learn calls f with the state that a commit of this process has led to, unless it is
-// time to ask SQLite. The caller has the turn, so that nobody has counted since.
-func (v *View) learn(number uint64, f func(Seen)) {
+// learn tells f of the state that a commit of this process has led to, when it was the
+// first since the file was looked at and it is not yet time to ask SQLite. The caller
+// has the turn, so that nobody has counted since.
+func (v *View) learn(number uint64, f func(before, now Seen)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.fresh.counted || time.Since(v.fresh.asked) >= v.poll {
+	if !v.fresh.counted || v.fresh.count+1 != number || time.Since(v.fresh.asked) >= v.poll {
 		return
 	}
+	before := Seen{State: v.state, view: v}
 	v.renew()
 	v.fresh.count = number
-	f(Seen{State: v.state, view: v})
+	f(before, Seen{State: v.state, view: v})
 }
 
 func (v *View) renew() { v.state = v.states.Add(1) }

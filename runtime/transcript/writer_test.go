@@ -223,6 +223,54 @@ func TestFinishAfterFailedWrite(t *testing.T) {
 	}
 }
 
+// TestBeginCheckpoint: what is written while a checkpoint goes to disk is not part of it,
+// and every later look at the disk waits for it.
+func TestBeginCheckpoint(t *testing.T) {
+	t.Parallel()
+	path, key := newPath(t), newTestKey(1)
+	w := open(t, path, key)
+	for turn := range 3 {
+		writeTurn(t, w, turn+1)
+		must(t, w.BeginCheckpoint(turn+1))
+	}
+	writeTurn(t, w, 4)
+	must(t, w.Synced())
+	must(t, w.Synced())
+	must(t, w.BeginCheckpoint(4))
+	head, err := w.Finish(thread.Outcome{State: thread.Completed}, thread.Cost{Turns: 4})
+	must(t, err)
+	must(t, w.Close())
+	if _, err := Verify(path, key, &head); err != nil {
+		t.Error(err)
+	}
+	if head.Checkpoints != 5 {
+		t.Errorf("%d checkpoints", head.Checkpoints)
+	}
+}
+
+// TestFailedSync: what the disk says of a checkpoint is told to who waits for it, or to
+// whatever comes next, and once: the system says it once.
+func TestFailedSync(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(*Writer) error{
+		"waits":      (*Writer).Synced,
+		"checkpoint": func(w *Writer) error { return w.Checkpoint(2) },
+		"begins":     func(w *Writer) error { return w.BeginCheckpoint(2) },
+		"closes":     (*Writer).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t, newPath(t), nil)
+			writeTurn(t, w, 1)
+			w.syncing = make(chan error, 1)
+			w.syncing <- syscall.EIO
+			if err := next(w); !errors.Is(err, syscall.EIO) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // TestNothingAfterTheEnd: a tool that was left behind cannot write below the
 // signature that ends the transcript.
 func TestNothingAfterTheEnd(t *testing.T) {

@@ -2,14 +2,19 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -42,6 +47,77 @@ func TestRememberedRowsAreCurrent(t *testing.T) {
 			wantRemembered(t, theirs, id, turn)
 		}
 	}
+}
+
+// What a thread writes of its own turns is remembered as another reader finds it, and
+// not read again as long as nobody else commits.
+func TestOwnWritesAreRemembered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ours, theirs := open(t, dir, unpolled), open(t, dir, unpolled)
+	n := newThread("d", "")
+	n.Run = "ours"
+	id := mustRegister(t, ours, n)
+	r := ours.Runner(id, n.Run)
+	if _, err := r.Apply(t.Context(), store.Claimed(id, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.OpenRoot(t.Context(), id, 1000, testTime); err != nil {
+		t.Fatal(err)
+	}
+	steps := map[string]func(n int) error{
+		"pledge": func(n int) error {
+			return r.Pledge(t.Context(), thread.Micros(n), testTime.Add(time.Duration(n)*time.Second))
+		},
+		"report": func(n int) error {
+			return r.Report(t.Context(), thread.Micros(n), testTime.Add(time.Duration(n)*time.Second))
+		},
+		"cost": func(n int) error {
+			return r.RecordCost(t.Context(), thread.Cost{Turns: n, InputTokens: 2, OutputTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5, Spend: 6}, int64(n))
+		},
+		"child": func(n int) error {
+			return theirs.Reserve(t.Context(), thread.ID(fmt.Sprint("child-", n)), id, 1, testTime)
+		},
+		"cancel": func(int) error { _, err := theirs.RequestCancel(t.Context(), id, testTime); return err },
+	}
+	last := ""
+	rapid.Check(t, func(rt *rapid.T) {
+		step := rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(rt, "step")
+		amount := rapid.IntRange(0, 100).Draw(rt, "amount")
+		if err := steps[step](amount); err != nil && step != "child" {
+			rt.Fatal(err)
+		}
+		_, remembered := ours.ledger.rows.answers[rowKey{budgetSQL, id}]
+		if last == "report" && step == "pledge" && !remembered {
+			rt.Error("a budget that only this process has changed is to be read again")
+		}
+		last = step
+		rec, recErr := ours.Get(t.Context(), id)
+		row, rowErr := ours.Budget(t.Context(), id)
+		wantRec, wantRow := fromFile(t, ours, id)
+		if recErr != nil || rowErr != nil || !reflect.DeepEqual(rec, wantRec) || row != wantRow {
+			rt.Errorf("after %s:\n%+v\n%+v\nwant\n%+v\n%+v\n%v", step, rec, row, wantRec, wantRow, errors.Join(recErr, rowErr))
+		}
+	})
+}
+
+// fromFile reads what is in the databases, whatever is remembered.
+func fromFile(t *testing.T, s *Store, id thread.ID) (rec thread.Record, row store.Budget) {
+	t.Helper()
+	err := s.registry.read(t.Context(), func(db *sql.DB) (err error) {
+		rec, err = scanRecord(db.QueryRowContext(t.Context(), byIDSQL, id))
+		return err
+	})
+	if err == nil {
+		err = s.ledger.read(t.Context(), func(db *sql.DB) (err error) {
+			row, err = scanBudget(db.QueryRowContext(t.Context(), budgetSQL, id))
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec, row
 }
 
 func wantRemembered(t *testing.T, s *Store, id thread.ID, turn int) {

@@ -87,11 +87,12 @@ func (r *runner) spend(ctx context.Context, d sharedfile.Durability, f func(cont
 func (r *runner) spendByOne(
 	ctx context.Context, change func(store.Budget) store.Budget, query string, args []any, why func(context.Context, *sql.Tx) error,
 ) error {
-	if r.run != "" { // else the registry must be asked first
-		done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, change, query, args...)
-		if done || err != nil {
-			return err
-		}
+	if err := r.mayLackRun(ctx); err != nil {
+		return err
+	}
+	done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, change, query, args...)
+	if done || err != nil {
+		return err
 	}
 	return r.spend(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, query, args...)

@@ -131,7 +131,8 @@ type Appender interface {
 	io.Writer
 	// Truncate cuts off what follows so many bytes.
 	Truncate(size int64) error
-	// Sync returns when all that was written survives a crash of the machine.
+	// Sync returns when all that was written before the call survives a crash of the
+	// machine. More may be written meanwhile, from another goroutine.
 	Sync() error
 	// InPlace returns an error wrapping ErrLost when readers find another transcript,
 	// or none.

@@ -240,7 +240,7 @@ func TestBeginCheckpoint(t *testing.T) {
 	head, err := w.Finish(thread.Outcome{State: thread.Completed}, thread.Cost{Turns: 4})
 	must(t, err)
 	must(t, w.Close())
-	if _, err := Verify(path, key, &head); err != nil {
+	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Error(err)
 	}
 	if head.Checkpoints != 5 {

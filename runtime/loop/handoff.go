@@ -96,7 +96,7 @@ func (r *run) handOff(ctx context.Context) (*thread.Handoff, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := r.checkpoint(); err != nil {
+	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 		return nil, err
 	}
 	r.Crashpoints.At(CrashSummary)

@@ -109,7 +109,7 @@ func (r *run) hookWarnings() []string {
 
 // control fires a control event.
 func (r *run) control(ctx context.Context, event hook.Event, data map[string]any) (hook.Decision, error) {
-	if !r.hears(event) {
+	if !r.hooks.hear(event) {
 		return hook.Decision{}, context.Cause(ctx)
 	}
 	data, err := r.about(data)
@@ -125,7 +125,7 @@ func (r *run) control(ctx context.Context, event hook.Event, data map[string]any
 
 // notify fires a notify event.
 func (r *run) notify(ctx context.Context, event hook.Event, data map[string]any) error {
-	if !r.hears(event) {
+	if !r.hooks.hear(event) {
 		return context.Cause(ctx)
 	}
 	data, err := r.about(data)
@@ -135,10 +135,8 @@ func (r *run) notify(ctx context.Context, event hook.Event, data map[string]any)
 	return mendable(r.hooks.engine.Notify(ctx, event, data))
 }
 
-// hears reports whether an event has to be told to hooks.
-func (r *run) hears(event hook.Event) bool {
-	return r.hooks.engine != nil && r.hooks.engine.Hooks.Hears(event)
-}
+// hear reports whether an event has to be told to hooks.
+func (h *hooks) hear(event hook.Event) bool { return h.engine != nil && h.engine.Hooks.Hears(event) }
 
 // about adds to the data of an event what every event after the start tells of the
 // thread, in the types that conditions and templates know.

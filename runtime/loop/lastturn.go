@@ -42,7 +42,7 @@ func (r *run) lastTurn(ctx context.Context, over *thread.LimitError, by string) 
 	if e.err != nil {
 		return e
 	}
-	if err := r.checkpoint(); err != nil {
+	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 		return ended{err: err, doing: r.doing()}
 	}
 	if e.result == "" && e.blocked == "" {

@@ -133,7 +133,7 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 		QuestionID: q.ID, Kind: string(q.Kind), Code: q.Code, Text: q.Text, Options: q.Options, Default: q.Default,
 		DeadlineAt: q.DeadlineAt.UTC().Format(time.RFC3339),
 	})
-	if err := r.checkpoint(); err != nil {
+	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 		return thread.Answer{}, err
 	}
 	if err := r.Runner.Ask(ctx, q); err != nil {

@@ -247,7 +247,7 @@ func (r *run) askAgain(ctx context.Context, f *failure, wait time.Duration) erro
 		return err
 	}
 	if f.reply != nil { // it was a turn, whose end nobody else puts on disk
-		if err := r.checkpoint(); err != nil {
+		if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 			return err
 		}
 	}

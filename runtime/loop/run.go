@@ -249,7 +249,7 @@ func (r *run) turns(ctx context.Context) ended {
 			}
 		}
 		if done.err == nil && done.handoff == nil {
-			if err := r.checkpoint(); err != nil {
+			if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 				return ended{err: err, doing: r.doing()}
 			}
 		}
@@ -284,16 +284,14 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 // betweenTurns puts the turn on record and checks whether there may be another. The
 // disk is awaited while the model is asked, see [run.turn].
 func (r *run) betweenTurns(ctx context.Context) (store.Budget, error) {
-	if err := r.checkpointBy(r.Transcript.BeginCheckpoint); err != nil {
+	if err := r.checkpoint(r.Transcript.BeginCheckpoint); err != nil {
 		return store.Budget{}, err
 	}
 	return r.check(ctx)
 }
 
-func (r *run) checkpoint() error { return r.checkpointBy(r.Transcript.Checkpoint) }
-
-// checkpointBy ends the turn in the transcript, by one of the writer's ways to do that.
-func (r *run) checkpointBy(end func(turn int) error) error {
+// checkpoint ends the turn in the transcript, by one of the writer's ways to do that.
+func (r *run) checkpoint(end func(turn int) error) error {
 	if err := end(r.cost.Turns); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

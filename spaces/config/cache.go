@@ -1,6 +1,12 @@
 package config
 
-import "sync"
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
 
 // onceCache keeps the first answer to each question.
 type onceCache[T any] struct {
@@ -80,12 +86,19 @@ func (c *compiled[T]) get(name string) (T, error) {
 	return m.value, m.err
 }
 
-// cachedPlace is a place each of whose files and folders is read once.
+// maxNames is how many names of a folder are looked through: far more than there are
+// files of settings.
+const maxNames = 200
+
+// cachedPlace is a place each of whose files and folders is read once. Of a folder it
+// finds out first which names there are, as most files of settings are missing: to
+// look for one opens all folders above it.
 type cachedPlace struct {
 	place
 	seen  *Seen
 	files onceCache[content]
 	lists onceCache[listed]
+	names onceCache[listed] // of folders, see absent
 }
 
 type content struct {
@@ -103,15 +116,43 @@ func (l *Loader) remembered(from place) place { return &cachedPlace{place: from,
 
 func (r *cachedPlace) read(rel string) ([]byte, string, error) {
 	c := r.files.get(rel, func() content {
-		data, path, err := r.place.read(rel)
-		r.seen.file(path)
-		return content{data, path, err}
+		c := content{err: fs.ErrNotExist}
+		if from, absent := r.absent(rel); absent {
+			c.path = from.pathOf(rel)
+		} else {
+			c.data, c.path, c.err = r.place.read(rel)
+		}
+		r.seen.file(c.path)
+		return c
 	})
 	return c.data, c.path, c.err
 }
 
+// absent reports whether a folder of the file system is known to have no such file or
+// folder. Where its names cannot be read the file is looked for itself.
+func (r *cachedPlace) absent(rel string) (from folder, absent bool) {
+	from, ok := r.place.(folder)
+	if !ok || rel == "." {
+		return from, false
+	}
+	dir := path.Dir(rel)
+	if _, absent := r.absent(dir); absent {
+		return from, true
+	}
+	l := r.names.get(dir, func() listed {
+		names, err := from.names(dir, maxNames+1)
+		return listed{names, err}
+	})
+	// A file system that does not tell cases apart finds it under another name.
+	named := func(name string) bool { return strings.EqualFold(name, path.Base(rel)) }
+	return from, l.err == nil && len(l.names) <= maxNames && !slices.ContainsFunc(l.names, named)
+}
+
 func (r *cachedPlace) list(rel string) ([]string, error) {
 	l := r.lists.get(rel, func() listed {
+		if _, absent := r.absent(rel); absent {
+			return listed{}
+		}
 		names, err := r.place.list(rel)
 		return listed{names, err}
 	})

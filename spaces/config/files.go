@@ -45,8 +45,12 @@ func (f folder) open() (*os.Root, error) {
 	return resolve.OpenAI(f.dir, f.of)
 }
 
+func (f folder) pathOf(rel string) string {
+	return filepath.Join(f.dir, ".ai", "config", filepath.FromSlash(rel))
+}
+
 func (f folder) read(rel string) ([]byte, string, error) {
-	name := filepath.Join(f.dir, ".ai", "config", filepath.FromSlash(rel))
+	name := f.pathOf(rel)
 	root, err := f.open()
 	if err != nil {
 		return nil, name, err
@@ -69,6 +73,15 @@ func leadsOut(err error) bool {
 }
 
 func (f folder) list(rel string) ([]string, error) {
+	names, err := f.names(rel, -1)
+	slices.Sort(names)
+	return names, err
+}
+
+// names are those in a folder below config/, at most so many of them, in no order;
+// none when it is absent. A named pipe in its place is refused: to open one would wait
+// for a writer.
+func (f folder) names(rel string, most int) ([]string, error) {
 	root, err := f.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -77,7 +90,24 @@ func (f folder) list(rel string) ([]string, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // only read
-	return listNames(root.FS(), rel)
+	inside, err := resolve.OpenFolder(root, path.Join("config", rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = inside.Close() }() // only read
+	dir, err := inside.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // only read
+	names, err := dir.Readdirnames(most)
+	if errors.Is(err, io.EOF) { // it is empty
+		err = nil
+	}
+	return names, err
 }
 
 // embedded is the place of the system space.
@@ -100,7 +130,15 @@ func (e embedded) list(rel string) ([]string, error) {
 	if e.files == nil {
 		return nil, nil
 	}
-	return listNames(e.files, rel)
+	entries, err := fs.ReadDir(e.files, path.Join("config", rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, err
 }
 
 // readRegular looks at the file before it opens it: opening a named pipe would
@@ -126,21 +164,6 @@ func readRegular(files fs.FS, name string) (data []byte, err error) {
 		return nil, fmt.Errorf("larger than %d bytes", maxFileSize)
 	}
 	return data, nil
-}
-
-func listNames(files fs.FS, rel string) ([]string, error) {
-	entries, err := fs.ReadDir(files, path.Join("config", rel))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = entry.Name()
-	}
-	return names, nil
 }
 
 // kept is the copy of a project's settings that its user has accepted, or any

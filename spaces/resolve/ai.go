@@ -24,18 +24,29 @@ func OpenAI(dir string, of item.Space) (*os.Root, error) {
 		return os.OpenRoot(filepath.Join(dir, ".ai"))
 	}
 	project, err := os.OpenRoot(dir)
-	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR} // os.OpenRoot has no error value for it
-	}
 	if err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR} // os.OpenRoot has no error value for it
+		}
 		return nil, err
 	}
 	defer func() { _ = project.Close() }() // the folder in it stays open
-	ai, err := project.OpenRoot(".ai")
+	ai, err := OpenFolder(project, ".ai")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && isLink(project) {
 		return nil, fmt.Errorf("open %s: %w", filepath.Join(dir, ".ai"), ErrLedAway)
 	}
 	return ai, err
+}
+
+// OpenFolder opens a folder below another one, both of which may be a stranger's. What
+// is no folder is refused: [os.Root.OpenRoot] alone would wait for the writer of a
+// named pipe.
+func OpenFolder(in *os.Root, name string) (*os.Root, error) {
+	folder, err := in.OpenRoot(filepath.FromSlash(name) + string(filepath.Separator) + ".") // so all that it names are folders
+	if refused, ok := errors.AsType[*fs.PathError](err); ok {
+		refused.Path = name
+	}
+	return folder, err
 }
 
 func isLink(project *os.Root) bool {

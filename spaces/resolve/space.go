@@ -72,7 +72,7 @@ func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := ai.OpenRoot(kind.Dir())
+	root, err := OpenFolder(ai, kind.Dir())
 	if isMissing(err) {
 		return nil, ai.Close()
 	}

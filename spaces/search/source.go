@@ -40,7 +40,7 @@ func readEntry(roots resolve.Roots, e resolve.Entry) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = ai.Close() }() // only read
-	folder, err := ai.OpenRoot(e.Kind.Dir())
+	folder, err := resolve.OpenFolder(ai, e.Kind.Dir())
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func openTrusted(space item.Space, dir string) (*os.Root, error) {
 		return nil, err
 	}
 	defer func() { _ = ai.Close() }() // the folder in it stays open
-	return ai.OpenRoot(filepath.FromSlash(trustedDir))
+	return resolve.OpenFolder(ai, trustedDir)
 }
 
 // list returns the names of the documents in a folder.

@@ -112,7 +112,7 @@ func openDestination(dir string, kind item.Kind) (destination, error) {
 	if err := makeFolders(space, folder); err != nil {
 		return destination{}, err
 	}
-	root, err := space.OpenRoot(folder)
+	root, err := resolve.OpenFolder(space, folder)
 	return destination{root: root, dir: filepath.Join(dir, filepath.FromSlash(folder))}, err
 }
 

@@ -134,7 +134,7 @@ func strayLinks(dir string, kind item.Kind) []finding {
 		return nil // what there is to say about it, others say
 	}
 	defer func() { _ = ai.Close() }() // only read
-	root, err := ai.OpenRoot(kind.Dir())
+	root, err := resolve.OpenFolder(ai, kind.Dir())
 	if err != nil {
 		return nil
 	}

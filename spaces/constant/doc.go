@@ -1,41 +1,45 @@
 // Package constant reads what a source file binds to names at its top level,
-// without running it. It understands literals, names bound to such before, +
-// of texts and lists, and spreads. Whatever else decides a value makes it
-// unknown, with the reason and the line; nothing is guessed. What functions do
-// to a value when they are called is not followed.
+// without running it. Its callers ask for the few names that hold the metadata
+// of a tool. It understands literals, names bound to such before, + of texts and
+// lists, and spreads. Everything else makes a value unknown, with the reason.
 //
-// The splitter of a language finds the statements of a file (pysplit.go,
-// jssplit.go, whose tokens are tdewolff/parse's). Assignments become names and
-// expressions, other statements change what is bound (python.go, javascript.go).
-// An expression becomes one of Starlark, in which numbers stand for what the
-// languages write differently (expression.go). The tree of Starlark's parser is
-// folded into a value (fold.go), and the scope knows which names share it
-// (scope.go).
+// A value that is missing does less harm than one that is wrong. So a name has
+// none that is bound twice, in a block, or together with others, or whose list or
+// mapping a statement may change, also under another name. What functions do to a
+// value when they are called is not followed.
 //
-// Source comes from outside: depth, tokens of a statement and the size of all
-// values together are bounded before the parser sees them.
+// The outline of a file has its bytes without what stands in texts, comments and
+// functions, a statement a line (outline.go; python.go; javascript.go, with the
+// tokens of tdewolff/parse). A name is looked up in it: the one place that binds
+// it, and all others, which may only use it (name.go). The expression it is bound
+// to is written as one of Starlark (expression.go), and the tree of Starlark's
+// parser is folded into a value (fold.go). Only what is asked for is parsed.
+//
+// Source comes from outside: depth, length of an expression, uses of a name and
+// the size of all values together are bounded.
 package constant
 
 // Constant is what a name is bound to at the end of the file.
 type Constant struct {
-	// Value is nil, bool, int64, float64, string, []any or map[string]any. Names
-	// that are bound to one another share it: it is for reading only.
+	// Value is nil, bool, int64, float64, string, []any or map[string]any.
+	// Constants share parts of it: it is for reading only.
 	Value any
-	Line  int // of the statement that decides, from 1
+	Line  int // where the name comes up first, from 1
 	// Reason says why the value is not known, as a phrase that follows a subject:
 	// "calls build()". It is empty when Value is it.
 	Reason string
 }
 
-// Table holds the names bound at the top level of a file.
-type Table map[string]Constant
-
 const (
 	// maxDepth bounds how deep values, and brackets in their source, are nested.
 	maxDepth = 64
-	// maxTokens bounds what is kept of one statement: schemas have some hundreds.
-	maxTokens = 100_000
-	// maxWeight bounds all values of a file, names used several times counted each
-	// time, in elements and bytes of text: more than a file of literals can have.
-	maxWeight = 4 << 20
+	// maxRead bounds the expressions that are read of a file, in bytes; those of
+	// names that are used several times count each time.
+	maxRead = 1 << 20
+	// maxTokens bounds one expression: schemas have some hundreds.
+	maxTokens = 50_000
+	// maxNames bounds how many names are looked up, and maxUses the places of each.
+	maxNames, maxUses = 100, 200
+	// window is how many bytes around a place say how a name is used there.
+	window = 400
 )

@@ -1,201 +1,129 @@
 package constant
 
 import (
-	"errors"
-	"strconv"
+	"regexp"
 	"strings"
+)
 
-	"go.starlark.net/syntax"
+var errTooDeep = unknownf("is nested more than %d deep", maxDepth)
+
+// A spread value has a mark before it: [*A] becomes [b"*"|A], and {**A} becomes
+// {b"*":A}. Bytes are nothing else, as they are refused.
+const (
+	listSpread = `b"*"|`
+	mapSpread  = `b"*":`
 )
 
 var (
-	errTooDeep = unknownf("is nested more than %d deep", maxDepth)
-	errTooLong = unknownf("is too long")
-	errCutOff  = unknownf("is cut off")
+	// tokens of the shape of an expression
+	tokens = regexp.MustCompile(`"'+|\x01+|\.?\d(?:[eE][-+]\d|[\w.])*|[\pL_$][\pL\d_$]*|\*\*|\.\.\.|=>|\S`)
+	// types of TypeScript in an expression, with arguments two deep
+	types = regexp.MustCompile(`\b(?:as|satisfies)\s+` + oneType + `(?:\s*[|&]\s*` + oneType + `)*|<const>`)
 )
 
-// language is what differs between the languages in how values are written.
-type language struct {
-	words    map[string]any // true, None, …
-	text     func(written string) (string, error)
-	number   func(written string) (any, error)
-	adjacent bool // texts beside each other are one
-	tuples   bool // commas in parentheses, and outside brackets, make a list
-	addLists bool // + joins lists
-	numKeys  bool // numbers as keys become texts
-}
+const oneType = `(?:(?:readonly|typeof|keyof)\s+)*[\w.$]+(?:<[^<>]*(?:<[^<>]*>[^<>]*)*>)?(?:\[\])*`
 
-// expression is what the parser gets. What all languages share is Starlark:
-// brackets, commas, colons and +. Texts, numbers and names differ; "#7" stands
-// for the leaf with that number. Each token has a line of its own, so that the
-// line of an error tells the token.
-type expression struct {
-	*language
-	tokens []token
-	lines  []string
-	leaves []any // values, and a reference for each name
-}
-
-type reference string
-
-// A spread value has a mark before it: [*A] becomes ["*"|A], and {**A} becomes
-// {"*":A}. No leaf looks like that.
-const (
-	spreadMark = `"*"`
-	listSpread = spreadMark + "|"
-	mapSpread  = spreadMark + ":"
-)
-
-// parse returns the tree of an expression, in which spreads are marked.
-func (l *language) parse(tokens []token) (*expression, syntax.Expr, error) {
-	e := &expression{language: l, tokens: tokens}
-	if err := e.write(); err != nil {
-		return nil, nil, err
+// write writes the expression of a name as one of Starlark.
+func (o *outline) write(f *fact) (string, error) {
+	shape := o.plain[f.from:f.to]
+	if o.objects {
+		shape = types.ReplaceAllStringFunc(shape, func(t string) string { return strings.Repeat(" ", len(t)) })
 	}
-	tree, err := new(syntax.FileOptions).ParseExpr("", "(\n"+strings.Join(e.lines, "\n")+"\n)", 0)
-	if refused := (syntax.Error{}); errors.As(err, &refused) {
-		return nil, nil, e.refused(refused)
-	}
-	return e, tree, err
-}
-
-// refused explains why the parser refuses an expression.
-func (e *expression) refused(err syntax.Error) error {
-	t := e.token(int(err.Pos.Line) - 2) // the parenthesis is on line 1
-	if t.is(",", "}") && strings.Contains(err.Msg, "want ':'") {
-		return unknownf("is a set, which JSON has no form for")
-	}
-	return misplaced(t)
-}
-
-// token returns a token, or the end before the first and behind the last.
-func (e *expression) token(i int) token {
-	if i < 0 || i >= len(e.tokens) {
-		return token{}
-	}
-	return e.tokens[i]
-}
-
-// write writes the lines, and refuses what no constant has: the parser meets
-// nothing that is deep, or that languages mean differently.
-func (e *expression) write() error {
-	if len(e.tokens) == 0 {
-		return errCutOff
-	}
-	depth := 0
-	for i, t := range e.tokens {
-		line, last := t.text, e.token(i-1)
-		var err error
-		switch depth += int(t.nest); {
-		case depth > maxDepth:
-			err = errTooDeep
-		case t.kind == name:
-			line = e.leaf(reference(t.text))
-		case t.kind == text && last.kind == text && e.adjacent:
-			line = "" // a part of the leaf before
-		case t.kind == text:
-			line, err = e.texts(e.tokens[i:])
-		case t.kind == number:
-			line, err = e.numeral(t, i > 0 && e.lines[i-1] == "" && last.is("-"))
-		case t.is("-", "+") && !last.endsValue():
-			if line = ""; e.token(i+1).kind != number {
-				err = unknownf("uses the operator %s", t.text)
-			}
-		case depth < 0:
-			err = misplaced(t)
-		default:
-			err = e.check(t, last, e.token(i+1))
-		}
-		if err != nil {
-			return err
-		}
-		e.lines = append(e.lines, line)
-	}
-	return nil
-}
-
-func (e *expression) leaf(v any) string {
-	e.leaves = append(e.leaves, v)
-	return `"#` + strconv.Itoa(len(e.leaves)-1) + `"`
-}
-
-// texts reads a text and those that are joined to it by standing behind it.
-func (e *expression) texts(tokens []token) (string, error) {
 	var b strings.Builder
-	for i, t := range tokens {
-		if i > 0 && (t.kind != text || !e.adjacent) {
-			break
+	open, last := "", "" // brackets around; that of a computed key is ":"
+	list := tokens.FindAllStringIndex(shape, maxTokens)
+	if len(list) == maxTokens {
+		return "", unknownf("is too long")
+	}
+	for i, at := range list {
+		token, next := shape[at[0]:at[1]], ""
+		if i+1 < len(list) {
+			next = shape[list[i+1][0]:list[i+1][1]]
 		}
-		s, err := e.text(t.text)
-		if err != nil {
+		written, err := o.token(token, o.src[f.from+at[0]:f.from+at[1]], last, next, open)
+		switch {
+		case err != nil:
 			return "", err
+		case strings.ContainsAny(token, "([{"):
+			if len(open) == maxDepth {
+				return "", errTooDeep
+			}
+			open += token
+			if token == "[" && written == "(" {
+				open = open[:len(open)-1] + ":"
+			}
+		case strings.ContainsAny(token, ")]}"):
+			if open == "" {
+				return "", unknownf("is not written as a constant: it closes what it does not open")
+			}
+			open = open[:len(open)-1]
 		}
-		b.WriteString(s)
+		b.WriteString(written + " ")
+		last = token
 	}
-	return e.leaf(b.String()), nil
+	return b.String(), nil
 }
 
-func (e *expression) numeral(t token, negative bool) (string, error) {
-	v, err := e.number(t.text)
-	switch n := v.(type) {
-	case int64:
-		if negative {
-			v = -n
-		}
-	case float64:
-		if negative {
-			v = -n
-		}
-	}
-	return e.leaf(v), err
-}
-
-// check refuses a token that no constant has behind the last.
-func (e *expression) check(t, last, next token) error {
-	part, of := last.endsValue(), last.kind == name
+// token writes one token: as it is in the source, unless Starlark has another
+// form for it.
+func (o *outline) token(token, written, last, next, open string) (string, error) {
+	inList := last == "[" || last == "(" || last == string(rune(outerComma)) || last == "," || last == ""
 	switch {
-	case t.kind == bad:
-		return unknownf("cannot be read at %s", shorten(t.text))
-	case part && of && t.is("("):
-		return unknownf("calls %s()", last.text)
-	case part && of && t.is(".", "?."):
-		return unknownf("uses %s.%s", last.text, next.text)
-	case part && of && t.is("["):
-		return unknownf("takes a part of %s", last.text)
-	case part && t.is("("):
-		return unknownf("makes a call")
-	case part && t.is(".", "?."):
-		return unknownf("calls a method or uses an attribute")
-	case part && t.is("["):
-		return unknownf("takes a part of a value")
-	case t.kind == sign && !t.is("(", ")", "[", "]", "{", "}", ",", ":", "+"), t.kind == keyword:
-		return misplaced(t)
+	case token == "=>":
+		return "", unknownf("is a function")
+	case token == "?":
+		return "", unknownf("depends on a condition")
+	case token[0] == noValue:
+		return "", unknownf("cannot be read at %s", shorten(written))
+	case o.objects && strings.HasSuffix(open, "{") && (last == "{" || last == ","):
+		return o.key(token, written, next)
+	case token[0] == textBegin && last != "" && last[0] == textBegin:
+		written, err := o.text(written)
+		return "+" + written, err
+	case token[0] == textBegin:
+		return o.text(written)
+	case strings.ContainsAny(token[:1], ".0123456789") && len(token) > 1 && token != "...":
+		return strings.ReplaceAll(written, "_", ""), nil
+	case token == "*" && !o.objects && inList, token == "..." && o.objects && inList:
+		return listSpread, nil
+	case token == "**" && !o.objects && (last == "{" || last == ","):
+		return mapSpread, nil
+	case token == "]" && strings.HasSuffix(open, ":"):
+		return ")", nil
 	}
-	return nil
+	return written, nil
 }
 
-// misplaced explains the token at which no value goes on.
-func misplaced(t token) error {
-	switch {
-	case t.kind == end:
-		return errCutOff
-	case t.is("=>", "lambda", "function"):
-		return unknownf("is a function")
-	case t.is("for", "async"):
-		return unknownf("is built by a comprehension")
-	case t.is("if", "?", "or", "and", "&&", "||", "??"):
-		return unknownf("depends on a condition")
-	case t.is("not", "await", "new", "typeof", "void", "class", "yield"):
-		return unknownf("uses %s", t.text)
+// key writes what a key of an object begins with: {a, [b]: 1, ...c} becomes
+// {"a": a, (b): 1, b"*": c}.
+func (o *outline) key(token, written, next string) (string, error) {
+	switch isName := isWord(token[0]); {
+	case strings.Trim(written, `'"`) == "__proto__":
+		return "", unknownf("sets a prototype")
+	case token[0] == textBegin:
+		return o.text(written)
+	case token == "...":
+		return mapSpread, nil
+	case token == "[":
+		return "(", nil
+	case token == "}", token[0] >= '0' && token[0] <= '9':
+		return written, nil
+	case isName && next == ":":
+		return `"` + written + `"`, nil
+	case isName && (next == "," || next == "}"):
+		return `"` + written + `":` + written, nil
+	case isName:
+		return "", unknownf("has a method")
 	}
-	return unknownf("uses %s where only constants are read", shorten(t.text))
+	return written, nil
 }
 
 func shorten(s string) string {
 	const most = 40
-	s, _, _ = strings.Cut(s, "\n")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+	for i, r := range s {
+		if i > most || r == '\n' {
+			return s[:i] + "…"
+		}
 	}
 	return s
 }

@@ -1,8 +1,10 @@
 package constant
 
 import (
+	"errors"
 	"maps"
-	"reflect"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,169 +12,202 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// folder computes the value of an expression.
+// folder computes the value of a name's expression.
 type folder struct {
-	*scope
-	*expression
+	*outline
+	user *fact
 }
 
-// fold returns the value of an expression.
-func (s *scope) fold(l *language, tokens []token) (value, error) {
-	e, tree, err := l.parse(tokens)
+// fold returns the value of an expression that stands deep within others.
+func (o *outline) fold(f *fact, deep int) (any, error) {
+	written, err := o.write(f)
 	if err != nil {
-		return value{}, err
+		return nil, err
 	}
-	return folder{s, e}.value(tree)
+	tree, err := new(syntax.FileOptions).ParseExpr("", "("+written+")", 0)
+	if refused := (syntax.Error{}); errors.As(err, &refused) {
+		return nil, unknownf("is not written as a constant: %s", shorten(refused.Msg))
+	} else if err != nil {
+		return nil, err
+	}
+	return folder{o, f}.value(tree, deep)
 }
 
-func (f folder) value(e syntax.Expr) (value, error) {
+func (f folder) value(e syntax.Expr, deep int) (any, error) {
+	if deep > maxDepth {
+		return nil, errTooDeep
+	}
 	switch e := e.(type) {
 	case *syntax.Literal:
-		return f.leafValue(e)
+		return f.literal(e.Value, 1)
+	case *syntax.Ident:
+		if word, ok := f.words[e.Name]; ok {
+			return word, nil
+		}
+		return f.look(e.Name, f.user, deep)
 	case *syntax.ParenExpr:
-		return f.value(e.X)
+		return f.value(e.X, deep)
 	case *syntax.ListExpr:
-		return f.list(e.List)
+		return f.list(e.List, deep)
 	case *syntax.TupleExpr:
-		if f.tuples {
-			return f.list(e.List)
+		if !f.objects {
+			return f.list(e.List, deep)
 		}
 	case *syntax.DictExpr:
-		return f.mapping(e.List)
+		return f.mapping(e.List, deep)
+	case *syntax.UnaryExpr:
+		if n, ok := e.X.(*syntax.Literal); ok && e.Op == syntax.MINUS {
+			return f.literal(n.Value, -1)
+		} else if ok && e.Op == syntax.PLUS {
+			return f.literal(n.Value, 1)
+		}
 	case *syntax.BinaryExpr:
 		if e.Op == syntax.PLUS {
-			return f.sum(e)
+			return f.sum(e, deep)
 		}
 	}
-	return value{}, unknownf("uses , where only constants are read")
+	return nil, unknownf("%s", refusal(e))
 }
 
-func (f folder) leafValue(l *syntax.Literal) (value, error) {
-	i, err := strconv.Atoi(strings.Trim(l.Raw, `"#`))
-	if err != nil {
-		return value{}, unknownf("spreads something where only constants are read")
+// refusal explains why an expression is no constant.
+func refusal(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.CallExpr:
+		if fn, ok := e.Fn.(*syntax.Ident); ok {
+			return "calls " + shorten(fn.Name) + "()"
+		}
+		return "makes a call"
+	case *syntax.DotExpr, *syntax.IndexExpr, *syntax.SliceExpr:
+		return "takes a part of a value"
+	case *syntax.CondExpr:
+		return "depends on a condition"
+	case *syntax.Comprehension:
+		return "is built by a comprehension"
+	case *syntax.LambdaExpr:
+		return "is a function"
+	case *syntax.UnaryExpr:
+		return "uses the operator " + e.Op.String()
+	case *syntax.BinaryExpr:
+		return "uses the operator " + e.Op.String()
 	}
-	v := value{v: f.leaves[i], weight: 1}
-	switch leaf := v.v.(type) {
+	return "is not written as a constant"
+}
+
+// literal is a text or a number with its sign.
+func (f folder) literal(v any, sign int64) (any, error) {
+	if big, ok := v.(*big.Int); ok {
+		v, _ = big.Float64()
+	}
+	switch n := v.(type) {
 	case string:
-		v.weight += len(leaf)
-	case reference:
-		word, ok := f.words[string(leaf)]
-		if !ok {
-			return f.look(string(leaf))
+		if sign > 0 {
+			return n, nil
 		}
-		v.v = word
+	case int64:
+		if !f.objects || n <= 1<<53 {
+			return sign * n, nil
+		}
+		return float64(sign) * float64(n), nil // as all numbers of JavaScript
+	case float64:
+		if f.objects && n == math.Trunc(n) && n <= 1<<53 {
+			return sign * int64(n), nil
+		} else if !math.IsInf(n, 0) {
+			return float64(sign) * n, nil
+		}
 	}
-	return v, f.spend(v.weight)
+	return nil, unknownf("has a number that is out of range")
 }
 
-func (f folder) list(list []syntax.Expr) (value, error) {
-	elements, parts := make([]any, 0, len(list)), make([]value, 0, len(list))
+func (f folder) list(list []syntax.Expr, deep int) (any, error) {
+	elements := make([]any, 0, len(list))
 	for _, e := range list {
-		b, spread := e.(*syntax.BinaryExpr)
-		if spread = spread && isMark(b.X); spread {
-			e = b.Y
+		spread, isSpread := e.(*syntax.BinaryExpr)
+		if isSpread = isSpread && isMark(spread.X); isSpread {
+			e = spread.Y
 		}
-		v, err := f.value(e)
+		v, err := f.value(e, deep+1)
 		if err != nil {
-			return value{}, err
+			return nil, err
 		}
-		if inner, ok := v.v.([]any); ok && spread {
+		switch inner, isList := v.([]any); {
+		case !isSpread:
+			elements = append(elements, v)
+		case isList:
 			elements = append(elements, inner...)
-			v.weight, v.depth = v.weight-1, v.depth-1 // without the list itself
-		} else if spread {
-			return value{}, unknownf("spreads something else than a list")
-		} else {
-			elements = append(elements, v.v)
+		default:
+			return nil, unknownf("spreads something else than a list")
 		}
-		parts = append(parts, v)
 	}
-	return f.contain(elements, parts)
+	return elements, nil
 }
 
+// isMark says whether something marks what is spread.
 func isMark(e syntax.Expr) bool {
 	l, ok := e.(*syntax.Literal)
-	return ok && l.Raw == spreadMark
+	return ok && l.Token == syntax.BYTES
 }
 
-func (f folder) mapping(list []syntax.Expr) (value, error) {
-	entries, parts := make(map[string]any, len(list)), make([]value, 0, len(list))
+func (f folder) mapping(list []syntax.Expr, deep int) (any, error) {
+	entries := make(map[string]any, len(list))
 	for _, e := range list {
 		e := e.(*syntax.DictEntry)
+		v, err := f.value(e.Value, deep+1)
+		if err != nil {
+			return nil, err
+		}
 		if isMark(e.Key) {
-			v, err := f.value(e.Value)
-			m, ok := v.v.(map[string]any)
-			if err == nil && !ok {
-				err = unknownf("spreads something else than a mapping")
+			inner, ok := v.(map[string]any)
+			if !ok {
+				return nil, unknownf("spreads something else than a mapping")
 			}
-			if err != nil {
-				return value{}, err
-			}
-			maps.Copy(entries, m)
-			v.weight, v.depth = v.weight-1, v.depth-1
-			parts = append(parts, v)
+			maps.Copy(entries, inner)
 			continue
 		}
-		key, err := f.key(e.Key)
-		if err != nil {
-			return value{}, err
+		key, err := f.value(e.Key, deep+1)
+		if n, ok := key.(int64); ok && f.objects {
+			key = strconv.FormatInt(n, 10)
 		}
-		v, err := f.value(e.Value)
-		if err != nil {
-			return value{}, err
+		name, ok := key.(string)
+		if err == nil && !ok {
+			err = unknownf("has a key that is no text")
 		}
-		entries[key] = v.v
-		v.weight += len(key)
-		parts = append(parts, v)
+		if err != nil {
+			return nil, err
+		}
+		entries[name] = v
 	}
-	return f.contain(entries, parts)
-}
-
-func (f folder) key(e syntax.Expr) (string, error) {
-	v, err := f.value(e)
-	if n, ok := v.v.(int64); ok && f.numKeys {
-		return strconv.FormatInt(n, 10), err
-	}
-	key, ok := v.v.(string)
-	if err == nil && !ok {
-		err = unknownf("has a key that is no text")
-	}
-	return key, err
+	return entries, nil
 }
 
 // sum joins texts, or lists. It does so at once: joined one by one, many short
 // texts behind a long one would be copied for hours.
-func (f folder) sum(e syntax.Expr) (value, error) {
+func (f folder) sum(e syntax.Expr, deep int) (any, error) {
 	var terms []syntax.Expr
 	for b, ok := e.(*syntax.BinaryExpr); ok && b.Op == syntax.PLUS; b, ok = e.(*syntax.BinaryExpr) {
 		terms, e = append(terms, b.Y), b.X
 	}
-	terms = append(terms, e)
 	var text strings.Builder
-	list, parts := []any{}, []value{}
-	for _, term := range slices.Backward(terms) {
-		v, err := f.value(term)
+	var list []any
+	texts, lists := 0, 0
+	for _, term := range slices.Backward(append(terms, e)) {
+		v, err := f.value(term, deep)
 		if err != nil {
-			return value{}, err
+			return nil, err
 		}
-		switch v := v.v.(type) {
+		switch v := v.(type) {
 		case string:
 			text.WriteString(v)
+			texts++
 		case []any:
 			list = append(list, v...)
-		}
-		if parts = append(parts, v); reflect.TypeOf(v.v) != reflect.TypeOf(parts[0].v) {
-			return value{}, unknownf("adds values of different types")
+			lists++
 		}
 	}
-	whole, err := f.contain(list, parts)
-	switch parts[0].v.(type) {
-	case string:
-		return value{v: text.String(), weight: whole.weight}, err
-	case []any:
-		if f.addLists {
-			return whole, err
-		}
+	switch {
+	case texts == len(terms)+1:
+		return text.String(), nil
+	case lists == len(terms)+1 && !f.objects:
+		return list, nil
 	}
-	return value{}, unknownf("adds something else than texts or lists")
+	return nil, unknownf("adds something else than texts or lists")
 }

@@ -1,125 +1,106 @@
 package constant
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // python is how Python writes values.
 var python = &language{
-	words: map[string]any{"True": true, "False": false, "None": nil},
-	text:  pyText, number: pyNumber,
-	adjacent: true, tuples: true, addLists: true,
+	words:     map[string]any{"True": true, "False": false, "None": nil},
+	text:      pyText,
+	binds:     regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*\s*=\s*)*$`),
+	changes:   changesBehind(string(rune(outerComma))),
+	blocks:    regexp.MustCompile(`^(?:if|for|while|with|try|else|elif|except|finally|match|async|class|def)\b`),
+	functions: regexp.MustCompile(`^\x00`), // their bodies are indented
+	nextBinds: regexp.MustCompile(``),
+	ends:      "\n;",
 }
 
-// Python reads the names that a Python file binds at its top level. The bodies
-// of functions and classes are passed over; what other blocks bind is unknown.
-func Python(src string) Table {
-	r := pyReader{scope: newScope()}
-	p := pySplitter{src: strings.ReplaceAll(src, "\r\n", "\n"), line: 1}
-	for s := p.statement(); len(s.tokens) > 0; s = p.statement() {
-		r.read(s)
-	}
-	return r.table
-}
-
-type pyReader struct {
-	*scope
-	inDefinition bool // of a function or class
-}
-
-func (r *pyReader) read(s statement) {
-	first := s.tokens[0]
-	switch {
-	case s.indented && r.inDefinition:
-		return
-	case s.indented, first.is("if", "for", "while", "with", "try", "else", "elif", "except", "finally"):
-		r.change(touched(s.tokens, false), first.line, inBlock)
-	case first.is("def", "class", "async"):
-		r.change(touched(s.tokens[:min(3, len(s.tokens))], false), first.line, "is defined")
-	case first.is("@"):
-	default:
-		for _, part := range split(s.tokens, ";") {
-			r.simple(part, s.cut)
-		}
-	}
-	if !s.indented {
-		r.inDefinition = first.is("def", "class", "async")
-	}
-}
-
-// simple reads an assignment, or finds out what another statement changes.
-func (r *pyReader) simple(tokens []token, cut bool) {
-	to, expression := pyTargets(tokens)
-	switch {
-	case len(tokens) == 0:
-		return
-	case tokens[0].is("from", "import"):
-		r.imports(tokens)
-		return
-	case len(to) == 0:
-		r.change(touched(tokens, false), tokens[0].line, changed)
-		return
-	}
-	v, err := r.fold(python, pySpreads(expression))
-	if cut {
-		err = errTooLong
-	}
-	if err != nil {
-		// It may bind more than its first names: A = b.c = 1, A = (B := 1).
-		r.change(touched(tokens, false), tokens[0].line, changed)
-	}
-	for i, n := range to {
-		r.bind(n, tokens[0].line, v, err)
-		if i == 0 && err == nil {
-			v, err = r.look(n) // the others share it
-		}
-	}
-}
-
-// pyTargets splits an assignment to one name or several (A = B = 1).
-func pyTargets(tokens []token) (to []string, expression []token) {
-	for len(tokens) > 1 && tokens[0].kind == name && tokens[1].is("=") {
-		to = append(to, tokens[0].text)
-		tokens = tokens[2:]
-	}
-	if len(to) > 0 || len(tokens) < 2 || tokens[0].kind != name || !tokens[1].is(":") {
-		return to, tokens
-	}
-	if parts := split(tokens, "="); len(parts) > 1 { // annotated
-		return names(tokens[:1]), tokens[len(parts[0])+1:]
-	}
-	return nil, tokens
-}
-
-// imports records what comes from elsewhere.
-func (r *pyReader) imports(tokens []token) {
-	line, how := tokens[0].line, "is imported"
-	i := slices.IndexFunc(tokens, func(t token) bool { return t.is("import") })
-	if i > 1 {
-		how += " from " + join(tokens[1:i], "")
-	}
-	if i >= 0 && i+2 == len(tokens) && tokens[i+1].is("*") {
-		r.forgetAll(line, "may be "+strings.TrimPrefix(how, "is ")) // it may bind anything
-		return
-	}
-	r.change(names(tokens[max(0, i):]), line, how)
-}
-
-// pySpreads marks what is spread.
-func pySpreads(tokens []token) []token {
-	tokens = slices.Clone(tokens)
-	for i := range tokens {
-		t, last := &tokens[i], token{kind: sign, text: ","}
-		if i > 0 {
-			last = tokens[i-1]
-		}
+// Python reads names that a Python file binds at its top level. The bodies of
+// functions and classes are passed over; what other blocks bind is unknown. A
+// name that the file says nothing about is left out.
+func Python(src string, names ...string) map[string]Constant {
+	o := newOutline(python, strings.ReplaceAll(src, "\r\n", "\n"))
+	for at := 0; at < len(o.src); {
+		c, size := o.src[at], 1
 		switch {
-		case t.is("*") && last.is(",", "(", "["):
-			t.kind, t.text = spread, listSpread
-		case t.is("**") && last.is(",", "{"):
-			t.kind, t.text = spread, mapSpread
+		case c == '#':
+			size = len(o.src[at:])
+			if line := strings.IndexByte(o.src[at:], '\n'); line >= 0 {
+				size = line
+			}
+			o.hide(at, at+size, ' ')
+		case c == '"' || c == '\'':
+			var closed bool
+			if size, closed = pyQuoted(o.src[at:]); closed {
+				o.hideText(at-pyPrefix(o.src[max(0, at-3):at]), at+size)
+			} else {
+				o.hide(at, at+size, noValue)
+			}
+		case c == '\\' && strings.HasPrefix(o.src[at:], "\\\n"):
+			size = 2
+			copy(o.shape[at:], "  ")
+		case c < ' ' && c != '\n' && c != '\t': // form feeds, and marks of a shape
+			o.shape[at] = ' '
+		}
+		at += size
+	}
+	o.nest(func(int, int) bool { return true })
+	o.hideDefinitions()
+	return o.constants(names)
+}
+
+// pyPrefix is the size of what makes a text behind it one of another kind: r"…".
+func pyPrefix(before string) int {
+	bare := strings.TrimRight(before, "rRuUbBfFtT")
+	if size := len(before) - len(bare); size <= 2 && (bare == "" || !isWord(bare[len(bare)-1])) {
+		return size
+	}
+	return 0
+}
+
+// hideDefinitions hides the bodies of functions and classes.
+func (o *outline) hideDefinitions() {
+	inDefinition := false
+	for at := 0; at < len(o.plain); {
+		size := strings.IndexByte(o.plain[at:], '\n') + 1
+		if size == 0 {
+			size = len(o.plain) - at
+		}
+		line := o.plain[at : at+size]
+		switch {
+		case strings.TrimSpace(line) == "":
+		case line[0] != ' ' && line[0] != '\t':
+			word, _, _ := strings.Cut(line[:min(len(line), 6)], " ")
+			inDefinition = slices.Contains([]string{"def", "class", "async"}, word)
+		case inDefinition:
+			o.hide(at, at+size, ' ')
+		}
+		if begin := strings.IndexAny(line, "(:"); begin >= 0 && inDefinition {
+			o.hide(at+begin, at+size, ' ')
+		}
+		at += size
+	}
+	o.plain = string(o.shape)
+}
+
+// pyQuoted returns the size of the text that src begins with.
+func pyQuoted(src string) (size int, closed bool) {
+	quote := src[:1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(src, triple) {
+		quote = triple
+	}
+	for at := len(quote); at < len(src); at++ {
+		switch {
+		case strings.HasPrefix(src[at:], quote):
+			return at + len(quote), true
+		case src[at] == '\n' && len(quote) == 1:
+			return at, false
+		case src[at] == '\\':
+			at++ // what it escapes
 		}
 	}
-	return tokens
+	return len(src), false
 }

@@ -25,11 +25,11 @@ func Tool(path string, src []byte) (*item.ToolDoc, error) {
 	case ".yaml", ".yml":
 		return yamlTool(file)
 	case ".py":
-		return scriptTool(constant.Python(belowShebang(file)), header{description: pythonDescription(script(file))}), nil
+		return scriptTool(constant.Python(belowShebang(file), scriptNames()...), header{description: pythonDescription(script(file))}), nil
 	case ".sh":
 		return &item.ToolDoc{Description: firstParagraph(lineComment(script(file), "#"))}, nil
 	case ".js", ".mjs", ".cjs", ".ts":
-		return scriptTool(constant.JavaScript(belowShebang(file)), scriptHeader(script(file))), nil
+		return scriptTool(constant.JavaScript(belowShebang(file), scriptNames()...), scriptHeader(script(file))), nil
 	}
 	return nil, file.errorf(1, "%q is not the extension of a tool; valid are %s", ext, said(strings.Join(item.Tool.Extensions(), " ")))
 }

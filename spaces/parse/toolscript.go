@@ -22,6 +22,14 @@ var scriptKeys = []struct{ constant, key string }{
 	{"ENV_CONFIG", "env_config"},
 }
 
+func scriptNames() []string {
+	names := make([]string, len(scriptKeys))
+	for i, k := range scriptKeys {
+		names[i] = k.constant
+	}
+	return names
+}
+
 // header is what the comment at the beginning of a script says.
 type header struct {
 	description string
@@ -31,7 +39,7 @@ type header struct {
 
 // scriptTool makes a document of the constants of a script. What they do not
 // say, its header may.
-func scriptTool(table constant.Table, h header) *item.ToolDoc {
+func scriptTool(table map[string]constant.Constant, h header) *item.ToolDoc {
 	doc := &item.ToolDoc{Metadata: map[string]any{}}
 	for key, value := range h.tags {
 		doc.Metadata[key] = value

@@ -11,7 +11,7 @@ import (
 // so that a large file costs a few times its size.
 func TestAllocations(t *testing.T) {
 	size := alloctest.Size(4 << 20)
-	alloctest.Linear(t, 12, map[string]string{
+	alloctest.Linear(t, 50, map[string]string{
 		"assignments":  alloctest.Fill(size, "A=1\n"),
 		"declarations": alloctest.Fill(size, "const A=1\n"),
 		"asked for":    alloctest.Fill(size, "S=1\n"),

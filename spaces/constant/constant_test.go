@@ -176,6 +176,7 @@ func TestUnknownInJavaScript(t *testing.T) {
 		"condition":          {"const S = true ? 1 : 2", "depends on a condition", 1},
 		"continued":          {"const S = 1\n[0].x()", "makes a call", 1},
 		"half a pair":        {`const S = "\ud83d"`, "is not written as a constant: invalid Unicode code point U+D83D", 1},
+		"broken pair":        {`const S = "\ud83d\udczz"`, "is not written as a constant", 1},
 		"old octal":          {`const S = "\1"`, "is not written as a constant: invalid escape sequence \\N", 1},
 		"changed":            {"let S = {}\nS.a = 1", "is bound or changed on line 2", 1},
 		"pushed to":          {"const X = []\nconst S = {x: X}\nX.push(1)", "uses X, which is bound or changed on line 3", 2},

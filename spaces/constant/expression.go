@@ -1,9 +1,6 @@
 package constant
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 var errTooDeep = unknownf("is nested more than %d deep", maxDepth)
 
@@ -14,24 +11,18 @@ const (
 	mapSpread  = `b"*":`
 )
 
-var (
-	// tokens of the shape of an expression
-	tokens = regexp.MustCompile(`"'+|\x01+|\.?\d(?:[eE][-+]\d|[\w.])*|[\pL_$][\pL\d_$]*|\*\*|\.\.\.|=>|\S`)
-	// types of TypeScript in an expression, with arguments two deep
-	types = regexp.MustCompile(`\b(?:as|satisfies)\s+` + oneType + `(?:\s*[|&]\s*` + oneType + `)*|<const>`)
-)
-
+// oneType is a type of TypeScript, with arguments two deep.
 const oneType = `(?:(?:readonly|typeof|keyof)\s+)*[\w.$]+(?:<[^<>]*(?:<[^<>]*>[^<>]*)*>)?(?:\[\])*`
 
 // write writes the expression of a name as one of Starlark.
 func (o *outline) write(f *fact) (string, error) {
 	shape := o.plain[f.from:f.to]
 	if o.objects {
-		shape = types.ReplaceAllStringFunc(shape, func(t string) string { return strings.Repeat(" ", len(t)) })
+		shape = o.types.ReplaceAllStringFunc(shape, func(t string) string { return strings.Repeat(" ", len(t)) })
 	}
 	var b strings.Builder
 	open, last := "", "" // brackets around; that of a computed key is ":"
-	list := tokens.FindAllStringIndex(shape, maxTokens)
+	list := o.tokens.FindAllStringIndex(shape, maxTokens)
 	if len(list) == maxTokens {
 		return "", unknownf("is too long")
 	}

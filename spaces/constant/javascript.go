@@ -7,23 +7,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/js"
 )
 
 // javaScript is how JavaScript and TypeScript write values.
-var javaScript = &language{
-	words:     map[string]any{"true": true, "false": false, "null": nil},
-	text:      jsText,
-	binds:     regexp.MustCompile(`^\s*(?:(?:export|declare)\s+)*(?:const|let|var)\s+(?:[^\n]*\x04\s*)?$|^\s*(?:exports\.[\w$]+\s*=\s*)*(?:module\.)?exports\.$`),
-	changes:   changesBehind(""),
-	blocks:    regexp.MustCompile(`^(?:\{|(?:if|for|while|with|else|do|try|switch)\b)`),
-	functions: regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function|class|interface|enum|namespace|type)\b`),
-	nextBinds: regexp.MustCompile(`^\s*(?:[\w$]+\s*(?:=(?:[^=>]|$)|:)|[\[{])`),
-	ends:      "\n;\x04",
-	objects:   true,
-}
+var javaScript = sync.OnceValue(func() *language {
+	return &language{
+		words:     map[string]any{"true": true, "false": false, "null": nil},
+		text:      jsText,
+		binds:     regexp.MustCompile(`^\s*(?:(?:export|declare)\s+)*(?:const|let|var)\s+(?:[^\n]*\x04\s*)?$|^\s*(?:exports\.[\w$]+\s*=\s*)*(?:module\.)?exports\.$`),
+		changes:   changesBehind(""),
+		blocks:    regexp.MustCompile(`^(?:\{|(?:if|for|while|with|else|do|try|switch)\b)`),
+		functions: regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function|class|interface|enum|namespace|type)\b`),
+		nextBinds: regexp.MustCompile(`^\s*(?:[\w$]+\s*(?:=(?:[^=>]|$)|:)|[\[{])`),
+		ends:      "\n;\x04",
+		objects:   true,
+	}
+})
 
 // JavaScript reads names that a JavaScript or TypeScript file binds at its top
 // level: const, let and var, exported or not, exports.NAME and
@@ -31,7 +34,7 @@ var javaScript = &language{
 // file says nothing about is left out.
 func JavaScript(src string, names ...string) map[string]Constant {
 	// The lexer trusts the first byte of a rune.
-	o := newOutline(javaScript, strings.ToValidUTF8(strings.ReplaceAll(src, "\r\n", "\n"), "\ufffd"))
+	o := newOutline(javaScript(), strings.ToValidUTF8(strings.ReplaceAll(src, "\r\n", "\n"), "\ufffd"))
 	l := newJSLexer(o.src)
 	for tt, begin, end := l.next(); begin < len(o.src); tt, begin, end = l.next() {
 		switch end = min(end, len(o.src)); {
@@ -54,11 +57,8 @@ func JavaScript(src string, names ...string) map[string]Constant {
 }
 
 var (
-	declaring  = []string{"export", "const", "let", "var", "import", "declare", "interface", "function", "class"}
-	goingOn    = []string{"as", "satisfies", "in", "instanceof", "else", "catch", "finally"}
-	unfinished = regexp.MustCompile(`(?:[-=*/%&|<>,([{.?:!~^+]|\b(?:else|do|export|default|declare))$`)
-	counts     = regexp.MustCompile(`(?:\+\+|--)$`)
-	controls   = regexp.MustCompile(`^(?:if|for|while|with)\b`)
+	declaring = []string{"export", "const", "let", "var", "import", "declare", "interface", "function", "class"}
+	goingOn   = []string{"as", "satisfies", "in", "instanceof", "else", "catch", "finally"}
 )
 
 // endsLine says whether a statement has ended at the end of a line although no
@@ -80,9 +80,9 @@ func (o *outline) endsLine(start, newline int) bool {
 		bytes.IndexByte([]byte("-=*/%&|<>,)].?:+^([{"), after[0]) >= 0 && !bytes.HasPrefix(after, []byte("++")) && !bytes.HasPrefix(after, []byte("--")):
 		return false
 	case bytes.HasSuffix(before, []byte(")")):
-		return !controls.Match(o.shape[start:newline])
+		return !o.controls.Match(o.shape[start:newline])
 	}
-	return !unfinished.Match(before) || counts.Match(before)
+	return !o.unfinished.Match(before) || o.counts.Match(before)
 }
 
 // jsLexer finds the tokens of JavaScript and TypeScript, which have the same.

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 )
 
 // Texts are written as Starlark has them, which knows fewer escapes. It refuses
 // what is no character, such as half a surrogate pair.
 
-var pyEscapes = regexp.MustCompile(`(?s)\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)`)
+var pyEscapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)`) })
 
 func pyText(written string) (string, error) {
 	begin := strings.IndexAny(written, `"'`)
@@ -24,7 +25,7 @@ func pyText(written string) (string, error) {
 	case prefix == "r":
 		return "r" + body, nil
 	}
-	return pyEscapes.ReplaceAllStringFunc(body, func(escape string) string {
+	return pyEscapes().ReplaceAllStringFunc(body, func(escape string) string {
 		switch c := escape[1]; {
 		case c >= '0' && c <= '7':
 			return unicodeEscape(escape[1:], 8)
@@ -37,8 +38,9 @@ func pyText(written string) (string, error) {
 	}), nil
 }
 
-var jsEscapes = regexp.MustCompile(
-	`(?s)\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|[0-7]{1,3}|.)|"|\n`)
+var jsEscapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|[0-7]{1,3}|.)|"|\n`)
+})
 
 // jsText also reads templates without values.
 func jsText(written string) (string, error) {
@@ -46,7 +48,7 @@ func jsText(written string) (string, error) {
 	if written[0] == '`' {
 		body = strings.ReplaceAll(body, "\r", "\n")
 	}
-	return `"` + jsEscapes.ReplaceAllStringFunc(body, func(escape string) string {
+	return `"` + jsEscapes().ReplaceAllStringFunc(body, func(escape string) string {
 		if len(escape) == 1 {
 			return map[string]string{`"`: `\"`, "\n": `\n`}[escape]
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // unknown is the error of a name whose value is not known.
@@ -31,25 +32,39 @@ func changesBehind(comma string) *regexp.Regexp {
 		`|^[\w\s.\[\]"']*\.(?:append|extend|insert|remove|pop|popitem|clear|sort|reverse|update|setdefault|push|shift|unshift|splice|fill|copyWithin)\s*\(`)
 }
 
-var (
-	// what stands behind a name that is bound to a value
-	isBound = regexp.MustCompile(`^\s*(?::[^=]*(?:=>[^=]*)*)?=(?:\s*[A-Za-z_]\w*\s*=)*(?:[^=>]|$)`)
-	assigns = regexp.MustCompile(`=(?:[^=>]|$)`)
-	// what stands before a name that a statement binds or changes
-	changesBefore = regexp.MustCompile(`(?:^|[^\w$.])(?:import|as|for|del|delete|global|def|case|let|const|var|function|class|enum|type|interface|namespace)` +
-		`\s[\w\s.,()*{}\[\]$\x04]*$|(?:\+\+|--)\s*$`)
-	chooses = regexp.MustCompile(`\s(?:in|of)\s`)
-	// what stands around a name for whose sake there is a statement
-	begins = regexp.MustCompile(`(?:^|[;{})]|^\s*(?:if|elif|else|for|while|with|try|except|finally)\b.*:)\s*$`)
-	goesOn = regexp.MustCompile(`^\s*(?:\?\.|\.|\[)`)
-	// exports.NAME is a name of its own; within module.exports = {…} nothing is read
-	exports  = regexp.MustCompile(`(?:^|[\s;.])exports\.$`)
-	exported = regexp.MustCompile(`^\s*(?:module\.)?exports\s*=\s*\{(?:.*,)?\s*$`)
-	imports  = regexp.MustCompile(`^\s*(?:from|import)\s`)
-	inCall   = regexp.MustCompile(`[\w\])]\s*\([^()]*$`)
-	keywords = regexp.MustCompile(`^\s*(?:(?:export|declare|const|let|var)\s+|(?:module\.)?exports\b[\w.$]*)*`)
-	aName    = regexp.MustCompile(`[\pL_$][\pL\d_$]*`)
-)
+// patterns tell what a place does to a name. They are compiled with the first file.
+type patterns struct {
+	isBound, assigns                 *regexp.Regexp // stand behind a name that is bound to a value
+	changesBefore, chooses           *regexp.Regexp // stand before a name that a statement binds or changes, unless it chooses from it
+	begins, goesOn                   *regexp.Regexp // stand around a name for whose sake there is a statement
+	exports, exported                *regexp.Regexp // exports.NAME is a name of its own; within module.exports = {…} nothing is read
+	imports, inCall, keywords, aName *regexp.Regexp
+	tokens, types                    *regexp.Regexp // of the shape of an expression
+	unfinished, counts, controls     *regexp.Regexp // ends of lines of JavaScript, and beginnings of its statements
+}
+
+var compiled = sync.OnceValue(func() *patterns {
+	return &patterns{
+		isBound: regexp.MustCompile(`^\s*(?::[^=]*(?:=>[^=]*)*)?=(?:\s*[A-Za-z_]\w*\s*=)*(?:[^=>]|$)`),
+		assigns: regexp.MustCompile(`=(?:[^=>]|$)`),
+		changesBefore: regexp.MustCompile(`(?:^|[^\w$.])(?:import|as|for|del|delete|global|def|case|let|const|var|function|class|enum|type|interface|namespace)` +
+			`\s[\w\s.,()*{}\[\]$\x04]*$|(?:\+\+|--)\s*$`),
+		chooses:    regexp.MustCompile(`\s(?:in|of)\s`),
+		begins:     regexp.MustCompile(`(?:^|[;{})]|^\s*(?:if|elif|else|for|while|with|try|except|finally)\b.*:)\s*$`),
+		goesOn:     regexp.MustCompile(`^\s*(?:\?\.|\.|\[)`),
+		exports:    regexp.MustCompile(`(?:^|[\s;.])exports\.$`),
+		exported:   regexp.MustCompile(`^\s*(?:module\.)?exports\s*=\s*\{(?:.*,)?\s*$`),
+		imports:    regexp.MustCompile(`^\s*(?:from|import)\s`),
+		inCall:     regexp.MustCompile(`[\w\])]\s*\([^()]*$`),
+		keywords:   regexp.MustCompile(`^\s*(?:(?:export|declare|const|let|var)\s+|(?:module\.)?exports\b[\w.$]*)*`),
+		aName:      regexp.MustCompile(`[\pL_$][\pL\d_$]*`),
+		tokens:     regexp.MustCompile(`"'+|\x01+|\.?\d(?:[eE][-+]\d|[\w.])*|[\pL_$][\pL\d_$]*|\*\*|\.\.\.|=>|\S`),
+		types:      regexp.MustCompile(`\b(?:as|satisfies)\s+` + oneType + `(?:\s*[|&]\s*` + oneType + `)*|<const>`),
+		unfinished: regexp.MustCompile(`(?:[-=*/%&|<>,([{.?:!~^+]|\b(?:else|do|export|default|declare))$`),
+		counts:     regexp.MustCompile(`(?:\+\+|--)$`),
+		controls:   regexp.MustCompile(`^(?:if|for|while|with)\b`),
+	}
+})
 
 // find looks a name up in the shape of the file.
 func (o *outline) find(n string) *fact {
@@ -91,7 +106,7 @@ func (o *outline) isName(from, to int) bool {
 	if to < len(o.plain) && isWord(o.plain[to]) || before != "" && isWord(before[len(before)-1]) {
 		return false
 	}
-	return !strings.HasSuffix(before, ".") || strings.HasSuffix(before, "...") || o.objects && exports.MatchString(before)
+	return !strings.HasSuffix(before, ".") || strings.HasSuffix(before, "...") || o.objects && o.exports.MatchString(before)
 }
 
 func isWord(c byte) bool {
@@ -113,20 +128,20 @@ func (o *outline) note(f *fact, from, to, line int) {
 	if f.line == 0 {
 		f.line = o.lineOf(from)
 	}
-	changed := changesBefore.FindString(before)
-	switch bound := isBound.FindString(after); {
+	changed := o.changesBefore.FindString(before)
+	switch bound := o.isBound.FindString(after); {
 	case bound != "" && !inBlock && o.binds.MatchString(before):
 		if !o.objects && !strings.Contains(bound, ":") {
-			f.aliases = append(f.aliases, aName.FindAllString(before+bound, -1)...)
+			f.aliases = append(f.aliases, o.aName.FindAllString(before+bound, -1)...)
 		}
 		o.bind(f, o.plain[from:to], to+strings.LastIndexByte(bound, '=')+1)
-	case o.objects && exported.MatchString(before) && strings.HasPrefix(strings.TrimSpace(after), ":"):
+	case o.objects && o.exported.MatchString(before) && strings.HasPrefix(strings.TrimSpace(after), ":"):
 		f.touch("has its value within module.exports; make it a constant")
-	case imports.MatchString(head):
+	case o.imports.MatchString(head):
 		f.touch(fmt.Sprintf("is imported on line %d", o.lineOf(from)))
-	case o.changes.MatchString(after), changed != "" && !chooses.MatchString(changed), begins.MatchString(before) && goesOn.MatchString(after):
+	case o.changes.MatchString(after), changed != "" && !o.chooses.MatchString(changed), o.begins.MatchString(before) && o.goesOn.MatchString(after):
 		f.touch(fmt.Sprintf("is bound or changed on line %d", o.lineOf(from)))
-	case assigns.MatchString(head) && !inCall.MatchString(before):
+	case o.assigns.MatchString(head) && !o.inCall.MatchString(before):
 		f.aliases = append(f.aliases, o.targets(head, before)...)
 	}
 }
@@ -160,14 +175,14 @@ func (f *fact) touch(reason string) {
 // targets lists the names left of the first and of the last equals sign before a
 // place.
 func (o *outline) targets(head, before string) []string {
-	first := keywords.ReplaceAllString(head[:assigns.FindStringIndex(head)[0]], "")
+	first := o.keywords.ReplaceAllString(head[:o.assigns.FindStringIndex(head)[0]], "")
 	last := before[:max(0, strings.LastIndexByte(before, '='))]
 	if o.objects {
 		last = last[strings.LastIndexByte(last, outerComma)+1:]
 	}
 	first, _, _ = strings.Cut(first, ":") // without its type
-	last, _, _ = strings.Cut(keywords.ReplaceAllString(last, ""), ":")
-	return append(aName.FindAllString(first, 10), aName.FindAllString(last, 10)...)
+	last, _, _ = strings.Cut(o.keywords.ReplaceAllString(last, ""), ":")
+	return append(o.aName.FindAllString(first, 10), o.aName.FindAllString(last, 10)...)
 }
 
 // follow touches a name whose list or mapping may be changed under another name.

@@ -20,6 +20,7 @@ type language struct {
 // statement ends with a line or a semicolon.
 type outline struct {
 	*language
+	*patterns
 	src   string
 	shape []byte
 	plain string // the shape
@@ -40,7 +41,7 @@ const (
 )
 
 func newOutline(l *language, src string) *outline {
-	return &outline{language: l, src: src, shape: []byte(src), facts: map[string]*fact{}, left: maxRead}
+	return &outline{language: l, patterns: compiled(), src: src, shape: []byte(src), facts: map[string]*fact{}, left: maxRead}
 }
 
 // hide puts marks in the place of bytes; lines end where they did.

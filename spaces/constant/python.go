@@ -4,25 +4,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // python is how Python writes values.
-var python = &language{
-	words:     map[string]any{"True": true, "False": false, "None": nil},
-	text:      pyText,
-	binds:     regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*\s*=\s*)*$`),
-	changes:   changesBehind(string(rune(outerComma))),
-	blocks:    regexp.MustCompile(`^(?:if|for|while|with|try|else|elif|except|finally|match|async|class|def)\b`),
-	functions: regexp.MustCompile(`^\x00`), // their bodies are indented
-	nextBinds: regexp.MustCompile(``),
-	ends:      "\n;",
-}
+var python = sync.OnceValue(func() *language {
+	return &language{
+		words:     map[string]any{"True": true, "False": false, "None": nil},
+		text:      pyText,
+		binds:     regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*\s*=\s*)*$`),
+		changes:   changesBehind(string(rune(outerComma))),
+		blocks:    regexp.MustCompile(`^(?:if|for|while|with|try|else|elif|except|finally|match|async|class|def)\b`),
+		functions: regexp.MustCompile(`^\x00`), // their bodies are indented
+		nextBinds: regexp.MustCompile(``),
+		ends:      "\n;",
+	}
+})
 
 // Python reads names that a Python file binds at its top level. The bodies of
 // functions and classes are passed over; what other blocks bind is unknown. A
 // name that the file says nothing about is left out.
 func Python(src string, names ...string) map[string]Constant {
-	o := newOutline(python, strings.ReplaceAll(src, "\r\n", "\n"))
+	o := newOutline(python(), strings.ReplaceAll(src, "\r\n", "\n"))
 	for at := 0; at < len(o.src); {
 		c, size := o.src[at], 1
 		switch {

@@ -60,13 +60,12 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	settled := settledMessages(req.Messages)
-	history, err := c.history.Encode(req.Messages[:settled], encodeMessage)
+	history, ends, err := c.history.Encode(req.Messages, encodeMessage)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	req.Messages = req.Messages[settled:]
-	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(&exchange{call, frame, history}))
+	sender := &exchange{call, frame, marked(req.Messages, history, ends)}
+	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(sender))
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -124,11 +123,12 @@ func inStream(call *wire.Call, err error) error {
 	return err
 }
 
-// exchange is what the library sends with. It adds the parts of the request that the
-// library did not encode for this call.
+// exchange is what the library sends with. It adds the parts of the request that are
+// encoded once for all calls.
 type exchange struct {
-	call           *wire.Call
-	frame, history []byte
+	call    *wire.Call
+	frame   []byte
+	history [][]byte
 }
 
 // Do implements the library's HTTP client.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -15,20 +16,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
 )
 
-// encode translates what is new in a request. A request marks four places for caching,
-// which is as many as the API accepts: the system prompt, the last tool, and the last
-// two user messages. The last one makes this call's prefix cheap for the next
-// call, the one before finds what the call before has written.
+// encode translates what of a request no other call has: what stands around the
+// messages is in its [frame], and those are encoded when they are new.
 func encode(req llm.Request) sdk.MessageNewParams {
-	params := sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{}}
-	for _, message := range req.Messages {
-		// The API refuses a message without content.
-		if blocks := encodeBlocks(message.Blocks); len(blocks) > 0 {
-			params.Messages = append(params.Messages, messageParam(message.Role, blocks))
-		}
-	}
-	markLastUserMessages(params.Messages, markedMessages)
-	return params
+	return sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{}}
 }
 
 // frame keeps what requests of a conversation have in common beside their messages, as
@@ -83,35 +74,55 @@ func encodeFrame(system string, tools []llm.Tool) ([]byte, error) {
 	return fmt.Appendf(text, `"tools":[%s],`, bytes.Join(list, []byte{','})), nil
 }
 
-// markedMessages is how many user messages are marked for caching.
-const markedMessages = 2
+// A request marks four places for caching, which is as many as the API accepts: the
+// system prompt, the last tool, and the last two user messages. The last one makes this
+// call's prefix cheap for the next call, the one before finds what the call before has
+// written.
+const (
+	markedMessages = 2
+	mark           = `,"cache_control":{"type":"ephemeral"}`
+)
 
-func messageParam(role llm.Role, blocks []sdk.ContentBlockParamUnion) sdk.MessageParam {
-	return sdk.MessageParam{Role: sdk.MessageParamRole(role), Content: blocks}
-}
+// userEnd is how a user message ends, from the brace of its last block on: a mark stands
+// before it. All blocks that can be the last have one.
+const userEnd = `}],"role":"user"}`
 
-// settledMessages is how many messages, from the first, stay as they are however
-// the conversation goes on: those before the ones that are marked.
-func settledMessages(messages []llm.Message) int {
-	marked := 0
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == llm.User && len(encodeBlocks(messages[i].Blocks)) > 0 {
-			marked++
-		}
-		if marked == markedMessages {
-			return i
+// marked is the text of messages, of which each ends somewhere, with its marks, in parts.
+func marked(messages []llm.Message, text []byte, ends []int) [][]byte {
+	var at []int
+	for i := len(messages) - 1; i >= 0 && len(at) < markedMessages; i-- {
+		if messages[i].Role == llm.User && ends[i] > 0 && (i == 0 || ends[i] > ends[i-1]) {
+			at = append(at, ends[i]-len(userEnd))
 		}
 	}
-	return 0
+	var parts [][]byte
+	from := 0
+	for _, to := range slices.Backward(at) {
+		parts = append(parts, text[from:to], []byte(mark))
+		from = to
+	}
+	return append(parts, text[from:])
 }
 
-// encodeMessage is a settled message as it is sent.
+// encodeMessage is a message as it is sent, without a mark; nothing when it has no
+// content, which the API refuses.
 func encodeMessage(message llm.Message) ([]byte, error) {
 	blocks := encodeBlocks(message.Blocks)
 	if len(blocks) == 0 {
 		return nil, nil
 	}
-	return messageParam(message.Role, blocks).MarshalJSON()
+	text := []byte(`{"content":[`)
+	for i, block := range blocks {
+		encoded, err := block.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, encoded...)
+	}
+	return fmt.Appendf(text, `],"role":%q}`, message.Role), nil
 }
 
 func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {
@@ -183,18 +194,4 @@ func encodeResult(block llm.Block) sdk.ContentBlockParamUnion {
 
 func encodeImage(image llm.Image) sdk.ContentBlockParamUnion {
 	return sdk.NewImageBlockBase64(image.MediaType, base64.StdEncoding.EncodeToString(image.Data))
-}
-
-// markLastUserMessages marks the last block of the last n user messages.
-func markLastUserMessages(messages []sdk.MessageParam, n int) {
-	for i := len(messages) - 1; i >= 0 && n > 0; i-- {
-		if messages[i].Role != sdk.MessageParamRoleUser {
-			continue
-		}
-		content := messages[i].Content
-		if mark := content[len(content)-1].GetCacheControl(); mark != nil {
-			*mark = sdk.NewCacheControlEphemeralParam()
-		}
-		n--
-	}
 }

@@ -22,15 +22,20 @@ func encoded(t interface{ Fatal(...any) }, req llm.Request) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages, err := json.Marshal(encode(req))
+	var history wire.History
+	text, ends, err := history.Encode(req.Messages, encodeMessage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := http.NewRequest(http.MethodPost, "http://127.0.0.1", bytes.NewReader(messages))
+	own, err := json.Marshal(encode(req))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Prepend(sent, frame); err != nil {
+	sent, err := http.NewRequest(http.MethodPost, "http://127.0.0.1", bytes.NewReader(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Prepend(sent, frame, marked(req.Messages, text, ends)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := io.ReadAll(sent.Body)
@@ -65,9 +70,9 @@ func TestEncode(t *testing.T) {
 		`{"content":[{"text":"first","type":"text"}],"role":"user"},` +
 		`{"content":[{"signature":"sig","thinking":"hm","type":"thinking"},{"data":"xyz","type":"redacted_thinking"},` +
 		`{"id":"1","input":{},"name":"a","type":"tool_use"}],"role":"assistant"},` +
-		`{"content":[{"tool_use_id":"1","is_error":true,` + mark + `,"content":[{"text":"r","type":"text"}],"type":"tool_result"}],"role":"user"},` +
+		`{"content":[{"tool_use_id":"1","is_error":true,"content":[{"text":"r","type":"text"}],"type":"tool_result",` + mark + `}],"role":"user"},` +
 		`{"content":[{"text":"said","type":"text"}],"role":"assistant"},` +
-		`{"content":[{"text":"last",` + mark + `,"type":"text"}],"role":"user"}],"model":"m"}`
+		`{"content":[{"text":"last","type":"text",` + mark + `}],"role":"user"}],"model":"m"}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -52,11 +52,11 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	history, err := c.history.Encode(req.Messages, encodeMessage)
+	history, _, err := c.history.Encode(req.Messages, encodeMessage)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	library := c.library(&exchange{call: call, said: [][]byte{system, history}, signatures: signatures(req.Messages)})
+	library := c.library(&exchange{call: call, system: [][]byte{system}, history: [][]byte{history}, signatures: signatures(req.Messages)})
 	stream, err := library.CreateChatCompletionStream(callCtx, params)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, unsendable(err))
@@ -124,14 +124,14 @@ func inStream(call *wire.Call, err error) error {
 // library's types have no field for; on the way in it leaves out the lines of
 // the event stream that the library takes for a part of an error.
 type exchange struct {
-	call       *wire.Call
-	said       [][]byte          // elements of the messages
-	signatures map[string]string // by tool call id
+	call            *wire.Call
+	system, history [][]byte          // elements of the messages
+	signatures      map[string]string // by tool call id
 }
 
 // Do implements the library's HTTPDoer.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := wire.Prepend(req, nil, e.said...); err != nil {
+	if err := wire.Prepend(req, nil, e.system, e.history); err != nil {
 		return nil, wire.Unsendable(err)
 	}
 	if err := addSignatures(req, e.signatures); err != nil {

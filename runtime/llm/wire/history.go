@@ -29,17 +29,17 @@ type History struct {
 	text []byte // elements of a JSON array, with commas between
 }
 
-// Encode returns messages as the elements of a JSON array. The caller's encode
-// turns one message into elements, with commas between; a message that a vendor
-// has no place for gives none.
-func (h *History) Encode(messages []llm.Message, encode func(llm.Message) ([]byte, error)) ([]byte, error) {
+// Encode returns messages as the elements of a JSON array, and where the text of each
+// ends. The caller's encode turns one message into elements, with commas between; a
+// message that a vendor has no place for gives none.
+func (h *History) Encode(messages []llm.Message, encode func(llm.Message) ([]byte, error)) (text []byte, ends []int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keep(messages)
 	for _, m := range messages[len(h.sent):] {
 		elements, err := encode(m)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(elements) > 0 && len(h.text) > 0 {
 			h.text = append(h.text, ',')
@@ -47,7 +47,7 @@ func (h *History) Encode(messages []llm.Message, encode func(llm.Message) ([]byt
 		h.text = append(h.text, elements...)
 		h.sent, h.ends = append(h.sent, m), append(h.ends, len(h.text))
 	}
-	return h.text, nil
+	return h.text, h.ends, nil
 }
 
 // keep forgets what messages do not begin with. Calls still use what was
@@ -78,10 +78,13 @@ var messagesMark = []byte(`"messages":[`)
 
 // Prepend puts what stays the same from call to call into the body of req, before what
 // its library has encoded: members of the request, each with a comma behind it, and
-// elements before its messages, as [History.Encode] returns them. Nothing of it is
-// copied, so that a long conversation costs no more than to send it.
-func Prepend(req *http.Request, members []byte, elements ...[]byte) error {
-	elements = slices.DeleteFunc(elements, func(e []byte) bool { return len(e) == 0 })
+// elements before its messages, as [History.Encode] returns them, each in as many parts
+// as the caller likes. Nothing of it is copied, so that a long conversation costs no more
+// than to send it.
+func Prepend(req *http.Request, members []byte, elements ...[][]byte) error {
+	elements = slices.DeleteFunc(elements, func(parts [][]byte) bool {
+		return !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) > 0 })
+	})
 	if len(members) == 0 && len(elements) == 0 {
 		return nil
 	}
@@ -93,13 +96,13 @@ func Prepend(req *http.Request, members []byte, elements ...[]byte) error {
 	if !found {
 		return errors.New("the encoded request has no place for messages")
 	}
-	parts := [][]byte{before, members, messagesMark}
-	for i, e := range elements {
-		if parts = append(parts, e); i < len(elements)-1 || after[0] != ']' {
-			parts = append(parts, comma)
+	all := [][]byte{before, members, messagesMark}
+	for i, parts := range elements {
+		if all = append(all, parts...); i < len(elements)-1 || after[0] != ']' {
+			all = append(all, comma)
 		}
 	}
-	SetBody(req, append(parts, after)...)
+	SetBody(req, append(all, after)...)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 				talk = append(talk, llm.Text(llm.User, rapid.SampledFrom([]string{"", "a", `"quoted"`}).Draw(t, "text")))
 			}
 			encoded := 0
-			got, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
+			got, ends, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
 				encoded++
 				return naive(m)
 			})
@@ -52,9 +52,12 @@ func TestHistory(t *testing.T) {
 				t.Errorf("%d of %d messages encoded, %d are known", encoded, len(talk), again)
 			}
 			var parts []string
-			for _, m := range talk {
+			for i, m := range talk {
 				if part, _ := naive(m); len(part) > 0 {
 					parts = append(parts, string(part))
+				}
+				if so := strings.Join(parts, ","); len(ends) != len(talk) || ends[i] != len(so) {
+					t.Fatalf("the text of message %d ends at %v, not at %d", i, ends, len(so))
 				}
 			}
 			if want := strings.Join(parts, ","); string(got) != want {
@@ -75,7 +78,7 @@ func TestHistoryKeepsNothingOfAFailure(t *testing.T) {
 	var h History
 	talk := []llm.Message{llm.Text(llm.User, "a"), llm.Text(llm.User, "b")}
 	broken := errors.New("broken")
-	if _, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
+	if _, _, err := h.Encode(talk, func(m llm.Message) ([]byte, error) {
 		if m.Blocks[0].Text == "b" {
 			return nil, broken
 		}
@@ -83,7 +86,7 @@ func TestHistoryKeepsNothingOfAFailure(t *testing.T) {
 	}); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	got, err := h.Encode(talk, func(llm.Message) ([]byte, error) { return []byte("2"), nil })
+	got, _, err := h.Encode(talk, func(llm.Message) ([]byte, error) { return []byte("2"), nil })
 	if err != nil || string(got) != "1,2" {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -110,9 +113,9 @@ func TestPrepend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var elements [][]byte
+		var elements [][][]byte
 		for _, e := range test.elements {
-			elements = append(elements, []byte(e))
+			elements = append(elements, [][]byte{[]byte(e[:len(e)/2]), []byte(e[len(e)/2:])})
 		}
 		if err := Prepend(req, []byte(test.members), elements...); (err != nil) != (test.want == "") {
 			t.Errorf("%s: %v", test.body, err)
@@ -145,7 +148,7 @@ func FuzzPrepend(f *testing.F) {
 			t.Fatal(err)
 		}
 		req := &http.Request{Body: io.NopCloser(bytes.NewReader(body))}
-		if err := Prepend(req, []byte(`"a":1,`), []byte("1,2")); err != nil {
+		if err := Prepend(req, []byte(`"a":1,`), [][]byte{[]byte("1,2")}); err != nil {
 			t.Fatal(err)
 		}
 		var got struct{ Messages []int }

@@ -169,7 +169,7 @@ func (s *successor) Start(ctx context.Context) error {
 		_, err := s.Threads.Sweeper.Examine(ctx, rec)
 		return err
 	}
-	if err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.hold, s.secrets); err != nil {
+	if _, err := s.Queue.In(s.Call.Call).LaunchProcess(ctx, rec, s.hold, s.secrets); err != nil {
 		return s.Queue.Abandon(ctx, rec, err)
 	}
 	return nil

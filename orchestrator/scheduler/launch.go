@@ -43,7 +43,8 @@ func (c *Call) Launch(
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
-	if rec, err = c.makeReady(ctx, rec, prepare); err != nil {
+	rec, warnings, err := c.makeReady(ctx, rec, prepare)
+	if err != nil {
 		return view.Started{}, c.Abandon(ctx, rec, err)
 	}
 	if rec.AdmittedAt.IsZero() && len(secrets) > 0 {
@@ -54,13 +55,17 @@ func (c *Call) Launch(
 		c.DispatchAndLog(ctx, false, nil)
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}
-	if err := c.LaunchProcess(ctx, rec, hold, secrets); err != nil {
+	runs, err := c.LaunchProcess(ctx, rec, hold, secrets)
+	if err != nil {
 		told := c.Abandon(ctx, rec, err)
 		c.DispatchAndLog(ctx, false, nil) // its slot is free again
 		return view.Started{}, told
 	}
 	_ = hold.Release() // the process has it
-	return c.View.Started(ctx, rec.ThreadID, false)
+	if runs.PID == 0 || runs.ContinuationOf != "" { // it has ended, or has a chain behind it
+		return c.View.Started(ctx, rec.ThreadID, false)
+	}
+	return c.View.Launched(runs, warnings), nil
 }
 
 // makeReady prepares a registered thread and puts it in the queue. The row is
@@ -68,19 +73,19 @@ func (c *Call) Launch(
 // can be made again when the registry is lost.
 func (c *Call) makeReady(
 	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
-) (thread.Record, error) {
+) (_ thread.Record, warnings []string, _ error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, errors.Join(err, c.Threads.Records.Of(rec.ThreadID).Meta().Write(meta))
+		return rec, nil, errors.Join(err, c.Threads.Records.Of(rec.ThreadID).Meta().Write(meta))
 	}
 	c.Threads.Crashpoints.At(CrashPrepared)
 	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
 	ready, err := c.enqueue(ctx, meta)
 	if err != nil {
-		return rec, err
+		return rec, nil, err
 	}
-	return ready, nil
+	return ready, meta.Warnings, nil
 }
 
 // ClaimFolder takes what belongs to a candidate id outside the registry: its
@@ -112,23 +117,26 @@ func (c *Scheduler) ClaimFolder(id thread.ID, hold *life.Hold) (err error) {
 
 // LaunchProcess starts the process of a thread that has a slot. Once that runs
 // the thread is the process's own: a pid that cannot be recorded is no failure of
-// the start, since the process records it too when it claims its row.
+// the start, since the process records it too when it claims its row. The row that is
+// returned names the process where that could be recorded.
 func (c *Call) LaunchProcess(
 	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
-) error {
+) (thread.Record, error) {
 	id := rec.ThreadID
 	started, err := c.Launcher.Launch(id, hold, c.Handed(secrets))
 	if err != nil {
-		return err
+		return rec, err
 	}
 	c.Threads.Crashpoints.At(CrashLaunched)
 	c.Threads.WatchChild(id, started)
 	err = c.Threads.Store.Runner(id, rec.Run).SetProcess(ctx, started.Process())
-	if err != nil && !errors.Is(err, thread.ErrSettled) { // settled: it was quick
+	if err == nil {
+		rec.Process = started.Process()
+	} else if !errors.Is(err, thread.ErrSettled) { // settled: it was quick
 		c.Threads.Log.Warn().Err(err).Str("thread_id", string(id)).Msg("could not record a thread's process")
 	}
 	c.Threads.Crashpoints.At(CrashRecorded)
-	return nil
+	return rec, nil
 }
 
 // Abandon ends a thread whose start failed and returns the failure as the

@@ -173,7 +173,7 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 	defer func() { _ = hold.Release() }()
 	err := d.resealSettings(rec.ThreadID)
 	if err == nil { // one with secrets never was queued: see CheckSlot
-		err = d.LaunchProcess(ctx, rec, hold, nil)
+		_, err = d.LaunchProcess(ctx, rec, hold, nil)
 	}
 	if err != nil {
 		_ = d.Abandon(ctx, rec, err) // recorded as the thread's outcome

@@ -34,12 +34,22 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 		s.Queued = true
 		s.Next = v.queuedNext(ctx)
 	case !now.Status.Terminal():
-		s.PID = now.PID
-		s.Next = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
+		s.PID, s.Next = now.PID, startedNext
 	case existing && !s.Success:
 		s.Next = "request_key names this thread for good: use another key to start anew"
 	}
 	return s, nil
+}
+
+const startedNext = "wait_threads with this thread_id; get_status or read_transcript to look at it; cancel_thread to stop it"
+
+// Launched is the answer to the start of a thread whose process the caller has just
+// started, with what the caller knows: a look would tell the same.
+func (v *View) Launched(rec thread.Record, warnings []string) Started {
+	return Started{
+		Success: true, ThreadID: rec.ThreadID, Directive: rec.Directive, Status: rec.Status, Cost: rec.Cost,
+		PID: rec.PID, Next: startedNext, Warnings: slices.Clip(warnings),
+	}
 }
 
 // queuedNext tells the caller of a queued thread what it waits for.

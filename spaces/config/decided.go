@@ -47,7 +47,49 @@ type part struct {
 
 // Decide writes down the settings for the process of a thread, without those that
 // only a start needs. The caller has asked the trust gate about the files of hooks.
+// What it returns is shared and must not be changed.
 func (sn *Snapshot) Decide() ([]byte, error) {
+	write := func() answer[[]byte] {
+		data, err := sn.decide()
+		return answerOf(data, nil, err)
+	}
+	a := answer[[]byte]{}
+	if source, own := sn.ownSource(); own {
+		a = sn.loader.decided.get("", source, write)
+	} else {
+		a = write()
+	}
+	return a.value, a.err
+}
+
+// ownSource is the text of all files of the user's, where nothing but those and what
+// is shipped count, and all of them can be used.
+func (sn *Snapshot) ownSource() (source string, own bool) {
+	names, err := sn.ProviderNames()
+	if err != nil {
+		return "", false
+	}
+	_, stray, err := sn.Hooks() // a file that does not count is warned of
+	if err != nil {
+		return "", false
+	}
+	kinds := []kind{agentKind, coordinationKind, resilienceKind, hooksKind, errorKind}
+	for _, name := range names {
+		kinds = append(kinds, providerKind(name))
+	}
+	parts := slices.Concat(names, stray)
+	for _, k := range kinds {
+		s, err := sn.load(k)
+		text, own := s.ownSource()
+		if err != nil || !own {
+			return "", false
+		}
+		parts = append(parts, text)
+	}
+	return fmt.Sprintf("%q", parts), true
+}
+
+func (sn *Snapshot) decide() ([]byte, error) {
 	said := decided{Form: formOfDecided()}
 	var err error
 	if said.Agent, _, err = sn.Agent(); err != nil {

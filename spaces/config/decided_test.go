@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,5 +132,47 @@ func TestReadDecided(t *testing.T) {
 	}
 	if config.HashDecided(data) == config.HashDecided([]byte(other)) {
 		t.Error("one hash for two")
+	}
+}
+
+// TestDecidedAnew: what one loader has decided before is not said again of files that
+// are others by now.
+func TestDecidedAnew(t *testing.T) {
+	t.Parallel()
+	loader, roots := spaces(t, map[string]string{"user/agent/agent.yaml": "threads: {max_running: 3}\n"})
+	seen := map[string]string{}
+	decide := func(after string) {
+		t.Helper()
+		data, err := loader.Read().Decide()
+		if err != nil {
+			t.Fatalf("after %s: %v", after, err)
+		}
+		fresh, err := config.New(roots).Read().Decide()
+		if err != nil || !bytes.Equal(data, fresh) {
+			t.Errorf("after %s:\n%s\nwant\n%s (%v)", after, data, fresh, err)
+		}
+		if before, known := seen[string(data)]; known {
+			t.Errorf("after %s as after %s", after, before)
+		}
+		seen[string(data)] = after
+	}
+	decide("nothing")
+	for _, change := range [][2]string{
+		{"user/agent/agent.yaml", "threads: {max_running: 4}\n"},
+		{"user/agent/hooks.yaml", "hooks: [{id: a, event: turn_end, action: {primary: search, params: {query: x}}}]\n"},
+		{"user/agent/hook_conditions.yaml", "infra_hooks: []\n"},
+		{"user/agent/providers/lab.yaml", usersLab},
+		{"project/agent/hook_conditions.yaml", "infra_hooks: []\n"},
+		{"project/agent/agent.yaml", "threads: {max_running: 2}\n"},
+	} {
+		space, name, _ := strings.Cut(change[0], "/")
+		path := filepath.Join(map[string]string{"user": roots.User, "project": roots.Project}[space], ".ai", "config", filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(change[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		decide(change[0])
 	}
 }

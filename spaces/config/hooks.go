@@ -56,24 +56,24 @@ func (h Hook) LineOf(keys ...string) int {
 func (sn *Snapshot) Hooks() (Hooks, []string, error) { return sn.hooks() }
 
 func (sn *Snapshot) readHooks() (Hooks, []string, error) {
-	hooks, warnings, err := sn.hooksFiles()
-	if err != nil {
-		return Hooks{}, warnings, err
-	}
-	more, err := sn.hookConditions(&hooks)
-	warnings = append(warnings, more...)
-	if err != nil {
-		return Hooks{}, warnings, err
-	}
-	return hooks, warnings, nil
-}
-
-func (sn *Snapshot) hooksFiles() (Hooks, []string, error) {
-	var hooks Hooks
 	s, err := sn.load(hooksKind)
 	if err != nil {
-		return hooks, s.warnings, err
+		return Hooks{}, s.warnings, err
 	}
+	hooks, warnings, err := valuesOf(sn, hooksKind, s, func() (Hooks, []string, error) {
+		hooks, warnings, err := s.hooks()
+		if err == nil {
+			err = sn.hookConditions(&hooks)
+		}
+		return hooks, slices.Clip(warnings), err // more may be added
+	})
+	if err != nil {
+		return Hooks{}, warnings, err
+	}
+	return hooks, append(warnings, sn.strayConditions()...), nil
+}
+
+func (s settings) hooks() (hooks Hooks, warnings []string, err error) {
 	for _, file := range s.layers {
 		into := &hooks.User
 		if file.space == item.Project {
@@ -97,33 +97,33 @@ func (sn *Snapshot) hooksFiles() (Hooks, []string, error) {
 }
 
 // hookConditions adds the hooks of the system space.
-func (sn *Snapshot) hookConditions(to *Hooks) (warnings []string, err error) {
-	places := sn.own
+func (sn *Snapshot) hookConditions(to *Hooks) error {
+	file, err := sn.shipped(kind{}, sn.own[0], hookConditionsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if to.Builtin, err = file.hooks("builtin_hooks", "context_hooks"); err != nil {
+		return err
+	}
+	to.Infra, err = file.hooks("infra_hooks")
+	return err
+}
+
+// strayConditions warns of files that only the system space may have.
+func (sn *Snapshot) strayConditions() (warnings []string) {
+	places := sn.own[1:]
 	if present := sn.project().present; present != nil {
 		places = slices.Concat(places, []place{present})
 	}
 	for _, place := range places {
-		if place.space() != item.System {
-			if _, name, err := place.read(hookConditionsFile); !errors.Is(err, fs.ErrNotExist) {
-				warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksKind.files[0])
-			}
-			continue
-		}
-		file, err := sn.shipped(kind{}, place, hookConditionsFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return warnings, err
-		}
-		if to.Builtin, err = file.hooks("builtin_hooks", "context_hooks"); err != nil {
-			return warnings, err
-		}
-		if to.Infra, err = file.hooks("infra_hooks"); err != nil {
-			return warnings, err
+		if _, name, err := place.read(hookConditionsFile); !errors.Is(err, fs.ErrNotExist) {
+			warnings = append(warnings, name+": not used; this file is read from the system space only, your own hooks belong into "+hooksKind.files[0])
 		}
 	}
-	return warnings, nil
+	return warnings
 }
 
 // hooks reads the lists of hooks below the given keys.

@@ -20,6 +20,7 @@ type Loader struct {
 	shipped onceCache[parsed]   // files of the system space
 	users   latestCache[parsed] // files of the user space
 	values  latestCache[any]    // of kinds of which no project has files; by kind
+	decided latestCache[answer[[]byte]]
 	// Compiling a schema costs more than all the rest of a load. Where nothing but
 	// shipped files is read none is compiled: all of them are 0.9 of the 7.4 MB that a
 	// thread's process allocated until it first called its model (profile with

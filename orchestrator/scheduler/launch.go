@@ -61,7 +61,7 @@ func (c *Call) Launch(
 		c.DispatchAndLog(ctx, false, nil) // its slot is free again
 		return view.Started{}, told
 	}
-	_ = hold.Release() // the process has it
+	_ = hold.Release()                              // the process has it
 	if runs.PID == 0 || runs.ContinuationOf != "" { // it has ended, or has a chain behind it
 		return c.View.Started(ctx, rec.ThreadID, false)
 	}

@@ -61,6 +61,7 @@ func threadStore(ctx context.Context, sys System, p *project, s place.State, log
 	options := p.storeOptions(s)
 	options.Rebuild = rebuilder(sys, p, log)
 	options.Patience = sqlite.Patience{Idle: threadPatience, Stopped: threadPatience}
+	options.OneConnection = true
 	return sqlite.Open(ctx, s.Dir, options)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // shared are the options of one file.
 func (o Options) shared() sharedfile.Options {
-	return sharedfile.Options{Poll: o.Poll, Patience: o.Patience, Record: encodeProcess(o.Process), Busy: o.busy}
+	return sharedfile.Options{Poll: o.Poll, Patience: o.Patience, Record: encodeProcess(o.Process), Busy: o.busy, One: o.OneConnection}
 }
 
 // busy says who is waited for, and whether that process is suspended.

@@ -60,6 +60,14 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, t.TempDir(), unpolled) })
 }
 
+// TestConformanceOfOneConnection: nothing that a store does waits for itself.
+func TestConformanceOfOneConnection(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store {
+		return open(t, t.TempDir(), Options{Poll: unpolled.Poll, OneConnection: true})
+	})
+}
+
 func claimNothing(thread.ID) error { return nil }
 
 func newThread(directive string, parent thread.ID) store.NewThread {

@@ -189,8 +189,8 @@ func (r *runner) Yield(ctx context.Context, yielded bool) error {
 
 // QueueLoad implements [store.Queue].
 func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error) {
-	load, err = recallBy(ctx, s.registry, rowKey{query: queueLoadSQL}, func(ctx context.Context, st *sql.Stmt) (store.QueueLoad, error) {
-		return scanLoad(st.QueryRowContext(ctx))
+	load, err = recallBy(ctx, s.registry, rowKey{query: queueLoadSQL}, func(ctx context.Context, conn *sql.Conn) (store.QueueLoad, error) {
+		return scanLoad(conn.QueryRowContext(ctx, queueLoadSQL))
 	})
 	if err != nil {
 		return load, fmt.Errorf("load of the queue: %w", err)

@@ -34,21 +34,21 @@ type rowKey struct {
 // recall reads the one row that query finds for a thread; the error of scan is
 // not kept. All who get the answer share what it points to, which must stay as it is.
 func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (T, error) {
-	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, st *sql.Stmt) (T, error) {
-		return scan(st.QueryRowContext(ctx, id))
+	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, conn *sql.Conn) (T, error) {
+		return scan(conn.QueryRowContext(ctx, query, id))
 	})
 }
 
 // recallAll is recall for a query that finds any number of rows.
 func recallAll[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) ([]T, error) {
-	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, st *sql.Stmt) ([]T, error) {
-		rows, err := st.QueryContext(ctx, id)
+	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, conn *sql.Conn) ([]T, error) {
+		rows, err := conn.QueryContext(ctx, query, id)
 		return scanEach(rows, err, scan)
 	})
 }
 
 func recallBy[T any](
-	ctx context.Context, d *database, q rowKey, read func(context.Context, *sql.Stmt) (T, error),
+	ctx context.Context, d *database, q rowKey, read func(context.Context, *sql.Conn) (T, error),
 ) (answer T, err error) {
 	err = d.readFrom(ctx, func(r sharedfile.Reader) error {
 		return r.View.Look(ctx, func(ctx context.Context, now sharedfile.Seen) (err error) {
@@ -77,7 +77,7 @@ func update[T any](
 }
 
 func lookUp[T any](
-	ctx context.Context, c *rowCache, now sharedfile.Seen, q rowKey, read func(context.Context, *sql.Stmt) (T, error),
+	ctx context.Context, c *rowCache, now sharedfile.Seen, q rowKey, read func(context.Context, *sql.Conn) (T, error),
 ) (answer T, err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -88,11 +88,11 @@ func lookUp[T any](
 	if known, ok := c.answers[q].(T); ok {
 		return known, nil
 	}
-	st, err := now.Prepare(ctx, q.query)
+	conn, err := now.Conn(ctx)
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = read(ctx, st); err != nil {
+	if answer, err = read(ctx, conn); err != nil {
 		return answer, err
 	}
 	c.keep(q, answer)

@@ -27,6 +27,9 @@ type Options struct {
 	// Patience bounds the waits for other processes; 0 means ten seconds for one that
 	// runs and a second for one that is suspended.
 	Patience Patience
+	// OneConnection reads and writes each database with the same connection, see
+	// [sharedfile.Options].
+	OneConnection bool
 	// Process is this one, which those who wait for it are told.
 	Process thread.Process
 	// Holder finds out who has one of the files locked, given who says so in them;

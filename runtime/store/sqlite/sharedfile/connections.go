@@ -11,7 +11,7 @@ import (
 const maxReaders = 4
 
 // connections are those of one process to one file: the one it writes with and
-// those it reads with.
+// those it reads with, which can be the same.
 type connections struct {
 	writer      *sql.DB
 	reader      *sql.DB
@@ -46,8 +46,11 @@ func (f *File) connect(ctx context.Context) (c connections, err error) {
 // open prepares the connections to the file.
 func (c *connections) open(f *File) {
 	c.writer = Pool(f.path, 1)
-	c.reader = Pool(f.path, maxReaders, "query_only(1)")
-	c.view = newView(c.reader, f.queue.commits, f.poll, &f.states)
+	c.reader = c.writer
+	if !f.one {
+		c.reader = Pool(f.path, maxReaders, "query_only(1)")
+	}
+	c.view = newView(c.reader, f)
 }
 
 func (c *connections) readUserVersion(ctx context.Context, db *sql.DB) error {

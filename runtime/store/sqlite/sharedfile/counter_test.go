@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -228,15 +229,14 @@ func TestCounters(t *testing.T) {
 // time of trust is over, and until then what is remembered may be told.
 func TestChangesNobodyCounts(t *testing.T) {
 	t.Parallel()
-	for _, poll := range []time.Duration{time.Millisecond, time.Hour} {
-		t.Run(poll.String(), func(t *testing.T) {
+	for _, opts := range []Options{{Poll: time.Millisecond}, {Poll: time.Hour}, {Poll: time.Millisecond, One: true}, {Poll: time.Hour, One: true}} {
+		poll := opts.Poll
+		t.Run(fmt.Sprint(poll, opts.One), func(t *testing.T) {
 			t.Parallel()
-			b := open(t, t.TempDir(), Options{Poll: poll})
+			b := open(t, t.TempDir(), opts)
 			set(t, b, 1)
 			want(t, b, 1)
-			if _, err := b.now.writer.ExecContext(t.Context(), setNumber, 2); err != nil {
-				t.Fatal(err)
-			}
+			uncounted(t, b, 2)
 			number := 1
 			for number == 1 && poll < time.Hour {
 				n, err := b.number(t.Context())

@@ -5,7 +5,8 @@
 //
 // # Writing
 //
-// A process has one connection to write with and a few to read with. Writers
+// A process has one connection to write with and a few to read with, or one for both
+// (Options.One). Writers
 // of all processes stand in a [Queue] before BEGIN IMMEDIATE: SQLite alone lets one
 // writer starve others for seconds. Turns are given in the order of asking, by the
 // locks of two files. A wait ends with the caller's context; a transaction that has

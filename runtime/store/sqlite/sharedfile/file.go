@@ -32,6 +32,11 @@ type Options struct {
 	// Record is left for those who wait while this process has the turn, at most
 	// RecordSize bytes; nil leaves what was there.
 	Record []byte
+	// One connection is both written and read with, one goroutine at a time. That is
+	// for processes that do one thing after the other, of which there are many: each
+	// connection reads the schema and has caches of its own. A transaction must then be
+	// read with itself alone, and no rows be left open while something else is asked.
+	One bool
 	// Busy tells whether the process that is waited for is suspended, and the error
 	// of a wait that is given up now. Nil: nobody knows.
 	Busy func(Wait) (stopped bool, err error)
@@ -63,12 +68,14 @@ type Owner interface {
 // File is one SQLite database with the queue of its writers and this process's
 // connections to it. It is safe for concurrent use.
 type File struct {
-	path   string
-	owner  Owner
-	queue  *Queue
-	busy   waiting       // for locks of SQLite's own
-	poll   time.Duration // how long a commit that nobody counted can go unnoticed
-	states atomic.Uint64 // see Seen.State
+	path    string
+	owner   Owner
+	queue   *Queue
+	busy    waiting       // for locks of SQLite's own
+	poll    time.Duration // how long a commit that nobody counted can go unnoticed
+	one     bool          // see Options.One
+	states  atomic.Uint64 // see Seen.State
+	commits atomic.Uint64 // of this process, begun
 
 	// mu is held for reading by whoever uses the connections, and for writing,
 	// with the turn, to exchange them.
@@ -85,7 +92,7 @@ func Open(ctx context.Context, path, lock string, owner Owner, opts Options) (*F
 	if opts.Poll == 0 {
 		opts.Poll = DefaultPoll
 	}
-	f := &File{path: path, owner: owner, poll: opts.Poll}
+	f := &File{path: path, owner: owner, poll: opts.Poll, one: opts.One}
 	var err error
 	if f.queue, err = OpenQueue(lock, opts); err != nil {
 		return nil, err
@@ -159,29 +166,37 @@ func (f *File) inTurn(ctx context.Context, check, g func() error) error {
 
 func (f *File) transact(ctx context.Context, level Durability, g func(context.Context, *sql.Tx) error) error {
 	inside := context.WithoutCancel(ctx)
-	conn, err := f.writeConn(inside, level)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // returns the connection to its pool
+	var conn *sql.Conn
 	var tx *sql.Tx
-	err = f.busy.retry(ctx, func() (err error) {
-		tx, err = conn.BeginTx(inside, nil)
-		return err
+	err := f.busy.retry(ctx, func() (err error) {
+		if conn, err = f.writeConn(inside, level); err != nil {
+			return err
+		}
+		if tx, err = conn.BeginTx(inside, nil); err != nil {
+			return errors.Join(err, conn.Close()) // between the attempts others can read with it
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
+	defer conn.Close()  //nolint:errcheck // returns the connection to its pool
 	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
 	if err := g(inside, tx); err != nil {
 		return err
 	}
-	number := f.queue.commits.begin()
+	number := f.beginCommit()
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	f.queue.commits.end(number)
 	return nil
+}
+
+// beginCommit is called before each commit, and returns its number.
+func (f *File) beginCommit() uint64 {
+	f.commits.Add(1)
+	return f.queue.commits.begin()
 }
 
 // writeConn is the connection to write with, whose commits are as durable as that.

@@ -13,6 +13,9 @@ import (
 // program are fewer, and those that are put together fill the rest.
 const maxKept = 64
 
+// versionQuery asks for SQLite's number of what other connections have committed.
+const versionQuery = "PRAGMA data_version"
+
 // connector makes connections that keep their statements.
 type connector struct{ name string }
 
@@ -85,7 +88,7 @@ func (c *connection) statement(ctx context.Context, query string) *keptStatement
 		return st
 	}
 	// What a PRAGMA changes it may change when it is prepared, and then no more.
-	if len(c.kept) == maxKept || strings.HasPrefix(query, "PRAGMA") {
+	if len(c.kept) == maxKept || strings.HasPrefix(query, "PRAGMA") && query != versionQuery {
 		return nil
 	}
 	st, err := c.PrepareContext(ctx, query)

@@ -3,6 +3,7 @@ package sharedfile
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,11 +111,11 @@ func (b *book) number(ctx context.Context) (n int, err error) {
 		return r.View.Look(ctx, func(ctx context.Context, now Seen) error {
 			if now.State != b.state {
 				b.looked.Add(1)
-				st, err := now.Prepare(ctx, "SELECT n FROM number") //nolint:sqlclosecheck // the view closes it
+				conn, err := now.Conn(ctx)
 				if err != nil {
 					return err
 				}
-				if err := st.QueryRowContext(ctx).Scan(&b.known); err != nil {
+				if err := conn.QueryRowContext(ctx, "SELECT n FROM number").Scan(&b.known); err != nil {
 					return err
 				}
 				b.state = now.State
@@ -130,6 +131,27 @@ func set(t *testing.T, b *book, n int) {
 	t.Helper()
 	if err := b.write(t.Context(), n); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// uncounted sets the number as somebody does who knows nothing of this package.
+func uncounted(t *testing.T, b *book, n int) {
+	t.Helper()
+	stranger := Pool(b.path, 1)
+	_, err := stranger.ExecContext(t.Context(), setNumber, n)
+	if err := errors.Join(err, stranger.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inBoth runs a test with connections to read with and without.
+func inBoth(t *testing.T, name string, test func(t *testing.T, one bool)) {
+	t.Helper()
+	for _, one := range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s, one connection %t", name, one), func(t *testing.T) {
+			t.Parallel()
+			test(t, one)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package sharedfile
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // Update is one statement that changes at most one row.
@@ -29,16 +30,15 @@ func (f *File) Update(ctx context.Context, level Durability, check func() error,
 
 func (f *File) update(ctx context.Context, level Durability, u Update) (changed bool, err error) {
 	inside := context.WithoutCancel(ctx)
-	conn, err := f.writeConn(inside, level)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Close() //nolint:errcheck // returns the connection to its pool
-	number := f.queue.commits.begin()
+	number := f.beginCommit()
 	var result sql.Result
-	err = f.busy.retry(ctx, func() (err error) {
+	err = f.busy.retry(ctx, func() error {
+		conn, err := f.writeConn(inside, level)
+		if err != nil {
+			return err
+		}
 		result, err = conn.ExecContext(inside, u.Query, u.Args...)
-		return err
+		return errors.Join(err, conn.Close()) // others may read with it: between the attempts, and before the view learns
 	})
 	if err != nil {
 		return false, err

@@ -9,25 +9,28 @@ import (
 	"time"
 )
 
-// View reads one opening of a file over a connection that it keeps, with statements
-// that are prepared once, and knows whether anybody has committed meanwhile.
+// View reads one opening of a file over one connection, and knows whether anybody has
+// committed meanwhile.
 type View struct {
 	pool    *sql.DB
+	lent    bool // the connection is what this process writes with: it is given back after each look
 	commits commitCounter
 	poll    time.Duration  // how long the counter is trusted alone: not everybody counts
 	states  *atomic.Uint64 // of all views of the file
+	own     *atomic.Uint64 // commits of this process, also those that may have failed
 
-	mu         sync.Mutex
-	conn       *sql.Conn // of pool; nil until it is needed, and after an error
-	statements map[string]*sql.Stmt
-	fresh      freshness
-	state      uint64
+	mu    sync.Mutex
+	conn  *sql.Conn // of pool; nil until it is needed, and after an error
+	under any       // the driver's connection that was asked last
+	fresh freshness
+	state uint64
 }
 
 // freshness says when a view was compared with the file, and how it stood then.
 type freshness struct {
 	version int64     // PRAGMA data_version when it was asked for last
 	asked   time.Time // when that was
+	own     uint64    // commits of this process at that time
 	count   uint64    // of commits when state came to be
 	counted bool
 }
@@ -35,12 +38,16 @@ type freshness struct {
 // dataVersion is what one connection sees. While it stays the same, so do the rows.
 type dataVersion struct {
 	view    *View // of one opening of a file
-	conn    *sql.Conn
+	under   any   // the driver's connection
 	version int64
+	own     uint64 // commits of this process: a number of SQLite's leaves those of its connection out
 }
 
-func newView(pool *sql.DB, commits commitCounter, poll time.Duration, states *atomic.Uint64) *View {
-	return &View{pool: pool, commits: commits, poll: poll, states: states, state: states.Add(1)}
+func newView(pool *sql.DB, f *File) *View {
+	return &View{
+		pool: pool, lent: f.one, commits: f.queue.commits, poll: f.poll,
+		states: &f.states, own: &f.commits, state: f.states.Add(1),
+	}
 }
 
 // Seen is the file as a view sees it during one call of Look.
@@ -52,10 +59,9 @@ type Seen struct {
 	view  *View
 }
 
-// Prepare returns the statement of a query, prepared when it is first met.
-func (s Seen) Prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	return s.view.statement(ctx, query)
-}
+// Conn is the connection of the view, for as long as the call of Look lasts. It keeps
+// the statements of its queries.
+func (s Seen) Conn(ctx context.Context) (*sql.Conn, error) { return s.view.connect(ctx) }
 
 // Look calls f after finding out whether anybody has committed; one call at a time.
 // An error of f, but for sql.ErrNoRows, ends the connection, and with it the state.
@@ -69,6 +75,7 @@ func (v *View) Look(ctx context.Context, f func(context.Context, Seen) error) (e
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			err = errors.Join(err, v.drop())
 		}
+		v.giveBack()
 	}()
 	// It is over in microseconds; a context that can end would cost a goroutine.
 	ctx = context.WithoutCancel(ctx)
@@ -94,21 +101,21 @@ func (v *View) freshen(ctx context.Context) error {
 }
 
 // ask is freshen by SQLite's number, after that of the counter was read. It counts
-// what other connections commit, and this one only reads.
+// what other connections commit, and this one may write too.
 func (v *View) ask(ctx context.Context, count uint64, counted bool) error {
-	asked := time.Now()
-	st, err := v.statement(ctx, "PRAGMA data_version") //nolint:sqlclosecheck // drop closes it
+	asked, own := time.Now(), v.own.Load()
+	conn, err := v.connect(ctx)
 	if err != nil {
 		return err
 	}
 	var version int64
-	if err := st.QueryRowContext(ctx).Scan(&version); err != nil {
+	if err := conn.QueryRowContext(ctx, versionQuery).Scan(&version); err != nil {
 		return err
 	}
-	if version != v.fresh.version {
+	if version != v.fresh.version || own != v.fresh.own {
 		v.renew()
 	}
-	v.fresh = freshness{version: version, asked: asked, count: count, counted: counted && v.commits.inPlace()}
+	v.fresh = freshness{version: version, asked: asked, own: own, count: count, counted: counted && v.commits.inPlace()}
 	return nil
 }
 
@@ -123,7 +130,7 @@ func (v *View) learn(number uint64, f func(before, now Seen)) {
 	}
 	before := Seen{State: v.state, view: v}
 	v.renew()
-	v.fresh.count = number
+	v.fresh.count, v.fresh.own = number, v.own.Load()
 	f(before, Seen{State: v.state, view: v})
 }
 
@@ -133,28 +140,38 @@ func (v *View) renew() { v.state = v.states.Add(1) }
 func (v *View) version(ctx context.Context) (dataVersion, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	defer v.giveBack()
 	count, counted := v.commits.quiet()
 	if err := v.ask(context.WithoutCancel(ctx), count, counted); err != nil {
 		return dataVersion{}, errors.Join(err, v.drop())
 	}
-	return dataVersion{view: v, conn: v.conn, version: v.fresh.version}, nil
+	return dataVersion{view: v, under: v.under, version: v.fresh.version, own: v.fresh.own}, nil
 }
 
-func (v *View) statement(ctx context.Context, query string) (_ *sql.Stmt, err error) {
-	if v.conn == nil {
-		if v.conn, err = v.pool.Conn(ctx); err != nil {
-			return nil, err
-		}
-		v.statements = map[string]*sql.Stmt{}
+// connect is the connection to read with. Versions are of one connection of the driver,
+// and so are states.
+func (v *View) connect(ctx context.Context) (_ *sql.Conn, err error) {
+	if v.conn != nil {
+		return v.conn, nil
 	}
-	if v.statements[query] == nil {
-		st, err := v.conn.PrepareContext(ctx, query) //nolint:sqlclosecheck // drop closes it
-		if err != nil {
-			return nil, err
-		}
-		v.statements[query] = st
+	if v.conn, err = v.pool.Conn(ctx); err != nil {
+		return nil, err
 	}
-	return v.statements[query], nil
+	return v.conn, v.conn.Raw(func(under any) error {
+		if under != v.under {
+			v.under, v.fresh = under, freshness{}
+			v.renew()
+		}
+		return nil
+	})
+}
+
+// giveBack lets others use a connection that is not the view's own.
+func (v *View) giveBack() {
+	if v.lent && v.conn != nil {
+		_ = v.conn.Close() // it goes back to its pool
+		v.conn = nil
+	}
 }
 
 // drop gives the connection back; the next question takes another. The number
@@ -163,15 +180,11 @@ func (v *View) drop() error {
 	if v.conn == nil {
 		return nil
 	}
-	var errs []error
-	for _, st := range v.statements {
-		errs = append(errs, st.Close())
-	}
-	errs = append(errs, v.conn.Close())
-	v.conn, v.statements = nil, nil
+	err := v.conn.Close()
+	v.conn, v.under = nil, nil
 	v.fresh = freshness{}
 	v.renew()
-	return errors.Join(errs...)
+	return err
 }
 
 func (v *View) close() error {

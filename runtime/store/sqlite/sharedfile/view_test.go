@@ -33,12 +33,12 @@ func TestViewAfterAnError(t *testing.T) {
 	look := func(query string) error {
 		return b.Read(t.Context(), func(r Reader) error {
 			return r.View.Look(t.Context(), func(ctx context.Context, now Seen) error {
-				st, err := now.Prepare(ctx, query) //nolint:sqlclosecheck // the view closes it
+				conn, err := now.Conn(ctx)
 				if err != nil {
 					return err
 				}
 				var n int
-				return st.QueryRowContext(ctx).Scan(&n)
+				return conn.QueryRowContext(ctx, query).Scan(&n)
 			})
 		})
 	}

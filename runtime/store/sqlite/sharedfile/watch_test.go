@@ -141,14 +141,11 @@ func TestChangesWithoutReports(t *testing.T) {
 func TestChangesOfStrangers(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*watch){"watched": func(*watch) {}, "polled": deaf(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := open(t, t.TempDir(), Options{Poll: time.Millisecond})
+		inBoth(t, name, func(t *testing.T, one bool) {
+			b := open(t, t.TempDir(), Options{Poll: time.Millisecond, One: one})
 			told := watched(t, b, time.Millisecond, change)
 			for n := 1; n <= 3; n++ {
-				if _, err := b.now.writer.ExecContext(t.Context(), setNumber, n); err != nil {
-					t.Fatal(err)
-				}
+				uncounted(t, b, n)
 				awaitNumber(t, b, told, n)
 			}
 		})
@@ -159,20 +156,22 @@ func TestChangesOfStrangers(t *testing.T) {
 // removed counts in another one.
 func TestChangesBesideALostLock(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	b := open(t, dir, Options{Poll: time.Millisecond})
-	told := watched(t, b, time.Millisecond, func(*watch) {})
-	_, lock := paths(dir)
-	if err := os.Remove(lock); err != nil {
-		t.Fatal(err)
-	}
-	other := open(t, dir, Options{Poll: time.Millisecond})
-	for n := 1; n <= 3; n++ {
-		for i, from := range []*book{other, b} {
-			set(t, from, 2*n+i)
-			awaitNumber(t, b, told, 2*n+i)
+	inBoth(t, "lost", func(t *testing.T, one bool) {
+		dir := t.TempDir()
+		b := open(t, dir, Options{Poll: time.Millisecond, One: one})
+		told := watched(t, b, time.Millisecond, func(*watch) {})
+		_, lock := paths(dir)
+		if err := os.Remove(lock); err != nil {
+			t.Fatal(err)
 		}
-	}
+		other := open(t, dir, Options{Poll: time.Millisecond})
+		for n := 1; n <= 3; n++ {
+			for i, from := range []*book{other, b} {
+				set(t, from, 2*n+i)
+				awaitNumber(t, b, told, 2*n+i)
+			}
+		}
+	})
 }
 
 // awaitNumber reads whenever it is told to, until the number is as large as that.

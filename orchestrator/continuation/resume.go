@@ -397,7 +397,7 @@ func (r *resumption) tokens(said []llm.Message) int64 {
 // prepare gives the registered thread its budget and the beginning of its
 // transcript, and says what its thread.json is.
 func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-	err := r.Queue.Reserve(ctx, r.plan, rec.ThreadID)
+	err := r.Queue.In(r.Call.Call).Reserve(ctx, r.plan, rec.ThreadID)
 	if err == nil {
 		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
 	}

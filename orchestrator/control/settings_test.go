@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
+	"github.com/rye-mcp/rye-mcp/runtime/daily"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -48,6 +49,9 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 	s.write("config/agent/hooks.yaml", "hooks: []\n")
 	s.write("config/agent/resilience.yaml", "limits: {turns: 20}\n")
 	s.write("config/agent/providers/scripted.yaml", "tiers: {fast: quick}\nallow_unpriced: true\n")
+	s.c.Threads.Store = &daily.Store{Store: s.c.Threads.Store, Limit: func() (*thread.Micros, error) {
+		return daily.LimitOf(s.c.Settings.Config.Read())
+	}}
 	n := countReads(s.c)
 	var id thread.ID
 	for name, call := range map[string]func() error{

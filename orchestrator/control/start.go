@@ -51,7 +51,7 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 		n.MaxSpawns = p.Parent.Limits.Spawns
 	}
 	return c.Queue.In(now).Launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
-		err := c.Queue.Reserve(ctx, p, rec.ThreadID)
+		err := c.Queue.In(now).Reserve(ctx, p, rec.ThreadID)
 		return p.Meta(rec), err
 	})
 }

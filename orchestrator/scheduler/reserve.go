@@ -12,7 +12,8 @@ import (
 
 // Reserve gives the thread its budget: a root's own, a child's out of what its
 // parent has left.
-func (c *Scheduler) Reserve(ctx context.Context, p *plan.Plan, id thread.ID) error {
+func (c *Call) Reserve(ctx context.Context, p *plan.Plan, id thread.ID) error {
+	ctx = daily.Under(ctx, c.Config)
 	if p.Parent == nil {
 		return c.openRoot(ctx, p, id)
 	}

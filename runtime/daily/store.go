@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // Store is the store of a project whose roots are kept in the book. It enters money
@@ -16,7 +17,8 @@ type Store struct {
 	store.Store
 	Book    *Book
 	Project string
-	// Limit is limits.daily_spend of the user; nil: there is none.
+	// Limit is limits.daily_spend of the user; nil: there is none. A call that has read
+	// the settings brings it along, see Under.
 	Limit func() (*thread.Micros, error)
 	// Settled looks after the open roots before another is refused: they may be dead,
 	// in any project. It may be nil.
@@ -104,10 +106,37 @@ func (r *runner) Settle(ctx context.Context, at time.Time) error {
 	return nil
 }
 
+type limitKey struct{}
+
+// Under is a context for what a call with these settings gives roots: they are not
+// read again for the limit of the day.
+func Under(ctx context.Context, settings Settings) context.Context {
+	return context.WithValue(ctx, limitKey{}, func() (*thread.Micros, error) { return LimitOf(settings) })
+}
+
+// Settings are those of one version.
+type Settings interface {
+	Resilience() (config.Resilience, []string, error)
+}
+
+// LimitOf is limits.daily_spend of the user; nil: there is none.
+func LimitOf(s Settings) (*thread.Micros, error) {
+	set, _, err := s.Resilience()
+	if err != nil || set.DailySpend == nil {
+		return nil, err
+	}
+	limit, err := thread.Dollars(*set.DailySpend)
+	return &limit, err
+}
+
 // enter enters a root, or more for one that is there. When that does not fit, those
 // that are dead are settled first.
 func (s *Store) enter(ctx context.Context, root thread.ID, amount thread.Micros) error {
-	limit, err := s.Limit()
+	read, known := ctx.Value(limitKey{}).(func() (*thread.Micros, error))
+	if !known {
+		read = s.Limit
+	}
+	limit, err := read()
 	if err != nil || limit == nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 		return nil, ai.Close()
 	}
 	if err == nil {
-		if err = holdsItems(dir, kind); err != nil {
+		if err = holdsItems(ai, dir, kind); err != nil {
 			err = errors.Join(err, root.Close())
 		}
 	}
@@ -89,16 +89,19 @@ func openKind(dir string, of item.Space, kind item.Kind) (*os.Root, error) {
 
 // holdsItems refuses a folder of items that is a link to settings, keys or state:
 // ids would name their files.
-func holdsItems(dir string, kind item.Kind) error {
-	ai, err := filepath.EvalSymlinks(filepath.Join(dir, ".ai"))
+func holdsItems(ai *os.Root, dir string, kind item.Kind) error {
+	if info, err := ai.Lstat(kind.Dir()); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return err
+	}
+	whole, err := filepath.EvalSymlinks(filepath.Join(dir, ".ai"))
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(ai, kind.Dir()))
+	real, err := filepath.EvalSymlinks(filepath.Join(whole, kind.Dir()))
 	if err != nil {
 		return err
 	}
-	below, err := filepath.Rel(ai, real)
+	below, err := filepath.Rel(whole, real)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 func (p *project) withDaily(sys System, inner store.Store, log zerolog.Logger) store.Store {
 	return &daily.Store{
 		Store: inner, Book: p.book(sys), Project: p.path,
-		Limit:   func() (*thread.Micros, error) { return dailyLimit(p.config.Read()) },
+		Limit:   func() (*thread.Micros, error) { return daily.LimitOf(p.config.Read()) },
 		Settled: func(ctx context.Context, open []daily.Entry) error { return p.settleRoots(ctx, sys, open, log) },
 	}
 }
@@ -33,19 +33,9 @@ func bookOf(sys System, user string) *daily.Book {
 	return &daily.Book{Path: daily.Path(user), Now: sys.Now}
 }
 
-// dailyLimit is limits.daily_spend of the user; nil: there is none.
-func dailyLimit(c *config.Snapshot) (*thread.Micros, error) {
-	settings, _, err := c.Resilience()
-	if err != nil || settings.DailySpend == nil {
-		return nil, err
-	}
-	limit, err := thread.Dollars(*settings.DailySpend)
-	return &limit, err
-}
-
 // dailySpend tells how the money of today stands; nil without a limit.
 func dailySpend(ctx context.Context, c *config.Snapshot, book *daily.Book) (*view.DailySpend, error) {
-	limit, err := dailyLimit(c)
+	limit, err := daily.LimitOf(c)
 	if err != nil || limit == nil {
 		return nil, err
 	}

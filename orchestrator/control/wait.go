@@ -54,6 +54,8 @@ type Progress struct {
 	Spend   thread.Micros
 	LastSay string // last words of output of a thread that works
 	Waiting []view.Waiting
+	// Suspended names the processes of threads that do nothing, see [view.View.Suspended].
+	Suspended map[thread.ID]int
 }
 
 // Wait returns when all (or any) of the threads have ended, when the time is
@@ -255,7 +257,7 @@ func waitResult(
 }
 
 func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []view.Waiting) Progress {
-	p := Progress{Total: len(rows), Waiting: waiting}
+	p := Progress{Total: len(rows), Waiting: waiting, Suspended: c.View.Suspended(rows)}
 	for _, rec := range rows {
 		p.Turns += rec.Cost.Turns
 		p.Spend += rec.Cost.Spend

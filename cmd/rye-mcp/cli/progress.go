@@ -21,8 +21,9 @@ type progress struct {
 	stop chan struct{}
 	done chan struct{}
 
-	mu   sync.Mutex
-	what string
+	mu    sync.Mutex
+	what  string
+	drawn bool // the line is on the screen
 }
 
 // startProgress tells what is done once that has taken a second.
@@ -56,6 +57,16 @@ func (p *progress) say(format string, args ...any) {
 	p.what = oneLine(fmt.Sprintf(format, args...))
 }
 
+// tell writes lines that stay; the one that is drawn goes on below them.
+func (p *progress) tell(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		text = eraseLine + text
+	}
+	_, _ = io.WriteString(p.out, text)
+}
+
 // end takes the line away.
 func (p *progress) end() {
 	close(p.stop)
@@ -70,11 +81,12 @@ func (p *progress) draw(ticks <-chan time.Time, width int) {
 	for turn := 0; ; turn++ {
 		p.mu.Lock()
 		line := string(wheel[turn%len(wheel)]) + " " + p.what
-		p.mu.Unlock()
 		if width > 0 {
 			line = shorten(line, width-1) // a full line would wrap, and not be erased
 		}
 		_, _ = io.WriteString(p.out, eraseLine+line)
+		p.drawn = true
+		p.mu.Unlock()
 		select {
 		case <-ticks:
 		case <-p.stop:

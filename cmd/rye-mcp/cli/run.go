@@ -315,7 +315,10 @@ func stream(
 // waitOrCancel waits for a thread, or cancels it when ctx ends and waits for
 // that.
 func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (view.Result, error) {
-	untilEnd := control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever}
+	stuck := suspended{tell: func(text string) { _, _ = io.WriteString(sys.Stderr, text) }}
+	untilEnd := control.WaitRequest{
+		ThreadIDs: []thread.ID{id}, Timeout: forever, Progress: func(now control.Progress) { stuck.look(now.Suspended) },
+	}
 	waited, err := p.control.Wait(ctx, untilEnd)
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")

@@ -66,7 +66,9 @@ func waitThreads(ctx context.Context, sys System, opts options, p *project, ids 
 		in.Timeout = &timeout
 	}
 	line := startProgress(sys, "waiting for "+counted(len(ids), "thread"))
+	stuck := suspended{tell: line.tell}
 	by := listening(atTerminal(sys), func(now control.Progress) {
+		stuck.look(now.Suspended)
 		says := now.LastSay
 		if len(now.Waiting) > 0 {
 			says = "waits for an answer: rye-mcp threads approve " + string(now.Waiting[0].ThreadID)

@@ -48,7 +48,7 @@ type Resumed struct {
 	Resumed            bool         `json:"resumed"`
 	OldThreadID        thread.ID    `json:"old_thread_id" jsonschema:"the thread that is continued"`
 	NewThreadID        thread.ID    `json:"new_thread_id" jsonschema:"the thread that continues it"`
-	OriginalThreadID   *thread.ID   `json:"original_thread_id" jsonschema:"the asked thread, when its successor was resumed instead"`
+	OriginalThreadID   any          `json:"original_thread_id" jsonschema:"the asked thread, when its successor was resumed instead; else null"` // schemas of ids allow no null
 	ResolvedThreadID   thread.ID    `json:"resolved_thread_id" jsonschema:"the thread that was resumed: the newest of the chain"`
 	Directive          string       `json:"directive"`
 	ReconstructedTurns int          `json:"reconstructed_turns" jsonschema:"turns of the conversation before"`
@@ -91,7 +91,7 @@ func (c *Continuer) Resume(ctx context.Context, req ResumeRequest) (Resumed, err
 		Directive: before.Directive, ReconstructedTurns: r.turns, Shortened: r.shortened, NewThreadResult: started, Next: started.Next,
 	}
 	if req.ThreadID != before.ThreadID {
-		answer.OriginalThreadID = &req.ThreadID
+		answer.OriginalThreadID = req.ThreadID
 	}
 	return answer, nil
 }

@@ -63,7 +63,7 @@ func TestResume(t *testing.T) {
 	s.order(root, "spend 1")
 	s.wantTree(root, store.TreeSpend{Actual: 10, Threads: 3, Active: 1})
 	again := s.resume(first)
-	if again.OldThreadID != second || again.OriginalThreadID == nil || *again.OriginalThreadID != first {
+	if again.OldThreadID != second || again.OriginalThreadID != any(first) {
 		s.Errorf("resumed %+v", again)
 	}
 	if chain, err := s.c.View.GetChain(s.ctx, second); err != nil || chain.Length != 3 || chain.Chain[2].Via != thread.ViaResume {

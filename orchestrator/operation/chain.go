@@ -18,24 +18,14 @@ type ResumeInput struct {
 	Model          string             `json:"model,omitempty" jsonschema:"model to continue with; left out, the one it had"`
 }
 
-// answer is embedded under a name that is not that of one of its fields.
-type answer = continuation.Resumed
-
-// Resumed is the answer to resume_thread. It has null where the asked thread is the
-// one that was resumed, which the schema of an id does not allow.
-type Resumed struct {
-	answer
-	OriginalThreadID any `json:"original_thread_id" jsonschema:"the asked thread, when its successor was resumed instead; else null"`
-}
-
 // ResumeThread resumes a thread that has ended. It is about the open world:
 // the thread it starts may use any tool.
-var ResumeThread = Operation[ResumeInput, Resumed]{
+var ResumeThread = Operation[ResumeInput, continuation.Resumed]{
 	Name: "resume_thread", Title: "Resume a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld,
 	Run: resumeThread,
 }
 
-func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (Resumed, error) {
+func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (continuation.Resumed, error) {
 	req := continuation.ResumeRequest{
 		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides,
 		Person: by.Person, TraceID: by.Env.TraceID,
@@ -44,13 +34,10 @@ func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, 
 		req.From, req.Exempt = by.Env.ThreadID, by.Hook != nil && by.Hook.Exempt
 	}
 	resumed, err := c.Continue.Resume(ctx, req)
-	if err != nil {
-		return Resumed{}, err
-	}
-	if by.Started != nil {
+	if err == nil && by.Started != nil {
 		by.Started(resumed.NewThreadID, resumed.Directive)
 	}
-	return Resumed{resumed, resumed.OriginalThreadID}, nil
+	return resumed, err
 }
 
 // GetChain tells of all threads that do one piece of work, one after the other.

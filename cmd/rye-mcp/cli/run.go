@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -315,18 +314,14 @@ func stream(
 // waitOrCancel waits for a thread, or cancels it when ctx ends and waits for
 // that.
 func waitOrCancel(ctx context.Context, sys System, p *project, id thread.ID) (view.Result, error) {
-	stuck := suspended{tell: func(text string) { _, _ = io.WriteString(sys.Stderr, text) }}
-	untilEnd := control.WaitRequest{
-		ThreadIDs: []thread.ID{id}, Timeout: forever, Progress: func(now control.Progress) { stuck.look(now.Suspended) },
-	}
-	waited, err := p.control.Wait(ctx, untilEnd)
+	waited, err := p.control.Wait(ctx, untilEnd(sys, id))
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(sys.Stderr, "\ncancelling …")
 		after := context.WithoutCancel(ctx)
 		if _, err := p.control.Stop.Cancel(after, id); err != nil {
 			return view.Result{}, err
 		}
-		waited, err = p.control.Wait(after, untilEnd)
+		waited, err = p.control.Wait(after, untilEnd(sys, id))
 	}
 	if err != nil {
 		return view.Result{}, err

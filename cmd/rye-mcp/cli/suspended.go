@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -14,6 +16,14 @@ import (
 type suspended struct {
 	tell func(text string)
 	seen map[thread.ID]int // in how many looks in a row
+}
+
+// untilEnd asks to wait for a thread until it has ended.
+func untilEnd(sys System, id thread.ID) control.WaitRequest {
+	stuck := suspended{tell: func(text string) { _, _ = io.WriteString(sys.Stderr, text) }}
+	return control.WaitRequest{
+		ThreadIDs: []thread.ID{id}, Timeout: forever, Progress: func(now control.Progress) { stuck.look(now.Suspended) },
+	}
 }
 
 func (s *suspended) look(pids map[thread.ID]int) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -73,7 +72,7 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
 				see := newSeer(sys, asJSON, followOn)
 				if followOn {
-					return tailLive(ctx, p, id, see)
+					return tailLive(ctx, sys, p, id, see)
 				}
 				return tailOnce(p, id, events, see)
 			})
@@ -174,9 +173,9 @@ func tailOnce(p *project, id thread.ID, n int, see func(thread.Event) error) err
 
 // tailLive streams a transcript until its thread ends; an interrupt ends the
 // looking, not the thread.
-func tailLive(ctx context.Context, p *project, id thread.ID, see func(thread.Event) error) error {
+func tailLive(ctx context.Context, sys System, p *project, id thread.ID, see func(thread.Event) error) error {
 	return stream(ctx, p, id, see, func(ctx context.Context) error {
-		_, err := p.control.Wait(ctx, control.WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: forever})
+		_, err := p.control.Wait(ctx, untilEnd(sys, id))
 		return err
 	})
 }

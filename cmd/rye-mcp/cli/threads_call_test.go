@@ -10,16 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
-	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -70,23 +66,8 @@ func (f projectFunc) Project(_ context.Context, path string) (*handler.Project, 
 // operation of threads and a command, and each decodes a call of it once.
 func TestOperationOfATable(t *testing.T) {
 	t.Parallel()
-	dir := realDir(t)
-	sys := testSystem(dir, map[string]string{"USER_SPACE": dir})
-	p, err := openProject(t.Context(), sys, dir, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	rec, _, err := p.store.Register(t.Context(), store.NewThread{
-		Kind: thread.KindDirective, Directive: "work", Name: "work", Now: time.Unix(1000, 0),
-	}, func(thread.ID) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys, p := testProject(t)
+	rec := register(t, p, "work", 1000)
 	table := operation.NewTable(praise.Entry())
 	p.actions.Threads = operation.Actions{Threads: control.Threads{Controller: p.control}, Table: table}
 
@@ -100,7 +81,7 @@ func TestOperationOfATable(t *testing.T) {
 	var path string
 	handler.Register(s, projectFunc(func(given string) *handler.Project {
 		path = given
-		return &handler.Project{Path: dir, Actions: p.actions, Control: p.control, Notices: p.notices}
+		return &handler.Project{Path: p.resolver.Roots().Project, Actions: p.actions, Control: p.control, Notices: p.notices}
 	}), handler.Groups(), table)
 	client := servertest.Start(t, s)
 	tools := client.Tools()
@@ -108,12 +89,12 @@ func TestOperationOfATable(t *testing.T) {
 	if at < 0 || len(tools) != 5 || tools[at].Title != praise.Title || !strings.Contains(string(tools[at].InputSchema), `"project_path":`) {
 		t.Fatalf("the tools are %+v", tools)
 	}
-	once("the MCP tool", string(client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_path": dir}).JSON),
+	once("the MCP tool", string(client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_path": p.resolver.Roots().Project}).JSON),
 		`"said":"goodgood, work-1000","inside":false`)
-	if path != dir {
-		t.Errorf("the project is %q, want %q", path, dir)
+	if path != p.resolver.Roots().Project {
+		t.Errorf("the project is %q, want %q", path, p.resolver.Roots().Project)
 	}
-	if r := client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_pth": dir}); !strings.Contains(string(r.JSON), `did you mean \"project_path`) {
+	if r := client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_pth": p.resolver.Roots().Project}); !strings.Contains(string(r.JSON), `did you mean \"project_path`) {
 		t.Errorf("misspelt: %s", r.JSON)
 	}
 	decoded.Store(0)
@@ -135,7 +116,7 @@ func TestOperationOfATable(t *testing.T) {
 
 	var out bytes.Buffer
 	sys.Stdout = &out
-	cmd := newThreadsCallCommand(sys, &options{project: dir}, table)
+	cmd := newThreadsCallCommand(sys, &options{project: p.resolver.Roots().Project}, table)
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"praise_thread", "thread_id=wor", "words=<b>", "times=3"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -153,22 +134,10 @@ func TestOperationOfATable(t *testing.T) {
 // Each is refused, as the thread's own tools would refuse it.
 func TestAttackCallFromAShell(t *testing.T) {
 	t.Parallel()
-	dir := realDir(t)
-	plain := testSystem(dir, map[string]string{"USER_SPACE": dir})
-	p, err := openProject(t.Context(), plain, dir, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at, name := range []string{"self", "stranger"} {
-		if _, _, err := p.store.Register(t.Context(), store.NewThread{
-			Kind: thread.KindDirective, Directive: name, Name: name, Now: time.Unix(int64(1000+at), 0),
-		}, func(thread.ID) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, p := testProject(t)
+	dir := p.resolver.Roots().Project
+	register(t, p, "self", 1000)
+	register(t, p, "stranger", 1001)
 	inside := testSystem(dir, map[string]string{"USER_SPACE": dir, process.ParentVariable: "self-1000"})
 	inside.Stdout = io.Discard
 	for _, args := range [][]string{

@@ -15,35 +15,45 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// A prefix finds its thread however many newer ones merely contain it, and pages
-// are put together to a whole.
-func TestCompleteID(t *testing.T) {
-	t.Parallel()
+// testProject is a project of its own, with the system that opened it.
+func testProject(t *testing.T) (System, *project) {
+	t.Helper()
 	dir := realDir(t)
 	sys := testSystem(dir, map[string]string{"USER_SPACE": dir})
 	p, err := openProject(t.Context(), sys, dir, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	register := func(directive string, at int64) {
-		t.Helper()
-		_, _, err := p.store.Register(t.Context(), store.NewThread{
-			Kind: thread.KindDirective, Directive: directive, Name: directive, Now: time.Unix(at, 0),
-		}, func(thread.ID) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+	})
+	return sys, p
+}
+
+// register registers a thread of a directive that was created then.
+func register(t *testing.T, p *project, directive string, at int64) thread.Record {
+	t.Helper()
+	rec, _, err := p.store.Register(t.Context(), store.NewThread{
+		Kind: thread.KindDirective, Directive: directive, Name: directive, Now: time.Unix(at, 0),
+	}, func(thread.ID) error { return nil })
+	if err != nil {
+		t.Fatal(err)
 	}
-	register("old", 1)
-	register("twin/a", 2)
-	register("twin/b", 2)
+	return rec
+}
+
+// A prefix finds its thread however many newer ones merely contain it, and pages
+// are put together to a whole.
+func TestCompleteID(t *testing.T) {
+	t.Parallel()
+	sys, p := testProject(t)
+	register(t, p, "old", 1)
+	register(t, p, "twin/a", 2)
+	register(t, p, "twin/b", 2)
 	for i := range int64(maxListed + 5) {
-		register(fmt.Sprintf("hold%d", i), 1000)
+		register(t, p, fmt.Sprintf("hold%d", i), 1000)
 	}
 	page, err := listPages(t.Context(), sys, p, operation.ListInput{Limit: maxListed}, false)
 	if err != nil || page.Count != maxListed || page.NextCursor == "" {

@@ -170,7 +170,7 @@ const patience = 10 * time.Second
 // write does work in one transaction that excludes all others. Without a file, and
 // unless it is to be made, nothing is done.
 func (b *Book) write(ctx context.Context, create bool, work func(*sql.Tx) error) (err error) {
-	if _, statErr := os.Lstat(b.Path); errors.Is(statErr, fs.ErrNotExist) {
+	if !b.made() {
 		if !create {
 			return nil
 		}
@@ -199,6 +199,12 @@ func (b *Book) write(ctx context.Context, create bool, work func(*sql.Tx) error)
 		return err
 	}
 	return tx.Commit()
+}
+
+// made reports whether there is a book: most users have no daily limit.
+func (b *Book) made() bool {
+	_, err := os.Lstat(b.Path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // create makes an empty file that is its user's alone.

@@ -96,7 +96,7 @@ func (s *Store) giveUp(ctx context.Context, id thread.ID, at time.Time) error {
 // Settle implements [store.Runner].
 func (r *runner) Settle(ctx context.Context, at time.Time) error {
 	s, id := r.store, r.id
-	if err := r.Runner.Settle(ctx, at); err != nil {
+	if err := r.Runner.Settle(ctx, at); err != nil || !s.Book.made() {
 		return err
 	}
 	if _, err := s.Exposure(ctx, id); errors.Is(err, store.ErrNoBudget) { // it died between the book and the ledger

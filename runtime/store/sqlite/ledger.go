@@ -159,7 +159,7 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE budgets SET status = 'settled', pledged_spend = 0, updated_at = ? WHERE thread_id = ?", at, id)
-	if err != nil {
+	if err != nil || row.ParentID == "" {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4

@@ -38,11 +38,13 @@ type Deps struct {
 	Runner     store.Runner // what this process writes by
 	Finisher   *finish.Finisher
 	Transcript *transcript.Writer
-	Resolver   *resolve.Resolver
-	Trust      *trust.Gate
-	Executor   *executor.Executor
-	Actions    *action.Actions
-	Providers  *provider.Registry
+	// Meta is thread.json as it was read when the process began; nil: it is read now.
+	Meta      func() (thread.Meta, error)
+	Resolver  *resolve.Resolver
+	Trust     *trust.Gate
+	Executor  *executor.Executor
+	Actions   *action.Actions
+	Providers *provider.Registry
 	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
@@ -202,7 +204,11 @@ func (r *run) work(ctx context.Context) ended {
 // claim makes this process the runner of the thread: created → running, which
 // a cancel on record prevents.
 func (r *run) claim(ctx context.Context) error {
-	meta, err := r.records().Meta().Read()
+	read := r.Meta
+	if read == nil {
+		read = r.records().Meta().Read
+	}
+	meta, err := read()
 	if err != nil {
 		return err
 	}

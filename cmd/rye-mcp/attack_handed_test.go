@@ -41,7 +41,7 @@ func TestAttackHandedSettings(t *testing.T) {
 	program, err := exec.LookPath(p.program)
 	p.noError(err)
 	for name, handed := range map[string]string{"tampered": tampered, "genuine": string(settings), "no settings at all": "{}"} {
-		lock, err := process.Acquire(folder.Of(state, id).Lock())
+		lock, err := process.Acquire(folder.Of(state, id).Lock(""))
 		p.noError(err)
 		log := filepath.Join(t.TempDir(), "log")
 		started, err := process.Detach(process.Spec{

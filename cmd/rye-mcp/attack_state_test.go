@@ -55,7 +55,7 @@ func (p *place) queued(state string) {
 	found, err := resolve.New(resolve.Roots{System: system.FS()}).Find(item.Directive, "rye/demo/worker")
 	p.noError(err)
 	now := time.Now()
-	rec, _, err := db.Register(p.Context(), store.NewThread{
+	rec, _, err := store.Register(p.Context(), db, store.NewThread{
 		Kind: thread.KindDirective, Directive: found.ID, Name: "worker", Model: "anthropic/claude-haiku-4-5", Now: now,
 	}, func(id thread.ID) error { return folder.Of(state, id).Make() })
 	p.noError(err)
@@ -290,7 +290,7 @@ func (p *place) enqueue() {
 	db, err := sqlite.Open(p.Context(), found.Dir, sqlite.Options{Mark: found.Seal.Mark})
 	p.noError(err)
 	now := time.Now().Add(time.Hour) // another id than that of the first
-	rec, _, err := db.Register(p.Context(), store.NewThread{
+	rec, _, err := store.Register(p.Context(), db, store.NewThread{
 		Kind: thread.KindDirective, Directive: "own", Name: "own", Model: "anthropic/claude-haiku-4-5", Now: now,
 	}, func(id thread.ID) error { return folder.Of(found.Dir, id).Make() })
 	p.noError(err)

@@ -48,7 +48,7 @@ func (p *place) crowd(n int) (stateDir string, ids []thread.ID) {
 		to := folder.Of(state.Dir, meta.ThreadID)
 		p.noError(to.Make())
 		ids = append(ids, meta.ThreadID)
-		for path, content := range map[string][]byte{to.Meta(): data, to.Transcript(): transcript, to.Lock(): nil} {
+		for path, content := range map[string][]byte{to.Meta(): data, to.Transcript(): transcript, to.Lock(""): nil} {
 			p.noError(os.WriteFile(path, content, 0o600))
 		}
 	}

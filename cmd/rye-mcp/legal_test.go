@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -125,7 +126,7 @@ func filesAgree(state string, rec thread.Record) error {
 // locksFree checks that nobody holds a life lock below a state folder.
 func locksFree(state string) error {
 	return filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != "thread.lock" {
+		if err != nil || !strings.HasSuffix(d.Name(), ".lock") || filepath.Dir(path) == state {
 			return err
 		}
 		held, err := process.Held(path)

@@ -21,7 +21,7 @@ func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 	t.Helper()
 	now := time.Now()
 	for _, result := range results {
-		rec, _, err := p.Control.Threads.Store.Register(t.Context(), store.NewThread{
+		rec, _, err := store.Register(t.Context(), p.Control.Threads.Store, store.NewThread{
 			Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
 		}, func(thread.ID) error { return nil })
 		if err != nil {

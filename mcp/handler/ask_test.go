@@ -30,12 +30,12 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	var dir folder.Folder
 	var lock *process.Lock
 	now := time.Now()
-	rec, _, err := db.Register(t.Context(), store.NewThread{
+	rec, _, err := store.Register(t.Context(), db, store.NewThread{
 		Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
 	}, func(id thread.ID) (err error) {
 		dir = folder.Of(placetest.Dir(p.Path), id)
 		if err = dir.Make(); err == nil {
-			lock, err = process.Acquire(dir.Lock())
+			lock, err = process.Acquire(dir.Lock(""))
 		}
 		return err
 	})

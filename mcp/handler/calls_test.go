@@ -228,7 +228,7 @@ func TestListManyThreads(t *testing.T) {
 	p := newProject(t, t.TempDir())
 	directive := strings.Repeat("long/", 40) + "name"
 	for i := range threads {
-		_, _, err := p.Control.Threads.Store.Register(t.Context(), store.NewThread{
+		_, _, err := store.Register(t.Context(), p.Control.Threads.Store, store.NewThread{
 			Kind: thread.KindDirective, Directive: directive, Name: directive, Model: "scripted/scripted-fast", Now: time.Unix(int64(1_800_000_000+i), 0),
 		}, func(thread.ID) error { return nil })
 		if err != nil {

@@ -25,14 +25,11 @@ func (c *Continuer) MakeSuccessor(ctx context.Context, r handoff.Request) (hando
 	}
 	before := h.before()
 	s := &successor{Call: h.Call, secrets: r.Secrets}
-	s.rec, _, err = c.Threads.Store.Register(ctx, store.NewThread{
+	s.rec, s.hold, err = c.Queue.Register(ctx, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, Model: before.Model,
-		ContinuationOf: before.ThreadID, Handoff: true, Run: thread.NewRun(), Now: c.Threads.Now(),
-	}, func(id thread.ID) (err error) {
-		return c.Queue.ClaimFolder(id, &s.hold)
+		ContinuationOf: before.ThreadID, Handoff: true, Now: c.Threads.Now(),
 	})
 	if err != nil {
-		s.release()
 		return nil, err
 	}
 	c.Threads.Crashpoints.At(CrashSuccessor)

@@ -415,23 +415,23 @@ func (r *resumption) prepare(ctx context.Context, rec thread.Record) (thread.Met
 // The link in the registry counts; without this line only a reader is told less.
 func (c *Continuer) recordResumed(ctx context.Context, r *resumption, id thread.ID) {
 	before := r.before()
-	err := c.addAfterEnd(ctx, before.ThreadID, transcript.Resumed(id, before.Directive, r.request.Message, r.turns))
+	err := c.addAfterEnd(ctx, before, transcript.Resumed(id, before.Directive, r.request.Message, r.turns))
 	if err != nil {
 		c.Threads.Log.Warn().Err(err).Str("thread_id", string(before.ThreadID)).Msg("could not record that a thread was resumed")
 	}
 }
 
 // addAfterEnd adds to the transcript of a thread that has ended.
-func (c *Continuer) addAfterEnd(ctx context.Context, id thread.ID, added transcript.Addition) error {
-	if err := c.Threads.AwaitRelease(ctx, id); err != nil {
+func (c *Continuer) addAfterEnd(ctx context.Context, rec thread.Record, added transcript.Addition) error {
+	if err := c.Threads.AwaitRelease(ctx, rec.ThreadID); err != nil {
 		return err
 	}
-	hold, err := c.Threads.Life.Claim(life.Key{Thread: id})
+	hold, err := c.Threads.Life.Claim(life.Of(rec))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = hold.Release() }()
-	w, err := c.Threads.Finisher.OpenTranscript(id)
+	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func TestNeverContinued(t *testing.T) {
 		}
 	}
 	// One that is late to resume the thread, beside the one that does.
-	late, _, err := s.c.Threads.Store.Register(s.ctx, store.NewThread{
+	late, _, err := store.Register(s.ctx, s.c.Threads.Store, store.NewThread{
 		Kind: thread.KindDirective, Directive: "work", ContinuationOf: first, Now: testTime,
 	}, nil)
 	s.noError(err)

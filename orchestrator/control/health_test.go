@@ -30,7 +30,7 @@ func TestHealth(t *testing.T) {
 	s.noError(syscall.Kill(s.puppet(dead).pid, syscall.SIGKILL))
 	<-process.Watch(s.ctx, s.puppet(dead).pid)
 	s.noError(os.MkdirAll(string(s.folder("stray-1")), 0o700))
-	s.noError(os.WriteFile(s.folder("stray-1").Lock(), nil, 0o600))
+	s.noError(os.WriteFile(s.folder("stray-1").Lock(thread.NewRun()), nil, 0o600))
 
 	now := testTime
 	server := s.controller()
@@ -70,7 +70,7 @@ func TestReconcile(t *testing.T) {
 	s.noError(os.WriteFile(s.folder(swapped).Meta(), []byte(s.read(s.folder(sound).Meta())), 0o600))
 	for _, id := range []thread.ID{"stray-1", "leftover-1"} {
 		s.noError(s.folder(id).Make())
-		s.noError(os.WriteFile(s.folder(id).Lock(), nil, 0o600))
+		s.noError(os.WriteFile(s.folder(id).Lock(thread.NewRun()), nil, 0o600))
 	}
 	s.noError(os.WriteFile(s.folder("stray-1").Transcript(), nil, 0o600))
 	s.noError(os.Symlink("stray-1", filepath.Join(filepath.Dir(string(s.folder("stray-1"))), "linked-1")))

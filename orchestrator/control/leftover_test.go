@@ -22,7 +22,7 @@ func TestSweepFolders(t *testing.T) {
 	left := s.folder(firstChild)
 	make := func(id thread.ID, file string) string {
 		s.noError(s.folder(id).Make())
-		s.noError(os.WriteFile(s.folder(id).Lock(), nil, 0o600))
+		s.noError(os.WriteFile(s.folder(id).Lock(thread.NewRun()), nil, 0o600))
 		if file != "" {
 			s.noError(os.WriteFile(filepath.Join(string(s.folder(id)), file), []byte("x"), 0o600))
 		}
@@ -32,7 +32,7 @@ func TestSweepFolders(t *testing.T) {
 		make("held-1", ""), make("meta-1", "thread.json"), make("words-1", "transcript.jsonl"), make("notes-1", "notes.txt"),
 		string(s.folder(root)),
 	}
-	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
+	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1", Run: thread.NewRun()})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 

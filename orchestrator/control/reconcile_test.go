@@ -33,7 +33,7 @@ func TestReconcileRelatives(t *testing.T) {
 	s.noError(os.Rename(string(s.folder(dead)), moved))
 	s.noError(os.Symlink(moved, string(s.folder(dead))))
 	s.noError(s.folder("held-1").Make())
-	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1"})
+	lock, err := s.c.Threads.Life.Claim(life.Key{Thread: "held-1", Run: thread.NewRun()})
 	s.noError(err)
 	defer func() { _ = lock.Release() }()
 	s.sql(`UPDATE threads SET parent_id = 'nobody-1' WHERE thread_id = ?`, child)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -116,7 +117,12 @@ func (p *puppet) startTool(how []string) error {
 
 func (p *puppet) open(project string) (err error) {
 	state := placetest.Dir(project)
-	if p.hold, err = (&life.Local{Home: folder.Home{Dir: state}.Always()}).Adopt(life.Key{Thread: p.id}); err != nil {
+	handed, err := process.InheritSecrets()
+	if err != nil {
+		return err
+	}
+	key := life.Key{Thread: p.id, Run: spawn.Inherited(handed).Run}
+	if p.hold, err = (&life.Local{Home: folder.Home{Dir: state}.Always()}).Adopt(key); err != nil {
 		return err
 	}
 	env := []string{socketVar + "=" + os.Getenv(socketVar), "GORACE=" + os.Getenv("GORACE")}

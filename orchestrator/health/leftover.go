@@ -31,21 +31,16 @@ func (c *Checker) SweepFolders(ctx context.Context) (removed int, err error) {
 	return removed, errors.Join(append(failed, walked)...)
 }
 
-// removeLeftover removes one folder, with its life in hand, so that nobody makes a
-// thread in it meanwhile. Of what is in it only the files of a start are removed.
+// removeLeftover removes one folder. Of what is in it only the files of a start are
+// removed, and none that somebody has who makes a thread in it meanwhile.
 func (c *Checker) removeLeftover(ctx context.Context, id thread.ID) (bool, error) {
 	left := c.Threads.Records.Of(id)
 	if err := left.Check(); err != nil {
 		return false, nil // somebody else's
 	}
-	hold, err := c.Threads.Life.Claim(life.Key{Thread: id})
-	if errors.Is(err, life.ErrHeld) {
-		return false, nil
-	}
-	if err != nil {
+	if held, err := c.Threads.Life.Held(life.Key{Thread: id}); held || err != nil {
 		return false, err
 	}
-	defer func() { _ = hold.Release() }()
 	if _, err := c.Threads.Store.Get(ctx, id); !errors.Is(err, thread.ErrNotFound) {
 		return false, err
 	}

@@ -144,7 +144,7 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 	case !held && s.worksElsewhere(rec, left):
 		return rec, nil
 	case !held:
-		return s.settle(ctx, left, report)
+		return s.settle(ctx, rec, left, report)
 	case s.beingSettled(rec):
 		return s.awaitSettler(ctx, rec.ThreadID)
 	default:
@@ -212,17 +212,14 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 	}
 }
 
-// settle takes the free lock and ends the thread. A second caller finds
-// the lock taken, or the thread settled.
-func (s *Sweeper) settle(ctx context.Context, left records.Thread, report *Report) (thread.Record, error) {
-	id := left.ID()
+// settle ends a thread that was found dead, by a run of its own. A second caller finds
+// that the thread has that run, or is settled.
+func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.Thread, report *Report) (thread.Record, error) {
+	id, run := dead.ThreadID, thread.NewRun()
 	if err := left.Prepare(); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}
-	hold, err := s.Life.Claim(life.Key{Thread: id})
-	if errors.Is(err, life.ErrHeld) {
-		return s.awaitSettler(ctx, id)
-	}
+	hold, err := s.Life.Claim(life.Key{Thread: id, Run: run})
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("claim the life of %s: %w", id, err)
 	}
@@ -233,7 +230,10 @@ func (s *Sweeper) settle(ctx context.Context, left records.Thread, report *Repor
 	if err != nil || rec.Status.Terminal() || waits(rec) {
 		return rec, err // it was put in the queue since
 	}
-	if rec, err = s.Finisher.Store.Replace(ctx, id, rec.Run, thread.NewRun()); err != nil {
+	if rec, err = s.Finisher.Store.Replace(ctx, id, dead.Run, run); errors.Is(err, thread.ErrSettled) {
+		return s.taken(ctx, id)
+	}
+	if err != nil {
 		return rec, err
 	}
 	s.Crashpoints.At(crashReplaced)
@@ -250,8 +250,19 @@ func (s *Sweeper) settle(ctx context.Context, left records.Thread, report *Repor
 	if err == nil {
 		s.closeQuestions(ctx, id)
 		report.ended(rec, after)
+		_ = hold.End()
 	}
 	return after, err
+}
+
+// taken is the row of a thread that got another run since it was found dead: of another
+// settler, or of somebody who has started it.
+func (s *Sweeper) taken(ctx context.Context, id thread.ID) (thread.Record, error) {
+	rec, err := s.Finisher.Store.Get(ctx, id)
+	if err != nil || rec.PID != 0 && !s.Life.Over(rec.Process) {
+		return rec, err
+	}
+	return s.awaitSettler(ctx, id)
 }
 
 // neverRan tells that a thread has a slot and that its process was not started,

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -25,20 +28,14 @@ func (c *Call) Launch(
 	ctx context.Context, n store.NewThread, secrets map[string]string,
 	prepare func(context.Context, thread.Record) (thread.Meta, error),
 ) (view.Started, error) {
-	n.Run = thread.NewRun()
-	var hold life.Hold
-	rec, created, err := c.Threads.Store.Register(ctx, n, func(id thread.ID) (err error) {
-		return c.ClaimFolder(id, &hold)
-	})
-	if hold != nil {
-		defer func() { _ = hold.Release() }()
-	}
+	rec, hold, err := c.Register(ctx, n)
 	if err != nil {
 		return view.Started{}, threads.Fault(err)
 	}
-	if !created {
+	if hold == nil {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
+	defer func() { _ = hold.Release() }()
 	c.Threads.Crashpoints.At(CrashRegistered)
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
@@ -88,31 +85,62 @@ func (c *Call) makeReady(
 	return ready, meta.Warnings, nil
 }
 
-// ClaimFolder takes what belongs to a candidate id outside the registry: its
-// folder, which must be unused, and its life.
-//
-// It is in place of one that was claimed before and then taken by another.
-func (c *Scheduler) ClaimFolder(id thread.ID, hold *life.Hold) (err error) {
-	if *hold != nil {
-		_ = (*hold).Release()
-		*hold = nil
-	}
-	kept := c.Threads.Records.Of(id)
-	if err := kept.Prepare(); err != nil {
+// Register registers a thread with a run of its own, whose life it takes before the row
+// is there; hold is nil when a request key names a thread that there was.
+func (c *Scheduler) Register(ctx context.Context, n store.NewThread) (rec thread.Record, hold life.Hold, err error) {
+	n.Run = thread.NewRun()
+	var claimed claim
+	rec, created, err := store.Register(ctx, c.Threads.Store, n, func(id thread.ID) (err error) {
+		claimed.giveUp()
+		claimed, err = c.claim(life.Key{Thread: id, Run: n.Run})
 		return err
+	})
+	if err != nil || !created {
+		claimed.giveUp()
+		return rec, nil, err
 	}
-	if begun, err := kept.Begun(); begun || err != nil {
-		return cmp.Or(err, store.ErrTaken)
+	return rec, claimed.hold, nil
+}
+
+// claim is what a thread has outside the registry before it is there: a place for
+// its records, and its life.
+type claim struct {
+	place records.Thread
+	hold  life.Hold // nil: nothing was claimed
+}
+
+// claim takes what belongs to a candidate id, of which nothing may be there yet. That a
+// start which was given up has just taken its place away is no reason to fail.
+func (c *Scheduler) claim(k life.Key) (claimed claim, err error) {
+	place := c.Threads.Records.Of(k.Thread)
+	for range claimTries {
+		if err = place.Prepare(); err != nil {
+			return claim{}, err
+		}
+		if begun, err := place.Begun(); begun || err != nil {
+			return claim{}, cmp.Or(err, store.ErrTaken)
+		}
+		hold, err := c.Threads.Life.Claim(k)
+		if err == nil {
+			c.Threads.Crashpoints.At(CrashClaimed)
+			return claim{place, hold}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return claim{}, err
+		}
 	}
-	claimed, err := c.Threads.Life.Claim(life.Key{Thread: id})
-	if errors.Is(err, life.ErrHeld) {
-		return store.ErrTaken
+	return claim{}, err
+}
+
+// claimTries is how often a place is made that somebody else takes away.
+const claimTries = 5
+
+// giveUp lets go, and leaves nothing behind.
+func (c claim) giveUp() {
+	if c.hold != nil {
+		_ = c.hold.Release()
+		_, _ = c.place.RemoveLeftover() // else a sweep does it
 	}
-	if err == nil {
-		*hold = claimed
-		c.Threads.Crashpoints.At(CrashClaimed)
-	}
-	return err
 }
 
 // LaunchProcess starts the process of a thread that has a slot. Once that runs
@@ -123,7 +151,7 @@ func (c *Call) LaunchProcess(
 	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
 ) (thread.Record, error) {
 	id := rec.ThreadID
-	started, err := c.Launcher.Launch(id, hold, c.Handed(secrets))
+	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: c.Handed(secrets)})
 	if err != nil {
 		return rec, err
 	}

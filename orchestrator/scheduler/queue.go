@@ -2,9 +2,7 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -68,57 +66,31 @@ type dispatch struct {
 	fits  map[string]bool // models, and whether this process can run threads of them
 }
 
-// A thread in the queue whose life is held belongs, for a moment, to somebody
-// who only looks whether it is dead. As no event tells that this is over, it is
-// tried again so often, so far apart.
-const (
-	lookerTries = 5
-	lookerPause = 10 * time.Millisecond
-)
-
 // startNext gives a slot to the first thread in the queue that this process can run,
 // and starts it. More is false when there is no slot or no such thread.
 func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
-	for try := range lookerTries {
-		rec, hold, busy, err := d.admit(ctx, try == lookerTries-1)
-		if err != nil {
-			return false, err
-		}
-		if hold != nil {
-			// The thread has its slot: the caller going away must not leave it there.
-			d.launchAdmitted(context.WithoutCancel(ctx), rec, hold)
-			return true, nil
-		}
-		if !busy {
-			return false, nil
-		}
-		select {
-		case <-time.After(lookerPause):
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
+	rec, hold, err := d.admit(ctx)
+	if err != nil || hold == nil {
+		return false, err
 	}
-	return false, nil
+	// The thread has its slot: the caller going away must not leave it there.
+	d.launchAdmitted(context.WithoutCancel(ctx), rec, hold)
+	return true, nil
 }
 
-// admit takes the first thread in the queue that this process can run, with its
-// life; that is nil when there is none. Busy says that somebody held the life of one,
-// most often to admit it: it is not passed over unless told.
-func (d *dispatch) admit(ctx context.Context, passOver bool) (rec thread.Record, hold life.Hold, busy bool, err error) {
-	rec, admitted, err := d.Threads.Store.Admit(ctx, d.slots, d.Threads.Now(), thread.NewRun(), func(r thread.Record) (err error) {
+// admit takes the first thread in the queue that this process can run, by another run
+// and with the life of that; it is nil when there is none. Several may have claimed a
+// life of one thread; the store decides which run it has.
+func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, err error) {
+	run := thread.NewRun()
+	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
 		if hold != nil { // another has admitted that one
 			_ = hold.Release()
 		}
-		hold, err = d.takeLife(r.ThreadID)
-		if errors.Is(err, life.ErrHeld) {
-			if busy = true; !passOver {
-				return err
-			}
-		}
-		if err != nil {
+		if hold, err = d.takeLife(life.Key{Thread: r.ThreadID, Run: run}); err != nil {
 			return store.ErrTaken
 		}
 		d.Threads.Crashpoints.At(CrashTaken)
@@ -126,15 +98,12 @@ func (d *dispatch) admit(ctx context.Context, passOver bool) (rec thread.Record,
 	})
 	if err == nil && admitted {
 		d.Threads.Crashpoints.At(CrashAdmitted)
-		return rec, hold, busy, nil
+		return rec, hold, nil
 	}
 	if hold != nil {
 		_ = hold.Release()
 	}
-	if errors.Is(err, life.ErrHeld) {
-		err = nil
-	}
-	return rec, nil, busy, err
+	return rec, nil, err
 }
 
 // canRun reports whether the process of a thread, which gets the environment of
@@ -155,14 +124,14 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 
 // takeLife takes the life of a thread in the queue. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
-func (d *dispatch) takeLife(id thread.ID) (life.Hold, error) {
-	if err := d.Threads.Records.Of(id).Prepare(); err != nil {
-		d.complain(id, err, "a queued thread has no usable folder")
+func (d *dispatch) takeLife(k life.Key) (life.Hold, error) {
+	if err := d.Threads.Records.Of(k.Thread).Prepare(); err != nil {
+		d.complain(k.Thread, err, "a queued thread has no usable folder")
 		return nil, err
 	}
-	hold, err := d.Threads.Life.Claim(life.Key{Thread: id})
-	if err != nil && !errors.Is(err, life.ErrHeld) {
-		d.complain(id, err, "could not lock a queued thread")
+	hold, err := d.Threads.Life.Claim(k)
+	if err != nil {
+		d.complain(k.Thread, err, "could not lock a queued thread")
 	}
 	return hold, err
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
-	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Launcher starts the processes of threads.
 type Launcher interface {
 	// Launch starts the process of a registered thread and hands it the hold. The
 	// caller lets go of its own afterwards.
-	Launch(id thread.ID, hold life.Hold, handed spawn.Handed) (life.Running, error)
+	Launch(spawn.Request) (life.Running, error)
 }
 
 // Scheduler runs the threads of a project.

@@ -29,6 +29,14 @@ type Launcher struct {
 	Environ func(keys []string) (env, secrets []string)
 }
 
+// Request is a thread whose process is to be started.
+type Request struct {
+	Thread thread.ID
+	Run    thread.Run // by which its process writes
+	Hold   life.Hold  // the life of that run, which the process gets
+	Handed Handed
+}
+
 // Handed is what the process of a thread is handed beside its environment, through
 // a pipe that nobody else can read.
 type Handed struct {
@@ -66,10 +74,11 @@ func IsThread(args []string) bool {
 // Go's least heap of 4 MB times GOGC/100, until the thread settles (cmd/rye-mcp/gc).
 var goRuntime = []string{"GOMAXPROCS=1", "GOGC=300"}
 
-// Launch starts the process of a registered thread. The hold is the thread's life;
-// the process inherits it and the caller releases its own afterwards.
-func (l *Launcher) Launch(id thread.ID, hold life.Hold, handed Handed) (life.Running, error) {
-	lock, err := life.Lock(hold)
+// Launch starts the process of a registered thread. The process inherits the hold, and
+// the caller releases its own afterwards.
+func (l *Launcher) Launch(r Request) (life.Running, error) {
+	id, handed := r.Thread, r.Handed
+	lock, err := life.Lock(r.Hold)
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
@@ -81,7 +90,7 @@ func (l *Launcher) Launch(id thread.ID, hold life.Hold, handed Handed) (life.Run
 		Dir:     l.Project,
 		LogPath: l.Home().Of(id).Log(),
 		Lock:    lock,
-		Secrets: handed.entries(secrets),
+		Secrets: handed.entries(r.Run, secrets),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
@@ -116,13 +125,15 @@ func without(env []string, inputs map[string]string) []string {
 // variables of the providers.
 const inputPrefix = "input:"
 
+// runPrefix tells the run of the thread from variables.
+const runPrefix = "run:"
+
 // settingsPrefix tells the settings of the thread from variables.
 const settingsPrefix = "settings:"
 
-// entries is what goes through the pipe. It is not nil: the process expects to be
-// told, if only that there is nothing.
-func (h Handed) entries(secrets []string) []string {
-	entries := append([]string{}, secrets...)
+// entries is what goes through the pipe.
+func (h Handed) entries(run thread.Run, secrets []string) []string {
+	entries := append([]string{runPrefix + string(run)}, secrets...)
 	for _, name := range slices.Sorted(maps.Keys(h.Inputs)) {
 		entries = append(entries, inputPrefix+name+"="+h.Inputs[name])
 	}
@@ -134,6 +145,7 @@ func (h Handed) entries(secrets []string) []string {
 
 // Inheritance is what the process of a thread was handed.
 type Inheritance struct {
+	Run       thread.Run        // empty: by a starter of an older version
 	Variables []string          // NAME=value
 	Inputs    map[string]string // values of the thread's secret inputs, by name
 	Settings  []byte            // nil: by a starter that hands over none
@@ -143,6 +155,10 @@ type Inheritance struct {
 func Inherited(entries []string) Inheritance {
 	in := Inheritance{Inputs: map[string]string{}}
 	for _, entry := range entries {
+		if run, ok := strings.CutPrefix(entry, runPrefix); ok {
+			in.Run = thread.Run(run)
+			continue
+		}
 		if settings, ok := strings.CutPrefix(entry, settingsPrefix); ok {
 			in.Settings = []byte(settings)
 			continue

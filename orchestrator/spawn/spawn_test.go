@@ -43,19 +43,20 @@ func TestLaunch(t *testing.T) {
 	}
 	home := folder.Home{Dir: placetest.Dir(project)}.Always()
 	lives := life.Local{Project: project, Home: home}
-	lock, err := lives.Claim(life.Key{Thread: id})
+	run := thread.NewRun()
+	lock, err := lives.Claim(life.Key{Thread: id, Run: run})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := append(make([]string, 0, 9),
-		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret")
+		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(run), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret")
 	l := spawn.Launcher{Executable: executable, Project: project, Home: home, Environ: func(keys []string) ([]string, []string) {
 		return env, []string{keys[0] + "=secret", keys[1] + "=https://secret.example"}
 	}}
-	started, err := l.Launch(id, lock, spawn.Handed{
+	started, err := l.Launch(spawn.Request{Thread: id, Run: run, Hold: lock, Handed: spawn.Handed{
 		Inputs: map[string]string{"token": "to=ken\nsecret", "other": "x secret"}, Keys: []string{"LAB_KEY", "LAB_URL"},
 		Settings: []byte(`{"a":"b=c"}`),
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,23 +70,23 @@ func TestLaunch(t *testing.T) {
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
 		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n" +
-		"LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;settings:{\"a\":\"b=c\"};;\n0\n"
+		"run:" + string(run) + ";LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;settings:{\"a\":\"b=c\"};;\n0\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}
 	if env[:cap(env)][len(env)] != "" {
 		t.Error("the launcher's environment was written to")
 	}
-	if _, err := l.Launch(id, lock, spawn.Handed{Keys: []string{"a", "b"}}); err == nil {
+	if _, err := l.Launch(spawn.Request{Thread: id, Run: run, Hold: lock, Handed: spawn.Handed{Keys: []string{"a", "b"}}}); err == nil {
 		t.Error("launched with a lock that was released")
 	}
 }
 
 func TestInherited(t *testing.T) {
 	t.Parallel()
-	in := spawn.Inherited([]string{"LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x", `settings:{"a":"="}`})
+	in := spawn.Inherited([]string{"run:r1", "LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x", `settings:{"a":"="}`})
 	if !slices.Equal(in.Variables, []string{"LAB_KEY=secret", "INPUT=x"}) ||
-		!maps.Equal(in.Inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) || string(in.Settings) != `{"a":"="}` {
+		!maps.Equal(in.Inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) || string(in.Settings) != `{"a":"="}` || in.Run != "r1" {
 		t.Errorf("got %q", in)
 	}
 	if in := spawn.Inherited(nil); in.Settings != nil {

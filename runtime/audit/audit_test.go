@@ -38,7 +38,7 @@ func TestWholeThreads(t *testing.T) {
 		}
 	}
 	s.must(w.Close())
-	failed, _, err := s.store.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
+	failed, _, err := store.Register(t.Context(), s.store, store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
 		func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
 	s.must(err)
 	if report := s.audit(s.subject(failed)); !report.Good() {
@@ -256,7 +256,7 @@ func TestEditedMoney(t *testing.T) {
 	s := newScene(t, newKey(t, 1))
 	live := s.start("live")
 	w := s.play(live)
-	never, _, err := s.store.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
+	never, _, err := store.Register(t.Context(), s.store, store.NewThread{Kind: thread.KindDirective, Directive: "never", Now: now()},
 		func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
 	s.must(err)
 	never.Status = thread.Error

@@ -46,7 +46,7 @@ func newChain(t *testing.T) *chain {
 // seeded registers a thread that continues another and writes what it begins with.
 func (s *scene) seeded(before thread.Record, via thread.Via) thread.Record {
 	s.Helper()
-	rec, _, err := s.store.Register(s.Context(), store.NewThread{
+	rec, _, err := store.Register(s.Context(), s.store, store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, ContinuationOf: before.ThreadID, Handoff: via == thread.ViaHandoff, Now: now(),
 	}, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
 	s.must(err)

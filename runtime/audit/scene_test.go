@@ -68,7 +68,7 @@ func (s *scene) must(err error) {
 func (s *scene) start(directive string) thread.Record {
 	s.Helper()
 	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: now()}
-	rec, _, err := s.store.Register(s.Context(), n, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
+	rec, _, err := store.Register(s.Context(), s.store, n, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
 	s.must(err)
 	dir := s.folder(rec)
 	meta := thread.Meta{

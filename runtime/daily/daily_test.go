@@ -229,3 +229,17 @@ func (l *ledgers) step(t *rapid.T, name string) {
 		}
 	}
 }
+
+// TestSuite: a store that keeps a book does what every store does, where the day has
+// money enough.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store {
+		inner, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		must(t, err)
+		t.Cleanup(func() { must(t, inner.Close()) })
+		book, _ := newBook(t)
+		plenty := thread.Micros(1 << 50)
+		return &Store{Store: inner, Book: book, Project: "/p", Limit: func() (*thread.Micros, error) { return &plenty, nil }}
+	}, "Raise", "HandOver", "After", "Fence")
+}

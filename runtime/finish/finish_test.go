@@ -74,7 +74,7 @@ func (f *family) must(err error) {
 func (f *family) start(directive string, parent thread.ID) thread.ID {
 	f.t.Helper()
 	n := store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1, Now: now()}
-	rec, _, err := f.store.Register(f.t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+	rec, _, err := store.Register(f.t.Context(), f.store, n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 	f.must(err)
 	_, err = storetest.As(f.store).Apply(f.t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, now()))
 	f.must(err)
@@ -197,7 +197,7 @@ func TestHandoffCrashAfterEachStep(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t)
 			n := store.NewThread{Kind: thread.KindDirective, Directive: "test/child", ContinuationOf: f.child, Handoff: true, Now: now()}
-			next, _, err := f.store.Register(t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+			next, _, err := store.Register(t.Context(), f.store, n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 			f.must(err)
 			_, err = storetest.As(f.store).HandOver(t.Context(), f.child, next.ThreadID, now())
 			f.must(err)
@@ -325,7 +325,7 @@ func TestHalfMade(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t)
 	n := store.NewThread{Kind: thread.KindDirective, Directive: "test/half", Now: now()}
-	rec, _, err := f.store.Register(t.Context(), n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
+	rec, _, err := store.Register(t.Context(), f.store, n, func(id thread.ID) error { return folder.Of(f.dir, id).Make() })
 	f.must(err)
 	f.child = rec.ThreadID
 	rec, err = f.finish(died, thread.Cost{}, "")

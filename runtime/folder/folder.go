@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
@@ -64,8 +65,42 @@ func (f Folder) Transcript() string { return filepath.Join(string(f), "transcrip
 // Log is the path of the process's own log.
 func (f Folder) Log() string { return filepath.Join(string(f), "thread.log") }
 
-// Lock is the path of the life lock.
-func (f Folder) Lock() string { return filepath.Join(string(f), "thread.lock") }
+// Names of life locks: that of the run, or that of any run of an older version.
+const (
+	lockEnding = ".lock"
+	formerLock = "thread"
+)
+
+// Lock is the path of the life lock of a run, which has its name, or of the thread where
+// the run does not name it.
+func (f Folder) Lock(run thread.Run) string {
+	if !run.NamesLife() {
+		run = formerLock
+	}
+	return filepath.Join(string(f), string(run)+lockEnding)
+}
+
+// Locks are the paths of all life locks that are there.
+func (f Folder) Locks() ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var locks []string
+	for _, e := range entries {
+		if isLock(e) {
+			locks = append(locks, filepath.Join(string(f), e.Name()))
+		}
+	}
+	return locks, nil
+}
+
+// isLock reports whether an entry of a thread's folder is a life lock. There are others,
+// such as that of who resumes the thread.
+func isLock(e fs.DirEntry) bool {
+	name, isLock := strings.CutSuffix(e.Name(), lockEnding)
+	return isLock && e.Type().IsRegular() && (name == formerLock || thread.Run(name).NamesLife())
+}
 
 // Capabilities is the path of capabilities.md.
 func (f Folder) Capabilities() string { return filepath.Join(string(f), "capabilities.md") }

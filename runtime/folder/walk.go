@@ -135,7 +135,7 @@ func (f *Found) look(entries []fs.DirEntry) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == filepath.Base(path) })
 	}
 	f.HasMeta, f.HasWords = has(f.Folder.Meta()), has(f.Folder.Transcript())
-	return f.HasMeta || f.HasWords || has(f.Folder.Lock())
+	return f.HasMeta || f.HasWords || slices.ContainsFunc(entries, isLock)
 }
 
 // Look finds the folder of one thread as [Walk] would. It finds a symbolic link

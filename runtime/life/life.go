@@ -50,17 +50,25 @@ type Life interface {
 	Leftovers(context.Context, thread.ID) error
 }
 
-// Key names a life.
-type Key struct{ Thread thread.ID }
+// Key names a life: that of one run of a thread. Without a run, or with one that does not
+// name its life, it is known by the thread alone, as older versions do: somebody holds
+// it then who holds the life of any run of the thread.
+type Key struct {
+	Thread thread.ID
+	Run    thread.Run
+}
 
 // Of is the key of the life that a row names.
-func Of(rec thread.Record) Key { return Key{rec.ThreadID} }
+func Of(rec thread.Record) Key { return Key{rec.ThreadID, rec.Run} }
 
 // Hold is a life, or a lease, that this process holds. It ends with the process.
 type Hold interface {
 	// Release lets go; one that a started process has been handed stays that
 	// process's. A second one changes nothing.
 	Release() error
+	// End is Release when the thread has ended. What runs before this one have left of
+	// their lives is forgotten.
+	End() error
 }
 
 // ErrHeld says that somebody else holds a life or a lease.

@@ -12,7 +12,8 @@ import (
 )
 
 // Local are the lives of the threads of one project on this machine: a lock on a
-// file of the thread's folder, which the process inherits from its starter.
+// file of the thread's folder that is named by the run, which the process inherits from
+// its starter.
 type Local struct {
 	Project string // absolute path, as thread processes are given it
 	Home    func() folder.Home
@@ -25,46 +26,101 @@ type Local struct {
 var _ Life = (*Local)(nil)
 
 // Claim implements [Life]. The folder of the thread must be there.
-func (l *Local) Claim(k Key) (Hold, error) { return acquire(l.path(k)) }
-
-// Held implements [Life].
-func (l *Local) Held(k Key) (bool, error) { return process.Held(l.path(k)) }
-
-// Adopt implements [Life].
-func (l *Local) Adopt(k Key) (Hold, error) {
-	lock, err := process.Inherit(process.LockFD, l.path(k))
+func (l *Local) Claim(k Key) (Hold, error) {
+	dir := l.Home().Of(k.Thread)
+	lock, err := acquire(dir.Lock(k.Run))
 	if err != nil {
 		return nil, err
 	}
-	return lock, nil
+	return &localLife{lock, dir, k.Run}, nil
+}
+
+// Held implements [Life].
+func (l *Local) Held(k Key) (bool, error) {
+	dir := l.Home().Of(k.Thread)
+	if k.Run.NamesLife() {
+		return process.Held(dir.Lock(k.Run))
+	}
+	locks, err := dir.Locks()
+	if err != nil {
+		return false, err
+	}
+	for _, path := range locks {
+		if held, err := process.Held(path); held || err != nil {
+			return held, err
+		}
+	}
+	return false, nil
+}
+
+// Adopt implements [Life].
+func (l *Local) Adopt(k Key) (Hold, error) {
+	dir := l.Home().Of(k.Thread)
+	lock, err := process.Inherit(process.LockFD, dir.Lock(k.Run))
+	if err != nil {
+		return nil, err
+	}
+	return &localLife{lock, dir, k.Run}, nil
 }
 
 // Lease implements [Life]. It is a file of the state folder.
 func (l *Local) Lease(name string) (Hold, error) {
-	return acquire(filepath.Join(l.Home().Dir, name+".lock"))
+	lock, err := acquire(filepath.Join(l.Home().Dir, name+".lock"))
+	if err != nil {
+		return nil, err
+	}
+	return lease{lock}, nil
 }
 
-func (l *Local) path(k Key) string { return l.Home().Of(k.Thread).Lock() }
-
-func acquire(path string) (Hold, error) {
+func acquire(path string) (*process.Lock, error) {
 	lock, err := process.Acquire(path)
 	if errors.Is(err, process.ErrLocked) {
 		return nil, fmt.Errorf("%w: %w", ErrHeld, err)
 	}
-	if err != nil {
-		return nil, err
+	return lock, err
+}
+
+// lease is a right of this project, whose file stays.
+type lease struct{ *process.Lock }
+
+// End implements [Hold].
+func (l lease) End() error { return l.Release() }
+
+// localLife is the life of one run. Its file goes with it: no other run is claimed by
+// that name. The one that is known by the thread alone stays.
+type localLife struct {
+	lock *process.Lock
+	dir  folder.Folder
+	run  thread.Run
+}
+
+// Release implements [Hold].
+func (h *localLife) Release() error {
+	if !h.run.NamesLife() {
+		return h.lock.Release()
 	}
-	return lock, nil
+	return h.lock.Remove()
+}
+
+// End implements [Hold]. A file that cannot be removed is in nobody's way.
+func (h *localLife) End() error {
+	locks, _ := h.dir.Locks()
+	for _, path := range locks {
+		if path != h.lock.Path() {
+			_ = process.RemoveLock(path)
+		}
+	}
+	return h.Release()
 }
 
 // Lock is the lock behind what [Local] has claimed, to be handed to the process that
 // is started.
 func Lock(h Hold) (*process.Lock, error) {
-	lock, ok := h.(*process.Lock)
+	life, ok := h.(*localLife)
 	if !ok {
 		return nil, fmt.Errorf("a hold of type %T cannot be handed to a process of this machine", h)
 	}
-	return lock, nil
+	return life.lock, nil
 }
 
 // Reach implements [Life].

@@ -3,6 +3,9 @@ package life_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -47,6 +50,102 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// locks are the names of the files of lives that a thread has.
+func locks(t *testing.T, l *life.Local, id thread.ID) (names []string) {
+	t.Helper()
+	paths, err := l.Home().Of(id).Locks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}
+
+// TestLifeOfARun: each run of a thread has a life of its own, of which nothing is left.
+// Who asks without a run is told of any of them.
+func TestLifeOfARun(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t)
+	dir := l.Home().Of("work-1")
+	if err := dir.Make(); err != nil {
+		t.Fatal(err)
+	}
+	one, other, former := life.Key{Thread: "work-1", Run: thread.NewRun()}, life.Key{Thread: "work-1", Run: thread.NewRun()}, life.Key{Thread: "work-1", Run: "OLDER"}
+	want := func(step string, held map[life.Key]bool) {
+		t.Helper()
+		for _, k := range []life.Key{one, other, former, {Thread: "work-1"}} {
+			if got, err := l.Held(k); got != held[k] || err != nil {
+				t.Errorf("%s: %q is held: %t, %v", step, k.Run, got, err)
+			}
+		}
+	}
+	whoever := life.Key{Thread: "work-1"}
+	want("before", nil)
+	first, err := l.Claim(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := l.Claim(other)
+	if err != nil {
+		t.Fatal("another run: ", err)
+	}
+	if _, err := l.Claim(one); !errors.Is(err, life.ErrHeld) {
+		t.Errorf("twice: %v", err)
+	}
+	want("both", map[life.Key]bool{one: true, other: true, former: true, whoever: true})
+	if err := second.Release(); err != nil {
+		t.Error(err)
+	}
+	want("one", map[life.Key]bool{one: true, former: true, whoever: true})
+	// What crashes and older versions have left, and what is no life.
+	for _, name := range []string{"thread.lock", string(thread.NewRun()) + ".lock", "resume.lock"} {
+		if err := os.WriteFile(filepath.Join(string(dir), name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third, err := l.Claim(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.End(), first.End(), first.Release()); err != nil {
+		t.Error(err)
+	}
+	if got := locks(t, l, "work-1"); !slices.Equal(got, []string{string(other.Run) + ".lock"}) {
+		t.Errorf("left are %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(string(dir), "resume.lock")); err != nil {
+		t.Error(err)
+	}
+	want("the other", map[life.Key]bool{other: true, former: true, whoever: true})
+	if err := third.Release(); err != nil {
+		t.Error(err)
+	}
+	want("after", nil)
+}
+
+// TestHostileRun: a run that stands in a row leads to no file outside the thread's folder.
+func TestHostileRun(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t)
+	if err := l.Home().Of("work-1").Make(); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []thread.Run{"r", "../../r", "r/../../x", thread.NewRun() + "/x", "r" + thread.NewRun(), "registry", thread.Run("r" + strings.Repeat("a", 26))} {
+		hold, err := l.Claim(life.Key{Thread: "work-1", Run: run})
+		if err != nil {
+			t.Fatalf("%q: %v", run, err)
+		}
+		if got := locks(t, l, "work-1"); !slices.Equal(got, []string{"thread.lock"}) {
+			t.Errorf("%q: %q", run, got)
+		}
+		if err := hold.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestReach: a process is signalled by its number only where that is known to be it.
 func TestReach(t *testing.T) {
 	t.Parallel()
@@ -78,6 +177,7 @@ func TestReach(t *testing.T) {
 type foreign struct{}
 
 func (foreign) Release() error { return nil }
+func (foreign) End() error     { return nil }
 
 // TestForeignHold: what was claimed elsewhere cannot be handed to a process here.
 func TestForeignHold(t *testing.T) {

@@ -165,7 +165,7 @@ func TestReturnHook(t *testing.T) {
 func (h *house) child(o thread.Outcome) func(context.Context, action.Caller, action.StartRequest) (any, error) {
 	return func(ctx context.Context, c action.Caller, r action.StartRequest) (any, error) {
 		n := store.NewThread{Kind: thread.KindDirective, Directive: r.Directive, ParentID: c.Env.ThreadID, MaxSpawns: 9, ParentEnded: c.Hook.Ended, Now: time.Now()}
-		rec, _, err := h.store.Register(ctx, n, nil)
+		rec, _, err := store.Register(ctx, h.store, n, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -185,7 +185,7 @@ func (h *house) register(j job) thread.ID {
 		inputs = map[string]any{"who": "nobody"}
 	}
 	n := store.NewThread{Kind: kind, Directive: id, Model: cmp.Or(j.model, "fake/small"), Now: time.Now()}
-	rec, _, err := h.store.Register(h.t.Context(), n, func(id thread.ID) error {
+	rec, _, err := store.Register(h.t.Context(), h.store, n, func(id thread.ID) error {
 		return folder.Of(h.home().Dir, id).Make()
 	})
 	if err != nil {

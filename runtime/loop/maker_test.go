@@ -51,7 +51,7 @@ func (m *maker) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.S
 		return nil, err
 	}
 	n := store.NewThread{Kind: thread.KindDirective, Directive: old.Directive, ContinuationOf: old.ThreadID, Handoff: true, Now: time.Now()}
-	rec, _, err := m.h.store.Register(ctx, n, func(id thread.ID) error { return folder.Of(m.h.home().Dir, id).Make() })
+	rec, _, err := store.Register(ctx, m.h.store, n, func(id thread.ID) error { return folder.Of(m.h.home().Dir, id).Make() })
 	if err != nil {
 		return nil, err
 	}

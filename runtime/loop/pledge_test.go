@@ -25,7 +25,7 @@ func TestRaiseDuringCall(t *testing.T) {
 		r.Crashpoints = func(s thread.Crashpoint) {
 			switch {
 			case s == CrashCall:
-				rec, _, err := r.Store.Register(t.Context(), store.NewThread{
+				rec, _, err := store.Register(t.Context(), r.Store, store.NewThread{
 					Kind: thread.KindDirective, Directive: "test/task", Model: "fake/small", ParentID: id, MaxSpawns: 5, Now: time.Now(),
 				}, func(thread.ID) error { return nil })
 				child = rec.ThreadID

@@ -260,7 +260,7 @@ func refuses(context.Context, action.Caller, action.StartRequest) (any, error) {
 // endless registers a child that goes on.
 func (h *house) endless(ctx context.Context, c action.Caller, r action.StartRequest) (any, error) {
 	n := store.NewThread{Kind: thread.KindDirective, Directive: r.Directive, ParentID: c.Env.ThreadID, MaxSpawns: 9, Now: time.Now()}
-	rec, _, err := h.store.Register(ctx, n, nil)
+	rec, _, err := store.Register(ctx, h.store, n, nil)
 	if err == nil {
 		c.Started(rec.ThreadID, r.Directive)
 	}
@@ -281,7 +281,7 @@ func (h *house) handedOver(ctx context.Context, c action.Caller, r action.StartR
 		return nil, err
 	}
 	n := store.NewThread{Kind: thread.KindDirective, Directive: r.Directive, ContinuationOf: first, Handoff: true, Now: time.Now()}
-	next, _, err := h.store.Register(ctx, n, nil)
+	next, _, err := store.Register(ctx, h.store, n, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Local are records in folders of this machine, one a thread.
@@ -96,17 +99,31 @@ func (t *local) RemoveLeftover() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	locks, err := t.folder.Locks()
+	if err != nil {
+		return false, err
+	}
 	for _, e := range entries {
-		if name := filepath.Join(string(t.folder), e.Name()); name != t.folder.Lock() && name != t.folder.Log() || !e.Type().IsRegular() {
+		name := filepath.Join(string(t.folder), e.Name())
+		if name != t.folder.Log() && !slices.Contains(locks, name) || !e.Type().IsRegular() {
 			return false, nil
 		}
 	}
-	for _, name := range []string{t.folder.Log(), t.folder.Lock()} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range locks { // whoever begins there now has one, and keeps it
+		if err := process.RemoveLock(path); errors.Is(err, process.ErrLocked) {
+			return false, nil
+		} else if err != nil {
 			return false, err
 		}
 	}
-	return true, os.Remove(string(t.folder))
+	if err := os.Remove(t.folder.Log()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	err = os.Remove(string(t.folder))
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Meta implements [Thread].

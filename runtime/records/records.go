@@ -47,8 +47,8 @@ type Thread interface {
 	// Touched is when anything was last added to the records or removed from them.
 	Touched() (time.Time, error)
 	// RemoveLeftover removes what a start has left that was cut short before the thread
-	// was registered. When there is anything else it removes nothing. The caller has
-	// the life of the thread.
+	// was registered. When there is anything else, or somebody has a life of the
+	// thread, it removes nothing of that.
 	RemoveLeftover() (removed bool, err error)
 
 	Meta() Meta

@@ -16,21 +16,28 @@ type Queue interface {
 	// is past created is refused with thread.ErrSettled, one that the thread it
 	// continues does not name with ErrNotLinked.
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
-	// Admit admits the first thread in the queue when fewer than slots are occupied. Those
+	// Next returns the first thread in the queue behind a place, and its own; one without
+	// id when there is none, or no fewer than slots are occupied. Those
 	// whose parent has not ended, or has ended with a handoff, go before all others;
 	// within each group the first to come goes first. A parent that waits
 	// for its children is alive without a slot: were they to stand behind others, each
 	// of these could become one more such parent before a child runs.
-	// Claim takes what a runner needs outside the registry: with ErrTaken the next
-	// in the queue is tried, any other error aborts. It is called before the
-	// transaction that admits, and again with another thread where somebody was faster:
-	// the caller lets go of the claim before then, and of the last one when none was
-	// admitted. The thread has the given run then.
-	Admit(ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error) (rec thread.Record, admitted bool, err error)
+	Next(ctx context.Context, slots int, behind QueuePlace) (thread.Record, QueuePlace, error)
+	// Admit gives a thread a slot and another run, if it is still in the queue and fewer
+	// than slots are occupied; else admitted is false. What a runner needs outside the
+	// store is the caller's by then. See [Admit].
+	Admit(ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)
 	// QueueLoad counts the slots in use and the threads that wait for one.
 	QueueLoad(ctx context.Context) (QueueLoad, error)
+}
+
+// QueuePlace is how far somebody has come in the queue; the zero value is its
+// beginning. Its numbers mean something to the store alone.
+type QueuePlace struct {
+	Group    int
+	Position int64
 }
 
 // Watcher tells that something has changed.

@@ -19,18 +19,18 @@ import (
 
 // Registry keeps the rows of threads.
 type Registry interface {
-	// Register inserts a thread in state created and thereby decides its id: the
-	// first of the candidates of n.Directive and n.Now (n.ID, when that is set)
-	// that is not taken. In the same transaction it counts the spawn against the
+	// Candidate returns the id that a thread would have now: n.ID when that is set, else
+	// the first of n.Directive and n.Now behind n.Ordinal that no row has. What would be
+	// refused is refused, so that nothing is claimed for it; Register decides. See
+	// [Register].
+	Candidate(ctx context.Context, n NewThread) (Candidate, error)
+	// Register inserts a thread in state created under n.ID, or returns ErrTaken. What
+	// belongs to the id outside the store is the caller's by then, its life above all. In the same transaction it counts the spawn against the
 	// parent, which must be running and not asked to stop (ErrParentGone) and
 	// below its limit (*SpawnsError). With n.ParentEnded the parent must have ended
-	// instead, and nobody above it may have been asked to stop either. Claim is called with the candidate before
-	// the transaction that inserts the row, and takes what belongs to the id outside the
-	// database (folder and life); when it returns ErrTaken the next candidate is
-	// tried, any other error aborts. It is called again where another has taken the id
-	// meanwhile: the caller lets go of the claim before then, and of the last one with
-	// an error or when nothing was created. With a RequestKey that already names
-	// a thread, that thread is returned with created=false and nothing changes.
+	// instead, and nobody above it may have been asked to stop either. With a RequestKey
+	// that already names a thread, that thread is returned with created=false and nothing
+	// changes.
 	//
 	// With n.ContinuationOf the thread is to continue another, which must have ended
 	// (*PredecessorError) and be continued by nobody (*LinkedError). With n.Handoff
@@ -38,7 +38,7 @@ type Registry interface {
 	// its parent, by no rule of a start, and no spawn is counted. Several may be
 	// registered to continue one thread; only the one that Link, or the outcome of a
 	// handoff, has made it name can be enqueued and claimed.
-	Register(ctx context.Context, n NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error)
+	Register(ctx context.Context, n NewThread) (rec thread.Record, created bool, err error)
 	// Runner is what a run of a thread writes by.
 	Runner(id thread.ID, run thread.Run) Runner
 	// Replace gives a thread that has not ended another run, so that the one before can
@@ -73,7 +73,8 @@ type Registry interface {
 
 // NewThread is what Register stores.
 type NewThread struct {
-	ID        thread.ID // set for tool runs (UUID); empty for directives
+	ID        thread.ID // of a candidate; that of a tool run (UUID) is set by who starts it
+	Ordinal   int       // of a candidate of a directive; 0: ID is no such
 	Run       thread.Run
 	Kind      thread.Kind
 	Directive string
@@ -252,7 +253,7 @@ type TreeSpend struct {
 
 // Facts about the store.
 var (
-	// ErrTaken: a claim function says the candidate id is in use.
+	// ErrTaken: the candidate id is in use.
 	ErrTaken = errors.New("thread id is taken")
 	// ErrKeyReused: a request key names another call.
 	ErrKeyReused = errors.New("request_key names another call")

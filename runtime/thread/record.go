@@ -3,6 +3,7 @@ package thread
 import (
 	"crypto/rand"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -50,8 +51,19 @@ func (r Record) Queued() bool {
 // writes first takes it.
 type Run string
 
+// runMark begins a run by which the lock of a life is named. Those of older versions
+// begin with no small letter.
+const runMark = "r"
+
 // NewRun makes a run that no other has.
-func NewRun() Run { return Run(rand.Text()) }
+func NewRun() Run { return Run(runMark + rand.Text()) }
+
+// NamesLife reports whether the life of a run is known by the run. That of an older
+// version, or of a row without a run, is known by the thread alone.
+func (r Run) NamesLife() bool {
+	text, ours := strings.CutPrefix(string(r), runMark)
+	return ours && len(text) == 26 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
 
 // Kind tells what a registered run executes.
 type Kind string

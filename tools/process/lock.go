@@ -197,6 +197,29 @@ func (l *Lock) Release() error {
 	return nil
 }
 
+// Remove is Release of a lock that nobody will ask for again: its file goes with it,
+// unless a child has the lock.
+func (l *Lock) Remove() error {
+	if l.released() || l.handedOver.Load() {
+		return l.Release()
+	}
+	err := os.Remove(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, l.Release())
+}
+
+// RemoveLock removes the file of a lock that nobody holds. One that somebody holds is
+// [ErrLocked].
+func RemoveLock(path string) error {
+	lock, err := Acquire(path)
+	if err != nil {
+		return err
+	}
+	return lock.Remove()
+}
+
 // released tells whether Release has closed the file; [os.File.Fd] answers with
 // a descriptor that cannot be then.
 func (l *Lock) released() bool { return l.file.Fd() == ^uintptr(0) }

@@ -26,7 +26,7 @@ func TestDoctorShared(t *testing.T) {
 	walled, there := near, thread.Process{PID: 7, Host: "there", Boot: "another"}
 	walled.PIDNamespace += "1"
 	for directive, p := range map[string]thread.Process{"near": near, "walled": walled, "there": there} {
-		rec, _, err := st.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: time.Now()}, nil)
+		rec, _, err := store.Register(t.Context(), st, store.NewThread{Kind: thread.KindDirective, Directive: directive, Now: time.Now()}, nil)
 		if err == nil {
 			_, err = storetest.As(st).Apply(t.Context(), store.Claimed(rec.ThreadID, p, time.Now()))
 		}

@@ -35,7 +35,7 @@ func TestDamagedRegistry(t *testing.T) {
 		return p
 	}
 	p := open()
-	rec, _, err := p.store.Register(t.Context(), store.NewThread{
+	rec, _, err := store.Register(t.Context(), p.store, store.NewThread{
 		Kind: thread.KindDirective, Directive: "work", Now: time.Unix(1, 0),
 	}, func(thread.ID) error { return nil })
 	if err != nil {

@@ -74,16 +74,16 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id})
-	if err != nil {
-		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
-	}
-	defer func() { _ = hold.Release() }()
 	entries, err := process.InheritSecrets()
 	if err != nil {
 		return err
 	}
 	in := spawn.Inherited(entries)
+	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id, Run: in.Run})
+	if err != nil {
+		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
+	}
+	defer func() { _ = hold.Release() }()
 	vault := secret.New(in.Inputs)
 	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)
@@ -99,7 +99,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	finisher := threadFinisher(sys, p, vault)
-	row, err := p.store.Get(ctx, id) // nobody replaces its run while this process has its life
+	run, err := runOf(ctx, p, id, in)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	rec, err := loop.Run(ctx, loop.Deps{
-		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, row.Run), Finisher: finisher, Transcript: w,
+		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
 		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
@@ -125,12 +125,22 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	}
 	// Its slot is free. A program that has asked it to stop must not take what follows
 	// for the thread.
-	_ = hold.Release()
+	_ = hold.End()
 	nextQueued(p, log)(context.WithoutCancel(ctx))
 	if rec.Status != thread.Completed && rec.Status != thread.Continued {
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// runOf is the run that the process of a thread writes by. A starter of an older version
+// names none, and nobody replaces that of the row while this process has the life.
+func runOf(ctx context.Context, p *project, id thread.ID, in spawn.Inheritance) (thread.Run, error) {
+	if in.Run != "" {
+		return in.Run, nil
+	}
+	row, err := p.store.Get(ctx, id)
+	return row.Run, err
 }
 
 // threadFinisher ends the thread of this process.

@@ -35,7 +35,7 @@ func testProject(t *testing.T) (System, *project) {
 // register registers a thread of a directive that was created then.
 func register(t *testing.T, p *project, directive string, at int64) thread.Record {
 	t.Helper()
-	rec, _, err := p.store.Register(t.Context(), store.NewThread{
+	rec, _, err := store.Register(t.Context(), p.store, store.NewThread{
 		Kind: thread.KindDirective, Directive: directive, Name: directive, Now: time.Unix(at, 0),
 	}, func(thread.ID) error { return nil })
 	if err != nil {

@@ -94,15 +94,23 @@ func tell(ctx context.Context, s *Store, f func(store.Store) error) error {
 	return f(now)
 }
 
+// Candidate implements [store.Registry]; it makes the store, since a thread is about to
+// be registered.
+func (s *Store) Candidate(ctx context.Context, n store.NewThread) (store.Candidate, error) {
+	now, err := s.open(ctx, s.create)
+	if err != nil {
+		return store.Candidate{}, err
+	}
+	return now.Candidate(ctx, n)
+}
+
 // Register implements [store.Registry]; it makes the store.
-func (s *Store) Register(
-	ctx context.Context, n store.NewThread, claim func(thread.ID) error,
-) (rec thread.Record, created bool, err error) {
+func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Record, created bool, err error) {
 	now, err := s.open(ctx, s.create)
 	if err != nil {
 		return rec, false, err
 	}
-	return now.Register(ctx, n, claim)
+	return now.Register(ctx, n)
 }
 
 // List implements [store.Registry].
@@ -116,13 +124,22 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 
 // Admit implements [store.Queue].
 func (s *Store) Admit(
-	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
+	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
 	now, err := s.Now(ctx)
 	if err != nil || now == nil {
 		return rec, false, err
 	}
-	return now.Admit(ctx, slots, at, run, claim)
+	return now.Admit(ctx, id, slots, at, run)
+}
+
+// Next implements [store.Queue].
+func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (rec thread.Record, at store.QueuePlace, err error) {
+	now, err := s.Now(ctx)
+	if err != nil || now == nil {
+		return rec, behind, err
+	}
+	return now.Next(ctx, slots, behind)
 }
 
 // Changes implements [store.Watcher]: the store coming to be is a change.

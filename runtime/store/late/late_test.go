@@ -14,7 +14,7 @@ import (
 
 func registered(t *testing.T, s store.Store) (thread.Record, error) {
 	t.Helper()
-	rec, _, err := s.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "work", Now: time.Unix(1e9, 0)},
+	rec, _, err := store.Register(t.Context(), s, store.NewThread{Kind: thread.KindDirective, Directive: "work", Now: time.Unix(1e9, 0)},
 		func(thread.ID) error { return nil })
 	return rec, err
 }
@@ -113,4 +113,22 @@ func TestNeverMade(t *testing.T) {
 	}
 	for range changes { // ends
 	}
+}
+
+// TestSuite: a store that is made when the first thread is registered does what every
+// store does.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store {
+		dir := t.TempDir()
+		s := New(
+			func(context.Context) (store.Store, error) { return nil, nil },
+			func(ctx context.Context) (store.Store, error) { return sqlite.Open(ctx, dir, sqlite.Options{}) })
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}, "Register", "State", "Chain", "Queue", "Fence")
 }

@@ -130,7 +130,7 @@ func TestDamageShowsLate(t *testing.T) {
 	if _, _, err := s.List(t.Context(), store.Filter{Text: "x"}); !errors.As(err, &damaged) || damaged.Path != s.registry.path {
 		t.Errorf("list: %v", err)
 	}
-	if _, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing); !errors.As(err, &damaged) || damaged.Path != s.registry.path {
+	if _, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing); !errors.As(err, &damaged) || damaged.Path != s.registry.path {
 		t.Errorf("register: %v", err)
 	}
 	if err := s.OpenRoot(t.Context(), "other", 5, testTime); err != nil {
@@ -308,7 +308,7 @@ func TestFollowFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing); !errors.Is(err, store.ErrReplaced) || !errors.Is(err, store.ErrTooNew) {
+		if _, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing); !errors.Is(err, store.ErrReplaced) || !errors.Is(err, store.ErrTooNew) {
 			t.Errorf("register: %v", err)
 		}
 		if _, err := s.Get(t.Context(), "d"); !errors.Is(err, store.ErrReplaced) {
@@ -390,7 +390,7 @@ func playRescue(ctx context.Context, dir string, in io.Reader, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	if _, _, err := s.Register(ctx, newThread("d", ""), claimNothing); err != nil {
+	if _, _, err := store.Register(ctx, s, newThread("d", ""), claimNothing); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(out, moved, done.Threads); err != nil {

@@ -16,17 +16,21 @@ import (
 // new state, so that the transition table stays in one place.
 const sourceStates = `status IN (SELECT value FROM json_each(?))`
 
+// newWrite: each statement that changes status, process or run of a row counts itself,
+// which older versions do not: the database refuses theirs for a run of today's.
+const newWrite = `writes = writes + 1`
+
 // claimSQL also refuses a thread whose cancel is on record, and one that the
 // thread it continues does not name.
 const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?, pid_namespace = ?,
-	pid_started = ?, updated_at = ?, last_used = ?, run = ?
+	pid_started = ?, updated_at = ?, last_used = ?, run = ?, ` + newWrite + `
 	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
 
 // finishSQL keeps the recorded cost where its parameter is null.
 const finishSQL = `UPDATE threads SET status = ?, result = ?, completed_at = ?, updated_at = ?, last_used = ?,
 	turns = coalesce(?, turns), input_tokens = coalesce(?, input_tokens), output_tokens = coalesce(?, output_tokens),
 	cache_read_tokens = coalesce(?, cache_read_tokens), cache_write_tokens = coalesce(?, cache_write_tokens),
-	spend = coalesce(?, spend), run = ?
+	spend = coalesce(?, spend), run = ?, ` + newWrite + `
 	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` RETURNING ` + columns
 
 // Apply implements [store.Runner]. The change is on disk when it returns.
@@ -102,7 +106,7 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 // of power there is no such process.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
 	err := r.updateOne(ctx, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?,
-		updated_at = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
+		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
 		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
 		return fmt.Errorf("set process: %w", err)

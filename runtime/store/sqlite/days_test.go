@@ -26,7 +26,7 @@ func TestStatsAreCounted(t *testing.T) {
 			pick := func() thread.ID { return rapid.SampledFrom(ids).Draw(rt, "thread") }
 			switch action := rapid.IntRange(0, 5).Draw(rt, "action"); {
 			case action <= 1 || len(ids) == 0:
-				rec, _, err := s.Register(t.Context(), store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: at}, claimNothing)
+				rec, _, err := store.Register(t.Context(), s, store.NewThread{Kind: thread.KindDirective, Directive: "d", Now: at}, claimNothing)
 				noError(t, err)
 				ids = append(ids, rec.ThreadID)
 				_, err = storetest.As(s).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1}, at))

@@ -119,7 +119,7 @@ type writer struct {
 }
 
 func (w *writer) register(ctx context.Context) error {
-	_, _, err := w.Register(ctx, newThread("d", ""), claimNothing)
+	_, _, err := store.Register(ctx, w, newThread("d", ""), claimNothing)
 	if err == nil {
 		w.threads++
 	}
@@ -296,6 +296,6 @@ func useOnce(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.Register(ctx, newThread("d", ""), claimNothing)
+	_, _, err = store.Register(ctx, s, newThread("d", ""), claimNothing)
 	return errors.Join(err, s.OpenRoot(ctx, "other", 1, testTime), s.Close())
 }

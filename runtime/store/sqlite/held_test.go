@@ -66,7 +66,7 @@ func TestAttackStoppedHolder(t *testing.T) {
 	holder.suspend(t)
 
 	for range 2 { // the second does not wait again
-		_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+		_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 		wantBusy(t, "registering", err, holder)
 	}
 	_, err := s.RequestCancel(t.Context(), id, testTime)
@@ -124,7 +124,7 @@ func TestAttackStoppedStranger(t *testing.T) {
 		t.Fatalf("it said %q", got)
 	}
 	stranger.suspend(t)
-	_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+	_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 	if runtime.GOOS == "linux" {
 		wantBusy(t, "registering", err, stranger)
 	} else if _, ok := errors.AsType[*thread.BusyError](err); !ok {
@@ -151,7 +151,7 @@ func TestBusyIsPatient(t *testing.T) {
 	options := impatient()
 	options.Patience.Idle = 2 * time.Millisecond
 	s := open(t, dir, options)
-	_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+	_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 	busy, ok := errors.AsType[*thread.BusyError](err)
 	if !ok || busy.Holder.Stopped || busy.Holder.PID != holder.cmd.Process.Pid || busy.Waited < options.Patience.Idle {
 		t.Errorf("registering: %v", err)

@@ -76,7 +76,7 @@ func newThread(directive string, parent thread.ID) store.NewThread {
 
 func mustRegister(t testing.TB, s *Store, n store.NewThread) thread.ID {
 	t.Helper()
-	rec, _, err := s.Register(t.Context(), n, claimNothing)
+	rec, _, err := store.Register(t.Context(), s, n, claimNothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestRemember(t *testing.T) {
 	}
 	s := open(t, dir, Options{})
 	n := store.NewThread{Kind: thread.KindDirective, Directive: "work", Name: "Work on it", RequestKey: "k", Now: testTime}
-	rec, _, err := s.Register(t.Context(), n, func(thread.ID) error { return nil })
+	rec, _, err := store.Register(t.Context(), s, n, func(thread.ID) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

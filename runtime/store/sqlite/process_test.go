@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -129,7 +130,7 @@ func playRegister(ctx context.Context, dir string, in io.Reader, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	rec, _, err := s.Register(ctx, newThread("d", ""), claimNothing)
+	rec, _, err := store.Register(ctx, s, newThread("d", ""), claimNothing)
 	if err != nil {
 		return err
 	}
@@ -146,9 +147,9 @@ func playHold(ctx context.Context, dir string, in io.Reader, out io.Writer) erro
 		return err
 	}
 	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		first := 1
 		n := newThread("held", "")
-		if _, _, err := register(ctx, tx, n, candidate{id: thread.NewID(n.Directive, n.Now, first), ordinal: &first}); err != nil {
+		n.ID, n.Ordinal = thread.NewID(n.Directive, n.Now, 1), 1
+		if _, _, err := register(ctx, tx, n); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(out, "held"); err != nil {

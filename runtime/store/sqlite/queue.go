@@ -84,28 +84,11 @@ func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Reco
 // Admit implements [store.Queue]. Which thread has a slot is not waited to
 // disk: after a loss of power no thread has one.
 func (s *Store) Admit(
-	ctx context.Context, slots int, at time.Time, run thread.Run, claim func(thread.Record) error,
+	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
-	behind := new(queuePlace)
-	for err == nil && !admitted {
-		var next thread.Record
-		next, err = s.nextToAdmit(ctx, slots, behind)
-		if err != nil || next.ThreadID == "" {
-			break
-		}
-		err = claim(next)
-		if errors.Is(err, store.ErrTaken) {
-			err = nil
-			continue
-		}
-		if err != nil {
-			err = fmt.Errorf("claim %s: %w", next.ThreadID, err)
-			break
-		}
-		rec, admitted, err = s.admit(ctx, next.ThreadID, slots, at, run)
-	}
+	rec, admitted, err = s.admit(ctx, id, slots, at, run)
 	if err == nil && admitted {
-		err = (&runner{s, rec.ThreadID, run}).takeBudget(ctx)
+		err = (&runner{s, id, run}).takeBudget(ctx)
 	}
 	if err != nil {
 		return thread.Record{}, false, fmt.Errorf("admit: %w", err)
@@ -113,30 +96,27 @@ func (s *Store) Admit(
 	return rec, admitted, nil
 }
 
-// queuePlace is how far somebody has come in the queue.
-type queuePlace struct {
-	group    int
-	position int64
-}
-
-// nextToAdmit is the first queued thread behind a place, which it moves on; none where
-// no slot is free.
-func (s *Store) nextToAdmit(ctx context.Context, slots int, behind *queuePlace) (rec thread.Record, err error) {
+// Next implements [store.Queue].
+func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (rec thread.Record, at store.QueuePlace, err error) {
+	at = behind
 	err = s.registry.read(ctx, func(db *sql.DB) error {
 		load, err := countQueue(ctx, db)
 		if err != nil || load.Queued == 0 || load.Occupied >= slots {
 			return err
 		}
-		for groups := []string{nextChildSQL, nextOtherSQL}; behind.group < len(groups); {
-			rec, behind.position, err = nextQueued(ctx, db, groups[behind.group], behind.position)
+		for groups := []string{nextChildSQL, nextOtherSQL}; at.Group < len(groups); {
+			rec, at.Position, err = nextQueued(ctx, db, groups[at.Group], at.Position)
 			if !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
-			*behind = queuePlace{group: behind.group + 1}
+			at = store.QueuePlace{Group: at.Group + 1}
 		}
 		return nil
 	})
-	return rec, err
+	if err != nil {
+		return thread.Record{}, at, fmt.Errorf("next in the queue: %w", err)
+	}
+	return rec, at, nil
 }
 
 // admit gives a thread a slot that is still queued, where one is still free.
@@ -148,7 +128,7 @@ func (s *Store) admit(
 		if err != nil || load.Occupied >= slots {
 			return err
 		}
-		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2, `+newWrite+`
 			WHERE thread_id = ?3 AND `+isQueued+` RETURNING `+columns, millis(at), run, id))
 		if errors.Is(err, sql.ErrNoRows) { // somebody was faster, or it is asked to stop
 			return nil

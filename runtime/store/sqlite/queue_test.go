@@ -25,7 +25,7 @@ func TestKilledHolderFreesTheTurn(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, _, err := s.Register(ctx, newThread("d", ""), claimNothing); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := store.Register(ctx, s, newThread("d", ""), claimNothing); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("registered while another process writes: %v", err)
 	}
 	holder.kill(t)
@@ -103,7 +103,7 @@ func playStorm(ctx context.Context, dir string, in io.Reader) error {
 		return err
 	}
 	for range stormThreads {
-		rec, _, err := s.Register(ctx, newThread("d", ""), claimNothing)
+		rec, _, err := store.Register(ctx, s, newThread("d", ""), claimNothing)
 		if err != nil {
 			return err
 		}
@@ -136,12 +136,12 @@ func TestStrangerInTheDatabase(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, _, err := s.Register(ctx, newThread("d", ""), claimNothing); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := store.Register(ctx, s, newThread("d", ""), claimNothing); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("registered beside an open transaction: %v", err)
 	}
 	done := make(chan error)
 	go func() {
-		_, _, err := s.Register(t.Context(), newThread("d", ""), claimNothing)
+		_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 		done <- err
 	}()
 	if err := tx.Rollback(); err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// maxTries bounds the candidates offered to one claim function.
-const maxTries = 1000
-
-// Register implements [store.Registry]. A nil claim claims nothing.
-func (s *Store) Register(ctx context.Context, n store.NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error) {
-	if err = checkNew(n); err == nil {
-		rec, created, err = s.registerClaimed(ctx, n, claim)
+// Register implements [store.Registry].
+func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Record, created bool, err error) {
+	if err = checkNew(n, n.ID); err == nil {
+		err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
+			rec, created, err = register(ctx, tx, n)
+			return err
+		})
 	}
 	if err != nil {
 		return thread.Record{}, false, fmt.Errorf("register thread: %w", err)
@@ -24,41 +24,22 @@ func (s *Store) Register(ctx context.Context, n store.NewThread, claim func(thre
 	return rec, created, nil
 }
 
-// registerClaimed looks for a candidate, claims it and then inserts its row; where
-// another has taken the id meanwhile, it looks for the next.
-func (s *Store) registerClaimed(
-	ctx context.Context, n store.NewThread, claim func(thread.ID) error,
-) (rec thread.Record, created bool, err error) {
-	last := 0
-	for range maxTries {
-		c, err := s.candidate(ctx, n, last)
-		if err != nil || c.known != nil {
-			return c.row(), false, err
-		}
-		if claim != nil {
-			err = claim(c.id)
-		}
-		if err == nil {
-			err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-				rec, created, err = register(ctx, tx, n, c)
-				return err
-			})
-		} else {
-			err = fmt.Errorf("claim %s: %w", c.id, err)
-		}
-		if !errors.Is(err, store.ErrTaken) || c.ordinal == nil {
-			return rec, created, err
-		}
-		last = *c.ordinal
+// Candidate implements [store.Registry].
+func (s *Store) Candidate(ctx context.Context, n store.NewThread) (c store.Candidate, err error) {
+	first := n.ID
+	if first == "" {
+		first = thread.NewID(n.Directive, n.Now, 1)
 	}
-	return rec, false, fmt.Errorf("%d ids up to %s: %w", maxTries, thread.NewID(n.Directive, n.Now, last), store.ErrTaken)
+	if err = checkNew(n, first); err == nil {
+		c, err = s.candidate(ctx, n)
+	}
+	if err != nil {
+		return store.Candidate{}, fmt.Errorf("register thread: %w", err)
+	}
+	return c, nil
 }
 
-func checkNew(n store.NewThread) error {
-	id := n.ID
-	if id == "" {
-		id = thread.NewID(n.Directive, n.Now, 1)
-	}
+func checkNew(n store.NewThread, id thread.ID) error {
 	if _, err := thread.ParseID(string(id)); err != nil {
 		return err
 	}
@@ -75,9 +56,11 @@ func checkNew(n store.NewThread) error {
 	return nil
 }
 
-func register(ctx context.Context, tx *sql.Tx, n store.NewThread, c candidate) (thread.Record, bool, error) {
-	if known, err := byKey(ctx, tx, n); known != nil || err != nil {
-		return candidate{known: known}.row(), false, err
+func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record, bool, error) {
+	if known, err := byKey(ctx, tx, n); err != nil {
+		return thread.Record{}, false, err
+	} else if known != nil {
+		return *known, false, nil
 	}
 	var chainRoot thread.ID
 	if n.ContinuationOf != "" {
@@ -92,19 +75,27 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread, c candidate) (
 			return thread.Record{}, false, err
 		}
 	}
-	if taken, err := hasRow(ctx, tx, c.id); err != nil {
+	if taken, err := hasRow(ctx, tx, n.ID); err != nil {
 		return thread.Record{}, false, err
 	} else if taken {
-		return thread.Record{}, false, fmt.Errorf("%s: %w", c.id, store.ErrTaken)
+		return thread.Record{}, false, fmt.Errorf("%s: %w", n.ID, store.ErrTaken)
 	}
 	now := millis(n.Now)
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
 		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
 		created_at, updated_at, last_used)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
-		c.id, n.Run, c.ordinal, n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
+		n.ID, n.Run, ordinalOrNull(n.Ordinal), n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
 		orNull(n.RequestKey), orNull(n.RequestHash), now, now, now))
 	return rec, err == nil, err
+}
+
+// ordinalOrNull is null for an id that is no candidate.
+func ordinalOrNull(ordinal int) any {
+	if ordinal == 0 {
+		return nil
+	}
+	return ordinal
 }
 
 // countSpawn counts one child against the parent, which must be running and not
@@ -152,21 +143,6 @@ func parentOf(ctx context.Context, tx rowQuerier, n store.NewThread) (thread.Rec
 	return parent, err
 }
 
-// candidate is an id that had no row when it was looked for, or the thread that the
-// request key names.
-type candidate struct {
-	id      thread.ID
-	ordinal *int // of a candidate of directive and second
-	known   *thread.Record
-}
-
-func (c candidate) row() thread.Record {
-	if c.known == nil {
-		return thread.Record{}
-	}
-	return *c.known
-}
-
 // rowQuerier is a transaction, or the database as it is.
 type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -187,27 +163,28 @@ func byKey(ctx context.Context, q rowQuerier, n store.NewThread) (*thread.Record
 	return &rec, store.SameCall(rec, n)
 }
 
-// candidate returns the first free id behind an ordinal. The highest in use comes from
-// an index, so the cost does not grow with the threads of one second.
-func (s *Store) candidate(ctx context.Context, n store.NewThread, last int) (c candidate, err error) {
+// candidate finds the highest ordinal in use by an index, so that its cost does not
+// grow with the threads of one second.
+func (s *Store) candidate(ctx context.Context, n store.NewThread) (c store.Candidate, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
-		if c.known, err = byKey(ctx, db, n); c.known != nil || err != nil {
+		if c.Known, err = byKey(ctx, db, n); c.Known != nil || err != nil {
 			return err
 		}
 		if err := refusal(ctx, db, n); err != nil {
 			return err
 		}
-		c.id = n.ID
+		c.ID = n.ID
 		if n.ID != "" {
 			return nil
 		}
 		var highest int
 		err = db.QueryRowContext(ctx, `SELECT coalesce(max(id_ordinal), 0) FROM threads
 			WHERE directive = ? AND created_at / 1000 = ?`, n.Directive, n.Now.Unix()).Scan(&highest)
+		c.Ordinal = max(n.Ordinal, highest)
 		for taken := true; taken && err == nil; {
-			last = max(last, highest) + 1
-			c.id, c.ordinal = thread.NewID(n.Directive, n.Now, last), &last
-			taken, err = hasRow(ctx, db, c.id)
+			c.Ordinal++
+			c.ID = thread.NewID(n.Directive, n.Now, c.Ordinal)
+			taken, err = hasRow(ctx, db, c.ID)
 		}
 		return err
 	})

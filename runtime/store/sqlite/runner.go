@@ -37,7 +37,7 @@ func fenced(id thread.ID) error { return fmt.Errorf("thread %s: %w", id, store.E
 func (s *Store) Replace(ctx context.Context, id thread.ID, from, to thread.Run) (rec thread.Record, err error) {
 	r := &runner{s, id, to}
 	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET run = ?, updated_at = ?
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET run = ?, updated_at = ?, `+newWrite+`
 			WHERE thread_id = ? AND run = ? AND status IN ('created', 'running') RETURNING `+columns, to, millis(s.now()), id, from))
 		if errors.Is(err, sql.ErrNoRows) {
 			return (&runner{s, id, from}).refused(ctx, tx, "")

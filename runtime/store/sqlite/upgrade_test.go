@@ -224,6 +224,52 @@ func (f *former) continued(s *Store, insert string) {
 	}
 }
 
+// TestOlderProcessTakesNothingOver: a process of any version before, which knows a life by
+// a lock of another name, takes a thread that runs for dead. The database keeps it from
+// all that it would do then; what it runs itself, and what anybody may ask for, is its
+// to write as before.
+func TestOlderProcessTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	formerDatabases(t, "registry", func(f *former) {
+		f.exec(`INSERT INTO threads (thread_id, kind, directive, status, created_at, updated_at, last_used)
+			VALUES ('own', 'directive', 'd', 'running', 1, 1, 1)`)
+		takeOver := map[string]string{
+			"the process": "UPDATE threads SET pid = 0, host = '' WHERE thread_id = ? AND status IN ('created', 'running')",
+			"the end":     "UPDATE threads SET status = 'error', result = '{}', completed_at = 5 WHERE thread_id = ? AND status IN ('created', 'running')",
+			"the start":   "UPDATE threads SET status = 'running', pid = 1 WHERE thread_id = ? AND status IN ('created', 'running')",
+		}
+		if slices.Contains(f.columns()["threads"], "run") {
+			takeOver["the run"] = "UPDATE threads SET run = 'OLDER' WHERE thread_id = ? AND status IN ('created', 'running')"
+		}
+		s := open(f, f.dir, Options{})
+		n := newThread("d", "")
+		n.Run = thread.NewRun()
+		rec, _, err := store.Register(f.Context(), s, n, claimNothing)
+		f.noError(err)
+		_, err = s.Runner(rec.ThreadID, rec.Run).Apply(f.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 4711}, testTime))
+		f.noError(err)
+		for what, query := range takeOver {
+			if _, err := f.db.ExecContext(f.Context(), query, rec.ThreadID); err == nil || !strings.Contains(err.Error(), "newer rye-mcp") {
+				f.Errorf("%s is written: %v", what, err)
+			}
+			f.exec(query, "own")
+			f.exec("UPDATE threads SET status = 'running', completed_at = NULL, result = NULL WHERE thread_id = 'own'")
+		}
+		f.exec("UPDATE threads SET cancel_requested_at = 5, updated_at = 5 WHERE thread_id = ?", rec.ThreadID)
+		now, err := s.Get(f.Context(), rec.ThreadID)
+		if err != nil || now.Status != thread.Running || now.PID != 4711 || now.Run != rec.Run || now.CancelRequestedAt.IsZero() {
+			f.Errorf("it is %+v, %v", now, err)
+		}
+		change, err := store.Finished(rec.ThreadID, thread.Outcome{State: thread.Completed}, nil, testTime)
+		f.noError(err)
+		replaced, err := s.Replace(f.Context(), rec.ThreadID, rec.Run, thread.NewRun())
+		f.noError(err)
+		if _, err := s.Runner(rec.ThreadID, replaced.Run).Apply(f.Context(), change); err != nil {
+			f.Errorf("ended by today's: %v", err)
+		}
+	})
+}
+
 // TestUpgradeOfLedgers: money that was held before an upgrade is spent, given back and
 // handed over after it as if it had been held since.
 func TestUpgradeOfLedgers(t *testing.T) {

@@ -71,11 +71,16 @@ func (s Any) Settle(ctx context.Context, id thread.ID, at time.Time) error {
 	return s.by(ctx, id).Settle(ctx, at)
 }
 
-// Admit is that of [store.Queue], for a new run.
+// Register is [store.Register].
+func (s Any) Register(ctx context.Context, n store.NewThread, claim func(thread.ID) error) (rec thread.Record, created bool, err error) {
+	return store.Register(ctx, s.Store, n, claim)
+}
+
+// Admit is [store.Admit], for a new run.
 func (s Any) Admit(
 	ctx context.Context, slots int, at time.Time, claim func(thread.Record) error,
 ) (rec thread.Record, admitted bool, err error) {
-	return s.Store.Admit(ctx, slots, at, thread.NewRun(), claim)
+	return store.Admit(ctx, s.Store, slots, at, thread.NewRun(), claim)
 }
 
 // As is s, written to as whatever run has the threads.

@@ -122,14 +122,14 @@ func (h *harness) admissionReplaces() {
 	h.noError(starter.Report(h.ctx, 5, h.now))
 	_, err := h.Enqueue(h.ctx, id, 0, h.now)
 	h.noError(err)
-	rec, admitted, err := h.Store.Admit(h.ctx, 1, h.now, "dispatcher", claimRecord)
+	rec, admitted, err := store.Admit(h.ctx, h.Store, 1, h.now, "dispatcher", claimRecord)
 	if err != nil || !admitted || rec.ThreadID != id || rec.Run != "dispatcher" {
 		h.Fatalf("admitted %+v, %t, %v", rec, admitted, err)
 	}
 	h.wantFenced(starter)
 	_, err = h.Runner(id, "dispatcher").Return(h.ctx)
 	h.noError(err)
-	if _, _, err := h.Store.Admit(h.ctx, 1, h.now, "another", claimRecord); err != nil {
+	if _, _, err := store.Admit(h.ctx, h.Store, 1, h.now, "another", claimRecord); err != nil {
 		h.Fatal(err)
 	}
 	h.wantFenced(h.Runner(id, "dispatcher"))

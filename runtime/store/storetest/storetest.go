@@ -6,6 +6,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,9 +14,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Run runs the suite. Open returns a new, empty store each time it is called,
-// and closes it through t.Cleanup.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
+// Run runs the suite, or some groups of it, for a store in front of another. Open returns
+// a new, empty store each time it is called, and closes it through t.Cleanup.
+func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 	groups := []struct {
 		name  string
 		tests []test
@@ -37,6 +38,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Fence", fenceTests},
 	}
 	for _, g := range groups {
+		if len(only) > 0 && !slices.Contains(only, g.name) {
+			continue
+		}
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			for _, tt := range g.tests {

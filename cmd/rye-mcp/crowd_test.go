@@ -72,7 +72,7 @@ func TestReconcileOfMany(t *testing.T) {
 	p.noError(os.WriteFile(swapped.Meta(), other, 0o600))
 	p.noError(os.Rename(string(linked), string(linked)+".moved"))
 	p.noError(os.Symlink(string(linked)+".moved", string(linked)))
-	p.alter(state, "registry.db", "UPDATE threads SET status = 'running', result = NULL, completed_at = NULL, pid = 0 WHERE thread_id = ?", filepath.Base(string(dead)))
+	p.alter(state, "registry.db", "UPDATE threads SET status = 'running', result = NULL, completed_at = NULL, pid = 0, writes = writes + 1 WHERE thread_id = ?", filepath.Base(string(dead)))
 	p.alter(state, "registry.db", "DELETE FROM threads WHERE thread_id = ?", filepath.Base(string(orphan)))
 	p.alter(state, "registry.db", "UPDATE threads SET parent_id = 'nobody-1' WHERE thread_id = ?", filepath.Base(string(at(6))))
 	p.alter(state, "budget_ledger.db", "UPDATE budgets SET status = 'active', created_at = 1 WHERE thread_id = ?", filepath.Base(string(at(7))))

@@ -74,12 +74,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	entries, err := process.InheritSecrets()
-	if err != nil {
-		return err
-	}
-	in := spawn.Inherited(entries)
-	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id, Run: in.Run})
+	hold, in, err := inherit(home, id)
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
@@ -131,6 +126,18 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// inherit takes over what the starter of a thread hands to its process: the run, in what
+// nobody else can read, and the life of that.
+func inherit(home folder.Home, id thread.ID) (life.Hold, spawn.Inheritance, error) {
+	entries, err := process.InheritSecrets()
+	if err != nil {
+		return nil, spawn.Inheritance{}, err
+	}
+	in := spawn.Inherited(entries)
+	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id, Run: in.Run})
+	return hold, in, err
 }
 
 // runOf is the run that the process of a thread writes by. A starter of an older version

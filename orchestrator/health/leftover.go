@@ -35,8 +35,11 @@ func (c *Checker) SweepFolders(ctx context.Context) (removed int, err error) {
 // removed, and none that somebody has who makes a thread in it meanwhile.
 func (c *Checker) removeLeftover(ctx context.Context, id thread.ID) (bool, error) {
 	left := c.Threads.Records.Of(id)
-	if err := left.Check(); err != nil {
-		return false, nil // somebody else's
+	switch err := left.Check(); {
+	case errors.Is(err, thread.ErrUnfit): // somebody else's
+		return false, nil
+	case err != nil:
+		return false, err
 	}
 	if held, err := c.Threads.Life.Held(life.Key{Thread: id}); held || err != nil {
 		return false, err

@@ -95,7 +95,7 @@ func (c *Call) Start(ctx context.Context, caller action.Caller, req action.Start
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(context.Context) error { return c.Inherit(p) },
-		func(ctx context.Context) error { return c.LoadParent(ctx, p) },
+		func(ctx context.Context) error { return c.loadParent(ctx, p) },
 		func(context.Context) error { return c.JudgeRisk(p) },
 		func(context.Context) error { return c.ResolveLimits(p) },
 		func(context.Context) error { return c.readCoordination(p) },
@@ -171,9 +171,9 @@ func (c *Call) Inherit(p *Plan) error {
 	return nil
 }
 
-// LoadParent reads the parent's thread.json, which must be readable and, when
+// loadParent reads the parent's thread.json, which must be readable and, when
 // there is a key, correctly signed; its capabilities and limits bound the child.
-func (c *Planner) LoadParent(ctx context.Context, p *Plan) error {
+func (c *Planner) loadParent(ctx context.Context, p *Plan) error {
 	if p.Request.Parent == "" {
 		p.Request.Parent = c.Threads.Parent
 	}
@@ -359,7 +359,7 @@ func (c *Call) ToolRun(ctx context.Context, caller action.Caller) (*Plan, error)
 	if caller.InThread {
 		p.Request.Parent = caller.Env.ThreadID
 	}
-	if err := c.LoadParent(ctx, p); err != nil {
+	if err := c.loadParent(ctx, p); err != nil {
 		return nil, err
 	}
 	if p.Parent != nil {

@@ -9,16 +9,9 @@ import (
 
 // ResultOf tells about the asked thread, or the newest of its chain.
 func ResultOf(asked thread.ID, rec thread.Record) Result {
-	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost}
+	r := Result{Status: rec.Status, Queued: rec.Queued(), Cost: rec.Cost, End: endOf(rec.Outcome)}
 	if rec.ThreadID != asked {
 		r.ResolvedThreadID = rec.ThreadID
-	}
-	if o := rec.Outcome; o != nil {
-		r.Result, r.Outputs, r.Warnings = o.Result, o.Outputs, o.Warnings
-		r.Error, r.Problem = problemOf(o)
-		if len(o.Data) > 0 {
-			r.Data = o.Data
-		}
 	}
 	return r
 }
@@ -44,7 +37,7 @@ func (v *View) UnknownResults(ctx context.Context, ids []thread.ID) map[thread.I
 	for _, id := range ids {
 		results[id] = Result{
 			Status: NotFound, Nearest: v.Threads.Nearest(ctx, id),
-			Error: fmt.Sprintf("%v: %s; list_threads shows the threads of this project", thread.ErrNotFound, id),
+			End: End{Error: fmt.Sprintf("%v: %s; list_threads shows the threads of this project", thread.ErrNotFound, id)},
 		}
 	}
 	return results

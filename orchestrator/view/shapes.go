@@ -9,40 +9,53 @@ import (
 // Started is the answer to a fork: the thread as it stands when the answer is
 // given.
 type Started struct {
-	Success          bool            `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
-	ThreadID         thread.ID       `json:"thread_id" jsonschema:"id for every later call about this thread"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
-	Directive        string          `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
-	Status           thread.State    `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
-	Cost             thread.Cost     `json:"cost" jsonschema:"used so far"`
-	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
-	PID              int             `json:"pid,omitempty" jsonschema:"process id while it works"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
-	Existing         bool            `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
-	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
-	Next             string          `json:"next,omitempty" jsonschema:"what to call next"`
-	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
-	Warnings         []string        `json:"warnings,omitempty"`
-	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Result           string          `json:"result,omitempty" jsonschema:"final text"`
-	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Success          bool         `json:"success" jsonschema:"true unless the thread has failed or was cancelled"`
+	ThreadID         thread.ID    `json:"thread_id" jsonschema:"id for every later call about this thread"`
+	ResolvedThreadID thread.ID    `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it; status, result and cost are its"`
+	Directive        string       `json:"directive" jsonschema:"item id of the directive, or of the tool for a tool run"`
+	Status           thread.State `json:"status" jsonschema:"created or running while it works; completed, error, cancelled or continued afterwards"`
+	Cost             thread.Cost  `json:"cost" jsonschema:"used so far"`
+	ChainCost        *thread.Cost `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
+	PID              int          `json:"pid,omitempty" jsonschema:"process id while it works"`
+	Queued           bool         `json:"queued,omitempty" jsonschema:"is queued"`
+	Existing         bool         `json:"existing,omitempty" jsonschema:"true when request_key named this thread already"`
+	Waiting          []Waiting    `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
+	Next             string       `json:"next,omitempty" jsonschema:"what to call next"`
+	End
+}
+
+// End is how a thread has ended, as a part of answers.
+type End struct {
+	Error    string          `json:"error,omitempty" jsonschema:"why it did not complete"`
+	Problem  *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Outputs  map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
+	Result   string          `json:"result,omitempty" jsonschema:"final text"`
+	Data     any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+}
+
+// endOf is empty for a thread that has not ended.
+func endOf(o *thread.Outcome) (e End) {
+	if o == nil {
+		return e
+	}
+	e.Result, e.Outputs, e.Warnings = o.Result, o.Outputs, o.Warnings
+	e.Error, e.Problem = problemOf(o)
+	if len(o.Data) > 0 {
+		e.Data = o.Data
+	}
+	return e
 }
 
 // Result is what is told about one thread by waits and aggregations.
 type Result struct {
-	Status           thread.State    `json:"status" jsonschema:"state of the thread, or not_found"`
-	ResolvedThreadID thread.ID       `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
-	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
-	Cost             thread.Cost     `json:"cost"`
-	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
-	Nearest          []thread.ID     `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
-	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
-	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
-	Warnings         []string        `json:"warnings,omitempty"`
-	Outputs          map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
-	Result           string          `json:"result,omitempty" jsonschema:"final text"`
-	Data             any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Status           thread.State `json:"status" jsonschema:"state of the thread, or not_found"`
+	ResolvedThreadID thread.ID    `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
+	Queued           bool         `json:"queued,omitempty" jsonschema:"is queued"`
+	Cost             thread.Cost  `json:"cost"`
+	ChainCost        *thread.Cost `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
+	Nearest          []thread.ID  `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
+	End
 }
 
 // WaitResult is the answer to wait_threads.

@@ -17,7 +17,7 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 	}
 	s := Started{
 		ThreadID: id, Directive: now.Directive, Status: now.Status, Cost: now.Cost,
-		Existing: existing,
+		Success: now.Status != thread.Error && now.Status != thread.Cancelled, Existing: existing, End: endOf(now.Outcome),
 	}
 	if now.ThreadID != id {
 		s.ResolvedThreadID = now.ThreadID
@@ -26,9 +26,8 @@ func (v *View) Started(ctx context.Context, id thread.ID, existing bool) (Starte
 		return Started{}, threads.Fault(err)
 	}
 	if meta, err := v.Threads.Described(now.ThreadID); err == nil {
-		s.Warnings = slices.Clip(meta.Warnings) // more may be added
+		s.Warnings = slices.Concat(meta.Warnings, s.Warnings)
 	}
-	s.apply(now.Outcome)
 	switch {
 	case now.Queued():
 		s.Queued = true
@@ -48,7 +47,7 @@ const startedNext = "wait_threads with this thread_id; get_status or read_transc
 func (v *View) Launched(rec thread.Record, warnings []string) Started {
 	return Started{
 		Success: true, ThreadID: rec.ThreadID, Directive: rec.Directive, Status: rec.Status, Cost: rec.Cost,
-		PID: rec.PID, Next: startedNext, Warnings: slices.Clip(warnings),
+		PID: rec.PID, Next: startedNext, End: End{Warnings: slices.Clip(warnings)},
 	}
 }
 
@@ -61,20 +60,6 @@ func (v *View) queuedNext(ctx context.Context) string {
 	}
 	return fmt.Sprintf("%d threads run, as many as may at the same time (threads.max_running), and %d are queued: "+next,
 		load.Occupied, load.Queued)
-}
-
-// apply copies an outcome into the answer.
-func (s *Started) apply(o *thread.Outcome) {
-	s.Success = s.Status != thread.Error && s.Status != thread.Cancelled
-	if o == nil {
-		return
-	}
-	s.Result, s.Outputs = o.Result, o.Outputs
-	s.Error, s.Problem = problemOf(o)
-	s.Warnings = append(s.Warnings, o.Warnings...)
-	if len(o.Data) > 0 {
-		s.Data = o.Data
-	}
 }
 
 // StartedThread tells the caller's own thread which child it has started.

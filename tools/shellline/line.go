@@ -166,10 +166,3 @@ func escape(value, special string) string {
 	}
 	return b.String()
 }
-
-// Quote is a value as one word.
-func Quote(value string) string {
-	var l Line
-	l.Value(value)
-	return l.out.String()
-}

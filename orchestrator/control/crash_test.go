@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -369,5 +370,28 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	if status, err := s.c.View.Status(s.ctx, id); err != nil || status.Limits != nil {
 		s.Errorf("status %+v, %v", status, err)
+	}
+}
+
+// TestStaleLookSettlesNobody: a row that was read before another run got the thread
+// names a run that nobody has any more. That says nothing of the thread.
+func TestStaleLookSettlesNobody(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	stale := s.row(id)
+	stale.Run = thread.NewRun()
+	now, err := s.c.Threads.Sweeper.Examine(s.ctx, stale)
+	if err != nil || now.Status.Terminal() || now.Run != s.row(id).Run || now.Run == stale.Run {
+		s.Errorf("it is %+v, %v", now, err)
+	}
+	s.order(id, "ping") // its process goes on
+	if locks, err := s.folder(id).Locks(); err != nil || len(locks) != 1 || filepath.Base(locks[0]) != string(now.Run)+".lock" {
+		s.Errorf("locks %q, %v", locks, err)
+	}
+	s.order(id, "complete")
+	s.awaitFree(id)
+	if locks, err := s.folder(id).Locks(); err != nil || len(locks) != 0 {
+		s.Errorf("left are %q, %v", locks, err)
 	}
 }

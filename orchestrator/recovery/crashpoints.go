@@ -5,7 +5,7 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 // The crash points of settling a dead thread, in order. The sequence ends with that of
 // package finish.
 const (
-	crashLocked    thread.Crashpoint = "settle.locked"    // the life lock is held by who settles
+	crashLocked    thread.Crashpoint = "settle.locked"    // a life of its own is held by who settles
 	crashReplaced  thread.Crashpoint = "settle.replaced"  // the row has the run of who settles
 	crashReturned  thread.Crashpoint = "settle.returned"  // one that never ran is queued again, and that is all
 	crashDetached  thread.Crashpoint = "settle.detached"  // the dead process is taken out of the row

@@ -1,5 +1,5 @@
 // Package recovery settles threads whose process is gone. A thread is dead when
-// its row is not terminal, nobody holds its life lock, and it does not stand in
+// its row is not terminal, nobody has the life of its run, and it does not stand in
 // line; that is true from the moment the process ends, however it ended, and
 // cannot be confused by a reused process id. What another machine runs, whose
 // locks need not be seen here, is left alone for as long as it is heard of. One that is queued and has been

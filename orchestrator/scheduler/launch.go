@@ -18,7 +18,7 @@ import (
 )
 
 // Launch runs the sequence of a start, whatever the kind of thread: the
-// registry row with the life lock, then prepare (budget, and what thread.json
+// life and then registry row, then prepare (budget, and what thread.json
 // will say), thread.json, the place in the queue, the process, which alone is handed
 // the secrets. This process lets go
 // of the lock as soon as the new one has inherited it, so that a process that

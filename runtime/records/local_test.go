@@ -12,9 +12,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/records/recordstest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Variables that make this program the writer of [recordstest.Hammer].
@@ -85,5 +87,36 @@ func TestInPlace(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLeftoverOfSomebody: a place in which somebody just begins a thread is no leftover,
+// and the lock of that stays where it is.
+func TestLeftoverOfSomebody(t *testing.T) {
+	t.Parallel()
+	l := local(t.TempDir(), nil)
+	dir, of := l.Home().Of("work-1"), l.Of("work-1")
+	if err := of.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	stale, live := dir.Lock(thread.NewRun()), dir.Lock(thread.NewRun())
+	if err := errors.Join(os.WriteFile(stale, nil, 0o600), os.WriteFile(dir.Lock(""), nil, 0o600), os.WriteFile(dir.Log(), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := process.Acquire(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := of.RemoveLeftover(); removed || err != nil {
+		t.Errorf("removed %t, %v", removed, err)
+	}
+	if held, err := process.Held(live); !held || err != nil {
+		t.Errorf("its lock is held: %t, %v", held, err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := of.RemoveLeftover(); !removed || err != nil {
+		t.Errorf("afterwards removed %t, %v", removed, err)
 	}
 }

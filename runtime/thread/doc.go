@@ -11,7 +11,7 @@
 //	   └──► error         └──► continued
 //
 // A created thread is registered but has not been claimed by its process; a
-// running one has a live process that holds the lock of the thread's folder.
+// running one has a live process that holds the life of its run.
 // Terminal states never change. The table is [CanMove]; the store applies a
 // move as one guarded UPDATE, so that of two processes exactly one succeeds.
 package thread

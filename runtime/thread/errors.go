@@ -22,7 +22,7 @@ var (
 	ErrSettled = errors.New("thread is already settled")
 	// ErrDied means that the thread's process is gone and the thread had not finished.
 	ErrDied = errors.New("thread process died")
-	// ErrRunnerExists means that another process holds the lock of the thread's folder.
+	// ErrRunnerExists means that another process has the life of the thread, or nobody hands it over.
 	ErrRunnerExists = errors.New("thread already has a runner")
 	// ErrUnfit means that no records can be kept of a thread with that id.
 	ErrUnfit = errors.New("cannot be a thread's folder")

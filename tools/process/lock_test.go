@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +52,47 @@ func TestLockIsExclusive(t *testing.T) {
 	must(t, lock.Release()) // a late release must not free the next holder's lock
 	wantHeld(t, path, true)
 	must(t, again.Release())
+}
+
+// TestRemove: a lock goes with its file, and of several who take and remove it at once
+// one has it at a time.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	lock, err := Acquire(path)
+	must(t, err)
+	if err := RemoveLock(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("somebody else's is removed: %v", err)
+	}
+	wantHeld(t, path, true)
+	must(t, lock.Remove())
+	must(t, lock.Remove())
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+	var holders atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				lock, err := Acquire(path)
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if err != nil || holders.Add(1) != 1 {
+					t.Errorf("%d have it, %v", holders.Load(), err)
+					return
+				}
+				holders.Add(-1)
+				if err := lock.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	must(t, RemoveLock(path)) // made, and removed
+	wantHeld(t, path, false)
 }
 
 func TestAcquireNeedsAFolder(t *testing.T) {

@@ -37,9 +37,9 @@ func newThreadCommand(sys System, opts *options) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run --thread-id ID --pre-registered",
 		Short: "Run a registered thread in this process",
-		Long: `Run a thread that a spawner has registered. The spawner hands over the lock of
-the thread's folder as file descriptor 3, so this is of no use by hand; start
-threads with "rye-mcp run".`,
+		Long: `Run a thread that a spawner has registered. The spawner hands over the lock that
+the thread lives by as file descriptor 3, and its run as file descriptor 4, so
+this is of no use by hand; start threads with "rye-mcp run".`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !preRegistered {

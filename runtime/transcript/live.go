@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -48,33 +49,52 @@ func (w *Writer) Unfollow() error {
 	return err
 }
 
-// shown reports whether a payload may have something for a rendering: a streamed piece
-// that is no text has not, and there are many.
-func shown(payload any) bool {
-	d, streamed := payload.(TokenDelta)
-	return !streamed || d.Type == llm.TextBlock
-}
-
-// add renders one more event.
-func (l *live) add(e thread.Event) {
+// add renders one more event. Payload is what it was made of, which need not be read
+// again; nil where that is not what was written.
+func (l *live) add(e thread.Event, payload any) {
 	if l == nil || l.err != nil {
 		return
 	}
-	if text := l.text(e); text != "" {
-		_, l.err = io.WriteString(l.out, text)
+	if payload == nil {
+		payload = frequent(e)
+	}
+	if text := l.text(e, payload); text != "" {
+		_, l.err = io.WriteString(l.out, strings.ToValidUTF8(text, "\uFFFD"))
 	}
 }
 
-func (l *live) text(e thread.Event) string {
+// frequent reads the payload of an event of which there are many in a turn.
+func frequent(e thread.Event) (payload any) {
+	var err error
 	switch e.Type {
 	case thread.EventTokenDelta:
-		return l.delta(e)
+		payload, err = Decode[TokenDelta](e)
 	case thread.EventCognitionOut:
-		if l.turn > 0 {
-			return l.rest(e)
-		}
+		payload, err = Decode[CognitionOut](e)
+	case thread.EventToolCallResult:
+		payload, err = Decode[ToolCallResult](e)
 	}
-	text := eventText(e, unsaid)
+	if err != nil {
+		return nil
+	}
+	return payload
+}
+
+func (l *live) text(e thread.Event, payload any) string {
+	var text string
+	switch p := payload.(type) {
+	case TokenDelta:
+		return l.delta(p)
+	case CognitionOut:
+		if l.turn > 0 {
+			return l.rest(p)
+		}
+		text = answerText(p)
+	case ToolCallResult:
+		text = resultText(p)
+	default:
+		text = eventText(e, unsaid)
+	}
 	if l.turn > 0 && text != "" { // the answer was given up
 		l.turn = 0
 		return "\n\n" + text
@@ -82,9 +102,8 @@ func (l *live) text(e thread.Event) string {
 	return text
 }
 
-func (l *live) delta(e thread.Event) string {
-	d, err := Decode[TokenDelta](e)
-	if err != nil || d.Type != llm.TextBlock || d.Text == "" {
+func (l *live) delta(d TokenDelta) string {
+	if d.Type != llm.TextBlock || d.Text == "" {
 		return ""
 	}
 	if l.turn == d.Turn {
@@ -95,12 +114,8 @@ func (l *live) delta(e thread.Event) string {
 }
 
 // rest is what of an answer has not been streamed: all but its text.
-func (l *live) rest(e thread.Event) string {
+func (l *live) rest(p CognitionOut) string {
 	l.turn = 0
-	p, err := Decode[CognitionOut](e)
-	if err != nil {
-		return "\n\n" + eventText(e, unsaid)
-	}
 	var others Blocks
 	for _, b := range p.Blocks {
 		if b.Type != llm.TextBlock {

@@ -97,9 +97,7 @@ func eventText(e thread.Event, said func() string) string {
 			return "## " + title(string(p.Role)) + "\n\n" + blocksText(p.Blocks)
 		})
 	case thread.EventCognitionOut:
-		return show(e, func(p CognitionOut) string {
-			return fmt.Sprintf("## Turn %d\n\n%s", p.Turn, blocksText(p.Blocks))
-		})
+		return show(e, answerText)
 	case thread.EventToolCallResult:
 		return show(e, resultText)
 	case thread.EventThreadCompleted, thread.EventThreadError, thread.EventThreadCancelled, thread.EventThreadHandoff:
@@ -127,7 +125,7 @@ func noteText(e thread.Event) string {
 			return note("Asked until %s: %s To answer: rye-mcp threads approve %s", p.DeadlineAt, p.Text, e.ThreadID)
 		})
 	case thread.EventQuestionAnswered:
-		return show(e, answerText)
+		return show(e, decisionText)
 	case thread.EventChildThreadStarted:
 		return show(e, func(p ChildStarted) string {
 			return note("Started thread `%s` of directive `%s`", p.ThreadID, p.Directive)
@@ -181,6 +179,10 @@ func blocksText(blocks Blocks) string {
 	return b.String()
 }
 
+func answerText(p CognitionOut) string {
+	return fmt.Sprintf("## Turn %d\n\n%s", p.Turn, blocksText(p.Blocks))
+}
+
 func resultText(p ToolCallResult) string {
 	word := "Result"
 	if p.IsError {
@@ -197,7 +199,7 @@ func hookText(p HookFired) string {
 	return note("Hook `%s` fired at %s: %s", p.HookID, p.Event, result)
 }
 
-func answerText(p QuestionAnswered) string {
+func decisionText(p QuestionAnswered) string {
 	values := make([]string, 0, len(p.Limits))
 	for _, name := range slices.Sorted(maps.Keys(p.Limits)) {
 		values = append(values, fmt.Sprintf(" %s=%v", name, p.Limits[name]))

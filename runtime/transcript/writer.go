@@ -196,6 +196,10 @@ func (w *Writer) Append(t thread.EventType, payload any) error {
 	if w.finished {
 		return fmt.Errorf("event %s: %w", t, ErrEnded)
 	}
+	out, whole := payload.(CognitionOut)
+	if whole {
+		w.drop(out.Turn)
+	}
 	if err := w.flush(); err != nil {
 		return err
 	}
@@ -203,7 +207,7 @@ func (w *Writer) Append(t thread.EventType, payload any) error {
 	if err := w.write(t, payload); err != nil {
 		return err
 	}
-	if out, ok := payload.(CognitionOut); ok {
+	if whole {
 		w.answer.add(answerPart{seq: w.seq, offset: at, length: w.offset - at - 1}, out.StopReason)
 	}
 	return nil
@@ -219,8 +223,9 @@ func (w *Writer) Delta(turn int, d llm.Delta) error {
 		return fmt.Errorf("streamed text: %w", ErrEnded)
 	}
 	p := &w.pending
-	// The name of a tool stands for itself and is never joined to another.
-	if (p.due != nil || p.text.Len() > 0) && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
+	// The name of a tool stands for itself and is never joined to another. What the
+	// provider has counted joins what comes next.
+	if (p.due != nil || p.text.Len() > 0) && (p.turn != turn || p.kind != "") && (p.turn != turn || p.kind != d.Type || d.Type == llm.ToolUseBlock && d.Text != "") {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -281,6 +286,19 @@ func (w *Writer) begun() int {
 	return w.mask.Begun(w.pending.text.String())
 }
 
+// drop forgets what is pending of an answer that is here as a whole. Its text is not:
+// who reads along has begun to read it.
+func (w *Writer) drop(turn int) {
+	p := &w.pending
+	if p.due == nil || p.turn != turn || p.kind == llm.TextBlock || p.kind == llm.ReasoningBlock {
+		return
+	}
+	p.due.Stop()
+	p.due = nil
+	p.text.Reset()
+	p.hidden, p.usage = 0, nil
+}
+
 // flush writes the pending text.
 func (w *Writer) flush() error { return w.flushBut(0) }
 
@@ -328,9 +346,10 @@ func (w *Writer) write(t thread.EventType, payload any) error {
 	w.offset += int64(len(line))
 	w.seq++
 	w.checked = t == thread.EventCheckpoint
-	if shown(payload) {
-		w.live.add(thread.Event{Timestamp: at, ThreadID: w.id, Seq: w.seq, Type: t, Payload: plain})
+	if w.mask != nil {
+		payload = nil
 	}
+	w.live.add(thread.Event{Timestamp: at, ThreadID: w.id, Seq: w.seq, Type: t, Payload: plain}, payload)
 	return nil
 }
 

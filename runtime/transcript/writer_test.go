@@ -173,6 +173,50 @@ func TestDeltaOrder(t *testing.T) {
 	}
 }
 
+// TestAnswerEndsWhatIsPending: the name of a tool, and what the provider has counted, need
+// no line of their own when the whole answer is there before it is due.
+func TestAnswerEndsWhatIsPending(t *testing.T) {
+	t.Parallel()
+	counted := llm.Usage{InputTokens: 5, Reported: true}
+	for name, test := range map[string]struct {
+		deltas []llm.Delta
+		turn   int // of the answer
+		want   []string
+	}{
+		"a call": {[]llm.Delta{{Usage: &counted}, {Type: llm.ToolUseBlock, Text: "rye_read"}, {Type: llm.ToolUseBlock, Hidden: 7}}, 1, []string{"cognition_out  "}},
+		"text":   {[]llm.Delta{{Usage: &counted}, {Type: llm.TextBlock, Text: "a"}}, 1, []string{"token_delta text a 5", "cognition_out  "}},
+		"calls": {
+			[]llm.Delta{{Type: llm.ToolUseBlock, Text: "rye_read"}, {Type: llm.ToolUseBlock, Text: "rye_write"}}, 1,
+			[]string{"token_delta tool_use rye_read", "cognition_out  "},
+		},
+		"another turn": {[]llm.Delta{{Type: llm.ToolUseBlock, Text: "rye_read"}}, 2, []string{"token_delta tool_use rye_read", "cognition_out  "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := newPath(t)
+			w := open(t, path, nil)
+			for _, d := range test.deltas {
+				must(t, w.Delta(1, d))
+			}
+			must(t, w.Append(thread.EventCognitionOut, CognitionOut{Turn: test.turn}))
+			must(t, w.Close())
+			var got []string
+			for _, e := range allEvents(t, path) {
+				d, err := Decode[TokenDelta](e)
+				must(t, err)
+				line := fmt.Sprintf("%s %s %s", e.Type, d.Type, d.Text)
+				if e.Type == thread.EventTokenDelta && d.Usage != nil {
+					line += fmt.Sprintf(" %d", d.Usage.InputTokens)
+				}
+				got = append(got, line)
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestFailedWriteSticks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -79,8 +78,7 @@ var messagesMark = []byte(`"messages":[`)
 // Prepend puts what stays the same from call to call into the body of req, before what
 // its library has encoded: members of the request, each with a comma behind it, and
 // elements before its messages, as [History.Encode] returns them, each in as many parts
-// as the caller likes. Nothing of it is copied, so that a long conversation costs no more
-// than to send it.
+// as the caller likes.
 func Prepend(req *http.Request, members []byte, elements ...[][]byte) error {
 	elements = slices.DeleteFunc(elements, func(parts [][]byte) bool {
 		return !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) > 0 })
@@ -108,16 +106,11 @@ func Prepend(req *http.Request, members []byte, elements ...[][]byte) error {
 
 var comma = []byte{','}
 
-// SetBody replaces the body of req by parts, one after the other, which must not be
-// changed any more.
+// SetBody replaces the body of req by parts, one after the other. They are copied, once:
+// net/http sends the headers on their own before a body of another kind than this one.
 func SetBody(req *http.Request, parts ...[]byte) {
-	req.ContentLength = 0
-	for _, p := range parts {
-		req.ContentLength += int64(len(p))
-	}
-	req.GetBody = func() (io.ReadCloser, error) {
-		unread := slices.Clone(net.Buffers(parts))
-		return io.NopCloser(&unread), nil
-	}
-	req.Body, _ = req.GetBody() // has no error
+	body := slices.Concat(parts...)
+	req.ContentLength = int64(len(body))
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 }

@@ -27,7 +27,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c := newConn(s, "stdio", box, new(load), workers)
 	err := c.register(ctx)
 	if err == nil {
-		err = c.serve(ctx, startReading(in, c.session.stop))
+		err = c.serve(ctx, in)
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -40,32 +40,53 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 }
 
 // serve acts on the client's lines until there are no more, the client no
-// longer reads, or ctx ends.
-func (c *conn) serve(ctx context.Context, input *input) error {
+// longer reads, or ctx ends. The lines are read in a goroutine of its own, because a
+// Read cannot be interrupted: that ends with the stream, or at the first line after.
+func (c *conn) serve(ctx context.Context, in io.Reader) error {
+	ended := make(chan error, 1)
+	go func() { ended <- c.read(ctx, in) }()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.out.done:
+		return fmt.Errorf("write to client: %w", c.out.err)
+	case err := <-ended:
+		return err
+	}
+}
+
+func (c *conn) read(ctx context.Context, in io.Reader) error {
+	lines := newLineReader(in, maxLine)
 	for {
-		select {
-		case <-ctx.Done():
+		l, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read from client: %w", err)
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case <-c.out.done:
-			return fmt.Errorf("write to client: %w", c.out.err)
-		case l, ok := <-input.lines:
-			if !ok {
-				return input.err
-			}
-			c.receiveLine(ctx, l)
 		}
-		// A client that writes but does not read has to wait: dropping answers
-		// would be worse, and so would keeping them all in memory.
-		for c.out.full() {
-			select {
-			case <-c.out.drained:
-			case <-c.out.done:
-				return fmt.Errorf("write to client: %w", c.out.err)
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+		c.receiveLine(ctx, l)
+		if err := c.keepUp(ctx); err != nil {
+			return err
 		}
 	}
+}
+
+// keepUp waits for a client that writes but does not read: dropping answers would be
+// worse, and so would keeping them all in memory.
+func (c *conn) keepUp(ctx context.Context) error {
+	for c.out.full() {
+		select {
+		case <-c.out.drained:
+		case <-c.out.done:
+			return fmt.Errorf("write to client: %w", c.out.err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func (c *conn) receiveLine(ctx context.Context, l line) {
@@ -79,38 +100,6 @@ func (c *conn) receiveLine(ctx context.Context, l line) {
 		return
 	}
 	c.receiveBatch(ctx, batch, c.out, false)
-}
-
-// input is what a client writes, line by line.
-type input struct {
-	lines chan line
-	err   error // why lines was closed; nil at the end of the stream
-}
-
-// startReading reads lines in a goroutine of its own, because a Read cannot be
-// interrupted. It ends with the stream, or at the first line after stop closed.
-func startReading(in io.Reader, stop <-chan struct{}) *input {
-	input := &input{lines: make(chan line)}
-	go func() {
-		defer close(input.lines)
-		lines := newLineReader(in, maxLine)
-		for {
-			l, err := lines.next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				input.err = fmt.Errorf("read from client: %w", err)
-				return
-			}
-			select {
-			case input.lines <- l:
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return input
 }
 
 // surviveSIGPIPE makes a write to a client that has gone fail with EPIPE. By

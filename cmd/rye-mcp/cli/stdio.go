@@ -69,7 +69,9 @@ func serveStdio(ctx context.Context, sys System, opts options, serve serveOption
 	s.log.Info().Str("version", version()).Int("pid", os.Getpid()).Msg("serving MCP on stdio")
 	serving, stop := untilSignalled(ctx)
 	defer stop()
-	err = s.ServeStdio(serving, sys.Stdin, sys.Stdout)
+	in, leave := awaited(sys.Stdin)
+	defer leave()
+	err = s.ServeStdio(serving, in, sys.Stdout)
 	if ctx.Err() != nil {
 		return nil // a signal is how editors end a server
 	}

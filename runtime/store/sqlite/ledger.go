@@ -16,9 +16,10 @@ func (s *Store) OpenRoot(ctx context.Context, id thread.ID, maxSpend thread.Micr
 	if maxSpend < 0 {
 		return fmt.Errorf("open budget of %s: %s is negative", id, maxSpend)
 	}
+	run := s.runOf(ctx, id)
 	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, max_spend, created_at, updated_at)
-			VALUES (?, ?, ?, ?) ON CONFLICT (thread_id) DO NOTHING`, id, int64(maxSpend), millis(at), millis(at))
+		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, run, max_spend, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?) ON CONFLICT (thread_id) DO NOTHING`, id, run, int64(maxSpend), millis(at), millis(at))
 		return err
 	})
 	if err != nil {
@@ -41,6 +42,7 @@ func (s *Store) reserve(ctx context.Context, child, parent thread.ID, amount thr
 	if amount < 0 {
 		return fmt.Errorf("reserve for %s: %s is negative", child, amount)
 	}
+	run := s.runOf(ctx, child)
 	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		switch row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, child)); {
 		case err == nil:
@@ -51,8 +53,8 @@ func (s *Store) reserve(ctx context.Context, child, parent thread.ID, amount thr
 		if err := take(ctx, tx, parent, amount, at); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, max_spend, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?)`, child, parent, int64(amount), millis(at), millis(at))
+		_, err := tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, run, max_spend, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?)`, child, parent, run, int64(amount), millis(at), millis(at))
 		return err
 	})
 	if err != nil {

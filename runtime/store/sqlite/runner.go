@@ -106,8 +106,20 @@ func (r *runner) spendByOne(
 	})
 }
 
-// mayLackRun refuses who names no run where the registry has one: a budget has none
-// before the first write to it.
+// runOf is the run that a thread was registered with, whose budget is then made for it:
+// who makes the budget holds the life of that run, so that it cannot be replaced
+// meanwhile. It is empty where there is no such row, and the first who writes to the
+// budget takes it.
+func (s *Store) runOf(ctx context.Context, id thread.ID) thread.Run {
+	rec, err := s.Get(ctx, id)
+	if err != nil {
+		return ""
+	}
+	return rec.Run
+}
+
+// mayLackRun refuses who names no run where the registry has one: an older budget has
+// none before the first write to it.
 func (r *runner) mayLackRun(ctx context.Context) error {
 	if r.run != "" {
 		return nil

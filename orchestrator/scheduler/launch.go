@@ -111,7 +111,7 @@ type claim struct {
 
 // claim takes what belongs to a candidate id, of which nothing may be there yet. That a
 // start which was given up has just taken its place away is no reason to fail.
-func (c *Scheduler) claim(k life.Key) (claimed claim, err error) {
+func (c *Scheduler) claim(k life.Key) (_ claim, err error) {
 	place := c.Threads.Records.Of(k.Thread)
 	for range claimTries {
 		if err = place.Prepare(); err != nil {
@@ -120,19 +120,19 @@ func (c *Scheduler) claim(k life.Key) (claimed claim, err error) {
 		if begun, err := place.Begun(); begun || err != nil {
 			return claim{}, cmp.Or(err, store.ErrTaken)
 		}
-		hold, err := c.Threads.Life.Claim(k)
-		if err == nil {
+		var hold life.Hold
+		if hold, err = c.Threads.Life.Claim(k); err == nil {
 			c.Threads.Crashpoints.At(CrashClaimed)
 			return claim{place, hold}, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, life.ErrHeld) { // who takes it away holds it
 			return claim{}, err
 		}
 	}
 	return claim{}, err
 }
 
-// claimTries is how often a place is made that somebody else takes away.
+// claimTries is how often a place, or a life in it, is made that somebody takes away.
 const claimTries = 5
 
 // giveUp lets go, and leaves nothing behind.

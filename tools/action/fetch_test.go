@@ -37,7 +37,7 @@ func TestFetch(t *testing.T) {
 	}
 	h.put(h.project, "tools/test/lookup.py", "\"\"\"Looks up.\"\"\"\nfrom rye.x import A\n__version__ = '2'\nCONFIG_SCHEMA = {'enum': A}\n")
 	s := fetch(FetchRequest{ItemType: "tool", ItemID: "test/lookup"})
-	if all := string(object(t, s)); s.Metadata["version"] != "2" || !strings.Contains(all, "schema not static: it uses A, which is imported from rye.x") {
+	if all := string(object(t, s)); s.Metadata["version"] != "2" || !strings.Contains(all, "schema not static: it uses A, which is imported on line 2") {
 		t.Errorf("a schema that is not static: %s", all)
 	}
 	h.put(h.user, "directives/broken.md", "no block here")

@@ -1,12 +1,16 @@
 package search
 
 import (
+	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search/query"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -17,7 +21,9 @@ const maxBodyBytes = 256 << 10
 // document is what the index holds of an item.
 type document struct {
 	name, description, category string // shown
-	title, tags, body           string // only searched
+	title, body                 string
+	tags                        []string
+	facts                       map[string]any // what filters ask for, as the file says it
 }
 
 // describe reads an item. One that does not parse can still be found: by its id,
@@ -52,6 +58,7 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		return document{
 			name: d.Name, description: d.Description, category: d.Category,
 			title: d.Title, body: d.Prose + "\n" + d.Body,
+			facts: map[string]any{"version": d.Version, "author": d.Author, "extends": d.Extends, "model": d.Model.ID, "tier": d.Model.Tier},
 		}, nil
 	case item.Knowledge:
 		k, err := parse.Knowledge(e.Path, src)
@@ -60,7 +67,7 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		}
 		return document{
 			name: k.Name, description: k.Description, category: k.Category,
-			title: k.Title, tags: strings.Join(k.Tags, " "), body: k.Body,
+			title: k.Title, tags: k.Tags, body: k.Body, facts: k.Metadata,
 		}, nil
 	default:
 		t, err := parse.Tool(e.Path, src)
@@ -69,7 +76,7 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		}
 		return document{
 			description: t.Description, category: t.Category,
-			body: string(parse.StripSignature(src)),
+			body: string(parse.StripSignature(src)), facts: t.Metadata,
 		}, nil
 	}
 }
@@ -82,9 +89,53 @@ func (d document) columns(id string) []any {
 		clean(d.title),
 		clean(d.name + "\n" + id),
 		clean(d.description),
-		clean(d.category + "\n" + d.tags),
+		clean(d.category + "\n" + strings.Join(d.tags, "\n")),
 		clean(body[:min(len(body), maxBodyBytes)]),
+		query.Everything,
 	}
+}
+
+// Bounds of the facts of one item: a file can hold any number of them.
+const (
+	maxFacts     = 64
+	maxFactBytes = 256
+)
+
+// fact is what an item says of itself, under a key of its metadata.
+type fact struct{ key, value string }
+
+// allFacts are the facts of an item: what its file says that is a value or a list of
+// them, under the keys of the file, and its kind.
+func (d document) allFacts(kind item.Kind) []fact {
+	all := []fact{{"type", string(kind)}, {"name", clean(d.name)}}
+	add := func(key string, value any) {
+		text := strings.TrimSpace(fmt.Sprint(value))
+		f := fact{strings.ToLower(key), clean(text)}
+		if text == "" || len(text) > maxFactBytes || len(key) > maxFactBytes || len(all) == maxFacts || slices.Contains(all, f) {
+			return
+		}
+		all = append(all, f)
+	}
+	add("category", d.category)
+	for _, tag := range d.tags {
+		add("tags", tag)
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.facts)) {
+		switch value := d.facts[key].(type) {
+		case nil, map[string]any:
+		case []any:
+			for _, one := range value {
+				add(key, one)
+			}
+		case []string:
+			for _, one := range value {
+				add(key, one)
+			}
+		default:
+			add(key, value)
+		}
+	}
+	return all
 }
 
 // clean makes text fit for the database, which takes a NUL for its end.

@@ -3,58 +3,89 @@ package search
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search/query"
 )
 
 // weights are those of the columns of the words table, in their order: title,
-// name, description, category, body.
-const weights = "3.0, 3.0, 2.0, 1.5, 1.0"
+// name, description, category, body, every.
+const weights = "3.0, 3.0, 2.0, 1.5, 1.0, 0.0"
 
-// Length of a preview: FTS5 counts words around a match, a listing characters
-// from the beginning.
-const (
-	previewWords = "32"
-	previewRunes = "200"
-)
+// maxFinding is how long the database may look for hits. A query that takes longer
+// asks for nearly everything in many ways.
+const maxFinding = 20 * time.Second
 
-// found is a hit with its row.
-type found struct {
-	Hit
+// ErrTooLong says that a query was given up.
+var ErrTooLong = errors.New("the query takes too long; search for fewer words, for longer beginnings of words, or in a narrower scope")
+
+// row is an item that was found, as the index has it.
+type row struct {
+	resolve.Entry
 	doc                int64
 	spaceRank, extRank int
 	rank               float64 // higher is better
 	exact              int     // 2: the query is its id; 1: its name
+	changed            int64
 }
 
-// find answers a query from the tables as they are. No terms match everything.
-func (x *Index) find(ctx context.Context, q Query, terms []term, within scope) (Page, error) {
-	page := Page{Results: []Hit{}, Query: q.Text, Scope: q.Scope, Limit: q.Limit, Offset: q.Offset}
-	hits := ranking(terms, within)
-	var best sql.NullFloat64
-	if err := x.db.QueryRowContext(ctx, hits.sql+" SELECT count(*), max(rank) FROM hits", hits.args...).
-		Scan(&page.Total, &best); err != nil {
-		return page, err
-	}
-	rows, err := x.page(ctx, hits, q)
+// find answers a query from the tables as they are.
+func (x *Index) find(ctx context.Context, l *lookup) (Page, error) {
+	page := Page{Results: []Hit{}, Query: l.Text, Scope: l.Scope, Limit: l.Limit, Offset: l.Offset}
+	limited, cancel := context.WithTimeoutCause(ctx, x.maxFinding, ErrTooLong)
+	defer cancel()
+	hits, err := x.ranking(limited, l)
 	if err != nil {
-		return page, err
+		return page, orTooLong(limited, err)
 	}
-	for _, row := range rows {
-		row.Score = 1
-		if best.Float64 > 0 && row.exact == 0 {
-			row.Score = math.Round(row.rank/best.Float64*1e4) / 1e4
+	rows, total, best, err := x.page(limited, hits, l)
+	if err != nil {
+		return page, orTooLong(limited, err)
+	}
+	page.Total = total
+	shown := shower{read: x.src, terms: l.terms()}
+	for _, r := range rows {
+		hit, ok := shown.hit(r)
+		if !ok { // the file has gone since it was listed
+			continue
 		}
-		if err := x.complete(ctx, &row, terms); err != nil {
+		hit.Score = score(r, best)
+		if l.Sort == ByDate && r.changed != 0 {
+			at := time.UnixMicro(r.changed).UTC()
+			hit.Changed = &at
+		}
+		if err := x.shadowing(ctx, r, &hit); err != nil {
 			return page, err
 		}
-		page.Results = append(page.Results, row.Hit)
+		page.Results = append(page.Results, hit)
 	}
-	return page, nil
+	if total == 0 {
+		page.Hint, err = x.hint(limited, l)
+	}
+	return page, orTooLong(limited, err)
+}
+
+func orTooLong(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrTooLong) {
+		return ErrTooLong // without that of the database, which has not failed
+	}
+	return err
+}
+
+// score is relative to the best hit.
+func score(r row, best float64) float64 {
+	if best > 0 && r.exact == 0 {
+		return math.Round(r.rank/best*1e4) / 1e4
+	}
+	return 1
 }
 
 // statement is SQL with its arguments.
@@ -63,61 +94,165 @@ type statement struct {
 	args []any
 }
 
+func (s *statement) add(sql string, args ...any) {
+	s.sql += sql
+	s.args = append(s.args, args...)
+}
+
 // ranking is a WITH clause for the documents that match, with their rank. The
 // ranking function works only where the words table is read, so its result is
 // kept in a table of its own.
-func ranking(terms []term, within scope) statement {
+func (x *Index) ranking(ctx context.Context, l *lookup) (statement, error) {
 	const hits = "WITH hits AS MATERIALIZED ("
 	s := statement{sql: hits + "SELECT items.doc AS doc, 0.0 AS rank FROM items WHERE true"}
-	if len(terms) > 0 {
+	expression, err := x.expression(ctx, l)
+	if err != nil {
+		return s, err
+	}
+	if expression != "" {
 		// bm25 is lower for better matches.
 		s.sql = hits + "SELECT items.doc AS doc, -bm25(words, " + weights + ") AS rank" +
 			" FROM words JOIN items ON items.doc = words.rowid WHERE words MATCH ?"
-		s.args = append(s.args, matchExpression(terms))
+		s.args = append(s.args, expression)
 	}
-	if !within.threads {
-		s.sql += " AND NOT (items.kind = ? AND items.id GLOB ?)"
-		s.args = append(s.args, item.Knowledge, item.ThreadRecords+"/*")
+	l.within.restrict(&s)
+	if l.Source != "" {
+		s.add(" AND items.space = ?", l.Source)
 	}
-	if within.kind != "" {
-		s.sql += " AND items.kind = ?"
-		s.args = append(s.args, within.kind)
-	}
-	if len(within.globs) > 0 {
-		alternatives := make([]string, len(within.globs))
-		for i, glob := range within.globs {
-			alternatives[i] = "replace(items.id, '/', '.') GLOB ?"
-			s.args = append(s.args, glob)
+	for _, f := range l.filters {
+		if err := x.filter(ctx, &s, f); err != nil {
+			return s, err
 		}
-		s.sql += " AND (" + strings.Join(alternatives, " OR ") + ")"
 	}
 	s.sql += ")"
-	return s
+	return s, nil
 }
 
-// page reads the rows of one page.
-func (x *Index) page(ctx context.Context, hits statement, q Query) (page []found, err error) {
-	exact := strings.Trim(strings.TrimSpace(q.Text), `"`)
-	rows, err := x.db.QueryContext(ctx, hits.sql+`
-		SELECT doc, kind, id, space, space_rank, ext_rank, name, description, category, rank,
-			CASE WHEN id = ? COLLATE NOCASE OR replace(id, '/', '.') = ? COLLATE NOCASE THEN 2
-				WHEN name = ? COLLATE NOCASE OR id LIKE ? ESCAPE '\' THEN 1 ELSE 0 END AS exact
-		FROM hits JOIN items USING (doc)
-		ORDER BY exact DESC, rank DESC, space_rank, id, kind, ext_rank
-		LIMIT ? OFFSET ?`, slices.Concat(hits.args, []any{exact, exact, exact, "%/" + escapeLike(exact), q.Limit, q.Offset})...)
+// expression is what FTS5 is asked; empty for everything.
+func (x *Index) expression(ctx context.Context, l *lookup) (string, error) {
+	var parts []string
+	for _, p := range l.parts {
+		if p.node.Op == query.All {
+			continue
+		}
+		m := query.Matcher{Columns: p.fields, Near: l.Near}
+		if l.Fuzzy > 0 {
+			spellings, err := x.spellings(ctx, p.node, l.Fuzzy)
+			if err != nil {
+				return "", err
+			}
+			m.Spellings = func(word string) []string { return spellings[word] }
+		}
+		parts = append(parts, m.Match(p.node))
+	}
+	return strings.Join(parts, " AND "), nil
+}
+
+// restrict adds what a scope allows to the conditions of hits.
+func (within scope) restrict(s *statement) {
+	if !within.threads {
+		s.add(" AND NOT (items.kind = ? AND items.id GLOB ?)", item.Knowledge, item.ThreadRecords+"/*")
+	}
+	if within.kind != "" {
+		s.add(" AND items.kind = ?", within.kind)
+	}
+	if len(within.globs) == 0 {
+		return
+	}
+	alternatives := make([]string, len(within.globs))
+	for i, glob := range within.globs {
+		alternatives[i] = "replace(items.id, '/', '.') GLOB ?"
+		s.args = append(s.args, glob)
+	}
+	s.sql += " AND (" + strings.Join(alternatives, " OR ") + ")"
+}
+
+// filter adds a filter to the conditions of hits. The values that one with an
+// operator wants are chosen among those that there are.
+func (x *Index) filter(ctx context.Context, s *statement, f filter) error {
+	switch {
+	case f.key == dateFrom:
+		s.add(" AND items.changed >= ?", f.at)
+		return nil
+	case f.key == dateTo:
+		s.add(" AND items.changed BETWEEN 1 AND ?", f.at)
+		return nil
+	}
+	values := f.values
+	if f.op != "" && f.op != "!" {
+		known, err := column[string](ctx, x.db, "SELECT DISTINCT value FROM facts WHERE key = ?", f.key)
+		if err != nil {
+			return err
+		}
+		values = slices.DeleteFunc(known, func(v string) bool { return !f.holds(v) })
+	}
+	list, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	not := ""
+	if f.op == "!" {
+		not = "NOT "
+	}
+	s.add(" AND items.doc "+not+"IN (SELECT doc FROM facts WHERE key = ? AND value IN (SELECT value FROM json_each(?)))", f.key, string(list))
+	return nil
+}
+
+// column reads the one column of all rows.
+func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var f found
-		if err := rows.Scan(&f.doc, &f.Type, &f.ID, &f.Source, &f.spaceRank, &f.extRank,
-			&f.Name, &f.Description, &f.Category, &f.rank, &f.exact); err != nil {
+		var one T
+		if err := rows.Scan(&one); err != nil {
 			return nil, err
 		}
-		page = append(page, f)
+		all = append(all, one)
 	}
-	return page, rows.Err()
+	return all, rows.Err()
+}
+
+// orders are the orders of results. All end with what tells two items apart.
+var orders = map[Sort]string{
+	ByScore: "exact DESC, rank DESC, space_rank, id, kind, ext_rank",
+	ByDate:  "changed DESC, space_rank, id, kind, ext_rank",
+	ByName:  "lower(name), space_rank, id, kind, ext_rank",
+}
+
+// page reads the rows of one page, how many there are on all, and the best rank.
+func (x *Index) page(ctx context.Context, hits statement, l *lookup) (page []row, total int, best float64, err error) {
+	rows, err := x.db.QueryContext(ctx, hits.sql+`
+		SELECT (SELECT count(*) FROM hits), (SELECT max(rank) FROM hits),
+			doc, kind, id, space, path, space_rank, ext_rank, changed, rank,
+			CASE WHEN id = ? COLLATE NOCASE OR replace(id, '/', '.') = ? COLLATE NOCASE THEN 2
+				WHEN name = ? COLLATE NOCASE OR id LIKE ? ESCAPE '\' THEN 1 ELSE 0 END AS exact
+		FROM hits JOIN items USING (doc)
+		ORDER BY `+orders[l.Sort]+`
+		LIMIT ? OFFSET ?`, slices.Concat(hits.args, []any{l.text, l.text, l.text, "%/" + escapeLike(l.text), l.Limit, l.Offset})...)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&total, &best, &r.doc, &r.Kind, &r.ID, &r.Space, &r.Path, &r.spaceRank, &r.extRank, &r.changed, &r.rank, &r.exact); err != nil {
+			return nil, 0, 0, err
+		}
+		if exts := r.Kind.Extensions(); r.extRank >= 0 && r.extRank < len(exts) {
+			r.Ext = exts[r.extRank]
+		}
+		page = append(page, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, 0, err
+	}
+	if len(page) == 0 && l.Offset > 0 { // behind the end
+		err = x.db.QueryRowContext(ctx, hits.sql+" SELECT count(*) FROM hits", hits.args...).Scan(&total)
+	}
+	return page, total, best, err
 }
 
 // escapeLike makes a text a pattern of LIKE that matches itself.
@@ -125,29 +260,12 @@ func escapeLike(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(text)
 }
 
-// complete adds what is looked up for each hit of a page only: the preview, and
-// the items of the same id in other spaces.
-func (x *Index) complete(ctx context.Context, f *found, terms []term) error {
-	preview := statement{"SELECT substr(body, 1, " + previewRunes + ") FROM words WHERE rowid = ?", []any{f.doc}}
-	if len(terms) > 0 {
-		preview = statement{
-			"SELECT snippet(words, 4, '', '', '…', " + previewWords + ") FROM words WHERE words MATCH ? AND rowid = ?",
-			[]any{matchExpression(terms), f.doc},
-		}
-	}
-	err := x.db.QueryRowContext(ctx, preview.sql, preview.args...).Scan(&f.Preview)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) { // another process may have removed it meanwhile
-		return err
-	}
-	f.Preview = strings.Join(strings.Fields(f.Preview), " ")
-	return x.shadowing(ctx, f)
-}
-
-func (x *Index) shadowing(ctx context.Context, f *found) (err error) {
+// shadowing looks for the items of the same id in other spaces.
+func (x *Index) shadowing(ctx context.Context, r row, hit *Hit) (err error) {
 	rows, err := x.db.QueryContext(ctx,
 		`SELECT space, (space_rank, ext_rank) > (?, ?) FROM items
 		WHERE kind = ? AND id = ? AND doc <> ? ORDER BY space_rank, ext_rank`,
-		f.spaceRank, f.extRank, f.Type, f.ID, f.doc)
+		r.spaceRank, r.extRank, r.Kind, r.ID, r.doc)
 	if err != nil {
 		return err
 	}
@@ -160,10 +278,43 @@ func (x *Index) shadowing(ctx context.Context, f *found) (err error) {
 		}
 		switch {
 		case below:
-			f.Shadows = append(f.Shadows, space)
-		case f.ShadowedBy == "":
-			f.ShadowedBy = space
+			hit.Shadows = append(hit.Shadows, space)
+		case hit.ShadowedBy == "":
+			hit.ShadowedBy = space
 		}
 	}
 	return rows.Err()
+}
+
+// maxHinted bounds for how many words of a query that found nothing it is looked
+// whether they occur.
+const maxHinted = 8
+
+// hint says what to try when nothing was found: which of the words occur nowhere. It
+// looks no further than the query did.
+func (x *Index) hint(ctx context.Context, l *lookup) (string, error) {
+	terms := l.terms()
+	var nowhere []string
+	for _, term := range terms[:min(maxHinted, len(terms))] {
+		alone := *l
+		alone.parts, alone.filters = []part{{node: term}}, nil
+		hits, err := x.ranking(ctx, &alone)
+		if err != nil {
+			return "", err
+		}
+		var one bool
+		if err := x.db.QueryRowContext(ctx, hits.sql+" SELECT EXISTS (SELECT 1 FROM hits)", hits.args...).Scan(&one); err != nil {
+			return "", err
+		}
+		if !one {
+			nowhere = append(nowhere, term.String())
+		}
+	}
+	switch {
+	case len(nowhere) > 0:
+		return fmt.Sprintf("No item here has: %s. Try another word, the beginning of one with *, or fuzzy.", strings.Join(nowhere, ", ")), nil
+	case len(terms) > 1:
+		return "No item here has all of it. Try OR between the words, or fewer.", nil
+	}
+	return "", nil
 }

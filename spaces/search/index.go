@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -20,7 +22,7 @@ var schema string
 
 // schemaVersion is raised with every change of schema.sql or of what is put into
 // its tables.
-const schemaVersion = 3
+const schemaVersion = 4
 
 var (
 	// errVersion says that a file has the tables of another version.
@@ -33,22 +35,50 @@ var (
 // Index is a search index. It is safe for concurrent use, by other processes as
 // well. Close it.
 type Index struct {
-	path   string // empty: in memory
-	src    Source
-	stamps stamps
-	turn   chan struct{} // holds a token while a search runs
-	db     *sql.DB       // nil: to be opened
-	closed bool
+	path       string // empty: in memory
+	left       error  // why the index is in memory
+	src        Source
+	stamps     stamps
+	patience   time.Duration
+	maxFinding time.Duration
+	maxItems   int
+	step       func(name string) // of tests: what a crash may come between
+	turn       chan struct{}     // holds a token while a search runs, or a batch is indexed
+	db         *sql.DB           // nil: to be opened
+	closed     bool
+	builder    builder
+}
+
+// Patience is how long a search waits for the index to be brought up to date.
+const Patience = 2 * time.Second
+
+// maxItems is how many items are indexed: more than anybody has.
+const maxItems = 250_000
+
+// Options of an index that only tests set.
+type options struct {
+	patience, maxFinding time.Duration
+	maxItems             int
+	now                  func() time.Time
+	step                 func(name string)
 }
 
 // Open opens the index at path, or makes one. The folder is made as needed.
 // Where no file can be kept, and with an empty path, the index is in memory.
 func Open(ctx context.Context, path string, src Source) (*Index, error) {
+	return open(ctx, path, src, options{Patience, maxFinding, maxItems, time.Now, func(string) {}})
+}
+
+func open(ctx context.Context, path string, src Source, o options) (*Index, error) {
 	x := &Index{
-		path:   path,
-		src:    src,
-		stamps: stamps{roots: src.Roots(), hashes: map[string]string{}},
-		turn:   make(chan struct{}, 1),
+		path:       path,
+		src:        src,
+		stamps:     stamps{roots: src.Roots(), now: o.now, hashes: map[string]string{}},
+		patience:   o.patience,
+		maxFinding: o.maxFinding,
+		maxItems:   o.maxItems,
+		step:       o.step,
+		turn:       make(chan struct{}, 1),
 	}
 	if err := x.open(ctx); err != nil {
 		return nil, err
@@ -56,13 +86,18 @@ func Open(ctx context.Context, path string, src Source) (*Index, error) {
 	return x, nil
 }
 
-// Close releases the index. A search that runs ends first, a later one fails.
+// Close releases the index. A search that runs ends first, a later one fails, and
+// what is being indexed is left to the next who searches.
 func (x *Index) Close() error {
+	x.builder.end()
 	x.turn <- struct{}{}
 	defer func() { <-x.turn }()
 	x.closed = true
 	return x.drop()
 }
+
+// InMemory says why the index is kept in memory; nil where it is a file.
+func (x *Index) InMemory() error { return x.left }
 
 // drop closes the database.
 func (x *Index) drop() error {
@@ -74,14 +109,18 @@ func (x *Index) drop() error {
 	return db.Close()
 }
 
+// leaveFile goes on in memory.
+func (x *Index) leaveFile(why error) { x.path, x.left = "", why }
+
 // open sets x.db: to the file, to a new file when that one is damaged, to memory
 // when neither works.
 func (x *Index) open(ctx context.Context) error {
 	if x.path != "" {
-		db, err := openFile(ctx, x.path)
+		db, err := x.openFile(ctx)
 		if isDamage(err) {
 			if err = removeFile(x.path); err == nil {
-				db, err = openFile(ctx, x.path)
+				x.step("removed")
+				db, err = x.openFile(ctx)
 			}
 		}
 		if err == nil {
@@ -91,7 +130,7 @@ func (x *Index) open(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		x.path = ""
+		x.leaveFile(err)
 	}
 	db, err := openDB(ctx, "file::memory:")
 	if err != nil {
@@ -101,11 +140,25 @@ func (x *Index) open(ctx context.Context) error {
 	return nil
 }
 
-func openFile(ctx context.Context, path string) (*sql.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+// openFile opens the file, in whose place nobody else may have put one.
+func (x *Index) openFile(ctx context.Context) (*sql.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(x.path), 0o700); err != nil {
 		return nil, err
 	}
-	return openDB(ctx, (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}).String())
+	x.step("folder")
+	if err := own(x.path, x.stamps.roots); err != nil {
+		return nil, err
+	}
+	// SQLite would make it readable by others, and gives its side files the same rights.
+	file, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	x.step("file")
+	return openDB(ctx, (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(x.path)}).String())
 }
 
 // openDB opens a database and makes its tables if it has none.
@@ -168,7 +221,7 @@ func inTx(ctx context.Context, db *sql.DB, change func(*sql.Tx) error) error {
 // removeFile deletes the index with its side files. A process that still has it
 // open goes on with the deleted files until it opens them again.
 func removeFile(path string) error {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range sideFiles {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove damaged search index: %w", err)
 		}
@@ -183,14 +236,30 @@ func isDamage(err error) bool {
 		return true
 	}
 	switch primaryCode(err) {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR: // the last: a table is missing
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return true
+	case sqlite3.SQLITE_ERROR: // of which most say that a statement is wrong
+		return strings.Contains(err.Error(), "no such ") || strings.Contains(err.Error(), "has no column")
 	}
 	return false
 }
 
-// isFailure reports any failure of the database.
-func isFailure(err error) bool { return primaryCode(err) != sqlite3.SQLITE_OK }
+// isBusy reports that another process holds the database.
+func isBusy(err error) bool {
+	code := primaryCode(err)
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+// isFailure reports a failure of the database, which may be none the next time.
+func isFailure(err error) bool {
+	switch primaryCode(err) {
+	case sqlite3.SQLITE_OK:
+		return false
+	case sqlite3.SQLITE_ERROR:
+		return isDamage(err)
+	}
+	return true
+}
 
 // primaryCode is the SQLite result code in err without its extension, or
 // SQLITE_OK.

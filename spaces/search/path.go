@@ -10,8 +10,9 @@ import (
 
 // DefaultPath is where the index of a project is kept: in $RYE_CACHE_DIR, else
 // in rye-mcp below $XDG_CACHE_HOME, else below the cache folder of the system.
-// The name is a hash of the project's path, so that projects do not share one.
-func DefaultPath(projectDir string, getenv func(string) string) (string, error) {
+// The name is a hash of the paths of project and user space, so that an index is
+// of the same items whoever opens it.
+func DefaultPath(projectDir, userDir string, getenv func(string) string) (string, error) {
 	dir, err := cacheDir(getenv)
 	if err != nil {
 		return "", err
@@ -24,7 +25,7 @@ func DefaultPath(projectDir string, getenv func(string) string) (string, error) 
 	if resolved, err := filepath.EvalSymlinks(project); err == nil {
 		project = resolved
 	}
-	sum := sha256.Sum256([]byte(project))
+	sum := sha256.Sum256([]byte(project + "\x00" + userDir))
 	return filepath.Join(dir, fmt.Sprintf("search-%s-v%d.db", hex.EncodeToString(sum[:8]), schemaVersion)), nil
 }
 

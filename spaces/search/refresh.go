@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -13,10 +12,10 @@ import (
 
 // batchSize is the number of items written in one transaction, some 50 ms of
 // writing, so that other processes get their turn.
-const batchSize = 500
+const batchSize = 250
 
-// unread is the stamp of an item that could not be read. No item has it, so the
-// next search tries again.
+// unread is the stamp of an item that could not be read, or that may change without
+// another time. No row has it, so the next search looks again.
 const unread = ""
 
 // place names a row: the path alone is not enough, for user and project space
@@ -27,11 +26,7 @@ type place struct {
 	path  string
 }
 
-// row is an item as the index has it.
-type row struct {
-	doc   int64
-	stamp string
-}
+func placeOf(e resolve.Entry) place { return place{e.Kind, e.Space, e.Path} }
 
 // change is an item that is new or different from its row.
 type change struct {
@@ -39,76 +34,137 @@ type change struct {
 	stamp string
 }
 
-// refresh brings the index up to the files.
-func (x *Index) refresh(ctx context.Context) error {
+// state is how far the index is from the files.
+type state struct {
+	items    int // that there are
+	building int // of them, not indexed yet
+	left     int // that are too many
+	busy     bool
+}
+
+func (s state) String() string {
+	switch {
+	case s.busy:
+		return "another process is writing it; the newest changes may be missing"
+	case s.building > 0:
+		return fmt.Sprintf("building, %d of %d items; search again for the rest", s.items-s.building, s.items)
+	case s.left > 0:
+		return fmt.Sprintf("%d of %d items; more are not indexed", s.items, s.items+s.left)
+	}
+	return ""
+}
+
+// refresh brings the index up to the files. What takes longer than the patience of a
+// search is left to the builder.
+func (x *Index) refresh(ctx context.Context) (state, error) {
+	if building := x.builder.left(); building > 0 {
+		return state{items: x.builder.items, building: building}, nil
+	}
+	changes, gone, s, err := x.compare(ctx)
+	if err != nil {
+		return s, err
+	}
+	soon, cancel := context.WithTimeout(ctx, x.patience)
+	defer cancel()
+	changes, err = x.bring(ctx, soon, changes, gone)
+	if isBusy(err) { // what there is can be read all the same
+		s.busy = true
+		return s, nil
+	}
+	if err == nil && len(changes) > 0 {
+		s.building = len(changes)
+		x.builder.start(ctx, x, changes, s.items)
+	}
+	return s, err
+}
+
+// bring forgets what has gone and indexes what has changed, until time is up. It
+// returns what is left.
+func (x *Index) bring(ctx, soon context.Context, changes []change, gone []place) ([]change, error) {
+	for len(gone) > 0 {
+		n := min(batchSize, len(gone))
+		if err := x.forget(ctx, gone[:n]); err != nil {
+			return changes, err
+		}
+		gone = gone[n:]
+	}
+	for len(changes) > 0 && soon.Err() == nil {
+		n := min(batchSize, len(changes))
+		if err := x.index(ctx, changes[:n]); err != nil {
+			return changes, err
+		}
+		changes = changes[n:]
+	}
+	return changes, nil
+}
+
+// compare lists the files, and says which rows are missing, old, or of files that
+// have gone.
+func (x *Index) compare(ctx context.Context) (changes []change, gone []place, s state, err error) {
 	rows, err := x.rows(ctx)
 	if err != nil {
-		return err
+		return nil, nil, s, err
 	}
-	var changes []change
 	for _, kind := range item.Kinds() {
 		entries, err := x.src.All(kind)
 		if err != nil {
-			return fmt.Errorf("list %s items: %w", kind, err)
+			return nil, nil, s, fmt.Errorf("list %s items: %w", kind, err)
 		}
+		if most := x.maxItems - s.items; len(entries) > most {
+			s.left += len(entries) - most
+			entries = entries[:most]
+		}
+		s.items += len(entries)
 		for _, e := range entries {
 			stamp, err := x.stamps.of(e)
 			if err != nil {
-				return err
+				return nil, nil, s, err
 			}
-			at := place{e.Kind, e.Space, e.Path}
-			old, known := rows[at]
-			if !known || old.stamp != stamp {
+			at := placeOf(e)
+			if old, known := rows[at]; !known || old != stamp || stamp == unread {
 				changes = append(changes, change{e, stamp})
 			}
 			delete(rows, at)
 		}
 	}
-	if err := x.forget(ctx, rows); err != nil {
-		return err
+	for at := range rows {
+		gone = append(gone, at)
 	}
-	for len(changes) > 0 {
-		n := min(batchSize, len(changes))
-		if err := x.index(ctx, changes[:n]); err != nil {
-			return err
-		}
-		changes = changes[n:]
-	}
-	return nil
+	return changes, gone, s, ctx.Err()
 }
 
-// rows reads what the index has.
-func (x *Index) rows(ctx context.Context) (rows map[place]row, err error) {
-	result, err := x.db.QueryContext(ctx, "SELECT doc, kind, space, path, stamp FROM items")
+// rows reads the stamps that the index has.
+func (x *Index) rows(ctx context.Context) (rows map[place]string, err error) {
+	result, err := x.db.QueryContext(ctx, "SELECT kind, space, path, stamp FROM items")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, result.Close()) }()
-	rows = make(map[place]row)
+	rows = make(map[place]string)
 	for result.Next() {
 		var at place
-		var r row
-		if err := result.Scan(&r.doc, &at.kind, &at.space, &at.path, &r.stamp); err != nil {
+		var stamp string
+		if err := result.Scan(&at.kind, &at.space, &at.path, &stamp); err != nil {
 			return nil, err
 		}
-		rows[at] = r
+		rows[at] = stamp
 	}
 	return rows, result.Err()
 }
 
 // forget removes the rows of items that are gone.
-func (x *Index) forget(ctx context.Context, gone map[place]row) error {
-	if len(gone) == 0 {
-		return nil
-	}
-	return inTx(ctx, x.db, func(tx *sql.Tx) error {
-		for at := range gone {
+func (x *Index) forget(ctx context.Context, gone []place) error {
+	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
+		for _, at := range gone {
 			if err := remove(ctx, tx, at); err != nil {
 				return err
 			}
 		}
+		x.step("forgetting")
 		return nil
 	})
+	x.step("forgotten")
+	return err
 }
 
 // index reads items and writes their rows. Reading is done before the write lock
@@ -118,39 +174,55 @@ func (x *Index) index(ctx context.Context, changes []change) error {
 	for i := range changes {
 		docs[i] = x.read(&changes[i])
 	}
-	return inTx(ctx, x.db, func(tx *sql.Tx) error {
+	x.step("read")
+	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
 		for i, c := range changes {
-			if err := remove(ctx, tx, place{c.entry.Kind, c.entry.Space, c.entry.Path}); err != nil {
-				return err
-			}
-			if docs[i] == nil {
-				continue
-			}
-			if err := insert(ctx, tx, c, *docs[i]); err != nil {
+			if err := write(ctx, tx, c, docs[i]); err != nil {
 				return err
 			}
 		}
+		x.step("writing")
 		return nil
 	})
+	x.step("written")
+	return err
+}
+
+// write replaces the row of an item; without a document it only removes it. Another
+// process may have written the same meanwhile.
+func write(ctx context.Context, tx *sql.Tx, c change, d *document) error {
+	at := placeOf(c.entry)
+	if d != nil && c.stamp != unread {
+		var current bool
+		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM items WHERE kind = ? AND space = ? AND path = ? AND stamp = ?)",
+			at.kind, at.space, at.path, c.stamp).Scan(&current)
+		if err != nil || current {
+			return err
+		}
+	}
+	if err := remove(ctx, tx, at); err != nil || d == nil {
+		return err
+	}
+	return insert(ctx, tx, c, *d)
 }
 
 // read makes the document of an item, nil when the file has gone since it was
 // listed.
 func (x *Index) read(c *change) *document {
 	src, err := readEntry(x.stamps.roots, c.entry)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isGone(err) {
 		return nil
 	}
 	if err != nil {
 		c.stamp = unread
-		doc := broken(c.entry, "cannot be read: "+err.Error(), nil)
+		doc := broken(c.entry, "cannot be read", nil)
 		return &doc
 	}
 	doc := describe(c.entry, src)
 	return &doc
 }
 
-// remove deletes an item from both tables. It looks the row up itself, for
+// remove deletes an item from all tables. It looks the row up itself, for
 // another process may have written a new one.
 func remove(ctx context.Context, tx *sql.Tx, at place) error {
 	var doc int64
@@ -162,6 +234,9 @@ func remove(ctx context.Context, tx *sql.Tx, at place) error {
 	if err != nil {
 		return err
 	}
+	if _, err = tx.ExecContext(ctx, "DELETE FROM facts WHERE doc = ?", doc); err != nil {
+		return err
+	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM words WHERE rowid = ?", doc)
 	return err
 }
@@ -169,11 +244,14 @@ func remove(ctx context.Context, tx *sql.Tx, at place) error {
 func insert(ctx context.Context, tx *sql.Tx, c change, d document) error {
 	e := c.entry
 	spaceRank, extRank := ranks(e)
+	var changed int64
+	if !e.ModTime.IsZero() {
+		changed = e.ModTime.UnixMicro()
+	}
 	result, err := tx.ExecContext(ctx,
-		`INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, name, description, category)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp,
-		clean(d.name), clean(d.description), clean(d.category))
+		`INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, changed, name)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
 	if err != nil {
 		return err
 	}
@@ -181,8 +259,13 @@ func insert(ctx context.Context, tx *sql.Tx, c change, d document) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range d.allFacts(e.Kind) {
+		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO facts (key, value, doc) VALUES (?, ?, ?)", f.key, f.value, doc); err != nil {
+			return err
+		}
+	}
 	_, err = tx.ExecContext(ctx,
-		"INSERT INTO words (rowid, title, name, description, category, body) VALUES (?, ?, ?, ?, ?, ?)",
+		"INSERT INTO words (rowid, title, name, description, category, body, every) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		append([]any{doc}, d.columns(e.ID)...)...)
 	return err
 }

@@ -7,15 +7,31 @@ CREATE TABLE items (
     space_rank  INTEGER NOT NULL,    -- among items of one kind and id the lowest wins,
     ext_rank    INTEGER NOT NULL,    -- and within a space the lowest of these
     stamp       TEXT    NOT NULL,    -- changes when the content does
+    changed     INTEGER NOT NULL,    -- when the file did, in microseconds; 0 in the system space
     name        TEXT    NOT NULL,
-    description TEXT    NOT NULL,
-    category    TEXT    NOT NULL,
     UNIQUE (kind, space, path)
 ) STRICT;
 
 CREATE INDEX items_by_id ON items (kind, id, space_rank, ext_rank);
 
+-- What filters ask for: category, tags, version and whatever else an item says of
+-- itself. A list is several rows.
+CREATE TABLE facts (
+    key   TEXT    NOT NULL,
+    value TEXT    NOT NULL COLLATE NOCASE,
+    doc   INTEGER NOT NULL,
+    PRIMARY KEY (key, value, doc)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX facts_by_doc ON facts (doc);
+
+-- Every document has the word of package query that stands for everything, in the
+-- column every. The texts themselves are not kept: what is shown is read from the
+-- files.
 CREATE VIRTUAL TABLE words USING fts5 (
-    title, name, description, category, body,
+    title, name, description, category, body, every,
+    content = '', contentless_delete = 1,
     tokenize = "unicode61 remove_diacritics 2"
 );
+
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, 'row');

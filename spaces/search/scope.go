@@ -18,6 +18,17 @@ type scope struct {
 	threads bool
 }
 
+// ScopeError says where a text is no scope.
+type ScopeError struct {
+	Scope  string
+	Pos    int    // in bytes from 0
+	Reason string // what is wrong and what is valid
+}
+
+func (e *ScopeError) Error() string {
+	return fmt.Sprintf("scope %q, at position %d: %s", item.Shown(e.Scope), e.Pos, e.Reason)
+}
+
 // The prefixes of a scope that is written as a capability.
 const (
 	capabilityPrefix = "rye.search."
@@ -32,7 +43,7 @@ const validScopes = "valid are a kind (directive, tool, knowledge), a kind and i
 // what is below it.
 func parseScope(text string) (scope, error) {
 	fail := func(pos int, reason string) (scope, error) {
-		return scope{}, &QueryError{Query: text, Pos: pos, Reason: reason + "; " + validScopes}
+		return scope{}, &ScopeError{Scope: text, Pos: pos, Reason: reason + "; " + validScopes}
 	}
 	if text == "" || text == "*" {
 		return scope{}, nil
@@ -51,7 +62,7 @@ func parseScope(text string) (scope, error) {
 	}
 	kind, ids, hasIDs := strings.Cut(rest, ".")
 	if !slices.Contains(item.Kinds(), item.Kind(kind)) {
-		return fail(pos, fmt.Sprintf("no item type %q", kind))
+		return fail(pos, fmt.Sprintf("no item type %q", item.Shown(kind)))
 	}
 	s := scope{kind: item.Kind(kind)}
 	if !hasIDs || ids == "*" {

@@ -177,6 +177,18 @@ func TestFinds(t *testing.T) {
 		{"*", []string{security, style, zurich, registry, other}},
 		{" ** ", []string{security, style, zurich, registry, other}},
 		{"injection *", []string{security}},
+		{"trains OR injection", []string{security, zurich}},
+		{"handlers NOT regis*", []string{zurich}},
+		{"NOT handler*", []string{style, other}},
+		{"* NOT handler*", []string{style, other}},
+		{"NOT *", nil},
+		{"NOT NOT injection", []string{security}},
+		{"read AND (injection OR naming)", []string{security, style}},
+		{"read (injection OR naming) NOT style", []string{security}},
+		{`read "OR" naming`, nil},
+		{"(read every) OR trains OR (nothing (here))", []string{security, style, zurich}},
+		{"trains OR NOT review", []string{zurich, registry, other}},
+		{"read or naming", nil},
 		{"read AND every", []string{security, style}},
 		{`read "AND" every`, nil},
 		{"read (every)", []string{security, style}},
@@ -343,12 +355,23 @@ func TestQueryErrors(t *testing.T) {
 	}{
 		{"", "", 0, "* alone to list everything"},
 		{"  \t", "", 0, "no word"},
-		{"-- / ()", "", 0, "no word"},
+		{"-- / \"\"", "", 0, "no word"},
+		{"-- / ()", "", 6, "nothing stands before"},
 		{`say "not closed`, "", 4, "not closed"},
 		{strings.Repeat("x", 5000), "", 4096, "longer"},
-		{"lint OR format", "", 5, "OR is not known"},
-		{"NOT lint", "", 0, "NOT is not known"},
-		{"AND", "", 0, "no word"},
+		{"lint OR", "", 7, "missing"},
+		{"lint OR OR format", "", 8, "both sides"},
+		{"OR lint", "", 0, "both sides"},
+		{"NOT", "", 3, "missing"},
+		{"AND", "", 0, "both sides"},
+		{"lint NOT", "", 8, "missing"},
+		{"(lint", "", 0, "not closed"},
+		{"lint (", "", 5, "not closed"},
+		{"lint (a OR (b c)", "", 5, "not closed"},
+		{"lint) x", "", 4, "no parenthesis is open"},
+		{"(a OR )", "", 6, "nothing stands before"},
+		{"a*b", "", 1, "end of a word"},
+		{"x *y", "", 2, "end of a word"},
 		{"x", "tools", 0, `no item type "tools"; valid are`},
 		{"x", "rye.search.tools.*", 11, "no item type"},
 		{"x", "rye.execute.tool.*", 4, "not about searching"},
@@ -358,15 +381,22 @@ func TestQueryErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := x.Search(context.Background(), search.Query{Text: tt.text, Scope: tt.scope})
-		var bad *search.QueryError
-		if !errors.As(err, &bad) {
-			t.Errorf("%.20q in %q: error %v, want *QueryError", tt.text, tt.scope, err)
-			continue
-		}
-		if bad.Pos != tt.pos || !strings.Contains(bad.Reason, tt.reason) {
-			t.Errorf("%.20q in %q: %v, want position %d and %q", tt.text, tt.scope, bad, tt.pos, tt.reason)
+		pos, reason, ok := malformed(err)
+		if !ok || pos != tt.pos || !strings.Contains(reason, tt.reason) {
+			t.Errorf("%.20q in %q: %v, want position %d and %q", tt.text, tt.scope, err, tt.pos, tt.reason)
 		}
 	}
+}
+
+// malformed reports where a query or a scope is none, and why.
+func malformed(err error) (pos int, reason string, ok bool) {
+	if e, ok := errors.AsType[*search.QueryError](err); ok {
+		return e.Pos, e.Reason, true
+	}
+	if e, ok := errors.AsType[*search.ScopeError](err); ok {
+		return e.Pos, e.Reason, true
+	}
+	return 0, "", false
 }
 
 func TestUnparsableItemIsFound(t *testing.T) {
@@ -409,8 +439,7 @@ func TestAnyText(t *testing.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(r, "pieces"), "")
 		scope := rapid.SampledFrom([]string{"", "tool.*"}).Draw(r, "scope") + strings.Join(rapid.SliceOfN(piece, 0, 1).Draw(r, "scope piece"), "")
 		page, err := x.Search(context.Background(), search.Query{Text: text, Scope: scope})
-		var bad *search.QueryError
-		if err != nil && !errors.As(err, &bad) {
+		if _, _, bad := malformed(err); err != nil && !bad {
 			r.Fatalf("%q in %q: %v", text, scope, err)
 		}
 		if len(page.Results) > page.Total {
@@ -436,10 +465,9 @@ func FuzzSearch(f *testing.F) {
 	x := newWorld(f, library()).open()
 	f.Fuzz(func(t *testing.T, text, scope string) {
 		_, err := x.Search(context.Background(), search.Query{Text: text, Scope: scope})
-		var bad *search.QueryError
-		if errors.As(err, &bad) {
-			if bad.Reason == "" || bad.Pos < 0 || bad.Pos > max(len(text), len(scope)) {
-				t.Errorf("%+v", bad)
+		if pos, reason, bad := malformed(err); bad {
+			if reason == "" || pos < 0 || pos > max(len(text), len(scope)) {
+				t.Errorf("%v", err)
 			}
 		} else if err != nil {
 			t.Errorf("%q in %q: %v", text, scope, err)

@@ -1,0 +1,62 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+)
+
+// sideFiles are the endings of the files of one database.
+var sideFiles = []string{"", "-wal", "-shm"}
+
+// own refuses a place for the index where somebody else could have put one, or could
+// change it: in the project, which may be a stranger's, in a folder that others
+// write, and in the place of a link or of a file of others. It may lie there from
+// before, and say that an item is not there that is.
+func own(path string, roots resolve.Roots) error {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if inside(dir, roots.Project) && roots.Project != roots.User { // at home all of it is the user's
+		return fmt.Errorf("%s is in the project, whose files may be a stranger's", dir)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("others can write %s", dir)
+	}
+	for _, suffix := range sideFiles {
+		name := filepath.Join(dir, filepath.Base(path)+suffix)
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no regular file", name)
+		case othersWrite(info) || !isOurs(info):
+			return fmt.Errorf("%s belongs to somebody else, or others can write it", name)
+		}
+	}
+	return nil
+}
+
+// inside reports whether a folder is below another, links resolved.
+func inside(dir, parent string) bool {
+	if parent == "" {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(parent); err == nil {
+		parent = real
+	}
+	rel, err := filepath.Rel(parent, dir)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -2,6 +2,7 @@ package action
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -53,11 +54,34 @@ func findFault(err error) *tool.Fault {
 	if e, ok := errors.AsType[*resolve.UnreadableError](err); ok {
 		return tool.Faultf(tool.CodeInvalidItem, "%w", err).With("path", e.Path)
 	}
+	return queryFault(err)
+}
+
+// queryFault is for errors of what is searched for.
+func queryFault(err error) *tool.Fault {
 	if e, ok := errors.AsType[*search.QueryError](err); ok {
-		return tool.Faultf(tool.CodeInvalidQuery, "%w", err).With("query", e.Query).With("position", e.Pos).
-			WithHint(`Valid are words, "phrases" and beginnings of words with *; * alone lists everything.`)
+		return tool.Faultf(tool.CodeInvalidQuery, "%w", err).With("query", short(e.Query)).With("position", e.Pos).
+			WithHint(`Valid are words, "phrases", beginnings of words with *, AND, OR, NOT and parentheses; * alone lists everything.`)
+	}
+	if e, ok := errors.AsType[*search.ScopeError](err); ok {
+		return tool.Faultf(tool.CodeInvalidQuery, "%w", err).With("position", e.Pos)
+	}
+	if _, ok := errors.AsType[*search.OptionError](err); ok {
+		return tool.Faultf(tool.CodeBadArguments, "%w", err)
+	}
+	if errors.Is(err, search.ErrTooLong) {
+		return tool.Faultf(tool.CodeInvalidQuery, "%w", err)
 	}
 	return nil
+}
+
+// short is a query as answers repeat it.
+func short(query string) string {
+	const most = 200
+	if len(query) <= most {
+		return query
+	}
+	return strings.ToValidUTF8(query[:most], "") + "…"
 }
 
 // contentFault is for errors of what items and settings contain.

@@ -1,9 +1,12 @@
 package action
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -38,9 +41,11 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*Searc
 	if c.Env.Mask != nil {
 		find = a.searchWithoutSecrets(c)
 	}
-	page, err := find(ctx, search.Query{
-		Text: r.Query, Scope: r.Scope, Limit: r.Limit, Offset: r.Offset, Threads: r.Include == IncludeThreads,
-	})
+	q, err := queryOf(r)
+	if err != nil {
+		return nil, err
+	}
+	page, err := find(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +60,60 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*Searc
 		result.NextOffset = end
 	}
 	return result, nil
+}
+
+// everySpace is a source that means no space alone.
+const everySpace = "all"
+
+// queryOf reads the options of a request.
+func queryOf(r SearchRequest) (search.Query, error) {
+	q := search.Query{
+		Text: r.Query, Scope: r.Scope, Limit: r.Limit, Offset: r.Offset, Sort: r.SortBy, Threads: r.Include == IncludeThreads,
+		Options: search.Options{Fuzzy: r.Fuzzy, Near: r.Proximity},
+	}
+	if r.Source != everySpace {
+		q.Source = item.Space(r.Source)
+	}
+	for _, field := range r.Fields {
+		name, words, ok := strings.Cut(field, ":")
+		switch {
+		case !ok:
+			q.Fields = append(q.Fields, name)
+		case q.Where == nil:
+			q.Where = map[string]string{name: words}
+		default:
+			q.Where[name] = strings.TrimSpace(q.Where[name] + " " + words)
+		}
+	}
+	var err error
+	q.Filters, err = filtersOf(r.Filters)
+	return q, err
+}
+
+// filtersOf reads filters: a value, or a list of which one has to match.
+func filtersOf(given tool.Object) (map[string][]string, error) {
+	fields := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(given.Raw()))
+	decoder.UseNumber() // a version of 1.10 is none of 1.1
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, badArgument("filters", err)
+	}
+	filters := map[string][]string{}
+	for key, value := range fields {
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		for _, one := range list {
+			switch one.(type) {
+			case string, bool, json.Number:
+				filters[key] = append(filters[key], fmt.Sprint(one))
+			default:
+				return nil, &search.OptionError{Option: "filters." + item.Shown(key), Reason: "no text, number or list of them"}
+			}
+		}
+	}
+	return filters, nil
 }
 
 // permitSearch needs capabilities that cover the scope: every item type without

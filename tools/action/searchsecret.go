@@ -29,7 +29,7 @@ func (a *Actions) searchWithoutSecrets(c Caller) func(context.Context, search.Qu
 			return page, err
 		}
 		page.Limit, page.Offset = min(cmp.Or(q.Limit, search.DefaultLimit), search.MaxLimit), q.Offset
-		page.Total = len(hits)
+		page.Total, page.Hint = len(hits), "" // which words occur nowhere tells of the others
 		from := min(max(0, q.Offset), len(hits))
 		page.Results = rescored(hits)[from:min(len(hits), from+page.Limit)]
 		return page, nil

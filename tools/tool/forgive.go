@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,7 +68,8 @@ func rename(args map[string]any, aliases []alias) (changed bool, problems []stri
 
 // meant is a value as the schema wants it, where it can mean one thing only: "3" is
 // a number where one is wanted, "true" a boolean, a text that is a JSON list or
-// object is that, and one value stands for a list of one. Null is an argument left
+// object is that, one value stands for a list of one, an object of texts for the list
+// of its "name:text", and an object of one number for the number. Null is an argument left
 // out. Anything else stays as it is, for the schema to refuse.
 func meant(schema, value any) (any, bool) {
 	node, ok := schema.(map[string]any)
@@ -144,12 +146,60 @@ func asType(wanted string, node map[string]any, value any) (any, bool) {
 		case "array":
 			return oneOf(node, v)
 		}
-	case map[string]any, bool:
+	case map[string]any:
+		switch wanted {
+		case "array":
+			if list, ok := pairs(node, v); ok {
+				return list, true
+			}
+			return oneOf(node, v)
+		case "integer", "number":
+			return onlyNumber(v)
+		}
+	case bool:
 		if wanted == "array" {
 			return oneOf(node, v)
 		}
 	}
 	return nil, false
+}
+
+// pairs is an object of texts as a list of "name:text", where texts are wanted.
+func pairs(node map[string]any, object map[string]any) (any, bool) {
+	items, _ := node["items"].(map[string]any)
+	if items["type"] != "string" {
+		return nil, false
+	}
+	list := make([]any, 0, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		text, ok := object[name].(string)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, name+":"+text)
+	}
+	return list, true
+}
+
+// onlyNumber is the one number of an object that says nothing else but yes.
+func onlyNumber(object map[string]any) (any, bool) {
+	var numbers []any
+	for _, value := range object {
+		switch v := value.(type) {
+		case json.Number:
+			numbers = append(numbers, v)
+		case bool:
+			if !v {
+				return nil, false
+			}
+		default:
+			return nil, false
+		}
+	}
+	if len(numbers) != 1 {
+		return nil, false
+	}
+	return numbers[0], true
 }
 
 // textAs reads a text as the wanted type.

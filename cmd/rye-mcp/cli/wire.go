@@ -160,7 +160,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		},
 	})
 	p.index.open = func() (*search.Index, error) {
-		where, err := search.DefaultPath(p.path, sys.Getenv)
+		where, err := search.DefaultPath(p.path, p.resolver.Roots().User, sys.Getenv)
 		if err != nil {
 			return nil, err
 		}

@@ -1,16 +1,12 @@
 package action
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/itemfile"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -37,31 +33,36 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if err := a.mayCopy(c, found, space); err != nil {
 		return copied{}, err
 	}
-	d, err := openDestination(a.dirOf(space), found.Kind)
+	folder, err := itemfile.Open(a.dirOf(space), found.Kind)
 	if err != nil {
-		return copied{}, err
+		return copied{}, taken(err)
 	}
-	defer func() { _ = d.root.Close() }() // what was written is synced by then
-	if err := d.makeFolder(path.Dir(found.ID)); err != nil {
-		return copied{}, err
-	}
-	if err := d.checkFree(found, r.Overwrite); err != nil {
-		return copied{}, err
-	}
-	name, keep := found.ID+found.Ext, ""
+	defer func() { _ = folder.Close() }() // what was written is synced by then
+	var replacing time.Time
 	if r.Overwrite {
-		keep = name + ".replaced-" + a.Now().UTC().Format("20060102T150405.000000000")
+		replacing = a.Now()
 	}
-	done := copied{path: filepath.Join(d.dir, filepath.FromSlash(name))}
-	replaced, err := d.write(name, keep, found.Content)
+	written, err := folder.Put(found.ID, found.Ext, found.Content, replacing)
 	if err != nil {
-		return copied{}, err
+		return copied{}, taken(err)
 	}
-	if replaced {
-		done.replaced = filepath.Join(d.dir, filepath.FromSlash(keep))
+	return copied{path: written.Path, replaced: written.Replaced, next: a.afterCopy(found, space, written.Path)}, nil
+}
+
+// taken says what to do about what stands in the way of an item.
+func taken(err error) error {
+	e, ok := errors.AsType[*itemfile.TakenError](err)
+	if !ok {
+		return err
 	}
-	done.next = a.afterCopy(found, space, done.path)
-	return done, nil
+	f := tool.Faultf(tool.CodeUnsupported, "%w", err).With("path", e.Path)
+	switch e.Why {
+	case itemfile.Exists:
+		return f.WithHint("overwrite: true replaces it and keeps it beside the copy.")
+	case itemfile.SameID:
+		return f.WithHint("One of the two would hide the other. Remove or rename that file first.")
+	}
+	return f
 }
 
 // afterCopy says what is missing until a copy can be executed. That of an item which
@@ -92,111 +93,4 @@ func (a *Actions) mayCopy(c Caller, found *resolve.Found, space item.Space) erro
 		return tool.Faultf(tool.CodeUnsupported, "a thread does not write the user space").WithHint("Copy it into the project.")
 	}
 	return permit(c, writingFiles)
-}
-
-// destination is the folder of a kind in a space. No link leads the writing out
-// of it: those that lead out of the root are not followed by [os.Root], and others
-// are refused.
-type destination struct {
-	root *os.Root
-	dir  string // its path
-}
-
-func openDestination(dir string, kind item.Kind) (destination, error) {
-	space, err := os.OpenRoot(dir)
-	if err != nil {
-		return destination{}, err
-	}
-	defer func() { _ = space.Close() }() // the folder in it stays open
-	folder := path.Join(".ai", kind.Dir())
-	if err := makeFolders(space, folder); err != nil {
-		return destination{}, err
-	}
-	root, err := resolve.OpenFolder(space, folder)
-	return destination{root: root, dir: filepath.Join(dir, filepath.FromSlash(folder))}, err
-}
-
-func (d destination) makeFolder(name string) error { return makeFolders(d.root, name) }
-
-// makeFolders makes a folder and those above it, and refuses links in their place.
-func makeFolders(root *os.Root, name string) error {
-	made := ""
-	for part := range strings.SplitSeq(name, "/") {
-		if made = path.Join(made, part); made == "." || made == "" {
-			continue
-		}
-		if err := root.Mkdir(made, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		info, err := root.Lstat(made)
-		if err != nil {
-			return err
-		}
-		if !info.IsDir() {
-			return tool.Faultf(tool.CodeUnsupported, "%s is no folder but %s, and items are not copied through links",
-				filepath.Join(root.Name(), filepath.FromSlash(made)), info.Mode().Type())
-		}
-	}
-	return nil
-}
-
-// checkFree refuses to put an item beside one of its id, whatever its extension,
-// or in the place of one without being told to.
-func (d destination) checkFree(found *resolve.Found, overwrite bool) error {
-	for _, ext := range found.Kind.Extensions() {
-		name := found.ID + ext
-		info, err := d.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		where := filepath.Join(d.dir, filepath.FromSlash(name))
-		switch {
-		case !info.Mode().IsRegular():
-			return tool.Faultf(tool.CodeUnsupported, "%s is not a regular file, and is not replaced", where).With("path", where)
-		case ext != found.Ext:
-			return tool.Faultf(tool.CodeUnsupported, "%s has the same id in another language", where).With("path", where).
-				WithHint("One of the two would hide the other. Remove or rename that file first.")
-		case !overwrite:
-			return tool.Faultf(tool.CodeUnsupported, "%s exists", where).With("path", where).
-				WithHint("overwrite: true replaces it and keeps it beside the copy.")
-		}
-	}
-	return nil
-}
-
-// write makes content durable before it gets its name. A file that has the name is
-// kept as keep, which is no item's name; without keep it stays.
-func (d destination) write(name, keep string, content []byte) (replaced bool, err error) {
-	draft := path.Join(path.Dir(name), "."+rand.Text())
-	file, err := d.root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return false, err
-	}
-	// After a rename there is nothing left to remove.
-	defer func() { _ = d.root.Remove(draft) }()
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return false, err
-	}
-	err = d.root.Link(draft, name) // refuses to replace
-	if errors.Is(err, fs.ErrExist) && keep != "" {
-		if err = d.root.Link(name, keep); err == nil {
-			replaced, err = true, d.root.Rename(draft, name)
-		}
-	}
-	if err != nil {
-		return replaced, err
-	}
-	return replaced, d.syncFolder(path.Dir(name))
-}
-
-func (d destination) syncFolder(name string) error {
-	folder, err := d.root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

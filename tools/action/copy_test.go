@@ -143,8 +143,8 @@ func TestAttackCopyOutOfBounds(t *testing.T) {
 		code    tool.Code
 		says    string
 	}{
-		"link out of the space":             {h.client(), copying("linked/mine", "project"), tool.CodeUnsupported, "not copied through links"},
-		"link within the space":             {h.client(), copying("inner/mine", "project"), tool.CodeUnsupported, "not copied through links"},
+		"link out of the space":             {h.client(), copying("linked/mine", "project"), tool.CodeUnsupported, "not written through links"},
+		"link within the space":             {h.client(), copying("inner/mine", "project"), tool.CodeUnsupported, "not written through links"},
 		"linked file":                       {h.client(), copying("file", "project"), tool.CodeUnsupported, "not a regular file"},
 		"same id, other language":           {h.client(), copying("mine", "project"), tool.CodeUnsupported, "in another language"},
 		"onto itself":                       {h.client(), copying("mine", "user"), tool.CodeBadArguments, "already"},
@@ -175,5 +175,5 @@ func TestAttackCopyOutOfBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := h.Fetch(t.Context(), h.client(), system)
-	wantFault(t, got, err, tool.CodeUnsupported, "not copied through links")
+	wantFault(t, got, err, tool.CodeUnsupported, "not written through links")
 }

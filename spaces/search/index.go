@@ -118,8 +118,7 @@ func (x *Index) open(ctx context.Context) error {
 	if x.path != "" {
 		db, err := x.openFile(ctx)
 		if isDamage(err) {
-			if err = removeFile(x.path); err == nil {
-				x.step("removed")
+			if err = x.removeFile(); err == nil {
 				db, err = x.openFile(ctx)
 			}
 		}
@@ -163,7 +162,7 @@ func (x *Index) openFile(ctx context.Context) (*sql.DB, error) {
 
 // openDB opens a database and makes its tables if it has none.
 func openDB(ctx context.Context, name string) (*sql.DB, error) {
-	const settings = "?_pragma=busy_timeout(3000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"
+	const settings = "?_pragma=busy_timeout(1500)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"
 	db, err := sql.Open("sqlite", name+settings)
 	if err != nil {
 		return nil, fmt.Errorf("open search index: %w", err)
@@ -220,11 +219,12 @@ func inTx(ctx context.Context, db *sql.DB, change func(*sql.Tx) error) error {
 
 // removeFile deletes the index with its side files. A process that still has it
 // open goes on with the deleted files until it opens them again.
-func removeFile(path string) error {
+func (x *Index) removeFile() error {
 	for _, suffix := range sideFiles {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(x.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove damaged search index: %w", err)
 		}
+		x.step("removed" + suffix)
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (x *Index) answer(ctx context.Context, l *lookup) (Page, error) {
 		case giveUpFile:
 			x.leaveFile(err)
 		case isDamage(err) && x.path != "":
-			if removing := removeFile(x.path); removing != nil {
+			if removing := x.removeFile(); removing != nil {
 				x.leaveFile(removing)
 			}
 		}

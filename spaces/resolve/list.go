@@ -49,7 +49,7 @@ func (s space) list() []Entry {
 			return fs.SkipDir
 		}
 		if err == nil && !d.IsDir() {
-			if e, ok := s.listed(fsys, name, strings.TrimPrefix(name, dir+"/")); ok {
+			if e, ok := s.listed(fsys, name, strings.TrimPrefix(name, dir+"/"), d); ok {
 				entries = append(entries, e)
 			}
 		}
@@ -62,14 +62,18 @@ func (s space) list() []Entry {
 
 // listed returns the entry of a file when it is an item. Name is its path in
 // fsys, rel the one within the folder of the kind.
-func (s space) listed(fsys fs.FS, name, rel string) (Entry, bool) {
+func (s space) listed(fsys fs.FS, name, rel string, d fs.DirEntry) (Entry, bool) {
 	ext := path.Ext(rel)
 	id := strings.TrimSuffix(rel, ext)
 	if !slices.Contains(s.kind.Extensions(), ext) || item.CheckID(id) != nil {
 		return Entry{}, false
 	}
-	// Stat follows a link, and fails on one that leaves the space.
-	info, err := fs.Stat(fsys, name)
+	// Stat follows a link, and fails on one that leaves the space. Nearly all are none,
+	// and the folder that was read tells of them in a tenth of the time.
+	info, err := d.Info()
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err = fs.Stat(fsys, name)
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return Entry{}, false
 	}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -154,9 +153,9 @@ func (x *Index) rows(ctx context.Context) (rows map[place]string, err error) {
 
 // forget removes the rows of items that are gone.
 func (x *Index) forget(ctx context.Context, gone []place) error {
-	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
+	err := x.writing(ctx, func(w *writer) error {
 		for _, at := range gone {
-			if err := remove(ctx, tx, at); err != nil {
+			if err := w.remove(at); err != nil {
 				return err
 			}
 		}
@@ -175,9 +174,9 @@ func (x *Index) index(ctx context.Context, changes []change) error {
 		docs[i] = x.read(&changes[i])
 	}
 	x.step("read")
-	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
+	err := x.writing(ctx, func(w *writer) error {
 		for i, c := range changes {
-			if err := write(ctx, tx, c, docs[i]); err != nil {
+			if err := w.write(c, docs[i]); err != nil {
 				return err
 			}
 		}
@@ -186,24 +185,6 @@ func (x *Index) index(ctx context.Context, changes []change) error {
 	})
 	x.step("written")
 	return err
-}
-
-// write replaces the row of an item; without a document it only removes it. Another
-// process may have written the same meanwhile.
-func write(ctx context.Context, tx *sql.Tx, c change, d *document) error {
-	at := placeOf(c.entry)
-	if d != nil && c.stamp != unread {
-		var current bool
-		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM items WHERE kind = ? AND space = ? AND path = ? AND stamp = ?)",
-			at.kind, at.space, at.path, c.stamp).Scan(&current)
-		if err != nil || current {
-			return err
-		}
-	}
-	if err := remove(ctx, tx, at); err != nil || d == nil {
-		return err
-	}
-	return insert(ctx, tx, c, *d)
 }
 
 // read makes the document of an item, nil when the file has gone since it was
@@ -220,52 +201,4 @@ func (x *Index) read(c *change) *document {
 	}
 	doc := describe(c.entry, src)
 	return &doc
-}
-
-// remove deletes an item from all tables. It looks the row up itself, for
-// another process may have written a new one.
-func remove(ctx context.Context, tx *sql.Tx, at place) error {
-	var doc int64
-	err := tx.QueryRowContext(ctx, "DELETE FROM items WHERE kind = ? AND space = ? AND path = ? RETURNING doc",
-		at.kind, at.space, at.path).Scan(&doc)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = tx.ExecContext(ctx, "DELETE FROM facts WHERE doc = ?", doc); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM words WHERE rowid = ?", doc)
-	return err
-}
-
-func insert(ctx context.Context, tx *sql.Tx, c change, d document) error {
-	e := c.entry
-	spaceRank, extRank := ranks(e)
-	var changed int64
-	if !e.ModTime.IsZero() {
-		changed = e.ModTime.UnixMicro()
-	}
-	result, err := tx.ExecContext(ctx,
-		`INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, changed, name)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
-	if err != nil {
-		return err
-	}
-	doc, err := result.LastInsertId()
-	if err != nil {
-		return err
-	}
-	for _, f := range d.allFacts(e.Kind) {
-		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO facts (key, value, doc) VALUES (?, ?, ?)", f.key, f.value, doc); err != nil {
-			return err
-		}
-	}
-	_, err = tx.ExecContext(ctx,
-		"INSERT INTO words (rowid, title, name, description, category, body, every) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		append([]any{doc}, d.columns(e.ID)...)...)
-	return err
 }

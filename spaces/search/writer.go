@@ -1,0 +1,119 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+)
+
+// writer writes rows within one transaction. Its statements are prepared once.
+type writer struct {
+	ctx                                  context.Context
+	find, insert, facts, words           *sql.Stmt
+	deleteItem, deleteFacts, deleteWords *sql.Stmt
+}
+
+// writing runs change with a writer, all of whose changes become one.
+func (x *Index) writing(ctx context.Context, change func(*writer) error) error {
+	return inTx(ctx, x.db, func(tx *sql.Tx) (err error) {
+		w := &writer{ctx: ctx}
+		for _, s := range []struct {
+			to  **sql.Stmt
+			sql string
+		}{
+			{&w.find, "SELECT doc, stamp FROM items WHERE kind = ? AND space = ? AND path = ?"},
+			{&w.insert, `INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, changed, name)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
+			{&w.facts, "INSERT OR IGNORE INTO facts (key, value, doc) SELECT value ->> 0, value ->> 1, ? FROM json_each(?)"},
+			{&w.words, "INSERT INTO words (rowid, title, name, description, category, body, every) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+			{&w.deleteItem, "DELETE FROM items WHERE doc = ?"},
+			{&w.deleteFacts, "DELETE FROM facts WHERE doc = ?"},
+			{&w.deleteWords, "DELETE FROM words WHERE rowid = ?"},
+		} {
+			if *s.to, err = tx.PrepareContext(ctx, s.sql); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, (*s.to).Close()) }()
+		}
+		return change(w)
+	})
+}
+
+// row looks for what the index has of an item; doc is 0 for nothing. Another process
+// may have written it after it was compared with its file.
+func (w *writer) row(at place) (doc int64, stamp string, err error) {
+	err = w.find.QueryRowContext(w.ctx, at.kind, at.space, at.path).Scan(&doc, &stamp)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, "", nil
+	}
+	return doc, stamp, err
+}
+
+// remove deletes an item.
+func (w *writer) remove(at place) error {
+	doc, _, err := w.row(at)
+	if err != nil || doc == 0 {
+		return err
+	}
+	return w.removeRow(doc)
+}
+
+func (w *writer) removeRow(doc int64) error {
+	for _, s := range []*sql.Stmt{w.deleteItem, w.deleteFacts, w.deleteWords} {
+		if _, err := s.ExecContext(w.ctx, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write replaces the row of an item; without a document it only removes it.
+func (w *writer) write(c change, d *document) error {
+	doc, stamp, err := w.row(placeOf(c.entry))
+	if err != nil {
+		return err
+	}
+	if doc != 0 {
+		if d != nil && stamp == c.stamp && stamp != unread { // another process was faster
+			return nil
+		}
+		if err := w.removeRow(doc); err != nil {
+			return err
+		}
+	}
+	if d == nil {
+		return nil
+	}
+	return w.add(c, *d)
+}
+
+func (w *writer) add(c change, d document) error {
+	e := c.entry
+	spaceRank, extRank := ranks(e)
+	var changed int64
+	if !e.ModTime.IsZero() {
+		changed = e.ModTime.UnixMicro()
+	}
+	result, err := w.insert.ExecContext(w.ctx, e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
+	if err != nil {
+		return err
+	}
+	doc, err := result.LastInsertId()
+	if err != nil {
+		return err
+	}
+	var pairs [][2]string
+	for _, f := range d.allFacts(e.Kind) {
+		pairs = append(pairs, [2]string{f.key, f.value})
+	}
+	list, err := json.Marshal(pairs)
+	if err != nil {
+		return err
+	}
+	if _, err := w.facts.ExecContext(w.ctx, doc, string(list)); err != nil {
+		return err
+	}
+	_, err = w.words.ExecContext(w.ctx, append([]any{doc}, d.columns(e.ID)...)...)
+	return err
+}

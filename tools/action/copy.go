@@ -15,6 +15,7 @@ import (
 // copied is what came of a destination; empty without one.
 type copied struct {
 	path, replaced, next string
+	sign                 bool // next is to sign it
 }
 
 // writingFiles is the capability that lets a thread put an item into its project.
@@ -46,8 +47,13 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if err != nil {
 		return copied{}, taken(err)
 	}
-	return copied{path: written.Path, replaced: written.Replaced, next: a.afterCopy(found, space, written.Path)}, nil
+	done := copied{path: written.Path, replaced: written.Replaced}
+	done.next, done.sign = a.afterCopy(found, space, written.Path)
+	return done, nil
 }
+
+// OverwriteHint says what to do about an item that exists.
+const OverwriteHint = "overwrite: true replaces it and keeps it beside the copy."
 
 // taken says what to do about what stands in the way of an item.
 func taken(err error) error {
@@ -58,7 +64,7 @@ func taken(err error) error {
 	f := tool.Faultf(tool.CodeUnsupported, "%w", err).With("path", e.Path)
 	switch e.Why {
 	case itemfile.Exists:
-		return f.WithHint("overwrite: true replaces it and keeps it beside the copy.")
+		return f.WithHint("%s", OverwriteHint)
 	case itemfile.SameID:
 		return f.WithHint("One of the two would hide the other. Remove or rename that file first.")
 	}
@@ -67,17 +73,17 @@ func taken(err error) error {
 
 // afterCopy says what is missing until a copy can be executed. That of an item which
 // nobody vouches for is not to be signed by whoever copied it.
-func (a *Actions) afterCopy(found *resolve.Found, space item.Space, path string) string {
+func (a *Actions) afterCopy(found *resolve.Found, space item.Space, path string) (next string, sign bool) {
 	source := trust.SubjectOf(found)
 	there := source
 	there.Space, there.Path = space, path
 	if v, err := a.Trust.Verify(there); err == nil && v.Status.Good() {
-		return ""
+		return "", false
 	}
 	if v, err := a.Trust.Verify(source); err != nil || !v.Status.Good() {
-		return "The copy is not executed, as the item that was copied is not: a person has to read it first."
+		return "The copy is not executed, as the item that was copied is not: a person has to read it first.", false
 	}
-	return fmt.Sprintf("The copy is not executed before it is signed: rye_sign(item_type=%q, item_id=%q, source=%q).", found.Kind, found.ID, space)
+	return fmt.Sprintf("The copy is not executed before it is signed: rye_sign(item_type=%q, item_id=%q, source=%q).", found.Kind, found.ID, space), true
 }
 
 // mayCopy refuses what a caller may not write. A thread stays in its project, and

@@ -31,6 +31,8 @@ type FetchResult struct {
 	Warnings   []string       `json:"warnings,omitempty"`
 	Metadata   map[string]any `json:"metadata"`
 	Content    string         `json:"content" jsonschema:"the file without its signature line, from offset on"`
+	// SignNext says that Next is to sign the copy.
+	SignNext bool `json:"-"`
 }
 
 // Signature says what the signature of an item is worth, whatever follows from
@@ -101,7 +103,7 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	result := &FetchResult{
 		Success: true, ItemType: found.Kind, ItemID: found.ID, Space: found.Space, Path: found.Path,
 		TotalBytes: len(text), Signature: a.signature(found), Shadows: shadows(found),
-		CopiedTo: copied.path, Replaced: copied.replaced, Next: copied.next,
+		CopiedTo: copied.path, Replaced: copied.replaced, Next: copied.next, SignNext: copied.sign,
 	}
 	if result.Metadata, err = metadata(found); err != nil {
 		result.Metadata = map[string]any{}

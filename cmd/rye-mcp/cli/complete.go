@@ -151,6 +151,18 @@ func (c completer) items(cmd *cobra.Command, args []string, prefix string) ([]st
 	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(args, id) }), cobra.ShellCompDirectiveDefault
 }
 
+// anyItem offers the one item of an argument, of all spaces.
+func (c completer) anyItem(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, justThese
+	}
+	kinds := item.Kinds()
+	if name, err := cmd.Flags().GetString("type"); err == nil && name != "" {
+		kinds = []item.Kind{item.Kind(name)}
+	}
+	return c.itemIDs(prefix, kinds, item.Spaces()), justThese
+}
+
 func (c completer) itemIDs(prefix string, kinds []item.Kind, spaces []item.Space) []string {
 	_, roots := c.spaces()
 	var ids []string

@@ -44,6 +44,7 @@ func newRoot(sys System) *cobra.Command {
 		newTrustCommand(sys, opts),
 		newValidateCommand(sys, opts),
 		newHooksCommand(sys, opts),
+		newItemsCommand(sys, opts),
 		newSignCommand(sys, opts),
 		newKeysCommand(sys, opts),
 		newExitCodesTopic(),
@@ -70,6 +71,7 @@ its standard input is not a terminal, and shows this help when it is.`,
   rye-mcp demo                       # see threads at work, without any key
   rye-mcp run hello --input name=Ada # run a directive and stream its answer
   rye-mcp validate hello             # find what would fail in a directive
+  rye-mcp items search 'review*'     # find directives, tools and knowledge
   rye-mcp sign hello                 # sign a directive that you have changed
   rye-mcp threads list               # what ran here, and what it cost`,
 		Args:          usageArgs(cobra.NoArgs),

@@ -159,25 +159,13 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
 		},
 	})
-	p.index.open = func() (*search.Index, error) {
-		where, err := search.DefaultPath(p.path, p.resolver.Roots().User, sys.Getenv)
-		if err != nil {
-			return nil, err
-		}
-		return search.Open(context.WithoutCancel(ctx), where, p.resolver)
-	}
+	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.actions = action.New(action.Deps{
 		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Now: sys.Now,
 		Threads: operation.Actions{Threads: control.Threads{Controller: p.control}, Table: operation.All()},
 		Compose: p.control.Planner.Compose,
-		Search: func(ctx context.Context, q search.Query) (search.Page, error) {
-			index, err := p.index.get()
-			if err != nil {
-				return search.Page{}, err
-			}
-			return index.Search(ctx, q)
-		},
-		Key: p.itemKey,
+		Search:  p.index.search,
+		Key:     p.itemKey,
 	})
 	return nil
 }
@@ -221,6 +209,15 @@ func belowThread(sys System) bool {
 // Close releases what the project holds; its threads go on.
 func (p *project) Close() error { return errors.Join(p.index.close(), p.control.Close()) }
 
+// openIndex opens the search index of the spaces of a resolver.
+func openIndex(ctx context.Context, sys System, r *resolve.Resolver) (*search.Index, error) {
+	where, err := search.DefaultPath(r.Roots().Project, r.Roots().User, sys.Getenv)
+	if err != nil {
+		where = "" // it is kept in memory
+	}
+	return search.Open(context.WithoutCancel(ctx), where, r)
+}
+
 // lazyIndex opens the search index when it is first used: it costs a database,
 // and few processes ever search.
 type lazyIndex struct {
@@ -242,6 +239,14 @@ func (l *lazyIndex) get() (*search.Index, error) {
 	}
 	l.opened = index
 	return index, nil
+}
+
+func (l *lazyIndex) search(ctx context.Context, q search.Query) (search.Page, error) {
+	index, err := l.get()
+	if err != nil {
+		return search.Page{}, err
+	}
+	return index.Search(ctx, q)
 }
 
 func (l *lazyIndex) close() error {

@@ -40,8 +40,8 @@ func newExitCodesTopic() *cobra.Command {
 The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
 threads list, threads show, threads tail, threads chain, threads approve,
 threads health, threads call, trust, config set, config edit, keys generate,
-keys list, keys show, keys trust, hooks explain, items list, items show, items
-search, items copy and items new.
+keys list, keys show, keys trust, hooks explain, items list, items show,
+items search, items copy and items new.
 A server, which is serve or --stdio, ends with 0 when it is interrupted, and
 --stdio at the end of its input.
 

@@ -44,8 +44,8 @@ type fetchOutput struct {
 	Scope      string          `json:"scope,omitempty"`
 	Limit      int             `json:"limit,omitempty"`
 	Offset     int             `json:"offset,omitempty"`
-	Index      string          `json:"index,omitempty" jsonschema:"why hits may be missing"`
-	Hint       string          `json:"hint,omitempty" jsonschema:"what to try when nothing was found"`
+	Index      string          `json:"index,omitempty"`
+	Hint       string          `json:"hint,omitempty"`
 
 	sent any
 }

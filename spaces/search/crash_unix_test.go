@@ -47,7 +47,7 @@ func TestCrashWalk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for step := 1; ; step++ {
-				w := newWorld(t, notes(300))
+				w := newWorld(t, notes(260))
 				x := w.open()
 				if err := x.Close(); err != nil {
 					t.Fatal(err)
@@ -56,7 +56,7 @@ func TestCrashWalk(t *testing.T) {
 				killed := childOf(t, "TestCrashWalk", crashDir+"="+filepath.Dir(w.roots.Project), crashStep+"="+strconv.Itoa(step))
 				page := find(t, w.open(), search.Query{Text: "*", Limit: 1})
 				changed := find(t, w.open(), search.Query{Text: "changed OR gone"})
-				if page.Total < 300 || page.Index != "" || killed && changed.Total > 1 || !killed && page.Total != 300 {
+				if page.Total < 260 || page.Index != "" || killed && changed.Total > 1 || !killed && page.Total != 260 {
 					t.Errorf("killed at step %d: %d items, %d changed, index %q", step, page.Total, changed.Total, page.Index)
 				}
 				if !killed {

@@ -21,7 +21,7 @@ const maxBodyBytes = 256 << 10
 // document is what the index holds of an item.
 type document struct {
 	name, description, category string // shown
-	title, body                 string
+	title, body, version        string
 	tags                        []string
 	facts                       map[string]any // what filters ask for, as the file says it
 }
@@ -58,7 +58,8 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		return document{
 			name: d.Name, description: d.Description, category: d.Category,
 			title: d.Title, body: d.Prose + "\n" + d.Body,
-			facts: map[string]any{"version": d.Version, "author": d.Author, "extends": d.Extends, "model": d.Model.ID, "tier": d.Model.Tier},
+			version: d.Version,
+			facts:   map[string]any{"author": d.Author, "extends": d.Extends, "model": d.Model.ID, "tier": d.Model.Tier},
 		}, nil
 	case item.Knowledge:
 		k, err := parse.Knowledge(e.Path, src)
@@ -67,7 +68,7 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		}
 		return document{
 			name: k.Name, description: k.Description, category: k.Category,
-			title: k.Title, tags: k.Tags, body: k.Body, facts: k.Metadata,
+			title: k.Title, tags: k.Tags, body: k.Body, version: k.Version, facts: k.Metadata,
 		}, nil
 	default:
 		t, err := parse.Tool(e.Path, src)
@@ -76,7 +77,7 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 		}
 		return document{
 			description: t.Description, category: t.Category,
-			body: string(parse.StripSignature(src)), facts: t.Metadata,
+			body: string(parse.StripSignature(src)), version: t.Version, facts: t.Metadata,
 		}, nil
 	}
 }
@@ -117,10 +118,14 @@ func (d document) allFacts(kind item.Kind) []fact {
 		all = append(all, f)
 	}
 	add("category", d.category)
+	add("version", d.version) // as it is written: 1.10 is a number to YAML, and the same as 1.1
 	for _, tag := range d.tags {
 		add("tags", tag)
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.facts)) {
+		if key == "version" {
+			continue
+		}
 		switch value := d.facts[key].(type) {
 		case nil, map[string]any:
 		case []any:

@@ -66,17 +66,19 @@ func Sorts() []Sort { return []Sort{ByScore, ByDate, ByName} }
 
 // Hit is an item that was found, as its file is now.
 type Hit struct {
-	ID          string       `json:"id"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Category    string       `json:"category"`
-	Score       float64      `json:"score"` // 0 to 1, relative to the best hit of the query; 1 where the query is the id or the name
-	Type        item.Kind    `json:"type"`
-	Source      item.Space   `json:"source"`
-	Preview     string       `json:"preview"`               // text around the first match, or the beginning
-	Changed     *time.Time   `json:"changed,omitempty"`     // of results by date
-	Shadows     []item.Space `json:"shadows,omitempty"`     // where items that this one hides are
-	ShadowedBy  item.Space   `json:"shadowed_by,omitempty"` // where the item that hides this one is
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	Category    string     `json:"category"`
+	Score       float64    `json:"score"` // 0 to 1, relative to the best hit of the query; 1 where the query is the id or the name
+	Type        item.Kind  `json:"type"`
+	Source      item.Space `json:"source"`
+	Preview     string     `json:"preview"`           // text around the first match, or the beginning
+	Changed     *time.Time `json:"changed,omitempty"` // of results by date
+	// Signature says why the item is not executed, where whoever searches looks at that.
+	Signature  string       `json:"signature,omitempty"`
+	Shadows    []item.Space `json:"shadows,omitempty"`     // where items that this one hides are
+	ShadowedBy item.Space   `json:"shadowed_by,omitempty"` // where the item that hides this one is
 }
 
 // Page is a part of the results.

@@ -45,6 +45,8 @@ func (a *Actions) List(ctx context.Context, r ListRequest) ([]Listed, error) {
 			WithHint("* stands for anything within one folder, ** across folders.")
 	}
 	all := []Listed{}
+	keys := New(a.Deps)
+	keys.Trust = a.Trust.Once(a.Trust.Settings) // which are read once
 	for _, kind := range item.Kinds() {
 		if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, kind) {
 			continue
@@ -65,7 +67,7 @@ func (a *Actions) List(ctx context.Context, r ListRequest) ([]Listed, error) {
 			if ctx.Err() != nil {
 				return nil, Fault(context.Cause(ctx))
 			}
-			listed := a.listed(e)
+			listed := keys.listed(e)
 			if shadowed {
 				listed.ShadowedBy = winner.Space
 			}

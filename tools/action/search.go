@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -55,11 +56,26 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*Searc
 	if page.Results, err = fitHits(page.Results); err != nil {
 		return nil, err
 	}
+	a.markUntrusted(page.Results)
 	result := &SearchResult{Success: true, Page: page}
 	if end := page.Offset + len(page.Results); len(page.Results) > 0 && end < page.Total {
 		result.NextOffset = end
 	}
 	return result, nil
+}
+
+// markUntrusted says of hits that are not executed why their signature does not count.
+func (a *Actions) markUntrusted(hits []search.Hit) {
+	gate := a.Trust.Once(a.Trust.Settings) // keys are read once
+	for i, h := range hits {
+		found, err := a.Resolver.In(h.Source).Find(h.Type, h.ID)
+		if err != nil {
+			continue // it has changed since, or its description says that it cannot be read
+		}
+		if v, err := gate.Verify(trust.SubjectOf(found)); err == nil && !v.Status.Good() {
+			hits[i].Signature = string(v.Status)
+		}
+	}
 }
 
 // everySpace is a source that means no space alone.

@@ -223,7 +223,7 @@ func TestAttackPlantedIndex(t *testing.T) {
 		"file of all": file("x.db", 0o666), "folder of all": filepath.Join(open, "x.db"), "link": link,
 		"in the project": inProject, "a link into the project": filepath.Join(throughLink, "index.db"),
 	} {
-		if err := search.Own(path, roots); err == nil {
+		if err := search.CheckPlace(path, roots); err == nil {
 			t.Errorf("%s: it is used", name)
 		}
 		x, err := search.Open(t.Context(), path, resolve.New(roots))
@@ -254,6 +254,31 @@ func TestAttackPlantedIndex(t *testing.T) {
 	page := find(t, w.open(), search.Query{Text: "injection"})
 	if page.Total != 1 || fmt.Sprint(page.Results[0]) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", page.Results, want)
+	}
+}
+
+// TestAttackManyItems: a project has 200 000 files of items, more than anybody wrote.
+// Searches answer from what is indexed and say how much is missing, until all of it is there.
+func TestAttackManyItems(t *testing.T) {
+	t.Parallel()
+	n := 2_000
+	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+		n = 200_000
+	}
+	w := newWorld(t, nil)
+	for i := range n {
+		w.write(fmt.Sprintf("project/knowledge/%03d/n%d.md", i/1000, i), "---\ntitle: Many\n---\n\ncommon\n")
+	}
+	x := w.openWith(search.TestOptions{Patience: time.Millisecond, MaxItems: n - 10})
+	page := find(t, x, search.Query{Text: "common", Limit: 1})
+	if page.Building == 0 || page.Total+page.Building != n-10 {
+		t.Fatalf("%d found, %d missing, index %q", page.Total, page.Building, page.Index)
+	}
+	for page.Building > 0 {
+		page = find(t, x, search.Query{Text: "common", Limit: 1})
+	}
+	if want := fmt.Sprintf("%d of %d items; more are not indexed", n-10, n); page.Total != n-10 || page.Index != want {
+		t.Errorf("%d found, index %q", page.Total, page.Index)
 	}
 }
 

@@ -26,6 +26,3 @@ func OpenWith(ctx context.Context, path string, src Source, o TestOptions) (*Ind
 	}
 	return open(ctx, path, src, all)
 }
-
-// Own says whether an index may be kept at a path.
-var Own = own

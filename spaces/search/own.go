@@ -13,6 +13,15 @@ import (
 // sideFiles are the endings of the files of one database.
 var sideFiles = []string{"", "-wal", "-shm"}
 
+// CheckPlace says why an index would not be kept at a path. The path need not exist.
+func CheckPlace(path string, roots resolve.Roots) error {
+	err := own(path, roots)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // own refuses a place for the index where somebody else could have put one, or could
 // change it: in the project, which may be a stranger's, in a folder that others
 // write, and in the place of a link or of a file of others. It may lie there from

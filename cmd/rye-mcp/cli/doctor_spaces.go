@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -53,7 +54,21 @@ func (d *doctor) spaces(ctx context.Context) []finding {
 		found = append(found, warnf("rye-mcp sign --renew",
 			"%s with older signatures of yours, which are for no kind and id and do not count", counted(older, "item")))
 	}
+	found = append(found, d.index()...)
 	return append(found, few(broken)...)
+}
+
+// index says why the search index is made anew by each process, if it is.
+func (d *doctor) index() []finding {
+	where, err := search.DefaultPath(d.roots.Project, d.roots.User, d.sys.Getenv)
+	if err == nil {
+		err = search.CheckPlace(where, d.roots)
+	}
+	if err != nil {
+		return []finding{warnf("RYE_CACHE_DIR=$HOME/.cache/rye-mcp, or another folder that is yours alone",
+			"the search index is kept in memory, and made anew by each process: %v", err)}
+	}
+	return nil
 }
 
 func (d *doctor) spaceSizes(counts map[item.Space]map[item.Kind]int) []finding {

@@ -71,6 +71,10 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"spaces/constant", "os", "reading constants takes text"},
 	{"spaces/constant", module, "constants know nothing of items"},
 	{"spaces/parse", "os", "parsing takes bytes"},
+	{"spaces/search/query", module, "a query is text"},
+	{"spaces/search/query", "os", "a query is text"},
+	{"spaces/search/query", "database/sql", "a query is text"},
+	{"spaces/itemfile", "tools", "files of items know no tools"},
 }
 
 // TestImports keeps the picture in AGENTS.md true.

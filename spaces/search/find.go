@@ -170,11 +170,11 @@ func (within scope) restrict(s *statement) {
 // filter adds a filter to the conditions of hits. The values that one with an
 // operator wants are chosen among those that there are.
 func (x *Index) filter(ctx context.Context, s *statement, f filter) error {
-	switch {
-	case f.key == dateFrom:
+	switch f.key {
+	case dateFrom:
 		s.add(" AND items.changed >= ?", f.at)
 		return nil
-	case f.key == dateTo:
+	case dateTo:
 		s.add(" AND items.changed BETWEEN 1 AND ?", f.at)
 		return nil
 	}

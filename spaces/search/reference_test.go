@@ -135,6 +135,7 @@ func (e entry) matches(n query.Node, o options) bool {
 		return slices.ContainsFunc(n.Of, func(of query.Node) bool { return e.matches(of, o) })
 	case query.Term:
 		return slices.ContainsFunc(in, func(f string) bool { at, _ := occurrences(n, e.fields[f], o.fuzzy); return len(at) > 0 })
+	case query.And:
 	}
 	var together []query.Node
 	for _, of := range n.Of {
@@ -274,8 +275,9 @@ func compare(r *rapid.T, x *search.Index, q search.Query, node query.Node, entri
 			return cmp.Or(cmp.Compare(a.name, b.name), order)
 		case search.ByDate:
 			return cmp.Or(b.changed.Compare(a.changed), order)
+		default:
+			return order
 		}
-		return order
 	})
 	body, err := query.Parse(cmp.Or(q.Where["body"], "*"))
 	if err != nil {

@@ -155,7 +155,7 @@ func (x *Index) rows(ctx context.Context) (rows map[place]string, err error) {
 func (x *Index) forget(ctx context.Context, gone []place) error {
 	err := x.writing(ctx, func(w *writer) error {
 		for _, at := range gone {
-			if err := w.remove(at); err != nil {
+			if err := w.remove(ctx, at); err != nil {
 				return err
 			}
 		}
@@ -176,7 +176,7 @@ func (x *Index) index(ctx context.Context, changes []change) error {
 	x.step("read")
 	err := x.writing(ctx, func(w *writer) error {
 		for i, c := range changes {
-			if err := w.write(c, docs[i]); err != nil {
+			if err := w.write(ctx, c, docs[i]); err != nil {
 				return err
 			}
 		}

@@ -182,7 +182,7 @@ func TestFinds(t *testing.T) {
 		{"NOT handler*", []string{style, other}},
 		{"* NOT handler*", []string{style, other}},
 		{"NOT *", nil},
-		{"NOT NOT injection", []string{security}},
+		{"NOT NOT injection", []string{security}}, //nolint:dupword // it is what is tried
 		{"read AND (injection OR naming)", []string{security, style}},
 		{"read (injection OR naming) NOT style", []string{security}},
 		{`read "OR" naming`, nil},
@@ -360,7 +360,7 @@ func TestQueryErrors(t *testing.T) {
 		{`say "not closed`, "", 4, "not closed"},
 		{strings.Repeat("x", 5000), "", 4096, "longer"},
 		{"lint OR", "", 7, "missing"},
-		{"lint OR OR format", "", 8, "both sides"},
+		{"lint OR OR format", "", 8, "both sides"}, //nolint:dupword // it is what is tried
 		{"OR lint", "", 0, "both sides"},
 		{"NOT", "", 3, "missing"},
 		{"AND", "", 0, "both sides"},

@@ -9,7 +9,6 @@ import (
 
 // writer writes rows within one transaction. Its statements are prepared once.
 type writer struct {
-	ctx                                  context.Context
 	find, insert, facts, words           *sql.Stmt
 	deleteItem, deleteFacts, deleteWords *sql.Stmt
 }
@@ -17,7 +16,7 @@ type writer struct {
 // writing runs change with a writer, all of whose changes become one.
 func (x *Index) writing(ctx context.Context, change func(*writer) error) error {
 	return inTx(ctx, x.db, func(tx *sql.Tx) (err error) {
-		w := &writer{ctx: ctx}
+		w := &writer{}
 		for _, s := range []struct {
 			to  **sql.Stmt
 			sql string
@@ -31,10 +30,10 @@ func (x *Index) writing(ctx context.Context, change func(*writer) error) error {
 			{&w.deleteFacts, "DELETE FROM facts WHERE doc = ?"},
 			{&w.deleteWords, "DELETE FROM words WHERE rowid = ?"},
 		} {
-			if *s.to, err = tx.PrepareContext(ctx, s.sql); err != nil {
+			// The end of the transaction closes it.
+			if *s.to, err = tx.PrepareContext(ctx, s.sql); err != nil { //nolint:sqlclosecheck // see above
 				return err
 			}
-			defer func() { err = errors.Join(err, (*s.to).Close()) }()
 		}
 		return change(w)
 	})
@@ -42,8 +41,8 @@ func (x *Index) writing(ctx context.Context, change func(*writer) error) error {
 
 // row looks for what the index has of an item; doc is 0 for nothing. Another process
 // may have written it after it was compared with its file.
-func (w *writer) row(at place) (doc int64, stamp string, err error) {
-	err = w.find.QueryRowContext(w.ctx, at.kind, at.space, at.path).Scan(&doc, &stamp)
+func (w *writer) row(ctx context.Context, at place) (doc int64, stamp string, err error) {
+	err = w.find.QueryRowContext(ctx, at.kind, at.space, at.path).Scan(&doc, &stamp)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, "", nil
 	}
@@ -51,17 +50,17 @@ func (w *writer) row(at place) (doc int64, stamp string, err error) {
 }
 
 // remove deletes an item.
-func (w *writer) remove(at place) error {
-	doc, _, err := w.row(at)
+func (w *writer) remove(ctx context.Context, at place) error {
+	doc, _, err := w.row(ctx, at)
 	if err != nil || doc == 0 {
 		return err
 	}
-	return w.removeRow(doc)
+	return w.removeRow(ctx, doc)
 }
 
-func (w *writer) removeRow(doc int64) error {
+func (w *writer) removeRow(ctx context.Context, doc int64) error {
 	for _, s := range []*sql.Stmt{w.deleteItem, w.deleteFacts, w.deleteWords} {
-		if _, err := s.ExecContext(w.ctx, doc); err != nil {
+		if _, err := s.ExecContext(ctx, doc); err != nil {
 			return err
 		}
 	}
@@ -69,8 +68,8 @@ func (w *writer) removeRow(doc int64) error {
 }
 
 // write replaces the row of an item; without a document it only removes it.
-func (w *writer) write(c change, d *document) error {
-	doc, stamp, err := w.row(placeOf(c.entry))
+func (w *writer) write(ctx context.Context, c change, d *document) error {
+	doc, stamp, err := w.row(ctx, placeOf(c.entry))
 	if err != nil {
 		return err
 	}
@@ -78,24 +77,24 @@ func (w *writer) write(c change, d *document) error {
 		if d != nil && stamp == c.stamp && stamp != unread { // another process was faster
 			return nil
 		}
-		if err := w.removeRow(doc); err != nil {
+		if err := w.removeRow(ctx, doc); err != nil {
 			return err
 		}
 	}
 	if d == nil {
 		return nil
 	}
-	return w.add(c, *d)
+	return w.add(ctx, c, *d)
 }
 
-func (w *writer) add(c change, d document) error {
+func (w *writer) add(ctx context.Context, c change, d document) error {
 	e := c.entry
 	spaceRank, extRank := ranks(e)
 	var changed int64
 	if !e.ModTime.IsZero() {
 		changed = e.ModTime.UnixMicro()
 	}
-	result, err := w.insert.ExecContext(w.ctx, e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
+	result, err := w.insert.ExecContext(ctx, e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
 	if err != nil {
 		return err
 	}
@@ -111,9 +110,9 @@ func (w *writer) add(c change, d document) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.facts.ExecContext(w.ctx, doc, string(list)); err != nil {
+	if _, err := w.facts.ExecContext(ctx, doc, string(list)); err != nil {
 		return err
 	}
-	_, err = w.words.ExecContext(w.ctx, append([]any{doc}, d.columns(e.ID)...)...)
+	_, err = w.words.ExecContext(ctx, append([]any{doc}, d.columns(e.ID)...)...)
 	return err
 }

@@ -67,8 +67,9 @@ func taken(err error) error {
 		return f.WithHint("%s", OverwriteHint)
 	case itemfile.SameID:
 		return f.WithHint("One of the two would hide the other. Remove or rename that file first.")
+	default:
+		return f
 	}
-	return f
 }
 
 // afterCopy says what is missing until a copy can be executed. That of an item which

@@ -66,6 +66,9 @@ func (a *Actions) search(ctx context.Context, c Caller, r SearchRequest) (*Searc
 
 // markUntrusted says of hits that are not executed why their signature does not count.
 func (a *Actions) markUntrusted(hits []search.Hit) {
+	if len(hits) == 0 {
+		return
+	}
 	gate := a.Trust.Once(a.Trust.Settings) // keys are read once
 	for i, h := range hits {
 		found, err := a.Resolver.In(h.Source).Find(h.Type, h.ID)

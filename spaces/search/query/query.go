@@ -73,8 +73,15 @@ func (n Node) String() string {
 		return n.term()
 	case Not:
 		return "NOT " + n.Of[0].operand()
+	case And:
+		return n.joined(" AND ")
+	case Or:
+		return n.joined(" OR ")
 	}
-	word := map[Op]string{And: " AND ", Or: " OR "}[n.Op]
+	return ""
+}
+
+func (n Node) joined(word string) string {
 	parts := make([]string, len(n.Of))
 	for i, of := range n.Of {
 		parts[i] = of.operand()
@@ -102,21 +109,16 @@ func (n Node) operand() string {
 
 // Terms are the words and phrases that a hit may have, each once, in the order of
 // the query. What stands below a Not is not among them.
-func (n Node) Terms() []Node { return n.terms(false) }
-
-// terms are all terms when excluded counts, too.
-func (n Node) terms(excluded bool) []Node {
-	var terms []Node
-	switch n.Op {
-	case Term:
+func (n Node) Terms() []Node {
+	if n.Op == Term {
 		return []Node{n}
-	case Not:
-		if !excluded {
-			return nil
-		}
 	}
+	if n.Op == Not {
+		return nil
+	}
+	var terms []Node
 	for _, of := range n.Of {
-		for _, t := range of.terms(excluded) {
+		for _, t := range of.Terms() {
 			if !slices.ContainsFunc(terms, t.Equal) {
 				terms = append(terms, t)
 			}

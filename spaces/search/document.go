@@ -14,9 +14,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// maxBodyBytes is how much of an item's text is indexed: 256 KiB, many times
-// what is written by hand.
-const maxBodyBytes = 256 << 10
+// How much of an item is indexed: of its text 256 KiB, many times what is written by
+// hand, and 16 KiB of each other field.
+const (
+	maxBodyBytes  = 256 << 10
+	maxFieldBytes = 16 << 10
+)
 
 // document is what the index holds of an item.
 type document struct {
@@ -85,13 +88,12 @@ func parseItem(e resolve.Entry, src []byte) (document, error) {
 // columns are the values of the words table. The id counts as a name, tags count
 // as a category.
 func (d document) columns(id string) []any {
-	body := sign.Hide(d.body) // a signature is not to be found either
 	return []any{
-		clean(d.title),
-		clean(d.name + "\n" + id),
-		clean(d.description),
-		clean(d.category + "\n" + strings.Join(d.tags, "\n")),
-		clean(body[:min(len(body), maxBodyBytes)]),
+		cut(d.title, maxFieldBytes),
+		cut(d.name+"\n"+id, maxFieldBytes),
+		cut(d.description, maxFieldBytes),
+		cut(d.category+"\n"+strings.Join(d.tags, "\n"), maxFieldBytes),
+		cut(sign.Hide(d.body), maxBodyBytes), // a signature is not to be found either
 		query.Everything,
 	}
 }
@@ -142,6 +144,9 @@ func (d document) allFacts(kind item.Kind) []fact {
 	}
 	return all
 }
+
+// cut is the beginning of a text, fit for the database.
+func cut(text string, most int) string { return clean(text[:min(len(text), most)]) }
 
 // clean makes text fit for the database, which takes a NUL for its end.
 func clean(text string) string {

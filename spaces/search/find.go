@@ -67,10 +67,13 @@ func (x *Index) find(ctx context.Context, l *lookup) (Page, error) {
 		}
 		page.Results = append(page.Results, hit)
 	}
-	if total == 0 {
-		page.Hint, err = x.hint(limited, l)
+	if total > 0 {
+		return page, nil
 	}
-	return page, orTooLong(limited, err)
+	if page.Hint, err = x.hint(limited, l); errors.Is(orTooLong(limited, err), ErrTooLong) {
+		return page, nil // the answer is there without it
+	}
+	return page, err
 }
 
 func orTooLong(ctx context.Context, err error) error {

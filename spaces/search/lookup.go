@@ -17,6 +17,7 @@ const (
 	MaxFuzzy     = 3
 	MaxNear      = 1000
 	maxFilters   = 16
+	maxValues    = 100
 	maxFilterLen = 256
 )
 
@@ -182,6 +183,8 @@ func parseFilter(key string, values []string) (filter, error) {
 		}
 	}
 	switch {
+	case len(values) > maxValues:
+		return fail(fmt.Sprintf("more than %d values", maxValues))
 	case len(values) == 0:
 		return fail("no value; give one, or a list of which one has to match")
 	case key == dateFrom || key == dateTo:

@@ -35,6 +35,9 @@ const (
 	fetchPrefix      = "rye.fetch."
 )
 
+// maxScopeBytes bounds a scope: more than the longest id takes.
+const maxScopeBytes = 1024
+
 const validScopes = "valid are a kind (directive, tool, knowledge), a kind and ids (tool.rye.core.*), " +
 	"the capability form (rye.search.tool.rye.core.*), or * for everything"
 
@@ -47,6 +50,9 @@ func parseScope(text string) (scope, error) {
 	}
 	if text == "" || text == "*" {
 		return scope{}, nil
+	}
+	if len(text) > maxScopeBytes {
+		return fail(maxScopeBytes, "longer than any id")
 	}
 	dotted := strings.ReplaceAll(text, "/", ".")
 	rest, isCapability := strings.CutPrefix(dotted, capabilityPrefix)

@@ -378,6 +378,7 @@ func TestQueryErrors(t *testing.T) {
 		{"x", "tool.", 5, "empty part"},
 		{"x", "tool.rye..core", 5, "empty part"},
 		{"x", "tool.rye core", 8, "character"},
+		{"x", "tool." + strings.Repeat("*a", 30_000), 1024, "longer"},
 	}
 	for _, tt := range tests {
 		_, err := x.Search(context.Background(), search.Query{Text: tt.text, Scope: tt.scope})

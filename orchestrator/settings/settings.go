@@ -77,7 +77,11 @@ func (c *Call) decide() []byte {
 
 // Handed is what the process of a thread gets from this call.
 func (c *Call) Handed(secrets map[string]string) spawn.Handed {
-	return spawn.Handed{Inputs: secrets, Keys: c.Providers.KeyVariables(), Settings: c.decided()}
+	keys := c.Providers.KeyVariables()
+	if tools, _, err := c.Config.Tools(); err == nil { // else the tools that need them say why they cannot be used
+		keys = append(keys, tools.Variables()...)
+	}
+	return spawn.Handed{Inputs: secrets, Keys: keys, Settings: c.decided()}
 }
 
 // Seal puts into the thread.json of a thread which settings its process is

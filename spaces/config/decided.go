@@ -22,6 +22,7 @@ import (
 type Decided struct {
 	said   decided
 	hooks  func() (Hooks, []string, error)
+	tools  func() (Tools, []string, error)
 	errors func() (ErrorRules, []string, error)
 	files  func() *Snapshot
 }
@@ -35,6 +36,7 @@ type decided struct {
 	Resilience   Resilience      `json:"resilience"`
 	Hooks        part            `json:"hooks"`
 	ErrorRules   part            `json:"error_rules"`
+	Tools        part            `json:"tools"`
 	Providers    map[string]part `json:"providers"` // by name
 }
 
@@ -117,6 +119,9 @@ func (sn *Snapshot) decide() ([]byte, error) {
 	if said.ErrorRules, err = partOf(sn.ErrorRules()); err != nil {
 		return nil, err
 	}
+	if said.Tools, err = partOf(sn.Tools()); err != nil {
+		return nil, err
+	}
 	return json.Marshal(said)
 }
 
@@ -163,6 +168,7 @@ func (l *Loader) ReadDecided(data []byte) (*Decided, error) {
 		}
 		return hooks, warnings, err
 	})
+	d.tools = once(func() (Tools, []string, error) { return valueOf[Tools](d.said.Tools) })
 	d.errors = once(func() (ErrorRules, []string, error) { return valueOf[ErrorRules](d.said.ErrorRules) })
 	return d, nil
 }
@@ -207,6 +213,9 @@ func (d *Decided) Resilience() (Resilience, []string, error) { return d.said.Res
 
 // Hooks are the hooks of all settings files. The trust gate was asked about those.
 func (d *Decided) Hooks() (Hooks, []string, error) { return d.hooks() }
+
+// Tools is tools.yaml.
+func (d *Decided) Tools() (Tools, []string, error) { return d.tools() }
 
 // ErrorRules are error_classification.yaml of all spaces.
 func (d *Decided) ErrorRules() (ErrorRules, []string, error) { return d.errors() }

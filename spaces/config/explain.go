@@ -15,6 +15,7 @@ const (
 	CoordinationSettings = "coordination"
 	ResilienceSettings   = "resilience"
 	RiskSettings         = "capability_risk"
+	ToolsSettings        = "tools"
 	ProviderSettings     = "providers/"
 )
 
@@ -48,7 +49,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (sn *Snapshot) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings}
 	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -77,6 +78,8 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 		s, err = sn.resilienceSettings()
 	case RiskSettings:
 		s, err = sn.riskSettings()
+	case ToolsSettings:
+		s, err = sn.toolsSettings()
 	default:
 		return sn.explainProvider(name)
 	}

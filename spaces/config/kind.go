@@ -26,6 +26,7 @@ var (
 		schema: "resilience.schema.json", files: []string{"agent/resilience.yaml"}, shipped: true, canonical: canonicalResilience,
 	}
 	riskKind  = kind{schema: "capability_risk.schema.json", files: []string{"agent/capability_risk.yaml"}, shipped: true}
+	toolsKind = kind{schema: "tools.schema.json", files: []string{"agent/tools.yaml"}, shipped: true}
 	errorKind = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
 	hooksKind = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}
 )

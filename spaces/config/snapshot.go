@@ -26,6 +26,7 @@ type Snapshot struct {
 	coordination func() (Coordination, []string, error)
 	resilience   func() (Resilience, []string, error)
 	risk         func() ([]Risk, []string, error)
+	tools        func() (Tools, []string, error)
 	errorRules   func() (ErrorRules, []string, error)
 	hooks        func() (Hooks, []string, error)
 	providers    onceCache[loadedProvider]
@@ -47,6 +48,7 @@ func (l *Loader) Read() *Snapshot {
 	})
 	sn.agent, sn.coordination = once(sn.readAgent), once(sn.readCoordination)
 	sn.resilience, sn.risk = once(sn.readResilience), once(sn.readRisk)
+	sn.tools = once(sn.readTools)
 	sn.errorRules, sn.hooks = once(sn.readErrorRules), once(sn.readHooks)
 	sn.names = sync.OnceValues(sn.readProviderNames)
 	return sn
@@ -75,6 +77,7 @@ func (sn *Snapshot) Notices() []string {
 		func() ([]string, error) { _, w, err := sn.Coordination(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Resilience(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Risk(); return w, err },
+		func() ([]string, error) { _, w, err := sn.Tools(); return w, err },
 		func() ([]string, error) { _, w, err := sn.ErrorRules(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Hooks(); return w, err },
 	}

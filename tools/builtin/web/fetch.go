@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/netguard"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -22,6 +23,13 @@ const (
 	pageBytes = 20_000
 	// keptDocuments is how many documents are kept for their further pages.
 	keptDocuments = 4
+	userAgent     = "Mozilla/5.0 (compatible; rye-mcp)"
+
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+
+	proxySetting = "web.use_proxy"
+	hostsSetting = "web.allow_hosts"
 )
 
 type fetchInput struct {
@@ -69,7 +77,7 @@ func (f *fetcher) fetch(ctx context.Context, env tool.Env, in fetchInput) (any, 
 	at, err := url.Parse(strings.TrimSpace(in.URL))
 	if err == nil {
 		at.Fragment, at.RawFragment = "", ""
-		err = checkURL(at)
+		err = netguard.CheckURL(at)
 	}
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeBadArguments, "url cannot be fetched: %s", plainly(err)).
@@ -121,7 +129,7 @@ func (f *fetcher) get(ctx context.Context, at *url.URL, in fetchInput) (*documen
 	}
 	req.Header.Set("User-Agent", userAgent)
 	req.Header.Set("Accept", "text/markdown,text/html,application/xhtml+xml,application/json;q=0.9,text/*;q=0.9,*/*;q=0.5")
-	resp, err := newConnector(set, f.deps.Resolver).client().Do(req)
+	resp, err := netguard.New(netguard.Settings{AllowHosts: set.AllowHosts, UseProxy: set.UseProxy}, f.deps.Resolver).Client().Do(req)
 	if err != nil {
 		return nil, f.failed(ctx, at, in, err)
 	}
@@ -139,15 +147,15 @@ func (f *fetcher) get(ctx context.Context, at *url.URL, in fetchInput) (*documen
 
 // failed says why there is no answer.
 func (f *fetcher) failed(ctx context.Context, at *url.URL, in fetchInput, err error) error {
-	private, isPrivate := errors.AsType[*privateError](err)
+	private, isPrivate := errors.AsType[*netguard.PrivateError](err)
 	lookup, isLookup := errors.AsType[*net.DNSError](err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case isPrivate:
-		return tool.Faultf(tool.CodePermissionDenied, "%s cannot be fetched: %w", at, private).With("host", item.Shown(private.host)).
+		return tool.Faultf(tool.CodePermissionDenied, "%s cannot be fetched: %w", at, private).With("host", item.Shown(private.Host)).
 			WithHint("Fetch a public page. If this one is needed, ask the person to allow the host in the settings.").
-			WithTry("add %q to %s in config/agent/tools.yaml of your user space", private.host, hostsSettings)
+			WithTry("add %q to %s in config/agent/tools.yaml of your user space", private.Host, hostsSetting)
 	case errors.Is(err, context.DeadlineExceeded):
 		return tool.Faultf(tool.CodeTimeout, "%s did not answer whole within %v seconds", at, in.Timeout).
 			WithHint("Call rye/web/fetch again with a larger timeout, or fetch another page.")
@@ -156,7 +164,7 @@ func (f *fetcher) failed(ctx context.Context, at *url.URL, in fetchInput, err er
 	}
 	failure := tool.Faultf(tool.CodeToolFailed, "%s cannot be fetched: %s", at, plainly(err)).WithHint("Try again later, or fetch another page.")
 	if proxy := cmp.Or(f.deps.Getenv("HTTPS_PROXY"), f.deps.Getenv("https_proxy"), f.deps.Getenv("HTTP_PROXY"), f.deps.Getenv("http_proxy")); proxy != "" {
-		failure = failure.WithTry("set %s in config/agent/tools.yaml of your user space, if pages are reached through the proxy of your environment only", proxySettings)
+		failure = failure.WithTry("set %s in config/agent/tools.yaml of your user space, if pages are reached through the proxy of your environment only", proxySetting)
 	}
 	return failure
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/rye-mcp/rye-mcp/tools/netguard"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -152,7 +153,7 @@ func (c *cleaning) attributes(n *html.Node) {
 			if err != nil || to.Scheme != schemeHTTP && to.Scheme != schemeHTTPS && to.Scheme != "mailto" {
 				continue
 			}
-			if a.Val = to.String(); len(a.Val) > maxURL {
+			if a.Val = to.String(); len(a.Val) > netguard.MaxURL {
 				continue
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"syscall"
+
+	"github.com/rye-mcp/rye-mcp/tools/netguard"
 )
 
 // said is a reason in our own words.
@@ -19,6 +21,9 @@ func (s said) Error() string { return string(s) }
 func plainly(err error) string {
 	if own, ok := errors.AsType[said](err); ok {
 		return string(own)
+	}
+	if address, ok := errors.AsType[netguard.AddressError](err); ok {
+		return string(address)
 	}
 	if status, ok := errors.AsType[*statusError](err); ok {
 		return status.Error()

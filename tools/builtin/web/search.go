@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/netguard"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -129,7 +130,7 @@ func (q query) ask(ctx context.Context, set config.Web) ([]found, error) {
 	}
 	// The user has named the host; where that sends a request on is not followed, as
 	// the key would go along.
-	transport := &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: connectTime, MaxResponseHeaderBytes: maxHeaders}
+	transport := &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10}
 	if set.UseProxy {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
@@ -223,7 +224,7 @@ func (q query) read(body []byte) ([]found, error) {
 	for _, entry := range list {
 		link := oneLine(textAt(entry, q.provider.Link), maxLink)
 		to, err := url.Parse(link)
-		if err != nil || checkURL(to) != nil || len(all) == q.count {
+		if err != nil || netguard.CheckURL(to) != nil || len(all) == q.count {
 			continue
 		}
 		all = append(all, found{

@@ -1,4 +1,4 @@
-package web
+package netguard
 
 import (
 	"net"

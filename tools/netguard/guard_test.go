@@ -1,0 +1,91 @@
+package netguard
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestIsPublic(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"8.8.8.8": true, "1.1.1.1": true, "2606:4700::1111": true, "64:ff9b::808:808": true, "::ffff:8.8.8.8": true,
+		"127.0.0.1": false, "127.255.255.254": false, "0.0.0.0": false, "10.1.2.3": false, "100.64.0.1": false, "169.254.1.1": false,
+		"172.31.255.255": false, "172.32.0.1": true, "192.168.0.1": false, "198.18.0.1": false, "224.0.0.1": false, "240.0.0.1": false, "255.255.255.255": false,
+		"168.63.129.16": false, "::": false, "::1": false, "::127.0.0.1": false, "::ffff:10.0.0.1": false, "fe80::1": false, "fc00::1": false, "fd00:ec2::254": false,
+		"ff02::1": false, "2001:db8::1": false, "2001::1": false, "2002:7f00:1::": false, "64:ff9b::7f00:1": false, "64:ff9b:1::7f00:1": false, "fec0::1": false,
+		"3fff::1": false, "100::1": false,
+	} {
+		if got := isPublic(netip.MustParseAddr(text)); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
+func TestExempt(t *testing.T) {
+	t.Parallel()
+	e := exemptOf([]string{"Wiki.Internal", "localhost:3000", "*.corp.example", "10.1.0.0/16", "192.168.7.7", "[fd00::7]", "127.0.0.1:8080", "169.254.0.0/16", "*"})
+	for _, tt := range []struct {
+		host, port, address string
+		want                bool
+	}{
+		{"wiki.internal", "80", "10.9.9.9", true}, {"WIKI.internal.", "443", "127.0.0.1", true}, {"other.internal", "80", "10.9.9.9", false},
+		{"localhost", "3000", "127.0.0.1", true}, {"localhost", "3001", "127.0.0.1", false},
+		{"a.corp.example", "80", "10.9.9.9", true}, {"corp.example", "80", "10.9.9.9", false}, {"evilcorp.example", "80", "10.9.9.9", false},
+		{"anything", "80", "10.1.2.3", true}, {"anything", "80", "10.2.2.3", false}, {"anything", "80", "::ffff:10.1.2.3", true},
+		{"anything", "80", "192.168.7.7", true}, {"anything", "80", "192.168.7.8", false}, {"anything", "80", "fd00::7", true},
+		{"127.0.0.1", "8080", "127.0.0.1", true}, {"127.0.0.1", "8081", "127.0.0.1", false}, {"::ffff:127.0.0.1", "8080", "127.0.0.1", true},
+		{"wiki.internal", "80", "169.254.169.254", false}, {"anything", "80", "169.254.169.254", false}, {"anything", "80", "169.254.1.1", true},
+	} {
+		if got := e.address(netip.MustParseAddr(tt.address), e.name(tt.host, tt.port)); got != tt.want {
+			t.Errorf("%s:%s at %s: %t", tt.host, tt.port, tt.address, got)
+		}
+	}
+	if one := exemptOf([]string{"169.254.169.254"}); !one.address(netip.MustParseAddr("169.254.169.254"), false) {
+		t.Error("a metadata address that is named by itself is refused")
+	}
+}
+
+// TestAttackThroughProxy: requests go through the proxy of the person's environment, and a model names hosts that only a private network has. Hosts that are known to be private are not asked of the proxy.
+func TestAttackThroughProxy(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Host)
+		_, _ = w.Write([]byte("from the proxy"))
+	}))
+	t.Cleanup(proxy.Close)
+	g := New(Settings{UseProxy: true}, nil)
+	g.through = func(*http.Request) (*url.URL, error) { return parsed(t, proxy.URL), nil }
+	get := func(address string) error {
+		resp, err := g.Client().Get(address)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	if err := get("http://8.8.8.8/page"); err != nil || strings.Join(asked, " ") != "8.8.8.8" {
+		t.Fatalf("%v: %v", asked, err)
+	}
+	for _, address := range []string{"http://127.0.0.1/", "http://localhost/", "http://169.254.169.254/", "http://10.0.0.1/"} {
+		if _, private := errors.AsType[*PrivateError](get(address)); !private {
+			t.Errorf("%s was asked of the proxy", address)
+		}
+	}
+	if len(asked) != 1 {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+func parsed(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

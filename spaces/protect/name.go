@@ -2,6 +2,7 @@ package protect
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -33,6 +34,25 @@ var inside = map[string][]string{
 	".cursor": {"mcp.json", "hooks.json"},
 	".gemini": {"settings*"},
 	".vscode": {"tasks.json", "mcp.json"},
+}
+
+// Patterns are globs of the paths that [ByName] keeps from tools, for programs that
+// take no function. They compare without case.
+func Patterns() []string {
+	all := []string{"**/.ai/state", "**/.ai/config/**/keys", "**/.ai/config/keys"}
+	for name := range anywhere {
+		all = append(all, "**/"+name)
+	}
+	for dir, files := range inside {
+		for _, file := range files {
+			all = append(all, "**/"+dir+"/"+file)
+		}
+	}
+	for _, pattern := range slices.Clone(all) {
+		all = append(all, pattern+"/**")
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Kept says in words what tools do not touch.

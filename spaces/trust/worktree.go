@@ -44,39 +44,49 @@ func linkedPlace(project, top string) string {
 
 var errNotLinked = errors.New("not a linked worktree of that repository")
 
-// mainWorktree follows .git of a linked worktree to its repository.
-func mainWorktree(top string) (string, error) {
+// Linked follows .git of a linked worktree to the folder that the worktree has in its
+// repository, and to what all worktrees of that have in common.
+func Linked(top string) (private, common string, err error) {
 	pointer := filepath.Join(top, ".git")
 	text, err := readPointer(pointer)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	private, ok := strings.CutPrefix(text, "gitdir:")
 	if !ok {
-		return "", errNotLinked
+		return "", "", errNotLinked
 	}
 	private, err = filepath.EvalSymlinks(absolute(top, strings.TrimSpace(private)))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	back, err := readPointer(filepath.Join(private, "gitdir"))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if !sameFile(absolute(private, back), pointer) {
-		return "", errNotLinked
+		return "", "", errNotLinked
 	}
 	text, err = readPointer(filepath.Join(private, "commondir"))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	common, err := filepath.EvalSymlinks(absolute(private, text))
+	common, err = filepath.EvalSymlinks(absolute(private, text))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	// The back link counts because it stands where only the repository's owner writes.
 	if filepath.Dir(private) != filepath.Join(common, "worktrees") {
-		return "", errNotLinked
+		return "", "", errNotLinked
+	}
+	return private, common, nil
+}
+
+// mainWorktree is the main worktree of the repository of a linked one.
+func mainWorktree(top string) (string, error) {
+	_, common, err := Linked(top)
+	if err != nil {
+		return "", err
 	}
 	if filepath.Base(common) == ".git" {
 		return filepath.Dir(common), nil

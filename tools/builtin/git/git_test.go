@@ -1,0 +1,279 @@
+package git
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// repo is a repository of a test, made by git itself.
+type repo struct {
+	t     *testing.T
+	dir   string
+	tools *tool.Registry
+}
+
+func newRepo(t *testing.T) *repo {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	r := &repo{t: t, dir: t.TempDir()}
+	var err error
+	if r.tools, err = tool.NewRegistry(Tools(Deps{Environ: os.Environ()})...); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "-q", "-b", "main")
+	return r
+}
+
+// git runs git as a person does.
+func (r *repo) git(args ...string) string { return r.gitIn(r.dir, args...) }
+
+func (r *repo) gitIn(dir string, args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *repo) put(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// commit commits files.
+func (r *repo) commit(message string, files map[string]string) string {
+	r.t.Helper()
+	for name, content := range files {
+		r.put(name, content)
+	}
+	r.git("add", "-A", "-f")
+	r.git("commit", "-q", "--allow-empty", "-m", message)
+	return r.git("rev-parse", "HEAD")
+}
+
+type args map[string]any
+
+func (r *repo) call(name string, a args) (any, error) {
+	r.t.Helper()
+	return r.callIn(tool.Env{Project: r.dir}, name, a)
+}
+
+func (r *repo) callIn(env tool.Env, name string, a args) (any, error) {
+	r.t.Helper()
+	if a == nil {
+		a = args{}
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	found, ok := r.tools.Get("rye/git/" + name)
+	if !ok {
+		r.t.Fatalf("no tool %s", name)
+	}
+	return found.Call(r.t.Context(), env, raw)
+}
+
+// says wants an answer.
+func (r *repo) says(name string, a args) *output {
+	r.t.Helper()
+	got, err := r.call(name, a)
+	if err != nil {
+		r.t.Fatalf("%s %v: %v", name, a, err)
+	}
+	o, ok := got.(*output)
+	if !ok {
+		r.t.Fatalf("a result of type %T", got)
+	}
+	return o
+}
+
+func (r *repo) refuses(name string, a args, code tool.Code) {
+	r.t.Helper()
+	got, err := r.call(name, a)
+	f, ok := errors.AsType[*tool.Fault](err)
+	if !ok || f.Code != code || f.Hint == "" {
+		r.t.Errorf("%s %v: %v, %v; want %s with a hint", name, a, got, err, code)
+	}
+}
+
+func has(t *testing.T, o *output, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(o.Content, p) {
+			t.Errorf("no %q in\n%s", p, o.Content)
+		}
+	}
+}
+
+func TestReading(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.refuses("log", nil, tool.CodeNotFound)
+	first := r.commit("first words", map[string]string{"a.txt": "one\ntwo\n", "sub/b.txt": "b\n"})
+	second := r.commit("second words", map[string]string{"a.txt": "one\n2\n"})
+	r.git("tag", "-a", "v1", "-m", "tagged", first)
+	r.put("a.txt", "one\n2\nthree\n")
+	r.put("new file.txt", "x")
+	r.put("sub/b.txt", "staged\n")
+	r.git("add", "sub")
+
+	has(t, r.says("status", nil), "## main\n", " M a.txt\n", "M  sub/b.txt\n", "?? \"new file.txt\"\n")
+	has(t, r.says("status", args{"path": "sub"}), "M  sub/b.txt\n")
+	has(t, r.says("diff", nil), "+three\n")
+	has(t, r.says("diff", args{"staged": true}), "-b\n+staged\n")
+	has(t, r.says("diff", args{"from": "v1", "to": "main", "context": 0}), "-two\n+2\n")
+	has(t, r.says("diff", args{"from": "HEAD", "stat": true}), "2 files changed")
+	has(t, r.says("log", nil), second[:7]+" 2026-01-02 Ada: second words\n"+first[:7])
+	if o := r.says("log", args{"text": "FIRST", "author": "ada@", "path": "a.txt", "since": "2026-01-01", "until": "2026-02-01"}); strings.Count(o.Content, "\n") != 1 {
+		t.Errorf("%q", o.Content)
+	}
+	if o := r.says("log", args{"rev": "v1..main", "limit": 1}); !strings.Contains(o.Content, "second") || strings.Contains(o.Content, "first") {
+		t.Errorf("%q", o.Content)
+	}
+	has(t, r.says("log", args{"stat": true, "skip": 1}), "sub/b.txt")
+	has(t, r.says("show", nil), "second words", "-two", "+2", "Author:     Ada <ada@example.org>")
+	has(t, r.says("show", args{"rev": "v1", "stat": true}), "first words", "a.txt")
+	has(t, r.says("show", args{"rev": "v1", "path": "a.txt"}), "one\ntwo\n")
+	has(t, r.says("blame", args{"path": "a.txt"}), "2026-01-02", "one", "Not Committed Yet")
+	if o := r.says("blame", args{"path": "a.txt", "rev": "v1", "first_line": 2, "last_line": 2}); strings.Count(o.Content, "\n") != 1 || !strings.Contains(o.Content, "two") {
+		t.Errorf("%q", o.Content)
+	}
+	for _, bad := range []struct {
+		name string
+		args args
+		code tool.Code
+	}{
+		{"show", args{"rev": "nothing"}, tool.CodeNotFound}, {"log", args{"rev": "--all"}, tool.CodeBadArguments}, {"show", args{"rev": "HEAD:a.txt"}, tool.CodeBadArguments},
+		{"show", args{"rev": "-O/etc/passwd"}, tool.CodeBadArguments}, {"diff", args{"from": "--no-index"}, tool.CodeBadArguments}, {"diff", args{"to": "HEAD"}, tool.CodeBadArguments},
+		{"show", args{"path": "missing"}, tool.CodeNotFound}, {"show", args{"path": "sub"}, tool.CodeNotFound}, {"blame", args{"path": "../x"}, tool.CodeOutsideProject},
+		{"blame", args{"path": "missing"}, tool.CodeNotFound}, {"diff", args{"path": "/etc"}, tool.CodeOutsideProject}, {"show", args{"rev": "HEAD^{tree}"}, tool.CodeNotFound},
+		{"blame", args{"path": "a.txt", "first_line": 100}, tool.CodeNotFound}, {"log", args{"author": "a\nb"}, tool.CodeBadArguments},
+	} {
+		r.refuses(bad.name, bad.args, bad.code)
+	}
+	has(t, r.says("diff", args{"path": filepath.Join(r.dir, "a.txt")}), "+three")
+}
+
+// TestSubfolder: the repository of a project may begin above it; only the project is shown.
+func TestSubfolder(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.commit("outer", map[string]string{"outer.txt": "x\n", "project/in.txt": "x\n"})
+	r.commit("inner", map[string]string{"project/in.txt": "y\n"})
+	r.commit("outer again", map[string]string{"outer.txt": "y\n"})
+	r.put("outer.txt", "changed")
+	r.put("project/in.txt", "changed")
+	inner := *r
+	inner.dir = filepath.Join(r.dir, "project")
+	if o := inner.says("status", nil); strings.Contains(o.Content, "outer") || !strings.Contains(o.Content, "in.txt") {
+		t.Errorf("%q", o.Content)
+	}
+	if o := inner.says("log", nil); strings.Contains(o.Content, "again") || !strings.Contains(o.Content, "inner") {
+		t.Errorf("%q", o.Content)
+	}
+	has(t, inner.says("show", args{"path": "in.txt"}), "y\n")
+	inner.refuses("show", args{"path": "../outer.txt"}, tool.CodeOutsideProject)
+}
+
+// TestKinds: worktrees, packed, shallow and detached repositories, and those with
+// other hashes, are read.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.commit("one", map[string]string{"a": "1\n"})
+	second := r.commit("two", map[string]string{"a": "2\n"})
+	r.git("gc", "-q")
+	linked, shallow, other := filepath.Join(t.TempDir(), "linked"), filepath.Join(t.TempDir(), "shallow"), filepath.Join(t.TempDir(), "other")
+	r.git("worktree", "add", "-q", "-b", "side", linked)
+	r.git("clone", "-q", "--depth", "1", "file://"+r.dir, shallow)
+	r.git("init", "-q", "--object-format=sha256", other)
+	r.gitIn(other, "commit", "-q", "--allow-empty", "-m", "two")
+	r.git("checkout", "-q", second)
+	for _, dir := range []string{r.dir, linked, shallow, other} {
+		at := *r
+		at.dir = dir
+		has(t, at.says("log", args{"limit": 1}), ": two\n")
+		has(t, at.says("status", nil), "## ")
+	}
+	none := *r
+	none.dir = t.TempDir()
+	none.refuses("status", nil, tool.CodeNotFound)
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	var long strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&long, "line %d with \"quotes\"\n", i)
+	}
+	r.commit("long", map[string]string{"long.txt": long.String()})
+	var whole strings.Builder
+	for offset := 1; offset > 0; {
+		o := r.says("show", args{"path": "long.txt", "offset": offset})
+		if size := tool.JSONSize(o.Content); size > pageBytes+100 {
+			t.Fatalf("a page of %d bytes", size)
+		}
+		whole.WriteString(o.Content)
+		offset = o.NextOffset
+	}
+	if whole.String() != long.String() {
+		t.Errorf("%d bytes in pages of %d", whole.Len(), long.Len())
+	}
+	blamed := 0
+	for first := 1; first > 0; {
+		o := r.says("blame", args{"path": "long.txt", "first_line": first})
+		blamed += strings.Count(o.Content, "\n")
+		first = o.NextOffset
+	}
+	if blamed != 4000 {
+		t.Errorf("blamed %d lines", blamed)
+	}
+}
+
+// TestNoGit: where git is not installed the error says so.
+func TestNoGit(t *testing.T) {
+	r := newRepo(t)
+	t.Setenv("PATH", t.TempDir())
+	r.refuses("status", nil, tool.CodeUnsupported)
+}
+
+func TestFactsOf(t *testing.T) {
+	t.Parallel()
+	got := factsOf("[core]\n\trepositoryformatversion = 1\n\tfileMode=FALSE ; no\n bare = false\n\tfsmonitor = ./evil\n\tautocrlf = input\n\tsymlinks\n" +
+		"[Extensions] objectFormat = sha256\n[core \"x\"]\n\teol = lf\n[core]\n\thooksPath = x\n\teol = evil\n\tignorecase = true\\\nfalse\n[include]\n\tpath = x\n")
+	want := map[string]string{
+		"core.repositoryformatversion": "1", "core.filemode": "false", "core.autocrlf": "input", "core.symlinks": "true", "extensions.objectformat": "sha256",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// plainGit is git as a person calls it in a folder that they have just opened.
+func (r *repo) plainGit(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-C", r.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	return cmd
+}

@@ -1,0 +1,281 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const (
+	maxTime   = 60 * time.Second
+	pageBytes = 20_000 // JSON of the lines of a page of the result
+	maxLine   = 2_000  // bytes shown of a line
+)
+
+// output is a page of what git has printed.
+type output struct {
+	Content    string `json:"content"`
+	NextOffset int    `json:"next_offset,omitempty"`
+	Note       string `json:"note,omitempty"`
+}
+
+// call is one run of git.
+type call struct {
+	env     tool.Env
+	args    []string
+	offset  int                    // first line that is shown, from 1
+	without func(line string) bool // lines that are left out beside signatures; may be nil
+}
+
+// git runs git in a repository and returns a page of what it prints.
+func (g *reader) git(ctx context.Context, r *repository, c call) (*output, error) {
+	for _, arg := range c.args {
+		if c.env.Masked(arg) != arg {
+			return nil, tool.Faultf(tool.CodeBadArguments, "a secret cannot be an argument of git, which others on this machine can read").
+				WithHint("Leave the secret out.")
+		}
+	}
+	program, err := g.program()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.shadow(r.ownConfig())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // links and copies
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	p := &pager{first: max(1, c.offset), without: c.without, stop: stop}
+	var printed io.Writer = p
+	closing := func() error { return nil }
+	if c.env.Mask != nil {
+		masked := c.env.Mask.Writer(p)
+		printed, closing = masked, masked.Close
+	}
+	result, err := process.Run(ctx, process.Command{
+		Path: program, Args: append([]string{"--no-pager"}, c.args...), Env: g.environment(r, dir), Dir: r.top,
+		Timeout: maxTime, Stdout: printed, MaxOutput: 64 << 10,
+	})
+	err = errors.Join(err, closing())
+	p.end()
+	switch {
+	case err != nil:
+		return nil, err
+	case result.TimedOut:
+		return nil, tool.Faultf(tool.CodeTimeout, "git did not answer within %v", maxTime).WithHint("Ask for less: one path, fewer commits.")
+	case result.Cancelled && !p.full:
+		return nil, context.Cause(ctx)
+	case result.ExitCode != 0 && !p.full:
+		return nil, r.failed(c.env, result)
+	}
+	return p.page(), nil
+}
+
+func (g *reader) program() (string, error) {
+	if g.deps.Program != "" {
+		return g.deps.Program, nil
+	}
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", tool.Faultf(tool.CodeUnsupported, "git is not installed, or not in the PATH of rye-mcp").
+			WithHint("Tell the person. Files can be read with rye/file-system/read.").WithTry("install git")
+	}
+	return path, nil
+}
+
+// environment is that of git: no configuration of the system, of the user or of
+// variables, no other repository, no network, nothing that asks.
+func (g *reader) environment(r *repository, dir string) []string {
+	return process.ToolEnv(g.deps.Environ,
+		"GIT_DIR="+dir, "GIT_WORK_TREE="+r.top, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_SSH_COMMAND=false",
+		"GIT_ALLOC_LIMIT=1g", "GIT_ADVICE=0", "LC_ALL=C.UTF-8", "TERM=dumb",
+	)
+}
+
+// failed explains why git refused. Its words can hold names of the repository's.
+func (r *repository) failed(env tool.Env, result process.Result) error {
+	said := strings.TrimSpace(env.Masked(shown(strings.TrimSpace(string(result.Stderr)))))
+	lower := strings.ToLower(said)
+	switch {
+	case strings.Contains(lower, "does not have any commits"), strings.Contains(lower, "ambiguous argument 'head"), strings.Contains(lower, "bad revision 'head"):
+		return tool.Faultf(tool.CodeNotFound, "the repository has no commit yet").WithHint("Look at the files with rye/git/status.")
+	case strings.Contains(lower, "unknown revision"), strings.Contains(lower, "bad revision"), strings.Contains(lower, "not a valid object name"),
+		strings.Contains(lower, "needed a single revision"), strings.Contains(lower, "invalid object name"):
+		return tool.Faultf(tool.CodeNotFound, "there is no such commit, branch or tag").WithHint("Find commits with rye/git/log.")
+	case strings.Contains(lower, "does not exist in"), strings.Contains(lower, "no such path"), strings.Contains(lower, "exists on disk, but not in"),
+		strings.Contains(lower, "bad file"), strings.Contains(lower, "has only"):
+		return tool.Faultf(tool.CodeNotFound, "there is no such file, or no such line in it").WithHint("Look which files a commit changed with rye/git/show and stat true.")
+	case r.borrows():
+		return elsewhere("it borrows objects from another one (objects/info/alternates)")
+	}
+	f := tool.Faultf(tool.CodeToolFailed, "git ended with exit code %d", result.ExitCode).WithHint("The repository may be damaged; tell the person.")
+	if said != "" {
+		f = f.With("stderr", said[:min(len(said), 500)])
+	}
+	return f
+}
+
+// pager keeps the lines of one page, and stops git when it has them.
+type pager struct {
+	first   int // line
+	without func(string) bool
+	stop    func()
+
+	partial []byte
+	lines   int // seen
+	content strings.Builder
+	room    int // used, in JSON
+	full    bool
+	dropped int
+}
+
+// Write takes all of data.
+func (p *pager) Write(data []byte) (int, error) {
+	n := len(data)
+	for len(data) > 0 && !p.full {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			p.keep(data)
+			break
+		}
+		p.keep(data[:i])
+		p.line()
+		data = data[i+1:]
+	}
+	return n, nil
+}
+
+// keep takes a part of a line, of which no more is kept than tells whether it holds
+// a signature.
+func (p *pager) keep(part []byte) {
+	const most = 64 << 10
+	p.partial = append(p.partial, part[:min(len(part), most-min(most, len(p.partial)))]...)
+}
+
+func (p *pager) line() {
+	p.lines++
+	text := p.partial
+	p.partial = p.partial[:0]
+	if p.lines < p.first {
+		return
+	}
+	if sign.Holds(text) || p.without != nil && p.without(string(text)) {
+		p.dropped++
+		return
+	}
+	l := shown(string(text)) + "\n"
+	if p.room += tool.SizeInJSON(l); p.room > pageBytes && p.content.Len() > 0 {
+		p.full = true
+		p.lines--
+		p.stop()
+		return
+	}
+	p.content.WriteString(l)
+}
+
+// end takes a last line without an end.
+func (p *pager) end() {
+	if len(p.partial) > 0 && !p.full {
+		p.line()
+	}
+}
+
+func (p *pager) page() *output {
+	o := &output{Content: p.content.String()}
+	var notes []string
+	if p.full {
+		o.NextOffset = p.lines + 1
+		notes = append(notes, fmt.Sprintf("there is more; go on with offset %d", o.NextOffset))
+	}
+	if p.dropped > 0 {
+		notes = append(notes, "lines with signatures are not shown")
+	}
+	o.Note = strings.Join(notes, "; ")
+	return o
+}
+
+// shown is a line of a stranger's as it is shown: what a terminal obeys, and what
+// nobody sees, by its number.
+func shown(text string) string {
+	cut := ""
+	if len(text) > maxLine {
+		cut = fmt.Sprintf("… [line cut, %d bytes]", len(text))
+		text = text[:maxLine]
+	}
+	text = strings.ToValidUTF8(text, "\ufffd")
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\t' || r == '\n' || r == '\u200c' || r == '\u200d':
+			b.WriteRune(r)
+		case r == '\r':
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + cut
+}
+
+// pathspecs limit a command to a path of the project and to what tools may read.
+func (r *repository) pathspecs(path string) ([]string, error) {
+	within, err := r.path(path)
+	if err != nil {
+		return nil, err
+	}
+	specs := []string{"--", ":(top,literal)" + within}
+	if within == "" {
+		specs[1] = ":(top)"
+	}
+	for _, pattern := range protect.Patterns() {
+		specs = append(specs, ":(top,exclude,icase,glob)"+pattern)
+	}
+	return specs, nil
+}
+
+// path is a path of the project as the repository has it, empty for all of it.
+func (r *repository) path(asked string) (string, error) {
+	if strings.ContainsAny(asked, "\x00\n") {
+		return "", tool.Faultf(tool.CodeBadArguments, "path holds a character that no path has").WithHint("Give a path relative to the project.")
+	}
+	if asked == "" {
+		asked = "."
+	}
+	if filepath.IsAbs(asked) {
+		rel, err := filepath.Rel(filepath.Join(r.top, filepath.FromSlash(r.prefix)), asked)
+		if err != nil {
+			rel = ".."
+		}
+		asked = rel
+	}
+	clean := filepath.Clean(filepath.FromSlash(asked))
+	if !filepath.IsLocal(clean) {
+		return "", tool.Faultf(tool.CodeOutsideProject, "path is outside the project").WithHint("Give a path relative to the project.")
+	}
+	full := filepath.ToSlash(filepath.Join(filepath.FromSlash(r.prefix), clean))
+	if protect.ByName(protect.Split(filepath.FromSlash(full))) == protect.Nothing {
+		return "", tool.Faultf(tool.CodeProtected, "path is protected: tools do not touch %s", protect.Kept).
+			WithHint("Ask the person if you need it.")
+	}
+	if full == "." {
+		return "", nil
+	}
+	return full, nil
+}

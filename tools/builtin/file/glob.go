@@ -20,6 +20,7 @@ const maxPaths = 1000
 type globInput struct {
 	Pattern string `json:"pattern" jsonschema:"for example **/*.go or src/{a,b}/*.ts; * stays within one directory, ** crosses them"`
 	Path    string `json:"path,omitempty" default:"." jsonschema:"directory that the pattern is relative to"`
+	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
 type globResult struct {
@@ -27,6 +28,7 @@ type globResult struct {
 	Count      int      `json:"count"`
 	Truncated  bool     `json:"truncated,omitempty"`
 	Unreadable int      `json:"unreadable_directories,omitempty"`
+	Ignored    int      `json:"skipped_ignored,omitempty"` // files and folders
 	Note       string   `json:"note,omitempty"`
 }
 
@@ -34,7 +36,7 @@ func globTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/glob",
 		Description: "Find files of the project by name pattern. Returns paths relative to the project, sorted, at most " +
-			"1000. Directories are not listed; .git, the state of threads and other protected files are skipped.",
+			"1000. Directories are not listed; what .gitignore names, .git, the state of threads and other protected files are skipped.",
 		ReadOnly: true,
 	}, s.glob)
 }
@@ -60,14 +62,14 @@ func (s *space) glob(ctx context.Context, env tool.Env, in globInput) (any, erro
 	case !pl.isDir():
 		return nil, tool.Faultf(tool.CodeBadArguments, "path %q is not a directory", filepath.ToSlash(base))
 	}
-	return p.glob(ctx, filepath.ToSlash(base), in.Pattern)
+	return p.glob(ctx, filepath.ToSlash(base), in)
 }
 
 // errFull ends a walk early; it never leaves this package.
 var errFull = errors.New("result is full")
 
-func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, error) {
-	pattern, err := p.cleanPattern(pattern)
+func (p *project) glob(ctx context.Context, base string, in globInput) (*globResult, error) {
+	pattern, err := p.cleanPattern(in.Pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, 
 	// Names are matched as they are shown, or patterns would spell out a secret.
 	pattern, base = p.masked(pattern), p.masked(base)
 	size := 0
-	result.Unreadable, err = p.walk(ctx, pl, func(w walked) error {
+	left, err := p.walk(ctx, pl, in.Ignored, func(w walked) error {
 		if matched, err := doublestar.Match(pattern, below(base, w.shown)); err != nil || !matched {
 			return err
 		}
@@ -104,6 +106,7 @@ func (p *project) glob(ctx context.Context, base, pattern string) (*globResult, 
 		result.Files = append(result.Files, w.shown)
 		return nil
 	})
+	result.Unreadable, result.Ignored = left.unreadable, left.ignored
 	if errors.Is(err, errFull) {
 		result.Truncated, err = true, nil
 		result.Note = "more files match; use a narrower pattern or path"

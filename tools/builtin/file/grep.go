@@ -25,6 +25,7 @@ type grepInput struct {
 	Pattern string `json:"pattern" jsonschema:"regular expression (RE2), matched line by line; (?i) in front ignores case"`
 	Path    string `json:"path,omitempty" default:"." jsonschema:"file or directory to search"`
 	Include string `json:"include,omitempty" jsonschema:"glob for the files to search, for example *.go or src/**/*.ts"`
+	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
 type grepResult struct {
@@ -34,6 +35,7 @@ type grepResult struct {
 	SkippedBinary int         `json:"skipped_binary,omitempty"`
 	SkippedLarge  int         `json:"skipped_large,omitempty"`
 	Unreadable    int         `json:"unreadable,omitempty"`
+	Ignored       int         `json:"skipped_ignored,omitempty"` // files and folders
 	Truncated     bool        `json:"truncated,omitempty"`
 	Note          string      `json:"note,omitempty"`
 }
@@ -50,7 +52,7 @@ func grepTool(s *space) tool.Tool {
 		ID: "rye/file-system/grep",
 		Description: "Search the contents of the project's text files with a regular expression. Returns at most 200 " +
 			"lines with path, number and line id (for rye/file-system/edit_lines). Skips binary files, files over " +
-			"1 MiB, signatures, .git, the state of threads and other protected files.",
+			"1 MiB, what .gitignore names, signatures, .git, the state of threads and other protected files.",
 		ReadOnly: true,
 	}, s.grep)
 }
@@ -82,7 +84,7 @@ func (s *space) grep(ctx context.Context, env tool.Env, in grepInput) (any, erro
 		return nil, err
 	}
 	defer pl.Close()
-	g := &grepper{project: p, re: re, base: p.masked(filepath.ToSlash(base)), include: p.masked(include)}
+	g := &grepper{project: p, re: re, base: p.masked(filepath.ToSlash(base)), include: p.masked(include), all: in.Ignored}
 	return g.run(ctx, pl)
 }
 
@@ -91,19 +93,21 @@ type grepper struct {
 	re      *regexp.Regexp
 	base    string // as it is shown
 	include string
+	all     bool // also what git ignores
 	result  grepResult
 	size    int
 }
 
 func (s *grepper) run(ctx context.Context, pl *place) (*grepResult, error) {
 	s.result.Matches = []grepMatch{}
-	unreadable, err := s.walk(ctx, pl, func(w walked) error {
+	left, err := s.walk(ctx, pl, s.all, func(w walked) error {
 		if !w.entry.Type().IsRegular() || !s.included(w.shown) {
 			return nil
 		}
 		return s.file(w)
 	})
-	s.result.Unreadable += unreadable
+	s.result.Unreadable += left.unreadable
+	s.result.Ignored = left.ignored
 	if errors.Is(err, errFull) {
 		s.result.Truncated, err = true, nil
 		s.result.Note = "more lines match; use a narrower pattern, path or include"

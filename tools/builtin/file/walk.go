@@ -42,9 +42,16 @@ func (p *project) entries(dir *os.Root) ([]entry, error) {
 // order. Protected files are left out, and symbolic links are not followed.
 type walker struct {
 	*project
-	ctx        context.Context //nolint:containedctx // of one walk, which is one call
-	unreadable int             // folders that could not be read
-	visit      func(walked) error
+	ctx     context.Context //nolint:containedctx // of one walk, which is one call
+	all     bool            // also what git ignores
+	skipped skipped
+	visit   func(walked) error
+}
+
+// skipped counts what a walk has left out, beside protected files.
+type skipped struct {
+	unreadable int // folders that could not be read
+	ignored    int // files and folders that .gitignore names
 }
 
 // walked is a file that a walk has come to.
@@ -55,28 +62,36 @@ type walked struct {
 	entry fs.DirEntry
 }
 
-// walk calls visit for what lies below a place, or for the file there. It returns
-// how many directories could not be read.
-func (p *project) walk(ctx context.Context, pl *place, visit func(walked) error) (unreadable int, err error) {
+// walk calls visit for what lies below a place, or for the file there; without all,
+// what git ignores is left out.
+func (p *project) walk(ctx context.Context, pl *place, all bool, visit func(walked) error) (skipped, error) {
 	w := &walker{project: p, ctx: ctx, visit: visit}
 	asked := filepath.ToSlash(pl.asked)
 	if !pl.isDir() {
 		if pl.info == nil {
-			return 0, explain(pl.asked, fs.ErrNotExist)
+			return skipped{}, explain(pl.asked, fs.ErrNotExist)
 		}
-		return 0, visit(walked{pl.in(), asked, p.masked(asked), fs.FileInfoToDirEntry(pl.info)})
+		return skipped{}, visit(walked{pl.in(), asked, p.masked(asked), fs.FileInfoToDirEntry(pl.info)})
 	}
 	list, err := p.entries(pl.in())
 	if err != nil {
-		return 0, explain(pl.asked, err)
+		return skipped{}, explain(pl.asked, err)
 	}
-	err = w.each(pl.in(), asked, pl.rel(), list)
-	return w.unreadable, err
+	w.all = all
+	in := ignoring{}
+	if !all {
+		in = p.ignoring(pl)
+	}
+	err = w.each(pl.in(), asked, pl.rel(), list, in)
+	return w.skipped, err
 }
 
 // each goes through the entries of a folder, which is shown by one path and
 // judged by another.
-func (w *walker) each(dir *os.Root, asked, real string, list []entry) error {
+func (w *walker) each(dir *os.Root, asked, real string, list []entry, in ignoring) error {
+	if !w.all && slices.ContainsFunc(list, func(d entry) bool { return d.Name() == ignoreFile }) {
+		in = in.with(dir, w.shownPath(real))
+	}
 	for _, d := range list {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
@@ -86,8 +101,12 @@ func (w *walker) each(dir *os.Root, asked, real string, list []entry) error {
 		if err != nil || w.accessTo(real, info) == protect.Nothing {
 			continue // it has gone, or is protected
 		}
+		if in.ignored(w.shownPath(real), d.IsDir()) {
+			w.skipped.ignored++
+			continue
+		}
 		if d.IsDir() {
-			err = w.below(dir, d.Name(), asked, real, info)
+			err = w.below(dir, d.Name(), asked, real, info, in)
 		} else {
 			err = w.visit(walked{dir, asked, w.masked(asked), d})
 		}
@@ -99,19 +118,27 @@ func (w *walker) each(dir *os.Root, asked, real string, list []entry) error {
 }
 
 // below goes through a folder of dir.
-func (w *walker) below(dir *os.Root, name, asked, real string, info fs.FileInfo) error {
+func (w *walker) below(dir *os.Root, name, asked, real string, info fs.FileInfo, in ignoring) error {
 	sub, err := openSame(dir, name, info)
 	if err != nil {
-		w.unreadable++
+		w.skipped.unreadable++
 		return nil // counted; the rest of the tree is still of use
 	}
 	defer func() { _ = sub.Close() }()
 	list, err := w.entries(sub)
 	if err != nil {
-		w.unreadable++
+		w.skipped.unreadable++
 		return nil
 	}
-	return w.each(sub, asked, real, list)
+	return w.each(sub, asked, real, list, in)
+}
+
+// shownPath is a path relative to the project as patterns are held against it.
+func (w *walker) shownPath(real string) string {
+	if real == "." {
+		return ""
+	}
+	return w.masked(filepath.ToSlash(real))
 }
 
 // below is rel relative to base, both with slashes.

@@ -22,7 +22,7 @@ type tail struct {
 	keeps bool
 }
 
-func newTail(env tool.Env) *tail { return &tail{keeps: env.Artifacts != "" || env.Keeps} }
+func newTail(env tool.Env) *tail { return &tail{keeps: env.Artifacts != nil || env.Keeps} }
 
 // Write takes all of p.
 func (t *tail) Write(p []byte) (int, error) {

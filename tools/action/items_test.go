@@ -3,11 +3,17 @@ package action
 import (
 	"encoding/json"
 	"flag"
+	"slices"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/tools/action/itemtest"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/testrun"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/web"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -19,7 +25,10 @@ func builtinDefinitions(t *testing.T) []tool.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, builtin := range append(file.Tools(""), shell.New()) {
+	for _, builtin := range slices.Concat(
+		file.Tools(""), git.Tools(git.Deps{}), web.Tools(web.Deps{}), system.Tools(system.Deps{}),
+		[]tool.Tool{shell.New(), testrun.New(testrun.Deps{}), keys.New(keys.Deps{})},
+	) {
 		definitions = append(definitions, builtin.Definition())
 	}
 	return definitions

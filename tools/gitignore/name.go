@@ -107,22 +107,38 @@ func classAt(pattern string, i int) (class func(byte) bool, after int, isClass b
 	if !closed || strings.Contains(name, "]") {
 		return nil, i, false
 	}
-	return classes[name], i + len(name) + 4, true
+	return classOf(name), i + len(name) + 4, true
 }
 
-var classes = map[string]func(byte) bool{
-	"alnum":  func(c byte) bool { return isAlpha(c) || isDigit(c) },
-	"alpha":  isAlpha,
-	"blank":  func(c byte) bool { return c == ' ' || c == '\t' },
-	"cntrl":  func(c byte) bool { return c < ' ' || c == 0x7f },
-	"digit":  isDigit,
-	"graph":  func(c byte) bool { return c > ' ' && c < 0x7f },
-	"lower":  func(c byte) bool { return c >= 'a' && c <= 'z' },
-	"print":  func(c byte) bool { return c >= ' ' && c < 0x7f },
-	"punct":  func(c byte) bool { return c > ' ' && c < 0x7f && !isAlpha(c) && !isDigit(c) },
-	"space":  func(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' },
-	"upper":  func(c byte) bool { return c >= 'A' && c <= 'Z' },
-	"xdigit": func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' },
+// classOf is a class of characters by its name; nil for one that is not known.
+func classOf(name string) func(byte) bool {
+	switch name {
+	case "alnum":
+		return func(c byte) bool { return isAlpha(c) || isDigit(c) }
+	case "alpha":
+		return isAlpha
+	case "blank":
+		return func(c byte) bool { return c == ' ' || c == '\t' }
+	case "cntrl":
+		return func(c byte) bool { return c < ' ' || c == 0x7f }
+	case "digit":
+		return isDigit
+	case "graph":
+		return func(c byte) bool { return c > ' ' && c < 0x7f }
+	case "lower":
+		return func(c byte) bool { return c >= 'a' && c <= 'z' }
+	case "print":
+		return func(c byte) bool { return c >= ' ' && c < 0x7f }
+	case "punct":
+		return func(c byte) bool { return c > ' ' && c < 0x7f && !isAlpha(c) && !isDigit(c) }
+	case "space":
+		return func(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+	case "upper":
+		return func(c byte) bool { return c >= 'A' && c <= 'Z' }
+	case "xdigit":
+		return func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+	}
+	return nil
 }
 
 func isAlpha(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

@@ -19,6 +19,7 @@ type threadSettings interface {
 	Coordination() (config.Coordination, []string, error)
 	ErrorRules() (config.ErrorRules, []string, error)
 	Integrity() (trust.Settings, error)
+	Tools() (config.Tools, []string, error)
 }
 
 // errOtherSettings is the refusal of settings that no starter of the thread has

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 )
 
 // validateFlags are the flags of validate.
@@ -133,7 +134,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := newExecutor(roots.User)
+	gate := newGate(sys, roots)
+	tools, err := executor.New((&project{trust: gate}).builtins(sys, roots.User)...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	// The settings of a project are validated whether or not they count. Nothing that
 	// they name is called.
 	return &validate.Validator{
-		Resolver: resolve.New(roots), Trust: newGate(sys, roots).Once(settings.Integrity),
+		Resolver: resolve.New(roots), Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, sys.Getenv),
 		Builtin:   func(id string) bool { return tools.Has(id) || actsOnThreads(id) },

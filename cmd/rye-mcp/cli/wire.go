@@ -28,8 +28,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
-	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -97,7 +95,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.trust = newGate(sys, roots)
 	p.providers = provider.NewSource(sys.Getenv)
 	var err error
-	if p.executor, err = newExecutor(user); err != nil {
+	if p.executor, err = executor.New(p.builtins(sys, user)...); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -132,12 +130,6 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 	return map[string]string{
 		"USER_SPACE": roots.User, "AI_DIR": filepath.Join(roots.Project, ".ai"), "PROJECT_PATH": roots.Project,
 	}
-}
-
-// newExecutor runs the tools that are functions of this program. None of them
-// touches the .ai of the folder user.
-func newExecutor(user string) (*executor.Executor, error) {
-	return executor.New(append(file.Tools(user), shell.New())...)
 }
 
 // connect makes the parts that work with the others: controller, index and

@@ -11,11 +11,13 @@ import (
 // facts are the keys of a repository's configuration that say how its files are to
 // be read, with the values that are taken over. None of them names a program or a
 // path.
-var facts = map[string]string{
-	"core.filemode": "true|false", "core.ignorecase": "true|false", "core.symlinks": "true|false", "core.precomposeunicode": "true|false",
-	"core.autocrlf": "true|false|input", "core.eol": "lf|crlf|native", "core.sparsecheckout": "true|false", "core.sparsecheckoutcone": "true|false",
-	"core.repositoryformatversion": "0|1", "extensions.objectformat": "sha1|sha256", "extensions.refstorage": "files|reftable",
-}
+var facts = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"core.filemode": "true|false", "core.ignorecase": "true|false", "core.symlinks": "true|false", "core.precomposeunicode": "true|false",
+		"core.autocrlf": "true|false|input", "core.eol": "lf|crlf|native", "core.sparsecheckout": "true|false", "core.sparsecheckoutcone": "true|false",
+		"core.repositoryformatversion": "0|1", "extensions.objectformat": "sha1|sha256", "extensions.refstorage": "files|reftable",
+	}
+})
 
 // ownConfig is the configuration for the git folder of a call: a few facts about
 // the repository, and nothing else of it.
@@ -66,7 +68,7 @@ func factsOf(text string) map[string]string {
 		if value == "" && !strings.Contains(line, "=") {
 			value = "true"
 		}
-		for _, valid := range strings.Split(facts[key], "|") {
+		for _, valid := range strings.Split(facts()[key], "|") {
 			if valid != "" && value == valid {
 				said[key] = value
 			}

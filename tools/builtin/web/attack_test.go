@@ -245,7 +245,7 @@ func TestAttackBadHTTP(t *testing.T) {
 func TestAttackHostileHTML(t *testing.T) { //nolint:paralleltest // it measures memory
 	pages := map[string]string{}
 	for name, p := range hostilePages {
-		pages[name] = p.page(alloctest.Size(maxHTML))
+		pages[name] = p.page(alloctest.Size(maxHTML) / 2)
 	}
 	at := mustURL(t, "https://example.org/")
 	for _, format := range []string{formatMarkdown, formatText, formatHTML} {

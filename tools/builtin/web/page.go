@@ -137,8 +137,17 @@ func invisible(style string) bool {
 	return false
 }
 
-// kept are the attributes that say something to a reader.
-var kept = map[string]bool{"href": true, "src": true, "alt": true, "title": true, "start": true, "lang": true, "class": true}
+// kept reports whether an attribute says something to a reader. A class names the
+// language of code.
+func kept(n *html.Node, attribute string) bool {
+	switch attribute {
+	case "href", "src", "alt", "title", "start", "lang":
+		return true
+	case "class":
+		return n.DataAtom == atom.Code || n.DataAtom == atom.Pre
+	}
+	return false
+}
 
 // attributes leaves of an element's attributes those that a reader needs, with
 // addresses of the web only.
@@ -146,7 +155,7 @@ func (c *cleaning) attributes(n *html.Node) {
 	left := n.Attr[:0]
 	for _, a := range n.Attr {
 		switch {
-		case !kept[a.Key] || a.Key == "class" && n.DataAtom != atom.Code && n.DataAtom != atom.Pre: // a class names the language
+		case !kept(n, a.Key):
 			continue
 		case a.Key == "href" || a.Key == "src":
 			to, err := c.at.Parse(strings.TrimSpace(a.Val))

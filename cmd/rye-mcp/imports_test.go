@@ -66,6 +66,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/prompt", "runtime/store", "a prompt is text"},
 	{"tools/process", module, "processes know nothing of what they run"},
 	{"tools/action", "os/exec", "actions start nothing themselves"},
+	{"tools/gitignore", "os", "patterns are text"},
+	{"tools/gitignore", module, "patterns know nothing of the project"},
 	{"tools/executor", "tools/action", "a tool is run the same way whoever asks"},
 	{"spaces/item", "os", "items are words, not files"},
 	{"spaces/constant", "os", "reading constants takes text"},

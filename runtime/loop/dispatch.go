@@ -151,7 +151,7 @@ func (r *run) allow(required string) error {
 // notOffered explains a call of a name that the palette does not have: the tool
 // is denied, there was no room for it, or there is none.
 func (r *run) notOffered(name string) error {
-	for _, d := range r.Executor.Definitions() {
+	for _, d := range r.Executor.Definitions(func(string) bool { return false }) {
 		id := d.ID
 		if palette.FlatName(id) != name {
 			continue

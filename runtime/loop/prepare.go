@@ -127,7 +127,8 @@ func (r *run) buildToolset() error {
 	// directive_return is offered by the palette itself, with the outputs of this
 	// directive.
 	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
-	builtin := slices.Concat(threads, r.Executor.Definitions())
+	allowed := func(id string) bool { return r.missing(palette.Required(id)) == nil }
+	builtin := slices.Concat(threads, r.Executor.Definitions(allowed))
 	items, err := palette.Spaces{
 		Resolver: r.Resolver, Builtin: builtin,
 	}.Items()

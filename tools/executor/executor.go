@@ -35,12 +35,15 @@ type Tool struct {
 	call func(context.Context, tool.Env, json.RawMessage) (any, error)
 }
 
-// Definitions are those of the built-in tools, by id.
-func (e *Executor) Definitions() []tool.Definition {
+// Definitions are those of the built-in tools, by id. The schemas of tools that are
+// not shown to anybody are left out.
+func (e *Executor) Definitions(shown func(id string) bool) []tool.Definition {
 	all := e.builtins.All()
 	list := make([]tool.Definition, len(all))
 	for i, t := range all {
-		list[i] = t.Definition()
+		if list[i] = tool.OutlineOf(t); shown(list[i].ID) {
+			list[i] = t.Definition()
+		}
 	}
 	return list
 }

@@ -81,9 +81,9 @@ func TestOf(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t)
-	if _, known := e.Named("test/none"); known || e.Has("test/none") || !e.Has("test/line") || len(e.Definitions()) != 3 {
-		t.Errorf("definitions %v", e.Definitions())
+	e, all := newExecutor(t), func(string) bool { return true }
+	if _, known := e.Named("test/none"); known || e.Has("test/none") || !e.Has("test/line") || len(e.Definitions(all)) != 3 {
+		t.Errorf("definitions %v", e.Definitions(all))
 	}
 	for _, c := range []struct {
 		id      string

@@ -14,36 +14,68 @@ import (
 // from In with [SchemaFor]. A call takes its arguments as they are meant, where they
 // can mean one thing only (see [meant] and the alias tags of In), validates them, fills in the
 // defaults of the schema's own properties, decodes strictly and turns a panic
-// of fn into a [*PanicError]. New panics when no schema can be made, which is a
-// mistake in the program.
+// of fn into a [*PanicError]. The schema is made when it is first asked for: a
+// process knows many tools of which its model is shown few. That none can be made is
+// a mistake in the program, and panics.
 func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (any, error)) Tool {
-	if len(def.Schema) == 0 {
-		schema, err := SchemaFor[In]()
-		if err != nil {
+	t := &function[In]{outline: def, fn: fn}
+	t.schema = sync.OnceValue(func() json.RawMessage { return schemaOrPanic[In](def) })
+	t.decoder = newDecoder[In](def.ID, func() (json.RawMessage, error) { return t.schema(), nil })
+	t.outline.Schema = nil
+	return t
+}
+
+func schemaOrPanic[In any](def Definition) json.RawMessage {
+	schema := def.Schema
+	if len(schema) == 0 {
+		var err error
+		if schema, err = SchemaFor[In](); err != nil {
 			panic(fmt.Sprintf("tool %s: %v", def.ID, err))
 		}
-		def.Schema = schema
 	}
-	if !json.Valid(def.Schema) {
+	if !json.Valid(schema) {
 		panic(fmt.Sprintf("tool %s: the schema is not JSON", def.ID))
 	}
-	return &function[In]{def: def, fn: fn, decoder: newDecoder[In](def.ID, func() (json.RawMessage, error) { return def.Schema, nil })}
+	return schema
 }
 
 type function[In any] struct {
-	def     Definition
+	outline Definition // without the schema
+	schema  func() json.RawMessage
 	fn      func(context.Context, Env, In) (any, error)
 	decoder decoder[In]
 }
 
-func (t *function[In]) Definition() Definition { return t.def }
+func (t *function[In]) Definition() Definition {
+	d := t.outline
+	d.Schema = t.schema()
+	return d
+}
+
+// Outline implements [Outliner].
+func (t *function[In]) Outline() Definition { return t.outline }
+
+// Outliner is implemented by tools whose schema takes time to make.
+type Outliner interface {
+	// Outline is the definition without the schema.
+	Outline() Definition
+}
+
+// OutlineOf is the definition of a tool, without its schema where that would have to
+// be made.
+func OutlineOf(t Tool) Definition {
+	if o, ok := t.(Outliner); ok {
+		return o.Outline()
+	}
+	return t.Definition()
+}
 
 func (t *function[In]) Call(ctx context.Context, env Env, args json.RawMessage) (result any, err error) {
 	in, err := t.decoder.decode(env, args)
 	if err != nil {
 		return nil, err
 	}
-	return Guarded(t.def.ID, func() (any, error) { return t.fn(ctx, env, in) })
+	return Guarded(t.outline.ID, func() (any, error) { return t.fn(ctx, env, in) })
 }
 
 // Guarded runs what stands behind a tool and turns a panic into a [*PanicError].

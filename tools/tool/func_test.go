@@ -95,10 +95,10 @@ func TestNewPanicsOnProgrammerErrors(t *testing.T) {
 		f()
 	}
 	mustPanic("type without schema", func() {
-		New(Definition{ID: "a"}, func(context.Context, Env, struct{ C chan int }) (any, error) { return nil, nil })
+		New(Definition{ID: "a"}, func(context.Context, Env, struct{ C chan int }) (any, error) { return nil, nil }).Definition()
 	})
 	mustPanic("schema that is not JSON", func() {
-		New(Definition{ID: "a", Schema: json.RawMessage(`{`)}, echo)
+		New(Definition{ID: "a", Schema: json.RawMessage(`{`)}, echo).Definition()
 	})
 }
 

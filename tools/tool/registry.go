@@ -17,7 +17,7 @@ type Registry struct {
 func NewRegistry(tools ...Tool) (*Registry, error) {
 	r := &Registry{byID: make(map[string]Tool, len(tools)), sorted: slices.Clone(tools)}
 	for _, t := range tools {
-		id := t.Definition().ID
+		id := OutlineOf(t).ID
 		if id == "" {
 			return nil, errors.New("a tool has no id")
 		}
@@ -27,7 +27,7 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 		r.byID[id] = t
 	}
 	slices.SortFunc(r.sorted, func(a, b Tool) int {
-		return cmp.Compare(a.Definition().ID, b.Definition().ID)
+		return cmp.Compare(OutlineOf(a).ID, OutlineOf(b).ID)
 	})
 	return r, nil
 }

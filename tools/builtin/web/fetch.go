@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/netguard"
@@ -21,8 +22,11 @@ import (
 const (
 	// pageBytes is how much JSON the text of a page of the result takes.
 	pageBytes = 20_000
+	// maxWritten is how many bytes of JSON a byte of text takes at most.
+	maxWritten = 6
 	// keptDocuments is how many documents are kept for their further pages.
 	keptDocuments = 4
+	keptBytes     = 8 << 20 // of all of them
 	userAgent     = "Mozilla/5.0 (compatible; rye-mcp)"
 
 	schemeHTTP  = "http"
@@ -109,7 +113,15 @@ func (f *fetcher) keep(d keptDocument) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept = slices.DeleteFunc(f.kept, func(k keptDocument) bool { return k.url == d.url && k.format == d.format })
-	if len(f.kept) == keptDocuments {
+	if len(d.text) < pageBytes/maxWritten { // it is one page
+		return
+	}
+	size := len(d.text)
+	for _, k := range f.kept {
+		size += len(k.text)
+	}
+	for len(f.kept) > 0 && (len(f.kept) == keptDocuments || size > keptBytes) {
+		size -= len(f.kept[0].text)
 		f.kept = slices.Delete(f.kept, 0, 1)
 	}
 	f.kept = append(f.kept, d)
@@ -181,28 +193,39 @@ func (d *document) refused(at *url.URL, resp *http.Response) error {
 // from is the page of a document that begins at a character.
 func (d *document) from(env tool.Env, offset int) (*fetchResult, error) {
 	text := env.Masked(d.text)
-	all := []rune(text)
-	if offset > max(1, len(all)) {
-		return nil, tool.Faultf(tool.CodeBadArguments, "offset %d is past the end: the document has %d characters", offset, len(all)).
-			With("total_chars", len(all)).WithHint("Leave offset out to read it from the beginning.")
+	total := utf8.RuneCountInString(text)
+	if offset > max(1, total) {
+		return nil, tool.Faultf(tool.CodeBadArguments, "offset %d is past the end: the document has %d characters", offset, total).
+			With("total_chars", total).WithHint("Leave offset out to read it from the beginning.")
 	}
-	rest := string(all[offset-1:])
+	rest := after(text, offset-1)
 	shown := rest[:tool.FitsJSON(rest, pageBytes)]
 	if len(shown) < len(rest) {
 		if end := strings.LastIndexByte(shown, '\n'); end > len(shown)*3/4 { // between lines, where that costs little
 			shown = shown[:end+1]
 		}
 	}
-	r := &fetchResult{Type: item.Shown(d.mediaType), TotalChars: len(all)}
+	r := &fetchResult{Type: item.Shown(d.mediaType), TotalChars: total}
 	notes := slices.Clone(d.notes)
 	if len(shown) < len(rest) {
-		r.NextOffset = offset + len([]rune(shown))
-		notes = append(notes, fmt.Sprintf("%d more characters; go on with offset %d", len(all)-r.NextOffset+1, r.NextOffset))
+		r.NextOffset = offset + utf8.RuneCountInString(shown)
+		notes = append(notes, fmt.Sprintf("%d more characters; go on with offset %d", total-r.NextOffset+1, r.NextOffset))
 	}
-	if len(all) == 0 {
+	if total == 0 {
 		notes = append(notes, "there is no text; the page may need scripts to show any")
 	}
 	r.Content = fence(element, attribute("url", d.url)+attribute("title", env.Masked(d.title)), shown)
 	r.Note = strings.Join(notes, "; ")
 	return r, nil
+}
+
+// after is a text without its first n characters.
+func after(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[i:]
+		}
+		n--
+	}
+	return ""
 }

@@ -14,7 +14,7 @@ import (
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d':
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d', unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 			return r
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r),
 			r >= 0xE0100 && r <= 0xE01EF, r == '\u2028', r == '\u2029', r == '\u3164', r == '\uffa0', r == '\u115f', r == '\u1160':

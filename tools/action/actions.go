@@ -35,13 +35,16 @@ type Actions struct{ Deps }
 func New(d Deps) *Actions { return &Actions{Deps: d} }
 
 // Tools returns the four actions as tools called by c, named rye_execute,
-// rye_fetch, rye_search and rye_sign. The environment of a call replaces that
-// of c.
+// rye_fetch, rye_search and rye_sign, as threads are offered them. The environment of
+// a call replaces that of c.
 func (a *Actions) Tools(c Caller) []tool.Tool {
 	return []tool.Tool{
 		bind(c, tool.Definition{ID: "rye_execute", Description: executeDescription}, a.Execute),
 		bind(c, tool.Definition{ID: "rye_fetch", Description: fetchDescription, Paged: true}, a.Fetch),
-		bind(c, tool.Definition{ID: "rye_search", Description: searchDescription, ReadOnly: true, Paged: true}, a.Search),
+		bind(c, tool.Definition{
+			ID: "rye_search", Description: searchDescription, ReadOnly: true, Paged: true,
+			Untold: []string{"fields", "filters", "fuzzy", "proximity", "sort_by", "source"}, // rye/core/search tells of them
+		}, a.Search),
 		bind(c, tool.Definition{ID: "rye_sign", Description: signDescription}, a.Sign),
 	}
 }
@@ -51,7 +54,7 @@ const (
 		"forked, it runs in a thread of its own with its own budget. A tool runs and its result comes back. Knowledge is " +
 		"returned as text. Find ids with rye_search, read about an item with rye_fetch."
 	fetchDescription  = "Read one item by id: its content, metadata and where it stands; with destination, copy it there. With query instead of item_id, search."
-	searchDescription = "Find directives, tools and knowledge by words in their name, description and text."
+	searchDescription = "Find directives, tools and knowledge by words in their name, description and text. Knowledge rye/core/search has more options."
 	signDescription   = "Check an item of the project or user space and sign it with the user's key; a pattern signs several."
 )
 
@@ -66,6 +69,7 @@ func (a *Actions) Tool(c Caller, name string) (tool.Tool, bool) {
 }
 
 func bind[In, Out any](c Caller, d tool.Definition, do func(context.Context, Caller, In) (Out, error)) tool.Tool {
+	d.Untold = append(d.Untold, "project_path") // a thread stays in its project
 	return tool.New(d, func(ctx context.Context, env tool.Env, in In) (any, error) {
 		caller := c
 		caller.Env = env

@@ -16,11 +16,17 @@ import (
 // defaults of the schema's own properties, decodes strictly and turns a panic
 // of fn into a [*PanicError]. The schema is made when it is first asked for: a
 // process knows many tools of which its model is shown few. That none can be made is
-// a mistake in the program, and panics.
+// a mistake in the program, and panics. Parameters that are not told of are missing in
+// the definition of the tool alone.
 func New[In any](def Definition, fn func(ctx context.Context, env Env, in In) (any, error)) Tool {
 	t := &function[In]{outline: def, fn: fn}
 	t.schema = sync.OnceValue(func() json.RawMessage { return schemaOrPanic[In](def) })
-	t.decoder = newDecoder[In](def.ID, func() (json.RawMessage, error) { return t.schema(), nil })
+	t.decoder = newDecoder[In](def.ID, func() (json.RawMessage, error) {
+		if len(def.Schema) == 0 && len(def.Untold) > 0 {
+			return SchemaFor[In]()
+		}
+		return t.schema(), nil
+	})
 	t.outline.Schema = nil
 	return t
 }
@@ -29,7 +35,7 @@ func schemaOrPanic[In any](def Definition) json.RawMessage {
 	schema := def.Schema
 	if len(schema) == 0 {
 		var err error
-		if schema, err = SchemaFor[In](); err != nil {
+		if schema, err = schemaWithout[In](def.Untold); err != nil {
 			panic(fmt.Sprintf("tool %s: %v", def.ID, err))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -184,5 +185,21 @@ func TestObject(t *testing.T) {
 	var zero Object
 	if out, err := json.Marshal(zero); err != nil || string(out) != "{}" {
 		t.Errorf("zero marshals to %s, %v", out, err)
+	}
+}
+
+// A parameter that models are not told of is taken all the same.
+func TestUntoldParameters(t *testing.T) {
+	t.Parallel()
+	quiet := New(Definition{ID: "quiet", Untold: []string{"count"}}, func(_ context.Context, _ Env, in forgiving) (any, error) { return in.Count, nil })
+	if schema := string(quiet.Definition().Schema); strings.Contains(schema, `"count"`) || !strings.Contains(schema, `"kind"`) {
+		t.Errorf("schema %s", schema)
+	}
+	got, err := quiet.Call(t.Context(), Env{}, json.RawMessage(`{"id":"a","count":3}`))
+	if err != nil || got != 3 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := quiet.Call(t.Context(), Env{}, json.RawMessage(`{"id":"a","cuont":3}`)); err == nil {
+		t.Error("an undeclared parameter is taken")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,17 @@ func SchemaWith[T any](more ...Text) (json.RawMessage, error) {
 			s.Set(m.Name, &Schema{Type: "string", Description: m.Description})
 		}
 	}
+	return s.JSON(), nil
+}
+
+// schemaWithout is [SchemaFor] without some optional properties.
+func schemaWithout[T any](names []string) (json.RawMessage, error) {
+	t := reflect.TypeFor[T]()
+	s, err := schemaOf(t, nil)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t, err)
+	}
+	s.properties = slices.DeleteFunc(s.properties, func(p property) bool { return slices.Contains(names, p.name) })
 	return s.JSON(), nil
 }
 

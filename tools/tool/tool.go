@@ -28,6 +28,8 @@ type Definition struct {
 	// Paged says that the tool bounds its results and tells how to go on, so that a
 	// thread's model is given them whole up to the length of a page.
 	Paged bool
+	// Untold are parameters that are taken, and that a model is not told of.
+	Untold []string
 	// CommandLine is the parameter that is a command line of the shell; empty for
 	// none. Values that are put into it are quoted.
 	CommandLine string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 
@@ -27,6 +28,24 @@ func Accept(schema, args json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	return c.accept(args)
+}
+
+// Fill is Accept, and puts in the defaults of the schema's own properties.
+func Fill(schema, args json.RawMessage) (json.RawMessage, error) {
+	accepted, err := Accept(schema, args)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := topDefaults(schema)
+	if err != nil || string(defaults) == "{}" {
+		return accepted, err
+	}
+	var filled, given map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(defaults, &filled), json.Unmarshal(accepted, &given)); err != nil {
+		return nil, err
+	}
+	maps.Copy(filled, given)
+	return json.Marshal(filled)
 }
 
 // Checker returns a function that checks a JSON object against a schema as it
@@ -66,6 +85,9 @@ func compile(raw json.RawMessage) (*compiled, error) {
 	doc, err := decodeJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
+	}
+	if err := weighLoops(doc); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	c := jsonschema.NewCompiler()
 	// A schema comes from an item: it must not make us read files or URLs.
@@ -112,6 +134,9 @@ func (c *compiled) read(args json.RawMessage) (map[string]any, error) {
 }
 
 func (c *compiled) check(value map[string]any) error {
+	if err := weigh(c.doc, value); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
 	err := c.schema.Validate(value)
 	if err == nil {
 		return nil

@@ -86,5 +86,5 @@ type Step struct {
 	Environment []string       `json:"environment,omitempty" jsonschema:"names of the variables that it sets or asks for"`
 	Interpreter string         `json:"interpreter,omitempty" jsonschema:"the program that it found"`
 	Anchor      string         `json:"anchor,omitempty"`
-	Resolved    map[string]any `json:"resolved,omitempty" jsonschema:"settings files that went into resolved_config"`
+	Settings    []string       `json:"settings,omitempty" jsonschema:"settings files that went into resolved_config"`
 }

@@ -3,18 +3,22 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// Builtin is the executor id of tools that are Go functions of this binary.
-const Builtin = "rye/core/builtin"
-
 // Executor runs the tools of one project. It is safe for concurrent use.
-type Executor struct{ builtins *tool.Registry }
+type Executor struct {
+	builtins   *tool.Registry
+	chains     *chain.Builder // nil: built-in tools only
+	primitives map[string]chain.Primitive
+}
 
 // New returns an executor with these built-in tools. Each has an id of its own.
 func New(builtins ...tool.Tool) (*Executor, error) {
@@ -25,14 +29,36 @@ func New(builtins ...tool.Tool) (*Executor, error) {
 	return &Executor{builtins: registry}, nil
 }
 
-// Tool is a tool that can be run.
+// WithItems returns an executor that also runs the tools of items: chains leads to
+// one of the primitives, by their ids. Those that are an io.Closer are closed with it.
+func (e *Executor) WithItems(chains *chain.Builder, primitives map[string]chain.Primitive) *Executor {
+	return &Executor{builtins: e.builtins, chains: chains, primitives: primitives}
+}
+
+// Close closes what the primitives keep between calls.
+func (e *Executor) Close() error {
+	var errs []error
+	for _, p := range e.primitives {
+		if c, ok := p.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Tool is a tool that can be run, once: what was verified to find it may be another
+// thing at the next call.
 type Tool struct {
 	Definition tool.Definition
 	// Chain leads from the tool to what runs it; empty for a tool that was found by
 	// its id alone.
 	Chain []tool.Link
+	// Warnings are about items of the chain that are used although their signatures
+	// are not good, and about parameters that are not checked.
+	Warnings []string
 
-	call func(context.Context, tool.Env, json.RawMessage) (any, error)
+	builtin tool.Tool    // nil for others
+	chain   *chain.Chain // nil for built-in tools
 }
 
 // Definitions are those of the built-in tools, by id. The schemas of tools that are
@@ -60,42 +86,98 @@ func (e *Executor) Named(id string) (*Tool, bool) {
 	if !known {
 		return nil, false
 	}
-	return &Tool{Definition: t.Definition(), call: t.Call}, true
+	return &Tool{Definition: t.Definition(), builtin: t}, true
 }
 
-// Of is the tool of an item. The error of an item that this version cannot run is
-// a *tool.Fault.
-func (e *Executor) Of(found *resolve.Found) (*Tool, error) {
-	doc, err := found.Tool()
+// Find is the tool that an id means now: that of an item, or the built-in one where
+// no space has an item of the id.
+func (e *Executor) Find(r *resolve.Resolver, id string) (*Tool, error) {
+	found, err := r.Find(item.Tool, id)
+	if errors.As(err, new(*resolve.NotFoundError)) {
+		if t, known := e.Named(id); known {
+			return t, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if doc.ExecutorID != Builtin {
-		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s %s; this version runs built-in tools only", found.ID, needs(found, doc)).
-			With("executor_id", doc.ExecutorID).With("path", found.Path).
-			WithHint("Run it through rye/bash if that is allowed, or use a built-in tool.")
+	return e.Of(found)
+}
+
+// Of is the tool of an item. The item and all that it needs to run are verified. The
+// error of an item that cannot be run is a *tool.Fault, or that of who refused it.
+func (e *Executor) Of(found *resolve.Found) (*Tool, error) {
+	if e.chains == nil {
+		return e.builtinOf(found)
 	}
-	t, known := e.Named(found.ID)
-	if !known {
-		return nil, tool.Faultf(tool.CodeUnsupported, "%s says it is built in, but this version has no such tool", found.ID).
-			With("path", found.Path)
+	c, err := e.chains.Build(found)
+	if err != nil {
+		return nil, err
 	}
-	t.Chain = []tool.Link{
-		{ItemID: found.ID, Space: found.Space, Path: found.Path},
-		{ItemID: Builtin, Space: item.System},
+	t, err := e.ofChain(c)
+	if err != nil {
+		return nil, err
+	}
+	t.Chain, t.Warnings = c.Links(), slices.Concat(c.Warnings[min(len(c.Warnings), warningsOfTool(c)):], t.Warnings)
+	return t, nil
+}
+
+// warningsOfTool is how many warnings of a chain are about the tool itself, which
+// its caller has been told of.
+func warningsOfTool(c *chain.Chain) int {
+	if c.Tool().Verified.Warning != "" {
+		return 1
+	}
+	return 0
+}
+
+func (e *Executor) ofChain(c *chain.Chain) (*Tool, error) {
+	id := c.Tool().ID
+	if c.Primitive() == chain.Builtin {
+		t, known := e.Named(id)
+		if !known {
+			return nil, noSuchBuiltin(c.Tool().Found)
+		}
+		return t, nil
+	}
+	if e.primitives[c.Primitive()] == nil {
+		return nil, tool.Faultf(tool.CodeUnsupported, "this version has no primitive %s, which %s needs", c.Primitive(), id)
+	}
+	d, err := c.Definition()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tool{Definition: d, chain: c}
+	if note := c.Tool().Doc.SchemaNote(); note != "" {
+		t.Warnings = append(t.Warnings, note)
 	}
 	return t, nil
 }
 
-// needs says what a tool needs to run that is not built in.
-func needs(found *resolve.Found, doc *item.ToolDoc) string {
-	switch {
-	case doc.ExecutorID != "":
-		return "needs the executor " + doc.ExecutorID
-	case found.Ext == ".yaml" || found.Ext == ".yml": // which describe a tool, and are no program
-		return "names no executor_id"
+// builtinOf is the tool of an item for an executor that runs built-in tools only.
+func (e *Executor) builtinOf(found *resolve.Found) (*Tool, error) {
+	doc, err := found.Tool()
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("needs an interpreter for %s files", found.Ext)
+	if chain.Meant(doc.ExecutorID) != chain.Builtin {
+		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s needs the executor %q, and only built-in tools run here", found.ID, doc.ExecutorID).
+			With("executor_id", doc.ExecutorID).With("path", found.Path)
+	}
+	t, known := e.Named(found.ID)
+	if !known {
+		return nil, noSuchBuiltin(found)
+	}
+	t.Chain = []tool.Link{
+		{ItemID: found.ID, Space: found.Space, Path: found.Path},
+		{ItemID: chain.Builtin, Space: item.System},
+	}
+	return t, nil
+}
+
+func noSuchBuiltin(found *resolve.Found) error {
+	return tool.Faultf(tool.CodeUnsupported, "%s says it is built in, but this version has no such tool", found.ID).
+		With("path", found.Path)
 }
 
 // Call is what a tool is run with.
@@ -105,6 +187,8 @@ type Call struct {
 	// Secrets are those that Args may name by their placeholders; nil when there are
 	// none. What the tool returns must be masked.
 	Secrets Secrets
+	// Planned is told what an item comes down to, before it runs; it may be nil.
+	Planned func(*chain.Plan)
 }
 
 // Run runs a tool and returns its result, which marshals to JSON. What the caller
@@ -112,14 +196,50 @@ type Call struct {
 // other error is a failure of the tool.
 func (e *Executor) Run(ctx context.Context, t *Tool, c Call) (any, error) {
 	return tool.Guarded(t.Definition.ID, func() (any, error) {
-		args := c.Args
-		if len(args) == 0 {
-			args = json.RawMessage("{}")
-		}
-		args, err := Reveal(c.Secrets, t.Definition, args)
+		args, err := Reveal(c.Secrets, t.Definition, arguments(c))
 		if err != nil {
 			return nil, err
 		}
-		return t.call(ctx, c.Env, args)
+		if t.builtin != nil {
+			return t.builtin.Call(ctx, c.Env, args)
+		}
+		plan, err := e.plan(ctx, t, c.Env, args)
+		if err != nil {
+			return nil, err
+		}
+		if c.Planned != nil {
+			c.Planned(plan)
+		}
+		return e.primitives[t.chain.Primitive()].Run(ctx, plan)
 	})
+}
+
+// Plan says what running a tool would come to, and runs nothing of it; it is nil for
+// built-in tools, which only have their arguments checked.
+func (e *Executor) Plan(ctx context.Context, t *Tool, c Call) (*chain.Plan, error) {
+	if t.builtin != nil {
+		_, err := tool.Accept(t.Definition.Schema, arguments(c))
+		return nil, err
+	}
+	return e.plan(ctx, t, c.Env, arguments(c))
+}
+
+func arguments(c Call) json.RawMessage {
+	if len(c.Args) == 0 {
+		return json.RawMessage("{}")
+	}
+	return c.Args
+}
+
+// plan checks the arguments and makes the plan.
+func (e *Executor) plan(ctx context.Context, t *Tool, env tool.Env, args json.RawMessage) (*chain.Plan, error) {
+	params, err := tool.Fill(t.chain.Schema(), args)
+	if err != nil {
+		if f, ok := errors.AsType[*tool.Fault](err); ok {
+			f.Message = env.Masked(f.Message)
+			return nil, f
+		}
+		return nil, tool.Faultf(tool.CodeInvalidItem, "%s: %w", t.Definition.ID, err).With("path", t.chain.Tool().Path)
+	}
+	return e.chains.Plan(ctx, t.chain, env, params)
 }

@@ -25,8 +25,8 @@ var errHeavy = errors.New("it refers to itself so often that checking anything a
 type scale struct {
 	root    any
 	named   map[string]any // by $id and $anchor
-	left    int // visits
-	inPlace bool // do not go down into the value
+	left    int            // visits
+	inPlace bool           // do not go down into the value
 }
 
 // weigh says whether a value can be checked against a schema in reasonable time.

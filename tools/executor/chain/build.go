@@ -21,9 +21,9 @@ type Builder struct {
 	Trust    *trust.Gate
 	World    World
 
-	docs  cache[*item.ToolDoc] // of items, by extension and hash
-	specs cache[spec]          // likewise
-	versions cache[string] // of programs, by path, size and time
+	docs     cache[*item.ToolDoc] // of items, by extension and hash
+	specs    cache[spec]          // likewise
+	versions cache[string]        // of programs, by path, size and time
 }
 
 // Build follows the executor ids from a tool to its primitive. Every element is
@@ -40,6 +40,9 @@ func (b *Builder) Build(found *resolve.Found) (*Chain, error) {
 			return nil, c.located(err)
 		}
 		if err := c.add(e); err != nil {
+			return nil, err
+		}
+		if err := notTool(e); err != nil && len(c.Elements) == 1 {
 			return nil, err
 		}
 		if isPrimitive(e) {
@@ -103,7 +106,9 @@ func (c *Chain) located(err error) error {
 	return fmt.Errorf("the tool %s needs it: %w", c.Tool().ID, err)
 }
 
-func isPrimitive(e Element) bool { return e.Space == item.System && slices.Contains(Primitives(), e.ID) }
+func isPrimitive(e Element) bool {
+	return e.Space == item.System && slices.Contains(Primitives(), e.ID)
+}
 
 // executor finds what runs an element.
 func (b *Builder) executor(c *Chain, e Element) (found *resolve.Found, named string, err error) {

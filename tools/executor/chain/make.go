@@ -101,11 +101,22 @@ func (m *making) readParams(context.Context) error {
 	if err := decoder.Decode(&params); err != nil {
 		return fmt.Errorf("parameters of %s: %w", m.chain.Tool().ID, err)
 	}
-	maps.Copy(m.values.params, params)
+	declared, _ := m.chain.Tool().Doc.Schema["properties"].(map[string]any)
+	for name, value := range params {
+		// What a runtime has a value for, a call gives another one only where the tool
+		// says so: the command line of a script is its own.
+		if _, runtimes := m.values.params[name]; runtimes && (declared[name] == nil || m.isScript() && name == m.shell()) {
+			continue
+		}
+		m.values.params[name] = value
+	}
 	maps.Copy(m.values.params, m.place.values(m))
 	m.values.params["params_json"] = string(m.plan.Params)
 	return nil
 }
+
+// isScript reports whether the tool is a program, and not the description of one.
+func (m *making) isScript() bool { return m.chain.isScript() }
 
 // findInterpreters sets what the elements say of the environment, the tool's last.
 func (m *making) findInterpreters(ctx context.Context) error {

@@ -77,14 +77,14 @@ type File struct {
 // Step says what an element of a chain contributed.
 type Step struct {
 	tool.Link
-	Named       string         `json:"named,omitempty" jsonschema:"the executor id that led here, where it is an older one"`
-	Hash        string         `json:"sha256"`
-	Verified    trust.Status   `json:"verified" jsonschema:"what its signature is worth"`
-	By          string         `json:"by,omitempty" jsonschema:"fingerprint of the key that signed it"`
-	Shadows     []tool.Link    `json:"shadows,omitempty" jsonschema:"items of the same id that it hides"`
-	Config      []string       `json:"config,omitempty" jsonschema:"keys of the configuration that it sets"`
-	Environment []string       `json:"environment,omitempty" jsonschema:"names of the variables that it sets or asks for"`
-	Interpreter string         `json:"interpreter,omitempty" jsonschema:"the program that it found"`
-	Anchor      string         `json:"anchor,omitempty"`
-	Settings    []string       `json:"settings,omitempty" jsonschema:"settings files that went into resolved_config"`
+	Named       string       `json:"named,omitempty" jsonschema:"the executor id that led here, where it is an older one"`
+	Hash        string       `json:"sha256"`
+	Verified    trust.Status `json:"verified" jsonschema:"what its signature is worth"`
+	By          string       `json:"by,omitempty" jsonschema:"fingerprint of the key that signed it"`
+	Shadows     []tool.Link  `json:"shadows,omitempty" jsonschema:"items of the same id that it hides"`
+	Config      []string     `json:"config,omitempty" jsonschema:"keys of the configuration that it sets"`
+	Environment []string     `json:"environment,omitempty" jsonschema:"names of the variables that it sets or asks for"`
+	Interpreter string       `json:"interpreter,omitempty" jsonschema:"the program that it found"`
+	Anchor      string       `json:"anchor,omitempty"`
+	Settings    []string     `json:"settings,omitempty" jsonschema:"settings files that went into resolved_config"`
 }

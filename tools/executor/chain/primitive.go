@@ -28,6 +28,7 @@ const (
 	TypePrimitive = "primitive"
 	TypeRuntime   = "runtime"
 	TypeServer    = "mcp_server" // no tool, but where tools of the MCP primitive are
+	TypeLibrary   = "library"    // what tools import
 )
 
 // Primitives lists their ids.

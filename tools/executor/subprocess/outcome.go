@@ -1,0 +1,234 @@
+package subprocess
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/rye-mcp/rye-mcp/tools/guard"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const (
+	// maxDiagnostics is how much is kept of the end of what a tool writes to its standard
+	// error, and shownDiagnostics how much of that a model is told.
+	maxDiagnostics   = 64 << 10
+	shownDiagnostics = 2 << 10
+)
+
+// output keeps what a tool prints, until it is too much.
+type output struct {
+	kept []byte
+	full func() // called when it is too much
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if room := maxOutput - len(o.kept); len(p) > room {
+		o.kept = append(o.kept, p[:room]...)
+		o.full()
+		return len(p), nil
+	}
+	o.kept = append(o.kept, p...)
+	return len(p), nil
+}
+
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxDiagnostics):]...)
+	t.kept = t.kept[max(0, len(t.kept)-maxDiagnostics):]
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.kept), "\uFFFD")
+}
+
+// outcome is a command that has ended.
+type outcome struct {
+	id      string
+	env     tool.Env
+	command process.Command
+	result  process.Result
+	stdout  []byte
+	stderr  string
+}
+
+// decode is the result of the tool, or why there is none.
+func (o outcome) decode() (any, error) {
+	switch {
+	case o.result.TimedOut:
+		return nil, o.with(tool.Faultf(tool.CodeTimeout, "%s did not end within %v seconds and was stopped", o.id, o.command.Timeout.Seconds()).
+			WithHint("Ask for less, or call another tool."))
+	case o.result.Cancelled:
+		return nil, o.with(tool.Faultf(tool.CodeCancelled, "%s was stopped because the call was cancelled", o.id))
+	}
+	answer, isJSON := lastJSON(o.stdout)
+	if o.result.ExitCode != 0 {
+		return nil, o.failed(answer)
+	}
+	if isJSON {
+		return answer, refusal(o.id, answer)
+	}
+	if guard.IsBinary(o.stdout) {
+		return nil, o.with(tool.Faultf(tool.CodeToolFailed, "%s answered with %d bytes that are neither JSON nor text (%s)", o.id, len(o.stdout), guard.MediaType(o.stdout)))
+	}
+	return printed(o.stdout), nil
+}
+
+// printed is the result of a tool that answers in text; nil when it says nothing.
+func printed(out []byte) any {
+	text := strings.ToValidUTF8(strings.TrimRight(string(out), "\r\n"), "\uFFFD")
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// failed is the fault of a tool that did not end well.
+func (o outcome) failed(answer any) *tool.Fault {
+	how := fmt.Sprintf("ended with exit code %d", o.result.ExitCode)
+	if o.result.Signal != "" {
+		how = "was ended by " + o.result.Signal
+	}
+	if f := refusal(o.id, answer); f != nil {
+		return o.with(tool.AsFault(f))
+	}
+	why := lastLine(o.env.Masked(o.stderr))
+	if why == "" {
+		why = lastLine(o.env.Masked(string(bytes.ToValidUTF8(o.stdout, []byte("\uFFFD")))))
+	}
+	if why != "" {
+		why = ": " + why
+	}
+	f := tool.Faultf(tool.CodeToolFailed, "%s %s%s", o.id, how, why)
+	if answer != nil {
+		f.With("data", answer)
+	}
+	return o.with(f)
+}
+
+func (o outcome) tooLong() *tool.Fault {
+	return o.with(tool.Faultf(tool.CodeToolFailed, "%s printed more than %d bytes and was stopped", o.id, maxOutput).
+		WithHint("Ask it for less; a tool with a large result writes a file and answers with its path."))
+}
+
+// with adds what is known of the end of the process.
+func (o outcome) with(f *tool.Fault) *tool.Fault {
+	f.With("exit_code", o.result.ExitCode).With("duration_ms", o.result.Duration.Milliseconds())
+	if o.result.Signal != "" {
+		f.With("signal", o.result.Signal)
+	}
+	if end := end(o.env.Masked(o.stderr)); end != "" { // masked before it is cut
+		f.With("stderr", end)
+	}
+	return f
+}
+
+// end is the end of diagnostics, from the beginning of a line.
+func end(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= shownDiagnostics {
+		return text
+	}
+	text = strings.ToValidUTF8(text[len(text)-shownDiagnostics:], "")
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		text = rest
+	}
+	return "… " + text
+}
+
+// lastLine is the last line that says something, shortened.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return guard.Shorten(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), 400, "the rest is left out")
+}
+
+// refusal is the fault of a tool that answers {"success": false, …}; nil otherwise.
+func refusal(id string, answer any) error {
+	object, ok := answer.(map[string]any)
+	if success, said := object["success"].(bool); !ok || !said || success {
+		return nil
+	}
+	why, _ := object["error"].(string)
+	if why == "" {
+		why, _ = object["message"].(string)
+	}
+	if why == "" {
+		why = "it says that it did not succeed"
+	}
+	return tool.Faultf(tool.CodeToolFailed, "%s failed: %s", id, why).With("data", object)
+}
+
+// lastJSON is the last JSON value that a tool has printed: its whole output, its last
+// line, or what begins on a line and goes on to the end. What stands before is what
+// some tools print on the way.
+func lastJSON(out []byte) (value any, ok bool) {
+	out = bytes.TrimSpace(out)
+	if value, ok = parse(out); ok || len(out) == 0 {
+		return value, ok
+	}
+	tried := 0
+	for at := len(out); at > 0 && tried < maxTried; {
+		at = bytes.LastIndexByte(out[:at], '\n')
+		from := bytes.TrimSpace(out[at+1:])
+		if len(from) == 0 || !startsValue(from[0]) {
+			if at < 0 {
+				break
+			}
+			continue
+		}
+		tried++
+		if value, ok := parse(from); ok {
+			return value, true
+		}
+		if at < 0 {
+			break
+		}
+	}
+	return nil, false
+}
+
+// maxTried is how many lines are tried as the beginning of a result.
+const maxTried = 2000
+
+// startsValue reports whether a line may begin a result behind other lines: a number
+// or a word there is no JSON, but text.
+func startsValue(c byte) bool { return c == '{' || c == '[' }
+
+func parse(text []byte) (any, bool) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var value any
+	if dec.Decode(&value) != nil {
+		return nil, false
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, false
+	}
+	return value, true
+}
+
+func inText(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	raw, err := json.Marshal(value)
+	if err != nil || value == nil {
+		return ""
+	}
+	return string(raw)
+}

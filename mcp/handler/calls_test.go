@@ -50,7 +50,7 @@ func TestCalls(t *testing.T) {
 		{"inline directive", "rye_execute", args{"item_id": "greet", "parameters": args{"name": "Ada"}}, "", `"body":"Greet Ada."`},
 		{"tool", "rye_execute", args{"item_id": "rye/file-system/read", "parameters": args{"path": "note.txt"}}, "", `"data":`},
 		{"knowledge", "rye_execute", args{"item_id": "facts"}, "", `Water is wet.`},
-		{"plan of a tool", "rye_execute", args{"item_id": "rye/file-system/read", "parameters": args{"path": "note.txt"}, "dry_run": true}, "", `"executor":"rye/core/builtin"`},
+		{"plan of a tool", "rye_execute", args{"item_id": "rye/file-system/read", "parameters": args{"path": "note.txt"}, "dry_run": true}, "", `"executor":"rye/core/primitives/builtin"`},
 		{"plan of a fork", "rye_execute", args{"item_id": "greet", "parameters": args{"name": "Ada"}, "thread": "fork", "dry_run": true}, "", `"worst_case_cost":0.05`},
 		{"operation", "rye_execute", args{"item_id": "rye/agent/threads/orchestrator", "parameters": args{"operation": "list_threads"}}, "", `"threads":[]`},
 		{"operation of its own shape", "rye_execute", operate("thread_health", nil), "", `"queued":0`},

@@ -27,6 +27,9 @@ type Launcher struct {
 	// Environ divides the environment for the process, as [process.ThreadEnv] does: env is
 	// what it may have, secrets are the variables named by keys.
 	Environ func(keys []string) (env, secrets []string)
+	// Outer is the rest of the environment. The process has it apart from its own, for
+	// tools that name variables of it. Nil: there is none.
+	Outer func() []string
 }
 
 // Request is a thread whose process is to be started.
@@ -90,12 +93,28 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 		Dir:     l.Project,
 		LogPath: l.Home().Of(id).Log(),
 		Lock:    lock,
-		Secrets: handed.entries(r.Run, secrets),
+		Secrets: handed.entries(r.Run, secrets, without(l.outer(env, secrets), handed.Inputs)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
 	return running{started, thread.Process(l.Place.Identify(started.PID()))}, nil
+}
+
+// outer are the variables that the process is not given otherwise.
+func (l *Launcher) outer(given ...[]string) []string {
+	if l.Outer == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, entry := range slices.Concat(given...) {
+		name, _, _ := strings.Cut(entry, "=")
+		known[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(l.Outer()), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return known[name]
+	})
 }
 
 // running is a started process with its name.
@@ -131,9 +150,15 @@ const runPrefix = "run:"
 // settingsPrefix tells the settings of the thread from variables.
 const settingsPrefix = "settings:"
 
+// outerPrefix tells variables that only tools get, and only those that name them.
+const outerPrefix = "outer:"
+
 // entries is what goes through the pipe.
-func (h Handed) entries(run thread.Run, secrets []string) []string {
+func (h Handed) entries(run thread.Run, secrets, outer []string) []string {
 	entries := append([]string{runPrefix + string(run)}, secrets...)
+	for _, entry := range outer {
+		entries = append(entries, outerPrefix+entry)
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.Inputs)) {
 		entries = append(entries, inputPrefix+name+"="+h.Inputs[name])
 	}
@@ -149,6 +174,7 @@ type Inheritance struct {
 	Variables []string          // NAME=value
 	Inputs    map[string]string // values of the thread's secret inputs, by name
 	Settings  []byte            // nil: by a starter that hands over none
+	Outer     []string          // NAME=value: variables for tools that name them
 }
 
 // Inherited divides what the process of a thread was handed.
@@ -161,6 +187,10 @@ func Inherited(entries []string) Inheritance {
 		}
 		if settings, ok := strings.CutPrefix(entry, settingsPrefix); ok {
 			in.Settings = []byte(settings)
+			continue
+		}
+		if outer, ok := strings.CutPrefix(entry, outerPrefix); ok {
+			in.Outer = append(in.Outer, outer)
 			continue
 		}
 		input, isInput := strings.CutPrefix(entry, inputPrefix)

@@ -50,7 +50,9 @@ func TestLaunch(t *testing.T) {
 	}
 	env := append(make([]string, 0, 9),
 		"PATH="+os.Getenv("PATH"), "LOCK="+dir.Lock(run), "RYE_PARENT_THREAD_ID=the/spawner", "RYE_LOG_LEVEL=warn", "RYE_TOKEN=x secret")
-	l := spawn.Launcher{Executable: executable, Project: project, Home: home, Environ: func(keys []string) ([]string, []string) {
+	l := spawn.Launcher{Executable: executable, Project: project, Home: home, Outer: func() []string {
+		return []string{"PATH=/other", "LAB_KEY=other", "FORECAST_KEY=for=tools", "RYE_TOKEN=x secret"}
+	}, Environ: func(keys []string) ([]string, []string) {
 		return env, []string{keys[0] + "=secret", keys[1] + "=https://secret.example"}
 	}}
 	started, err := l.Launch(spawn.Request{Thread: id, Run: run, Hold: lock, Handed: spawn.Handed{
@@ -70,7 +72,7 @@ func TestLaunch(t *testing.T) {
 	}
 	want := "thread run --pre-registered --thread-id a/b-1 --project " + project +
 		"\nRYE_LOG_LEVEL=warn\nRYE_PARENT_PROJECT=" + project + "\nRYE_PARENT_THREAD_ID=a/b-1\n" + project + "\nhas the lock\n" +
-		"run:" + string(run) + ";LAB_KEY=secret;LAB_URL=https://secret.example;input:other=x secret;input:token=to=ken\nsecret;settings:{\"a\":\"b=c\"};;\n0\n"
+		"run:" + string(run) + ";LAB_KEY=secret;LAB_URL=https://secret.example;outer:FORECAST_KEY=for=tools;input:other=x secret;input:token=to=ken\nsecret;settings:{\"a\":\"b=c\"};;\n0\n"
 	if string(log) != want {
 		t.Errorf("the process said\n%swant\n%s", log, want)
 	}

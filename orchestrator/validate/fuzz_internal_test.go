@@ -85,7 +85,7 @@ func fuzzWorld() *world {
 		Resolver: resolve.New(roots), Config: settings,
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
 		Trust:     &trust.Gate{Roots: roots, Shipped: system.Has, Settings: settings.Integrity},
-		Builtin:   func(string) bool { return true },
+		Runs:      func(*resolve.Found) error { return nil },
 		Env:       func(string) bool { return false },
 	}
 	_, s := v.settings()

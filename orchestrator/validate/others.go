@@ -7,7 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -18,7 +18,7 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 		return err
 	}
 	checkSchema(l, found, doc)
-	checkExecutor(l, w, found, doc)
+	checkExecutor(l, w, found)
 	return nil
 }
 
@@ -50,18 +50,14 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
 	}
 }
 
-// checkExecutor finds tools that this version cannot run.
-func checkExecutor(l *list, w *world, found *resolve.Found, doc *item.ToolDoc) {
-	line := firstLine(found.Content, "executor_id", "__executor_id__")
-	switch {
-	case doc.ExecutorID == executor.Builtin && w.Builtin(found.ID):
-	case doc.ExecutorID == executor.Builtin:
-		l.errorf(CodeExecutor, line, "", "it says it is built in, and this version has no such tool")
-	case doc.ExecutorID == "":
-		l.errorf(CodeExecutor, 0, "", "this version has no executor for %s files", found.Ext)
-	default:
-		l.errorf(CodeExecutor, line, "", "this version has no executor %s", doc.ExecutorID)
+// checkExecutor finds tools that nothing can run. What tools run on is run by nobody
+// itself.
+func checkExecutor(l *list, w *world, found *resolve.Found) {
+	err := w.Runs(found)
+	if err == nil || errors.Is(err, chain.ErrNoTool) {
+		return
 	}
+	l.errorf(CodeExecutor, firstLine(found.Content, "executor_id", "__executor_id__"), "", "%v", err)
 }
 
 // validateKnowledge runs the checks of knowledge. The error is that of reading

@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -40,6 +41,8 @@ func newScene(t *testing.T) *scene {
 	roots := resolve.Roots{Project: s.project, User: s.user, System: system.FS()}
 	settings := config.New(roots).Read()
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
+	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
+	chains := &chain.Builder{Resolver: resolve.New(roots), Trust: unchecked}
 	s.Validator = &validate.Validator{
 		Resolver: resolve.New(roots), Config: config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
@@ -47,9 +50,9 @@ func newScene(t *testing.T) *scene {
 			Roots: roots, Shipped: system.Has, Settings: settings.Integrity,
 			Own: func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
 		},
-		Builtin: func(id string) bool {
-			found, err := resolve.New(resolve.Roots{System: system.FS()}).Find(item.Tool, id)
-			return err == nil && found != nil
+		Runs: func(found *resolve.Found) error {
+			_, err := chains.Build(found)
+			return err
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },
 	}

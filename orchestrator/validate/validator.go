@@ -20,8 +20,9 @@ type Validator struct {
 	Trust     *trust.Gate
 	Config    *config.Snapshot
 	Providers *provider.Registry
-	// Builtin reports whether this program has a built-in tool of that id.
-	Builtin func(id string) bool
+	// Runs says why nothing can run a tool, whatever its signature is; nil when it can
+	// be run.
+	Runs func(*resolve.Found) error
 	// Env reports whether {env:NAME} is replaced.
 	Env func(name string) bool
 }

@@ -22,10 +22,6 @@ func (r *run) runTool(ctx context.Context) ended {
 	if denied := grant.Missing(permission.Required(permission.Execute, item.Tool, r.meta.Directive)); denied != nil {
 		return ended{err: tool.Faultf(tool.CodePermissionDenied, "%w", denied), doing: doing}
 	}
-	t, known := r.Executor.Named(r.meta.Directive)
-	if !known {
-		return ended{err: tool.Faultf(tool.CodeUnsupported, "tool %s is not built in", r.meta.Directive), doing: doing}
-	}
 	var args json.RawMessage
 	if r.meta.Inputs != nil {
 		var err error
@@ -33,7 +29,7 @@ func (r *run) runTool(ctx context.Context) ended {
 			return ended{err: err, doing: doing}
 		}
 	}
-	result, err := r.await(ctx, r.meta.Directive, func() (any, error) { return r.Executor.Run(ctx, t, executor.Call{Env: r.env(), Args: args}) })
+	result, err := r.runItem(ctx, r.meta.Directive, executor.Call{Env: r.env(), Args: args})
 	if err != nil {
 		return ended{err: action.ToolFault(r.meta.Directive, err), doing: doing}
 	}

@@ -54,10 +54,14 @@ func (r *run) loadHooks() error {
 
 // commandLine is the parameter of what an action executes that is a command line.
 func (r *run) commandLine(a item.Action) string {
-	if t, known := r.Executor.Named(a.ItemID); known && a.Primary == "execute" {
-		return t.Definition.CommandLine
+	if a.Primary != "execute" {
+		return ""
 	}
-	return ""
+	t, err := r.Executor.Find(r.Resolver, a.ItemID)
+	if err != nil {
+		return "" // the call will say why
+	}
+	return t.Definition.CommandLine
 }
 
 // hookFired puts a hook that is through on record.

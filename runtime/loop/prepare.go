@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
@@ -131,6 +132,7 @@ func (r *run) buildToolset() error {
 	builtin := slices.Concat(threads, r.Executor.Definitions(allowed))
 	items, err := palette.Spaces{
 		Resolver: r.Resolver, Builtin: builtin,
+		Check: func(found *resolve.Found) error { _, err := r.Executor.Of(found); return err },
 	}.Items()
 	if err != nil {
 		return err

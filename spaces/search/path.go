@@ -13,7 +13,7 @@ import (
 // The name is a hash of the paths of project and user space, so that an index is
 // of the same items whoever opens it.
 func DefaultPath(projectDir, userDir string, getenv func(string) string) (string, error) {
-	dir, err := cacheDir(getenv)
+	dir, err := CacheDir(getenv)
 	if err != nil {
 		return "", err
 	}
@@ -29,7 +29,8 @@ func DefaultPath(projectDir, userDir string, getenv func(string) string) (string
 	return filepath.Join(dir, fmt.Sprintf("search-%s-v%d.db", hex.EncodeToString(sum[:8]), schemaVersion)), nil
 }
 
-func cacheDir(getenv func(string) string) (string, error) {
+// CacheDir is the folder for what can be made again at any time.
+func CacheDir(getenv func(string) string) (string, error) {
 	if dir := getenv("RYE_CACHE_DIR"); dir != "" {
 		return filepath.Abs(dir)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -109,6 +110,7 @@ type PlanBody struct {
 	Executor   string         `json:"executor,omitempty" jsonschema:"what would run a tool"`
 	Chain      []tool.Link    `json:"chain,omitempty" jsonschema:"from the tool to what runs it"`
 	Parameters tool.Object    `json:"parameters,omitempty" jsonschema:"parameters of a tool"`
+	Trace      []chain.Step   `json:"trace,omitempty" jsonschema:"what each item of the chain contributes"`
 	Metadata   map[string]any `json:"metadata,omitempty" jsonschema:"of a knowledge entry"`
 	// Of a directive:
 	Capabilities []string `json:"capabilities,omitempty" jsonschema:"that it would have in a thread"`

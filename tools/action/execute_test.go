@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -48,7 +48,7 @@ func TestTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got.(*ToolResult)
-	if !r.Success || r.Type != "tool" || r.Space != "system" || r.DurationMS != 1 || len(r.Chain) != 2 || r.Chain[1].ItemID != executor.Builtin {
+	if !r.Success || r.Type != "tool" || r.Space != "system" || r.DurationMS != 1 || len(r.Chain) != 2 || r.Chain[1].ItemID != chain.Builtin {
 		t.Errorf("got %+v", r)
 	}
 	if data := string(object(t, r.Data)); !strings.Contains(data, "|one") {

@@ -22,14 +22,15 @@ type ExecuteRequest struct {
 	ItemID         string        `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"id of the item, for example rye/file-system/read"`
 	ProjectPath    string        `json:"project_path,omitempty" jsonschema:"absolute path; left out, the project of the server"`
 	Parameters     tool.Object   `json:"parameters,omitempty" alias:"inputs,input,params,arguments,args" jsonschema:"inputs of the directive or parameters of the tool; undeclared ones are refused"`
-	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"check everything and say what would happen, without doing it"`
+	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"check everything, say what would happen, and do nothing"`
+	Trace          bool          `json:"trace,omitempty" jsonschema:"of a tool: tell what ran it"`
 	Thread         string        `json:"thread,omitempty" enum:"inline,fork" jsonschema:"inline: a directive's text comes back for you to carry out yourself, a tool runs and its result comes back; fork: a directive runs in a thread of its own. Left out: inline, except that a directive is forked when you are in a thread yourself or give async, model, limit_overrides, wait_seconds or request_key"`
 	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with a thread id at once; for forked directives and for tools"`
 	Model          string        `json:"model,omitempty" jsonschema:"model or tier for a forked directive, instead of its own choice"`
 	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits for a forked directive: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
-	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on and the answer says how to wait further"`
+	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait for a forked directive; after it the thread goes on"`
 	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"instead of item_id: a thread that has ended, to resume with parameters.message, as resume_thread does"`
-	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the thread it started the first time instead of starting another"`
+	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: a repeated call with it returns the thread of the first"`
 }
 
 // FetchRequest is the input of rye_fetch: by id, or by query.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -58,8 +59,8 @@ func TestOf(t *testing.T) {
 	resolver := resolve.New(resolve.Roots{Project: dir, System: fstest.MapFS{}})
 	e := newExecutor(t)
 	for id, refusal := range map[string]string{
-		"test/echo": "", "test/none": "names no executor_id", "test/claims": "this version has no such tool",
-		"test/other": "needs the executor test/own", "test/script": "needs an interpreter for .py files",
+		"test/echo": "", "test/none": `needs the executor ""`, "test/claims": "this version has no such tool",
+		"test/other": `needs the executor "test/own"`, "test/script": "built-in tools only",
 	} {
 		found, err := resolver.Find(item.Tool, id)
 		if err != nil {
@@ -73,7 +74,7 @@ func TestOf(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !got.Definition.Paged || len(got.Chain) != 2 || got.Chain[0].Path != found.Path || got.Chain[1] != (tool.Link{ItemID: Builtin, Space: item.System}) {
+		if err != nil || !got.Definition.Paged || len(got.Chain) != 2 || got.Chain[0].Path != found.Path || got.Chain[1] != (tool.Link{ItemID: chain.Builtin, Space: item.System}) {
 			t.Errorf("%s: %+v, %v", id, got, err)
 		}
 	}

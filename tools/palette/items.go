@@ -12,7 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -28,11 +28,12 @@ type Item struct {
 type Spaces struct {
 	Resolver *resolve.Resolver
 	// Builtin are the built-in tools. An item is one of them by having its id and
-	// [executor.Builtin] as its executor.
+	// [chain.Builtin] as its executor.
 	Builtin []tool.Definition
-	// Runs says whether tools of another executor can be run; the id is empty for a
-	// tool that names none. Nil: none can.
-	Runs func(executorID string) bool
+	// Check says why another item cannot be run: nothing runs it, or it may not be
+	// used. What an item says of itself is text for a model, so that one that may not
+	// be used is not offered. Nil: no other item can be run.
+	Check func(*resolve.Found) error
 }
 
 // Items lists the tool items, without those of the system space that are built
@@ -76,20 +77,19 @@ func (s Spaces) define(id string) (tool.Definition, error) {
 	switch {
 	case err != nil:
 		return tool.Definition{}, err
-	case doc.ExecutorID == executor.Builtin:
+	case chain.Meant(doc.ExecutorID) == chain.Builtin:
 		d, known := s.builtin(id)
 		if !known {
 			return tool.Definition{}, errors.New("it says it is built in, but this version has no such tool")
 		}
 		return d, nil
-	case s.Runs != nil && s.Runs(doc.ExecutorID):
-		return definition(id, doc)
-	case doc.ExecutorID == "" && (found.Ext == ".yaml" || found.Ext == ".yml"): // which describe a tool, and are no program
-		return tool.Definition{}, errors.New("it names no executor_id")
-	case doc.ExecutorID == "":
-		return tool.Definition{}, fmt.Errorf("this version has no executor for %s files", found.Ext)
+	case s.Check == nil:
+		return tool.Definition{}, errors.New("built-in tools only run here")
 	}
-	return tool.Definition{}, fmt.Errorf("this version has no executor %s", doc.ExecutorID)
+	if err := s.Check(found); err != nil {
+		return tool.Definition{}, err
+	}
+	return definition(id, doc)
 }
 
 // definition is what a model is told of an item.

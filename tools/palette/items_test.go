@@ -2,6 +2,7 @@ package palette
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -76,18 +77,23 @@ func TestItems(t *testing.T) {
 		"rye/file-system/read.yaml": "executor_id: rye/core/builtin\ndescription: mine\n",
 	}
 	s := spaces(t, files)
-	s.Runs = func(executorID string) bool { return executorID == "x/run" }
+	s.Check = func(found *resolve.Found) error {
+		if doc, err := found.Tool(); err != nil || doc.ExecutorID != "x/run" {
+			return errors.Join(err, errors.New("nothing runs it"))
+		}
+		return nil
+	}
 	for id, problem := range map[string]string{
 		"a/good": "", "a/unknown": "", "rye/file-system/read": "",
-		"a/none":   "this version has no executor for .py files",
-		"a/bare":   "it names no executor_id",
-		"a/other":  "this version has no executor x/other",
+		"a/none":   "nothing runs it",
+		"a/bare":   "nothing runs it",
+		"a/other":  "nothing runs it",
 		"a/claims": "it says it is built in, but this version has no such tool",
 		"a/broken": "line 1 of it cannot be read: ",
 		"a/list":   "its schema is not that of an object",
 		"a/wrong":  "its schema is no JSON Schema",
 		"a/name":   `its parameter "a b" has a name that not every provider takes`,
-		"rye/bash": "this version has no executor x/other",
+		"rye/bash": "nothing runs it",
 	} {
 		_, err := read(t, s, id)
 		if (err == nil) != (problem == "") || err != nil && !strings.HasPrefix(err.Error(), problem) {

@@ -5,10 +5,12 @@ package palette
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -121,6 +123,8 @@ func (p *Palette) addTools(in Input) {
 			d, err := c.read()
 			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
 			switch {
+			case errors.Is(err, chain.ErrNoTool):
+				continue // what tools run on is nothing to call
 			case err != nil:
 				s.Problem = err.Error()
 			case size > left:

@@ -32,6 +32,9 @@ type System struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Environ []string
+	// Outer is a part of the environment that only tools get, and only those that name
+	// variables of it: that of the starter of a thread's process.
+	Outer   []string
 	Getenv  func(string) string
 	Getwd   func() (string, error)
 	HomeDir func() (string, error)

@@ -79,6 +79,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
 	defer func() { _ = hold.Release() }()
+	sys.Outer = in.Outer
 	vault := secret.New(in.Inputs)
 	meta, unreadable := records.Local{Home: home.Always()}.Of(id).Meta().Read()
 	log := threadLog(sys, home.Of(id), id, meta.TraceID, vault)

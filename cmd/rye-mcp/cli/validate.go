@@ -14,8 +14,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
 )
 
 // validateFlags are the flags of validate.
@@ -135,7 +136,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		return nil, err
 	}
 	gate := newGate(sys, roots)
-	tools, err := executor.New((&project{trust: gate}).builtins(sys, roots.User)...)
+	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
+	tools, err := newExecutor(sys, roots, (&project{trust: gate}).builtins(sys, roots.User), unchecked, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +149,13 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		Resolver: resolve.New(roots), Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, sys.Getenv),
-		Builtin:   func(id string) bool { return tools.Has(id) || actsOnThreads(id) },
-		Env:       func(name string) bool { _, ok := env[name]; return ok },
+		Runs: func(found *resolve.Found) error {
+			if _, err := tools.Of(found); !actsOnThreads(found.ID) {
+				return err
+			}
+			return nil
+		},
+		Env: func(name string) bool { _, ok := env[name]; return ok },
 	}, nil
 }
 

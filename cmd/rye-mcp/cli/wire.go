@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -29,7 +30,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/executor/subprocess"
 	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // project is everything there is about one project, put together.
@@ -95,7 +99,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.trust = newGate(sys, roots)
 	p.providers = provider.NewSource(sys.Getenv)
 	var err error
-	if p.executor, err = executor.New(p.builtins(sys, user)...); err != nil {
+	if p.executor, err = newExecutor(sys, roots, p.builtins(sys, user), p.trust.With(p.integrity), p.config.Read); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -132,6 +136,33 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 	}
 }
 
+// newExecutor runs the tools that are functions of this program, and those of items
+// that the gate lets through. Settings are those that count in the project; nil: there
+// are none.
+func newExecutor(
+	sys System, roots resolve.Roots, builtins []tool.Tool, gate *trust.Gate, settings func() *config.Snapshot,
+) (*executor.Executor, error) {
+	builtin, err := executor.New(builtins...)
+	if err != nil {
+		return nil, err
+	}
+	library := ""
+	if cache, err := search.CacheDir(sys.Getenv); err == nil { // without one, tools that need it say so
+		library = filepath.Join(cache, "system")
+	}
+	chains := &chain.Builder{Resolver: resolve.New(roots), Trust: gate, World: chain.World{
+		Environ: slices.Concat(sys.Outer, sys.Environ), Library: library,
+		Accepted: func() bool {
+			standing := trust.ProjectOf(roots).Standing
+			return standing == trust.Accepted || standing == trust.Home
+		},
+		Settings: func(rel string) ([]config.Layer, error) { return settings().Layers(rel) },
+	}}
+	return builtin.WithItems(chains, map[string]chain.Primitive{
+		chain.Subprocess: &subprocess.Primitive{},
+	}), nil
+}
+
 // connect makes the parts that work with the others: controller, index and
 // primary actions.
 func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) error {
@@ -149,6 +180,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
+			Outer:   func() []string { return slices.Concat(sys.Outer, sys.Environ) },
 		},
 	})
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
@@ -199,7 +231,9 @@ func belowThread(sys System) bool {
 }
 
 // Close releases what the project holds; its threads go on.
-func (p *project) Close() error { return errors.Join(p.index.close(), p.control.Close()) }
+func (p *project) Close() error {
+	return errors.Join(p.executor.Close(), p.index.close(), p.control.Close())
+}
 
 // openIndex opens the search index of the spaces of a resolver.
 func openIndex(ctx context.Context, sys System, r *resolve.Resolver) (*search.Index, error) {

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
-	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -62,7 +62,7 @@ func checkParsed(t *testing.T, name string, src []byte, d tool.Definition) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc.ExecutorID != executor.Builtin || doc.Description != d.Description {
+	if doc.ExecutorID != chain.Builtin || doc.Description != d.Description {
 		t.Errorf("reads as executor %q, description %q", doc.ExecutorID, doc.Description)
 	}
 	raw, err := json.Marshal(doc.Schema)
@@ -84,7 +84,7 @@ func checkParsed(t *testing.T, name string, src []byte, d tool.Definition) {
 func renderItem(t *testing.T, d tool.Definition) []byte {
 	t.Helper()
 	i := toolItem{
-		Version: "1.0.0", ToolType: "builtin", ExecutorID: executor.Builtin, Category: path.Dir(d.ID), Description: d.Description,
+		Version: "1.0.0", ToolType: "builtin", ExecutorID: chain.Builtin, Category: path.Dir(d.ID), Description: d.Description,
 	}
 	var doc yaml.Node // JSON is YAML, and a node keeps the order of the keys
 	if err := yaml.Unmarshal(d.Schema, &doc); err != nil {

@@ -61,9 +61,12 @@ func (v *variables) outer(name string) (string, bool) {
 // base is the environment that every process gets: what a program needs to find its
 // files, and nothing that anybody would call a secret.
 func (b *Builder) base() []string {
-	return process.ToolEnv(b.World.Environ,
+	env := process.ToolEnv(b.World.Environ)
+	if b.World.Library != "" {
 		// Compiled files beside a source could hold anything: nobody signs them.
-		"PYTHONPYCACHEPREFIX="+filepath.Join(b.World.Library, "pycache"))
+		env = append(env, "PYTHONPYCACHEPREFIX="+filepath.Join(b.World.Library, "pycache"))
+	}
+	return env
 }
 
 // maxDotenv is how much of a .env is read.

@@ -40,8 +40,11 @@ func (b *Builder) libOf(e *Element, s *anchorSpec) (string, error) {
 // write there must not change what the next one runs.
 func (b *Builder) export(folder string) (string, error) {
 	files, sum, err := b.exported(folder)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case b.World.Library == "":
+		return "", fmt.Errorf("%w: there is no folder for caches (RYE_CACHE_DIR, or a home directory)", errNoLibrary)
 	}
 	dir := filepath.Join(b.World.Library, sum, filepath.FromSlash(folder))
 	for name, content := range files {

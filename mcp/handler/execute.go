@@ -51,6 +51,7 @@ type executeOutput struct {
 	Instructions   string           `json:"instructions,omitempty" jsonschema:"what to do with the content of knowledge"`
 	Data           any              `json:"data,omitempty" jsonschema:"result of a tool, or metadata and content of knowledge"`
 	Chain          []map[string]any `json:"chain,omitempty" jsonschema:"from the tool to what ran it; of get_chain, the threads"`
+	Trace          []map[string]any `json:"trace,omitempty" jsonschema:"what each item of the chain contributed"`
 	DurationMS     int64            `json:"duration_ms,omitempty" jsonschema:"milliseconds the tool ran"`
 	// A dry run.
 	Plan map[string]any `json:"plan,omitempty" jsonschema:"what would be done; of a fork: file, inputs, model, limits, capabilities, worst_case_cost"`

@@ -17,8 +17,9 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 	if err != nil {
 		return err
 	}
-	checkSchema(l, found, doc)
-	checkExecutor(l, w, found)
+	runs := w.Runs(found)
+	checkSchema(l, found, doc, errors.Is(runs, chain.ErrNoTool))
+	checkExecutor(l, found, runs)
 	return nil
 }
 
@@ -26,8 +27,8 @@ func validateTool(l *list, w *world, found *resolve.Found) error {
 var schemaKeys = []string{"config_schema", "input_schema", "parameters", "CONFIG_SCHEMA", "@param"}
 
 // checkSchema finds parameters that will not be checked, and schemas that cannot
-// be.
-func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
+// be. Part says that the item is a part of what runs tools, which nobody calls.
+func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc, part bool) {
 	for _, note := range doc.Notes {
 		code := CodeMetadata
 		if note.Key == item.KeySchema {
@@ -36,7 +37,7 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
 		l.warnf(code, note.Line, "write it as a literal", "%s", note)
 	}
 	if doc.Schema == nil {
-		if doc.SchemaNote() == "" {
+		if doc.SchemaNote() == "" && !part {
 			l.warnf(CodeSchemaNone, 0, "declare "+item.KeySchema, "it declares no schema, so its parameters are not checked")
 		}
 		return
@@ -52,8 +53,7 @@ func checkSchema(l *list, found *resolve.Found, doc *item.ToolDoc) {
 
 // checkExecutor finds tools that nothing can run. What tools run on is run by nobody
 // itself.
-func checkExecutor(l *list, w *world, found *resolve.Found) {
-	err := w.Runs(found)
+func checkExecutor(l *list, found *resolve.Found, err error) {
 	if err == nil || errors.Is(err, chain.ErrNoTool) {
 		return
 	}

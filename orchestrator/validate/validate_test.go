@@ -51,7 +51,11 @@ func newScene(t *testing.T) *scene {
 			Own: func() (*sign.PublicKey, error) { return nil, nil }, //nolint:nilnil // the user has no key
 		},
 		Runs: func(found *resolve.Found) error {
-			_, err := chains.Build(found)
+			c, err := chains.Build(found)
+			if err != nil || c.Primitive() != chain.Builtin {
+				return err
+			}
+			_, err = resolve.New(resolve.Roots{System: system.FS()}).Find(item.Tool, found.ID)
 			return err
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },

@@ -122,6 +122,11 @@ func (b *Builder) executor(c *Chain, e Element) (found *resolve.Found, named str
 	id := Meant(written)
 	found, err = b.in(e.Space, id).Find(item.Tool, id)
 	if missing := new(resolve.NotFoundError); errors.As(err, &missing) {
+		for _, full := range fullIDs(written) {
+			if found, err := b.in(item.System, full).Find(item.Tool, full); err == nil {
+				return found, written, nil
+			}
+		}
 		return nil, "", unknownExecutor(c, e, written, missing)
 	}
 	if id == written {

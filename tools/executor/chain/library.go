@@ -41,7 +41,7 @@ func (b *Builder) libOf(e *Element, s *anchorSpec) (string, error) {
 func (b *Builder) export(folder string) (string, error) {
 	files, sum, err := b.exported(folder)
 	switch {
-	case err != nil:
+	case err != nil, len(files) == 0:
 		return "", err
 	case b.World.Library == "":
 		return "", fmt.Errorf("%w: there is no folder for caches (RYE_CACHE_DIR, or a home directory)", errNoLibrary)

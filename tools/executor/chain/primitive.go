@@ -2,8 +2,6 @@ package chain
 
 import (
 	"context"
-	"slices"
-	"strings"
 )
 
 // Primitive runs plans. It is safe for concurrent use. What the caller did wrong,
@@ -48,20 +46,20 @@ var olderIDs = map[string]string{
 	"rye/core/runtimes/http_runtime":            "rye/core/runtimes/http/http",
 }
 
-// Meant is the id that an executor id means: existing items have older ids, also
-// without their beginning, such as python_runtime or subprocess.
+// Meant is the id that an executor id means: existing items have older ones.
 func Meant(executor string) string {
-	if !strings.Contains(executor, "/") && executor != "" {
-		for _, folder := range []string{"rye/core/primitives/", "rye/core/runtimes/", "rye/core/"} {
-			id := folder + executor
-			if _, older := olderIDs[id]; older || slices.Contains(Primitives(), id) {
-				executor = id
-				break
-			}
-		}
-	}
 	if now, older := olderIDs[executor]; older {
 		return now
 	}
 	return executor
+}
+
+// fullIDs are what an id may mean that no item has: existing items leave the beginning
+// out, as in python_runtime and subprocess.
+func fullIDs(executor string) []string {
+	var ids []string
+	for _, folder := range []string{"rye/core/primitives/", "rye/core/runtimes/", "rye/core/"} {
+		ids = append(ids, Meant(folder+executor))
+	}
+	return ids
 }

@@ -1,0 +1,162 @@
+package executor_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// TestPythonTools runs tools of the shapes that existing ones have.
+func TestPythonTools(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	const head = `__version__ = "1.0.0"
+__tool_type__ = "python"
+__executor_id__ = "rye/core/runtimes/python/%RUNTIME%"
+CONFIG_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "times": {"type": "integer", "default": 2}}, "required": ["name"]}
+`
+	function, script := strings.ReplaceAll(head, "%RUNTIME%", "function"), strings.ReplaceAll(head, "%RUNTIME%", "script")
+	const main = `
+import argparse, json, sys
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    %PARAMS%
+    parser.add_argument("--project-path", required=True)
+    args = parser.parse_args()
+    params = json.loads(args.params) if getattr(args, "params", None) else json.loads(sys.stdin.read())
+    print("on the way")
+    print("a log line", file=sys.stderr)
+    print(json.dumps({"success": True, "got": params, "project": args.project_path.endswith("project")}, indent=2))
+`
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"a function": {map[string]string{"a/t.py": function + `
+def execute(params, project_path):
+    print("this is no result")
+    return {"hello": params["name"] * params["times"], "here": project_path.endswith("project")}
+`}, `{"hello":"adaada","here":true}`},
+		"a coroutine": {map[string]string{"a/t.py": function + `
+import asyncio
+async def execute(params, project_path):
+    await asyncio.sleep(0)
+    return {"hello": params["name"]}
+`}, `{"hello":"ada"}`},
+		"a function that returns a coroutine": {map[string]string{"a/t.py": function + `
+async def work(params): return [params["name"]]
+def execute(params, project_path): return work(params)
+`}, `["ada"]`},
+		"nothing returned":    {map[string]string{"a/t.py": function + "def execute(params, project_path): pass\n"}, `{}`},
+		"no executor named":   {map[string]string{"a/t.py": "def execute(params, project_path): return params\n"}, `{"name":"ada"}`},
+		"one parameter":       {map[string]string{"a/t.py": function + "def execute(params): return params\n"}, `{"name":"ada","times":2}`},
+		"an older id":         {map[string]string{"a/t.py": strings.ReplaceAll(head, "rye/core/runtimes/python/%RUNTIME%", "python_function_runtime") + "def execute(params, project_path): return 1\n"}, `1`},
+		"no form in JSON":     {map[string]string{"a/t.py": function + "import datetime, pathlib\ndef execute(params, project_path): return {'d': datetime.date(2026, 1, 2), 'p': pathlib.Path('x'), 's': {1}, (1, 2): float('nan')}\n"}, `{"(1, 2)":"nan","d":"2026-01-02","p":"x","s":[1]}`},
+		"a sibling, absolute": {map[string]string{"a/t.py": function + "import helper\ndef execute(params, project_path): return helper.X\n", "a/helper.py": "X = 7\n"}, `7`},
+		"a sibling, relative": {map[string]string{
+			"a/t.py": function + "from .helper import X\nfrom . import other\ndef execute(params, project_path): return X + other.Y\n", "a/__init__.py": "", "a/helper.py": "from .other import Y\nX = 7\n", "a/other.py": "Y = 1\n",
+		}, `8`},
+		"a package beside it": {map[string]string{
+			"a/t.py": function + "from pkg.deep.mod import Z\ndef execute(params, project_path): return Z\n", "a/pkg/__init__.py": "", "a/pkg/deep/mod.py": "from ..near import Z\n", "a/pkg/near.py": "Z = 9\n",
+		}, `9`},
+		"a package around it": {map[string]string{
+			"a/b/t.py": function + "from ..shared import S\ndef execute(params, project_path): return S\n", "a/__init__.py": "N = 1\n", "a/b/__init__.py": "from .. import N\n", "a/shared.py": "S = 5\n",
+		}, `5`},
+		"lazily": {map[string]string{
+			"a/t.py": function + "def execute(params, project_path):\n    from helper import X\n    import json\n    return X\n", "a/helper.py": "X = 3\n",
+		}, `3`},
+		"a name of the standard library beside it": {map[string]string{
+			"a/t.py": function + "import json, queue\ndef execute(params, project_path): return queue.Queue.__module__\n", "a/queue.py": "raise SystemExit(3)\n",
+		}, `"queue"`},
+		"the runtime's loader": {map[string]string{
+			"a/t.py": function + "from pathlib import Path\nfrom module_loader import load_module\nm = load_module('sub/mod', anchor=Path(__file__).parent)\ndef execute(params, project_path): return m.V\n", "a/sub/mod.py": "from .near import V\n", "a/sub/near.py": "V = 4\n",
+		}, `4`},
+		"its own path": {map[string]string{
+			"a/t.py": function + "import sys, os\nsys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), 'sub'))\nimport mod\ndef execute(params, project_path): return mod.V\n", "a/sub/mod.py": "V = 4\n",
+		}, `4`},
+		"by a spec": {map[string]string{
+			"a/t.py": function + "import importlib.util, os\ns = importlib.util.spec_from_file_location('m', os.path.join(os.path.dirname(__file__), 'mod.py'))\nm = importlib.util.module_from_spec(s)\ns.loader.exec_module(m)\ndef execute(params, project_path): return m.V\n", "a/mod.py": "V = 4\n",
+		}, `4`},
+		"a script":                      {map[string]string{"a/t.py": script + strings.Replace(main, "%PARAMS%", `parser.add_argument("--params", default=None)`, 1)}, `{"got":{"name":"ada","times":2},"project":true,"success":true}`},
+		"a script that insists":         {map[string]string{"a/t.py": script + strings.Replace(main, "%PARAMS%", `parser.add_argument("--params", required=True)`, 1)}, `{"got":{"name":"ada","times":2},"project":true,"success":true}`},
+		"a script that knows no params": {map[string]string{"a/t.py": script + strings.Replace(main, "%PARAMS%", "pass", 1)}, `{"got":{"name":"ada","times":2},"project":true,"success":true}`},
+		"a script in a package": {map[string]string{
+			"a/t.py": script + "from .x import Y\nimport z\nprint(Y + z.Z)\n", "a/__init__.py": "", "a/x.py": "Y = 1\n", "a/z.py": "Z = 1\n",
+		}, `2`},
+		"a script that prints text": {map[string]string{"a/t.py": script + "print('two\\nlines')\n"}, `"two\nlines"`},
+		"ENV_CONFIG":                {map[string]string{"a/t.py": function + "ENV_CONFIG = {'env': {'GREETING': 'hi', 'MINE': '${SECRET_OF_A_PROVIDER}', 'NONE': '${NOT_SET:-none}'}}\nimport os\ndef execute(params, project_path): return [os.environ.get(n) for n in ('GREETING', 'MINE', 'NONE')]\n"}, `["hi","key","none"]`},
+		"nothing but what is named": {map[string]string{"a/t.py": function + "import os\ndef execute(params, project_path): return [n for n in os.environ if 'SECRET' in n]\n"}, `[]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			id := "a/t"
+			for file, text := range c.files {
+				b.put(file, text)
+				if strings.HasSuffix(file, "/t.py") {
+					id = strings.TrimSuffix(file, ".py")
+				}
+			}
+			got, err := b.run(id, `{"name":"ada"}`)
+			if err != nil || got != c.want {
+				t.Errorf("got %s, %v (%+v)\nwant %s", got, err, tool.AsFault(err), c.want)
+			}
+		})
+	}
+}
+
+func TestNodeTools(t *testing.T) {
+	t.Parallel()
+	needs(t, "node")
+	const main = `
+import { parseArgs } from "node:util";
+export const __executor_id__ = "rye/core/runtimes/node/node";
+export const CONFIG_SCHEMA = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+const { values } = parseArgs({ options: { params: { type: "string" }, "project-path": { type: "string" } } });
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+const params = JSON.parse(values.params ?? Buffer.concat(chunks).toString());
+`
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"a module":     {map[string]string{"a/t.mjs": main + `console.log(JSON.stringify({ ...params, at: values["project-path"].endsWith("project") }));`}, `{"at":true,"name":"ada"}`},
+		"a sibling":    {map[string]string{"a/t.mjs": main + `const { X } = await import("./x.mjs"); console.log(X);`, "a/x.mjs": "export const X = 5;\n"}, `5`},
+		"by its name":  {map[string]string{"a/t.cjs": "const x = require('x.cjs'); console.log(JSON.stringify(x));", "a/x.cjs": "module.exports = [1];\n"}, `[1]`},
+		"without JSON": {map[string]string{"a/t.js": "console.log('plain');"}, `"plain"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			for file, text := range c.files {
+				b.put(file, text)
+			}
+			got, err := b.run("a/t", `{"name":"ada"}`)
+			if err != nil || got != c.want {
+				t.Errorf("got %s, %v (%+v)\nwant %s", got, err, tool.AsFault(err), c.want)
+			}
+		})
+	}
+}
+
+func TestShellTools(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, text, args, want string }{
+		"a script":        {"a/t.sh", "#!/bin/bash\n# Counts.\nread -r json\necho \"$json $1 ${2##*/} $(basename \"$0\")\"\n", `{"a":1}`, `"{\"a\":1} --project-path project t.sh"`},
+		"not its command": {"a/t.sh", "echo mine\n", `{"command":"echo stolen"}`, `"mine"`},
+		"a command line": {"a/t.yaml", "executor_id: rye/core/runtimes/bash/bash\nconfig: {command: 'echo hello {who} \"$(cat)\"'}\nparameters: [{name: who, type: string, default: you}]\n",
+			`{"who":"a; echo $(id)"}`, `"hello a; echo $(id) {\"who\":\"a; echo $(id)\"}"`},
+		"a command of the call": {"a/t.yaml", "executor_id: bash_runtime\nparameters: [{name: command, type: string, required: true}]\n", `{"command":"echo $((6*7))"}`, `42`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put(c.file, c.text)
+			if got, err := b.run("a/t", c.args); err != nil || got != c.want {
+				t.Errorf("got %s, %v\nwant %s", got, err, c.want)
+			}
+		})
+	}
+}

@@ -17,6 +17,7 @@ var scriptKeys = []struct{ constant, key string }{
 	{"__executor_id__", "executor_id"},
 	{"__category__", "category"},
 	{"__tool_description__", "description"},
+	{"__warm__", "warm"},
 	{"CONFIG_SCHEMA", item.KeySchema},
 	{"CONFIG_RESOLVE", "config_resolve"},
 	{"ENV_CONFIG", "env_config"},

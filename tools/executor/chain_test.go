@@ -378,4 +378,3 @@ func bombLevels(n int) string {
 	fmt.Fprintf(&text, "    d%d: {}\n", n)
 	return text.String()
 }
-

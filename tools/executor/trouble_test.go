@@ -1,0 +1,300 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/tools/executor"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// sh is a tool that runs a line of the shell.
+func sh(line string, more ...string) string {
+	raw, err := json.Marshal([]string{"-c", line})
+	if err != nil {
+		panic(err)
+	}
+	return "executor_id: subprocess\nconfig:\n  command: sh\n  args: " + string(raw) + "\n" + strings.Join(more, "\n")
+}
+
+// TestTroublesomeTools runs tools that do not do as they should.
+func TestTroublesomeTools(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tool string
+		code tool.Code // empty: want is the result
+		want string
+	}{
+		"prints 50 MB":                  {sh("head -c 50000000 /dev/zero | tr '\\0' x"), tool.CodeToolFailed, "printed more than 10485760 bytes"},
+		"prints without end":            {sh("yes"), tool.CodeToolFailed, "printed more than"},
+		"diagnoses without end":         {sh("i=0; while [ $i -lt 3000 ]; do echo 'line of diagnostics that says little' >&2; i=$((i+1)); done; exit 3"), tool.CodeToolFailed, "exit code 3: line of diagnostics"},
+		"closes its output":             {sh("exec >&-; echo lost"), tool.CodeToolFailed, "exit code"},
+		"closes its output and is well": {sh("exec >&-; exit 0"), "", "null"},
+		"does not read its input":       {sh("echo 1"), "", "1"},
+		"answers invalid JSON":          {sh(`echo '{"a":'`), "", `"{\"a\":"`},
+		"answers two values":            {sh(`echo '{"a":1}'; echo '{"b":2}'`), "", `{"b":2}`},
+		"answers below what it prints":  {sh(`echo 'Loading…'; echo '{'; echo '"b": [2]'; echo '}'`), "", `{"b":[2]}`},
+		"answers invalid UTF-8":         {sh(`printf 'caf\351 au lait'`), "", "\"caf\uFFFD au lait\""},
+		"answers in no language":        {sh(`head -c 2000 /dev/zero`), tool.CodeToolFailed, "neither JSON nor text"},
+		"answers a large number":        {sh(`echo 12345678901234567890`), "", `12345678901234567890`},
+		"says that it failed":           {sh(`echo '{"success": false, "error": "no such city", "city": "x"}'`), tool.CodeToolFailed, "a/t failed: no such city"},
+		"fails and says why":            {sh(`echo '{"success": false, "error": "no such city"}'; exit 2`), tool.CodeToolFailed, "a/t failed: no such city"},
+		"fails with its last words":     {sh(`echo first >&2; echo 'last words' >&2; exit 4`), tool.CodeToolFailed, "ended with exit code 4: last words"},
+		"kills itself":                  {sh(`kill -9 $$`), tool.CodeToolFailed, "was ended by SIGKILL"},
+		"hangs":                         {sh(`sleep 1000`, "  timeout: 0.2"), tool.CodeTimeout, "did not end within 0.2 seconds"},
+		"hangs for its children":        {sh(`sleep 1000 & sleep 1000`, "  timeout: 0.2"), tool.CodeTimeout, "did not end within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put("a/t.yaml", c.tool)
+			got, err := b.run("a/t", `{}`)
+			if c.code != "" {
+				f := b.fault(err, c.code, c.want)
+				if raw, err := json.Marshal(f.Body()); err != nil || len(raw) > 5000 {
+					t.Errorf("the fault takes %d bytes, %v", len(raw), err)
+				}
+				return
+			}
+			if err != nil || got != c.want {
+				t.Errorf("got %s, %v; want %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+// A tool that hangs before it does anything, and one that ignores what it is told.
+func TestStubbornTools(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	for name, text := range map[string]string{
+		"hangs at import": "import time\ntime.sleep(1000)\ndef execute(params, project_path): return 1\n",
+		"ignores SIGTERM": "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ndef execute(params, project_path):\n    while True: time.sleep(1000)\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.put("lang/r.yaml", "tool_type: runtime\nexecutor_id: rye/core/runtimes/python/function\nconfig: {timeout: 0.5}\n")
+			b.put("a/t.py", "__executor_id__ = 'lang/r'\n"+text)
+			_, err := b.run("a/t", `{}`)
+			b.fault(err, tool.CodeTimeout, "did not end within")
+		})
+	}
+}
+
+// TestAttackToolThatForksAway: a tool leaves a process behind that holds its output open, and answers. The call ends with the answer, and the process is gone.
+func TestAttackToolThatForksAway(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("a/t.yaml", sh(`sleep 1000 & echo "$!"`))
+	got, err := b.run("a/t", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+}
+
+// gone waits for the end of a process that has been killed.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	select {
+	case <-process.Watch(ctx, pid):
+	case <-ctx.Done():
+		t.Errorf("process %d lives", pid)
+	}
+}
+
+// A call that is cancelled stops the tool with all its processes.
+func TestCancelStopsTheGroup(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("a/t.yaml", sh(`sleep 1000 & echo "$!" > pid; wait`))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pipe := filepath.Join(b.project, "pid")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	go func() {
+		content, _ := os.ReadFile(pipe) // waits for the tool
+		cancel()
+		told <- strings.TrimSpace(string(content))
+	}()
+	_, err := b.runIn(ctx, tool.Env{}, "a/t", `{}`)
+	b.fault(err, tool.CodeCancelled, "stopped because the call was cancelled")
+	pid, err := strconv.Atoi(<-told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+}
+
+// masked hides one word.
+type masked struct{ word string }
+
+func (m masked) Mask(text string) string      { return strings.ReplaceAll(text, m.word, "{secret:x}") }
+func (m masked) MaskLines(text string) string { return m.Mask(text) }
+func (m masked) Writer(w io.Writer) io.WriteCloser {
+	return struct {
+		io.Writer
+		io.Closer
+	}{w, io.NopCloser(nil)}
+}
+
+// TestAttackSecretInArguments: a tool's runtime puts a parameter, which holds a secret of the thread, into arguments or environment of a process, where every user of the machine could read it. The call is refused, and the same secret on standard input reaches the tool.
+func TestAttackSecretInArguments(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const parameters = "parameters: [{name: token, type: string}]\n"
+	b.put("a/argument.yaml", "executor_id: subprocess\nconfig: {command: echo, args: ['{token}']}\n"+parameters)
+	b.put("a/all.yaml", "executor_id: subprocess\nconfig: {command: echo, args: ['{params_json}']}\n"+parameters)
+	b.put("a/env.yaml", "executor_id: subprocess\nconfig: {command: env, env: {T: '{token}'}}\n"+parameters)
+	b.put("a/input.yaml", "executor_id: subprocess\nconfig: {command: cat}\n"+parameters)
+	env := tool.Env{Mask: masked{"hunter2"}}
+	for _, id := range []string{"a/argument", "a/all", "a/env"} {
+		_, err := b.runAs(env, id, `{"token":"a hunter2 b"}`)
+		if f := b.fault(err, tool.CodeUnsupported, "where others can read it"); strings.Contains(f.Message, "hunter2") {
+			t.Errorf("%s: %s", id, f.Message)
+		}
+		if _, err := b.runAs(env, id, `{"token":"plain"}`); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if got, err := b.runAs(env, "a/input", `{"token":"hunter2"}`); err != nil || got != `{"token":"hunter2"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	_, err := b.run("a/argument", `{"token":"`+strings.Repeat("x", 70<<10)+`"}`)
+	b.fault(err, tool.CodeBadArguments, "bytes long")
+}
+
+const warmTool = `__warm__ = True
+import os
+count = 0
+def execute(params, project_path):
+    global count
+    count += 1
+    if params.get("do") == "die": os._exit(3)
+    if params.get("do") == "raise": raise ValueError("no")
+    if params.get("do") == "hang":
+        while True: pass
+    print("not a result")
+    return [count, os.getpid()]
+`
+
+// count is the call and the process of an answer of the warm tool.
+func (b *bench) count(env tool.Env) (calls, pid int) {
+	b.t.Helper()
+	got, err := b.runAs(env, "a/t", `{}`)
+	var answer []int
+	if err == nil {
+		err = json.Unmarshal([]byte(got), &answer)
+	}
+	if err != nil || len(answer) != 2 {
+		b.t.Fatalf("%s, %v (%+v)", got, err, tool.AsFault(err))
+	}
+	return answer[0], answer[1]
+}
+
+func TestWarmTool(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	b := newBench(t)
+	b.put("a/t.py", warmTool)
+	thread, other := tool.Env{ThreadID: "a/b-1"}, tool.Env{ThreadID: "a/b-2"}
+	_, first := b.count(thread)
+	if calls, pid := b.count(thread); calls != 2 || pid != first {
+		t.Errorf("call %d by %d, want 2 by %d", calls, pid, first)
+	}
+	if calls, pid := b.count(other); calls != 1 || pid == first {
+		t.Error("two threads share a process")
+	}
+	if calls, _ := b.count(tool.Env{}); calls != 1 {
+		t.Error("a call outside threads is kept warm")
+	}
+	_, err := b.runAs(thread, "a/t", `{"do":"raise"}`)
+	b.fault(err, tool.CodeToolFailed, "a/t failed: ValueError: no")
+	if calls, pid := b.count(thread); calls != 4 || pid != first {
+		t.Errorf("after an exception: call %d by %d", calls, pid)
+	}
+	_, err = b.runAs(thread, "a/t", `{"do":"die"}`)
+	b.fault(err, tool.CodeToolFailed, "exit code 3")
+	calls, second := b.count(thread)
+	if calls != 1 || second == first {
+		t.Error("a process that died answers")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = b.runIn(ctx, thread, "a/t", `{"do":"hang"}`)
+	b.fault(err, tool.CodeCancelled, "stopped")
+	gone(t, second)
+	_, third := b.count(thread)
+	b.put("a/t.py", warmTool+"count = 100\n")
+	if calls, pid := b.count(thread); calls != 101 || pid == third {
+		t.Errorf("after a change: call %d by %d", calls, pid)
+	}
+	_, last := b.count(thread)
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	gone(t, last)
+}
+
+// TestAttackWarmToolChanged: the file of a tool that is kept warm is changed after it was signed. The next call is refused, though the process that runs would not notice.
+func TestAttackWarmToolChanged(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	b := newBench(t)
+	path := b.put("a/t.py", warmTool)
+	thread := tool.Env{ThreadID: "a/b-1"}
+	b.count(thread)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(content, "count = 7\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.runAs(thread, "a/t", `{}`); err == nil {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A call of a function that is kept warm, against one that is not, and against the
+// interpreter itself.
+func BenchmarkPythonTool(b *testing.B) {
+	needs(b, "python3")
+	bench := newBench(b)
+	bench.put("a/cold.py", "def execute(params, project_path): return 1\n")
+	bench.put("a/warm.py", "__warm__ = True\ndef execute(params, project_path): return 1\n")
+	bench.put("a/bare.yaml", "executor_id: subprocess\nconfig: {command: python3, args: ['-c', 'print(1)']}\n")
+	for _, kind := range []string{"bare", "cold", "warm"} {
+		b.Run(kind, func(b *testing.B) {
+			env := tool.Env{ThreadID: "a/b-1", Project: bench.project}
+			for range b.N {
+				t, err := bench.find("a/" + kind)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := bench.Run(b.Context(), t, executor.Call{Env: env}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

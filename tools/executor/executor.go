@@ -224,6 +224,15 @@ func (e *Executor) Plan(ctx context.Context, t *Tool, c Call) (*chain.Plan, erro
 	return e.plan(ctx, t, c.Env, arguments(c))
 }
 
+// Server is the plan of an mcp_server item alone, for whoever asks the server what it
+// has. The item is verified.
+func (e *Executor) Server(ctx context.Context, found *resolve.Found, env tool.Env) (*chain.Plan, error) {
+	if e.chains == nil {
+		return nil, tool.Faultf(tool.CodeUnsupported, "only built-in tools run here")
+	}
+	return e.chains.Server(ctx, found, env)
+}
+
 func arguments(c Call) json.RawMessage {
 	if len(c.Args) == 0 {
 		return json.RawMessage("{}")

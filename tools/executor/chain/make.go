@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/shellline"
@@ -121,24 +122,31 @@ func (m *making) isScript() bool { return m.chain.isScript() }
 // findInterpreters sets what the elements say of the environment, the tool's last.
 func (m *making) findInterpreters(ctx context.Context) error {
 	for i, e := range slices.Backward(m.chain.Elements) {
-		s, step := m.specs[i].Env, &m.plan.Steps[i]
-		if s.Interpreter != nil {
-			path, err := m.interpreter(ctx, e, s.Interpreter)
-			if err != nil {
-				return err
-			}
-			step.Interpreter = path
-			if s.Interpreter.Var != "" {
-				m.set(step, s.Interpreter.Var, path)
-			}
+		if err := m.applyEnv(ctx, e, m.specs[i].Env, &m.plan.Steps[i]); err != nil {
+			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(s.Env.values)) {
-			m.set(step, name, m.values.text(s.Env.values[name], nil))
+	}
+	return nil
+}
+
+// applyEnv sets what one element says of the environment.
+func (m *making) applyEnv(ctx context.Context, e Element, s envSpec, step *Step) error {
+	if s.Interpreter != nil {
+		path, err := m.interpreter(ctx, e, s.Interpreter)
+		if err != nil {
+			return err
 		}
-		for _, name := range s.Env.passed {
-			if value, ok := m.vars.get(name); ok {
-				m.set(step, name, value)
-			}
+		step.Interpreter = path
+		if s.Interpreter.Var != "" {
+			m.set(step, s.Interpreter.Var, path)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env.values)) {
+		m.set(step, name, m.values.text(s.Env.values[name], nil))
+	}
+	for _, name := range s.Env.passed {
+		if value, ok := m.vars.get(name); ok {
+			m.set(step, name, value)
 		}
 	}
 	return nil
@@ -209,22 +217,54 @@ func (m *making) fillCommandLine(context.Context) error {
 	return nil
 }
 
-// readServer takes over the configuration of the MCP server of the tool.
-func (m *making) readServer(context.Context) error {
+// readServer makes the configuration of the MCP server of the tool. A server is the
+// same for all calls, so that their parameters say nothing about it.
+func (m *making) readServer(ctx context.Context) error {
 	if m.chain.Server == nil {
 		return nil
 	}
-	s, err := m.builder.specOf(*m.chain.Server)
+	server := m.chain.Server
+	s, err := m.builder.specOf(*server)
 	if err != nil {
 		return err
 	}
-	m.plan.Server = s.Config
-	step := stepOf(*m.chain.Server)
-	for _, name := range slices.Sorted(maps.Keys(s.Env.Env.values)) {
-		m.set(&step, name, m.values.text(s.Env.Env.values[name], nil))
+	own := *m
+	own.values.params = map[string]any{}
+	for _, name := range []string{"project_path", "user_space", "system_space"} {
+		own.values.params[name] = m.place.values(m)[name]
 	}
-	m.plan.Steps = append(m.plan.Steps, step)
+	own.values.params["tool_path"], own.values.params["tool_dir"] = server.Path, filepath.Dir(server.Path)
+	m.plan.Steps = append(m.plan.Steps, stepOf(*server))
+	if err := own.applyEnv(ctx, *server, s.Env, &m.plan.Steps[len(m.plan.Steps)-1]); err != nil {
+		return err
+	}
+	m.plan.Server, _ = own.values.fill(s.Config).(map[string]any)
 	return nil
+}
+
+// Server is the plan of an mcp_server item alone, for whoever asks the server what it
+// has.
+func (b *Builder) Server(ctx context.Context, found *resolve.Found, call tool.Env) (*Plan, error) {
+	e, err := b.element(b.Trust.Once(b.Trust.Settings), found, "")
+	if err != nil {
+		return nil, err
+	}
+	if e.Doc.ToolType != TypeServer {
+		return nil, tool.Faultf(tool.CodeInvalidItem, "%s is no mcp_server item (tool_type)", found.ID).With("path", found.Path)
+	}
+	c := &Chain{Elements: []Element{e}, Server: &e}
+	if e.Verified.Warning != "" {
+		c.Warnings = []string{e.Verified.Warning}
+	}
+	m := b.making(c, call, json.RawMessage("{}"))
+	m.plan.Steps = nil
+	if err := m.readSpecs(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.readServer(ctx); err != nil {
+		return nil, err
+	}
+	return m.plan, m.finish(ctx)
 }
 
 // finish makes what a process needs of what was found.

@@ -48,7 +48,8 @@ type Plan struct {
 	// Config is that of the primitive, of the runtimes and of the tool, each over the
 	// one before, as written: [Plan.Fill] and [Plan.Text] put values in.
 	Config map[string]any
-	// Server is the configuration of Chain.Server, as written.
+	// Server is the configuration of Chain.Server, with variables and what is known of
+	// the project put in: it is the same for all calls.
 	Server map[string]any
 	// Environ is the whole environment of a process: KEY=value.
 	Environ []string

@@ -30,8 +30,8 @@ const (
 
 // Primitive runs tools as processes.
 type Primitive struct {
-	// Confine bounds what a command may reach before it is started; nil where nothing
-	// is confined.
+	// Confine bounds what a command may reach. It is called right before a command is
+	// started, and not for a call of one that runs. Nil: nothing is confined.
 	Confine func(context.Context, *chain.Plan, *process.Command) error
 
 	warm workers
@@ -49,13 +49,17 @@ func (p *Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Confine != nil {
-		if err := p.Confine(ctx, plan, &command); err != nil {
-			return nil, err
+	confine := func(c *process.Command) error {
+		if p.Confine == nil {
+			return nil
 		}
+		return p.Confine(ctx, plan, c)
 	}
 	if warm {
-		return p.warm.call(ctx, plan, command)
+		return p.warm.call(ctx, plan, command, confine)
+	}
+	if err := confine(&command); err != nil {
+		return nil, err
 	}
 	return runOnce(ctx, plan, command)
 }

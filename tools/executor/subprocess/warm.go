@@ -24,6 +24,9 @@ type workers struct {
 	closed bool
 }
 
+// confining bounds what a command may reach, right before it is started.
+type confining func(*process.Command) error
+
 // worker is a process that answers one call after the other. Each message is its
 // length in four bytes and JSON.
 type worker struct {
@@ -34,7 +37,7 @@ type worker struct {
 
 // call has the worker of a tool answer, which is started, or replaced when the tool is
 // another one by now.
-func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Command) (any, error) {
+func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Command, confine confining) (any, error) {
 	one, err := w.of(plan)
 	if err != nil {
 		return nil, err
@@ -43,7 +46,7 @@ func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Co
 	defer one.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Timeout, errTimeout)
 	defer cancel()
-	if err := one.ready(plan, command); err != nil {
+	if err := one.ready(plan, command, confine); err != nil {
 		return nil, err
 	}
 	reply, err := one.ask(ctx, command.Stdin)
@@ -75,7 +78,7 @@ func (w *workers) of(plan *chain.Plan) (*worker, error) {
 }
 
 // ready sees to it that a process runs what the plan says.
-func (w *worker) ready(plan *chain.Plan, command process.Command) error {
+func (w *worker) ready(plan *chain.Plan, command process.Command, confine confining) error {
 	made := identity(plan, command)
 	if w.peer != nil {
 		select {
@@ -87,6 +90,9 @@ func (w *worker) ready(plan *chain.Plan, command process.Command) error {
 		}
 		w.peer.Kill()
 		w.peer = nil
+	}
+	if err := confine(&command); err != nil {
+		return err
 	}
 	peer, err := process.Open(command)
 	if err != nil {

@@ -77,7 +77,8 @@ func uncheckSignatures(home string) error {
 	return errors.Join(err, file.Close())
 }
 
-// scriptCondition knows [corpus]: the corpus of existing directives is at hand.
+// scriptCondition knows [corpus]: the corpus of existing directives is at hand. That a
+// program is, testscript knows itself.
 func scriptCondition(name string) (bool, error) {
 	if name != "corpus" {
 		return false, fmt.Errorf("condition %s is not known", name)

@@ -29,7 +29,9 @@ func (r *run) runTool(ctx context.Context) ended {
 			return ended{err: err, doing: doing}
 		}
 	}
-	result, err := r.runItem(ctx, r.meta.Directive, executor.Call{Env: r.env(), Args: args})
+	result, err := r.await(ctx, r.meta.Directive, func() (any, error) {
+		return r.Executor.RunItem(ctx, r.Resolver, r.meta.Directive, executor.Call{Env: r.env(), Args: args, Warn: r.warn})
+	})
 	if err != nil {
 		return ended{err: action.ToolFault(r.meta.Directive, err), doing: doing}
 	}

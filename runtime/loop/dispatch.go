@@ -16,7 +16,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
-	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -72,25 +71,9 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if err := r.allow(palette.Required(entry.ID)); err != nil {
 		return nil, err
 	}
-	return r.runItem(ctx, entry.ID, executor.Call{Env: caller.Env, Args: args, Secrets: caller.Secrets})
-}
-
-// runItem runs a tool as its item is now: what was good when the thread began may have
-// been changed since.
-func (r *run) runItem(ctx context.Context, id string, c executor.Call) (any, error) {
-	t, err := r.Executor.Find(r.Resolver, id)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range t.Warnings {
-		r.warn(w)
-	}
-	c.Planned = func(p *chain.Plan) {
-		for _, w := range p.Warnings {
-			r.warn(w)
-		}
-	}
-	return r.await(ctx, id, func() (any, error) { return r.Executor.Run(ctx, t, c) })
+	return r.await(ctx, entry.ID, func() (any, error) {
+		return r.Executor.RunItem(ctx, r.Resolver, entry.ID, executor.Call{Env: caller.Env, Args: args, Secrets: caller.Secrets, Warn: r.warn})
+	})
 }
 
 // patience is how long a tool may take to end when it is told to. It is more

@@ -189,6 +189,25 @@ type Call struct {
 	Secrets Secrets
 	// Planned is told what an item comes down to, before it runs; it may be nil.
 	Planned func(*chain.Plan)
+	// Warn is told the warnings of [Executor.RunItem]; it may be nil.
+	Warn func(string)
+}
+
+// RunItem runs the tool that an id means now: what was good when it was offered may
+// have been changed since.
+func (e *Executor) RunItem(ctx context.Context, r *resolve.Resolver, id string, c Call) (any, error) {
+	t, err := e.Find(r, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Warn != nil {
+		c.Planned = func(p *chain.Plan) {
+			for _, w := range slices.Concat(t.Warnings, p.Warnings) {
+				c.Warn(w)
+			}
+		}
+	}
+	return e.Run(ctx, t, c)
 }
 
 // Run runs a tool and returns its result, which marshals to JSON. What the caller

@@ -35,8 +35,8 @@ turns:
 	for _, line := range []string{
 		"# Capabilities of " + string(rec.ThreadID),
 		"    - `test/echo`: offered as `test_echo`",
-		"    - `test/fail`: not offered, this version has no executor for .sh files",
-		"    - `test-echo`: not offered, this version has no executor for .sh files",
+		"    - `test/fail`: not offered, built-in tools only run here, and test/fail is none",
+		"    - `test-echo`: not offered, built-in tools only run here, and test-echo is none",
 		"    - `team/deploy`: denied, the ancestor 2 levels up does not allow it",
 		"  - `rye.fetch.*`: without effect, an ancestor allows nothing of it",
 		"- `test_echo` (test/echo)",

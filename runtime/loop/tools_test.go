@@ -150,7 +150,7 @@ func TestBackgroundTool(t *testing.T) {
 		"panic":                             {tool: "test/raw", state: thread.Error, said: "internal: tool test/raw panicked"},
 		"bad parameters":                    {tool: "test/echo", inputs: map[string]any{"x": 1}, state: thread.Error, said: "bad_arguments"},
 		"denied":                            {tool: "test/echo", capabilities: []string{"rye.execute.tool.rye.*"}, state: thread.Error, said: "permission_denied"},
-		"unknown":                           {tool: "test/none", state: thread.Error, said: "unsupported"},
+		"unknown":                           {tool: "test/none", state: thread.Error, said: "not_found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,7 +85,7 @@ func TestToolFailures(t *testing.T) {
 		{"test/stopped", tool.CodeCancelled, "canceled"},
 		{"test/panics", tool.CodeInternal, "tool test/panics panicked: lost"},
 		{"test/absent", tool.CodeUnsupported, "no such tool"},
-		{"test/http", tool.CodeUnsupported, "rye/core/http"},
+		{"test/http", tool.CodeUnsupported, "built-in tools only"},
 		{"test/script", tool.CodeUnsupported, "built-in tools only"},
 		{"test/broken", tool.CodeInvalidItem, ""},
 		{"test/gone", tool.CodeNotFound, "rye_search"},

@@ -161,7 +161,7 @@ func (e *Executor) builtinOf(found *resolve.Found) (*Tool, error) {
 		return nil, err
 	}
 	if chain.Meant(doc.ExecutorID) != chain.Builtin {
-		return nil, tool.Faultf(tool.CodeUnsupported, "the tool %s needs the executor %q, and here run built-in tools only", found.ID, doc.ExecutorID).
+		return nil, tool.Faultf(tool.CodeUnsupported, "built-in tools only run here, and %s is none", found.ID).
 			With("executor_id", doc.ExecutorID).With("path", found.Path)
 	}
 	t, known := e.Named(found.ID)

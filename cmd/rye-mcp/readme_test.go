@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -60,5 +61,30 @@ func TestReadmeDirectives(t *testing.T) {
 		if !strings.Contains(string(record), `"hook_id":"`+id+`"`) {
 			t.Errorf("the hook %s has not fired", id)
 		}
+	}
+}
+
+// readmeTool finds the tool that the README shows: its path before a block of Python.
+var readmeTool = regexp.MustCompile("(?ms)`(\\.ai/tools/[^`]+\\.py)`[^\n]*\n```python\n(.*?)^```$")
+
+// The tool that the README shows has six lines, and runs.
+func TestReadmeTool(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed here; install it to run this test")
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := readmeTool.FindSubmatch(readme)
+	if shown == nil || strings.Count(string(shown[2]), "\n") != 6 {
+		t.Fatalf("the README shows %q", shown)
+	}
+	r := newRecorded(t, readmeModel)
+	r.write(string(shown[1]), shown[2])
+	got := must[map[string]any](r.host, "rye_execute", args{"item_id": "count", "item_type": "tool", "parameters": args{"text": "to be or not"}})
+	if data, _ := got["data"].(map[string]any); data["words"] != 4.0 {
+		t.Errorf("got %v", got)
 	}
 }

@@ -66,7 +66,7 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 // traced adds to a failure what the elements of the chain contributed.
 func traced(f *tool.Fault, trace []chain.Step) *tool.Fault {
 	if trace != nil {
-		f.With("trace", trace)
+		f = f.With("trace", trace)
 	}
 	return f
 }

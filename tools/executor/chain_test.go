@@ -84,7 +84,7 @@ func TestChainsThatAreRefused(t *testing.T) {
 		b.put("a/eleven.yaml", "executor_id: r/r1\n") // with r1 to r9 and the primitive
 		b.put("a/ten.yaml", "executor_id: r/r2\nconfig: {command: sh, args: ['-c', 'echo 1']}\n")
 		_, err := b.run("a/eleven", `{}`)
-		b.fault(err, tool.CodeInvalidItem, "longer than 10")
+		b.refused(err, tool.CodeInvalidItem, "longer than 10")
 		if got, err := b.run("a/ten", `{}`); err != nil || got != "1" {
 			t.Errorf("ten: %s, %v", got, err)
 		}
@@ -142,7 +142,7 @@ func TestAttackRuntimeOfAProject(t *testing.T) {
 		}
 	}
 	_, err := b.run("a/needs", `{}`)
-	b.fault(err, tool.CodeUnsupported, "a tool of the user does not depend on a project")
+	b.refused(err, tool.CodeUnsupported, "a tool of the user does not depend on a project")
 }
 
 // TestAttackElementOfAChain: one file of a chain is changed after it was signed, between two calls of the same thread. The next call refuses it, whichever file it is.
@@ -236,7 +236,7 @@ func TestAttackFilesBesideATool(t *testing.T) {
 			c.plant(b)
 			got, err := b.run("a/t", `{}`)
 			if c.want == "" {
-				b.fault(err, tool.CodeToolFailed, c.part)
+				b.refused(err, tool.CodeToolFailed, c.part)
 				return
 			}
 			if err != nil || got != c.want {
@@ -343,7 +343,7 @@ func TestConfigResolve(t *testing.T) {
 			t.Errorf("%s: %s, %v", mode, got, err)
 		}
 		_, err := b.run("a/"+mode, `{"resolved_config":{"a":"the caller's"}}`)
-		b.fault(err, tool.CodeBadArguments, "resolved_config")
+		b.refused(err, tool.CodeBadArguments, "resolved_config")
 	}
 	for _, path := range []string{"../keys/signing/private_key.pem", "/etc/passwd", ""} {
 		b.put("a/out.py", "CONFIG_RESOLVE = {'path': '"+path+"'}\ndef execute(params, project_path): return params\n")
@@ -364,10 +364,10 @@ func TestParametersOfItems(t *testing.T) {
 		}
 	}
 	_, err := b.run("a/t", `{"m":1}`)
-	b.fault(err, tool.CodeBadArguments, `"m"`)
+	b.refused(err, tool.CodeBadArguments, `"m"`)
 	b.put("a/bomb.yaml", "executor_id: subprocess\nconfig: {command: sh, args: ['-c', 'cat']}\nconfig_schema:\n  type: object\n  properties: {a: {$ref: '#/$defs/d0'}}\n  $defs:\n"+bombLevels(40))
 	_, err = b.run("a/bomb", `{"a":1}`)
-	b.fault(err, tool.CodeInvalidItem, "refers to itself so often")
+	b.refused(err, tool.CodeInvalidItem, "refers to itself so often")
 }
 
 func bombLevels(n int) string {

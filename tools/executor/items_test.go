@@ -137,6 +137,12 @@ func (b *bench) find(id string) (*executor.Tool, error) {
 	return b.Find(resolve.New(b.roots), id)
 }
 
+// refused is for faults of which nothing more is asked.
+func (b *bench) refused(err error, code tool.Code, part string) {
+	b.t.Helper()
+	_ = b.fault(err, code, part)
+}
+
 // fault is the fault that an error is, with code and a part of its message.
 func (b *bench) fault(err error, code tool.Code, part string) *tool.Fault {
 	b.t.Helper()

@@ -86,7 +86,7 @@ func TestStubbornTools(t *testing.T) {
 			b.put("lang/r.yaml", "tool_type: runtime\nexecutor_id: rye/core/runtimes/python/function\nconfig: {timeout: 0.5}\n")
 			b.put("a/t.py", "__executor_id__ = 'lang/r'\n"+text)
 			_, err := b.run("a/t", `{}`)
-			b.fault(err, tool.CodeTimeout, "did not end within")
+			b.refused(err, tool.CodeTimeout, "did not end within")
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestCancelStopsTheGroup(t *testing.T) {
 		told <- strings.TrimSpace(string(content))
 	}()
 	_, err := b.runIn(ctx, tool.Env{}, "a/t", `{}`)
-	b.fault(err, tool.CodeCancelled, "stopped because the call was cancelled")
+	b.refused(err, tool.CodeCancelled, "stopped because the call was cancelled")
 	pid, err := strconv.Atoi(<-told)
 	if err != nil {
 		t.Fatal(err)
@@ -180,15 +180,16 @@ func TestAttackSecretInArguments(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	_, err := b.run("a/argument", `{"token":"`+strings.Repeat("x", 70<<10)+`"}`)
-	b.fault(err, tool.CodeBadArguments, "bytes long")
+	b.refused(err, tool.CodeBadArguments, "bytes long")
 }
 
 const warmTool = `__warm__ = True
 import os
 count = 0
+
 def execute(params, project_path):
     global count
-    count += 1
+    count = count + 1
     if params.get("do") == "die": os._exit(3)
     if params.get("do") == "raise": raise ValueError("no")
     if params.get("do") == "hang":
@@ -228,12 +229,12 @@ func TestWarmTool(t *testing.T) {
 		t.Error("a call outside threads is kept warm")
 	}
 	_, err := b.runAs(thread, "a/t", `{"do":"raise"}`)
-	b.fault(err, tool.CodeToolFailed, "a/t failed: ValueError: no")
+	b.refused(err, tool.CodeToolFailed, "a/t failed: ValueError: no")
 	if calls, pid := b.count(thread); calls != 4 || pid != first {
 		t.Errorf("after an exception: call %d by %d", calls, pid)
 	}
 	_, err = b.runAs(thread, "a/t", `{"do":"die"}`)
-	b.fault(err, tool.CodeToolFailed, "exit code 3")
+	b.refused(err, tool.CodeToolFailed, "exit code 3")
 	calls, second := b.count(thread)
 	if calls != 1 || second == first {
 		t.Error("a process that died answers")
@@ -241,7 +242,7 @@ func TestWarmTool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err = b.runIn(ctx, thread, "a/t", `{"do":"hang"}`)
-	b.fault(err, tool.CodeCancelled, "stopped")
+	b.refused(err, tool.CodeCancelled, "stopped")
 	gone(t, second)
 	_, third := b.count(thread)
 	b.put("a/t.py", warmTool+"count = 100\n")

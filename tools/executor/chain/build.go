@@ -127,7 +127,7 @@ func (b *Builder) executor(c *Chain, e Element) (found *resolve.Found, named str
 				return found, written, nil
 			}
 		}
-		return nil, "", unknownExecutor(c, e, written, missing)
+		return nil, "", unknownExecutor(e, written, missing)
 	}
 	if id == written {
 		written = ""
@@ -165,7 +165,7 @@ func unrunnable(c *Chain, e Element) error {
 
 // unknownExecutor is the refusal of an executor that no space has in which it may be
 // looked for.
-func unknownExecutor(c *Chain, e Element, written string, missing *resolve.NotFoundError) error {
+func unknownExecutor(e Element, written string, missing *resolve.NotFoundError) error {
 	where := map[item.Space]string{item.Project: "the project, user or system space", item.User: "the user or system space", item.System: "the system space"}[e.Space]
 	f := tool.Faultf(tool.CodeUnsupported, "%s names the executor %s, which is not in %s", e.ID, item.Shown(written), where).
 		With("executor_id", written).With("path", e.Path).
@@ -174,7 +174,7 @@ func unknownExecutor(c *Chain, e Element, written string, missing *resolve.NotFo
 		f.Message += " (a tool of the user does not depend on a project)"
 	}
 	if len(missing.Nearest) > 0 {
-		f.With("nearest_ids", missing.Nearest)
+		f = f.With("nearest_ids", missing.Nearest)
 	}
 	return f
 }

@@ -77,8 +77,7 @@ func (b *Builder) exported(folder string) (files map[string][]byte, sum string, 
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(hash, "%s\n%d\n", name, len(content))
-		hash.Write(content)
+		_, _ = fmt.Fprintf(hash, "%s\n%d\n%s", name, len(content), content) // a hash takes everything
 		files[strings.TrimPrefix(name, root+"/")] = content
 		return nil
 	})

@@ -116,7 +116,7 @@ func (o outcome) failed(answer any) *tool.Fault {
 	}
 	f := tool.Faultf(tool.CodeToolFailed, "%s %s%s", o.id, how, why)
 	if answer != nil {
-		f.With("data", answer)
+		f = f.With("data", answer)
 	}
 	return o.with(f)
 }
@@ -128,12 +128,12 @@ func (o outcome) tooLong() *tool.Fault {
 
 // with adds what is known of the end of the process.
 func (o outcome) with(f *tool.Fault) *tool.Fault {
-	f.With("exit_code", o.result.ExitCode).With("duration_ms", o.result.Duration.Milliseconds())
+	f = f.With("exit_code", o.result.ExitCode).With("duration_ms", o.result.Duration.Milliseconds())
 	if o.result.Signal != "" {
-		f.With("signal", o.result.Signal)
+		f = f.With("signal", o.result.Signal)
 	}
 	if end := end(o.env.Masked(o.stderr)); end != "" { // masked before it is cut
-		f.With("stderr", end)
+		f = f.With("stderr", end)
 	}
 	return f
 }

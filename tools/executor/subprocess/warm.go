@@ -46,7 +46,7 @@ func (w *workers) call(ctx context.Context, plan *chain.Plan, command process.Co
 	defer one.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Timeout, errTimeout)
 	defer cancel()
-	if err := one.ready(plan, command, confine); err != nil {
+	if err := one.ready(plan, command, confine); err != nil { //nolint:contextcheck // the process outlives the call
 		return nil, err
 	}
 	reply, err := one.ask(ctx, command.Stdin)
@@ -104,13 +104,15 @@ func (w *worker) ready(plan *chain.Plan, command process.Command, confine confin
 
 // identity tells processes apart by everything that made them.
 func identity(plan *chain.Plan, command process.Command) [sha256.Size]byte {
-	hash := sha256.New()
+	made := []any{command.Path, command.Args, command.Env, command.Dir, plan.Files}
 	for _, e := range plan.Chain.Elements {
-		fmt.Fprintln(hash, e.Path, e.Hash)
+		made = append(made, e.Path, e.Hash)
 	}
-	// Maps are written in the order of their keys.
-	_ = json.NewEncoder(hash).Encode([]any{command.Path, command.Args, command.Env, command.Dir, plan.Files})
-	return [sha256.Size]byte(hash.Sum(nil))
+	raw, err := json.Marshal(made) // maps in the order of their keys
+	if err != nil {
+		panic(fmt.Sprintf("bug; texts do not marshal: %v", err))
+	}
+	return sha256.Sum256(raw)
 }
 
 // ask sends a call and waits for the reply.

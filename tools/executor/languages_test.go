@@ -1,9 +1,13 @@
 package executor_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -139,6 +143,87 @@ const params = JSON.parse(values.params ?? Buffer.concat(chunks).toString());
 			}
 		})
 	}
+}
+
+// TypeScript runs where something can run it, and else the person is told what to
+// install.
+func TestTypeScriptTool(t *testing.T) {
+	t.Parallel()
+	needs(t, "node")
+	b := newBench(t)
+	b.put("a/t.ts", `import { parseArgs } from "node:util";
+const COMMON = { name: { type: "string" } } as const;
+export const __executor_id__ = "rye/core/runtimes/node/node";
+export const CONFIG_SCHEMA = { type: "object", properties: { ...COMMON, times: { type: "integer", default: 2 } }, required: ["name"] } as const;
+interface Params { name: string; times: number }
+const { values } = parseArgs({ options: { params: { type: "string" }, "project-path": { type: "string" } } });
+const chunks: Buffer[] = [];
+for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+const params = JSON.parse(values.params ?? Buffer.concat(chunks).toString()) as Params;
+console.log(JSON.stringify({ said: params.name.repeat(params.times), there: values["project-path"]!.endsWith("project") }));
+`)
+	got, err := b.run("a/t", `{"name":"ada"}`)
+	if f := tool.AsFault(err); f != nil && f.Code == tool.CodeUnsupported {
+		if !strings.Contains(f.Message, "tsx") || !strings.Contains(f.Try, "tsx") {
+			t.Errorf("it does not say what to install: %+v", f)
+		}
+		t.Skip("neither tsx nor Node 22.18 is installed here; install one of them to run TypeScript in this test")
+	}
+	if err != nil || got != `{"said":"adaada","there":true}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// A runtime as others have written them: a program on the command line, whose modules
+// come by PYTHONPATH, and all files beside the tool signed.
+func TestRuntimeOfTheOlderShape(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	b := newBench(t)
+	b.put("rye/core/runtimes/python/function.yaml", `tool_type: runtime
+executor_id: rye/core/primitives/subprocess
+env_config:
+  interpreter: {type: venv_python, venv_path: .venv, var: RYE_PYTHON, fallback: python3}
+  env: {PYTHONUNBUFFERED: "1", USED: "${RYE_PYTHON}"}
+anchor:
+  enabled: true
+  mode: auto
+  markers_any: ["__init__.py", "pyproject.toml"]
+  root: tool_dir
+  lib: lib
+  env_paths: {PYTHONPATH: {prepend: ["{anchor_path}", "{runtime_lib}"]}}
+verify_deps:
+  enabled: true
+  scope: anchor
+  recursive: true
+  extensions: [".py", ".yaml", ".json"]
+  exclude_dirs: ["__pycache__", ".git"]
+config:
+  command: "${RYE_PYTHON}"
+  args:
+    - "-c"
+    - "import sys, json, runpy; m = runpy.run_path(sys.argv[1]); print(json.dumps(m['execute'](json.load(sys.stdin), sys.argv[2])))"
+    - "{tool_path}"
+    - "{project_path}"
+  input_data: "{params_json}"
+  timeout: 300
+`)
+	b.put("a/__init__.py", "")
+	b.put("a/near.py", "N = 2\n")
+	b.put("rye/core/runtimes/python/lib/shared.py", "S = 3\n")
+	b.put("a/t.py", "__executor_id__ = 'rye/core/runtimes/python/function'\nimport near, shared\ndef execute(params, project_path): return params['n'] * near.N * shared.S\n")
+	if got, err := b.run("a/t", `{"n":7}`); err != nil || got != "42" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	b.write("a/draft.py", "N = 1\n", false)
+	if _, err := b.run("a/t", `{"n":7}`); !errors.Is(err, sign.ErrUnsigned) || !strings.Contains(err.Error(), "a/draft") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Rename(filepath.Join(b.project, ".ai/tools/a/draft.py"), filepath.Join(b.project, ".ai/tools/a/near.so")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.run("a/t", `{"n":7}`)
+	b.refused(err, tool.CodeIntegrity, "cannot be signed")
 }
 
 func TestShellTools(t *testing.T) {

@@ -299,3 +299,14 @@ func BenchmarkPythonTool(b *testing.B) {
 		})
 	}
 }
+
+// What it costs to find a tool and to verify all that it needs, at each call.
+func BenchmarkFind(b *testing.B) {
+	bench := newBench(b)
+	bench.put("a/t.py", "def execute(params, project_path): return 1\n")
+	for b.Loop() {
+		if _, err := bench.find("a/t"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -157,10 +157,13 @@ export const __executor_id__ = "rye/core/runtimes/node/node";
 export const CONFIG_SCHEMA = { type: "object", properties: { ...COMMON, times: { type: "integer", default: 2 } }, required: ["name"] } as const;
 interface Params { name: string; times: number }
 const { values } = parseArgs({ options: { params: { type: "string" }, "project-path": { type: "string" } } });
-const chunks: Buffer[] = [];
-for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-const params = JSON.parse(values.params ?? Buffer.concat(chunks).toString()) as Params;
-console.log(JSON.stringify({ said: params.name.repeat(params.times), there: values["project-path"]!.endsWith("project") }));
+async function main(): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  const params = JSON.parse(values.params ?? Buffer.concat(chunks).toString()) as Params;
+  console.log(JSON.stringify({ said: params.name.repeat(params.times), there: values["project-path"]!.endsWith("project") }));
+}
+if (values["project-path"]) main();
 `)
 	got, err := b.run("a/t", `{"name":"ada"}`)
 	if f := tool.AsFault(err); f != nil && f.Code == tool.CodeUnsupported {

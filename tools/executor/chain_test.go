@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -213,6 +214,11 @@ func TestAttackFilesBesideATool(t *testing.T) {
 			put(b, "helper.so", evil)
 			put(b, "helper.abi3.so", evil)
 		}, "1", ""},
+		"a pipe": {loads, func(b *bench) {
+			if err := syscall.Mkfifo(filepath.Join(b.project, ".ai", "tools", "a", "helper.py"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "", "no trusted key has signed it"},
 		"compiled alone": {loads, func(b *bench) { put(b, "helper.so", evil) }, "", "No module named"},
 		"the folder of the process": {"import colorsys\ndef execute(params, project_path): return 1\n", func(b *bench) {
 			if err := os.WriteFile(filepath.Join(b.project, "colorsys.py"), []byte(evil), 0o600); err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -276,28 +278,62 @@ func TestAttackWarmToolChanged(t *testing.T) {
 	}
 }
 
-// A call of a function that is kept warm, against one that is not, and against the
-// interpreter itself.
-func BenchmarkPythonTool(b *testing.B) {
+// BenchmarkRatioPython measures calls of a Python function against the interpreter
+// itself, and against each other.
+func BenchmarkRatioPython(b *testing.B) {
 	needs(b, "python3")
 	bench := newBench(b)
 	bench.put("a/cold.py", "def execute(params, project_path): return 1\n")
 	bench.put("a/warm.py", "__warm__ = True\ndef execute(params, project_path): return 1\n")
-	bench.put("a/bare.yaml", "executor_id: subprocess\nconfig: {command: python3, args: ['-c', 'print(1)']}\n")
-	for _, kind := range []string{"bare", "cold", "warm"} {
-		b.Run(kind, func(b *testing.B) {
-			env := tool.Env{ThreadID: "a/b-1", Project: bench.project}
-			for range b.N {
-				t, err := bench.find("a/" + kind)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := bench.Run(b.Context(), t, executor.Call{Env: env}); err != nil {
-					b.Fatal(err)
-				}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := func() {
+		if _, err := process.Run(b.Context(), process.Command{Path: python, Args: []string{"-c", "print(1)"}, Env: process.ToolEnv(os.Environ())}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	call := func(id string) func() {
+		return func() {
+			t, err := bench.find(id)
+			if err == nil {
+				_, err = bench.Run(b.Context(), t, executor.Call{Env: tool.Env{ThreadID: "a/b-1", Project: bench.project}})
 			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	cold, warm := call("a/cold"), call("a/warm")
+	warm()
+	for _, row := range []struct {
+		name          string
+		measured, one func()
+		goal          float64
+	}{
+		{"call of a Python function/python3 -c itself/nothing is written", cold, bare, 3},
+		{"call of a Python function that is kept warm/its first call/nothing is written", warm, cold, 0.1},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			for b.Loop() {
+				b.ReportMetric(median(row.measured)/median(row.one), "x-baseline")
+			}
+			b.ReportMetric(row.goal, "x-goal")
 		})
 	}
+}
+
+// median is how long a call takes, of a few.
+func median(call func()) float64 {
+	var took []time.Duration
+	for range 15 {
+		began := time.Now()
+		call()
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[len(took)/2].Seconds()
 }
 
 // What it costs to find a tool and to verify all that it needs, at each call.

@@ -47,7 +47,7 @@ func (m *making) interpreter(ctx context.Context, e Element, s *interpreterSpec)
 	if err != nil || path == "" {
 		return "", m.noInterpreter(e, s, err)
 	}
-	return path, m.needs(ctx, s, &path)
+	return path, m.needs(ctx, s, path)
 }
 
 // localBinary looks in the folders that are named, where they count, then in PATH.
@@ -163,20 +163,20 @@ func (m *making) ask(ctx context.Context, command []string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// needs replaces an interpreter that cannot run the tool's file by the one that can.
-func (m *making) needs(ctx context.Context, s *interpreterSpec, path *string) error {
+// needs refuses an interpreter that cannot run the tool's file.
+func (m *making) needs(ctx context.Context, s *interpreterSpec, path string) error {
 	need, special := s.Needs[m.chain.Tool().Ext]
-	if !special || filepath.Base(*path) == need.Binary {
+	if !special || filepath.Base(path) == need.Binary {
 		return nil
 	}
-	version, err := m.version(ctx, *path)
+	version, err := m.version(ctx, path)
 	if err == nil && need.Version != "" && !older(version, need.Version) {
 		return nil
 	}
-	f := tool.Faultf(tool.CodeUnsupported, "%s is a %s file, which %s %s does not run", m.chain.Tool().ID, m.chain.Tool().Ext, filepath.Base(*path), version).
+	f := tool.Faultf(tool.CodeUnsupported, "%s is a %s file, which %s %s does not run", m.chain.Tool().ID, m.chain.Tool().Ext, filepath.Base(path), version).
 		WithHint("Tell the person to install %s.", or(need.Install, need.Binary)).WithTry("install %s", or(need.Install, need.Binary))
 	if need.Version != "" {
-		f.Message += fmt.Sprintf("; it needs %s, or %s %s and later", need.Binary, filepath.Base(*path), need.Version)
+		f.Message += fmt.Sprintf("; it needs %s, or %s %s and later", need.Binary, filepath.Base(path), need.Version)
 	}
 	return f
 }

@@ -10,16 +10,12 @@ __tool_type__ = "library"
 __category__ = "rye/core/runtimes/python/lib"
 __tool_description__ = "Runs Python tools: functions, scripts and warm workers"
 
+# Each module that is imported here is paid for by every call: what is rarely needed is
+# imported where it is.
 import hashlib
-import importlib
-import importlib.abc
 import importlib.machinery
-import importlib.util
 import json
-import math
 import os
-import re
-import struct
 import sys
 import types
 
@@ -32,16 +28,16 @@ class Verified:
     def __init__(self, call):
         self.files = {path: f["sha256"] for path, f in (call.get("files") or {}).items()}
         self.unsigned = set(call.get("unsigned") or ())
-        self.roots = [root for root in (call.get("base"), os.path.dirname(os.path.abspath(__file__))) if root]
+        roots = [root for root in (call.get("base"), os.path.dirname(os.path.abspath(__file__))) if root]
+        self.spellings = [(root, spelling) for root in roots for spelling in dict.fromkeys((root, os.path.realpath(root)))]
         self.passed_over = []
 
     def known(self, path):
         """A path as the list has it, whatever links lead to the folder of tools; None outside."""
         path = os.path.abspath(path)
-        for root in self.roots:
-            for spelling in (root, os.path.realpath(root)):
-                if path == spelling or path.startswith(spelling + os.sep):
-                    return root + path[len(spelling):]
+        for root, spelling in self.spellings:
+            if path == spelling or path.startswith(spelling + os.sep):
+                return root + path[len(spelling):]
         return None
 
     def read(self, path):
@@ -68,8 +64,8 @@ class Loader(importlib.machinery.SourceFileLoader):
         return self.verified.compile(self.path)
 
 
-class Finder(importlib.abc.PathEntryFinder):
-    """Finds modules in one folder."""
+class Finder:
+    """Finds modules in one folder (an importlib.abc.PathEntryFinder)."""
 
     def __init__(self, folder, verified):
         self.folder, self.verified = folder, verified
@@ -79,8 +75,7 @@ class Finder(importlib.abc.PathEntryFinder):
         package = os.path.join(name, "__init__.py")
         for path, locations in ((package, [name]), (name + ".py", None)):
             if path in self.verified.files:
-                loader = Loader(fullname, path, self.verified)
-                return importlib.util.spec_from_file_location(fullname, path, loader=loader, submodule_search_locations=locations)
+                return spec_of(fullname, path, locations, self.verified)
             if path in self.verified.unsigned:
                 self.verified.passed_over.append(path)
         if os.path.isdir(name):
@@ -88,6 +83,15 @@ class Finder(importlib.abc.PathEntryFinder):
             spec.submodule_search_locations = [name]
             return spec
         return None
+
+
+def spec_of(name, path, locations, verified):
+    """The spec of a verified file; of a package with the folders where its modules are."""
+    spec = importlib.machinery.ModuleSpec(name, Loader(name, path, verified), origin=path, is_package=locations is not None)
+    spec.has_location = True
+    if locations is not None:
+        spec.submodule_search_locations = list(locations)
+    return spec
 
 
 def guard(verified):
@@ -151,17 +155,31 @@ def add_package(name, path, init, verified):
     if name in sys.modules:
         return
     if init is None:
-        spec = importlib.machinery.ModuleSpec(name, None)
-        spec.submodule_search_locations = [path]
+        module = types.ModuleType(name)
+        module.__path__, module.__package__ = [path], name
+        sys.modules[name] = module
     else:
-        spec = importlib.util.spec_from_file_location(name, init, loader=Loader(name, init, verified), submodule_search_locations=[path])
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    if init is not None:
-        spec.loader.exec_module(module)
+        module = run_module(name, init, [path], verified)
     parent, _, child = name.rpartition(".")
     if parent:
         setattr(sys.modules[parent], child, module)
+
+
+def run_module(name, path, locations, verified):
+    """Makes a module of a verified file."""
+    spec = spec_of(name, path, locations, verified)
+    module = types.ModuleType(name)
+    module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, path
+    module.__package__ = name if locations is not None else name.rpartition(".")[0]
+    if locations is not None:
+        module.__path__ = list(locations)
+    sys.modules[name] = module
+    try:
+        exec(verified.compile(path), module.__dict__)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return sys.modules.get(name, module)
 
 
 def load(call, verified):
@@ -169,33 +187,16 @@ def load(call, verified):
     _, name = packages(call["tool"], call["base"], verified)
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, call["tool"], loader=Loader(name, call["tool"], verified))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return run_module(name, call["tool"], None, verified)
 
 
 def invoke(module, params, project):
     """Calls execute, whether it is a coroutine or not, with what it takes."""
-    import inspect
-
     execute = getattr(module, "execute", None)
     if not callable(execute):
         raise TypeError("the tool defines no function execute(params, project_path)")
-    try:
-        takes = [
-            p for p in inspect.signature(execute).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and (p.default is p.empty or p.name in ("params", "project_path"))
-        ]
-        variable = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(execute).parameters.values())
-    except (TypeError, ValueError):
-        takes, variable = [None, None], False
-    given = [params, project][: 2 if variable else len(takes)]
-    if takes and takes[0] is not None and takes[0].name == "project_path":
-        given = [project, params][: len(takes)]
-    result = execute(*given)
-    if inspect.isawaitable(result):
+    result = execute(*arguments(execute, params, project))
+    if hasattr(result, "__await__"):
         import asyncio
 
         async def awaited():
@@ -203,6 +204,19 @@ def invoke(module, params, project):
 
         result = asyncio.run(awaited())
     return {} if result is None else result
+
+
+def arguments(execute, params, project):
+    """What a function takes: parameters and project, the parameters alone, or nothing."""
+    code = getattr(execute, "__code__", None)
+    if code is None or code.co_flags & 4:  # no plain function, or one that takes any number
+        return params, project
+    names = code.co_varnames[: code.co_argcount]
+    if hasattr(execute, "__self__"):
+        names = names[1:]
+    if names[:1] == ("project_path",):
+        return (project, params)[: len(names)]
+    return (params, project)[: len(names)]
 
 
 def to_json(value):
@@ -216,7 +230,7 @@ def to_json(value):
 def plain(value, depth):
     if depth > 200:
         return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and value - value != 0:  # not finite
         return str(value)
     if isinstance(value, dict):
         return {k if isinstance(k, str) else str(k): plain(v, depth + 1) for k, v in value.items()}
@@ -271,6 +285,8 @@ def run_function(call, verified):
 
 def run_script(call, verified):
     """Runs a tool that is a program: its parameters are on standard input, and behind --params where it insists."""
+    import re
+
     text = json.dumps(call.get("params") or {})
     package, _ = packages(call["tool"], call["base"], verified)
     source = verified.read(call["tool"])
@@ -345,11 +361,11 @@ def receive(stream):
     head = stream.read(4)
     if len(head) < 4:
         return None
-    return json.loads(stream.read(struct.unpack(">I", head)[0]))
+    return json.loads(stream.read(int.from_bytes(head, "big")))
 
 
 def send(out, content):
-    out.write(struct.pack(">I", len(content)))
+    out.write(len(content).to_bytes(4, "big"))
     out.write(content)
     out.flush()
 

@@ -49,9 +49,9 @@ type executeOutput struct {
 	YourDirections string           `json:"your_directions,omitempty" jsonschema:"what to do with body"`
 	Body           string           `json:"body,omitempty" jsonschema:"text of an inline directive, its inputs filled in"`
 	Instructions   string           `json:"instructions,omitempty" jsonschema:"what to do with the content of knowledge"`
-	Data           any              `json:"data,omitempty" jsonschema:"result of a tool, or metadata and content of knowledge"`
+	Data           any              `json:"data,omitempty" jsonschema:"of a tool, or of knowledge"`
 	Chain          []map[string]any `json:"chain,omitempty" jsonschema:"from the tool to what ran it; of get_chain, the threads"`
-	Trace          []map[string]any `json:"trace,omitempty" jsonschema:"what each item of the chain contributed"`
+	Trace          []map[string]any `json:"trace,omitempty"`
 	DurationMS     int64            `json:"duration_ms,omitempty" jsonschema:"milliseconds the tool ran"`
 	// A dry run.
 	Plan map[string]any `json:"plan,omitempty" jsonschema:"what would be done; of a fork: file, inputs, model, limits, capabilities, worst_case_cost"`

@@ -52,7 +52,7 @@ type executeOutput struct {
 	Data           any              `json:"data,omitempty" jsonschema:"of a tool, or of knowledge"`
 	Chain          []map[string]any `json:"chain,omitempty" jsonschema:"from the tool to what ran it; of get_chain, the threads"`
 	Trace          []map[string]any `json:"trace,omitempty"`
-	DurationMS     int64            `json:"duration_ms,omitempty" jsonschema:"milliseconds the tool ran"`
+	DurationMS     int64            `json:"duration_ms,omitempty" jsonschema:"milliseconds it ran"`
 	// A dry run.
 	Plan map[string]any `json:"plan,omitempty" jsonschema:"what would be done; of a fork: file, inputs, model, limits, capabilities, worst_case_cost"`
 

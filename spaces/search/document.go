@@ -104,8 +104,8 @@ const (
 	maxFactBytes = 256
 )
 
-// fact is what an item says of itself, under a key of its metadata.
-type fact struct{ key, value string }
+// fact is what an item says of itself: a key of its metadata, and a value.
+type fact [2]string
 
 // allFacts are the facts of an item: what its file says that is a value or a list of
 // them, under the keys of the file, and its kind.

@@ -183,7 +183,8 @@ func (x *Index) filter(ctx context.Context, s *statement, f filter) error {
 	}
 	values := f.values
 	if f.op != "" && f.op != "!" {
-		known, err := column[string](ctx, x.db, "SELECT DISTINCT value FROM facts WHERE key = ?", f.key)
+		known, err := column[string](ctx, x.db,
+			"SELECT DISTINCT fact.value ->> 1 FROM items, json_each(items.facts) AS fact WHERE fact.value ->> 0 = ?", f.key)
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,8 @@ func (x *Index) filter(ctx context.Context, s *statement, f filter) error {
 	if f.op == "!" {
 		not = "NOT "
 	}
-	s.add(" AND items.doc "+not+"IN (SELECT doc FROM facts WHERE key = ? AND value IN (SELECT value FROM json_each(?)))", f.key, string(list))
+	s.add(" AND "+not+`EXISTS (SELECT 1 FROM json_each(items.facts) AS fact WHERE fact.value ->> 0 = ?
+		AND fact.value ->> 1 COLLATE NOCASE IN (SELECT wanted.value FROM json_each(?) AS wanted))`, f.key, string(list))
 	return nil
 }
 

@@ -9,21 +9,11 @@ CREATE TABLE items (
     stamp       TEXT    NOT NULL,    -- changes when the content does
     changed     INTEGER NOT NULL,    -- when the file did, in microseconds; 0 in the system space
     name        TEXT    NOT NULL,
+    facts       TEXT    NOT NULL,    -- what filters ask for: a JSON list of pairs of key and value
     UNIQUE (kind, space, path)
 ) STRICT;
 
 CREATE INDEX items_by_id ON items (kind, id, space_rank, ext_rank);
-
--- What filters ask for: category, tags, version and whatever else an item says of
--- itself. A list is several rows.
-CREATE TABLE facts (
-    key   TEXT    NOT NULL,
-    value TEXT    NOT NULL COLLATE NOCASE,
-    doc   INTEGER NOT NULL,
-    PRIMARY KEY (key, value, doc)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX facts_by_doc ON facts (doc);
 
 -- Every document has the word of package query that stands for everything, in the
 -- column every. The texts themselves are not kept: what is shown is read from the

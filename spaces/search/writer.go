@@ -7,10 +7,11 @@ import (
 	"errors"
 )
 
-// writer writes rows within one transaction. Its statements are prepared once.
+// writer writes rows within one transaction. Its statements are prepared once, and each
+// writes one row: for one that writes several, FTS5 empties its memory first.
 type writer struct {
-	find, insert, facts, words           *sql.Stmt
-	deleteItem, deleteFacts, deleteWords *sql.Stmt
+	find, insert, words     *sql.Stmt
+	deleteItem, deleteWords *sql.Stmt
 }
 
 // writing runs change with a writer, all of whose changes become one.
@@ -22,12 +23,10 @@ func (x *Index) writing(ctx context.Context, change func(*writer) error) error {
 			sql string
 		}{
 			{&w.find, "SELECT doc, stamp FROM items WHERE kind = ? AND space = ? AND path = ?"},
-			{&w.insert, `INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, changed, name)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
-			{&w.facts, "INSERT OR IGNORE INTO facts (key, value, doc) SELECT value ->> 0, value ->> 1, ? FROM json_each(?)"},
+			{&w.insert, `INSERT INTO items (kind, id, space, path, space_rank, ext_rank, stamp, changed, name, facts)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 			{&w.words, "INSERT INTO words (rowid, title, name, description, category, body, every) VALUES (?, ?, ?, ?, ?, ?, ?)"},
 			{&w.deleteItem, "DELETE FROM items WHERE doc = ?"},
-			{&w.deleteFacts, "DELETE FROM facts WHERE doc = ?"},
 			{&w.deleteWords, "DELETE FROM words WHERE rowid = ?"},
 		} {
 			// The end of the transaction closes it.
@@ -59,7 +58,7 @@ func (w *writer) remove(ctx context.Context, at place) error {
 }
 
 func (w *writer) removeRow(ctx context.Context, doc int64) error {
-	for _, s := range []*sql.Stmt{w.deleteItem, w.deleteFacts, w.deleteWords} {
+	for _, s := range []*sql.Stmt{w.deleteItem, w.deleteWords} {
 		if _, err := s.ExecContext(ctx, doc); err != nil {
 			return err
 		}
@@ -94,23 +93,16 @@ func (w *writer) add(ctx context.Context, c change, d document) error {
 	if !e.ModTime.IsZero() {
 		changed = e.ModTime.UnixMicro()
 	}
-	result, err := w.insert.ExecContext(ctx, e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name))
+	facts, err := json.Marshal(d.allFacts(e.Kind))
+	if err != nil {
+		return err
+	}
+	result, err := w.insert.ExecContext(ctx, e.Kind, e.ID, e.Space, e.Path, spaceRank, extRank, c.stamp, changed, clean(d.name), string(facts))
 	if err != nil {
 		return err
 	}
 	doc, err := result.LastInsertId()
 	if err != nil {
-		return err
-	}
-	var pairs [][2]string
-	for _, f := range d.allFacts(e.Kind) {
-		pairs = append(pairs, [2]string{f.key, f.value})
-	}
-	list, err := json.Marshal(pairs)
-	if err != nil {
-		return err
-	}
-	if _, err := w.facts.ExecContext(ctx, doc, string(list)); err != nil {
 		return err
 	}
 	_, err = w.words.ExecContext(ctx, append([]any{doc}, d.columns(e.ID)...)...)

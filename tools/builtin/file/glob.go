@@ -18,8 +18,8 @@ import (
 const maxPaths = 1000
 
 type globInput struct {
-	Pattern string `json:"pattern" jsonschema:"for example **/*.go or src/{a,b}/*.ts; * stays within one directory, ** crosses them"`
-	Path    string `json:"path,omitempty" default:"." jsonschema:"directory that the pattern is relative to"`
+	Pattern string `json:"pattern" jsonschema:"for example **/*.go or src/{a,b}/*.ts"`
+	Path    string `json:"path,omitempty" default:"."`
 	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
@@ -34,10 +34,9 @@ type globResult struct {
 
 func globTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
-		ID: "rye/file-system/glob",
-		Description: "Find files of the project by name pattern. Returns paths relative to the project, sorted, at most " +
-			"1000. Directories are not listed; what .gitignore names, .git, the state of threads and other protected files are skipped.",
-		ReadOnly: true,
+		ID:          "rye/file-system/glob",
+		Description: "Find files of the project by name pattern, at most 1000. Skips what .gitignore names, and protected files.",
+		ReadOnly:    true,
 	}, s.glob)
 }
 

@@ -22,9 +22,9 @@ const (
 )
 
 type grepInput struct {
-	Pattern string `json:"pattern" jsonschema:"regular expression (RE2), matched line by line; (?i) in front ignores case"`
-	Path    string `json:"path,omitempty" default:"." jsonschema:"file or directory to search"`
-	Include string `json:"include,omitempty" jsonschema:"glob for the files to search, for example *.go or src/**/*.ts"`
+	Pattern string `json:"pattern" jsonschema:"regular expression (RE2)"`
+	Path    string `json:"path,omitempty" default:"."`
+	Include string `json:"include,omitempty" jsonschema:"glob of files, for example *.go"`
 	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
@@ -50,9 +50,8 @@ type grepMatch struct {
 func grepTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/grep",
-		Description: "Search the contents of the project's text files with a regular expression. Returns at most 200 " +
-			"lines with path, number and line id (for rye/file-system/edit_lines). Skips binary files, files over " +
-			"1 MiB, what .gitignore names, signatures, .git, the state of threads and other protected files.",
+		Description: "Search the text files of the project, at most 200 lines, with line ids (for edit_lines). Skips binary files, files over " +
+			"1 MiB, what .gitignore names, and protected files.",
 		ReadOnly: true,
 	}, s.grep)
 }

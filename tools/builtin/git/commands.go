@@ -35,14 +35,14 @@ func commit(name, given string) (string, error) {
 var plainOutput = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--submodule=short"}
 
 type statusInput struct {
-	Path   string `json:"path,omitempty" default:"." jsonschema:"file or directory"`
-	Offset int    `json:"offset,omitempty" default:"1" minimum:"1" jsonschema:"first line"`
+	Path   string `json:"path,omitempty" default:"."`
+	Offset int    `json:"offset,omitempty" default:"1" minimum:"1"`
 }
 
 func statusTool(g *reader) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/git/status",
-		Description: "Show the branch and the changed, staged and untracked files of the project, as git status --short does.",
+		Description: "As git status --short --branch.",
 		ReadOnly:    true, Paged: true,
 	}, func(ctx context.Context, env tool.Env, in statusInput) (any, error) {
 		r, specs, err := located(env, in.Path)
@@ -65,19 +65,19 @@ func located(env tool.Env, path string) (*repository, []string, error) {
 }
 
 type diffInput struct {
-	Path    string `json:"path,omitempty" default:"." jsonschema:"file or directory"`
-	Staged  bool   `json:"staged,omitempty" jsonschema:"what is staged, against from (default HEAD)"`
-	From    string `json:"from,omitempty" jsonschema:"commit, branch or tag to compare with; default: the index"`
-	To      string `json:"to,omitempty" jsonschema:"the other one; default: the files as they are"`
-	Stat    bool   `json:"stat,omitempty" jsonschema:"only which files changed, and how much"`
-	Context int    `json:"context,omitempty" default:"3" minimum:"0" maximum:"50" jsonschema:"lines around a change"`
-	Offset  int    `json:"offset,omitempty" default:"1" minimum:"1" jsonschema:"first line"`
+	Path    string `json:"path,omitempty" default:"."`
+	Staged  bool   `json:"staged,omitempty" jsonschema:"against from or HEAD"`
+	From    string `json:"from,omitempty" jsonschema:"commit; default: the index"`
+	To      string `json:"to,omitempty" jsonschema:"commit; default: the files"`
+	Stat    bool   `json:"stat,omitempty" jsonschema:"only how much of which files"`
+	Context int    `json:"context,omitempty" default:"3" minimum:"0" maximum:"50"`
+	Offset  int    `json:"offset,omitempty" default:"1" minimum:"1"`
 }
 
 func diffTool(g *reader) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/git/diff",
-		Description: "Show changes: of the files against the index, of the index (staged), or between two commits. Long ones come in parts: go on at next_offset.",
+		Description: "As git diff: files against the index, the index (staged), or two commits. Go on at next_offset.",
 		ReadOnly:    true, Paged: true,
 	}, func(ctx context.Context, env tool.Env, in diffInput) (any, error) {
 		r, specs, err := located(env, in.Path)
@@ -110,21 +110,21 @@ func diffTool(g *reader) tool.Tool {
 }
 
 type logInput struct {
-	Path   string `json:"path,omitempty" jsonschema:"only commits that changed this file or directory"`
-	Rev    string `json:"rev,omitempty" default:"HEAD" jsonschema:"where to begin: commit, branch, tag, or a range a..b"`
-	Limit  int    `json:"limit,omitempty" default:"20" minimum:"1" maximum:"500" jsonschema:"most commits"`
-	Skip   int    `json:"skip,omitempty" minimum:"0" jsonschema:"commits to leave out first"`
-	Author string `json:"author,omitempty" jsonschema:"only of authors whose name or address contains this"`
-	Text   string `json:"text,omitempty" jsonschema:"only with messages that contain this"`
-	Since  string `json:"since,omitempty" jsonschema:"only after this date"`
-	Until  string `json:"until,omitempty" jsonschema:"only before this date"`
-	Stat   bool   `json:"stat,omitempty" jsonschema:"with the changed files"`
+	Path   string `json:"path,omitempty" jsonschema:"only commits that changed it"`
+	Rev    string `json:"rev,omitempty" default:"HEAD" jsonschema:"or a range a..b"`
+	Limit  int    `json:"limit,omitempty" default:"20" minimum:"1" maximum:"500"`
+	Skip   int    `json:"skip,omitempty" minimum:"0"`
+	Author string `json:"author,omitempty"`
+	Text   string `json:"text,omitempty" jsonschema:"in the message"`
+	Since  string `json:"since,omitempty"`
+	Until  string `json:"until,omitempty"`
+	Stat   bool   `json:"stat,omitempty"`
 }
 
 func logTool(g *reader) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/git/log",
-		Description: "List commits, newest first: hash, date, author, subject. See one whole with rye/git/show.",
+		Description: "List commits: hash, date, author, subject.",
 		ReadOnly:    true, Paged: true,
 	}, func(ctx context.Context, env tool.Env, in logInput) (any, error) {
 		r, specs, err := located(env, in.Path)
@@ -158,16 +158,16 @@ func logTool(g *reader) tool.Tool {
 }
 
 type showInput struct {
-	Rev    string `json:"rev,omitempty" default:"HEAD" jsonschema:"commit, branch or tag"`
-	Path   string `json:"path,omitempty" jsonschema:"show this file as it was then"`
-	Stat   bool   `json:"stat,omitempty" jsonschema:"only which files changed, and how much"`
-	Offset int    `json:"offset,omitempty" default:"1" minimum:"1" jsonschema:"first line"`
+	Rev    string `json:"rev,omitempty" default:"HEAD"`
+	Path   string `json:"path,omitempty" jsonschema:"a file as it was then"`
+	Stat   bool   `json:"stat,omitempty"`
+	Offset int    `json:"offset,omitempty" default:"1" minimum:"1"`
 }
 
 func showTool(g *reader) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/git/show",
-		Description: "Show a commit with its message and changes, or a file as it was in a commit. Long ones come in parts: go on at next_offset.",
+		Description: "Show a commit, or a file as it was in it. Go on at next_offset.",
 		ReadOnly:    true, Paged: true,
 	}, func(ctx context.Context, env tool.Env, in showInput) (any, error) {
 		rev, err := commit("rev", in.Rev)
@@ -196,16 +196,16 @@ func showTool(g *reader) tool.Tool {
 }
 
 type blameInput struct {
-	Path  string `json:"path" jsonschema:"file"`
-	Rev   string `json:"rev,omitempty" jsonschema:"as of this commit, branch or tag; default: the file as it is"`
-	First int    `json:"first_line,omitempty" default:"1" minimum:"1" jsonschema:"first line"`
-	Last  int    `json:"last_line,omitempty" minimum:"1" jsonschema:"last line"`
+	Path  string `json:"path"`
+	Rev   string `json:"rev,omitempty" jsonschema:"default: the file as it is"`
+	First int    `json:"first_line,omitempty" default:"1" minimum:"1"`
+	Last  int    `json:"last_line,omitempty" minimum:"1"`
 }
 
 func blameTool(g *reader) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/git/blame",
-		Description: "Show for each line of a file which commit and author changed it last, and when.",
+		Description: "Which commit and author changed each line last.",
 		ReadOnly:    true, Paged: true,
 	}, func(ctx context.Context, env tool.Env, in blameInput) (any, error) {
 		r, _, err := located(env, in.Path)

@@ -42,11 +42,11 @@ type Deps struct {
 }
 
 type input struct {
-	Action      string `json:"action,omitempty" default:"list" jsonschema:"list or show; everything else is for the person"`
-	Space       string `json:"space,omitempty" enum:"project,user,system" jsonschema:"only keys of this space"`
-	Owner       string `json:"owner,omitempty" jsonschema:"only keys of this owner"`
-	Fingerprint string `json:"fingerprint,omitempty" jsonschema:"the key to show, or its first digits; default: the person's own"`
-	Force       bool   `json:"force,omitempty" jsonschema:"for the person only"`
+	Action      string `json:"action,omitempty" default:"list" jsonschema:"list or show"`
+	Space       string `json:"space,omitempty" enum:"project,user,system"`
+	Owner       string `json:"owner,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty" jsonschema:"to show; default: the person's own"`
+	Force       bool   `json:"force,omitempty"`
 }
 
 type key struct {
@@ -68,7 +68,7 @@ type output struct {
 func New(deps Deps) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          toolID,
-		Description: "Look at the signing keys that count here: whose they are, and whether they are trusted.",
+		Description: "List or show signing keys: whose they are, and whether they are trusted. Nothing else: keys are for the person.",
 		ReadOnly:    true,
 	}, deps.look)
 }

@@ -49,7 +49,7 @@ type Tool struct {
 func Tools(deps Deps) []tool.Tool { return []tool.Tool{systemTool(deps), processesTool(deps)} }
 
 type systemInput struct {
-	Item string `json:"item,omitempty" enum:"all,paths,time,runtime,limits" default:"all" jsonschema:"what to tell"`
+	Item string `json:"item,omitempty" enum:"all,paths,time,runtime,limits" default:"all"`
 }
 
 type systemOutput struct {
@@ -91,7 +91,7 @@ var programs = []string{"bash", "git", "python3", "node", "go", "make", "docker"
 func systemTool(deps Deps) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/core/system",
-		Description: "Tell where you are: paths, time, operating system, installed programs, default limits of threads.",
+		Description: "Paths, time, machine, installed programs, default limits of threads.",
 		ReadOnly:    true,
 	}, deps.system)
 }
@@ -125,7 +125,7 @@ func (d Deps) system(_ context.Context, env tool.Env, in systemInput) (any, erro
 }
 
 type processesInput struct {
-	ThreadID string `json:"thread_id,omitempty" alias:"run_id" jsonschema:"only this thread"`
+	ThreadID string `json:"thread_id,omitempty" alias:"run_id"`
 }
 
 type processesOutput struct {
@@ -138,10 +138,9 @@ const maxThreads = 100
 
 func processesTool(deps Deps) tool.Tool {
 	return tool.New(tool.Definition{
-		ID: "rye/core/processes",
-		Description: "List the threads of this project that have not ended, with their processes and those that their tools have started. " +
-			"Stop one with the operation cancel_thread.",
-		ReadOnly: true,
+		ID:          "rye/core/processes",
+		Description: "List the threads of this project that have not ended, with their processes and those of their tools.",
+		ReadOnly:    true,
 	}, deps.processes)
 }
 

@@ -36,7 +36,7 @@ type Deps struct {
 }
 
 type input struct {
-	Name string `json:"name,omitempty" alias:"test" jsonschema:"of the command; left out: the commands are listed"`
+	Name string `json:"name,omitempty" alias:"test" jsonschema:"left out: lists the names"`
 }
 
 // list is the answer to a call without a name.
@@ -66,10 +66,9 @@ func (o output) Attachments() []tool.Attachment {
 // New returns the tool.
 func New(deps Deps) tool.Tool {
 	return tool.New(tool.Definition{
-		ID: toolID,
-		Description: "Run a test command that the person has declared for this project, and wait for it. Returns the exit code and the end of " +
-			"what it prints. A test that fails is a normal result.",
-		Paged: true,
+		ID:          toolID,
+		Description: "Run a test command that the person has declared for this project. Returns exit code and the end of the output.",
+		Paged:       true,
 	}, deps.run)
 }
 

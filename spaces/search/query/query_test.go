@@ -171,12 +171,13 @@ func node(depth int) *rapid.Generator[query.Node] {
 		switch op {
 		case query.All:
 			return query.Node{}
-		case query.Term:
-			return term
 		case query.Not:
 			return query.Node{Op: op, Of: []query.Node{node(depth-1).Draw(r, "of")}}
+		case query.And, query.Or:
+			return query.Node{Op: op, Of: rapid.SliceOfN(node(depth-1), 2, 3).Draw(r, "of")}
+		default:
+			return term
 		}
-		return query.Node{Op: op, Of: rapid.SliceOfN(node(depth-1), 2, 3).Draw(r, "of")}
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 const awk = `tool_type: runtime
 executor_id: rye/core/primitives/subprocess
 env_config: {interpreter: {type: system_binary, binary: awk, var: AWK}}
-config: {command: "${AWK}", args: ["-f", "{tool_dir}/{program}", "-v", "times={times}"], input_data: "{text}"}
+config: {command: "${AWK}", args: ["-f", "{tool_dir}/{program}", "-v", "times={times}", "-v", "limit={timeout}"], input_data: "{text}", timeout: 20}
 `
 
 func TestNewRuntimeIsYAML(t *testing.T) {
@@ -31,10 +31,10 @@ func TestNewRuntimeIsYAML(t *testing.T) {
 	b := newBench(t)
 	b.put("user/lang/awk.yaml", awk)
 	b.put("a/count.yaml", "executor_id: lang/awk\nconfig: {program: count.awk}\nparameters: [{name: text, type: string}, {name: times, type: integer, default: 3}]\n")
-	if err := os.WriteFile(filepath.Join(b.project, ".ai", "tools", "a", "count.awk"), []byte("{ n += NF } END { print n * times }\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.project, ".ai", "tools", "a", "count.awk"), []byte("{ n += NF } END { print n * times + limit }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := b.run("a/count", `{"text":"one two\nthree"}`); err != nil || got != "9" {
+	if got, err := b.run("a/count", `{"text":"one two\nthree"}`); err != nil || got != "29" {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -329,6 +329,29 @@ func TestPlanWarnsOfWhatIsLeftOut(t *testing.T) {
 	}
 	if len(found.Warnings) != 1 || !strings.Contains(found.Warnings[0], "not static") {
 		t.Errorf("%q", found.Warnings)
+	}
+}
+
+// What is used in spite of its signature is told of, and not once for each file.
+func TestPlanWarnsOfFilesOnce(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	b := newBench(t)
+	b.mode = trust.Warn
+	b.put("a/t.py", "from near3 import N\ndef execute(params, project_path): return N\n")
+	for i := range 5 {
+		b.write(fmt.Sprintf("a/near%d.py", i), fmt.Sprintf("N = %d\n", i), false)
+	}
+	found, err := b.find("a/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := b.Plan(t.Context(), found, executor.Call{Env: tool.Env{Project: b.project}})
+	if err != nil || len(plan.Warnings) != 2 || !strings.Contains(plan.Warnings[0], "a/near0") || !strings.HasPrefix(plan.Warnings[1], "4 more files") {
+		t.Errorf("%q, %v", plan.Warnings, err)
+	}
+	if got, err := b.run("a/t", `{}`); err != nil || got != "3" {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

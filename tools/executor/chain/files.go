@@ -37,11 +37,23 @@ func (m *making) verifyFiles(context.Context) error {
 			if err := m.verifyBelow(s.Verify); err != nil {
 				return err
 			}
+			m.warnOfFiles()
 		}
 		m.addOwn(m.place.tool, m.chain.Tool().Hash)
 		return m.addLibrary()
 	}
 	return nil
+}
+
+// warnOfFiles tells of files beside the tool that are used although their signatures
+// are not good: of one by name, since there may be hundreds.
+func (m *making) warnOfFiles() {
+	if n := len(m.place.warned); n > 0 {
+		m.warn("%s", m.place.warned[0])
+		if n > 1 {
+			m.warn("%d more files beside %s are used although their signatures are not good", n-1, m.chain.Tool().ID)
+		}
+	}
 }
 
 func (m *making) addOwn(name, hash string) { m.plan.Files[name] = File{SHA256: hash} }
@@ -147,7 +159,7 @@ func (m *making) verifyFile(root *os.Root, s *verifySpec, name string, d fs.DirE
 		return fmt.Errorf("%s could load it: %w", t.ID, err)
 	}
 	if decision.Warning != "" {
-		m.warn("%s", decision.Warning)
+		m.place.warned = append(m.place.warned, decision.Warning)
 	}
 	m.plan.Files[full] = File{SHA256: hashOf(content)}
 	return nil

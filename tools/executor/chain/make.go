@@ -87,15 +87,13 @@ func (m *making) readSpecs(context.Context) error {
 // readParams makes the values of {name}: what nothing can replace over the
 // parameters of the call, those over the tool's own configuration and defaults.
 func (m *making) readParams(context.Context) error {
+	for _, s := range slices.Backward(m.specs[1:]) {
+		m.offer(s.Config)
+	}
 	for _, s := range slices.Backward(m.specs) {
 		maps.Copy(m.values.params, s.Defaults)
 	}
-	for key, value := range m.specs[0].Config {
-		switch value.(type) {
-		case string, bool, int64, float64:
-			m.values.params[key] = value
-		}
-	}
+	m.offer(m.specs[0].Config)
 	decoder := json.NewDecoder(bytes.NewReader(m.plan.Params))
 	decoder.UseNumber()
 	var params map[string]any
@@ -114,6 +112,16 @@ func (m *making) readParams(context.Context) error {
 	maps.Copy(m.values.params, m.place.values(m))
 	m.values.params["params_json"] = string(m.plan.Params)
 	return nil
+}
+
+// offer makes the plain values of a configuration known to templates.
+func (m *making) offer(config map[string]any) {
+	for key, value := range config {
+		switch value.(type) {
+		case string, bool, int64, float64:
+			m.values.params[key] = value
+		}
+	}
 }
 
 // isScript reports whether the tool is a program, and not the description of one.

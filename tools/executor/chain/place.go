@@ -23,6 +23,8 @@ type place struct {
 	spec   *anchorSpec
 	// unsigned are files below the anchor that cannot be loaded.
 	unsigned []string
+	// warned are the warnings about files below it.
+	warned []string
 }
 
 // Roots of an anchor.

@@ -35,6 +35,7 @@ func Primitives() []string { return []string{Subprocess, HTTPClient, MCP, Builti
 // olderIDs are executor ids that existing items have, with what they mean now.
 var olderIDs = map[string]string{
 	"rye/core/builtin":                          Builtin,
+	"rye/core/primitives/execute":               Subprocess,
 	"rye/core/primitives/mcp_client":            MCP,
 	"rye/core/runtimes/python_script_runtime":   "rye/core/runtimes/python/script",
 	"rye/core/runtimes/python_function_runtime": "rye/core/runtimes/python/function",

@@ -190,8 +190,7 @@ import os
 count = 0
 
 def execute(params, project_path):
-    global count
-    count = count + 1
+    globals()["count"] += 1
     if params.get("do") == "die": os._exit(3)
     if params.get("do") == "raise": raise ValueError("no")
     if params.get("do") == "hang":

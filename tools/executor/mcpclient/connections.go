@@ -1,0 +1,207 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	// connectTimeout bounds how long a server may take to start and greet. Servers
+	// that a package runner fetches first need more than a moment.
+	connectTimeout = 60 * time.Second
+	// discoverTimeout is how long a server may be silent when it is asked for the
+	// newest protocol, before it is greeted as older ones are.
+	discoverTimeout = 3 * time.Second
+)
+
+// Connections are connections to servers, made when they are first needed. It is
+// safe for concurrent use.
+type Connections struct {
+	version string
+
+	mu     sync.Mutex
+	open   map[string]*slot
+	closed bool
+}
+
+// slot is the place of one server's connection; its lock is held while it connects.
+type slot struct {
+	mu sync.Mutex
+	at *connection
+}
+
+// New returns no connections yet. Version is that of this program, which servers
+// are told.
+func New(version string) *Connections {
+	return &Connections{version: version, open: make(map[string]*slot)}
+}
+
+// Close ends all connections, and the servers that were started for them.
+func (c *Connections) Close() {
+	c.mu.Lock()
+	slots := c.open
+	c.open, c.closed = nil, true
+	c.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, s := range slots {
+		closing.Go(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.drop()
+		})
+	}
+	closing.Wait()
+}
+
+// connection is a session with a server.
+type connection struct {
+	*client.Client
+
+	lost func() bool         // reports whether it is of no use any more
+	why  func(error) *Failed // what is known of a failure
+	end  func()
+}
+
+// Failed says that a server could not be reached, ended, or broke the protocol. What
+// it answers to a call is no such failure.
+type Failed struct {
+	ServerID string
+	Doing    string // what was asked of it
+	Err      error
+	Stderr   string // the end of what its process wrote there; foreign text
+}
+
+func (e *Failed) Error() string {
+	return fmt.Sprintf("MCP server %s: %s: %v", e.ServerID, e.Doing, e.Err)
+}
+
+func (e *Failed) Unwrap() error { return e.Err }
+
+var errClosed = errors.New("connections to MCP servers are closed")
+
+// use does something with a connection to the server. A session that had been lost
+// before is made anew; what was sent once is not sent again, unless the server has
+// refused it because it does not know the session any more.
+func (c *Connections) use(ctx context.Context, s Server, doing string, do func(context.Context, *connection) error) error {
+	if err := s.Check(); err != nil {
+		return &Failed{ServerID: s.ID, Doing: doing, Err: err}
+	}
+	slot, err := c.slot(s)
+	if err != nil {
+		return err
+	}
+	for again := true; ; again = false {
+		conn, err := slot.connect(ctx, s, c.version)
+		if err != nil {
+			return err
+		}
+		callCtx, cancel := context.WithTimeoutCause(ctx, s.timeout(), errTimeout)
+		err = do(callCtx, conn)
+		cancel()
+		if errors.Is(err, transport.ErrSessionTerminated) && again {
+			slot.forget(conn)
+			continue
+		}
+		if err == nil {
+			return nil
+		}
+		if conn.lost() {
+			slot.forget(conn)
+		}
+		if cause := context.Cause(callCtx); errors.Is(cause, errTimeout) && ctx.Err() == nil {
+			err = fmt.Errorf("no answer within %s", s.timeout())
+		}
+		failed := conn.why(err)
+		failed.ServerID, failed.Doing = s.ID, doing
+		return failed
+	}
+}
+
+var errTimeout = errors.New("the server's time is over")
+
+func (c *Connections) slot(s Server) (*slot, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	key := s.key()
+	if c.open[key] == nil {
+		c.open[key] = &slot{}
+	}
+	return c.open[key], nil
+}
+
+// connect returns the connection, and makes it when there is none.
+func (s *slot) connect(ctx context.Context, server Server, version string) (*connection, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at != nil && !s.at.lost() {
+		return s.at, nil
+	}
+	s.drop()
+	conn, err := dial(server)
+	if err != nil {
+		return nil, &Failed{ServerID: server.ID, Doing: "start", Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := greet(ctx, conn.Client, version); err != nil {
+		failed := conn.why(err)
+		failed.ServerID, failed.Doing = server.ID, "greet"
+		conn.end()
+		return nil, failed
+	}
+	s.at = conn
+	return conn, nil
+}
+
+func greet(ctx context.Context, c *client.Client, version string) error {
+	// The session outlives the call that needs it first.
+	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	var request mcp.InitializeRequest
+	request.Params.ClientInfo = mcp.Implementation{Name: "rye-mcp", Version: version}
+	_, err := c.Initialize(ctx, request)
+	return err
+}
+
+func (s *slot) forget(conn *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == conn {
+		s.drop()
+	}
+}
+
+func (s *slot) drop() {
+	if s.at != nil {
+		s.at.end()
+		s.at = nil
+	}
+}
+
+// Call calls a tool of a server. Arguments are a JSON object. A server's own error
+// is a [Result] with IsError; every other error is a *Failed, or that of ctx.
+func (c *Connections) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (*Result, error) {
+	var result *Result
+	err := c.use(ctx, s, "call "+tool, func(ctx context.Context, conn *connection) error {
+		var request mcp.CallToolRequest
+		request.Params.Name, request.Params.Arguments = tool, arguments
+		answer, err := conn.CallTool(ctx, request)
+		if err == nil {
+			result, err = resultOf(answer)
+		}
+		return err
+	})
+	return result, err
+}

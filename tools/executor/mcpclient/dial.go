@@ -1,0 +1,157 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// maxMessage is how many bytes one message of a server may have, or over HTTP one
+// answer. The longest answers of servers in use are pictures of some MiB.
+const maxMessage = 16 << 20
+
+var errTooLong = fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
+
+func dial(s Server) (*connection, error) {
+	if s.Transport == HTTP {
+		return dialHTTP(s)
+	}
+	return dialStdio(s)
+}
+
+// dialStdio starts a server as a command in a group of its own.
+func dialStdio(s Server) (*connection, error) {
+	peer, err := process.Open(process.Command{Path: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir})
+	if err != nil {
+		return nil, err
+	}
+	from := &lines{Reader: peer.Stdout}
+	session := client.NewClient(overPipes{transport.NewIO(from, peer.Stdin, noLog{})}, client.WithDiscoverTimeout(discoverTimeout))
+	conn := &connection{Client: session}
+	conn.lost = from.over.Load
+	conn.why = func(err error) *Failed {
+		failed := &Failed{Err: err, Stderr: peer.Stderr()}
+		switch {
+		case from.tooLong.Load():
+			failed.Err = errTooLong
+		case from.over.Load():
+			peer.Kill() // its output is closed: it is of no use, if it lives at all
+			failed.Err, failed.Stderr = fmt.Errorf("its process ended (%s)", peer.Exit()), peer.Stderr()
+		}
+		return failed
+	}
+	conn.end = func() {
+		_ = session.Close() // of the pipes, which the peer closes too
+		peer.Close()
+	}
+	return conn, nil
+}
+
+// noLog is the log stream of a transport that has none.
+type noLog struct{}
+
+func (noLog) Read([]byte) (int, error) { return 0, io.EOF }
+func (noLog) Close() error             { return nil }
+
+// lines passes lines of bounded length. A longer one ends the stream, as the end of
+// the server does.
+type lines struct {
+	io.Reader
+
+	length        int // of the line so far
+	over, tooLong atomic.Bool
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	if l.over.Load() {
+		return 0, io.EOF
+	}
+	n, err := l.Reader.Read(p)
+	for _, b := range p[:n] {
+		if l.length++; b == '\n' {
+			l.length = 0
+		}
+		if l.length > maxMessage {
+			l.tooLong.Store(true)
+			n, err = 0, io.EOF
+			break
+		}
+	}
+	if err != nil {
+		l.over.Store(true)
+		return n, io.EOF // the transport would log any other
+	}
+	return n, nil
+}
+
+func dialHTTP(s Server) (*connection, error) {
+	over := &bounded{RoundTripper: http.DefaultTransport}
+	base, err := transport.NewStreamableHTTP(s.URL,
+		transport.WithHTTPBasicClient(&http.Client{Transport: over, CheckRedirect: sameHost}),
+		transport.WithHTTPHeaders(s.Headers), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	session := client.NewClient(overHTTP{base}, client.WithDiscoverTimeout(discoverTimeout))
+	return &connection{
+		Client: session,
+		lost:   func() bool { return false },
+		why: func(err error) *Failed {
+			if over.tooLong.Swap(false) {
+				err = errTooLong
+			}
+			return &Failed{Err: err}
+		},
+		end: func() { _ = session.Close() },
+	}, nil
+}
+
+// sameHost refuses to follow a server elsewhere: headers with keys would go along.
+func sameHost(next *http.Request, via []*http.Request) error {
+	if first := via[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme {
+		return fmt.Errorf("it redirects to %s", next.URL.Host)
+	}
+	if len(via) > 5 {
+		return errors.New("it redirects again and again")
+	}
+	return nil
+}
+
+// bounded bounds the bodies of answers.
+type bounded struct {
+	http.RoundTripper
+
+	tooLong atomic.Bool
+}
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = &body{ReadCloser: response.Body, left: maxMessage, tooLong: &b.tooLong}
+	}
+	return response, err
+}
+
+type body struct {
+	io.ReadCloser
+
+	left    int
+	tooLong *atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		b.tooLong.Store(true)
+		return 0, errTooLong
+	}
+	return n, err
+}

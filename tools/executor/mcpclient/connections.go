@@ -76,7 +76,9 @@ type Failed struct {
 	ServerID string
 	Doing    string // what was asked of it
 	Err      error
-	Stderr   string // the end of what its process wrote there; foreign text
+	// Said and Stderr are foreign text: what the server said beyond the protocol, and
+	// the end of what its process wrote.
+	Said, Stderr string
 }
 
 func (e *Failed) Error() string {
@@ -117,7 +119,7 @@ func (c *Connections) use(ctx context.Context, s Server, doing string, do func(c
 			slot.forget(conn)
 		}
 		if cause := context.Cause(callCtx); errors.Is(cause, errTimeout) && ctx.Err() == nil {
-			err = fmt.Errorf("no answer within %s", s.timeout())
+			err = fmt.Errorf("no answer within %s: %w", s.timeout(), errTimeout)
 		}
 		failed := conn.why(err)
 		failed.ServerID, failed.Doing = s.ID, doing
@@ -125,7 +127,7 @@ func (c *Connections) use(ctx context.Context, s Server, doing string, do func(c
 	}
 }
 
-var errTimeout = errors.New("the server's time is over")
+var errTimeout = errors.New("its time is over")
 
 func (c *Connections) slot(s Server) (*slot, error) {
 	c.mu.Lock()
@@ -148,7 +150,7 @@ func (s *slot) connect(ctx context.Context, server Server, version string) (*con
 		return s.at, nil
 	}
 	s.drop()
-	conn, err := dial(server)
+	conn, err := dial(ctx, server)
 	if err != nil {
 		return nil, &Failed{ServerID: server.ID, Doing: "start", Err: err}
 	}
@@ -197,7 +199,8 @@ func (c *Connections) Call(ctx context.Context, s Server, tool string, arguments
 	err := c.use(ctx, s, "call "+tool, func(ctx context.Context, conn *connection) error {
 		var request mcp.CallToolRequest
 		request.Params.Name, request.Params.Arguments = tool, arguments
-		answer, err := conn.CallTool(ctx, request)
+		var said json.RawMessage // which the library decodes well, errors apart
+		answer, err := conn.CallTool(hearing(ctx, &said), request)
 		if err == nil {
 			result, err = resultOf(answer)
 		}

@@ -1,11 +1,13 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -20,16 +22,22 @@ const maxMessage = 16 << 20
 
 var errTooLong = fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
 
-func dial(s Server) (*connection, error) {
+func dial(ctx context.Context, s Server) (*connection, error) {
 	if s.Transport == HTTP {
 		return dialHTTP(s)
 	}
-	return dialStdio(s)
+	return dialStdio(ctx, s)
 }
 
 // dialStdio starts a server as a command in a group of its own.
-func dialStdio(s Server) (*connection, error) {
-	peer, err := process.Open(process.Command{Path: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir})
+func dialStdio(ctx context.Context, s Server) (*connection, error) {
+	command := process.Command{Path: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}
+	if s.prepare != nil {
+		if err := s.prepare(ctx, &command); err != nil {
+			return nil, err
+		}
+	}
+	peer, err := process.Open(command)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +112,8 @@ func dialHTTP(s Server) (*connection, error) {
 	return &connection{
 		Client: session,
 		lost:   func() bool { return false },
-		why: func(err error) *Failed {
-			if over.tooLong.Swap(false) {
-				err = errTooLong
-			}
-			return &Failed{Err: err}
-		},
-		end: func() { _ = session.Close() },
+		why:    over.why,
+		end:    func() { _ = session.Close() },
 	}, nil
 }
 
@@ -125,19 +128,41 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bounded bounds the bodies of answers.
+// bounded bounds the bodies of answers, and remembers what came of the last one.
 type bounded struct {
 	http.RoundTripper
 
 	tooLong atomic.Bool
+	status  atomic.Int32
 }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.status.Store(0)
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
+		b.status.Store(int32(response.StatusCode)) //nolint:gosec // three digits
 		response.Body = &body{ReadCloser: response.Body, left: maxMessage, tooLong: &b.tooLong}
 	}
 	return response, err
+}
+
+// why puts what the library says of a failure into words of ours: its own repeat
+// what the server said.
+func (b *bounded) why(err error) *Failed {
+	status := int(b.status.Load())
+	_, refused := errors.AsType[*Refusal](err)
+	of, unreachable := errors.AsType[*url.Error](err)
+	switch {
+	case b.tooLong.Swap(false):
+		return &Failed{Err: errTooLong}
+	case unreachable:
+		return &Failed{Err: of.Err} // the address may hold a key
+	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout):
+		return &Failed{Err: err}
+	case status >= http.StatusBadRequest:
+		return &Failed{Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status)), Said: err.Error()}
+	}
+	return &Failed{Err: errors.New("it does not keep to the protocol"), Said: err.Error()}
 }
 
 type body struct {

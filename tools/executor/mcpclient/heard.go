@@ -3,13 +3,14 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 )
 
 // The library decodes the schemas of tools into a form that has no place for most
-// keywords, so that they are read from what the server has really said. These
-// transports let a caller hear that.
+// keywords, and puts what a server says into the messages of its errors. These
+// transports let a caller read what was really said.
 
 // heard is the key of a *json.RawMessage in the context of a request, which takes
 // the result as it was sent.
@@ -19,11 +20,24 @@ func hearing(ctx context.Context, result *json.RawMessage) context.Context {
 	return context.WithValue(ctx, heard{}, result)
 }
 
+// Refusal is an error that a server answered with.
+type Refusal struct {
+	Code int    // of JSON-RPC
+	Said string // foreign text
+}
+
+func (e *Refusal) Error() string { return fmt.Sprintf("it answers with the error %d", e.Code) }
+
 func hear(ctx context.Context, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
-	if into, ok := ctx.Value(heard{}).(*json.RawMessage); ok && err == nil {
-		*into = response.Result
+	into, ok := ctx.Value(heard{}).(*json.RawMessage)
+	switch {
+	case err != nil || !ok:
+		return response, err
+	case response.Error != nil:
+		return nil, &Refusal{response.Error.Code, response.Error.Message}
 	}
-	return response, err
+	*into = response.Result
+	return response, nil
 }
 
 type overPipes struct{ *transport.Stdio }

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Transport is how a server is talked with.
@@ -37,6 +40,9 @@ type Server struct {
 	Headers map[string]string
 
 	Timeout time.Duration // of a call; 0: [DefaultTimeout]
+
+	// prepare is called before the command is started.
+	prepare func(context.Context, *process.Command) error
 }
 
 // Check says what is wrong with the server; nil for nothing.

@@ -1,0 +1,90 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Primitive is the primitive [chain.MCP]: a tool of it is one of a server's.
+type Primitive struct {
+	*Connections
+
+	// Confine bounds what the command of a server can reach, before it is started;
+	// nil: nothing does.
+	Confine func(context.Context, *chain.Plan, *process.Command) error
+}
+
+var _ chain.Primitive = Primitive{}
+
+// Close ends the connections.
+func (p Primitive) Close() error {
+	p.Connections.Close()
+	return nil
+}
+
+// Run calls the tool of the server that the plan names, and returns a [*Result].
+func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
+	id := plan.Chain.Tool().ID
+	name, _ := plan.Config["tool_name"].(string)
+	if name == "" {
+		return nil, tool.Faultf(tool.CodeInvalidItem, "%s names no config.tool_name, the tool of the server", id)
+	}
+	serverID, config := id, plan.Config
+	if plan.Chain.Server != nil {
+		serverID, config = plan.Chain.Server.ID, plan.Server
+	}
+	s, err := Declared(serverID, config, plan.Environ, plan.Dir)
+	if err != nil {
+		return nil, tool.Faultf(tool.CodeInvalidItem, "the MCP server %s: %w", serverID, err)
+	}
+	if plan.Timeout > 0 {
+		s.Timeout = plan.Timeout
+	}
+	if p.Confine != nil {
+		s.prepare = func(ctx context.Context, c *process.Command) error { return p.Confine(ctx, plan, c) }
+	}
+	result, err := p.Call(ctx, s, name, plan.Params)
+	if err != nil {
+		return nil, fault(err)
+	}
+	if result.IsError {
+		f := tool.Faultf(tool.CodeToolFailed, "%s of the MCP server %s has failed", name, serverID).With("text", result.Text)
+		if result.Structured != nil {
+			f = f.With("structured", result.Structured)
+		}
+		return nil, f
+	}
+	return result, nil
+}
+
+// fault says why a server was of no use. What it said and wrote is foreign text, and
+// stands apart.
+func fault(err error) error {
+	failed, ok := errors.AsType[*Failed](err)
+	if !ok {
+		return err
+	}
+	f := tool.Faultf(tool.CodeToolFailed, "%w", err).With("server", failed.ServerID)
+	if errors.Is(err, errTimeout) {
+		f.Code = tool.CodeTimeout
+	}
+	if failed.Stderr != "" {
+		f = f.With("stderr", failed.Stderr)
+	}
+	if failed.Said != "" {
+		f = f.With("said", failed.Said)
+	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		f = f.With("said", refused.Said)
+		if refused.Code == mcp.METHOD_NOT_FOUND || refused.Code == mcp.INVALID_PARAMS {
+			f = f.WithHint("The server may have changed its tools: run rye/mcp/discover for %s.", failed.ServerID)
+		}
+	}
+	return f
+}

@@ -41,12 +41,12 @@ type Peer struct {
 func Open(c Command) (*Peer, error) {
 	childs, ours, err := pipes()
 	if err != nil {
+		c.started()
+		c.ended()
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Env = append([]string{}, c.Env...) // nil would mean the caller's
-	cmd.Dir = c.Dir
-	cmd.SysProcAttr = attachedAttr()
+	c.prepare(cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = childs[0], childs[1], childs[2]
 	p := &Peer{Stdin: ours[0], Stdout: ours[1], cmd: cmd, grace: positive(c.Grace, DefaultGrace), ended: make(chan struct{})}
 
@@ -55,7 +55,10 @@ func Open(c Command) (*Peer, error) {
 		diagnostics = &p.stderr
 	}
 	started := make(chan error)
-	go p.run(started, func() { closeAll(childs) }, ours[2], diagnostics)
+	go func() {
+		defer c.ended()
+		p.run(started, func() { closeAll(childs); c.started() }, ours[2], diagnostics)
+	}()
 	if err := <-started; err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,35 @@ type Command struct {
 	MaxOutput int       // bytes kept of each stream; 0: [DefaultMaxOutput]
 	Stdout    io.Writer // takes the standard output, unbounded, instead of Result.Stdout
 	Stderr    io.Writer // takes the standard error, unbounded, instead of Result.Stderr
+
+	// Sys changes how the process is made; nil: nothing of it.
+	Sys func(*syscall.SysProcAttr)
+	// Files are the command's from the descriptor 3 on. They are closed here when it
+	// has been started, or could not be.
+	Files []*os.File
+	// After is called when the command has ended, or could not be started; nil: nothing
+	// is.
+	After func()
+}
+
+// prepare is the command as the library starts it.
+func (c Command) prepare(cmd *exec.Cmd) {
+	cmd.Env = append([]string{}, c.Env...) // nil would mean the caller's
+	cmd.Dir = c.Dir
+	cmd.ExtraFiles = c.Files
+	cmd.SysProcAttr = attachedAttr()
+	if c.Sys != nil {
+		c.Sys(cmd.SysProcAttr)
+	}
+}
+
+// started closes what is the command's alone.
+func (c Command) started() { closeAll(c.Files) }
+
+func (c Command) ended() {
+	if c.After != nil {
+		c.After()
+	}
 }
 
 // Result is what a command did.
@@ -76,16 +106,19 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	defer c.ended()
 	start := time.Now()
 	run := newRun(ctx, c)
-	if err := run.cmd.Start(); err != nil {
+	err := run.cmd.Start()
+	c.started()
+	if err != nil {
 		if ctx.Err() == nil {
 			return Result{}, fmt.Errorf("start %s: %w", c.Path, err)
 		}
 		run.stopped = true
 		return run.result(ctx, start), nil
 	}
-	err := run.cmd.Wait()
+	err = run.cmd.Wait()
 	killGroup(run.cmd.Process.Pid)
 
 	var exit *exec.ExitError
@@ -108,9 +141,7 @@ func newRun(ctx context.Context, c Command) *run {
 	limit := positive(c.MaxOutput, DefaultMaxOutput)
 	r := &run{stdout: capped{limit: limit}, stderr: capped{limit: limit}}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
-	cmd.Env = append([]string{}, c.Env...) // nil would mean the caller's
-	cmd.Dir = c.Dir
-	cmd.SysProcAttr = attachedAttr()
+	c.prepare(cmd)
 	if len(c.Stdin) > 0 {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}

@@ -1,0 +1,76 @@
+package inside
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// mount makes what is to be hidden empty, and what is read-only so. The namespace is
+// this process's own, and nothing of it reaches others.
+func (s Spec) mount() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts private: %w", err)
+	}
+	for _, path := range s.ReadOnly {
+		if err := makeReadOnly(path); err != nil {
+			return fmt.Errorf("make %s read-only: %w", path, err)
+		}
+	}
+	for _, path := range s.Hidden {
+		if err := hide(path); err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// makeReadOnly binds a path to itself without the right to write. What else the mount
+// below forbids stays forbidden: a namespace of one's own may not take that off.
+func makeReadOnly(path string) error {
+	if gone, err := isGone(path); gone || err != nil {
+		return err
+	}
+	if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return err
+	}
+	flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
+	for _, f := range []struct{ is, ms uintptr }{
+		{unix.ST_NOSUID, unix.MS_NOSUID}, {unix.ST_NODEV, unix.MS_NODEV}, {unix.ST_NOEXEC, unix.MS_NOEXEC},
+		{unix.ST_NOATIME, unix.MS_NOATIME}, {unix.ST_NODIRATIME, unix.MS_NODIRATIME}, {unix.ST_RELATIME, unix.MS_RELATIME},
+	} {
+		if uintptr(fs.Flags)&f.is != 0 { //nolint:gosec // flags are not negative
+			flags |= f.ms
+		}
+	}
+	return unix.Mount("", path, "", flags, "")
+}
+
+// hide puts an empty, read-only folder over a folder, and /dev/null over a file.
+func hide(path string) error {
+	var info unix.Stat_t
+	err := unix.Stat(path, &info)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
+	}
+	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0555")
+}
+
+func isGone(path string) (bool, error) {
+	var info unix.Stat_t
+	err := unix.Lstat(path, &info)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return true, nil
+	}
+	return false, err
+}

@@ -41,28 +41,33 @@ type toolConfig struct {
 // typeTool is the tool_type of these items.
 const typeTool = "mcp"
 
-// item is a tool of a server as an item of ours.
-type item struct {
+// file is the item of a tool.
+type file struct {
 	id      string
 	content []byte
 }
 
 // itemOf makes the item of a server's tool, or says why it cannot be one.
-func itemOf(s mcpclient.Server, t mcpclient.Tool, id string) (item, error) {
+func itemOf(s mcpclient.Server, t mcpclient.Tool, id string) (file, error) {
 	schema, err := schemaOf(t.Schema)
 	if err != nil {
-		return item{}, err
+		return file{}, err
 	}
 	declared := toolItem{
 		Version: "1.0.0", ToolType: typeTool, ExecutorID: "rye/core/runtimes/mcp/" + string(s.Transport),
 		Category: path.Dir(id), Description: describe(s.ID, t), InputSchema: schema,
 		Config: toolConfig{Server: s.ID, ToolName: t.Name},
 	}
+	content, err := declared.text()
+	return file{id, content}, err
+}
+
+func (t toolItem) text() ([]byte, error) {
 	var content bytes.Buffer
 	encoder := yaml.NewEncoder(&content)
 	encoder.SetIndent(2)
-	err = encoder.Encode(declared)
-	return item{id, content.Bytes()}, errors.Join(err, encoder.Close())
+	err := errors.Join(encoder.Encode(t), encoder.Close())
+	return content.Bytes(), err
 }
 
 // describe puts what a server says of a tool between marks, as models are told whose
@@ -151,6 +156,7 @@ func bounded(value any) any {
 // plain gives nodes the style of a file that people read.
 func plain(node *yaml.Node) {
 	node.Style = 0
+	node.HeadComment, node.LineComment, node.FootComment = "", "", ""
 	for _, child := range node.Content {
 		plain(child)
 	}

@@ -51,7 +51,7 @@ func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	}
 	result, err := p.Call(ctx, s, name, plan.Params)
 	if err != nil {
-		return nil, fault(err)
+		return nil, Fault(err)
 	}
 	if result.IsError {
 		f := tool.Faultf(tool.CodeToolFailed, "%s of the MCP server %s has failed", name, serverID).With("text", result.Text)
@@ -63,9 +63,9 @@ func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	return result, nil
 }
 
-// fault says why a server was of no use. What it said and wrote is foreign text, and
+// Fault says why a server was of no use. What it said and wrote is foreign text, and
 // stands apart.
-func fault(err error) error {
+func Fault(err error) error {
 	failed, ok := errors.AsType[*Failed](err)
 	if !ok {
 		return err

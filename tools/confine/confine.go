@@ -72,6 +72,9 @@ func (p Policy) found() Policy {
 func existing(paths []string) []string {
 	var found []string
 	for _, path := range paths {
+		if path == "" {
+			continue
+		}
 		if resolved, err := filepath.EvalSymlinks(path); err == nil {
 			found = append(found, resolved)
 		}

@@ -1,0 +1,195 @@
+// Package reach says what the command of a tool may reach: what the tool declares,
+// within what the user's settings allow. Package confine holds it to that.
+package reach
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/tools/confine"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Settings are the user's: execution in the settings of tools.
+type Settings struct {
+	Mode confine.Mode
+	// Writable are further folders that every command may change; ~ begins the home.
+	Writable []string
+	// ShellNetwork says that commands of rye/bash reach the network.
+	ShellNetwork bool
+}
+
+// Reach bounds the commands of the tools of one project.
+type Reach struct {
+	Confiner *confine.Confiner
+	Project  string
+	User     string // folder with the user's .ai
+	Home     string
+	Temp     string
+	Cache    string // of the user, for all projects; empty: none
+	Settings func() (Settings, error)
+}
+
+// Plan bounds the command of a plan, as subprocess and mcpclient ask for it.
+func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Command) error {
+	s, err := r.Settings()
+	if err != nil || s.Mode == confine.Off {
+		return err
+	}
+	d, err := declared(p)
+	if err != nil {
+		return tool.Faultf(tool.CodeInvalidItem, "%s: %w", p.Chain.Tool().ID, err).With("path", p.Chain.Tool().Path)
+	}
+	return r.apply(ctx, s, d, command)
+}
+
+// Shell bounds a command of rye/bash.
+func (r *Reach) Shell(ctx context.Context, command *process.Command) error {
+	s, err := r.Settings()
+	if err != nil || s.Mode == confine.Off {
+		return err
+	}
+	return r.apply(ctx, s, declaration{network: confine.Network{All: s.ShellNetwork}}, command)
+}
+
+func (r *Reach) apply(ctx context.Context, s Settings, d declaration, command *process.Command) error {
+	cache, variables, err := r.caches()
+	if err != nil {
+		return err
+	}
+	policy := confine.Policy{
+		Writable: append([]string{r.Project, r.Temp, cache}, r.inHome(append(s.Writable, d.writable...))...),
+		ReadOnly: []string{filepath.Join(r.Project, ".ai", "config"), filepath.Join(r.Project, ".git")},
+		Hidden:   r.hidden(),
+		Network:  d.network,
+	}
+	has, err := r.Confiner.Apply(ctx, s.Mode, policy, command)
+	if errors.Is(err, confine.ErrUnavailable) {
+		return tool.Faultf(tool.CodeUnsupported, "the settings require that tools are confined (execution.confine), and here %s", has)
+	}
+	if err == nil && has.Landlock > 0 {
+		command.Env = append(command.Env, variables...)
+	}
+	return err
+}
+
+// hidden are keys, what is trusted, and the state of threads: of the user and of the
+// project.
+func (r *Reach) hidden() []string {
+	var hidden []string
+	for _, space := range []string{r.User, r.Project} {
+		for _, name := range []string{"config/keys", "trust", "state"} {
+			hidden = append(hidden, filepath.Join(space, ".ai", filepath.FromSlash(name)))
+		}
+	}
+	return hidden
+}
+
+// inHome puts the home in the place of ~.
+func (r *Reach) inHome(paths []string) []string {
+	in := make([]string, 0, len(paths))
+	for _, path := range paths {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			path = filepath.Join(r.Home, rest)
+		}
+		if filepath.IsAbs(path) {
+			in = append(in, path)
+		}
+	}
+	return in
+}
+
+// caches are the variables that name a folder for what programs keep between their
+// runs: that of the home cannot be written. It is the project's own, so that no tool of
+// another project finds what was left there.
+func (r *Reach) caches() (dir string, variables []string, err error) {
+	if r.Cache == "" {
+		return "", nil, nil
+	}
+	sum := sha256.Sum256([]byte(r.Project))
+	dir = filepath.Join(r.Cache, hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	return dir, []string{"XDG_CACHE_HOME=" + dir, "npm_config_cache=" + filepath.Join(dir, "npm")}, nil
+}
+
+// declaration is what a tool declares.
+type declaration struct {
+	network  confine.Network
+	writable []string
+}
+
+// declared reads what the element nearest to the tool declares; the server of an MCP
+// tool declares for itself.
+func declared(p *chain.Plan) (declaration, error) {
+	var d declaration
+	network, err := confine.ParseNetwork(nearest(p, "network"))
+	if err != nil {
+		return d, err
+	}
+	d.network = network
+	if d.network.Credentials, err = credentials(p); err != nil {
+		return d, err
+	}
+	switch writable := nearest(p, "writable").(type) {
+	case nil:
+	case []any:
+		for _, element := range writable {
+			path, ok := element.(string)
+			if !ok || !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~/") {
+				return d, fmt.Errorf("writable: %v is not a path that begins with / or ~/", element)
+			}
+			d.writable = append(d.writable, path)
+		}
+	default:
+		return d, errors.New("writable: it is a list of paths")
+	}
+	return d, nil
+}
+
+// nearest is the metadata of the first element that has a key.
+func nearest(p *chain.Plan, key string) any {
+	if p.Chain.Server != nil {
+		return p.Chain.Server.Doc.Metadata[key]
+	}
+	for _, e := range p.Chain.Elements {
+		if value, ok := e.Doc.Metadata[key]; ok {
+			return value
+		}
+	}
+	return nil
+}
+
+// credentials are keys that the proxy puts into requests: each {url, header, value}, with
+// variables in the value. They are not in the environment of the tool.
+func credentials(p *chain.Plan) ([]confine.Credential, error) {
+	list, ok := nearest(p, "credentials").([]any)
+	if !ok {
+		return nil, nil
+	}
+	var found []confine.Credential
+	for _, element := range list {
+		fields, _ := element.(map[string]any)
+		text := func(key string) string { value, _ := fields[key].(string); return value }
+		u, err := url.Parse(text("url"))
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.Path != "" || text("value") == "" {
+			return nil, errors.New("credentials: each is {url: https://HOST, header, value}, such as {url: https://api.example.com, header: Authorization, value: \"Bearer ${NAME}\"}")
+		}
+		header := text("header")
+		if header == "" {
+			header = "Authorization"
+		}
+		found = append(found, confine.Credential{Host: u.Hostname(), URL: text("url"), Header: header, Value: p.Text(text("value"), nil)})
+	}
+	return found, nil
+}

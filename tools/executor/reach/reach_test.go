@@ -1,0 +1,129 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/confine"
+	"github.com/rye-mcp/rye-mcp/tools/confine/inside"
+	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+func TestMain(m *testing.M) {
+	inside.Main(os.Args, os.Environ())
+	os.Exit(m.Run())
+}
+
+// plan is that of a chain whose elements declare these.
+func plan(elements ...map[string]any) *chain.Plan {
+	p := &chain.Plan{Chain: &chain.Chain{}}
+	for _, metadata := range elements {
+		p.Chain.Elements = append(p.Chain.Elements, chain.Element{
+			Found: &resolve.Found{Entry: resolve.Entry{Kind: item.Tool, ID: "test/tool"}}, Doc: &item.ToolDoc{Metadata: metadata},
+		})
+	}
+	return p.Given(func(string) (string, bool) { return "s3cret", true }, nil)
+}
+
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	server := plan(map[string]any{"network": true})
+	server.Chain.Server = &chain.Element{Doc: &item.ToolDoc{Metadata: map[string]any{"network": []any{"h"}}}}
+	for name, test := range map[string]struct {
+		plan  *chain.Plan
+		want  declaration
+		wrong string
+	}{
+		"nothing":     {plan(map[string]any{}, map[string]any{}), declaration{}, ""},
+		"the nearest": {plan(map[string]any{"network": []any{"B.example.com", "a"}}, map[string]any{"network": true, "writable": []any{"~/.x"}}), declaration{confine.Network{Hosts: []string{"a", "b.example.com"}}, []string{"~/.x"}}, ""},
+		"the server":  {server, declaration{network: confine.Network{Hosts: []string{"h"}}}, ""},
+		"credentials": {plan(map[string]any{"credentials": []any{map[string]any{"url": "https://api.example.com", "value": "Bearer ${KEY}"}}}), declaration{network: confine.Network{Credentials: []confine.Credential{{Host: "api.example.com", URL: "https://api.example.com", Header: "Authorization", Value: "Bearer s3cret"}}}}, ""},
+		"no TLS":      {plan(map[string]any{"credentials": []any{map[string]any{"url": "http://api.example.com", "value": "x"}}}), declaration{}, "credentials"},
+		"no list":     {plan(map[string]any{"writable": "/x"}), declaration{}, "list of paths"},
+		"relative":    {plan(map[string]any{"writable": []any{"../x"}}), declaration{}, "begins with /"},
+		"no host":     {plan(map[string]any{"network": []any{"http://x"}}), declaration{}, "is not a host"},
+		"no network":  {plan(map[string]any{"network": "on"}), declaration{}, "true, false or a list"},
+	} {
+		got, err := declared(test.plan)
+		if test.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func newReach(t *testing.T, s Settings) *Reach {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reach{Confiner: &confine.Confiner{}, Project: filepath.Join(root, "project"), User: filepath.Join(root, "home"), Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp"), Cache: filepath.Join(root, "cache")}
+	r.Settings = func() (Settings, error) { return s, nil }
+	for _, dir := range []string{"project/.ai/config", "home/.ai/config/keys", "home/more", "home/.x", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "home/.ai/config/keys/k"), []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r.Confiner.Self, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPlan shows that what a tool declares and what the settings allow are added to
+// what every command may do, and that nothing else is.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.Required, Writable: []string{"~/more"}})
+	command := process.Command{Path: "sh", Dir: r.Project, Env: process.ToolEnv(os.Environ(), "HOME="+r.Home), Args: []string{"-c", `
+		echo x > a && echo project; echo x > ../tmp/a && echo temp; echo x > ~/more/a && echo settings; echo x > ~/.x/a && echo declared
+		echo x > "$XDG_CACHE_HOME/a" && echo cache; echo x > ~/a && echo HOME; echo x > .ai/config/a && echo CONFIG; cat ~/.ai/config/keys/k; true`}}
+	err := r.Plan(t.Context(), plan(map[string]any{"writable": []any{"~/.x"}}), &command)
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
+		t.Skip(f.Message)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := process.Run(t.Context(), command)
+	if err != nil || string(got.Stdout) != "project\ntemp\nsettings\ndeclared\ncache\n" {
+		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	command := process.Command{Path: "true"}
+	off := newReach(t, Settings{Mode: confine.Off})
+	if err := errors.Join(off.Plan(t.Context(), plan(map[string]any{}), &command), off.Shell(t.Context(), &command)); err != nil || command.Path != "true" || command.Sys != nil {
+		t.Errorf("%+v, %v", command, err)
+	}
+	missing := newReach(t, Settings{Mode: confine.Required})
+	missing.Confiner.Self = "/nowhere"
+	for name, apply := range map[string]func(context.Context) error{
+		"plan":  func(ctx context.Context) error { return missing.Plan(ctx, plan(map[string]any{}), &command) },
+		"shell": func(ctx context.Context) error { return missing.Shell(ctx, &command) },
+	} {
+		if f := tool.AsFault(apply(t.Context())); f == nil || f.Code != tool.CodeUnsupported || !strings.Contains(f.Message, "execution.confine") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

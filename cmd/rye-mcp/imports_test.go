@@ -69,6 +69,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"tools/gitignore", "os", "patterns are text"},
 	{"tools/gitignore", module, "patterns know nothing of the project"},
 	{"tools/executor", "tools/action", "a tool is run the same way whoever asks"},
+	{"tools/confine", "tools/executor", "confinement knows commands, not tools"},
+	{"spaces/foreign", "os", "it reads bytes"},
 	{"tools/executor/chain", "tools/executor/", "a chain knows its primitives by their interface"},
 	{"spaces/item", "os", "items are words, not files"},
 	{"spaces/constant", "os", "reading constants takes text"},

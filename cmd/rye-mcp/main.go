@@ -6,7 +6,8 @@ import (
 	"os"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
-	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/gc" // sets GOGC first
+	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/confined" // becomes the command of a tool, where it is one
+	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/gc"       // sets GOGC first
 )
 
 func main() {

@@ -1,6 +1,10 @@
 package main_test
 
 import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +89,65 @@ func TestReadmeTool(t *testing.T) {
 	r.write(string(shown[1]), shown[2])
 	got := must[map[string]any](r.host, "rye_execute", args{"item_id": "count", "item_type": "tool", "parameters": args{"text": "to be or not"}})
 	if data, _ := got["data"].(map[string]any); data["words"] != 4.0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// readmeBlock is the block of the README that follows the first naming of a file.
+func readmeBlock(t *testing.T, file string) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "`"+file+"`")
+	_, rest, opened := strings.Cut(rest, "\n```")
+	block, _, closed := strings.Cut(rest, "\n```")
+	if !found || !opened || !closed {
+		t.Fatalf("the README shows no %s", file)
+	}
+	_, block, _ = strings.Cut(block, "\n")
+	return block + "\n"
+}
+
+// The request over HTTP that the README shows is made, with its key.
+func TestReadmeHTTP(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"asked":%q,"with":%q}`, r.RequestURI, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(s.Close)
+	p := newPlace(t, readmeModel)
+	p.write(".ai/tools/weather.yaml", []byte(strings.ReplaceAll(readmeBlock(t, ".ai/tools/weather.yaml"), "https://api.example.com", s.URL)))
+	h := p.serve("WEATHER_KEY=s3cret")
+	got := must[map[string]any](h, "rye_execute", args{"item_id": "weather", "item_type": "tool", "parameters": args{"city": "São Paulo/.."}})
+	data, _ := got["data"].(map[string]any)
+	if body, _ := data["body"].(map[string]any); body["asked"] != "/v1/weather/S%C3%A3o%20Paulo%2F.." || body["with"] != "Bearer s3cret" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The tool that the README shows as confined uses a key that it does not have.
+func TestReadmeConfined(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed here; install it to run this test")
+	}
+	if confined, err := scriptCondition("confined"); err != nil || !confined {
+		t.Skipf("this system confines no commands (%v)", err)
+	}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"asked":%q,"with":%q}`, r.RequestURI, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(s.Close)
+	p := newPlace(t, readmeModel)
+	p.write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	shown := strings.NewReplacer("https://api.github.com", s.URL, "http://api.github.com", "http://127.0.0.1").Replace(readmeBlock(t, ".ai/tools/issue.py"))
+	p.write(".ai/tools/issue.py", []byte(shown))
+	h := p.serve("GITHUB_TOKEN=s3cret", "SSL_CERT_FILE="+filepath.Join(p.dir, "ca.pem"))
+	got := must[map[string]any](h, "rye_execute", args{"item_id": "issue", "item_type": "tool", "parameters": args{"path": "a/b/issues/1"}})
+	if data, _ := got["data"].(map[string]any); data["asked"] != "/repos/a/b/issues/1" || data["with"] != "Bearer s3cret" {
 		t.Errorf("got %v", got)
 	}
 }

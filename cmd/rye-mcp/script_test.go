@@ -16,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/cli"
+	_ "github.com/rye-mcp/rye-mcp/cmd/rye-mcp/confined" // tests run themselves as commands of tools
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
+	"github.com/rye-mcp/rye-mcp/tools/confine"
 )
 
 // TestMain makes rye-mcp a program that scripts run as real child processes,
@@ -77,10 +79,17 @@ func uncheckSignatures(home string) error {
 	return errors.Join(err, file.Close())
 }
 
-// scriptCondition knows [corpus]: the corpus of existing directives is at hand. That a
-// program is, testscript knows itself.
+// scriptCondition knows [corpus]: the corpus of existing directives is at hand, and
+// [confined]: this system confines the commands of tools. That a program is at hand,
+// testscript knows itself.
 func scriptCondition(name string) (bool, error) {
-	if name != "corpus" {
+	switch name {
+	case "corpus":
+	case "confined":
+		self, err := os.Executable()
+		c := confine.Confiner{Self: self}
+		return err == nil && c.Available(context.Background()).Whole(), err
+	default:
 		return false, fmt.Errorf("condition %s is not known", name)
 	}
 	dir, err := corpusDir()

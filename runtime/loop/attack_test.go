@@ -15,7 +15,7 @@ func TestAttackInputInHookCommand(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.script(toText)
-	h.tools.more = []tool.Tool{shell.New()}
+	h.tools.more = []tool.Tool{shell.New(nil)}
 	h.write(".ai/tools/rye/bash.yaml", "version: 1.0.0\ntool_type: builtin\nexecutor_id: rye/core/builtin\ncategory: rye\ndescription: x\n"+
 		"parameters: {type: object, properties: {command: {type: string}}, additionalProperties: false}\n")
 	h.hooks(

@@ -90,7 +90,7 @@ func TestLog(t *testing.T) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.tools.more = []tool.Tool{shell.New()}
+	h.tools.more = []tool.Tool{shell.New(nil)}
 	h.script("turns:\n  - match: {turn: 1}\n    tool_calls:\n" +
 		"      - {name: rye_bash, input: {command: 'echo trace=$RYE_TRACE_ID'}}\n" +
 		"      - {name: rye_execute, input: {item_type: directive, item_id: test/task, async: true}}\n  - {text: done}\n")
@@ -115,7 +115,7 @@ func TestTrace(t *testing.T) {
 func TestNoSecrets(t *testing.T) {
 	secrets := map[string]string{"key": "sk-never-show-this-key", "header": "tok-never-show-this-either"}
 	h := newHouse(t)
-	h.tools.more = []tool.Tool{shell.New()}
+	h.tools.more = []tool.Tool{shell.New(nil)}
 	t.Setenv("LOOP_TEST_KEY", secrets["key"])
 	h.script("turns:\n  - {times: 1, error: {status: 529, type: overloaded_error, message: 'busy " + secrets["key"] + "'}}\n" +
 		"  - {match: {turn: 1}, tool_calls: [{name: rye_bash, input: {command: 'env; cat /proc/*/cmdline 2>/dev/null | tr \"\\\\0\" \" \"; true'}}]}\n" +

@@ -242,7 +242,7 @@ func TestNothingToFetch(t *testing.T) {
 func TestBinaryOutput(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.tools.more = []tool.Tool{shell.New()}
+	h.tools.more = []tool.Tool{shell.New(nil)}
 	h.script(once(`{name: rye_bash, input: {command: "printf 'PK\\003\\004\\000\\000\\377\\376'; echo fine >&2"}}, ` +
 		`{name: rye_bash, input: {command: "yes | head -c 60000"}}`))
 	rec := h.run(job{capabilities: []string{"rye.execute.tool.rye.bash"}})

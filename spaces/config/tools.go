@@ -11,9 +11,17 @@ import (
 // Tools is config/agent/tools.yaml: what built-in tools may reach and run. No
 // project has a say in it.
 type Tools struct {
-	Web Web `yaml:"web"`
+	Web       Web       `yaml:"web"`
+	Execution Execution `yaml:"execution"`
 	// Tests are commands by name, by the path of the project as it is written.
 	Tests map[string]map[string]TestCommand `yaml:"tests"`
+}
+
+// Execution is what the commands of tools may reach.
+type Execution struct {
+	Confine      string   `yaml:"confine"`       // off, when-available or required
+	Writable     []string `yaml:"writable"`      // folders beside the project; ~/ begins the home
+	ShellNetwork bool     `yaml:"shell_network"` // rye/bash reaches the network
 }
 
 // Web is about the tools that use the network.

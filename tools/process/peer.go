@@ -45,7 +45,7 @@ func Open(c Command) (*Peer, error) {
 		c.ended()
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
-	cmd := exec.Command(c.Path, c.Args...)
+	cmd := exec.Command(c.Path, c.Args...) //nolint:noctx // it outlives the call that starts it
 	c.prepare(cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = childs[0], childs[1], childs[2]
 	p := &Peer{Stdin: ours[0], Stdout: ours[1], cmd: cmd, grace: positive(c.Grace, DefaultGrace), ended: make(chan struct{})}

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/testrun"
@@ -21,7 +22,7 @@ import (
 // .ai of the folder user. What they need of the project is asked for when one is
 // called.
 func (p *project) builtins(sys System, user string) []tool.Tool {
-	all := append(file.Tools(user), shell.New())
+	all := append(file.Tools(user), shell.New(p.reach.Shell))
 	all = append(all, git.Tools(git.Deps{Environ: sys.Environ})...)
 	all = append(all, web.Tools(web.Deps{
 		Settings: func() (config.Web, error) { set, err := p.toolSettings(); return set.Web, err },
@@ -34,6 +35,7 @@ func (p *project) builtins(sys System, user string) []tool.Tool {
 		},
 		Home: sys.HomeDir, Environ: sys.Environ,
 	}), keys.New(keys.Deps{Keyring: p.trust.Keyring}))
+	all = append(all, mcp.Tools(p.servers(sys))...)
 	return append(all, system.Tools(system.Deps{
 		Version: version(), User: user, Now: sys.Now, Limits: p.defaultLimits, Threads: p.workingThreads,
 	})...)

@@ -149,6 +149,7 @@ func (d *doctor) checks() []check {
 		{"providers", d.modelProviders},
 		{"models", d.models},
 		{"state folder", d.stateFolder},
+		{"confinement", d.confinement},
 		{"database", d.data},
 		{"daily spend", d.dailyMoney},
 		{"programs", d.programs},

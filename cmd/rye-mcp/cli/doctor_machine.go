@@ -21,6 +21,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -395,4 +396,26 @@ func (d *doctor) editor(context.Context) []finding {
 		return []finding{warnf("go install ./cmd/rye-mcp", "%s is gone when it ends; an editor cannot start it", path)}
 	}
 	return []finding{okf("command %s, arguments --stdio --project %s (rye-mcp init prints the entry)", path, d.project)}
+}
+
+// confinement tells whether the commands of tools can be confined here.
+func (d *doctor) confinement(ctx context.Context) []finding {
+	self, err := d.sys.Executable()
+	if err != nil {
+		return []finding{failf("", "this program's own file is not known: %v", err)}
+	}
+	has := (&confine.Confiner{Self: self}).Available(ctx)
+	set, _, err := d.config.Tools()
+	mode := confine.Mode(set.Execution.Confine)
+	switch {
+	case err != nil:
+		return nil // which the check of settings tells
+	case mode == confine.Off:
+		return []finding{warnf("execution.confine: when-available in ~/.ai/config/agent/tools.yaml", "commands of tools are not confined: the settings say so")}
+	case has.Whole():
+		return []finding{okf("commands of tools are confined")}
+	case mode == confine.Required:
+		return []finding{failf("execution.confine: when-available in ~/.ai/config/agent/tools.yaml", "commands of tools do not run: the settings require that they are confined, and here %s", has)}
+	}
+	return []finding{warnf("allow user namespaces, and use a kernel with Landlock", "commands of tools are confined in part: %s", has)}
 }

@@ -41,7 +41,8 @@ The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
 threads list, threads show, threads tail, threads chain, threads approve,
 threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
-items search, items copy and items new.
+items search, items copy, items new, mcp add, mcp list, mcp discover and
+mcp import.
 A server, which is serve or --stdio, ends with 0 when it is interrupted, and
 --stdio at the end of its input.
 

@@ -46,6 +46,7 @@ func newRoot(sys System) *cobra.Command {
 		newHooksCommand(sys, opts),
 		newItemsCommand(sys, opts),
 		newSignCommand(sys, opts),
+		newMCPCommand(sys, opts),
 		newKeysCommand(sys, opts),
 		newExitCodesTopic(),
 	)

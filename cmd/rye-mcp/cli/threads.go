@@ -91,14 +91,7 @@ var errNoThreads = tool.Faultf(tool.CodeNotFound, "no thread has run in this pro
 // withProject opens the project to look at it. A folder without threads is left
 // as it is: looking makes no state.
 func withProject(ctx context.Context, sys System, opts options, do func(context.Context, *project) error) error {
-	dir, err := projectDir(sys, opts)
-	if err != nil {
-		return err
-	}
-	if dir, err = canonical(dir); err != nil {
-		return err
-	}
-	p, err := openProject(ctx, sys, dir, newLog(sys, io.Discard))
+	p, err := openNamed(ctx, sys, opts)
 	if err != nil {
 		return err
 	}
@@ -110,6 +103,18 @@ func withProject(ctx context.Context, sys System, opts options, do func(context.
 		return errNoThreads
 	}
 	return errors.Join(do(ctx, p), p.Close())
+}
+
+// openNamed opens the project that the options name.
+func openNamed(ctx context.Context, sys System, opts options) (*project, error) {
+	dir, err := projectDir(sys, opts)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = canonical(dir); err != nil {
+		return nil, err
+	}
+	return openProject(ctx, sys, dir, newLog(sys, io.Discard))
 }
 
 // withThreads is withProject for a command about threads, whose ids may be

@@ -137,7 +137,8 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	}
 	gate := newGate(sys, roots)
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }, Shipped: system.Has}
-	tools, err := newExecutor(sys, roots, (&project{trust: gate}).builtins(sys, roots.User), unchecked, nil)
+	p := &project{trust: gate}
+	tools, err := newExecutor(sys, roots, p.builtins(sys, roots.User), p.primitives(), unchecked, nil)
 	if err != nil {
 		return nil, err
 	}

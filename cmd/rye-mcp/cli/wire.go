@@ -31,7 +31,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
-	"github.com/rye-mcp/rye-mcp/tools/executor/subprocess"
+	"github.com/rye-mcp/rye-mcp/tools/executor/mcpclient"
+	"github.com/rye-mcp/rye-mcp/tools/executor/reach"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -50,6 +51,8 @@ type project struct {
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered
 	executor   *executor.Executor
+	reach      *reach.Reach
+	mcp        mcpclient.Primitive
 	control    *control.Controller
 	actions    *action.Actions
 	env        map[string]string
@@ -99,7 +102,10 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.trust = newGate(sys, roots)
 	p.providers = provider.NewSource(sys.Getenv)
 	var err error
-	if p.executor, err = newExecutor(sys, roots, p.builtins(sys, user), p.trust.With(p.integrity), p.config.Read); err != nil {
+	if err = p.bound(sys, roots); err != nil {
+		return nil, err
+	}
+	if p.executor, err = newExecutor(sys, roots, p.builtins(sys, user), p.primitives(), p.trust.With(p.integrity), p.config.Read); err != nil {
 		return nil, err
 	}
 	host, err := sys.Hostname()
@@ -140,7 +146,7 @@ func placeholderEnv(roots resolve.Roots) map[string]string {
 // that the gate lets through. Settings are those that count in the project; nil: there
 // are none.
 func newExecutor(
-	sys System, roots resolve.Roots, builtins []tool.Tool, gate *trust.Gate, settings func() *config.Snapshot,
+	sys System, roots resolve.Roots, builtins []tool.Tool, primitives map[string]chain.Primitive, gate *trust.Gate, settings func() *config.Snapshot,
 ) (*executor.Executor, error) {
 	builtin, err := executor.New(builtins...)
 	if err != nil {
@@ -158,9 +164,7 @@ func newExecutor(
 		},
 		Settings: func(rel string) ([]config.Layer, error) { return settings().Layers(rel) },
 	}}
-	return builtin.WithItems(chains, map[string]chain.Primitive{
-		chain.Subprocess: &subprocess.Primitive{},
-	}), nil
+	return builtin.WithItems(chains, primitives), nil
 }
 
 // connect makes the parts that work with the others: controller, index and

@@ -21,19 +21,21 @@ const (
 	actionShow = "show"
 )
 
-// decisionOf is what a person does instead of an action that is a person's.
-func decisionOf(action string) (instead string, decision bool) {
+// refuse refuses an action that is a person's; nil for others.
+func refuse(action string) *tool.Fault {
+	f := tool.Faultf(tool.CodePermissionDenied, "%s: keys are for a person to decide about; a model can list and show them", action).
+		WithHint("Tell the person what you need, and why.")
 	switch action {
 	case "generate":
-		return "rye-mcp keys generate", true
+		return f.WithTry("rye-mcp keys generate")
 	case "trust":
-		return "compare the fingerprint with its owner, then rye-mcp keys trust FILE", true
+		return f.WithTry("compare the fingerprint with its owner, then rye-mcp keys trust FILE")
 	case "import":
-		return "put the key where rye-mcp keys generate would make it", true
+		return f.WithTry("put the key where rye-mcp keys generate would make it")
 	case "remove", "revoke":
-		return "delete the document of the key, whose path rye-mcp keys list names", true
+		return f.WithTry("delete the document of the key, whose path rye-mcp keys list names")
 	}
-	return "", false
+	return nil
 }
 
 // Deps is what the tool needs.
@@ -78,9 +80,8 @@ func (d Deps) look(_ context.Context, _ tool.Env, in input) (any, error) {
 	if action == "info" {
 		action = actionShow
 	}
-	if instead, decision := decisionOf(action); decision {
-		return nil, tool.Faultf(tool.CodePermissionDenied, "%s: keys are for a person to decide about; a model can list and show them", action).
-			WithHint("Tell the person what you need, and why.").WithTry("%s", instead)
+	if refusal := refuse(action); refusal != nil {
+		return nil, refusal
 	}
 	if action != actionList && action != actionShow || in.Force {
 		return nil, tool.Faultf(tool.CodeBadArguments, "a model can list and show keys, and nothing else").

@@ -154,7 +154,7 @@ func (w writer) write(t mcpclient.Tool, done *DiscoveredTool) error {
 	made, err := itemOf(w.server, t, done.ItemID)
 	if err != nil {
 		done.State, done.Reason = Left, err.Error()
-		return nil
+		return nil //nolint:nilerr // it is told beside the others
 	}
 	there, err := w.source.Resolver.In(w.space).Find(item.Tool, done.ItemID)
 	switch _, missing := errors.AsType[*resolve.NotFoundError](err); {

@@ -47,15 +47,25 @@ type output struct {
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// New returns the tool rye/bash.
-func New() tool.Tool {
-	return tool.New(tool.Definition{ID: toolID, Description: description, CommandLine: "command"}, run)
+// New returns the tool rye/bash. Confine bounds what a command may reach, before it is
+// started; nil: nothing does.
+func New(confine func(context.Context, *process.Command) error) tool.Tool {
+	return tool.New(tool.Definition{ID: toolID, Description: description, CommandLine: "command"}, shell{confine}.run)
 }
 
-func run(ctx context.Context, env tool.Env, in input) (any, error) {
+type shell struct {
+	confine func(context.Context, *process.Command) error
+}
+
+func (s shell) run(ctx context.Context, env tool.Env, in input) (any, error) {
 	command, err := build(env, in)
 	if err != nil {
 		return nil, err
+	}
+	if s.confine != nil {
+		if err := s.confine(ctx, &command); err != nil {
+			return nil, err
+		}
 	}
 	stdout, stderr := newStream(env), newStream(env)
 	result, err := runInto(ctx, env, command, stdout, stderr)

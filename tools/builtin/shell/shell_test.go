@@ -28,7 +28,7 @@ func call(ctx context.Context, t *testing.T, env tool.Env, args any) (output, *t
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := New().Call(ctx, env, raw)
+	result, err := New(nil).Call(ctx, env, raw)
 	var fault *tool.Fault
 	if errors.As(err, &fault) {
 		return output{}, fault
@@ -100,7 +100,7 @@ func TestSchema(t *testing.T) {
 			Default     any
 		}
 	}
-	def := New().Definition()
+	def := New(nil).Definition()
 	if err := json.Unmarshal(def.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}

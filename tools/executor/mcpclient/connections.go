@@ -65,14 +65,14 @@ func (c *Connections) Close() {
 type connection struct {
 	*client.Client
 
-	lost func() bool         // reports whether it is of no use any more
-	why  func(error) *Failed // what is known of a failure
+	lost func() bool              // reports whether it is of no use any more
+	why  func(error) *FailedError // what is known of a failure
 	end  func()
 }
 
-// Failed says that a server could not be reached, ended, or broke the protocol. What
+// FailedError says that a server could not be reached, ended, or broke the protocol. What
 // it answers to a call is no such failure.
-type Failed struct {
+type FailedError struct {
 	ServerID string
 	Doing    string // what was asked of it
 	Err      error
@@ -81,11 +81,11 @@ type Failed struct {
 	Said, Stderr string
 }
 
-func (e *Failed) Error() string {
+func (e *FailedError) Error() string {
 	return fmt.Sprintf("MCP server %s: %s: %v", e.ServerID, e.Doing, e.Err)
 }
 
-func (e *Failed) Unwrap() error { return e.Err }
+func (e *FailedError) Unwrap() error { return e.Err }
 
 var errClosed = errors.New("connections to MCP servers are closed")
 
@@ -94,7 +94,7 @@ var errClosed = errors.New("connections to MCP servers are closed")
 // refused it because it does not know the session any more.
 func (c *Connections) use(ctx context.Context, s Server, doing string, do func(context.Context, *connection) error) error {
 	if err := s.Check(); err != nil {
-		return &Failed{ServerID: s.ID, Doing: doing, Err: err}
+		return &FailedError{ServerID: s.ID, Doing: doing, Err: err}
 	}
 	slot, err := c.slot(s)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *slot) connect(ctx context.Context, server Server, version string) (*con
 	s.drop()
 	conn, err := dial(ctx, server)
 	if err != nil {
-		return nil, &Failed{ServerID: server.ID, Doing: "start", Err: err}
+		return nil, &FailedError{ServerID: server.ID, Doing: "start", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -193,7 +193,7 @@ func (s *slot) drop() {
 }
 
 // Call calls a tool of a server. Arguments are a JSON object. A server's own error
-// is a [Result] with IsError; every other error is a *Failed, or that of ctx.
+// is a [Result] with IsError; every other error is a *FailedError, or that of ctx.
 func (c *Connections) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (*Result, error) {
 	var result *Result
 	err := c.use(ctx, s, "call "+tool, func(ctx context.Context, conn *connection) error {

@@ -37,7 +37,7 @@ func dialStdio(ctx context.Context, s Server) (*connection, error) {
 			return nil, err
 		}
 	}
-	peer, err := process.Open(command)
+	peer, err := process.Open(command) //nolint:contextcheck // it outlives the call that starts it
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func dialStdio(ctx context.Context, s Server) (*connection, error) {
 	session := client.NewClient(overPipes{transport.NewIO(from, peer.Stdin, noLog{})}, client.WithDiscoverTimeout(discoverTimeout))
 	conn := &connection{Client: session}
 	conn.lost = from.over.Load
-	conn.why = func(err error) *Failed {
-		failed := &Failed{Err: err, Stderr: peer.Stderr()}
+	conn.why = func(err error) *FailedError {
+		failed := &FailedError{Err: err, Stderr: peer.Stderr()}
 		switch {
 		case from.tooLong.Load():
 			failed.Err = errTooLong
@@ -148,21 +148,21 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // why puts what the library says of a failure into words of ours: its own repeat
 // what the server said.
-func (b *bounded) why(err error) *Failed {
+func (b *bounded) why(err error) *FailedError {
 	status := int(b.status.Load())
-	_, refused := errors.AsType[*Refusal](err)
+	_, refused := errors.AsType[*RefusedError](err)
 	of, unreachable := errors.AsType[*url.Error](err)
 	switch {
 	case b.tooLong.Swap(false):
-		return &Failed{Err: errTooLong}
+		return &FailedError{Err: errTooLong}
 	case unreachable:
-		return &Failed{Err: of.Err} // the address may hold a key
+		return &FailedError{Err: of.Err} // the address may hold a key
 	case refused, errors.Is(err, context.Canceled), errors.Is(err, errTimeout):
-		return &Failed{Err: err}
+		return &FailedError{Err: err}
 	case status >= http.StatusBadRequest:
-		return &Failed{Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status)), Said: err.Error()}
+		return &FailedError{Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status)), Said: err.Error()}
 	}
-	return &Failed{Err: errors.New("it does not keep to the protocol"), Said: err.Error()}
+	return &FailedError{Err: errors.New("it does not keep to the protocol"), Said: err.Error()}
 }
 
 type body struct {

@@ -20,13 +20,13 @@ func hearing(ctx context.Context, result *json.RawMessage) context.Context {
 	return context.WithValue(ctx, heard{}, result)
 }
 
-// Refusal is an error that a server answered with.
-type Refusal struct {
+// RefusedError is an error that a server answered with.
+type RefusedError struct {
 	Code int    // of JSON-RPC
 	Said string // foreign text
 }
 
-func (e *Refusal) Error() string { return fmt.Sprintf("it answers with the error %d", e.Code) }
+func (e *RefusedError) Error() string { return fmt.Sprintf("it answers with the error %d", e.Code) }
 
 func hear(ctx context.Context, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	into, ok := ctx.Value(heard{}).(*json.RawMessage)
@@ -34,7 +34,7 @@ func hear(ctx context.Context, response *transport.JSONRPCResponse, err error) (
 	case err != nil || !ok:
 		return response, err
 	case response.Error != nil:
-		return nil, &Refusal{response.Error.Code, response.Error.Message}
+		return nil, &RefusedError{response.Error.Code, response.Error.Message}
 	}
 	*into = response.Result
 	return response, nil

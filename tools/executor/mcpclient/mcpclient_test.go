@@ -78,7 +78,7 @@ func tools() *server.MCPServer {
 		return mcp.NewToolResultText(strings.Repeat("x", maxMessage+1)), nil
 	})
 	add("sample", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := s.RequestSampling(ctx, mcp.CreateMessageRequest{})
+		_, err := s.RequestSampling(ctx, mcp.CreateMessageRequest{}) //nolint:staticcheck // servers still do
 		if err == nil {
 			return mcp.NewToolResultText("sampled"), nil
 		}
@@ -137,7 +137,7 @@ func TestCalls(t *testing.T) {
 				t.Errorf("refuse: %+v, %v", refused, err)
 			}
 			_, err = c.Call(t.Context(), s, "unknown", nil)
-			if failed, ok := errors.AsType[*Failed](err); !ok || !strings.Contains(err.Error(), "unknown") || failed.ServerID != s.ID {
+			if failed, ok := errors.AsType[*FailedError](err); !ok || !strings.Contains(err.Error(), "unknown") || failed.ServerID != s.ID {
 				t.Errorf("unknown: %v", err)
 			}
 		})
@@ -194,7 +194,7 @@ func TestAttackMCPServer(t *testing.T) {
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("%v, want %q", err, test.want)
 			}
-			if failed, ok := errors.AsType[*Failed](err); ok && !strings.Contains(failed.Stderr, "a server that") {
+			if failed, ok := errors.AsType[*FailedError](err); ok && !strings.Contains(failed.Stderr, "a server that") {
 				t.Errorf("stderr %q", failed.Stderr)
 			}
 			if test.behaviour == "ends at once" {

@@ -35,26 +35,16 @@ func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	if name == "" {
 		return nil, tool.Faultf(tool.CodeInvalidItem, "%s names no config.tool_name, the tool of the server", id)
 	}
-	serverID, config := id, plan.Config
-	if plan.Chain.Server != nil {
-		serverID, config = plan.Chain.Server.ID, plan.Server
-	}
-	s, err := Declared(serverID, config, plan.Environ, plan.Dir)
+	s, err := p.ServerOf(plan)
 	if err != nil {
-		return nil, tool.Faultf(tool.CodeInvalidItem, "the MCP server %s: %w", serverID, err)
-	}
-	if plan.Timeout > 0 {
-		s.Timeout = plan.Timeout
-	}
-	if p.Confine != nil {
-		s.prepare = func(ctx context.Context, c *process.Command) error { return p.Confine(ctx, plan, c) }
+		return nil, err
 	}
 	result, err := p.Call(ctx, s, name, plan.Params)
 	if err != nil {
 		return nil, Fault(err)
 	}
 	if result.IsError {
-		f := tool.Faultf(tool.CodeToolFailed, "%s of the MCP server %s has failed", name, serverID).With("text", result.Text)
+		f := tool.Faultf(tool.CodeToolFailed, "%s of the MCP server %s has failed", name, s.ID).With("text", result.Text)
 		if result.Structured != nil {
 			f = f.With("structured", result.Structured)
 		}
@@ -63,10 +53,30 @@ func (p Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 	return result, nil
 }
 
+// ServerOf is how the server of a plan is reached: the one that the tool names, or the
+// tool's own configuration.
+func (p Primitive) ServerOf(plan *chain.Plan) (Server, error) {
+	id, config := plan.Chain.Tool().ID, plan.Config
+	if plan.Chain.Server != nil {
+		id, config = plan.Chain.Server.ID, plan.Server
+	}
+	s, err := Declared(id, config, plan.Environ, plan.Dir)
+	if err != nil {
+		return s, tool.Faultf(tool.CodeInvalidItem, "the MCP server %s: %w", id, err)
+	}
+	if plan.Timeout > 0 {
+		s.Timeout = plan.Timeout
+	}
+	if p.Confine != nil {
+		s.prepare = func(ctx context.Context, c *process.Command) error { return p.Confine(ctx, plan, c) }
+	}
+	return s, nil
+}
+
 // Fault says why a server was of no use. What it said and wrote is foreign text, and
 // stands apart.
 func Fault(err error) error {
-	failed, ok := errors.AsType[*Failed](err)
+	failed, ok := errors.AsType[*FailedError](err)
 	if !ok {
 		return err
 	}
@@ -80,7 +90,7 @@ func Fault(err error) error {
 	if failed.Said != "" {
 		f = f.With("said", failed.Said)
 	}
-	if refused, ok := errors.AsType[*Refusal](err); ok {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		f = f.With("said", refused.Said)
 		if refused.Code == mcp.METHOD_NOT_FOUND || refused.Code == mcp.INVALID_PARAMS {
 			f = f.WithHint("The server may have changed its tools: run rye/mcp/discover for %s.", failed.ServerID)

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/foreign"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
+)
+
+// importFlags are those of mcp import.
+type importFlags struct {
+	space  string
+	only   []string
+	signed bool
+	json   bool
+}
+
+func newMCPImportCommand(sys System, opts *options) *cobra.Command {
+	var flags importFlags
+	cmd := &cobra.Command{
+		Use:   "import [FILE]",
+		Short: "Take over MCP servers that Claude, Cursor or VS Code are configured with",
+		Long: `Take over the MCP servers of a configuration file of Claude Desktop, Claude Code, Cursor
+or VS Code. Without a file it lists the ones it finds, and writes nothing.
+
+Each server becomes an item, which is not signed: read what it starts first. --sign
+signs them at once. What may be a secret is not taken over: ${NAME} stands in its
+place, and the command says which variables to set.`,
+		Example: `  rye-mcp mcp import
+  rye-mcp mcp import .cursor/mcp.json --only github
+  rye-mcp sign 'mcp/servers/*'`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(writableSpaces(), flags.space) {
+				return &usageError{message: fmt.Sprintf("no item can be written to %q", item.Shown(flags.space)), try: "--space project, --space user"}
+			}
+			if len(args) == 0 {
+				return listConfigurations(sys, *opts, flags.json)
+			}
+			return importServers(sys, *opts, args[0], flags)
+		},
+	}
+	cmd.Flags().StringVar(&flags.space, "space", string(item.User), "project or user")
+	completeFlag(cmd, "space", writableSpaces)
+	cmd.Flags().StringSliceVar(&flags.only, "only", nil, "servers of these names only")
+	cmd.Flags().BoolVar(&flags.signed, "sign", false, "sign what was written, with your key")
+	jsonFlag(cmd, &flags.json)
+	return cmd
+}
+
+// configuration is a file in which another program names MCP servers.
+type configuration struct {
+	Program string   `json:"program"`
+	Path    string   `json:"path"`
+	Servers []string `json:"servers,omitempty"`
+	Problem string   `json:"problem,omitempty"`
+}
+
+// configurations are the places where programs keep theirs.
+func configurations(roots resolve.Roots, home string) []configuration {
+	in := func(program, dir string, parts ...string) configuration {
+		return configuration{Program: program, Path: filepath.Join(append([]string{dir}, parts...)...)}
+	}
+	all := []configuration{
+		in("Claude Code (project)", roots.Project, ".mcp.json"),
+		in("Cursor (project)", roots.Project, ".cursor", "mcp.json"),
+		in("VS Code (project)", roots.Project, ".vscode", "mcp.json"),
+	}
+	if home == "" {
+		return all
+	}
+	return append(all,
+		in("Claude Code", home, ".claude.json"),
+		in("Cursor", home, ".cursor", "mcp.json"),
+		in("Claude Desktop", home, ".config", "Claude", "claude_desktop_config.json"),
+		in("Claude Desktop", home, "Library", "Application Support", "Claude", "claude_desktop_config.json"),
+		in("VS Code", home, ".config", "Code", "User", "mcp.json"),
+		in("VS Code", home, "Library", "Application Support", "Code", "User", "mcp.json"),
+	)
+}
+
+func listConfigurations(sys System, opts options, asJSON bool) error {
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return err
+	}
+	home, err := sys.HomeDir()
+	if err != nil {
+		home = ""
+	}
+	found := []configuration{}
+	for _, c := range configurations(roots, home) {
+		servers, err := readServers(c.Path, roots.Project)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, foreign.ErrNoServers):
+			continue
+		case err != nil:
+			c.Problem = err.Error()
+		}
+		for _, s := range servers {
+			c.Servers = append(c.Servers, s.Name)
+		}
+		found = append(found, c)
+	}
+	return conclude(sys, asJSON, found, true, func() error { return writeConfigurations(sys, newDisplay(sys, opts), found) })
+}
+
+func writeConfigurations(sys System, d display, found []configuration) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(sys.Stdout, "No configuration of Claude, Cursor or VS Code names an MCP server.")
+		return err
+	}
+	t := table{header: []string{"program", "servers", "file"}}
+	for _, c := range found {
+		servers := text(strconv.Itoa(len(c.Servers)))
+		if c.Problem != "" {
+			servers = cell{"not read: " + item.ShownIn(c.Problem), red}
+		}
+		t.add(text(c.Program), servers, text(c.Path))
+	}
+	if err := t.write(d); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(sys.Stdout, "\nNext: rye-mcp mcp import FILE")
+	return err
+}
+
+func readServers(path, project string) ([]foreign.Server, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return foreign.Servers(content, project)
+}
+
+func importServers(sys System, opts options, path string, flags importFlags) error {
+	roots, err := openRoots(sys, opts)
+	if err != nil {
+		return err
+	}
+	servers, err := readServers(path, roots.Project)
+	if err != nil {
+		return &usageError{message: fmt.Sprintf("%s: %s", path, item.ShownIn(err.Error())), try: "rye-mcp mcp import, which lists the files it finds"}
+	}
+	if len(flags.only) > 0 {
+		servers = slices.DeleteFunc(servers, func(s foreign.Server) bool { return !slices.Contains(flags.only, s.Name) })
+		if len(servers) == 0 {
+			return &usageError{message: path + " names no server of that name", try: "rye-mcp mcp import " + path}
+		}
+	}
+	var all []mcpWritten
+	return withServerWriter(sys, opts, item.Space(flags.space), flags.signed, func(w serverWriter) error {
+		for _, s := range servers {
+			done, err := w.write(s)
+			if err != nil {
+				return err
+			}
+			all = append(all, done)
+		}
+		return conclude(sys, flags.json, all, true, func() error { return writeImported(sys, newDisplay(sys, opts), all, servers) })
+	})
+}
+
+func writeImported(sys System, d display, all []mcpWritten, servers []foreign.Server) error {
+	var t table
+	written := 0
+	for _, done := range all {
+		state, reason := cell{"written", green}, done.Runs
+		if done.SignedBy != "" {
+			state.text = "signed"
+		}
+		if done.Kept != "" {
+			state, reason = cell{"left", yellow}, done.Kept
+		} else if done.SignedBy == "" {
+			written++
+		}
+		t.add(state, text(done.ItemID), text(reason))
+		for _, note := range done.Notes {
+			t.add(cell{"", dim}, text(""), text(note))
+		}
+	}
+	d.width = 0 // what is started is there to be read whole
+	if err := t.write(d); err != nil {
+		return err
+	}
+	if err := tellVariables(sys, mcp.Variables(servers)); err != nil {
+		return err
+	}
+	if written == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(sys.Stdout, "\nRead what they start, then: rye-mcp sign 'mcp/servers/*'")
+	return err
+}

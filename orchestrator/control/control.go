@@ -25,14 +25,17 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 )
 
 // Deps is what a Controller works with; all of it belongs to one project.
@@ -53,8 +56,11 @@ type Deps struct {
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
 	Env    map[string]string // values of the {env:…} placeholders
-	Now    func() time.Time
-	Log    zerolog.Logger
+	// Palette is what the model of a thread is offered; nil: plans do not say what a
+	// first request costs.
+	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
+	Now     func() time.Time
+	Log     zerolog.Logger
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
 	Daily func(context.Context) (*view.DailySpend, error)
@@ -89,7 +95,7 @@ func New(d Deps) *Controller {
 	c.View = &view.View{Threads: c.Threads, Daily: d.Daily}
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
-	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env}
+	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
 	c.Continue = &continuation.Continuer{

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -110,14 +111,10 @@ func (c *Planner) Compose(_ context.Context, found *resolve.Found, values map[st
 func (c *Planner) promptInput(
 	composed *composition, id string, doc *item.DirectiveDoc, values map[string]any,
 ) (in prompt.Input, missing []string, err error) {
-	in.Directive, in.Capabilities = prompt.Task(doc, values, c.Env), composed.Permissions.Capabilities
-	data, err := prompt.Facts{
-		Directive: id, Body: in.Directive.Body, ProjectPath: c.Project, Inputs: values, Capabilities: in.Capabilities,
-	}.Data()
-	if err == nil {
-		in.Context, _, missing = composed.Inject(data)
-	}
-	return in, missing, err
+	first, err := opening.Prepare(composed.Composition, doc, values, c.Env, prompt.Facts{
+		Directive: id, ProjectPath: c.Project, Inputs: values, Capabilities: composed.Permissions.Capabilities,
+	})
+	return first.Input, first.Warnings, err
 }
 
 // PromptInput is a planned directive with its values filled in and the context around

@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -33,6 +34,9 @@ type Planner struct {
 	Resolver *resolve.Resolver
 	Settings *settings.Source
 	Env      map[string]string // values of the {env:…} placeholders
+	// Palette is what the model of a thread is offered, see [opening.Toolbox]; nil:
+	// nobody asks what a first request costs.
+	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
 }
 
 // Call is one call of a planner, with the settings of that.

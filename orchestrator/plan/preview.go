@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -33,16 +35,23 @@ type Outline struct {
 	// out about the next by trying.
 	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
 	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`
-	WorstCost  thread.Micros     `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
+	// FirstRequest is what each turn sends, and more with each.
+	FirstRequest *opening.Cost `json:"first_request,omitempty" jsonschema:"tokens of the first request"`
+	WorstCost    thread.Micros `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	action.Inheritance
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Preview says what a start would do, and changes nothing.
 func (c *Planner) Preview(ctx context.Context, caller action.Caller, req action.StartRequest) (Preview, error) {
-	p, err := c.In(c.Settings.Begin()).Start(ctx, caller, req)
+	now := c.In(c.Settings.Begin())
+	p, err := now.Start(ctx, caller, req)
 	if err != nil {
 		return Preview{}, err
+	}
+	first, err := now.firstRequest(p)
+	if err != nil {
+		return Preview{}, threads.Fault(err)
 	}
 	tools, err := c.toolsOf(p)
 	if err != nil {
@@ -51,13 +60,48 @@ func (c *Planner) Preview(ctx context.Context, caller action.Caller, req action.
 	body := Outline{
 		Directive: p.Found.ID, Space: string(p.Found.Space), Path: p.Found.Path,
 		Inputs: inputs.Shown(p.Doc, p.Inputs), Model: p.Choice.Ref(), Limits: p.Limits,
-		Capabilities: p.Grant.Effective(), Dropped: p.Dropped, DroppedWhy: p.DroppedWhy, Tools: tools, WorstCost: p.Limits.Spend, Warnings: p.Warnings,
+		Capabilities: p.Grant.Effective(), Dropped: p.Dropped, DroppedWhy: p.DroppedWhy, Tools: tools, WorstCost: p.Limits.Spend, FirstRequest: first, Warnings: p.Warnings,
 		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.Found.Shadows {
 		body.Shadows = append(body.Shadows, s.Path)
 	}
 	return Preview{Success: true, Plan: body}, nil
+}
+
+// firstRequest says what the thread's first request costs, and warns of limits that do
+// not pay for it.
+func (c *Call) firstRequest(p *Plan) (*opening.Cost, error) {
+	if c.Palette == nil {
+		return nil, nil //nolint:nilnil // nobody asks
+	}
+	resilience, _, err := c.Config.Resilience()
+	if err != nil {
+		return nil, err
+	}
+	offered, err := c.Palette(p.Grant, p.Doc.Outputs, resilience.ToolPreload.MaxTokens)
+	if err != nil {
+		return nil, err
+	}
+	first, err := opening.Prepare(p.composed.Composition, p.Doc, p.Inputs, c.Env, c.facts(p))
+	if err != nil {
+		return nil, err
+	}
+	cost := opening.Estimate(first.Input, opening.Tools(offered), p.Choice.ToolUse)
+	for _, short := range cost.Shortages(p.Limits, &p.Choice) {
+		p.Warnings = append(p.Warnings, short.Message+"; "+short.Try)
+	}
+	return &cost, nil
+}
+
+// facts are what the thread will know about itself when it starts.
+func (c *Call) facts(p *Plan) prompt.Facts {
+	return prompt.Facts{
+		Directive: p.Found.ID, ProjectPath: c.Project, Inputs: p.Inputs, Capabilities: p.Grant.Own,
+		Thread: &prompt.ThreadFacts{
+			Model: p.Choice.Ref(), ParentID: p.Request.Parent, Depth: len(p.Grant.Ceiling), Limits: p.Limits,
+		},
+	}
 }
 
 // toolsOf lists the tools that the thread may execute, by id.

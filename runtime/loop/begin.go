@@ -6,10 +6,10 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
-	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 )
 
 // begin writes the first message of its own and puts what happens on record.
@@ -17,15 +17,13 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.takeOver(); err != nil {
 		return err
 	}
-	filled := prompt.Task(r.task.doc, r.meta.Inputs, r.Env)
-	data, err := r.facts(filled.Body).Data()
+	first, err := opening.Prepare(r.composed(), r.task.doc, r.meta.Inputs, r.Env, r.facts())
 	if err != nil {
 		return err
 	}
-	blocks, injected, warnings := r.composed().Inject(data)
 	err = r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
 		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
-		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: slices.Concat(r.meta.Warnings, warnings),
+		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: slices.Concat(r.meta.Warnings, first.Warnings),
 	})
 	if err != nil {
 		return err
@@ -33,20 +31,18 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.recordRoute(); err != nil {
 		return err
 	}
-	hooked, byHooks, err := r.startHooks(ctx, data)
+	hooked, byHooks, err := r.startHooks(ctx, first.Data)
 	if err != nil {
 		return err
 	}
-	system, user := prompt.Build(prompt.Input{
-		Directive: filled, Capabilities: r.task.grant.Own, Context: blocks, Hooks: hooked,
-		Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
-	})
+	first.Hooks = hooked
+	system, user := prompt.Build(first.Input)
 	if r.meta.Continuation != nil {
-		if user, err = r.continuedMessage(hooked, filled.Body); err != nil {
+		if user, err = r.continuedMessage(hooked, first.Directive.Body); err != nil {
 			return err
 		}
 	}
-	if err := r.recordPrompts(system, injected, byHooks); err != nil {
+	if err := r.recordPrompts(system, first.Injected, byHooks); err != nil {
 		return err
 	}
 	return r.say(user)
@@ -91,9 +87,9 @@ func (r *run) recordRoute() error {
 }
 
 // facts are what is known about this thread when it starts.
-func (r *run) facts(body string) prompt.Facts {
+func (r *run) facts() prompt.Facts {
 	return prompt.Facts{
-		Directive: r.meta.Directive, Body: body, ProjectPath: r.Project, Inputs: r.meta.Inputs,
+		Directive: r.meta.Directive, ProjectPath: r.Project, Inputs: r.meta.Inputs,
 		Capabilities: r.task.grant.Own,
 		Thread: &prompt.ThreadFacts{
 			Model: r.meta.Model, ParentID: r.meta.ParentID, Depth: len(r.meta.Ceiling), Limits: r.meta.Limits,

@@ -129,7 +129,8 @@ func (h *house) callBare(ctx context.Context, model *instant) {
 	params := anthropic.MessageNewParams{
 		Model: "small", MaxTokens: 4000, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Do the task."))},
 	}
-	for _, d := range definitions(h.tools.all()) {
+	for _, t := range h.tools.all() {
+		d := t.Definition()
 		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
 			Name: palette.FlatName(d.ID), Description: param.NewOpt(d.Description),
 			InputSchema: param.Override[anthropic.ToolInputSchemaParam](d.Schema),

@@ -8,9 +8,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 )
 
 // succession is what has come of handing the thread over.
@@ -172,15 +172,11 @@ func (r *run) makeSuccessor(ctx context.Context, s summary) (*thread.Handoff, er
 // taskText is the directive as the model is told it when it starts, with the context
 // that stands around it. Hooks give their part again.
 func (r *run) taskText() (string, error) {
-	filled := prompt.Task(r.task.doc, r.meta.Inputs, r.Env)
-	data, err := r.facts(filled.Body).Data()
+	first, err := opening.Prepare(r.task.composed, r.task.doc, r.meta.Inputs, r.Env, r.facts())
 	if err != nil {
 		return "", err
 	}
-	blocks, _, _ := r.task.composed.Inject(data)
-	_, task := prompt.Build(prompt.Input{
-		Directive: filled, Capabilities: r.task.grant.Own, Context: blocks, Secrets: inputs.Secrets(r.task.doc, r.meta.Inputs),
-	})
+	_, task := prompt.Build(first.Input)
 	return task, nil
 }
 

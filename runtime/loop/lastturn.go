@@ -56,9 +56,7 @@ func (r *run) lastTurn(ctx context.Context, over *thread.LimitError, by string) 
 // cannot be called any more stay described where nothing else would be: providers
 // refuse a conversation with calls and no tools.
 func (r *run) onlyReturn(over *thread.LimitError) string {
-	r.toolset.palette.Entries = slices.DeleteFunc(slices.Clone(r.toolset.palette.Entries), func(e palette.Entry) bool {
-		return e.Kind != palette.KindReturn
-	})
+	r.toolset.palette = r.toolset.palette.Only(palette.KindReturn)
 	how := "with your answer as text. Call no tool"
 	if len(r.toolset.palette.Entries) > 0 {
 		how = "with " + r.toolset.palette.Entries[0].Name + ", and every output you can give"

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/textcalls"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -34,9 +35,11 @@ func (r *run) openModel(ctx context.Context, choice provider.Choice) error {
 		return fmt.Errorf("open model %s: %w", choice.Ref(), err)
 	}
 	r.closeModel()
-	r.model = model{choice: choice, client: client, close: closeClient, fallback: r.model.fallback, toolSize: toolSize}
+	r.model = model{
+		choice: choice, client: client, close: closeClient, fallback: r.model.fallback, toolSize: opening.SizeOf(choice.ToolUse),
+	}
 	if choice.ToolUse == config.ToolUseText {
-		r.model.client, r.model.toolSize = textcalls.New(client, r.offers), textcalls.Size
+		r.model.client = textcalls.New(client, r.offers)
 	}
 	return nil
 }
@@ -105,7 +108,7 @@ func (r *run) fits(ctx context.Context, choice provider.Choice) error {
 	}
 	whole := r.conversation
 	whole.recount()
-	tools, _ := toolSize(r.toolset.tools)
+	tools, _ := opening.SizeOf(choice.ToolUse)(r.toolset.tools)
 	_, err = limit.Allowance(limit.AllowanceInput{
 		Limits: r.meta.Limits, Used: r.cost, Left: budget.Remaining(),
 		Model: choice.Model, NewBytes: whole.newBytes + int64(len(r.system)) + tools, Wanted: choice.MaxOutput,

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
-	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -121,42 +119,12 @@ func changed(directive, where string) error {
 
 // buildToolset decides which tools the model sees.
 func (r *run) buildToolset() error {
-	threads, err := r.Actions.ThreadItems()
+	box := opening.Toolbox{Resolver: r.Resolver, Actions: r.Actions, Executor: r.Executor}
+	offered, err := box.Palette(r.task.grant, r.task.doc.Outputs, r.Settings.PaletteTokens)
 	if err != nil {
 		return err
 	}
-	// directive_return is offered by the palette itself, with the outputs of this
-	// directive.
-	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
-	allowed := func(id string) bool { return r.missing(palette.Required(id)) == nil }
-	builtin := slices.Concat(threads, r.Executor.Definitions(allowed))
-	items, err := palette.Spaces{
-		Resolver: r.Resolver, Builtin: builtin,
-		Check: func(found *resolve.Found) error { _, err := r.Executor.Of(found); return err },
-	}.Items()
-	if err != nil {
-		return err
-	}
-	r.toolset.artifacts = artifact.New()
-	r.toolset.palette = palette.Build(palette.Input{
-		ReadArtifact: r.toolset.artifacts.Definition(),
-		Primaries:    definitions(r.Actions.Tools(action.Caller{})), Tools: builtin, Items: items,
-		Capabilities: r.task.grant.Own, Missing: r.missing,
-		Outputs: r.task.doc.Outputs, MaxTokens: r.Settings.PaletteTokens,
-	})
-	for _, e := range r.toolset.palette.Entries {
-		r.toolset.tools = append(r.toolset.tools, llm.Tool{
-			Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema,
-		})
-	}
-	return nil
-}
-
-// missing says who lacks a capability.
-func (r *run) missing(required string) *palette.Denial {
-	if denied := r.task.grant.Missing(required); denied != nil {
-		return &palette.Denial{Ancestor: denied.Ancestor}
-	}
+	r.toolset = toolset{palette: offered, tools: opening.Tools(offered), artifacts: artifact.New()}
 	return nil
 }
 
@@ -167,14 +135,6 @@ func (r *run) saveToolset(text []byte) error {
 	}
 	r.Crashpoints.At(CrashToolset)
 	return nil
-}
-
-func definitions(tools []tool.Tool) []tool.Definition {
-	list := make([]tool.Definition, len(tools))
-	for i, t := range tools {
-		list[i] = t.Definition()
-	}
-	return list
 }
 
 // capabilitiesText is capabilities.md: what the thread may do and what its

@@ -101,7 +101,8 @@ func (r *run) kept(text string) string {
 	if !ok {
 		return notKept
 	}
-	return fmt.Sprintf("the whole is artifact %s: read it with %s", artifact.Ref(hash), palette.ArtifactName)
+	return fmt.Sprintf("the whole is artifact %s: read it with %s, from offset (line) on, pattern (regular expression) or path (member of JSON)",
+		artifact.Ref(hash), palette.ArtifactName)
 }
 
 // keepChars is how much of a tool's result is stored as the result of its run in

@@ -68,19 +68,6 @@ func (r *run) newBytes() int64 {
 	return n + int64(len(r.system)) + tools
 }
 
-// toolMarks is more than the tokens that a provider puts around a tool.
-const toolMarks = 64
-
-// toolSize is what tools count for where they are sent apart from the prompt: in
-// bytes, which are no fewer than the tokens, and in characters.
-func toolSize(tools []llm.Tool) (bytes, characters int64) {
-	for _, t := range tools {
-		bytes += int64(toolMarks + len(t.Name) + len(t.Description) + len(t.Schema))
-		characters += chars(t.Name) + chars(t.Description) + chars(string(t.Schema))
-	}
-	return bytes, characters
-}
-
 // charge adds what a call cost to registry and ledger, so that a crash loses
 // at most the call in flight. It returns the usage that was charged.
 func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// read_artifact is there where a result can be long, under a name that no tool
-// takes from it, and needs no capability.
+// read_artifact is there where anything else is, under a name that no tool takes from
+// it, and needs no capability.
 func TestReadArtifact(t *testing.T) {
 	t.Parallel()
 	reader := tool.Definition{ID: "rye/agent/threads/read_artifact"}
@@ -19,11 +19,14 @@ func TestReadArtifact(t *testing.T) {
 			Missing: allowAll, Outputs: []item.Output{{Name: "x"}}, ReadArtifact: reader,
 		})
 	}
-	if got := show(build(nil)); got != "rye_directive_return" {
-		t.Errorf("without tools: %s", got)
+	if got := show(build(nil)); got != "rye_directive_return rye_read_artifact" {
+		t.Errorf("with nothing but the return: %s", got)
 	}
-	if got := show(build([]string{"rye.execute.tool.a"})); got != "rye_execute rye_directive_return rye_read_artifact" {
+	if got := show(build([]string{"rye.execute.directive.a"})); got != "rye_execute rye_directive_return rye_read_artifact" {
 		t.Errorf("with a primary action: %s", got)
+	}
+	if got := show(Build(Input{ReadArtifact: reader})); got != "" {
+		t.Errorf("without anything: %s", got)
 	}
 	p := build([]string{"rye.sign.*"}, "rye/read/artifact")
 	if e, ok := p.Get(ArtifactName); !ok || e.Kind != KindArtifact || e.ID != reader.ID {

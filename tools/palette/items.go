@@ -95,11 +95,10 @@ func (s Spaces) define(id string) (tool.Definition, error) {
 // definition is what a model is told of an item.
 func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
 	d := tool.Definition{ID: id, Description: doc.Description}
-	schema := map[string]any{}
 	if doc.Schema == nil {
 		d.Description += "\nIts parameters are not declared; read about them with rye_fetch."
 	}
-	maps.Copy(schema, doc.Schema)
+	schema := plainly(doc.Schema, 0)
 	// Providers refuse these at the top. What they say is checked when the tool is
 	// called.
 	for _, keyword := range []string{"oneOf", "anyOf", "allOf", "not", "if", "then", "else", "enum", "$schema", "$id"} {
@@ -118,6 +117,14 @@ func definition(id string, doc *item.ToolDoc) (tool.Definition, error) {
 	return d, offerable(schema, d.Schema)
 }
 
+// unnamedError says that a tool has a parameter that not every provider takes. It can
+// be called by its id.
+type unnamedError struct{ parameter string }
+
+func (e *unnamedError) Error() string {
+	return fmt.Sprintf("its parameter %q has a name that not every provider takes", e.parameter)
+}
+
 // parameterName is a name that every provider takes.
 var parameterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) })
 
@@ -129,7 +136,7 @@ func offerable(schema map[string]any, raw json.RawMessage) error {
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if !parameterName().MatchString(name) {
-			return fmt.Errorf("its parameter %q has a name that not every provider takes", name)
+			return &unnamedError{name}
 		}
 	}
 	err := tool.Validate(raw, json.RawMessage("{}"))

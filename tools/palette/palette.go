@@ -52,6 +52,8 @@ type Input struct {
 	// Capabilities are the thread's patterns. They decide the order, and which
 	// primary actions are worth showing.
 	Capabilities []string
+	// Idle are those of them that an ancestor leaves nothing of.
+	Idle []string
 	// Missing decides about a required capability, ancestors included: nil allows
 	// it. Without the function everything is denied.
 	Missing func(required string) *Denial
@@ -62,8 +64,8 @@ type Input struct {
 	// part of a palette that has other tools; its zero value is not offered.
 	ReadArtifact tool.Definition
 	// MaxTokens bounds names, descriptions and schemas of the tools together.
-	// Primary actions, directive_return and read_artifact do not count. 0 means
-	// DefaultMaxTokens; a negative number leaves no tools.
+	// Primary actions, directive_return and read_artifact do not count: they have to be
+	// short. 0 means DefaultMaxTokens; a negative number leaves no tools.
 	MaxTokens int
 }
 
@@ -80,7 +82,8 @@ type Standing struct {
 	Name    string // under which it is offered
 	Denied  *Denial
 	Problem string // why it cannot be offered
-	NoRoom  bool   // the budget was too small; it can be called through rye_execute
+	NoRoom  bool   // the budget was too small
+	ByID    bool   // it can be called through rye_execute all the same
 }
 
 // Palette is the outcome.
@@ -88,23 +91,31 @@ type Palette struct {
 	Entries []Entry
 	// Tools are all tools that the capabilities speak of, in the order in which
 	// they were given room.
-	Tools []Standing
+	Tools    []Standing
+	unlisted []Entry // primary actions that are not offered and can be called
 }
 
-// Build makes a palette: the primary actions the capabilities speak of,
-// directive_return, then the allowed tools, those matched by a specific
-// pattern before those matched by a broad one.
+// Build makes a palette: the primary actions for what the capabilities speak of and
+// has no entry of its own, directive_return, then the allowed tools, those matched
+// by a specific pattern before those matched by a broad one, and read_artifact.
 func Build(in Input) Palette {
-	var p Palette
-	for _, d := range in.Primaries {
-		if holdsAction(in.Capabilities, strings.TrimPrefix(d.ID, "rye_")) {
-			p.add(KindPrimary, d.ID, d)
+	r := reach{
+		directives: holdsKind(in.effective(), item.Directive),
+		knowledge:  holdsKind(in.effective(), item.Knowledge),
+	}
+	var tools Palette
+	tools.addTools(in, r)
+	for _, s := range tools.Tools {
+		if s.ByID {
+			r.tools = append(r.tools, s.ID)
 		}
 	}
+	p := Palette{Tools: tools.Tools}
+	p.addPrimaries(in, r)
 	if len(in.Outputs) > 0 {
 		p.add(KindReturn, ReturnName, returnDefinition(in.Outputs))
 	}
-	p.addTools(in)
+	p.Entries = append(p.Entries, tools.Entries...)
 	p.addArtifact(in)
 	return p
 }
@@ -114,21 +125,24 @@ func (p *Palette) add(kind Kind, name string, d tool.Definition) {
 }
 
 // addTools offers the tools for which there is room.
-func (p *Palette) addTools(in Input) {
+func (p *Palette) addTools(in Input, r reach) {
 	names := nameTools(in)
 	left := cmp.Or(in.MaxTokens, DefaultMaxTokens) * bytesPerToken
 	for _, c := range candidates(in) {
 		s := Standing{ID: c.id, Pattern: c.pattern, Denied: c.denied}
 		if s.Denied == nil {
 			d, err := c.read()
+			d.Schema = brief(d.Schema)
 			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
 			switch {
 			case errors.Is(err, chain.ErrNoTool):
 				continue // what tools run on is nothing to call
 			case err != nil:
-				s.Problem = err.Error()
+				s.Problem, s.ByID = err.Error(), errors.As(err, new(*unnamedError))
+			case r.directives && c.id == threadDirectiveID && (pattern{text: c.pattern}).wildcards() > 0:
+				s.Problem = "rye_execute does the same"
 			case size > left:
-				s.NoRoom = true
+				s.NoRoom, s.ByID = true, true
 			default:
 				left -= size
 				s.Name = names[c.id]
@@ -139,13 +153,21 @@ func (p *Palette) addTools(in Input) {
 	}
 }
 
-// Get finds an entry by the name a model used.
+// Get finds an entry by the name a model used. Texts of directives name rye_execute
+// where the tools have entries of their own: then it is found too.
 func (p Palette) Get(name string) (Entry, bool) {
-	i := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Name == name })
-	if i < 0 {
-		return Entry{}, false
+	for _, entries := range [][]Entry{p.Entries, p.unlisted} {
+		if i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name }); i >= 0 {
+			return entries[i], true
+		}
 	}
-	return p.Entries[i], true
+	return Entry{}, false
+}
+
+// Only is the palette with nothing but the entries of a kind.
+func (p Palette) Only(kind Kind) Palette {
+	only := slices.DeleteFunc(slices.Clone(p.Entries), func(e Entry) bool { return e.Kind != kind })
+	return Palette{Entries: only, Tools: p.Tools}
 }
 
 // Required is the capability needed to execute the tool with that id.

@@ -1,6 +1,8 @@
 package palette
 
 import (
+	"strings"
+
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -12,9 +14,10 @@ const (
 )
 
 // returnDefinition describes directive_return for a directive's outputs.
-// Required outputs are marked in words only: an error is returned without them.
+// Required outputs are named in words only: an error is returned without them.
 func returnDefinition(outputs []item.Output) tool.Definition {
-	s := &tool.Schema{Type: "object", Closed: true}
+	s := &tool.Schema{Type: item.TypeObject, Closed: true}
+	var required []string
 	set := func(name string, prop *tool.Schema) {
 		if !s.Has(name) {
 			s.Set(name, prop)
@@ -22,32 +25,28 @@ func returnDefinition(outputs []item.Output) tool.Definition {
 	}
 	for _, o := range outputs {
 		set(o.Name, outputSchema(o))
+		if o.Required {
+			required = append(required, o.Name)
+		}
 	}
-	set("status", &tool.Schema{
-		Type: "string", Enum: []string{"success", "completed", "error"},
-		Description: "success (or completed, which means the same) when the work is done; error when it cannot be done",
-	})
-	set("error_detail", &tool.Schema{
-		Type: "string", Description: "with status error: what is missing or went wrong",
-	})
-	return tool.Definition{
-		ID: ReturnID,
-		Description: "Return the outputs of the directive and end this thread. Call it once, alone, when the work is " +
-			"done, or with status error and error_detail as soon as it is clear that it cannot be done.",
-		Schema: s.JSON(),
+	set("status", &tool.Schema{Type: item.TypeString, Enum: []string{"success", "completed", "error"}})
+	set("error_detail", text(""))
+	return tool.Definition{ID: ReturnID, Description: returnText(required), Schema: s.JSON()}
+}
+
+func returnText(required []string) string {
+	text := "Return the outputs and end this thread: once, alone, when the work is done; " +
+		"with status error and error_detail as soon as it cannot be done."
+	if len(required) > 0 {
+		text += " Without an error " + strings.Join(required, ", ") + " must be there."
 	}
+	return text
 }
 
 func outputSchema(o item.Output) *tool.Schema {
 	description := o.Description
-	if o.Required {
-		if description != "" {
-			description += " "
-		}
-		description += "(required, except with status error)"
-	}
-	if description == "" {
-		description = "output of the directive" // a schema with nothing in it would be the bare word true
+	if description == "" && o.Type == "" {
+		description = "any value" // a schema with nothing in it would be the bare word true
 	}
 	s := &tool.Schema{Type: o.Type, Description: description}
 	if o.Type == "array" {

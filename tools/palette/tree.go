@@ -58,6 +58,8 @@ func (p Palette) writeTools(b *strings.Builder, pattern string) {
 		switch {
 		case s.Denied != nil:
 			fmt.Fprintf(b, "denied, %s does not allow it\n", ancestor(s.Denied.Ancestor))
+		case s.ByID && s.Problem != "":
+			fmt.Fprintf(b, "not offered, %s, reachable through rye_execute\n", oneLine(s.Problem))
 		case s.Problem != "":
 			fmt.Fprintf(b, "not offered, %s\n", oneLine(s.Problem))
 		case s.NoRoom:

@@ -1,0 +1,74 @@
+package palette
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// brief is the schema of a tool without what a model need not be told. Arguments
+// are held against the whole, and the answer to a wrong one says what is valid.
+func brief(schema json.RawMessage) json.RawMessage {
+	// In a text the quotes would be escaped.
+	return bytes.ReplaceAll(schema, []byte(`,"additionalProperties":false`), nil)
+}
+
+// Keywords of a schema whose values are schemas: by name, alone or listed.
+var (
+	namedSchemas  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+	directSchemas = []string{"items", "additionalProperties", "contains", "propertyNames", "anyOf", "oneOf", "allOf", "prefixItems"}
+	needless      = []string{"$schema", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly"}
+)
+
+// maxNesting is how deep schemas within others are looked at.
+const maxNesting = 32
+
+// plainly copies the schema of an item without what a model need not be told:
+// titles, examples, marks, and that other properties are refused.
+func plainly(schema map[string]any, depth int) map[string]any {
+	out := make(map[string]any, len(schema))
+	for key, value := range schema {
+		switch {
+		case slices.Contains(needless, key), key == "additionalProperties" && value == false:
+		case depth >= maxNesting:
+			out[key] = value
+		case slices.Contains(namedSchemas, key):
+			out[key] = eachPlainly(value, depth)
+		case slices.Contains(directSchemas, key):
+			out[key] = subschema(value, depth)
+		default:
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func eachPlainly(value any, depth int) any {
+	named, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	out := make(map[string]any, len(named))
+	for name, one := range named {
+		out[name] = subschema(one, depth)
+	}
+	return out
+}
+
+func subschema(value any, depth int) any {
+	if depth >= maxNesting {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return plainly(v, depth+1)
+	case []any:
+		list := make([]any, len(v))
+		for i, one := range v {
+			list[i] = subschema(one, depth+1)
+		}
+		return list
+	default:
+		return value
+	}
+}

@@ -14,15 +14,15 @@ import (
 )
 
 type editInput struct {
-	Path    string       `json:"path" jsonschema:"file to change, relative to the project"`
-	Changes []editChange `json:"changes" jsonschema:"what to replace; all of it is done, or nothing"`
+	Path    string       `json:"path"`
+	Changes []editChange `json:"changes" jsonschema:"all are made, or none"`
 }
 
 type editChange struct {
-	LineID      string `json:"line_id,omitempty" jsonschema:"id of the one line to replace"`
-	StartLineID string `json:"start_line_id,omitempty" jsonschema:"id of the first line to replace; together with end_line_id"`
-	EndLineID   string `json:"end_line_id,omitempty" jsonschema:"id of the last line to replace"`
-	NewContent  string `json:"new_content" jsonschema:"the lines to put there, without numbers and ids; empty deletes; a final newline makes no difference"`
+	LineID      string `json:"line_id,omitempty"`
+	StartLineID string `json:"start_line_id,omitempty" jsonschema:"of several lines, with end_line_id"`
+	EndLineID   string `json:"end_line_id,omitempty"`
+	NewContent  string `json:"new_content" jsonschema:"without numbers and ids; empty deletes"`
 }
 
 type editResult struct {
@@ -43,9 +43,8 @@ type editedPart struct {
 func editTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/edit_lines",
-		Description: "Replace lines of a text file by the line ids that rye/file-system/read showed. To insert, " +
-			"replace a line by itself and the new lines. The answer shows the changed lines with their new ids; ids of " +
-			"other lines stay valid, except where several lines look alike. Ids that match no line any more are refused.",
+		Description: "Replace lines of a text file by the line ids that rye/file-system/read showed. To insert, replace a " +
+			"line by itself and the new lines. The answer has the new ids; other lines keep theirs.",
 	}, s.edit)
 }
 

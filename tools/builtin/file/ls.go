@@ -10,7 +10,7 @@ import (
 )
 
 type lsInput struct {
-	Path string `json:"path,omitempty" default:"." jsonschema:"directory to list, relative to the project"`
+	Path string `json:"path,omitempty" default:"."`
 }
 
 type lsResult struct {
@@ -32,10 +32,9 @@ type lsEntry struct {
 
 func lsTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
-		ID: "rye/file-system/ls",
-		Description: "List a directory of the project: names, types and sizes, sorted by name, at most 1000. " +
-			"For whole trees use rye/file-system/glob.",
-		ReadOnly: true,
+		ID:          "rye/file-system/ls",
+		Description: "List a directory of the project: names, types and sizes, at most 1000.",
+		ReadOnly:    true,
 	}, s.ls)
 }
 

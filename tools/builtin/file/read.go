@@ -11,9 +11,9 @@ import (
 )
 
 type readInput struct {
-	Path   string `json:"path" jsonschema:"file to read, relative to the project"`
-	Offset int    `json:"offset,omitempty" default:"1" minimum:"1" jsonschema:"first line, counted from 1"`
-	Limit  int    `json:"limit,omitempty" default:"2000" minimum:"1" jsonschema:"most lines to return"`
+	Path   string `json:"path" jsonschema:"relative to the project"`
+	Offset int    `json:"offset,omitempty" default:"1" minimum:"1" jsonschema:"first line"`
+	Limit  int    `json:"limit,omitempty" default:"2000" minimum:"1"`
 }
 
 type readResult struct {
@@ -28,9 +28,8 @@ type readResult struct {
 func readTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/read",
-		Description: "Read a file of the project: text, or an image (PNG, JPEG, GIF, WebP), which is shown to you. Each line comes as <number>:<line id>|<text>; everything after " +
-			"the first | is the line itself. Give line ids to rye/file-system/edit_lines. Long files come in parts: " +
-			"go on at next_offset.",
+		Description: "Read a text file, or look at an image. Lines come as <number>:<line id>|<text>; " +
+			"rye/file-system/edit_lines takes the ids. Long files come in parts: go on at next_offset.",
 		ReadOnly: true, Paged: true,
 	}, s.read)
 }

@@ -12,17 +12,17 @@ import (
 )
 
 type writeInput struct {
-	Path       string      `json:"path,omitempty" jsonschema:"file to write, relative to the project; together with content"`
-	Content    *string     `json:"content,omitempty" jsonschema:"the whole new content of the file, or with mode append what is added to it"`
-	Mode       string      `json:"mode,omitempty" enum:"replace,append" default:"replace" jsonschema:"replace the file, or append to its end as it is: begin with a line break where its last line has none; either makes a file that does not exist"`
-	Files      []writeFile `json:"files,omitempty" jsonschema:"several files instead of path and content; all are checked before the first is written"`
-	CreateDirs bool        `json:"create_dirs,omitempty" default:"true" jsonschema:"make missing directories"`
+	Path       string      `json:"path,omitempty" jsonschema:"relative to the project"`
+	Content    *string     `json:"content,omitempty"`
+	Mode       string      `json:"mode,omitempty" enum:"replace,append" default:"replace" jsonschema:"append adds to the end as it is: begin with a line break where the last line has none"`
+	Files      []writeFile `json:"files,omitempty" jsonschema:"several at once; all are checked before the first is written"`
+	CreateDirs bool        `json:"create_dirs,omitempty" default:"true"`
 }
 
 type writeFile struct {
-	Path    string `json:"path" jsonschema:"file to write, relative to the project"`
-	Content string `json:"content" jsonschema:"the whole new content of the file, or with mode append what is added to it"`
-	Mode    string `json:"mode,omitempty" enum:"replace,append" jsonschema:"of this file; left out, that of the call"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Mode    string `json:"mode,omitempty" enum:"replace,append"`
 }
 
 // modeAppend adds to a file. The other mode replaces it.
@@ -41,9 +41,8 @@ type writtenFile struct {
 func writeTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/write",
-		Description: "Write a file of the project, or several: path and content, or files. Replaces a file that " +
-			"exists, or with mode append adds to its end; to change parts of one use rye/file-system/edit_lines. " +
-			"Settings (.ai/config), state, keys and .git are out of reach.",
+		Description: "Write a file of the project, or several: path and content, or files. Replaces a file that exists; " +
+			"to change parts of one use rye/file-system/edit_lines.",
 	}, s.write)
 }
 

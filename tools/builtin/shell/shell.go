@@ -23,16 +23,14 @@ const (
 	maxTimeout = 24 * 60 * 60
 )
 
-const description = `Runs a shell command (bash, or sh where there is no bash) in the project and waits for it.
-A command that ends with a non-zero exit code is a normal result: look at exit_code and stderr.
-Each output stream is cut to 14 KiB, keeping its beginning and its end; in a thread the whole is kept as an artifact. Else
-write larger output to a file and read the file. Output that is not text is only described.
-Standard input is empty and there is no terminal. Processes left in the background are killed when the command ends.`
+const description = "Run a shell command (bash, or sh) in the project and wait for it. A non-zero exit_code is a normal result. " +
+	"stdout and stderr are cut to 14 KiB each, keeping both ends. There is no input and no terminal; what is left in the " +
+	"background is killed when the command ends."
 
 type input struct {
-	Command    string  `json:"command" jsonschema:"the command line, as for bash -c"`
-	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds after which the command is stopped, at most 86400" default:"120"`
-	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"folder to run in: inside the project, relative to it or absolute" default:"."`
+	Command    string  `json:"command"`
+	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds" default:"120"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"inside the project" default:"."`
 }
 
 // output is the result of a call, and what is known of a command that was

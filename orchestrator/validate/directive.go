@@ -48,8 +48,8 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 	for _, check := range []func(*list, *directive){
 		checkNames,
 		checkExtends, // the others look at what is inherited
-		checkPlaceholders, checkUnusedInputs, checkContext, checkSuppressed, checkHooks, checkCapabilities, checkRisk,
-		checkLimits, checkContinuation, checkSteps,
+		checkPlaceholders, checkLiteral, checkUnusedInputs, checkContext, checkSuppressed, checkHooks, checkCapabilities, checkRisk,
+		checkLimits, checkContinuation, checkSteps, checkCalls,
 	} {
 		check(l, d)
 	}

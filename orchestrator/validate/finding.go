@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -65,6 +66,8 @@ const (
 
 	CodeLimitZero     Code = "limit_zero"
 	CodeLimitSpend    Code = "limit_spend"
+	CodeLimitTokens   Code = "limit_tokens"
+	CodeLimitWindow   Code = "limit_window"
 	CodeModelUnknown  Code = "model_unknown"
 	CodeModelReplaced Code = "model_replaced"
 	CodeModelFallback Code = "model_fallback"
@@ -73,6 +76,7 @@ const (
 
 	CodeStepItem       Code = "step_item"
 	CodeStepCapability Code = "step_capability"
+	CodeCallName       Code = "call_name"
 )
 
 // What can be found in tools, knowledge and settings.
@@ -115,11 +119,21 @@ type Report struct {
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
 	Findings []Finding `json:"findings"`
+	// Requests are what the first requests of the directives cost.
+	Requests []Request `json:"first_requests,omitempty"`
+}
+
+// Request is what the first request of a thread of a directive costs, without the
+// values of inputs that have no default.
+type Request struct {
+	Item string `json:"item"`
+	Path string `json:"path"`
+	opening.Cost
 }
 
 // report counts and sorts findings.
-func report(items int, findings []Finding) Report {
-	r := Report{Items: items, Findings: findings}
+func report(items int, findings []Finding, first []Request) Report {
+	r := Report{Items: items, Findings: findings, Requests: first}
 	if r.Findings == nil {
 		r.Findings = []Finding{}
 	}
@@ -142,6 +156,7 @@ func report(items int, findings []Finding) Report {
 type list struct {
 	about Finding // what all of them have
 	found []Finding
+	first []Request
 }
 
 // errorf adds an error on a line. Try says what to do, and may be empty.
@@ -176,7 +191,7 @@ func usualTry(code Code) string {
 		return "mend the attribute extends of one of them"
 	case CodeContextMissing, CodeHookItem, CodeContinuation, CodeStepItem, CodeReference:
 		return "write the item, or name another"
-	case CodeSuppressUnknown, CodeCapabilityUnmatched, CodeCapabilityIdle, CodeSettingsNoUse:
+	case CodeSuppressUnknown, CodeCapabilityUnmatched, CodeCapabilityIdle, CodeSettingsNoUse, CodeCallName:
 		return "remove it, or mend the name"
 	case CodeModelUnknown, CodeModelReplaced, CodeModelFallback:
 		return "name a model or tier of your providers; rye-mcp config show lists them"

@@ -9,12 +9,17 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 )
 
 // FuzzItems validates any bytes as an item of any kind: nothing panics, and each
@@ -81,7 +86,15 @@ func fuzzWorld() *world {
 	roots := resolve.Roots{System: system.FS()}
 	settings := config.New(roots).Read()
 	env := map[string]string{"ANTHROPIC_API_KEY": "key"}
+	registry, err := executor.New(file.Tools("")...)
+	if err != nil {
+		panic(err)
+	}
+	box := opening.Toolbox{
+		Resolver: resolve.New(roots), Executor: registry, Actions: action.New(action.Deps{Threads: operation.Actions{Table: operation.All()}}),
+	}
 	v := &Validator{
+		Palette:  box.Palette,
 		Resolver: resolve.New(roots), Config: settings,
 		Providers: provider.New(settings, func(name string) string { return env[name] }),
 		Trust:     &trust.Gate{Roots: roots, Shipped: system.Has, Settings: settings.Integrity},

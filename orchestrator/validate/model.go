@@ -5,9 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
-	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
@@ -33,6 +31,7 @@ func checkModel(ctx context.Context, l *list, d *directive) {
 	asked := unusable && none.Provider != "" && (none.Provider == m.Provider || strings.HasPrefix(m.ID, none.Provider+"/"))
 	switch {
 	case unusable && !asked:
+		d.checkCost(l, nil)
 		return
 	case err != nil:
 		l.errorf(CodeModelUnknown, line, "", "%v", err)
@@ -51,22 +50,7 @@ func checkModel(ctx context.Context, l *list, d *directive) {
 			"the price of model %s is not known, so the spend limit cannot be kept", chosen.Ref())
 		return
 	}
-	d.checkSpend(l, chosen)
-}
-
-// checkSpend finds a spend limit that does not pay for the first call.
-func (d *directive) checkSpend(l *list, chosen provider.Choice) {
-	limits, err := limit.Resolve(d.limits, d.doc.Limits, nil, nil)
-	if err != nil {
-		return // the settings have no limits: they are reported themselves
-	}
-	_, err = limit.Allowance(limit.AllowanceInput{
-		Limits: limits, Left: limits.Spend, Model: chosen.Model, NewBytes: int64(len(d.doc.Body)), Wanted: chosen.MaxOutput,
-	})
-	if short, ok := errors.AsType[*thread.LimitError](err); ok && short.Code == limit.SpendExceeded {
-		l.errorf(CodeLimitSpend, d.line("metadata/limits"), "raise it, or choose a cheaper model",
-			"the spend limit of %s does not pay for one call of %s, which may cost %s", limits.Spend, chosen.Ref(), short.Value)
-	}
+	d.checkCost(l, &chosen)
 }
 
 // checkContinuation looks for the prompt of a successor.

@@ -34,7 +34,7 @@ func (v *Validator) settings() ([]Finding, shared) {
 		s.risk = nil // told above
 	}
 	if resilience, _, err := v.Config.Resilience(); err == nil {
-		s.limits = resilience.Limits
+		s.limits, s.preload = resilience.Limits, resilience.ToolPreload.MaxTokens
 	}
 	v.settingsHooks(l, s)
 	v.summaryDirective(l, s)

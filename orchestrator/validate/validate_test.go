@@ -15,7 +15,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -23,6 +25,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/file"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
+	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 )
 
@@ -60,6 +66,13 @@ func newScene(t *testing.T) *scene {
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },
 	}
+	registry, err := executor.New(append(file.Tools(s.user), shell.New())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Palette = opening.Toolbox{
+		Resolver: s.Resolver, Executor: registry, Actions: action.New(action.Deps{Threads: operation.Actions{Table: operation.All()}}),
+	}.Palette
 	return s
 }
 

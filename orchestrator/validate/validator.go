@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
 )
 
 // Validator is what items and settings of one project are validated against.
@@ -23,6 +25,8 @@ type Validator struct {
 	// Runs says why nothing can run a tool, whatever its signature is; nil when it can
 	// be run.
 	Runs func(*resolve.Found) error
+	// Palette is what the model of a thread is offered, see [opening.Toolbox].
+	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
 	// Env reports whether {env:NAME} is replaced.
 	Env func(name string) bool
 }
@@ -37,6 +41,7 @@ func (v *Validator) Items(ctx context.Context, entries []resolve.Entry, settings
 		w.listed[e.Path] = true
 	}
 	var found []Finding
+	var first []Request
 	for _, f := range all {
 		if settings || f.Level == Error || names(entries, f.Path) {
 			found = append(found, f)
@@ -48,12 +53,13 @@ func (v *Validator) Items(ctx context.Context, entries []resolve.Entry, settings
 		}
 		switch {
 		case e.Kind != "":
-			found = append(found, v.one(ctx, w, e)...)
+			one := v.one(ctx, w, e)
+			found, first = append(found, one.found...), append(first, one.first...)
 		case !fails(found, e.Path):
 			found = append(found, settingsFile(e)...)
 		}
 	}
-	return report(len(entries), found), nil
+	return report(len(entries), found, first), nil
 }
 
 // Entries lists the items of some spaces that can be reached by their id, and of
@@ -95,16 +101,16 @@ func names(entries []resolve.Entry, path string) bool {
 }
 
 // one validates one item.
-func (v *Validator) one(ctx context.Context, w *world, e resolve.Entry) []Finding {
+func (v *Validator) one(ctx context.Context, w *world, e resolve.Entry) *list {
 	l := &list{about: Finding{Type: e.Kind, Item: e.ID, Space: e.Space, Path: e.Path}}
 	found, err := v.load(e)
 	if err != nil {
 		l.errorf(CodeUnreadable, 0, "", "%v", err)
-		return l.found
+		return l
 	}
 	if found.Path != e.Path {
 		l.warnf(CodeShadowed, 0, "remove one of them", "it is never used: %s has the same id and comes first", found.Path)
-		return l.found
+		return l
 	}
 	v.signature(l, 0, trust.SubjectOf(found))
 	switch e.Kind {
@@ -120,7 +126,7 @@ func (v *Validator) one(ctx context.Context, w *world, e resolve.Entry) []Findin
 	} else if err != nil {
 		l.errorf(CodeParse, 0, "", "%v", err)
 	}
-	return l.found
+	return l
 }
 
 // load reads an item from its own space, where one of another space shadows it.

@@ -22,8 +22,10 @@ type world struct {
 	shared
 	composer prompt.Composer // of items whatever their signatures
 	ids      func() map[item.Kind][]string
-	choices  map[provider.Want]choice
-	listed   map[string]bool // paths of the files that are validated
+	// flatNames are the names by which threads know the tools, with their ids.
+	flatNames func() map[string]string
+	choices   map[provider.Want]choice
+	listed    map[string]bool // paths of the files that are validated
 }
 
 // shared are the settings that several checks need; those that cannot be used
@@ -32,6 +34,8 @@ type shared struct {
 	hooks  hook.Set
 	risk   []config.Risk
 	limits item.LimitSet
+	// preload is the room for the tools of a thread, in tokens.
+	preload int
 }
 
 type choice struct {
@@ -41,13 +45,15 @@ type choice struct {
 
 func (v *Validator) look(s shared) *world {
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
-	return &world{
+	w := &world{
 		Validator: v, shared: s,
 		composer: prompt.Composer{Resolver: v.Resolver, Trust: unchecked},
 		ids:      sync.OnceValue(v.allIDs),
 		choices:  map[provider.Want]choice{},
 		listed:   map[string]bool{},
 	}
+	w.flatNames = sync.OnceValue(w.flat)
+	return w
 }
 
 // allIDs are the ids of all spaces. A space that cannot be listed has none.

@@ -63,12 +63,12 @@ type Shortage struct {
 // model is known; then neither money nor context window are.
 func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortage {
 	var short []Shortage
-	if c.Tokens+limit.MinOutput >= limits.Tokens {
+	if limits.Tokens > 0 && c.Tokens+limit.MinOutput >= limits.Tokens {
 		short = append(short, Shortage{
 			Code: limit.TokensExceeded,
 			Message: fmt.Sprintf("the tokens limit of %d is used up by the first request of %s: the thread ends after one answer",
 				limits.Tokens, c.Text()),
-			Try: fmt.Sprintf("allow at least %d tokens, %s", c.Tokens*comfortable, c.saving()),
+			Try: fmt.Sprintf("allow at least %d tokens, %s", (c.Tokens+limit.MinOutput)*comfortable, c.saving()),
 		})
 	}
 	if choice == nil || choice.Unpriced() {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -146,8 +148,13 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
 	// The settings of a project are validated whether or not they count. Nothing that
 	// they name is called.
+	resolver := resolve.New(roots)
+	box := opening.Toolbox{
+		Resolver: resolver, Executor: tools, Actions: action.New(action.Deps{Threads: operation.Actions{Table: operation.All()}}),
+	}
 	return &validate.Validator{
-		Resolver: resolve.New(roots), Trust: gate.Once(settings.Integrity),
+		Palette:  box.Palette,
+		Resolver: resolver, Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
 		Providers: provider.New(settings, sys.Getenv),
 		Runs: func(found *resolve.Found) error {
@@ -199,6 +206,11 @@ func writeReport(d display, r validate.Report, grouped bool) error {
 	}
 	for _, f := range rest {
 		d.writeFinding(&b, f)
+	}
+	for _, first := range r.Requests {
+		if !grouped {
+			fmt.Fprintf(&b, "%s: its first request takes %s\n", oneLine(first.Item), first.Text())
+		}
 	}
 	if len(r.Findings) > 0 {
 		b.WriteByte('\n')

@@ -25,13 +25,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
-	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -58,7 +57,7 @@ type Deps struct {
 	Env    map[string]string // values of the {env:…} placeholders
 	// Palette is what the model of a thread is offered; nil: plans do not say what a
 	// first request costs.
-	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
+	Palette func(opening.Wanted) (palette.Palette, error)
 	Now     func() time.Time
 	Log     zerolog.Logger
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -36,7 +37,7 @@ type Planner struct {
 	Env      map[string]string // values of the {env:…} placeholders
 	// Palette is what the model of a thread is offered, see [opening.Toolbox]; nil:
 	// nobody asks what a first request costs.
-	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
+	Palette func(opening.Wanted) (palette.Palette, error)
 }
 
 // Call is one call of a planner, with the settings of that.

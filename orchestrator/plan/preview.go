@@ -79,7 +79,9 @@ func (c *Call) firstRequest(p *Plan) (*opening.Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	offered, err := c.Palette(p.Grant, p.Doc.Outputs, resilience.ToolPreload.MaxTokens)
+	offered, err := c.Palette(opening.Wanted{
+		Grant: p.Grant, Outputs: p.Doc.Outputs, Room: resilience.ToolPreload.MaxTokens, Tokens: p.Limits.Tokens,
+	})
 	if err != nil {
 		return nil, err
 	}

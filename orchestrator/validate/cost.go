@@ -20,7 +20,7 @@ func (d *directive) checkCost(l *list, chosen *provider.Choice) {
 		return // the settings have no limits: they are reported themselves
 	}
 	grant := permission.Grant{Own: d.permissions.Capabilities}
-	offered, err := d.Palette(grant, d.doc.Outputs, d.preload)
+	offered, err := d.Palette(opening.Wanted{Grant: grant, Outputs: d.doc.Outputs, Room: d.preload, Tokens: limits.Tokens})
 	if err != nil {
 		return // the tools cannot be listed: that is for the doctor to say
 	}

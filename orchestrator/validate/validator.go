@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -26,7 +26,7 @@ type Validator struct {
 	// be run.
 	Runs func(*resolve.Found) error
 	// Palette is what the model of a thread is offered, see [opening.Toolbox].
-	Palette func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error)
+	Palette func(opening.Wanted) (palette.Palette, error)
 	// Env reports whether {env:NAME} is replaced.
 	Env func(name string) bool
 }

@@ -120,7 +120,9 @@ func changed(directive, where string) error {
 // buildToolset decides which tools the model sees.
 func (r *run) buildToolset() error {
 	box := opening.Toolbox{Resolver: r.Resolver, Actions: r.Actions, Executor: r.Executor}
-	offered, err := box.Palette(r.task.grant, r.task.doc.Outputs, r.Settings.PaletteTokens)
+	offered, err := box.Palette(opening.Wanted{
+		Grant: r.task.grant, Outputs: r.task.doc.Outputs, Room: r.Settings.PaletteTokens, Tokens: r.meta.Limits.Tokens,
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package opening
 
 import (
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -24,9 +25,22 @@ type Toolbox struct {
 	Executor *executor.Executor
 }
 
-// Palette is what the model of a thread is offered that may do what grant says and
-// whose directive declares the outputs. MaxTokens is that of [palette.Input].
-func (b Toolbox) Palette(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error) {
+// Wanted is what decides about the tools of a thread.
+type Wanted struct {
+	Grant   permission.Grant
+	Outputs []item.Output // of the directive
+	// Room is the most that the tools may take, in tokens: the setting.
+	Room int
+	// Tokens is the limit of the thread. Every turn pays for the tools again, so what
+	// nobody has named takes no more than a part of it.
+	Tokens int64
+}
+
+// broadShare is the part of a tokens limit for tools that nobody has named.
+const broadShare = 4
+
+// Palette is what the model of a thread is offered.
+func (b Toolbox) Palette(w Wanted) (palette.Palette, error) {
 	threads, err := b.Actions.ThreadItems()
 	if err != nil {
 		return palette.Palette{}, err
@@ -34,7 +48,7 @@ func (b Toolbox) Palette(grant permission.Grant, outputs []item.Output, maxToken
 	// directive_return is offered by the palette itself, with the outputs of this
 	// directive.
 	threads = slices.DeleteFunc(threads, func(d tool.Definition) bool { return d.ID == action.DirectiveReturnID })
-	allowed := func(id string) bool { return grant.Allows(palette.Required(id)) }
+	allowed := func(id string) bool { return w.Grant.Allows(palette.Required(id)) }
 	builtin := slices.Concat(threads, b.Executor.Definitions(allowed))
 	items, err := palette.Spaces{
 		Resolver: b.Resolver, Builtin: builtin,
@@ -46,8 +60,8 @@ func (b Toolbox) Palette(grant permission.Grant, outputs []item.Output, maxToken
 	return palette.Build(palette.Input{
 		ReadArtifact: tool.OutlineOf(artifact.New()), Primaries: outlines(b.Actions.Tools(action.Caller{})),
 		Tools: builtin, Items: items,
-		Capabilities: grant.Own, Idle: grant.Dropped(), Missing: missing(grant),
-		Outputs: outputs, MaxTokens: maxTokens,
+		Capabilities: w.Grant.Own, Idle: w.Grant.Dropped(), Missing: missing(w.Grant),
+		Outputs: w.Outputs, MaxTokens: w.Room, MaxBroad: int(min(w.Tokens/broadShare, math.MaxInt32)),
 	}), nil
 }
 

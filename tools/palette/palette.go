@@ -67,6 +67,9 @@ type Input struct {
 	// Primary actions, directive_return and read_artifact do not count: they have to be
 	// short. 0 means DefaultMaxTokens; a negative number leaves no tools.
 	MaxTokens int
+	// MaxBroad bounds those among them that only a pattern for everything matches; 0:
+	// MaxTokens alone does.
+	MaxBroad int
 }
 
 // Denial says who lacks a capability.
@@ -128,6 +131,7 @@ func (p *Palette) add(kind Kind, name string, d tool.Definition) {
 func (p *Palette) addTools(in Input, r reach) {
 	names := nameTools(in)
 	left := cmp.Or(in.MaxTokens, DefaultMaxTokens) * bytesPerToken
+	broadLeft := cmp.Or(in.MaxBroad*bytesPerToken, left)
 	for _, c := range candidates(in) {
 		s := Standing{ID: c.id, Pattern: c.pattern, Denied: c.denied}
 		if s.Denied == nil {
@@ -141,10 +145,13 @@ func (p *Palette) addTools(in Input, r reach) {
 				s.Problem, s.ByID = err.Error(), errors.As(err, new(*unnamedError))
 			case r.directives && c.id == threadDirectiveID && (pattern{text: c.pattern}).wildcards() > 0:
 				s.Problem = "rye_execute does the same"
-			case size > left:
+			case size > left, c.unnamed() && size > broadLeft:
 				s.NoRoom, s.ByID = true, true
 			default:
 				left -= size
+				if c.unnamed() {
+					broadLeft -= size
+				}
 				s.Name = names[c.id]
 				p.add(KindTool, s.Name, d)
 			}
@@ -187,6 +194,21 @@ type candidate struct {
 	read        func() (tool.Definition, error)
 }
 
+// unnamed reports whether the directive names neither the tool nor its family.
+func (c candidate) unnamed() bool {
+	fixed, _, wild := strings.Cut(strings.ReplaceAll(c.pattern, "?", "*"), "*")
+	return wild && strings.HasPrefix(Required("rye/"), fixed)
+}
+
+// last reports whether others go before a tool that the same pattern matches: there
+// is rye_execute, and its description is long.
+func (c candidate) last() int {
+	if strings.HasPrefix(c.id, "rye/agent/") {
+		return 1
+	}
+	return 0
+}
+
 // candidates lists the tools that a pattern of the thread's own matches, or that
 // are allowed to it otherwise: most specific pattern first, then by id.
 func candidates(in Input) []candidate {
@@ -219,7 +241,7 @@ func candidates(in Input) []candidate {
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.last(), b.last()), cmp.Compare(a.id, b.id))
 	})
 	return list
 }

@@ -131,6 +131,15 @@ func TestBudget(t *testing.T) {
 	if p := Build(in); show(p) != "rye_execute b_small" || len(omitted(p)) != 2 {
 		t.Errorf("ten: %s, omitted %v", show(p), omitted(p))
 	}
+	in.MaxTokens, in.MaxBroad = 0, 10
+	if p := Build(in); show(p) != "rye_execute b_small" || len(omitted(p)) != 2 {
+		t.Errorf("named by nobody: %s, omitted %v", show(p), omitted(p))
+	}
+	named := in
+	named.Capabilities = []string{"*", "rye.execute.tool.b.*", "rye.execute.tool.c.small"}
+	if p := Build(named); show(p) != "rye_execute c_small b_small" || len(omitted(p)) != 1 {
+		t.Errorf("two of them named: %s, omitted %v", show(p), omitted(p))
+	}
 	in.MaxTokens = -1
 	if p := Build(in); show(p) != "rye_execute" || len(omitted(p)) != 3 {
 		t.Errorf("none: %s, omitted %v", show(p), omitted(p))

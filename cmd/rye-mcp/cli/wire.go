@@ -18,14 +18,12 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
-	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -182,8 +180,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
 		Trust: p.trust, Records: p.records(), Parent: callingThread(sys, p.path), Env: p.env,
-		Palette: func(grant permission.Grant, outputs []item.Output, maxTokens int) (palette.Palette, error) {
-			return opening.Toolbox{Resolver: p.resolver, Actions: p.actions, Executor: p.executor}.Palette(grant, outputs, maxTokens)
+		Palette: func(w opening.Wanted) (palette.Palette, error) {
+			return opening.Toolbox{Resolver: p.resolver, Actions: p.actions, Executor: p.executor}.Palette(w)
 		},
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))

@@ -18,9 +18,9 @@ import (
 const maxPaths = 1000
 
 type globInput struct {
-	Pattern string `json:"pattern" jsonschema:"like **/*.go or src/{a,b}/*.ts"`
+	Pattern string `json:"pattern" jsonschema:"for example **/*.go or src/{a,b}/*.ts"`
 	Path    string `json:"path,omitempty" default:"."`
-	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore"`
+	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
 type globResult struct {
@@ -35,7 +35,7 @@ type globResult struct {
 func globTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID:          "rye/file-system/glob",
-		Description: "Find files of the project by name: at most 1000 paths, sorted. Without include_ignored, what .gitignore names is skipped.",
+		Description: "Find files of the project by name pattern, at most 1000. Skips what .gitignore names, and protected files.",
 		ReadOnly:    true,
 	}, s.glob)
 }

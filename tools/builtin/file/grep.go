@@ -22,10 +22,10 @@ const (
 )
 
 type grepInput struct {
-	Pattern string `json:"pattern" jsonschema:"RE2, matched line by line; (?i) ignores case"`
+	Pattern string `json:"pattern" jsonschema:"regular expression (RE2)"`
 	Path    string `json:"path,omitempty" default:"."`
-	Include string `json:"include,omitempty" jsonschema:"only these files, like *.go"`
-	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore"`
+	Include string `json:"include,omitempty" jsonschema:"glob of files, for example *.go"`
+	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
 }
 
 type grepResult struct {
@@ -50,8 +50,8 @@ type grepMatch struct {
 func grepTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/grep",
-		Description: "Search the project's text files up to 1 MiB with a regular expression: at most 200 lines with path, number " +
-			"and line id. Without include_ignored, what .gitignore names is skipped.",
+		Description: "Search the text files of the project, at most 200 lines, with line ids (for edit_lines). Skips binary files, files over " +
+			"1 MiB, what .gitignore names, and protected files.",
 		ReadOnly: true,
 	}, s.grep)
 }

@@ -79,7 +79,8 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 	})
 	if full, ok := errors.AsType[*limit.ContextFullError](err); ok {
 		short = append(short, Shortage{
-			Message: fmt.Sprintf("the first request of %s does not fit the context window of %s, which has %d", c.Text(), choice.Ref(), full.Window),
+			Message: fmt.Sprintf("the first request of %s, with what the provider adds about %d, leaves no room for an answer in the context window of %s, which has %d",
+				c.Text(), full.Tokens, choice.Ref(), full.Window),
 			Try:     "choose a model with a larger context window, " + c.saving(),
 		})
 	} else if dear, ok := errors.AsType[*thread.LimitError](err); ok && dear.Code == limit.SpendExceeded {

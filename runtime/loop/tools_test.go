@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,24 @@ func TestFailingCalls(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// What a thread reaches by names of their own is not offered through rye_execute
+// again, and a call through it works, as bodies of directives have it.
+func TestExecuteThatIsNotOffered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write(".ai/tools/test/echo.yaml", "executor_id: rye/core/builtin\ndescription: Echoes.\n")
+	h.script(once(`{name: rye_execute, input: {item_type: tool, item_id: test/echo, parameters: {word: hi}}}`))
+	rec := h.run(job{capabilities: []string{"rye.execute.tool.test.*"}})
+	results := h.results(rec.ThreadID)
+	if rec.Status != thread.Completed || len(results) != 1 || results[0].IsError || !strings.Contains(results[0].Text, `"word":"hi"`) {
+		t.Errorf("%s %+v, %+v", rec.Status, rec.Outcome, results)
+	}
+	offered := h.server.Requests()[0].Tools
+	if slices.Contains(offered, "rye_execute") || !slices.Contains(offered, "test_echo") || !slices.Contains(offered, palette.ArtifactName) {
+		t.Errorf("offered: %v", offered)
 	}
 }
 

@@ -66,7 +66,7 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 	if limits.Tokens > 0 && c.Tokens+limit.MinOutput >= limits.Tokens {
 		short = append(short, Shortage{
 			Code: limit.TokensExceeded,
-			Message: fmt.Sprintf("the tokens limit of %d is used up by the first request of %s: the thread ends after one answer",
+			Message: fmt.Sprintf("the tokens limit of %d is used up by the first request of %s and a short answer: the thread ends after that",
 				limits.Tokens, c.Text()),
 			Try: fmt.Sprintf("allow at least %d tokens, %s", (c.Tokens+limit.MinOutput)*comfortable, c.saving()),
 		})
@@ -81,7 +81,7 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 		short = append(short, Shortage{
 			Message: fmt.Sprintf("the first request of %s, with what the provider adds about %d, leaves no room for an answer in the context window of %s, which has %d",
 				c.Text(), full.Tokens, choice.Ref(), full.Window),
-			Try:     "choose a model with a larger context window, " + c.saving(),
+			Try: "choose a model with a larger context window, " + c.saving(),
 		})
 	} else if dear, ok := errors.AsType[*thread.LimitError](err); ok && dear.Code == limit.SpendExceeded {
 		short = append(short, Shortage{

@@ -24,7 +24,8 @@ type Cost struct {
 	Context int64 `json:"context" jsonschema:"knowledge around the directive"`
 	Message int64 `json:"message" jsonschema:"the directive with its inputs"`
 
-	bytes int64
+	// Bytes is the size of all of it: money is judged as if each were a token.
+	Bytes int64 `json:"-"`
 }
 
 // Estimate measures the request that the thread will make: the prompts are built, and
@@ -37,7 +38,7 @@ func Estimate(in prompt.Input, tools []llm.Tool, toolUse string) Cost {
 	c := Cost{
 		System: tokens(chars(system)), Tools: tokens(toolChars),
 		Context: tokens(chars(user) - chars(bare)), Message: tokens(chars(bare)),
-		bytes: thread.Sum(int64(len(system)), int64(len(user)), toolBytes),
+		Bytes: thread.Sum(int64(len(system)), int64(len(user)), toolBytes),
 	}
 	c.Tokens = thread.Sum(c.System, c.Tools, c.Context, c.Message)
 	return c
@@ -75,7 +76,7 @@ func (c Cost) Shortages(limits thread.Limits, choice *provider.Choice) []Shortag
 		return short
 	}
 	_, err := limit.Allowance(limit.AllowanceInput{
-		Limits: limits, Left: limits.Spend, Model: choice.Model, NewBytes: c.bytes, Wanted: choice.MaxOutput,
+		Limits: limits, Left: limits.Spend, Model: choice.Model, NewBytes: c.Bytes, Wanted: choice.MaxOutput,
 	})
 	if full, ok := errors.AsType[*limit.ContextFullError](err); ok {
 		short = append(short, Shortage{

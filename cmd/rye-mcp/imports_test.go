@@ -64,6 +64,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/handoff", "runtime/store", "what a successor is told follows from what it is given"},
 	{"runtime/handoff", "runtime/loop", "the loop hands over, not the other way round"},
 	{"runtime/prompt", "runtime/store", "a prompt is text"},
+	{"runtime/opening", "runtime/store", "a first request is made of text and tools"},
+	{"runtime/opening", "runtime/loop", "dry runs make the same request"},
 	{"tools/process", module, "processes know nothing of what they run"},
 	{"tools/action", "os/exec", "actions start nothing themselves"},
 	{"tools/gitignore", "os", "patterns are text"},

@@ -66,7 +66,7 @@ func newScene(t *testing.T) *scene {
 		},
 		Env: func(name string) bool { return name == "PROJECT_PATH" },
 	}
-	registry, err := executor.New(append(file.Tools(s.user), shell.New())...)
+	registry, err := executor.New(append(file.Tools(s.user), shell.New(nil))...)
 	if err != nil {
 		t.Fatal(err)
 	}

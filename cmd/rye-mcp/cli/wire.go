@@ -34,7 +34,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
 	"github.com/rye-mcp/rye-mcp/tools/executor/mcpclient"
 	"github.com/rye-mcp/rye-mcp/tools/executor/reach"
-	"github.com/rye-mcp/rye-mcp/tools/executor/subprocess"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"

@@ -59,6 +59,9 @@ func tools() *server.MCPServer {
 	add("structured", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultStructured(map[string]int{"n": 1}, `{"n":1}`), nil
 	})
+	add("member", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultStructured(map[string]any{"content": "words", "more": []int{1}}, "words"), nil
+	})
 	add("picture", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultImage("see", "aGVsbG8=", "image/png"), nil
 	})
@@ -128,6 +131,10 @@ func TestCalls(t *testing.T) {
 			if err != nil || string(structured.Structured) != `{"n":1}` || structured.Text != "" {
 				t.Errorf("structured: %+v, %v", structured, err)
 			}
+			member, err := c.Call(t.Context(), s, "member", nil)
+			if err != nil || member.Text != "" || !strings.Contains(string(member.Structured), `"content":"words"`) {
+				t.Errorf("member: %+v, %v", member, err)
+			}
 			picture, err := c.Call(t.Context(), s, "picture", nil)
 			if err != nil || picture.Text != "see" || len(picture.Attachments()) != 1 || string(picture.Attachments()[0].Data) != "hello" {
 				t.Errorf("picture: %+v, %v", picture, err)
@@ -150,7 +157,7 @@ func TestTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := connections(t).Tools(t.Context(), s)
-			if err != nil || len(got) != 8 {
+			if err != nil || len(got) != 9 {
 				t.Fatalf("%d tools, %v", len(got), err)
 			}
 			for _, tool := range got {

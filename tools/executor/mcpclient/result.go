@@ -72,10 +72,25 @@ func resultOf(answer *mcp.CallToolResult) (*Result, error) {
 			return nil, err
 		}
 	}
-	if json.Valid([]byte(r.Text)) {
-		r.Text = "" // the same for clients that read no structured content
+	if r.repeats() {
+		r.Text = ""
 	}
 	return r, nil
+}
+
+// repeats reports whether the text is the structured content again, for clients that
+// do not read that: as JSON, or as one member of it.
+func (r *Result) repeats() bool {
+	var members map[string]any
+	if json.Valid([]byte(r.Text)) || json.Unmarshal(r.Structured, &members) != nil {
+		return json.Valid([]byte(r.Text))
+	}
+	for _, member := range members {
+		if member == r.Text {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Result) attach(i int, mediaType, data string) error {

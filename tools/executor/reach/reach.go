@@ -49,7 +49,13 @@ func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Comman
 	if err != nil {
 		return tool.Faultf(tool.CodeInvalidItem, "%s: %w", p.Chain.Tool().ID, err).With("path", p.Chain.Tool().Path)
 	}
-	return r.apply(ctx, s, d, command)
+	if err := r.apply(ctx, s, d, command); err != nil {
+		return err
+	}
+	if has := r.Confiner.Available(ctx); !has.Whole() {
+		p.Warnings = append(p.Warnings, "commands of tools are not confined as a whole here: "+has.String())
+	}
+	return nil
 }
 
 // Shell bounds a command of rye/bash.

@@ -109,6 +109,17 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestAttackUnconfined: a system confines nothing, and the settings take what there is. The caller is told that the tool was not confined.
+func TestAttackUnconfined(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.WhenAvailable})
+	r.Confiner.Self = "/nowhere"
+	p, command := plan(map[string]any{}), process.Command{Path: "true"}
+	if err := r.Plan(t.Context(), p, &command); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "not confined as a whole") {
+		t.Errorf("%v, %v", p.Warnings, err)
+	}
+}
+
 func TestModes(t *testing.T) {
 	t.Parallel()
 	command := process.Command{Path: "true"}

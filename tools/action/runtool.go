@@ -45,18 +45,18 @@ func (a *Actions) executeTool(ctx context.Context, c Caller, r ExecuteRequest, f
 	case m.async:
 		return a.startTool(ctx, c, r, found, t, call)
 	}
-	var trace []chain.Step
-	call.Planned = func(p *chain.Plan) {
-		found.warnings = append(found.warnings, newWarnings(found.warnings, p.Warnings)...)
-		if r.Trace {
-			trace = p.Steps
-		}
-	}
+	plan := &chain.Plan{} // nothing, of a built-in tool
+	call.Planned = func(p *chain.Plan) { plan = p }
 	begin := a.Now()
 	data, err := a.Executor.Run(ctx, t, call)
+	var trace []chain.Step
+	if r.Trace {
+		trace = plan.Steps
+	}
 	if err != nil {
 		return nil, traced(ToolFault(found.ID, err), trace)
 	}
+	found.warnings = append(found.warnings, newWarnings(found.warnings, plan.Warnings)...)
 	return &ToolResult{
 		Success: true, Type: item.Tool, ItemID: found.ID, Space: found.Space, Data: data, Chain: t.Chain,
 		DurationMS: a.Now().Sub(begin).Milliseconds(), Warnings: found.warnings, Trace: trace, paged: t.Definition.Paged,

@@ -42,6 +42,13 @@ def execute(params, project_path):
     print("this is no result")
     return {"hello": params["name"] * params["times"], "here": project_path.endswith("project")}
 `}, `{"hello":"adaada","here":true}`},
+		"names of the original package": {map[string]string{"a/t.py": `from rye.constants import AI_DIR, ItemType
+from rye.utils.path_utils import get_user_space
+` + function + `
+def execute(params, project_path):
+    import rye
+    return {"dir": AI_DIR, "kinds": ItemType.ALL, "user": get_user_space().is_absolute(), "rye": bool(rye.__file__)}
+`}, `{"dir":".ai","kinds":["directive","tool","knowledge"],"rye":true,"user":true}`},
 		"a coroutine": {map[string]string{"a/t.py": function + `
 import asyncio
 async def execute(params, project_path):

@@ -1,0 +1,3 @@
+"""See rye.utils.path_utils."""
+
+__tool_type__ = "library"

@@ -55,12 +55,12 @@ func (sn *Snapshot) Decide() ([]byte, error) {
 		data, err := sn.decide()
 		return answerOf(data, nil, err)
 	}
-	a := answer[[]byte]{}
-	if source, own := sn.ownSource(); own {
-		a = sn.loader.decided.get("", source, write)
-	} else {
-		a = write()
+	source, own := sn.ownSource()
+	if !own {
+		a := write()
+		return a.value, a.err
 	}
+	a := sn.loader.decided.get("", source, write)
 	return a.value, a.err
 }
 
@@ -75,7 +75,7 @@ func (sn *Snapshot) ownSource() (source string, own bool) {
 	if err != nil {
 		return "", false
 	}
-	kinds := []kind{agentKind, coordinationKind, resilienceKind, hooksKind, errorKind}
+	kinds := []kind{agentKind, coordinationKind, resilienceKind, toolsKind, hooksKind, errorKind}
 	for _, name := range names {
 		kinds = append(kinds, providerKind(name))
 	}

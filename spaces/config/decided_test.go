@@ -159,6 +159,7 @@ func TestDecidedAnew(t *testing.T) {
 	decide("nothing")
 	for _, change := range [][2]string{
 		{"user/agent/agent.yaml", "threads: {max_running: 4}\n"},
+		{"user/agent/tools.yaml", "execution: {confine: required}\n"},
 		{"user/agent/hooks.yaml", "hooks: [{id: a, event: turn_end, action: {primary: search, params: {query: x}}}]\n"},
 		{"user/agent/hook_conditions.yaml", "infra_hooks: []\n"},
 		{"user/agent/providers/lab.yaml", usersLab},

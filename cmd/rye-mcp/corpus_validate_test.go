@@ -65,6 +65,16 @@ func TestCorpusValidates(t *testing.T) {
 			t.Errorf("no line: %+v", f)
 		}
 	}
+	// Most real directives allow 4096 tokens: that pays for a first request, with room
+	// for an answer and a second turn.
+	for _, first := range r.Requests {
+		if first.Tools > 2_700 || first.Tokens > 3_600 || strings.HasPrefix(first.Item, "test/") && first.Tokens > 2_000 {
+			t.Errorf("%s: its first request takes %s", first.Item, first.Text())
+		}
+	}
+	if len(r.Requests) < 30 {
+		t.Errorf("the first requests of %d directives are estimated", len(r.Requests))
+	}
 	if r.Items < 40 || fmt.Sprint(got) != fmt.Sprint(corpusFindings) {
 		t.Errorf("%d items, found\n%v\nwant\n%v", r.Items, got, corpusFindings)
 	}

@@ -41,7 +41,7 @@ var (
 func checkCalls(l *list, d *directive) {
 	first := once()
 	text := withoutExamples(d.doc.Body)
-	for _, at := range calledName().FindAllStringIndex(text, -1) {
+	for _, at := range calledName().FindAllStringIndex(text, maxCalls) {
 		name := text[at[0] : at[1]-1]
 		c := call{written: name, name: name, arguments: argumentsOf(text[at[1]:])}
 		if c.shown() || !first(name+"("+c.arguments) {
@@ -65,6 +65,9 @@ func (c call) shown() bool {
 	arguments := strings.TrimSpace(c.arguments)
 	return arguments == "..." || arguments == "…"
 }
+
+// maxCalls is how many calls of a body are looked at.
+const maxCalls = 1000
 
 // maxArguments is as much of a call as is looked at, in bytes.
 const maxArguments = 16 << 10

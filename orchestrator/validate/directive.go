@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -168,12 +167,12 @@ func withoutExamples(text string) string {
 
 // once reports whether it is asked about a text for the first time.
 func once() func(text string) bool {
-	var seen []string
+	seen := map[string]bool{}
 	return func(text string) bool {
-		if slices.Contains(seen, text) {
+		if seen[text] {
 			return false
 		}
-		seen = append(seen, text)
+		seen[text] = true
 		return true
 	}
 }

@@ -20,7 +20,7 @@ func checkLiteral(l *list, d *directive) {
 	for _, t := range d.filled() {
 		shown := withoutExamples(t.text)
 		calls := callsIn(shown)
-		for _, m := range foreignPlaceholder().FindAllStringSubmatch(shown, -1) {
+		for _, m := range foreignPlaceholder().FindAllStringSubmatch(shown, maxCalls) {
 			text, named, name := m[0], m[1] != "", m[2]
 			line := d.search(text, t.line)
 			if !named && !strings.HasPrefix(text, "$") && !strings.HasPrefix(text, "{{") { // prose may mean something else by it
@@ -42,7 +42,7 @@ func checkLiteral(l *list, d *directive) {
 // callsIn are the calls of our tools in a text.
 func callsIn(text string) []string {
 	var all []string
-	for _, at := range calledName().FindAllStringIndex(text, -1) {
+	for _, at := range calledName().FindAllStringIndex(text, maxCalls) {
 		if name := text[at[0]:at[1]]; strings.Contains(name, "rye_") {
 			all = append(all, name+argumentsOf(text[at[1]:]))
 		}

@@ -312,3 +312,24 @@ func TestSettingsFileByItself(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackManyCalls: the body of a directive is a megabyte of calls that never close, each of another tool. As many are looked at as a person would read, and each has its line.
+func TestAttackManyCalls(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var body strings.Builder
+	body.WriteString("```xml\n<directive name=\"x\" version=\"1.0.0\">\n</directive>\n```\n\n")
+	for i := range 50_000 {
+		fmt.Fprintf(&body, "rye_x%d(((\"{x%d}\n", i, i)
+	}
+	s.write("directives/x.md", []byte(body.String()))
+	r := s.all(item.Project)
+	if len(r.Findings) > 1_100 || len(r.Findings) < 1_000 {
+		t.Errorf("%d findings", len(r.Findings))
+	}
+	for _, f := range r.Findings {
+		if f.Line < 1 && f.Code != validate.CodeSignature {
+			t.Errorf("%+v", f)
+		}
+	}
+}

@@ -31,6 +31,10 @@ func TestReopenedState(t *testing.T) {
 		filepath.Join(ai, "state"), sign.StateFolder(p.home()), filepath.Join(ai, "state"), placetest.Dir(p.dir),
 		keys, filepath.Join(ai, "state"), filepath.Join(ai, "state"),
 	} {
+		p.until(func() (bool, string) { // the last thread writes until it is gone
+			left, err := processesIn(p.dir)
+			return err == nil && len(left) <= 1, fmt.Sprintf("processes: %s (%v)", strings.Join(left, "\n"), err)
+		})
 		p.noError(os.RemoveAll(gone))
 		if list := must[view.List](h, "list_threads", args{}); list.Count != 0 {
 			t.Errorf("without %s: %d threads", gone, list.Count)

@@ -19,9 +19,10 @@ type Confiner struct {
 	has   Available
 }
 
-// Available is what this system can hold commands to. It is found out once.
+// Available is what this system can hold commands to. It is found out once, to the
+// end: a caller that is cancelled meanwhile must not decide it.
 func (c *Confiner) Available(ctx context.Context) Available {
-	c.probe.Do(func() { c.has = c.look(ctx) })
+	c.probe.Do(func() { c.has = c.look(context.WithoutCancel(ctx)) })
 	return c.has
 }
 

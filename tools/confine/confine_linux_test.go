@@ -248,6 +248,17 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// TestAttackCancelledProbe: the first call of a tool is cancelled while it is found out what can be confined. The next one is confined all the same.
+func TestAttackCancelledProbe(t *testing.T) {
+	t.Parallel()
+	want := confiner(t).Available(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := (&Confiner{Self: self(t)}).Available(ctx); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 func TestModes(t *testing.T) {
 	t.Parallel()
 	none := &Confiner{Self: "/nowhere"}

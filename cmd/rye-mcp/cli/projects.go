@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -235,7 +236,20 @@ func (ps *projects) serve(p *project) *served {
 		s.background.Go(func() { ps.reconcile(s) })
 		p.control.Queue.Run(s.ctx)
 	})
+	s.background.Go(func() { ps.tellUnconfined(s) })
 	return s
+}
+
+// tellUnconfined says in the log when the commands of tools cannot be confined as the
+// settings ask for.
+func (ps *projects) tellUnconfined(s *served) {
+	set, err := s.reach.Settings()
+	if err != nil || set.Mode == confine.Off {
+		return // settings that do not load are told elsewhere
+	}
+	if has := s.reach.Confiner.Available(s.ctx); !has.Whole() {
+		ps.log.Warn().Str("project", s.path).Str("confine", string(set.Mode)).Msg("commands of tools are not confined as a whole here: " + has.String())
+	}
 }
 
 // maxRetired bounds the projects that are kept for calls which began before their

@@ -15,9 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxStderrTail is how many bytes of its last diagnostics are kept of a [Peer].
-const maxStderrTail = 4 << 10
-
 // Peer is a command that lives on and is talked with over its standard input and
 // output: a server of tools, an interpreter that is kept warm.
 type Peer struct {
@@ -26,7 +23,7 @@ type Peer struct {
 
 	cmd    *exec.Cmd
 	grace  time.Duration
-	stderr tail
+	stderr Tail
 	ended  chan struct{}
 	exit   Exit // valid when ended is closed
 
@@ -163,24 +160,4 @@ func closeAll(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close()
 	}
-}
-
-// tail keeps the end of what is written to it. It is safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-maxStderrTail):]...)
-	t.kept = t.kept[max(0, len(t.kept)-maxStderrTail):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.kept)
 }

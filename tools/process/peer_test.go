@@ -79,7 +79,7 @@ func TestPeerStderr(t *testing.T) {
 	p, err := Open(c)
 	must(t, err)
 	<-p.Ended()
-	if got := p.Stderr(); len(got) != maxStderrTail || !strings.HasSuffix(got, "xend\n") {
+	if got := p.Stderr(); len(got) != MaxTail || !strings.HasSuffix(got, "xend\n") {
 		t.Errorf("%d bytes", len(got))
 	}
 	p.Close()

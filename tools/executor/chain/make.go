@@ -283,7 +283,7 @@ func (m *making) finish(context.Context) error {
 	environ := slices.Concat(m.builder.base(), mark(p.Call))
 	own, _ := p.Config["env"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		m.set(&p.Steps[0], name, m.values.text(inText(own[name]), nil))
+		m.set(&p.Steps[0], name, m.values.text(TextOf(own[name]), nil))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.environ)) {
 		environ = append(environ, name+"="+m.environ[name])
@@ -315,9 +315,9 @@ func (m *making) timeout() (time.Duration, error) {
 		return 0, nil
 	}
 	var seconds float64
-	if err := json.Unmarshal([]byte(inText(value)), &seconds); err != nil || seconds <= 0 || seconds > maxTimeout {
+	if err := json.Unmarshal([]byte(TextOf(value)), &seconds); err != nil || seconds <= 0 || seconds > maxTimeout {
 		return 0, tool.Faultf(tool.CodeInvalidItem, "the timeout of %s is %s; it must be more than 0 and at most %d seconds",
-			m.chain.Tool().ID, inText(value), maxTimeout).With("path", m.chain.Tool().Path)
+			m.chain.Tool().ID, TextOf(value), maxTimeout).With("path", m.chain.Tool().Path)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }

@@ -49,7 +49,7 @@ func (n *names) UnmarshalJSON(raw []byte) error {
 	}
 	n.values = make(map[string]string, len(values))
 	for name, value := range values {
-		n.values[name] = inText(value)
+		n.values[name] = TextOf(value)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (v values) next(text string) (value, rest string, known bool) {
 	}
 	if name, rest, ok := reference(text); ok {
 		if value, known := v.params[name]; known {
-			return inText(value), rest, true
+			return TextOf(value), rest, true
 		}
 	}
 	return text[:1], text[1:], false
@@ -130,9 +130,9 @@ func reference(text string) (name, rest string, ok bool) {
 	return text[1:end], text[end+1:], true
 }
 
-// inText is a value within a longer text: a string as it is, null as nothing,
+// TextOf is a value within a longer text: a string as it is, null as nothing,
 // everything else as JSON.
-func inText(value any) string {
+func TextOf(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return ""

@@ -164,13 +164,13 @@ func (r *request) setURL(p *chain.Plan, c config) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return tool.Faultf(tool.CodeBadArguments, "the address of the request is not one of http or https")
 	}
-	if r.guarded && (c.Auth != nil || len(r.secret) > 0 || u.User != nil || strings.Contains(asText(p.Config), "${")) {
+	if r.guarded && (c.Auth != nil || len(r.secret) > 0 || u.User != nil || strings.Contains(chain.TextOf(p.Config), "${")) {
 		return tool.Faultf(tool.CodeUnsupported, "%s has credentials, and a parameter would say which host they go to", p.Chain.Tool().ID).
 			WithHint("Whoever writes the tool puts the host into its url.")
 	}
 	added := u.Query()
 	for name, value := range c.Query {
-		if text := asText(p.Fill(value)); text != "" {
+		if text := chain.TextOf(p.Fill(value)); text != "" {
 			added.Set(name, text)
 		}
 	}
@@ -230,21 +230,6 @@ func withinJSON(value string) string {
 		return ""
 	}
 	return string(quoted[1 : len(quoted)-1])
-}
-
-// asText is a value of a query.
-func asText(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return value
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text)
 }
 
 // fresh is the request for one more attempt.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/rye-mcp/rye-mcp/tools/guard"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -35,26 +34,6 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.kept = append(o.kept, p...)
 	return len(p), nil
-}
-
-// tail keeps the end of what is written to it. It is safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-maxDiagnostics):]...)
-	t.kept = t.kept[max(0, len(t.kept)-maxDiagnostics):]
-	return len(p), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.kept), "\uFFFD")
 }
 
 // outcome is a command that has ended.

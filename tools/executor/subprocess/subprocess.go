@@ -68,10 +68,10 @@ func (p *Primitive) Run(ctx context.Context, plan *chain.Plan) (any, error) {
 func runOnce(ctx context.Context, plan *chain.Plan, command process.Command) (any, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out, diagnostics := &output{full: func() { stop(errTooLong) }}, &tail{}
+	out, diagnostics := &output{full: func() { stop(errTooLong) }}, &process.Tail{Max: maxDiagnostics}
 	command.Stdout, command.Stderr = out, diagnostics
 	result, err := process.Run(ctx, command)
-	o := outcome{id: plan.Chain.Tool().ID, env: plan.Call, command: command, result: result, stdout: out.kept, stderr: diagnostics.text()}
+	o := outcome{id: plan.Chain.Tool().ID, env: plan.Call, command: command, result: result, stdout: out.kept, stderr: strings.ToValidUTF8(diagnostics.String(), "\uFFFD")}
 	switch {
 	case errors.Is(context.Cause(ctx), errTooLong):
 		return nil, o.tooLong()

@@ -194,6 +194,22 @@ func (s space) content(name string) (content []byte, info fs.FileInfo, err error
 	if err != nil {
 		return nil, nil, err
 	}
+	return readRegular(file)
+}
+
+// Content reads a regular file of at most [parse.MaxBytes] below a root, as the files
+// of items are read: a pipe in its place is refused and holds nobody up.
+func Content(root *os.Root, name string) ([]byte, error) {
+	file, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	content, _, err := readRegular(file)
+	return content, err
+}
+
+// readRegular reads a file to its end, and closes it.
+func readRegular(file fs.File) (content []byte, info fs.FileInfo, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	// The open file is asked, not the name: that may mean another file by now.
 	if info, err = file.Stat(); err != nil {
@@ -213,16 +229,20 @@ func (s space) openFile(name string) (fs.File, error) {
 	if s.root == nil {
 		return s.fsys.Open(s.kind.Dir() + "/" + name)
 	}
+	return openRegular(s.root, name)
+}
+
+func openRegular(root *os.Root, name string) (fs.File, error) {
 	// Opening a device can have effects, so what plainly is none of ours is not
 	// opened; a pipe that appears in between must not block, hence the flag.
-	info, err := s.root.Stat(name)
+	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(info.Mode())
 	}
-	return s.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 }
 
 func notRegular(mode fs.FileMode) error {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -136,7 +135,7 @@ func (m *making) verifyFile(root *os.Root, s *verifySpec, name string, d fs.DirE
 	case !slices.Contains(s.Extensions, ext) || !slices.Contains(item.Tool.Extensions(), ext):
 		return nil
 	}
-	content, err := readFile(root, name)
+	content, err := resolve.Content(root, name)
 	switch {
 	case err != nil && s.Loader:
 		m.place.unsigned = append(m.place.unsigned, full)
@@ -168,26 +167,6 @@ func (m *making) verifyFile(root *os.Root, s *verifySpec, name string, d fs.DirE
 func leadsToFolder(root *os.Root, name string) bool {
 	info, err := root.Stat(name)
 	return err != nil || info.IsDir() // one that leads out cannot be looked at
-}
-
-func readFile(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file")
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	content, err := io.ReadAll(io.LimitReader(file, parse.MaxBytes+1))
-	if err == nil && len(content) > parse.MaxBytes {
-		err = fmt.Errorf("it is larger than %d bytes", parse.MaxBytes)
-	}
-	return content, err
 }
 
 func hashOf(content []byte) string {

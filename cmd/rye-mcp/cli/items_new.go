@@ -189,16 +189,9 @@ func titleOf(name string) string {
 }
 
 func (n *newItem) put(roots resolve.Roots, ext string, content []byte) (itemfile.Written, error) {
-	dir := roots.Project
-	if n.space == item.User {
-		dir = roots.User
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return itemfile.Written{}, unwritable(err)
-		}
-	}
-	folder, err := itemfile.Open(dir, n.kind)
+	folder, err := openItems(roots, n.space, n.kind)
 	if err != nil {
-		return itemfile.Written{}, unwritable(err)
+		return itemfile.Written{}, err
 	}
 	defer func() { _ = folder.Close() }() // what was written is synced by then
 	written, err := folder.Put(n.id, ext, content, time.Time{})
@@ -207,6 +200,20 @@ func (n *newItem) put(roots resolve.Roots, ext string, content []byte) (itemfile
 			WithTry("another id, or rye-mcp items show %s --type %s", n.id, n.kind)
 	}
 	return written, unwritable(err)
+}
+
+// openItems opens the folder of a kind in the project or the user space, which is made
+// with its first item.
+func openItems(roots resolve.Roots, space item.Space, kind item.Kind) (*itemfile.Folder, error) {
+	dir := roots.Project
+	if space == item.User {
+		dir = roots.User
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, unwritable(err)
+		}
+	}
+	folder, err := itemfile.Open(dir, kind)
+	return folder, unwritable(err)
 }
 
 // hiddenBy lists the spaces in which an item of the same id is found no more.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -72,15 +71,8 @@ func withServerWriter(sys System, opts options, space item.Space, signed bool, d
 			return action.Fault(err) // without a key it says how to make one
 		}
 	}
-	dir := roots.Project
-	if space == item.User {
-		dir = roots.User
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return unwritable(err)
-		}
-	}
-	if w.folder, err = itemfile.Open(dir, item.Tool); err != nil {
-		return unwritable(err)
+	if w.folder, err = openItems(roots, space, item.Tool); err != nil {
+		return err
 	}
 	return errors.Join(do(w), w.folder.Close())
 }

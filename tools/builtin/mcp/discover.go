@@ -193,7 +193,7 @@ func says(there *resolve.Found, made file) bool {
 		return false
 	}
 	plain(&read.InputSchema)
-	text, err := read.text()
+	text, err := encode(read)
 	return err == nil && bytes.Equal(text, made.content)
 }
 

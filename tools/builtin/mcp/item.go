@@ -58,15 +58,16 @@ func itemOf(s mcpclient.Server, t mcpclient.Tool, id string) (file, error) {
 		Category: path.Dir(id), Description: describe(s.ID, t), InputSchema: schema,
 		Config: toolConfig{Server: s.ID, ToolName: t.Name},
 	}
-	content, err := declared.text()
+	content, err := encode(declared)
 	return file{id, content}, err
 }
 
-func (t toolItem) text() ([]byte, error) {
+// encode writes an item as people write them.
+func encode(item any) ([]byte, error) {
 	var content bytes.Buffer
 	encoder := yaml.NewEncoder(&content)
 	encoder.SetIndent(2)
-	err := errors.Join(encoder.Encode(t), encoder.Close())
+	err := errors.Join(encoder.Encode(item), encoder.Close())
 	return content.Bytes(), err
 }
 

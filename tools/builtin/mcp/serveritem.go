@@ -1,14 +1,10 @@
 package mcp
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/spaces/foreign"
 	"github.com/rye-mcp/rye-mcp/tools/executor/mcpclient"
@@ -66,14 +62,10 @@ func ServerItem(s foreign.Server) ([]byte, error) {
 	} else {
 		config.Command, config.Args, config.Env, config.CWD = s.Command, s.Args, s.Env, s.Dir
 	}
-	var content bytes.Buffer
-	encoder := yaml.NewEncoder(&content)
-	encoder.SetIndent(2)
-	err = errors.Join(encoder.Encode(serverItem{
+	return encode(serverItem{
 		Version: "1.0.0", ToolType: "mcp_server", Category: ServersFolder,
 		Description: "The MCP server " + oneLine(s.Name, 64) + ".", Network: true, Config: config,
-	}), encoder.Close())
-	return content.Bytes(), err
+	})
 }
 
 // withoutVariables is a configuration as it can be checked before its variables are

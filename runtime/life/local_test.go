@@ -64,7 +64,7 @@ func locks(t *testing.T, l *life.Local, id thread.ID) (names []string) {
 }
 
 // TestLifeOfARun: each run of a thread has a life of its own, of which nothing is left.
-// Who asks without a run is told of any of them.
+// A question without a run is answered for any of them.
 func TestLifeOfARun(t *testing.T) {
 	t.Parallel()
 	l := newLocal(t)

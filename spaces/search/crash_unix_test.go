@@ -31,7 +31,7 @@ const (
 )
 
 // TestCrashWalk kills a process at each step of making, changing and replacing an
-// index. Whoever searches next finds everything.
+// index. The next search finds everything.
 func TestCrashWalk(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv(crashDir); dir != "" {

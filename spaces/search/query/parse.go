@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a query. Whatever is no part of the language is looked for as words,
+// Parse reads a query. A text that is no part of the language is looked for as words,
 // so no text of a user has a meaning to the database. The error is an *Error.
 func Parse(text string) (Node, error) {
 	if len(text) > MaxBytes {

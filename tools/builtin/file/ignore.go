@@ -55,8 +55,8 @@ func patternsOf(f *os.File, seen fs.FileInfo) ([]byte, error) {
 }
 
 // ignoring are the patterns about a place: of the repository, of the folders above
-// the project in it, and of those on the way. Who asks for an ignored folder by its
-// name means it: then only what it says itself counts.
+// the project in it, and of those on the way. A call that names an ignored folder
+// means it: then only what it says itself counts.
 func (p *project) ignoring(pl *place) ignoring {
 	in := p.outerPatterns()
 	real := ""

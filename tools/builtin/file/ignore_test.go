@@ -49,7 +49,7 @@ func TestGitignore(t *testing.T) {
 	if got := b.globs(in{"pattern": "**/*.{log,txt}", "include_ignored": true}); strings.Count(got, " ") != 12 {
 		t.Errorf("all: %s", got)
 	}
-	// Who names an ignored folder or file means it.
+	// An ignored folder or file that is named is meant.
 	for _, args := range []in{{"pattern": "needle", "path": "build"}, {"pattern": "needle", "path": "build/deep"}, {"pattern": "needle", "path": "a.log"}} {
 		want := map[string]string{"build": "build/deep/w.txt build/x.txt", "build/deep": "build/deep/w.txt", "a.log": "a.log"}[args["path"].(string)]
 		if got := b.greps(args); got != want {

@@ -166,7 +166,7 @@ func (r *request) setURL(p *chain.Plan, c config) error {
 	}
 	if r.guarded && (c.Auth != nil || len(r.secret) > 0 || u.User != nil || strings.Contains(chain.TextOf(p.Config), "${")) {
 		return tool.Faultf(tool.CodeUnsupported, "%s has credentials, and a parameter would say which host they go to", p.Chain.Tool().ID).
-			WithHint("Whoever writes the tool puts the host into its url.")
+			WithHint("The author of the tool puts the host into its url.")
 	}
 	added := u.Query()
 	for name, value := range c.Query {

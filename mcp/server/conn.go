@@ -25,6 +25,8 @@ type conn struct {
 	load    *load
 	workers *workerPool // of the transport, which ends it
 
+	watches watches
+
 	handlers sync.WaitGroup
 
 	mu       sync.Mutex
@@ -66,6 +68,7 @@ func (c *conn) end(ctx context.Context, cause error) {
 	for _, r := range c.inFlight() {
 		r.cancel(cause)
 	}
+	c.watches.end()
 	close(c.session.stop)
 	<-c.session.ended
 	c.out.close()

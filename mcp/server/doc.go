@@ -3,6 +3,7 @@
 //
 //	stdio, /message ──────┐
 //	POST /mcp ──guard─────┴─> conn ──one goroutine a request──> MCPServer.HandleMessage ──> Tool.Handle
+//	                                                       (methods of Handle come before it)
 //	stream or body <──outbox── answers, progress, notifications and our own requests, in the order they were queued
 //
 // A server is made with [New], gets its tools with [Add], and serves one client
@@ -21,6 +22,14 @@
 // A handler asks the person with [Elicit]: by a request to the client that goes
 // the way of the call's other messages, or, in revision 2026-07-28, by a result
 // that has the client make the call again with the answer.
+//
+// Prompts, resources and completion are [Prompts] and [Resources] that the server is
+// handed with [Server.OfferPrompts] and [Server.OfferResources]. What they offer
+// depends on the project of the call, which lists of mcp-go cannot, so that their
+// methods are answered by what [Handle] adds, in front of mcp-go. A client is told
+// what changes by one notification for each thing that has changed, however often,
+// until it reads: while its session lasts, or, in revision 2026-07-28, on the stream
+// that it listens to.
 //
 // An answer has the room that its call gives it, and says how to read what it had
 // no room for: from where that lies, or from the server, which keeps it.

@@ -22,12 +22,12 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 			}
 		}
 	}
+	if answer, refusal, mine := s.answerOwn(ctx, msg); mine {
+		return answer, refusal
+	}
 	switch answer := s.mcp.HandleMessage(ctx, msg.raw).(type) {
 	case mcp.JSONRPCResponse:
-		if result, ok := answer.Result.(*mcp.CallToolResult); ok {
-			return plain(result), nil
-		}
-		return answer.Result, nil
+		return s.adapt(answer.Result), nil
 	case mcp.JSONRPCError:
 		if answer.Error.Code == mcp.INVALID_REQUEST {
 			// The message itself was checked before, so its params do not decode.

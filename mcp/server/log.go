@@ -37,8 +37,10 @@ func (s *Server) logOf(ctx context.Context) *zerolog.Logger {
 }
 
 // logRequest writes the one line about a request that was served: calls of
-// tools at level info, the rest at debug.
+// tools at level info, the rest at debug. A client that asked for it is told too.
 func (s *Server) logRequest(ctx context.Context, r *request, failure *rpcError, took time.Duration) {
+	outcome := r.outcomeOf(ctx, failure)
+	r.tellOutcome(outcome, took)
 	log := s.logOf(ctx)
 	line := log.Debug()
 	if r.msg.method == mcp.MethodToolsCall {
@@ -53,7 +55,7 @@ func (s *Server) logRequest(ctx context.Context, r *request, failure *rpcError, 
 	line.Str("session", r.conn.session.id).
 		Str("method", clip(string(r.msg.method), 100)).
 		Dur("duration", took).
-		Str("outcome", r.outcomeOf(ctx, failure)).
+		Str("outcome", outcome).
 		Msg("request")
 }
 

@@ -20,10 +20,11 @@ type outbox struct {
 
 	mu       sync.Mutex
 	readers  int
-	requests int    // that it is for and that have not ended; 0 when it is a client's
-	pending  []byte // whole lines
-	closed   bool   // nothing is accepted any more
-	err      error  // of the write that failed; set before done closes
+	requests int                 // that it is for and that have not ended; 0 when it is a client's
+	pending  []byte              // whole lines
+	noted    map[string]struct{} // lines of pending that say no more when said twice
+	closed   bool                // nothing is accepted any more
+	err      error               // of the write that failed; set before done closes
 
 	wake    chan struct{} // has a token when there is something to take
 	drained chan struct{} // has a token when pending was taken
@@ -60,6 +61,22 @@ func (o *outbox) offer(msg []byte) {
 	if !behind {
 		o.put(msg)
 	}
+}
+
+// note is put for a message that says no more when it is said twice, such as that
+// something has changed: while it waits to be read, the same is not queued again.
+func (o *outbox) note(msg []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, waits := o.noted[string(msg)]; waits || o.closed {
+		return
+	}
+	if o.noted == nil {
+		o.noted = make(map[string]struct{})
+	}
+	o.noted[string(msg)] = struct{}{}
+	o.pending = append(o.pending, msg...)
+	poke(o.wake)
 }
 
 // end queues the last message of one of the requests that the outbox is for,
@@ -145,6 +162,7 @@ func (o *outbox) take(empty []byte) (batch []byte, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	batch, o.pending = o.pending, empty
+	clear(o.noted)
 	poke(o.drained)
 	return batch, o.closed
 }
@@ -152,7 +170,7 @@ func (o *outbox) take(empty []byte) (batch []byte, closed bool) {
 func (o *outbox) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.err, o.closed, o.pending = err, true, nil
+	o.err, o.closed, o.pending, o.noted = err, true, nil, nil
 }
 
 // poke leaves a token in a channel of capacity one.

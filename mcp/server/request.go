@@ -116,3 +116,13 @@ func (r *request) refusal() *rpcError {
 	defer r.mu.Unlock()
 	return r.failure
 }
+
+// note queues a message that says no more when it is said twice, unless the request has
+// ended.
+func (r *request) note(msg []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.out.note(msg)
+	}
+}

@@ -19,6 +19,9 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
+// Error makes it what a method may fail with; it then is the answer as it stands.
+func (e *rpcError) Error() string { return e.Message }
+
 func parseError(format string, args ...any) *rpcError {
 	return &rpcError{Code: mcp.PARSE_ERROR, Message: fmt.Sprintf(format, args...)}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
@@ -33,6 +34,9 @@ func (clientGoneError) Is(target error) bool { return target == thread.ErrShutdo
 //go:embed instructions.md
 var instructions string
 
+// serverName is what clients know the server by; they put it before names of tools.
+const serverName = "rye"
+
 // Options are what a server needs from outside.
 type Options struct {
 	Version string // of rye-mcp, shown to clients
@@ -58,24 +62,32 @@ type Options struct {
 
 // Server is an MCP server named rye. Its methods are safe for concurrent use.
 type Server struct {
-	mcp      *mcpserver.MCPServer
-	mapError func(error) *tool.Fault
-	log      zerolog.Logger
-	newTrace func() string
-	schemas  map[string]Schemas // given
-	used     map[string]Schemas // of the tools
-	sessions atomic.Int64       // clients served so far, for session ids
-	pending  pendingElicitations
-	kept     kept
-	notices  noticeBoard
+	mcp       *mcpserver.MCPServer
+	version   string
+	methods   map[mcp.MCPMethod]method // those that mcp-go does not see
+	prompts   Prompts                  // nil: none are offered
+	resources Resources                // nil: none are offered
+	mapError  func(error) *tool.Fault
+	log       zerolog.Logger
+	newTrace  func() string
+	schemas   map[string]Schemas // given
+	used      map[string]Schemas // of the tools
+	sessions  atomic.Int64       // clients served so far, for session ids
+	pending   pendingElicitations
+	kept      kept
+	notices   noticeBoard
 }
 
-// New returns a server without tools.
+// New returns a server without tools, prompts and resources.
 func New(opts Options) *Server {
-	return &Server{
-		mcp: mcpserver.NewMCPServer("rye", opts.Version,
+	s := &Server{
+		version: opts.Version,
+		methods: map[mcp.MCPMethod]method{},
+		mcp: mcpserver.NewMCPServer(serverName, opts.Version,
 			// The list of tools is fixed before the first client comes.
 			mcpserver.WithToolCapabilities(false),
+			mcpserver.WithMethodCacheHints(mcp.MethodToolsList, keepFixed.Milliseconds(), mcp.CacheScopePrivate),
+			mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, keepFixed.Milliseconds(), mcp.CacheScopePrivate),
 			mcpserver.WithInstructions(strings.TrimSpace(instructions)),
 		),
 		mapError: opts.MapError,
@@ -84,6 +96,9 @@ func New(opts Options) *Server {
 		schemas:  opts.Schemas,
 		used:     map[string]Schemas{},
 	}
+	s.offerLogging()
+	Handle(s, mcp.MethodSubscriptionsListen, Modern, s.listen)
+	return s
 }
 
 // Schemas are those of the tools that were added, by name. Their inputs are closed,

@@ -29,6 +29,7 @@ type session struct {
 	client      mcp.Implementation
 	can         mcp.ClientCapabilities
 	protocol    string
+	logLevel    mcp.LoggingLevel     // it asked for; "": nothing is told
 	mute        bool                 // it declares roots and does not answer
 	formless    bool                 // it declares elicitation and does not know it
 	sent        int                  // requests to the client so far

@@ -82,8 +82,8 @@ func TestInstructionsAreShort(t *testing.T) {
 	if words := len(strings.Fields(result.Instructions)); words == 0 || words > 200 {
 		t.Errorf("%d words of instructions, want 1 to 200", words)
 	}
-	if len(result.Capabilities) != 1 || result.Capabilities["tools"] == nil {
-		t.Errorf("capabilities %v, want tools only", result.Capabilities)
+	if len(result.Capabilities) != 2 || result.Capabilities["tools"] == nil || result.Capabilities["logging"] == nil {
+		t.Errorf("capabilities %v, want tools and logging only", result.Capabilities)
 	}
 }
 

@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "write what the server answers into test
 // TestWire sends the lines under "client" one after the other, each when the
 // server has nothing left to do for the one before, and compares all it writes
 // with "server". A client line in double quotes is a Go string, for bytes that
-// a text file cannot hold; "wait DURATION" lets time pass.
+// a text file cannot hold; "wait DURATION" lets time pass, and "change NAME" has a
+// resource, or the list of prompts or resources, of a server that offers them change.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -40,7 +41,13 @@ func TestWire(t *testing.T) {
 				t.Fatalf("%s must have the files client and server (%v)", file, err)
 			}
 			var got string
-			synctest.Test(t, func(t *testing.T) { got = exchange(t, string(archive.Files[0].Data)) })
+			synctest.Test(t, func(t *testing.T) {
+				s, o := newServer(), &offers{}
+				if strings.HasPrefix(filepath.Base(file), "offers_") {
+					s, o = newOfferingServer()
+				}
+				got = exchange(t, s, o, string(archive.Files[0].Data))
+			})
 			if *update {
 				archive.Files[1].Data = []byte(got)
 				if err := os.WriteFile(file, txtar.Format(archive), 0o666); err != nil {
@@ -56,13 +63,16 @@ func TestWire(t *testing.T) {
 }
 
 // exchange returns what a server writes in answer to script.
-func exchange(t *testing.T, script string) string {
+func exchange(t *testing.T, s *server.Server, o *offers, script string) string {
 	t.Helper()
-	w := startWire(t, newServer())
+	w := startWire(t, s)
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
 		pause, isPause := strings.CutPrefix(line, "wait ")
+		changed, isChange := strings.CutPrefix(line, "change ")
 		switch {
+		case isChange:
+			o.change(changed)
 		case isPause:
 			d, err := time.ParseDuration(pause)
 			if err != nil {
@@ -82,6 +92,9 @@ func exchange(t *testing.T, script string) string {
 	}
 	if err := w.close(); err != nil {
 		t.Errorf("ServeStdio: %v", err)
+	}
+	if n := o.watching(); n != 0 {
+		t.Errorf("%d watches are left when the client has gone", n)
 	}
 	return w.output()
 }

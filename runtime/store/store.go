@@ -92,7 +92,10 @@ type NewThread struct {
 	RequestKey string
 	// RequestHash is that of the call with that key; empty: the item alone counts.
 	RequestHash string
-	Now         time.Time
+	// Origin is the client that the thread is started for; one that continues another by
+	// a handoff has that one's.
+	Origin thread.Origin
+	Now    time.Time
 }
 
 // SameCall refuses a request key that names another call than n with an error
@@ -295,6 +298,8 @@ type Store interface {
 	Registry
 	Queue
 	Questions
+	News
+	Notices
 	Ledger
 	Keeper
 	Watcher

@@ -130,7 +130,7 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 		s.rec.UpdatedAt, s.rec.LastUsed = fromMillis(now), fromMillis(now)
 		return s
 	}
-	done, err := update(ctx, r.registry, relaxed, rowKey{byIDSQL, r.id}, change, recordCostSQL, args...)
+	done, err := update(ctx, r.registry, relaxed, rowKey{byIDSQL, string(r.id)}, change, recordCostSQL, args...)
 	if !done && err == nil {
 		err = r.updateOne(ctx, recordCostSQL, args...)
 	}

@@ -56,9 +56,16 @@ func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 		if rec.Status != thread.Running {
 			return fmt.Errorf("thread %s is %s: %w", q.ThreadID, rec.Status, thread.ErrSettled)
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO questions (question_id, thread_id, kind, code, text, details, asked_at, deadline_at)
+		res, err := tx.ExecContext(ctx, `INSERT INTO questions (question_id, thread_id, kind, code, text, details, asked_at, deadline_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (question_id) DO NOTHING`,
 			q.ID, q.ThreadID, q.Kind, q.Code, q.Text, string(details), millis(q.AskedAt), millis(q.DeadlineAt))
+		if err != nil {
+			return err
+		}
+		if asked, err := res.RowsAffected(); err != nil || asked == 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, askedSQL, q.ThreadID, q.ID, millis(q.AskedAt))
 		return err
 	})
 	if err != nil {
@@ -111,7 +118,7 @@ func (s *Store) Question(ctx context.Context, id string) (q thread.Question, err
 func (s *Store) Questions(ctx context.Context, f store.QuestionFilter) (list []thread.Question, err error) {
 	var stored []storedQuestion
 	if f.Open {
-		stored, err = recallAll(ctx, s.registry, openQuestionsSQL, f.ThreadID, scanStoredQuestion)
+		stored, err = recallAll(ctx, s.registry, openQuestionsSQL, string(f.ThreadID), scanStoredQuestion)
 	} else {
 		err = s.registry.read(ctx, func(db *sql.DB) error {
 			rows, err := db.QueryContext(ctx, questionsSQL, f.ThreadID)

@@ -81,12 +81,18 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 		return thread.Record{}, false, fmt.Errorf("%s: %w", n.ID, store.ErrTaken)
 	}
 	now := millis(n.Now)
+	if n.Handoff {
+		before := tx.QueryRowContext(ctx, "SELECT client, origin FROM threads WHERE thread_id = ?", n.ContinuationOf)
+		if err := before.Scan(&n.Origin.Client, &n.Origin.Key); err != nil {
+			return thread.Record{}, false, notFound(err, n.ContinuationOf)
+		}
+	}
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
 		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
-		created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
+		client, origin, created_at, updated_at, last_used)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
 		n.ID, n.Run, ordinalOrNull(n.Ordinal), n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
-		orNull(n.RequestKey), orNull(n.RequestHash), now, now, now))
+		orNull(n.RequestKey), orNull(n.RequestHash), n.Origin.Client, n.Origin.Key, now, now, now))
 	return rec, err == nil, err
 }
 

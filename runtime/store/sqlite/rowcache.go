@@ -25,24 +25,21 @@ type rowCache struct {
 	kept    int // bytes of the outcomes in them
 }
 
-// rowKey is a query whose one parameter is the id of a thread.
-type rowKey struct {
-	query string
-	id    thread.ID
-}
+// rowKey is a query with its one parameter, most often the id of a thread.
+type rowKey struct{ query, param string }
 
 // recall reads the one row that query finds for a thread; the error of scan is
 // not kept. All who get the answer share what it points to, which must stay as it is.
 func recall[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) (T, error) {
-	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, conn *sql.Conn) (T, error) {
+	return recallBy(ctx, d, rowKey{query, string(id)}, func(ctx context.Context, conn *sql.Conn) (T, error) {
 		return scan(conn.QueryRowContext(ctx, query, id))
 	})
 }
 
 // recallAll is recall for a query that finds any number of rows.
-func recallAll[T any](ctx context.Context, d *database, query string, id thread.ID, scan func(row) (T, error)) ([]T, error) {
-	return recallBy(ctx, d, rowKey{query, id}, func(ctx context.Context, conn *sql.Conn) ([]T, error) {
-		rows, err := conn.QueryContext(ctx, query, id)
+func recallAll[T any](ctx context.Context, d *database, query, param string, scan func(row) (T, error)) ([]T, error) {
+	return recallBy(ctx, d, rowKey{query, param}, func(ctx context.Context, conn *sql.Conn) ([]T, error) {
+		rows, err := conn.QueryContext(ctx, query, param)
 		return scanEach(rows, err, scan)
 	})
 }

@@ -87,7 +87,7 @@ func TestOwnWritesAreRemembered(t *testing.T) {
 		if err := steps[step](amount); err != nil && step != "child" {
 			rt.Fatal(err)
 		}
-		_, remembered := ours.ledger.rows.answers[rowKey{budgetSQL, id}]
+		_, remembered := ours.ledger.rows.answers[rowKey{budgetSQL, string(id)}]
 		if last == "report" && step == "pledge" && !remembered {
 			rt.Error("a budget that only this process has changed is to be read again")
 		}

@@ -90,7 +90,7 @@ func (r *runner) spendByOne(
 	if err := r.mayLackRun(ctx); err != nil {
 		return err
 	}
-	done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, r.id}, change, query, args...)
+	done, err := update(ctx, r.ledger, relaxed, rowKey{budgetSQL, string(r.id)}, change, query, args...)
 	if done || err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"HandOver", handOverTests},
 		{"After", afterTests},
 		{"Questions", questionTests},
+		{"News", newsTests},
 		{"Keep", keepTests},
 		{"Fence", fenceTests},
 	}

@@ -45,7 +45,7 @@ func (s space) list() []Entry {
 	var entries []Entry
 	visit := func(name string, d fs.DirEntry, err error) error {
 		// What cannot be read (err) is passed over; the walk goes on beside it.
-		if err == nil && d.IsDir() && name != dir && skipped(d.Name()) {
+		if err == nil && d.IsDir() && name != dir && Skipped(d.Name()) {
 			return fs.SkipDir
 		}
 		if err == nil && !d.IsDir() {
@@ -80,7 +80,7 @@ func (s space) listed(fsys fs.FS, name, rel string, d fs.DirEntry) (Entry, bool)
 	return s.entry(id, ext, info.Size(), info.ModTime()), true
 }
 
-// skipped names folders that hold no items of their own.
-func skipped(dir string) bool {
+// Skipped names folders that hold no items of their own.
+func Skipped(dir string) bool {
 	return strings.HasPrefix(dir, ".") || dir == "node_modules" || dir == "__pycache__"
 }

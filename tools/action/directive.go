@@ -55,42 +55,25 @@ type ContextItem struct {
 }
 
 func (a *Actions) inlineDirective(ctx context.Context, r ExecuteRequest, found usable) (any, error) {
-	doc, err := found.Directive()
+	inline, err := a.inline(ctx, found, func(*item.DirectiveDoc) (map[string]any, error) {
+		given, err := r.Parameters.Map()
+		if err != nil {
+			return nil, badArgument("parameters", err)
+		}
+		return given, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	// Nothing but its inputs is held to here.
-	unknown, err := doc.CheckNames(found.ID, found.Path, item.PartInputs)
-	if err != nil {
-		return nil, err
-	}
-	found.warnings = append(found.warnings, unknown...)
-	given, err := r.Parameters.Map()
-	if err != nil {
-		return nil, badArgument("parameters", err)
-	}
-	values, _, err := inputs.Validate(doc, given)
-	if err != nil {
-		return nil, err
-	}
-	composed, err := a.Compose(ctx, found.Found, values)
-	if err != nil {
-		return nil, err
-	}
-	if tool.FitsJSON(composed.Body, maxText) < len(composed.Body) {
-		return nil, tool.Faultf(tool.CodeUnsupported, "with its inputs and context filled in, the text of %s has %d bytes, more than one answer can carry",
-			found.ID, len(composed.Body)).
-			WithHint(`Use thread "fork", which has no such bound, or read it a page at a time with rye_fetch.`)
-	}
-	found.warnings = append(found.warnings, composed.Warnings...)
 	if r.DryRun {
+		found.warnings = inline.Warnings
 		plan := dryRun(found)
-		plan.Plan.Inputs, plan.Plan.Capabilities, plan.Plan.Inheritance = inputs.Shown(doc, values), composed.Capabilities, composed.Inheritance
+		plan.Plan.Inputs, plan.Plan.Capabilities, plan.Plan.Inheritance = inputs.Shown(inline.Doc, inline.Values), inline.Capabilities, inline.Inheritance
 		return plan, nil
 	}
 	return &InlineDirective{
 		Success: true, Type: item.Directive, ItemID: found.ID, Space: found.Space,
-		YourDirections: directions(doc, composed, inputs.Secrets(doc, values)), Body: composed.Body, Warnings: found.warnings,
+		YourDirections: directions(inline.Doc, inline.Composed, inputs.Secrets(inline.Doc, inline.Values)), Body: inline.Body, Warnings: inline.Warnings,
 	}, nil
 }
 
@@ -105,7 +88,7 @@ func directions(doc *item.DirectiveDoc, c *Composed, secrets []string) string {
 	b.WriteString(". Nothing has been started: carry it out yourself now, step by step, with the tools you have.")
 	if len(doc.Outputs) > 0 {
 		b.WriteString(" When you are done, report these outputs in your answer; there is no tool to return them with: ")
-		b.WriteString(outputList(doc.Outputs) + ".")
+		b.WriteString(OutputList(doc.Outputs) + ".")
 	}
 	for _, name := range secrets {
 		fmt.Fprintf(&b, " %s stands for the value of %s that you gave, which is not repeated here; in a thread no model would see it.",
@@ -123,7 +106,8 @@ func directions(doc *item.DirectiveDoc, c *Composed, secrets []string) string {
 	return b.String()
 }
 
-func outputList(outputs []item.Output) string {
+// OutputList tells a model in one line what a directive is to return.
+func OutputList(outputs []item.Output) string {
 	list := make([]string, len(outputs))
 	for i, o := range outputs {
 		list[i] = o.Name

@@ -1,0 +1,7 @@
+package watch
+
+// Watched is how many folders are watched.
+func (w *Watch) Watched() int { return len(w.files.WatchList()) }
+
+// MaxFolders is the bound of it.
+const MaxFolders = maxFolders

@@ -1,0 +1,119 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func write(t *testing.T, parts ...string) {
+	t.Helper()
+	path := filepath.Join(parts...)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start watches, and returns what is signalled after changes.
+func start(t *testing.T, roots resolve.Roots) <-chan struct{} {
+	t.Helper()
+	w, err := watch.New(roots, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	changed, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Run(ctx, func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	return changed
+}
+
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	project, user := t.TempDir(), t.TempDir()
+	write(t, project, ".ai/directives/team/old.md")
+	changed := start(t, resolve.Roots{Project: project, User: user})
+	directives := filepath.Join(project, ".ai/directives")
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a file is written", func() error { write(t, directives, "new.md"); return nil }},
+		{"in a folder", func() error { write(t, directives, "team/new.md"); return nil }},
+		{"it is removed", func() error { return os.Remove(filepath.Join(directives, "team/new.md")) }},
+		{"it is renamed", func() error {
+			return os.Rename(filepath.Join(directives, "new.md"), filepath.Join(directives, "newer.md"))
+		}},
+		{"a folder is made", func() error { return os.MkdirAll(filepath.Join(directives, "deep/er"), 0o700) }},
+		{"a kind comes", func() error { write(t, project, ".ai/tools/x.py"); return nil }},
+		{"a space comes", func() error { return os.Mkdir(filepath.Join(user, ".ai"), 0o700) }},
+		{"with items", func() error { write(t, user, ".ai/knowledge/mine.md"); return nil }},
+		{"a key is trusted", func() error { write(t, user, ".ai/config/keys/trusted/k.toml"); return nil }},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		t.Log(step.what)
+		// What came with the step has been told when the next is.
+		drain(t, changed, directives)
+	}
+}
+
+// drain waits until the changes so far are told: one more is, and after it none.
+func drain(t *testing.T, changed <-chan struct{}, folder string) {
+	t.Helper()
+	for range 3 {
+		write(t, folder, "mark.md")
+		<-changed
+	}
+}
+
+func TestSpaceThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	changed := start(t, resolve.Roots{Project: project, User: filepath.Join(project, "nowhere")})
+	write(t, project, "main.go") // nobody hears of it
+	write(t, project, ".ai/directives/new.md")
+	<-changed
+}
+
+// TestAttackFolders: a repository has more folders of items than a user may watch. A thousand are watched, and the server goes on.
+func TestAttackFolders(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	for n := range 1500 {
+		if err := os.MkdirAll(filepath.Join(project, ".ai/directives", fmt.Sprintf("d%04d", n)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := watch.New(resolve.Roots{Project: project}, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Watched(); n > watch.MaxFolders || n < watch.MaxFolders-10 {
+		t.Errorf("%d folders are watched, want at most %d", n, watch.MaxFolders)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	w.Run(ended, func() {})
+}

@@ -117,3 +117,35 @@ func TestAttackFolders(t *testing.T) {
 	end()
 	w.Run(ended, func() {})
 }
+
+func TestShared(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	write(t, project, ".ai/directives/old.md")
+	s := watch.NewShared(resolve.Roots{Project: project})
+	defer s.Close()
+	first, second := make(chan struct{}, 9), make(chan struct{}, 9)
+	listen := func(to chan struct{}) func() {
+		stop, err := s.Listen(func() { to <- struct{}{} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stop
+	}
+	leave, stay := listen(first), listen(second)
+	write(t, project, ".ai/directives/new.md")
+	<-first
+	<-second
+	leave()
+	leave() // once more does nothing
+	write(t, project, ".ai/directives/newer.md")
+	<-second
+	if len(first) > 0 {
+		t.Error("told after it left")
+	}
+	stay()
+	again := listen(first) // the watch stands again
+	write(t, project, ".ai/directives/newest.md")
+	<-first
+	again()
+}

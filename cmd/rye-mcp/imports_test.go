@@ -27,6 +27,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"mcp", "runtime/store", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/loop", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},
+	{"mcp/prompt", "mcp/server", "prompts know no transport"},
+	{"mcp/prompt", "os", "prompts read items through the resolver"},
 	{"mcp/handler", "database/sql", "handlers only translate"},
 	{"mcp/handler", "os/exec", "handlers only translate"},
 	{"orchestrator", "runtime/loop", "the loop runs in the thread's own process"},

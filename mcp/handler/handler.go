@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
@@ -24,6 +25,7 @@ type Project struct {
 	Path    string
 	Actions *action.Actions
 	Control *control.Controller
+	Prompts *prompt.Feed
 	// Notices are what holds for the whole project and its user should know.
 	Notices func() []string
 }

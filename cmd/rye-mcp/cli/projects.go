@@ -115,7 +115,7 @@ func (ps *projects) Project(ctx context.Context, path string) (*handler.Project,
 	if err != nil {
 		return nil, err
 	}
-	return &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Notices: p.notices}, nil
+	return &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Notices: p.notices}, nil
 }
 
 // find names the project of a call: the argument, else --project, else the

@@ -48,6 +48,7 @@ func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, err
 		return nil, err
 	}
 	handler.Register(s, projects, groups, operation.All())
+	s.OfferPrompts(handler.Prompts(projects))
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
 }
 

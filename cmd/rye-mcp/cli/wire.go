@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
@@ -29,6 +30,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
+	itemwatch "github.com/rye-mcp/rye-mcp/spaces/watch"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
 	"github.com/rye-mcp/rye-mcp/tools/executor/chain"
@@ -63,7 +65,9 @@ type project struct {
 	// told are warnings that the person has been told of in other words.
 	told []string
 
-	index lazyIndex
+	index   lazyIndex
+	items   *itemwatch.Shared
+	prompts *prompt.Feed
 }
 
 // openProject puts a project together. Nothing is written: the state of threads is
@@ -200,6 +204,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Search:  p.index.search,
 		Key:     p.itemKey,
 	})
+	p.items = itemwatch.NewShared(p.resolver.Roots())
+	p.prompts = newPrompts(p)
 	return nil
 }
 
@@ -241,6 +247,7 @@ func belowThread(sys System) bool {
 
 // Close releases what the project holds; its threads go on.
 func (p *project) Close() error {
+	p.items.Close()
 	return errors.Join(p.executor.Close(), p.index.close(), p.control.Close())
 }
 

@@ -49,6 +49,12 @@ func Speaking(revision string) Option {
 	return func(c *Client) { c.protocol = revision }
 }
 
+// OnNotification has the client hand over notifications that nothing else is for. Noted
+// must not wait.
+func OnNotification(noted func(method string, params json.RawMessage)) Option {
+	return func(c *Client) { c.noted = noted }
+}
+
 // Client is one connected and initialized client. Its methods are safe for
 // concurrent use; those that can fail the test at once are for the test's own
 // goroutine.
@@ -59,7 +65,8 @@ type Client struct {
 	schemas   map[string]json.RawMessage // output schemas by tool
 	hasRoots  bool
 	roots     []string
-	person    func(Question) Answer // nil: elicitation is not declared
+	person    func(Question) Answer                       // nil: elicitation is not declared
+	noted     func(method string, params json.RawMessage) // nil: others are errors
 	link      link
 
 	mu      sync.Mutex

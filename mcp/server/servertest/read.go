@@ -41,7 +41,11 @@ func (c *Client) read(line []byte) {
 	case "notifications/cancelled":
 		c.withdrawn(w)
 	default:
-		c.t.Errorf("unexpected message: %s", line)
+		if c.noted == nil || len(w.ID) > 0 {
+			c.t.Errorf("unexpected message: %s", line)
+			return
+		}
+		c.noted(w.Method, w.Params)
 	}
 }
 

@@ -133,6 +133,30 @@ func (c completer) records(ctx context.Context, f store.Filter) []thread.Record 
 	return rows
 }
 
+// help offers commands, the texts of the program, and other knowledge by its id.
+func (c completer) help(cmd *cobra.Command, args []string, prefix string) (topics []string, _ cobra.ShellCompDirective) {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, justThese
+	}
+	for _, below := range about.Commands() {
+		if below.IsAvailableCommand() && strings.HasPrefix(below.Name(), prefix) {
+			topics = append(topics, cobra.CompletionWithDesc(below.Name(), below.Short))
+		}
+	}
+	if len(args) > 0 {
+		return topics, justThese
+	}
+	texts := ourTexts()
+	for _, id := range texts.below(oursBelow) {
+		if name := texts.topic(id); strings.HasPrefix(name, prefix) {
+			topics = append(topics, cobra.CompletionWithDesc(name, texts[id].Description))
+		}
+	}
+	others := c.itemIDs(prefix, []item.Kind{item.Knowledge}, item.Spaces())
+	return append(topics, others...), justThese
+}
+
 // directive offers the directives of all spaces.
 func (c completer) directive(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -50,6 +50,7 @@ func newRoot(sys System) *cobra.Command {
 		newKeysCommand(sys, opts),
 		newExitCodesTopic(),
 	)
+	root.SetHelpCommand(newHelpCommand(sys, opts))
 	return root
 }
 
@@ -67,7 +68,9 @@ directives, each in a process of its own with a budget, permissions and a
 transcript.
 
 An editor starts it as "rye-mcp --stdio". Without arguments it serves stdio when
-its standard input is not a terminal, and shows this help when it is.`,
+its standard input is not a terminal, and shows this help when it is.
+
+"rye-mcp help" lists guides too, and "rye-mcp help first-directive" shows the first.`,
 		Example: `  rye-mcp init                       # prepare this folder and a signing key
   rye-mcp demo                       # see threads at work, without any key
   rye-mcp run hello --input name=Ada # run a directive and stream its answer

@@ -50,7 +50,8 @@
 //
 // # Templates
 //
-// Text, reasoning and the strings of a tool's input are text/template with
+// Text, reasoning and the strings of a tool's input may hold {{ expressions }} of
+// text/template: values, calls and pipes; no if, range or variables. There is
 //
 //	.Turn .Model            which answer this is; the model asked for
 //	result n                the n-th tool result of the conversation, from 0 (-1 is the last),
@@ -58,7 +59,10 @@
 //	results "key"           every value of that key in all tool results, at any depth, each once
 //	first "re"              the first group of a match in the first user message
 //	last "re"               the same in the last message
-//	toJSON value            the value as JSON
+//	index value key         the element of a list, from 0, or of a map; (result 0).key is index too
+//	len value               how many elements or bytes
+//	printf "format" value…  as fmt.Sprintf
+//	toJSON value            the value as JSON, which values that are not text appear as anyway
 //
 // input_json is rendered as a whole and sent as it is, valid or not.
 package scripted

@@ -119,6 +119,11 @@ func TestTemplates(t *testing.T) {
 		{`{{ last "(p.)" }}`, "plain", "pl"},
 		{`{{ results "id" | toJSON }}`, `{"id":1,"x":[{"id":2},{"id":1}],"b":{"id":{"c":3}}}`, `[1,{"c":3},2]`},
 		{`{{ results "none" | toJSON }}`, "{}", "[]"},
+		{`{{ index (results "a") 1 }} of {{ len (results "a") }}`, `[{"a":1},{"a":[2]}]`, "[2] of 2"},
+		{`{{ (index (result 0) "a").b }}`, `{"a":{"b":true}}`, "true"},
+		{`{{ printf "%s-%03d" .Model 7 }}{{/* nothing */}}`, "", "m-007"},
+		{`{{ result 0 | len }} {{ len "é" }} {{ "text" }} {{ 1.5 }}`, "plain", "5 2 text 1.5"},
+		{`{{ (result 0).none }}`, `{"none":null}`, "null"},
 	} {
 		_, post := serve(t, fmt.Sprintf("turns: [{tool_calls: [{name: n, input_json: %q}]}]", test.text))
 		status, body := post(messages, conversation(test.result))
@@ -126,7 +131,8 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: got %q (status %d), want %q", test.text, got, status, test.want)
 		}
 	}
-	for _, text := range []string{`{{ (result 0).none }}`, `{{ result 9 }}`, `{{ first "zzz" }}`, `{{ first "(" }}`} {
+	for _, text := range []string{`{{ (result 0).none }}`, `{{ result 9 }}`, `{{ first "zzz" }}`, `{{ first "(" }}`,
+		`{{ result "0" }}`, `{{ result }}`, `{{ first 1 }}`, `{{ index (result 0) 0 }}`, `{{ len 1 }}`, `{{ printf 1 }}`, `{{ index 1 }}`} {
 		_, post := serve(t, fmt.Sprintf("turns: [{text: %q}]", text))
 		if status, body := post(messages, conversation("{}")); status != 500 || !strings.Contains(body, "s.yaml:1: text:") {
 			t.Errorf("%s: status %d, %s", text, status, body)

@@ -4,16 +4,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
-	"text/template"
+	"text/template/parse"
 
 	"gopkg.in/yaml.v3"
 )
 
-// text is a string that is rendered for each request.
-type text struct{ tmpl *template.Template }
+// text is a string that is rendered for each request: its pieces one after
+// another.
+type text struct{ pieces []value }
+
+// value is a piece of a template, or an argument within one.
+type value func(r *request) (any, error)
 
 // UnmarshalYAML compiles the template.
 func (t *text) UnmarshalYAML(n *yaml.Node) error {
@@ -22,193 +24,167 @@ func (t *text) UnmarshalYAML(n *yaml.Node) error {
 		return err
 	}
 	compiled, err := compile(src)
-	t.tmpl = compiled
+	*t = compiled
 	return at(n, err)
 }
 
-func (t text) set() bool { return t.tmpl != nil }
+func (t text) set() bool { return t.pieces != nil }
 
-func compile(src string) (*template.Template, error) {
-	return template.New("script").Option("missingkey=error").Funcs((&request{}).functions()).Parse(src)
+// compile reads a template with the parser of text/template. It is evaluated
+// here: the package's own evaluation finds methods by name, for which the linker
+// keeps every method of the program, and the binary is a fifth larger.
+func compile(src string) (text, error) {
+	known := make(map[string]any, len(functions))
+	for name := range functions {
+		known[name] = name
+	}
+	trees, err := parse.Parse("script", src, "", "", known)
+	if err != nil {
+		return text{}, err
+	}
+	if len(trees) > 1 {
+		return text{}, errors.New("template: script: a script defines no templates")
+	}
+	out := text{pieces: []value{}}
+	for _, node := range trees["script"].Root.Nodes {
+		piece, err := compileNode(node)
+		if err != nil {
+			return text{}, fmt.Errorf("template: script:%s: %w", node, err)
+		}
+		out.pieces = append(out.pieces, piece)
+	}
+	return out, nil
 }
 
-// render fills the template in for a request; without one it is empty.
+func compileNode(node parse.Node) (value, error) {
+	switch node := node.(type) {
+	case *parse.TextNode:
+		return constant(string(node.Text)), nil
+	case *parse.ActionNode:
+		return compilePipe(node.Pipe)
+	}
+	return nil, errors.New("a script knows text and {{ expressions }} only")
+}
+
+// compilePipe makes each command's value the last argument of the next.
+func compilePipe(pipe *parse.PipeNode) (v value, err error) {
+	if len(pipe.Decl) > 0 {
+		return nil, errors.New("a script has no variables")
+	}
+	for _, command := range pipe.Cmds {
+		if v, err = compileCommand(command.Args, v); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// compileCommand compiles a function with its arguments, or one value. last is
+// what was piped into it, or nil.
+func compileCommand(words []parse.Node, last value) (value, error) {
+	name, called := words[0].(*parse.IdentifierNode)
+	if !called {
+		if len(words) > 1 || last != nil {
+			return nil, fmt.Errorf("%s takes no arguments", words[0])
+		}
+		return compileOperand(words[0])
+	}
+	args := make([]value, 0, len(words))
+	for _, word := range words[1:] {
+		arg, err := compileOperand(word)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, arg)
+	}
+	if last != nil {
+		args = append(args, last)
+	}
+	return call(functions[name.Ident], args), nil
+}
+
+func compileOperand(node parse.Node) (value, error) {
+	switch node := node.(type) {
+	case *parse.StringNode:
+		return constant(node.Text), nil
+	case *parse.BoolNode:
+		return constant(node.True), nil
+	case *parse.NumberNode:
+		if !node.IsInt {
+			return constant(node.Float64), nil
+		}
+		return constant(int(node.Int64)), nil
+	case *parse.IdentifierNode:
+		return compileCommand([]parse.Node{node}, nil)
+	case *parse.PipeNode:
+		return compilePipe(node)
+	case *parse.FieldNode:
+		return compileField(node.Ident)
+	case *parse.ChainNode:
+		from, err := compileOperand(node.Node)
+		return members(from, node.Field), err
+	}
+	return nil, fmt.Errorf("%s is no value", node)
+}
+
+// compileField is what a template knows of a request besides its functions.
+func compileField(names []string) (value, error) {
+	switch strings.Join(names, ".") {
+	case "Turn":
+		return func(r *request) (any, error) { return r.turn(), nil }, nil
+	case "Model":
+		return func(r *request) (any, error) { return r.Model, nil }, nil
+	}
+	return nil, fmt.Errorf("there is .Turn and .Model, not .%s", strings.Join(names, "."))
+}
+
+func constant(v any) value { return func(*request) (any, error) { return v, nil } }
+
+// members is a value within a value, by the names of keys.
+func members(from value, names []string) value {
+	return func(r *request) (any, error) {
+		v, err := from(r)
+		for _, name := range names {
+			if err == nil {
+				v, err = index(v, name)
+			}
+		}
+		return v, err
+	}
+}
+
+func call(f function, args []value) value {
+	return func(r *request) (any, error) {
+		values := make([]any, len(args))
+		for i, arg := range args {
+			v, err := arg(r)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
+		}
+		return f(r, values)
+	}
+}
+
+// render fills the template in for a request; without one it is empty. Values
+// that are not text appear as JSON.
 func (t text) render(r *request) (string, error) {
-	if t.tmpl == nil {
-		return "", nil
-	}
-	own, err := t.tmpl.Clone()
-	if err != nil {
-		return "", err
-	}
 	var out strings.Builder
-	err = own.Funcs(r.functions()).Execute(&out, struct {
-		Turn  int
-		Model string
-	}{r.turn(), r.Model})
-	return out.String(), err
-}
-
-// input is a tool's input: any YAML value, whose strings are templates.
-type input struct{ value any }
-
-// UnmarshalYAML compiles the strings.
-func (in *input) UnmarshalYAML(n *yaml.Node) error {
-	var raw any
-	if err := n.Decode(&raw); err != nil {
-		return err
-	}
-	value, err := mapStrings(raw, func(s string) (any, error) {
-		compiled, err := compile(s)
-		return text{compiled}, err
-	})
-	in.value = value
-	return at(n, err)
-}
-
-// render is the input as JSON.
-func (in input) render(r *request) ([]byte, error) {
-	if in.value == nil {
-		return []byte("{}"), nil
-	}
-	value, err := mapTexts(in.value, r)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(value)
-}
-
-// mapStrings replaces every string inside a YAML value.
-func mapStrings(v any, f func(string) (any, error)) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case string:
-		return f(v)
-	case map[string]any:
-		for key, item := range v {
-			if v[key], err = mapStrings(item, f); err != nil {
-				return nil, err
+	for _, piece := range t.pieces {
+		v, err := piece(r)
+		if err != nil {
+			return out.String(), err
+		}
+		said, ok := v.(string)
+		if !ok {
+			data, err := json.Marshal(v)
+			if err != nil {
+				return out.String(), err
 			}
+			said = string(data)
 		}
-	case []any:
-		for i, item := range v {
-			if v[i], err = mapStrings(item, f); err != nil {
-				return nil, err
-			}
-		}
-	case map[any]any:
-		return nil, errors.New("keys of an input must be strings")
+		out.WriteString(said)
 	}
-	return v, nil
-}
-
-// mapTexts is a copy of a compiled value with its templates rendered.
-func mapTexts(v any, r *request) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case text:
-		return v.render(r)
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			if out[key], err = mapTexts(item, r); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			if out[i], err = mapTexts(item, r); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return v, nil
-}
-
-// functions are what templates can call about a request.
-func (r *request) functions() template.FuncMap {
-	return template.FuncMap{
-		"result":  r.result,
-		"results": r.resultsOf,
-		"first":   func(re string) (string, error) { return capture(re, r.first(), "first") },
-		"last":    func(re string) (string, error) { return capture(re, r.last(), "last") },
-		"toJSON": func(v any) (string, error) {
-			out, err := json.Marshal(v)
-			return string(out), err
-		},
-	}
-}
-
-func (r *request) result(n int) (any, error) {
-	all := r.toolResults()
-	i := n
-	if i < 0 {
-		i += len(all)
-	}
-	if i < 0 || i >= len(all) {
-		return nil, fmt.Errorf("there is no tool result %d, the conversation has %d", n, len(all))
-	}
-	return parsed(all[i]), nil
-}
-
-func (r *request) resultsOf(key string) []any {
-	found := []any{} // none is [] in JSON, not null
-	for _, result := range r.toolResults() {
-		collect(parsed(result), key, func(v any) {
-			same := func(other any) bool { return fmt.Sprint(other) == fmt.Sprint(v) }
-			if !slices.ContainsFunc(found, same) {
-				found = append(found, v)
-			}
-		})
-	}
-	return found
-}
-
-// collect calls f for every value of key, outer before inner, siblings in the
-// order of their keys.
-func collect(v any, key string, f func(any)) {
-	switch v := v.(type) {
-	case map[string]any:
-		if value, ok := v[key]; ok {
-			f(value)
-		}
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			collect(v[k], key, f)
-		}
-	case []any:
-		for _, item := range v {
-			collect(item, key, f)
-		}
-	}
-}
-
-func parsed(result string) any {
-	var v any
-	if json.Unmarshal([]byte(result), &v) != nil {
-		return result
-	}
-	return v
-}
-
-func capture(expr, in, where string) (string, error) {
-	re, err := regexp.Compile(expr)
-	if err != nil {
-		return "", err
-	}
-	m := re.FindStringSubmatch(in)
-	switch {
-	case m == nil:
-		return "", fmt.Errorf("%q does not match the %s message", expr, where)
-	case len(m) > 1:
-		return m[1], nil
-	}
-	return m[0], nil
+	return out.String(), nil
 }

@@ -15,10 +15,10 @@ const pollEvery = 100 * time.Millisecond
 // a zombie. It may be any process, not only a child of the caller. When ctx
 // ends first the watch ends and the channel stays open, so select on both.
 //
-// On Linux the kernel tells at once, through a pidfd, and the watch is of the
-// process that has the number now, even if the number is used again; it costs a
-// file descriptor and no operating-system thread. On macOS, and where there is
-// no pidfd, the watch looks every 100 ms.
+// The kernel tells at once, and the watch is of the process that has the number
+// now, even if the number is used again. On Linux, through a pidfd, it costs a file
+// descriptor; on macOS, through a kqueue, a file descriptor and a thread of the
+// system. Where neither can be had it looks every 100 ms.
 func Watch(ctx context.Context, pid int) <-chan struct{} {
 	gone := make(chan struct{})
 	if Gone(pid) {

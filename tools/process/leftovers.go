@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package process
 
 import (
@@ -5,13 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 )
 
 // KillLeftovers kills every process that was started with all entries of mark
 // ("NAME=value") in its environment, whatever session and group it has made
 // itself since: the commands that a thread ran and what those left running. The
-// caller is spared, and what cleared its environment is not found.
+// caller is spared, and what cleared or hides its environment is not found.
 func KillLeftovers(ctx context.Context, mark []string) error {
 	for range sweepPasses {
 		left, err := pids()
@@ -32,12 +33,8 @@ func KillLeftovers(ctx context.Context, mark []string) error {
 }
 
 // startedWith tells whether a process was started with the entries of mark in its
-// environment (proc_pid_environ(5)). When that cannot be known the answer is no.
+// environment. When that cannot be known the answer is no.
 func startedWith(pid int, mark []string) bool {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return false
-	}
-	environ := strings.Split(string(content), "\x00")
-	return !slices.ContainsFunc(mark, func(entry string) bool { return !slices.Contains(environ, entry) })
+	environ, err := environOf(pid)
+	return err == nil && !slices.ContainsFunc(mark, func(entry string) bool { return !slices.Contains(environ, entry) })
 }

@@ -1,11 +1,12 @@
+//go:build linux || darwin
+
 package process
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,14 +29,9 @@ func Leader(mark, args []string) (int, error) {
 }
 
 func isLeader(pid int, mark, args []string) bool {
-	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); !errors.Is(err, fs.ErrPermission) {
+	if _, err := environOf(pid); !errors.Is(err, fs.ErrPermission) {
 		return startedWith(pid, mark)
 	}
-	// Everybody may read this (proc_pid_cmdline(5)).
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return false
-	}
-	_, after, _ := strings.Cut(string(line), "\x00")
-	return after == strings.Join(args, "\x00")+"\x00"
+	line, err := argsOf(pid)
+	return err == nil && len(line) > 0 && slices.Equal(line[1:], args)
 }

@@ -1,0 +1,27 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"iter"
+	"os"
+)
+
+// maxAncestry bounds the walk of [Ancestry], in which a number may have got to
+// another process meanwhile.
+const maxAncestry = 128
+
+// Ancestry returns the arguments of this process and of those that have started
+// it, the nearest first. It ends at a process whose parent is gone.
+func Ancestry() iter.Seq[[]string] {
+	return func(yield func(args []string) bool) {
+		pid := os.Getpid()
+		for n := 0; pid > 1 && n < maxAncestry; n++ {
+			args, err := argsOf(pid)
+			if err != nil || !yield(args) {
+				return
+			}
+			pid = parentOf(pid)
+		}
+	}
+}

@@ -4,13 +4,16 @@ GOLANGCI_LINT := $(shell go env GOPATH)/bin/golangci-lint
 FUZZTIME ?= 10s
 MINUTES ?= 5
 
-.PHONY: help build test race lint bench soak fuzz
+.PHONY: help build dist test race lint bench soak fuzz
 
 help: ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 build: ## build ./rye-mcp
 	go build -trimpath -o rye-mcp ./cmd/rye-mcp
+
+dist: ## what is published: binaries, bundles, server.json and checksums in ./dist
+	go run ./cmd/dist
 
 test: ## run the tests
 	go test ./...

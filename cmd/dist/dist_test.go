@@ -65,7 +65,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("%s has %d files", b.name(), len(content))
 	}
 	valid(t, "mcpb-manifest.schema.json", content["manifest.json"])
-	if picture, err := png.Decode(bytes.NewReader(content["icon.png"])); err != nil || picture.Bounds().Dx() != 256 {
+	if picture, err := png.Decode(bytes.NewReader(content["icon.png"])); err != nil || picture.Bounds().Dx() != 512 {
 		t.Errorf("the icon: %v", err)
 	}
 	// All that the command refers to is asked of the user.

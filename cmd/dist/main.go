@@ -99,4 +99,4 @@ func writeAll(out string, builds []build) ([]file, error) {
 	return files, err
 }
 
-var errNoVersion = errors.New("no version: build in a checkout of git, with git installed")
+var errNoVersion = errors.New("no version: build in a checkout of git (not a linked worktree, which the go command does not see), with git installed")

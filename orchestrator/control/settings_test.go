@@ -145,7 +145,7 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 		s.noError(err)
 		return meta.SettingsHash
 	}
-	before := config.HashDecided(s.c.Settings.Begin().Handed(nil).Settings)
+	before := config.HashDecided(s.c.Settings.Begin().Handed(t.Context(), "", nil).Settings)
 	if !second.Queued || names(first) != before || names(second.ThreadID) != before {
 		t.Errorf("queued %t; decided %s, thread.json name %s and %s", second.Queued, before, names(first), names(second.ThreadID))
 	}
@@ -153,7 +153,7 @@ func TestSettingsOfAQueuedThread(t *testing.T) {
 	s.order(first, "complete")
 	s.noError(s.c.Queue.Dispatch(s.ctx))
 	s.order(second.ThreadID, "claim")
-	after := config.HashDecided(s.c.Settings.Begin().Handed(nil).Settings)
+	after := config.HashDecided(s.c.Settings.Begin().Handed(t.Context(), "", nil).Settings)
 	if after == before || names(second.ThreadID) != after {
 		t.Errorf("decided %s, then %s; thread.json names %s", before, after, names(second.ThreadID))
 	}
@@ -168,7 +168,7 @@ func TestSettingsThatCannotBeDecided(t *testing.T) {
 	c := s.c.Settings.Begin()
 	meta := thread.Meta{SettingsHash: "of before"}
 	c.Seal(&meta)
-	if handed := c.Handed(nil); handed.Settings != nil || meta.SettingsHash != "" {
+	if handed := c.Handed(t.Context(), "", nil); handed.Settings != nil || meta.SettingsHash != "" {
 		t.Errorf("handed %q, sealed %q", handed.Settings, meta.SettingsHash)
 	}
 }

@@ -334,7 +334,10 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	}
 	p.Choice = choice
 	p.Warnings = append(p.Warnings, choice.Warnings...)
-	return nil
+	// Now, as its process could tell nobody: the launch asks again, and is given what
+	// was found.
+	_, err = c.Providers.Keys(ctx, choice.Ref())
+	return err
 }
 
 // Meta is thread.json as the spawner writes it; the thread's process reads

@@ -151,7 +151,7 @@ func (c *Call) LaunchProcess(
 	ctx context.Context, rec thread.Record, hold life.Hold, secrets map[string]string,
 ) (thread.Record, error) {
 	id := rec.ThreadID
-	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: c.Handed(secrets)})
+	started, err := c.Launcher.Launch(spawn.Request{Thread: id, Run: rec.Run, Hold: hold, Handed: c.Handed(ctx, rec.Model, secrets)})
 	if err != nil {
 		return rec, err
 	}

@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -75,13 +76,18 @@ func (c *Call) decide() []byte {
 	return data
 }
 
-// Handed is what the process of a thread gets from this call.
-func (c *Call) Handed(secrets map[string]string) spawn.Handed {
+// Handed is what the process of a thread with a model gets from this call. A key that a
+// command should give and does not the process asks for itself, and says what is wrong.
+func (c *Call) Handed(ctx context.Context, model string, secrets map[string]string) spawn.Handed {
 	keys := c.Providers.KeyVariables()
 	if tools, _, err := c.Config.Tools(); err == nil { // else the tools that need them say why they cannot be used
 		keys = append(keys, tools.Variables()...)
 	}
-	return spawn.Handed{Inputs: secrets, Keys: keys, Settings: c.decided()}
+	given, err := c.Providers.Keys(ctx, model)
+	if err != nil {
+		c.log.Warn().Err(err).Msg("the key of a thread's provider")
+	}
+	return spawn.Handed{Inputs: secrets, Keys: keys, ProviderKeys: given, Settings: c.decided()}
 }
 
 // Seal puts into the thread.json of a thread which settings its process is

@@ -43,9 +43,11 @@ type Request struct {
 // Handed is what the process of a thread is handed beside its environment, through
 // a pipe that nobody else can read.
 type Handed struct {
-	Inputs   map[string]string // values of its secret inputs
-	Keys     []string          // names of the variables that hold keys of providers
-	Settings []byte            // that were decided for it; nil: it reads them itself
+	Inputs map[string]string // values of its secret inputs
+	Keys   []string          // names of the variables that hold keys of providers
+	// ProviderKeys are keys that no variable holds, by provider.
+	ProviderKeys map[string]string
+	Settings     []byte // that were decided for it; nil: it reads them itself
 }
 
 // Args are the arguments of the process of a thread.
@@ -150,6 +152,9 @@ const runPrefix = "run:"
 // settingsPrefix tells the settings of the thread from variables.
 const settingsPrefix = "settings:"
 
+// keyPrefix tells keys of providers that no variable holds from variables.
+const keyPrefix = "key:"
+
 // outerPrefix tells variables that only tools get, and only those that name them.
 const outerPrefix = "outer:"
 
@@ -161,6 +166,9 @@ func (h Handed) entries(run thread.Run, secrets, outer []string) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Inputs)) {
 		entries = append(entries, inputPrefix+name+"="+h.Inputs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.ProviderKeys)) {
+		entries = append(entries, keyPrefix+name+"="+h.ProviderKeys[name])
 	}
 	if h.Settings != nil {
 		entries = append(entries, settingsPrefix+string(h.Settings))
@@ -175,11 +183,13 @@ type Inheritance struct {
 	Inputs    map[string]string // values of the thread's secret inputs, by name
 	Settings  []byte            // nil: by a starter that hands over none
 	Outer     []string          // NAME=value: variables for tools that name them
+	// ProviderKeys are keys that no variable holds, by provider.
+	ProviderKeys map[string]string
 }
 
 // Inherited divides what the process of a thread was handed.
 func Inherited(entries []string) Inheritance {
-	in := Inheritance{Inputs: map[string]string{}}
+	in := Inheritance{Inputs: map[string]string{}, ProviderKeys: map[string]string{}}
 	for _, entry := range entries {
 		if run, ok := strings.CutPrefix(entry, runPrefix); ok {
 			in.Run = thread.Run(run)
@@ -191,6 +201,11 @@ func Inherited(entries []string) Inheritance {
 		}
 		if outer, ok := strings.CutPrefix(entry, outerPrefix); ok {
 			in.Outer = append(in.Outer, outer)
+			continue
+		}
+		if key, ok := strings.CutPrefix(entry, keyPrefix); ok {
+			name, value, _ := strings.Cut(key, "=")
+			in.ProviderKeys[name] = value
 			continue
 		}
 		input, isInput := strings.CutPrefix(entry, inputPrefix)

@@ -33,6 +33,7 @@ func Fault(err error) *tool.Fault {
 		tooMuch      *limit.OverrideError
 		noProvider   *provider.NoProviderError
 		noModel      *provider.UnknownModelError
+		noKey        *provider.KeyError
 	)
 	var (
 		noUser  *place.NoUserSpaceError
@@ -51,6 +52,8 @@ func Fault(err error) *tool.Fault {
 		return overrideFault(tooMuch)
 	case errors.As(err, &noProvider), errors.As(err, &noModel):
 		return tool.Faultf(tool.CodeNoProvider, "%w", err)
+	case errors.As(err, &noKey):
+		return tool.Faultf(tool.CodeNoProvider, "%w", err).WithHint("tell the person, or choose a model of another provider").WithTry("%s", noKey.Try())
 	case errors.Is(err, thread.ErrNotFound):
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
 	case errors.Is(err, thread.ErrUnfit), errors.Is(err, thread.ErrBadID):

@@ -36,6 +36,12 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int // output allowance
 	Turn      int // which answer of its thread this asks for, from 1; not sent
+	// CacheKey is the same for the calls that can share a cached prefix, at most 64
+	// bytes; vendors that ask for one are sent it. Empty: none.
+	CacheKey string
+	// Effort is how much the model is to think, in the vendor's word; empty: as it does
+	// by itself.
+	Effort string
 	// Sent, when not nil, is called once the whole request has left: from then on
 	// the provider can bill what it was given. It may be called on any goroutine.
 	Sent func()
@@ -77,18 +83,21 @@ type BlockType string
 
 // The kinds of block.
 const (
-	TextBlock       BlockType = "text"        // Text
+	TextBlock       BlockType = "text"        // Text; Signature, where the vendor signs texts
 	ReasoningBlock  BlockType = "reasoning"   // Text, Signature
-	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input
+	ToolUseBlock    BlockType = "tool_use"    // ToolCallID, ToolName, Input; Signature, where the vendor signs calls
 	ToolResultBlock BlockType = "tool_result" // ToolCallID, Text, IsError, Images
 	ImageBlock      BlockType = "image"       // Images, in a user message
 )
 
 // Block is a piece of a message.
 type Block struct {
-	Type       BlockType       `json:"type"`
-	Text       string          `json:"text,omitempty"`
-	Signature  string          `json:"signature,omitempty"` // the vendor's, given back unchanged
+	Type      BlockType `json:"type"`
+	Text      string    `json:"text,omitempty"`
+	Signature string    `json:"signature,omitempty"` // the vendor's, given back unchanged
+	// By is the model that has thought or signed this, as provider/model: nobody else
+	// is given its reasoning and signatures. Empty: not known.
+	By         string          `json:"by,omitempty"`
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 	ToolName   string          `json:"tool_name,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"` // as the model wrote it; may be invalid JSON

@@ -77,6 +77,7 @@ func codeOf(err error) string {
 		told       *toldError
 		noProvider *provider.NoProviderError
 		noModel    *provider.UnknownModelError
+		noKey      *provider.KeyError
 	)
 	switch {
 	case errors.As(err, &over):
@@ -93,7 +94,7 @@ func codeOf(err error) string {
 		return "failed_by_hook"
 	case errors.As(err, &failed) && failed.rule.Category != "":
 		return "provider_" + failed.rule.Category
-	case errors.As(err, &noProvider), errors.As(err, &noModel):
+	case errors.As(err, &noProvider), errors.As(err, &noModel), errors.As(err, &noKey):
 		return string(tool.CodeNoProvider)
 	default:
 		return string(action.Fault(err).Code)

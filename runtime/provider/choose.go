@@ -156,9 +156,9 @@ func (r *Registry) others(except string) ([]config.Provider, error) {
 }
 
 // usable reports whether nothing is missing to talk to a provider. Whether it
-// answers is another matter.
+// answers, and whether a command gives the key, is another matter.
 func (r *Registry) usable(p config.Provider) bool {
-	return p.APIKeyEnv == "" || r.getenv(p.APIKeyEnv) != ""
+	return p.APIKeyEnv == "" || r.inVariable(p) || givenByCommand(p)
 }
 
 // LacksKey reports that the provider of a reference, "provider/model", needs a

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -38,27 +39,52 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 		StallTimeout: time.Duration(resilience.StallSeconds * float64(time.Second)),
 		FirstTimeout: time.Duration(resilience.FirstTokenSeconds * float64(time.Second)),
 	}
-	if p.APIKeyEnv != "" {
-		cfg.APIKey = r.getenv(p.APIKeyEnv)
+	if cfg.APIKey, err = r.key(ctx, p); err != nil {
+		return nil, nil, err
+	}
+	if cfg.KeyHeader = p.APIKeyHeader; p.APIKeyScheme != "" {
+		cfg.KeyScheme = p.APIKeyScheme + " "
 	}
 	release := transport.CloseIdleConnections
 	switch p.API {
 	case config.APIAnthropic:
 		return anthropic.New(cfg), func() error { release(); return nil }, nil
 	case config.APIOpenAI:
-		return openai.New(cfg), func() error { release(); return nil }, nil
+		return speaking(wireOf(p, cfg.BaseURL, c.Model.ID))(cfg), func() error { release(); return nil }, nil
 	case config.APIScripted:
 		server, err := r.script(context.WithoutCancel(ctx), p) // it serves until it is closed
 		if err != nil {
 			return nil, nil, err
 		}
-		cfg.BaseURL = server.BaseURL()
 		// The way leads to this machine only; a proxy has no place in it.
 		transport.Proxy = nil
-		return anthropic.New(cfg), func() error { release(); return server.Close() }, nil
+		if cfg.BaseURL = server.BaseURL(); p.Wire != "" {
+			cfg.BaseURL += "/v1"
+		}
+		return speaking(p.Wire)(cfg), func() error { release(); return server.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
 		p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)
+}
+
+// wireOf is the protocol that a model of a provider of OpenAI's API is asked over. The
+// newer one is taken by itself only where it surely is: at OpenAI itself.
+func wireOf(p config.Provider, baseURL, model string) string {
+	if p.Wire == "" && openai.Official(baseURL) && openai.WantsResponses(model) {
+		return config.WireResponses
+	}
+	return cmp.Or(p.Wire, config.WireChat)
+}
+
+// speaking makes clients of a protocol.
+func speaking(wireName string) func(wire.Config) llm.Client {
+	switch wireName {
+	case config.WireChat:
+		return openai.New
+	case config.WireResponses:
+		return openai.NewResponses
+	}
+	return anthropic.New
 }
 
 // script serves the script of a provider.
@@ -82,7 +108,11 @@ func (r *Registry) BaseURL(p config.Provider) string {
 			base = set
 		}
 	}
-	return strings.TrimRight(base, "/")
+	address, query, asks := strings.Cut(base, "?")
+	if address = strings.TrimRight(address, "/"); asks {
+		return address + "?" + query
+	}
+	return address
 }
 
 // newTransport has the settings of the standard library's default transport and

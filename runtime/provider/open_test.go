@@ -100,6 +100,110 @@ func TestOpenVendors(t *testing.T) {
 	}
 }
 
+// TestOpenElsewhere: what a provider's file says of address, key and protocol is what
+// the server sees.
+func TestOpenElsewhere(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- fmt.Sprint(r.URL.EscapedPath(), "?", r.URL.RawQuery, " ",
+			strings.Join([]string{r.Header.Get("Api-Key"), r.Header.Get("X-Api-Key"), r.Header.Get("Authorization")}, "|"))
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	t.Cleanup(server.Close)
+	for name, test := range map[string]struct {
+		p    config.Provider
+		want string
+	}{
+		"Azure, by deployment": {
+			config.Provider{API: config.APIOpenAI, BaseURL: "/openai/deployments/{model}?api-version=2024-10-21", APIKeyHeader: "api-key"},
+			"/openai/deployments/my%2Fown/chat/completions?api-version=2024-10-21 sk||",
+		},
+		"Azure, v1": {
+			config.Provider{API: config.APIOpenAI, BaseURL: "/openai/v1/", APIKeyHeader: "api-key", Wire: config.WireResponses},
+			"/openai/v1/responses? sk||",
+		},
+		"a scheme of its own": {
+			config.Provider{API: config.APIOpenAI, BaseURL: "/v1", APIKeyHeader: "Authorization", APIKeyScheme: "Token"},
+			"/v1/chat/completions? ||Token sk",
+		},
+		"Anthropic's protocol with a bearer": {
+			config.Provider{API: config.APIAnthropic, BaseURL: "/claude/?tenant=a&x=1", APIKeyHeader: "Authorization", APIKeyScheme: "Bearer"},
+			"/claude/v1/messages?tenant=a&x=1 ||Bearer sk",
+		},
+		"as the vendor has it": {
+			config.Provider{API: config.APIAnthropic, BaseURL: "/v1"},
+			"/v1/messages? |sk|",
+		},
+	} {
+		s := usual()
+		test.p.BaseURL, test.p.APIKeyEnv = server.URL+test.p.BaseURL, "KEY"
+		test.p.Tiers = map[string]string{"fast": "my/own"}
+		s.providers["elsewhere"] = test.p
+		r := registry(s, false)
+		r.getenv = func(string) string { return "sk" }
+		client, choice := open(t, r, "elsewhere/fast")
+		_, err := client.Stream(t.Context(), llm.Request{
+			Model: choice.Model.ID, Messages: []llm.Message{llm.Text(llm.User, "hi")}, MaxTokens: 10,
+		}, nil)
+		var failure *llm.APIError
+		if !errors.As(err, &failure) || failure.Status != http.StatusTeapot {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := <-seen; got != test.want {
+			t.Errorf("%s: the server saw %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestOpenScriptedWires: a script answers over each protocol.
+func TestOpenScriptedWires(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"", config.WireChat, config.WireResponses} {
+		s := usual()
+		p := s.providers["scripted"]
+		p.Wire = wire
+		s.providers["scripted"] = p
+		s.files = map[string]string{"agent/scripts/test.yaml": "turns: [{text: it works}]"}
+		client, choice := open(t, registry(s, false), "scripted/fast")
+		resp, err := client.Stream(t.Context(), llm.Request{
+			Model: choice.Model.ID, Messages: []llm.Message{llm.Text(llm.User, "hi")}, MaxTokens: 10,
+		}, nil)
+		if err != nil || resp.Blocks[0].Text != "it works" {
+			t.Errorf("%q: got %+v, %v", wire, resp, err)
+		}
+	}
+}
+
+// TestAttackRedirectedKey: the endpoint of a provider redirects to another host, to have it given the key.
+// The redirect is not followed over any protocol, and the error says what to set.
+func TestAttackRedirectedKey(t *testing.T) {
+	t.Parallel()
+	taker := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the other host was asked: %s %v", r.URL, r.Header)
+	}))
+	t.Cleanup(taker.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, taker.URL, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	for name, p := range map[string]config.Provider{
+		"anthropic": {API: config.APIAnthropic}, "chat": {API: config.APIOpenAI},
+		"responses": {API: config.APIOpenAI, Wire: config.WireResponses, APIKeyHeader: "api-key"},
+	} {
+		s := usual()
+		p.BaseURL, p.APIKeyEnv, p.Tiers = server.URL, "KEY", map[string]string{"fast": "m"}
+		s.providers["moved"] = p
+		client, choice := open(t, registry(s, false, "KEY"), "moved/fast")
+		_, err := client.Stream(t.Context(), llm.Request{
+			Model: choice.Model.ID, Messages: []llm.Message{llm.Text(llm.User, "hi")}, MaxTokens: 10,
+		}, nil)
+		if err == nil || !strings.Contains(err.Error(), "set base_url") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	s := usual()

@@ -12,6 +12,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/catalog"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // Config is what is read of the settings; *config.Snapshot implements it.
@@ -34,6 +38,7 @@ type Config interface {
 // the catalogue of models, which is read when it is first needed.
 type Source struct {
 	getenv  func(string) string
+	keys    keyring
 	catalog func() (*catalog.Catalog, error)
 	today   func() time.Time
 	answers func(ctx context.Context, baseURL string) bool
@@ -43,10 +48,18 @@ type Source struct {
 func NewSource(getenv func(string) string) *Source {
 	return &Source{
 		getenv:  getenv,
+		keys:    keyring{run: process.Run, now: time.Now, environ: os.Environ, system: runtime.GOOS},
 		catalog: sync.OnceValues(catalog.Load),
 		today:   time.Now, // prices change on announced days
 		answers: answers,
 	}
+}
+
+// Commands has the commands that give keys run in an environment, its entries as
+// NAME=value; without it in that of this process.
+func (s *Source) Commands(environ func() []string) *Source {
+	s.keys.environ = environ
+	return s
 }
 
 // With returns the registry of these settings.
@@ -185,7 +198,11 @@ func (r *Registry) Answers(ctx context.Context, p config.Provider) bool {
 func answers(ctx context.Context, baseURL string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/models", nil)
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("models").String(), nil)
 	if err != nil {
 		return false
 	}

@@ -31,9 +31,9 @@ func (sn *Snapshot) leftOut() []Notice {
 		if _, notice := project.whole(file); notice != nil {
 			all = append(all, *notice)
 		}
-		if k, known := kindOf(file); known && k.merged && project.follows(file) {
+		if k, known := kindOf(file); known && k.merged {
 			s, _ := sn.load(k)
-			all = append(all, s.leftOut...)
+			all = append(all, slices.DeleteFunc(slices.Clone(s.leftOut), func(n Notice) bool { return len(n.Key) == 0 })...)
 		}
 	}
 	return all

@@ -84,10 +84,29 @@ func (sn *Snapshot) loadWhole(s *settings, k kind, p project) error {
 			if err != nil {
 				return err
 			}
+			if err := sn.keepUsersAlone(s, k, file, layers); err != nil {
+				return err
+			}
 			s.layers = append(s.layers, layers...)
 			s.accepted += len(layers)
 		}
 	}
+	return nil
+}
+
+// keepUsersAlone leaves to the user what no project decides, accepted or not, in files
+// whose keys are merged.
+func (sn *Snapshot) keepUsersAlone(s *settings, k kind, file string, layers []layer) error {
+	if !k.merged || len(layers) == 0 {
+		return nil
+	}
+	rules, err := sn.loader.rules.get(k.schema)
+	if err != nil {
+		return err
+	}
+	settling := settling{rules: rules, own: s.layers[:s.own:s.own], present: layers, file: file, path: layers[0].path}
+	settling.usersAlone()
+	s.leftOut = append(s.leftOut, settling.notices...)
 	return nil
 }
 

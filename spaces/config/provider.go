@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,6 +77,12 @@ func (p *Provider) validate(s *settings) error {
 		return s.lack("script", "api scripted needs the script to answer from")
 	case p.API == APIOpenAI && p.BaseURL == "":
 		return s.lack("base_url", "api openai needs it")
+	case p.APIKeyScheme != "" && p.APIKeyHeader == "":
+		return s.errorAt([]string{"api_key_scheme"}, "needs the api_key_header that it goes into")
+	case p.Wire != "" && p.API == APIAnthropic:
+		return s.errorAt([]string{"wire"}, "api anthropic has one protocol; leave it out")
+	case len(p.APIKeyCommand) > 0 && !isProgram(p.APIKeyCommand[0]):
+		return s.errorAt([]string{"api_key_command"}, "want the name of a program or its whole path, and its arguments, each a word of the list")
 	}
 	for _, alias := range slices.Sorted(maps.Keys(p.Aliases)) {
 		if _, ok := p.Tiers[p.Aliases[alias]]; !ok {
@@ -84,6 +91,12 @@ func (p *Provider) validate(s *settings) error {
 		}
 	}
 	return nil
+}
+
+// isProgram reports whether a word names one program wherever it is run. What a relative
+// path leads to would be for the project to say.
+func isProgram(word string) bool {
+	return word != "" && (filepath.IsAbs(word) || !strings.ContainsAny(word, " /\\"))
 }
 
 // lack says that a key has no value, and whether that is because the user has not

@@ -157,28 +157,42 @@ type Retry struct {
 	MaxSeconds  float64 `yaml:"max_seconds"`
 }
 
-// Values of [Provider.API] and [Provider.ToolUse].
+// Values of [Provider.API], [Provider.Wire] and [Provider.ToolUse].
 const (
 	APIAnthropic  = "anthropic"
 	APIOpenAI     = "openai"
 	APIScripted   = "scripted"
+	WireChat      = "chat"      // Chat Completions
+	WireResponses = "responses" // Responses
 	ToolUseNative = "native"
 	ToolUseText   = "text"
 )
 
 // Provider is config/agent/providers/<name>.yaml.
 type Provider struct {
-	Name       string                   `yaml:"-"`            // of the file
-	API        string                   `yaml:"api"`          // the wire protocol: APIAnthropic, APIOpenAI or APIScripted
-	BaseURL    string                   `yaml:"base_url"`     // http or https
-	BaseURLEnv string                   `yaml:"base_url_env"` // variable that overrides BaseURL when it is set
-	APIKeyEnv  string                   `yaml:"api_key_env"`  // variable that holds the key; empty: none is needed
-	Headers    map[string]string        `yaml:"headers"`
-	ToolUse    string                   `yaml:"tool_use"` // ToolUseNative or ToolUseText
-	Tiers      map[string]string        `yaml:"tiers"`    // tier to model id
-	Aliases    map[string]string        `yaml:"aliases"`  // other name to tier
-	Models     map[string]ModelOverride `yaml:"models"`   // by model id
-	Script     string                   `yaml:"script"`   // APIScripted: file below config/
+	Name       string `yaml:"-"`            // of the file
+	API        string `yaml:"api"`          // the wire protocol: APIAnthropic, APIOpenAI or APIScripted
+	BaseURL    string `yaml:"base_url"`     // http or https; {model} in it is the model, its query goes behind every path
+	BaseURLEnv string `yaml:"base_url_env"` // variable that overrides BaseURL when it is set
+	// Wire is which protocol of OpenAI's is spoken: WireChat or WireResponses. Empty: at
+	// OpenAI itself the one that suits the model, and Chat Completions elsewhere.
+	Wire string `yaml:"wire"`
+	// The key is the value of the variable APIKeyEnv, if that is set; else what the
+	// system's keychain has for the account APIKeyKeychain of the service rye-mcp; else
+	// what the command APIKeyCommand prints. All empty: none is needed.
+	APIKeyEnv      string   `yaml:"api_key_env"`
+	APIKeyKeychain string   `yaml:"api_key_keychain"`
+	APIKeyCommand  []string `yaml:"api_key_command"`
+	// APIKeyHeader is the header that carries the key, with the word APIKeyScheme before
+	// it. Empty: as the vendor has it.
+	APIKeyHeader string                   `yaml:"api_key_header"`
+	APIKeyScheme string                   `yaml:"api_key_scheme"`
+	Headers      map[string]string        `yaml:"headers"`
+	ToolUse      string                   `yaml:"tool_use"` // ToolUseNative or ToolUseText
+	Tiers        map[string]string        `yaml:"tiers"`    // tier to model id
+	Aliases      map[string]string        `yaml:"aliases"`  // other name to tier
+	Models       map[string]ModelOverride `yaml:"models"`   // by model id
+	Script       string                   `yaml:"script"`   // APIScripted: file below config/
 	// AllowUnpriced lets models without a known price run under a spend limit.
 	AllowUnpriced bool `yaml:"allow_unpriced"`
 	Local         bool `yaml:"local"` // runs on this machine and costs nothing

@@ -66,6 +66,21 @@ func (s *settling) decide(r *rule, holds, says any, at []string) {
 		}
 		return
 	}
+	s.leaveOut(r, holds, says, at)
+}
+
+// usersAlone takes out of files that count as a whole what is the user's alone to say.
+func (s *settling) usersAlone() {
+	own := mergedOf(s.own)
+	s.walk(own, mergedOf(s.present, own), s.rules, nil, func(r *rule, holds, says any, at []string) {
+		if r != nil && r.UserOnly && !r.allows(holds, says) {
+			s.leaveOut(r, holds, says, at)
+		}
+	})
+}
+
+// leaveOut takes a value out of the present files, and says so.
+func (s *settling) leaveOut(r *rule, holds, says any, at []string) {
 	n := Notice{Path: s.path, File: s.file, Key: at, Holds: holds, Says: says, UserOnly: r != nil && r.UserOnly}
 	for _, l := range s.present {
 		if l.gives(at) {

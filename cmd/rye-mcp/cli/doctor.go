@@ -130,7 +130,7 @@ func newDoctor(sys System, opts options, project string) *doctor {
 	d.roots = resolve.Roots{Project: project, User: d.user, System: system.FS()}
 	d.config = config.New(d.roots).Read()
 	d.trust = newGate(sys, d.roots).Once(d.config.Integrity)
-	d.providers = provider.New(d.config, sys.Getenv)
+	d.providers = providerSource(sys).With(d.config)
 	return d
 }
 

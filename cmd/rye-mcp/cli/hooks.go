@@ -11,7 +11,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
-	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -80,7 +79,7 @@ func explainHooks(ctx context.Context, sys System, opts options, directive strin
 	}
 	planner := plan.Planner{
 		Project: roots.Project, Resolver: resolve.New(roots), Env: placeholderEnv(roots),
-		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: provider.NewSource(sys.Getenv)},
+		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: providerSource(sys)},
 	}
 	given, err := explainInputs(sys, planner.Resolver, directive, flags.run)
 	if err != nil {

@@ -88,6 +88,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		return err
 	}
 	defer func() { _ = p.Close() }()
+	p.providers.Adopt(in.ProviderKeys)
 	if unreadable != nil {
 		in.Settings = nil // nothing vouches for them; the loop says what is wrong with the file
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
-	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -156,7 +155,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 		Palette:  box.Palette,
 		Resolver: resolver, Trust: gate.Once(settings.Integrity),
 		Config:    config.AsWritten(roots).Read(),
-		Providers: provider.New(settings, sys.Getenv),
+		Providers: providerSource(sys).With(settings),
 		Runs: func(found *resolve.Found) error {
 			if _, err := tools.Of(found); !actsOnThreads(found.ID) {
 				return err

@@ -106,7 +106,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.resolver = resolve.New(roots)
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots)
-	p.providers = provider.NewSource(sys.Getenv)
+	p.providers = providerSource(sys)
 	var err error
 	if err = p.bound(sys, roots); err != nil {
 		return nil, err
@@ -128,6 +128,12 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 		return nil, errors.Join(err, p.store.Close())
 	}
 	return p, nil
+}
+
+// providerSource is what providers are chosen by beside the settings. Commands that give
+// keys may need any of the person's variables, such as the address of their keychain.
+func providerSource(sys System) *provider.Source {
+	return provider.NewSource(sys.Getenv).Commands(func() []string { return slices.Concat(sys.Outer, sys.Environ) })
 }
 
 // newLife are the lives of the threads of a project on this machine.

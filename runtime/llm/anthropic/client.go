@@ -35,18 +35,13 @@ type client struct {
 // New returns a client. Nothing is read from the environment and nothing is
 // sent yet.
 func New(cfg Config) llm.Client {
-	base := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
-	if base == "" {
-		base = defaultBaseURL
-	}
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(),
 		option.WithMaxRetries(0), // retries are the loop's
-		option.WithBaseURL(base),
 	}
-	if cfg.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+	if key := cfg.VendorKey(); key != "" {
+		opts = append(opts, option.WithAPIKey(key))
 	}
 	return &client{cfg: cfg, messages: sdk.NewClient(opts...).Messages}
 }
@@ -65,7 +60,8 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
 	sender := &exchange{call, frame, marked(req.Messages, history, ends)}
-	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(sender))
+	base := option.WithBaseURL(strings.TrimSuffix(c.cfg.Base(defaultBaseURL, req.Model), "/v1"))
+	stream := c.messages.NewStreaming(callCtx, encode(req), option.WithHTTPClient(sender), base)
 	// A stream that failed to open has nothing to close; the error of closing one
 	// that was read adds nothing to what reading said.
 	defer func() { _ = stream.Close() }()
@@ -133,7 +129,7 @@ type exchange struct {
 
 // Do implements the library's HTTP client.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := wire.Prepend(req, e.frame, e.history); err != nil {
+	if err := wire.Prepend(req, wire.Messages, e.frame, e.history); err != nil {
 		return nil, wire.Unsendable(err)
 	}
 	return e.call.Do(req)

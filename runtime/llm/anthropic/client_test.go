@@ -15,3 +15,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	llmtest.Run(t, anthropic.New, llmtest.Anthropic)
 }
+
+func TestStablePrefix(t *testing.T) {
+	t.Parallel()
+	llmtest.StablePrefix(t, anthropic.New, llmtest.Anthropic)
+}

@@ -35,7 +35,7 @@ func encoded(t interface{ Fatal(...any) }, req llm.Request) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Prepend(sent, frame, marked(req.Messages, text, ends)); err != nil {
+	if err := wire.Prepend(sent, wire.Messages, frame, marked(req.Messages, text, ends)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := io.ReadAll(sent.Body)

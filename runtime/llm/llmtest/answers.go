@@ -45,7 +45,7 @@ turns:
 	if len(resp.Blocks) != 3 || resp.Blocks[0].Type != llm.ReasoningBlock {
 		t.Fatalf("blocks = %+v", resp.Blocks)
 	}
-	if (s.protocol == Anthropic) != (resp.Blocks[0].Signature != "") {
+	if (s.protocol == OpenAI) != (resp.Blocks[0].Signature == "") {
 		t.Errorf("signature = %q", resp.Blocks[0].Signature)
 	}
 	// What was thought goes back unchanged.
@@ -109,7 +109,7 @@ turns:
 	if s.protocol == Anthropic && strings.Count(body, `"is_error":true`) != 1 {
 		t.Errorf("the failed result is not marked in %s", body)
 	}
-	if s.protocol == OpenAI && strings.Count(body, `"content":"Error: `) != 1 {
+	if s.protocol != Anthropic && strings.Count(body, `":"Error: `) != 1 {
 		t.Errorf("the failed result is not marked in %s", body)
 	}
 }

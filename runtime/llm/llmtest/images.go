@@ -37,6 +37,9 @@ turns:
 	}
 	body := string(sent.Body)
 	want := `"source":{"data":"MTIzNDU=","media_type":"image/jpeg","type":"base64"}`
+	if s.protocol == Responses {
+		want = `"image_url":"data:image/jpeg;base64,MTIzNDU="`
+	}
 	if s.protocol == OpenAI {
 		want = `"image_url":{"url":"data:image/jpeg;base64,MTIzNDU="}`
 		// Tool messages hold text only and follow the calls directly.

@@ -21,7 +21,8 @@ type Protocol string
 // The protocols the scripted server knows.
 const (
 	Anthropic Protocol = "anthropic"
-	OpenAI    Protocol = "openai"
+	OpenAI    Protocol = "openai" // Chat Completions
+	Responses Protocol = "responses"
 )
 
 // apiKey must never be seen in an error.
@@ -90,7 +91,7 @@ func (s suite) start(t *testing.T, script string, change ...func(*wire.Config)) 
 		HTTPClient:   &http.Client{Transport: transport},
 		StallTimeout: time.Minute,
 	}
-	if s.protocol == OpenAI {
+	if s.protocol != Anthropic {
 		cfg.BaseURL += "/v1"
 	}
 	for _, f := range change {

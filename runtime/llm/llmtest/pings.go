@@ -22,6 +22,13 @@ func (s suite) lively() lively {
 			ping:    ": still here\n\n",
 		}
 	}
+	if s.protocol == Responses {
+		return lively{
+			opening: `data: {"type":"response.created","response":{"id":"1","model":"m","status":"in_progress"}}` + "\n\n",
+			answer:  `data: {"type":"response.output_text.delta","output_index":0,"item_id":"i","delta":"half"}` + "\n\n",
+			ping:    ": still here\n\n",
+		}
+	}
 	return lively{
 		opening: "event: message_start\n" + `data: {"type":"message_start","message":{"id":"1","type":"message","role":"assistant",` +
 			`"model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n",

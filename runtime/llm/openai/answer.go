@@ -19,11 +19,12 @@ type chunk struct {
 		Index        int    `json:"index"`
 		FinishReason string `json:"finish_reason"`
 		Delta        struct {
-			Content          string     `json:"content"`
-			Refusal          string     `json:"refusal"`
-			ReasoningContent string     `json:"reasoning_content"` // DeepSeek, vLLM, xAI
-			Reasoning        string     `json:"reasoning"`         // OpenRouter, Ollama, Groq
-			ToolCalls        []callPart `json:"tool_calls"`
+			Content          string        `json:"content"`
+			Refusal          string        `json:"refusal"`
+			ReasoningContent string        `json:"reasoning_content"` // DeepSeek, vLLM, xAI
+			Reasoning        string        `json:"reasoning"`         // OpenRouter, Ollama, Groq
+			ToolCalls        []callPart    `json:"tool_calls"`
+			Extra            *extraContent `json:"extra_content"`
 		} `json:"delta"`
 	} `json:"choices"`
 }
@@ -37,13 +38,6 @@ type callPart struct {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
 	} `json:"function"`
-}
-
-func (p callPart) signature() string {
-	if p.Extra == nil {
-		return ""
-	}
-	return p.Extra.Google.ThoughtSignature
 }
 
 // usage counts the cached tokens among the prompt tokens. The numbers are as the
@@ -104,6 +98,7 @@ type answer struct {
 	refused   bool
 	reasoning []byte
 	text      []byte
+	signed    []byte // the signature of the text
 	calls     []call
 }
 
@@ -142,9 +137,9 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 			continue
 		}
 		d := choice.Delta
-		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning)
+		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning) + len(d.Extra.signature())
 		for _, part := range d.ToolCalls {
-			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name) + len(part.signature())
+			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name) + len(part.Extra.signature())
 		}
 		if said > 0 || len(d.ToolCalls) > 0 || choice.FinishReason != "" {
 			if err := exchange.Content(said); err != nil {
@@ -158,6 +153,7 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 		a.say(d.Content)
 		a.refused = a.refused || d.Refusal != ""
 		a.say(d.Refusal)
+		a.signed = append(a.signed, d.Extra.signature()...)
 		for _, part := range d.ToolCalls {
 			if err := a.call(part); err != nil {
 				return wire.Malformed(err)
@@ -203,7 +199,7 @@ func (a *answer) call(part callPart) error {
 	if part.ID != "" {
 		c.ToolCallID = part.ID
 	}
-	c.signed = append(c.signed, part.signature()...)
+	c.signed = append(c.signed, part.Extra.signature()...)
 	if part.Function.Name != "" && c.ToolName == "" {
 		c.ToolName = part.Function.Name
 		a.emit(llm.ToolUseBlock, c.ToolName)
@@ -232,7 +228,7 @@ func (a *answer) response() llm.Response {
 		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning)})
 	}
 	if len(a.text) > 0 {
-		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text)})
+		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text), Signature: string(a.signed)})
 	}
 	for i, c := range a.calls {
 		c.Signature = string(c.signed)

@@ -1,5 +1,6 @@
-// Package openai speaks the Chat Completions API of OpenAI and of the many
-// providers that offer the same protocol, through the go-openai library.
+// Package openai speaks the two protocols of OpenAI through the go-openai library:
+// Chat Completions ([New]), which many providers offer, and Responses
+// ([NewResponses]), which newer models of OpenAI need to think and to call tools.
 package openai
 
 import (
@@ -9,6 +10,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 
 	sdk "github.com/sashabaranov/go-openai"
@@ -18,7 +20,7 @@ import (
 )
 
 // Config is how to reach the provider. The base URL stands before
-// "/chat/completions" and usually ends in "/v1".
+// "/chat/completions" or "/responses" and usually ends in "/v1".
 type Config = wire.Config
 
 // defaultBaseURL is OpenAI's own.
@@ -26,17 +28,16 @@ const defaultBaseURL = "https://api.openai.com/v1"
 
 type client struct {
 	cfg     Config
-	base    string
 	history wire.History
 }
 
-// New returns a client. Nothing is sent yet.
-func New(cfg Config) llm.Client {
-	base := strings.TrimRight(cfg.BaseURL, "/")
-	if base == "" {
-		base = defaultBaseURL
-	}
-	return &client{cfg: cfg, base: base}
+// New returns a client that speaks Chat Completions. Nothing is sent yet.
+func New(cfg Config) llm.Client { return &client{cfg: cfg} }
+
+// Official reports whether a base URL leads to OpenAI itself.
+func Official(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
 }
 
 // Stream implements [llm.Client].
@@ -44,7 +45,8 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	callCtx, call := c.cfg.Begin(ctx)
 	defer call.End()
 	call.Sent = req.Sent
-	params, err := encode(req, c.base)
+	base := c.cfg.Base(defaultBaseURL, req.Model)
+	params, err := encode(req, base)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
@@ -56,7 +58,9 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, wire.Unsendable(err))
 	}
-	library := c.library(&exchange{call: call, system: [][]byte{system}, history: [][]byte{history}, signatures: signatures(req.Messages)})
+	library := library(c.cfg, base, &exchange{call: call, fill: func(r *http.Request) error {
+		return wire.Prepend(r, wire.Messages, cacheKey(req, base), [][]byte{system}, [][]byte{history})
+	}})
 	stream, err := library.CreateChatCompletionStream(callCtx, params)
 	if err != nil {
 		return llm.Response{}, call.Fail(ctx, unsendable(err))
@@ -83,9 +87,9 @@ func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delt
 	return answer.response(), nil
 }
 
-func (c *client) library(doer sdk.HTTPDoer) *sdk.Client {
-	cfg := sdk.DefaultConfig(c.cfg.APIKey)
-	cfg.BaseURL = c.base
+func library(to Config, base string, doer sdk.HTTPDoer) *sdk.Client {
+	cfg := sdk.DefaultConfig(to.VendorKey())
+	cfg.BaseURL = base
 	cfg.HTTPClient = doer
 	// Gateways send a comment every few seconds while a model thinks. The stall
 	// timeout is the limit here, not a number of lines.
@@ -124,17 +128,13 @@ func inStream(call *wire.Call, err error) error {
 // library's types have no field for; on the way in it leaves out the lines of
 // the event stream that the library takes for a part of an error.
 type exchange struct {
-	call            *wire.Call
-	system, history [][]byte          // elements of the messages
-	signatures      map[string]string // by tool call id
+	call *wire.Call
+	fill func(*http.Request) error
 }
 
 // Do implements the library's HTTPDoer.
 func (e *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := wire.Prepend(req, nil, e.system, e.history); err != nil {
-		return nil, wire.Unsendable(err)
-	}
-	if err := addSignatures(req, e.signatures); err != nil {
+	if err := e.fill(req); err != nil {
 		return nil, wire.Unsendable(err)
 	}
 	resp, err := e.call.Do(req)

@@ -15,3 +15,13 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	llmtest.Run(t, openai.New, llmtest.OpenAI)
 }
+
+func TestResponsesConformance(t *testing.T) {
+	t.Parallel()
+	llmtest.Run(t, openai.NewResponses, llmtest.Responses)
+}
+
+func TestStablePrefix(t *testing.T) {
+	t.Parallel()
+	llmtest.StablePrefix(t, openai.New, llmtest.OpenAI)
+}

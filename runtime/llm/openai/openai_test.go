@@ -126,7 +126,7 @@ func TestThoughtSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"extra_content":{"google":{"thought_signature":"s1"}},"function":{"name":"f","arguments":"{}"},"id":"a","type":"function"}`
+	const want = `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s1"}}}`
 	if !strings.Contains(sent, want) || strings.Count(sent, "extra_content") != 1 || !strings.Contains(sent, `"stream":true`) {
 		t.Errorf("sent %s", sent)
 	}

@@ -1,9 +1,10 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"net/url"
+	"fmt"
 	"strings"
 
 	sdk "github.com/sashabaranov/go-openai"
@@ -43,6 +44,7 @@ func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 			Function: &sdk.FunctionDefinition{Name: tool.Name, Description: tool.Description, Parameters: schema},
 		})
 	}
+	out.ReasoningEffort = req.Effort
 	if len(out.Tools) > 0 && (req.Model == sdk.GPT6Sol || req.Model == sdk.GPT6Luna) {
 		// These call functions over this API only without reasoning.
 		out.ReasoningEffort = sdk.ReasoningEffortNone
@@ -50,11 +52,21 @@ func encode(req llm.Request, base string) (sdk.ChatCompletionRequest, error) {
 	return out, nil
 }
 
+// cacheKey is the member of a request to OpenAI itself that has requests of one
+// conversation meet the same cache. The library has no field for it here, and other
+// providers may not know it.
+func cacheKey(req llm.Request, base string) []byte {
+	if req.CacheKey == "" || !Official(base) {
+		return nil
+	}
+	return fmt.Appendf(nil, `"prompt_cache_key":%q,`, req.CacheKey)
+}
+
 // wantsCompletionTokens reports whether the output allowance is sent as
 // max_completion_tokens. OpenAI has replaced max_tokens by it and its reasoning
 // models refuse the old name; most other providers know only the old one.
 func wantsCompletionTokens(base, model string) bool {
-	if u, err := url.Parse(base); err == nil && u.Hostname() == "api.openai.com" {
+	if Official(base) {
 		return true
 	}
 	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
@@ -76,12 +88,10 @@ func encodeSystem(text string) ([]byte, error) {
 // encodeMessage is a message as it is sent: none, one or several of the
 // vendor's, with commas between.
 func encodeMessage(message llm.Message) ([]byte, error) {
-	var parts []sdk.ChatCompletionMessage
 	if message.Role == llm.Assistant {
-		parts = encodeAssistant(message.Blocks)
-	} else {
-		parts = encodeUser(message.Blocks)
+		return encodeAssistant(message.Blocks)
 	}
+	parts := encodeUser(message.Blocks)
 	if len(parts) == 0 {
 		return nil, nil
 	}
@@ -106,7 +116,7 @@ func encodeUser(blocks []llm.Block) []sdk.ChatCompletionMessage {
 				Role: sdk.ChatMessageRoleTool, ToolCallID: block.ToolCallID, Content: resultText(block),
 			})
 			if len(block.Images) > 0 {
-				images = append(images, textPart("Images of the result of call "+block.ToolCallID+":"))
+				images = append(images, textPart(imagesOf(block)))
 				images = append(images, imageParts(block.Images)...)
 			}
 		case llm.ImageBlock:
@@ -137,12 +147,20 @@ func textPart(text string) sdk.ChatMessagePart {
 func imageParts(images []llm.Image) []sdk.ChatMessagePart {
 	var parts []sdk.ChatMessagePart
 	for _, image := range images {
-		url := "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
 		parts = append(parts, sdk.ChatMessagePart{
-			Type: sdk.ChatMessagePartTypeImageURL, ImageURL: &sdk.ChatMessageImageURL{URL: url},
+			Type: sdk.ChatMessagePartTypeImageURL, ImageURL: &sdk.ChatMessageImageURL{URL: dataURL(image)},
 		})
 	}
 	return parts
+}
+
+func dataURL(image llm.Image) string {
+	return "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+}
+
+// imagesOf stands before the images of a result.
+func imagesOf(result llm.Block) string {
+	return "Images of the result of call " + result.ToolCallID + ":"
 }
 
 func resultText(block llm.Block) string {
@@ -156,25 +174,44 @@ func resultText(block llm.Block) string {
 	return text
 }
 
+// assistantMessage is what a model has said, with what Google adds: the library's
+// types have no field for that.
+type assistantMessage struct {
+	Role      string          `json:"role"`
+	Content   string          `json:"content,omitempty"`
+	Reasoning string          `json:"reasoning_content,omitempty"`
+	Extra     *extraContent   `json:"extra_content,omitempty"`
+	ToolCalls []assistantCall `json:"tool_calls,omitempty"`
+}
+
+type assistantCall struct {
+	sdk.ToolCall
+	Extra *extraContent `json:"extra_content,omitempty"`
+}
+
 // encodeAssistant is one message, or none when nothing is left to say.
 // Reasoning is given back only beside tool calls, where DeepSeek demands it,
 // and only when it has no signature, which would make it another vendor's.
-func encodeAssistant(blocks []llm.Block) []sdk.ChatCompletionMessage {
-	message := sdk.ChatCompletionMessage{Role: sdk.ChatMessageRoleAssistant}
+func encodeAssistant(blocks []llm.Block) ([]byte, error) {
+	message := assistantMessage{Role: sdk.ChatMessageRoleAssistant}
 	var texts, reasoning []string
 	for _, block := range blocks {
 		switch block.Type {
 		case llm.TextBlock:
 			texts = append(texts, block.Text)
+			message.Extra = cmp.Or(signed(block.Signature), message.Extra)
 		case llm.ReasoningBlock:
 			if block.Signature == "" {
 				reasoning = append(reasoning, block.Text)
 			}
 		case llm.ToolUseBlock:
-			message.ToolCalls = append(message.ToolCalls, sdk.ToolCall{
-				ID:       block.ToolCallID,
-				Type:     sdk.ToolTypeFunction,
-				Function: sdk.FunctionCall{Name: block.ToolName, Arguments: string(wire.SentBack(block.Input))},
+			message.ToolCalls = append(message.ToolCalls, assistantCall{
+				ToolCall: sdk.ToolCall{
+					ID:       block.ToolCallID,
+					Type:     sdk.ToolTypeFunction,
+					Function: sdk.FunctionCall{Name: block.ToolName, Arguments: string(wire.SentBack(block.Input))},
+				},
+				Extra: signed(block.Signature),
 			})
 		}
 	}
@@ -182,10 +219,10 @@ func encodeAssistant(blocks []llm.Block) []sdk.ChatCompletionMessage {
 		message.Content = text
 	}
 	if len(message.ToolCalls) > 0 {
-		message.ReasoningContent = strings.Join(reasoning, "\n\n")
+		message.Reasoning = strings.Join(reasoning, "\n\n")
 	}
 	if message.Content == "" && len(message.ToolCalls) == 0 {
-		return nil
+		return nil, nil
 	}
-	return []sdk.ChatCompletionMessage{message}
+	return json.Marshal(message)
 }

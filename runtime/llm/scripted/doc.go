@@ -1,7 +1,7 @@
 // Package scripted is a model provider that answers from a YAML script. It is
-// an HTTP server on the loopback interface that speaks two protocols, Anthropic
-// Messages at /v1/messages and OpenAI Chat Completions at /v1/chat/completions,
-// so that everything above it runs as with a real provider.
+// an HTTP server on the loopback interface that speaks three protocols, Anthropic
+// Messages at /v1/messages and OpenAI's Chat Completions at /v1/chat/completions and
+// Responses at /v1/responses, so that everything above it runs as with a real provider.
 //
 // # Scripts
 //

@@ -28,6 +28,7 @@ func protocols() map[string]protocol {
 	return map[string]protocol{
 		"/v1/messages":         anthropicProtocol{},
 		"/v1/chat/completions": openaiProtocol{},
+		"/v1/responses":        responsesProtocol{},
 	}
 }
 
@@ -49,7 +50,7 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	var blocks []struct {
 		Text     *string      `json:"text"`
 		Source   *imageSource `json:"source"`    // Anthropic's image
-		ImageURL *imageURL    `json:"image_url"` // OpenAI's
+		ImageURL *imageURL    `json:"image_url"` // OpenAI's, as an object or as the URL
 	}
 	if err := json.Unmarshal(raw, &blocks); err != nil {
 		return err
@@ -84,6 +85,15 @@ func (s imageSource) image() llm.Image { return llm.Image{MediaType: s.MediaType
 // imageURL is an image in OpenAI's form, with the bytes in its URL.
 type imageURL struct {
 	URL string `json:"url"`
+}
+
+// UnmarshalJSON accepts the URL alone too, as Responses has it.
+func (u *imageURL) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &u.URL) == nil {
+		return nil
+	}
+	type plain imageURL
+	return json.Unmarshal(raw, (*plain)(u))
 }
 
 func (u imageURL) image() (llm.Image, error) {

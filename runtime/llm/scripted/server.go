@@ -88,7 +88,7 @@ func Serve(ctx context.Context, script *Script, opts Options) (*Server, error) {
 }
 
 // BaseURL is the address without a path, such as http://127.0.0.1:40123. The
-// protocols live below it at /v1/messages and /v1/chat/completions.
+// protocols live below it at /v1/messages, /v1/chat/completions and /v1/responses.
 func (s *Server) BaseURL() string { return s.url }
 
 // Requests are the requests so far, oldest first; nothing without

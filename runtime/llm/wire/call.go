@@ -20,11 +20,15 @@ import (
 
 // Config is how to reach one provider.
 type Config struct {
-	// BaseURL is where the vendor's paths start; empty is the vendor's own.
+	// BaseURL is where the vendor's paths start; empty is the vendor's own. Its query
+	// goes behind every path, and {model} in it stands for the model that is asked.
 	BaseURL string
-	// APIKey is sent as the vendor expects it; empty sends none. It never
-	// appears in an error.
+	// APIKey is sent as the vendor expects it, or in KeyHeader; empty sends none. It
+	// never appears in an error.
 	APIKey string
+	// KeyHeader is the header that carries the key in place of the vendor's, with
+	// KeyScheme, a word and a space, before it.
+	KeyHeader, KeyScheme string
 	// Headers are added to every request. Their values never appear in an error.
 	Headers map[string]string
 	// HTTPClient does the exchange; nil is a client with the default transport.
@@ -77,9 +81,7 @@ func (c *Call) End() {
 // Do sends the request. An answer that is not a success is returned as an
 // *llm.APIError.
 func (c *Call) Do(req *http.Request) (*http.Response, error) {
-	for name, value := range c.cfg.Headers {
-		req.Header.Set(name, value)
-	}
+	c.cfg.address(req)
 	if c.Sent != nil {
 		req = req.WithContext(c.traced(req.Context()))
 	}

@@ -200,7 +200,7 @@ func (c *Call) redact(text string) string {
 // secrets are the key and whatever else is configured that grants access, in
 // every form in which it is sent or quoted; longer forms before those they hold.
 func (c Config) secrets() []string {
-	secrets := []string{c.APIKey}
+	secrets := append(c.querySecrets(), c.APIKey)
 	for _, value := range c.Headers {
 		_, credentials, _ := strings.Cut(value, " ") // "Bearer …"
 		secrets = append(secrets, value, credentials)

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,16 +69,19 @@ func identical(a, b llm.Message) bool {
 	return a.Role == b.Role && len(a.Blocks) == len(b.Blocks) && unsafe.SliceData(a.Blocks) == unsafe.SliceData(b.Blocks)
 }
 
-// messagesMark is where the messages begin in the body of a request. Both
-// vendors' libraries write them before anything of open content, and within
-// a string the quotes would be escaped.
-var messagesMark = []byte(`"messages":[`)
+// Lists of a request that messages are put into: that of Messages and Chat
+// Completions, and that of Responses. The vendors' libraries write them before
+// anything of open content, and within a string the quotes would be escaped.
+const (
+	Messages = "messages"
+	Input    = "input"
+)
 
 // Prepend puts what stays the same from call to call into the body of req, before what
 // its library has encoded: members of the request, each with a comma behind it, and
-// elements before its messages, as [History.Encode] returns them, each in as many parts
-// as the caller likes.
-func Prepend(req *http.Request, members []byte, elements ...[][]byte) error {
+// elements at the beginning of a list of it, as [History.Encode] returns them, each in
+// as many parts as the caller likes.
+func Prepend(req *http.Request, list string, members []byte, elements ...[][]byte) error {
 	elements = slices.DeleteFunc(elements, func(parts [][]byte) bool {
 		return !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) > 0 })
 	})
@@ -90,11 +92,12 @@ func Prepend(req *http.Request, members []byte, elements ...[][]byte) error {
 	if err != nil {
 		return fmt.Errorf("read the encoded request: %w", err)
 	}
-	before, after, found := bytes.Cut(body, messagesMark)
+	mark := []byte(`"` + list + `":[`)
+	before, after, found := bytes.Cut(body, mark)
 	if !found {
-		return errors.New("the encoded request has no place for messages")
+		return fmt.Errorf("the encoded request has no list %s", list)
 	}
-	all := [][]byte{before, members, messagesMark}
+	all := [][]byte{before, members, mark}
 	for i, parts := range elements {
 		if all = append(all, parts...); i < len(elements)-1 || after[0] != ']' {
 			all = append(all, comma)

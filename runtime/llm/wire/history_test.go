@@ -117,7 +117,7 @@ func TestPrepend(t *testing.T) {
 		for _, e := range test.elements {
 			elements = append(elements, [][]byte{[]byte(e[:len(e)/2]), []byte(e[len(e)/2:])})
 		}
-		if err := Prepend(req, []byte(test.members), elements...); (err != nil) != (test.want == "") {
+		if err := Prepend(req, Messages, []byte(test.members), elements...); (err != nil) != (test.want == "") {
 			t.Errorf("%s: %v", test.body, err)
 		} else if err != nil {
 			continue
@@ -148,7 +148,7 @@ func FuzzPrepend(f *testing.F) {
 			t.Fatal(err)
 		}
 		req := &http.Request{Body: io.NopCloser(bytes.NewReader(body))}
-		if err := Prepend(req, []byte(`"a":1,`), [][]byte{[]byte("1,2")}); err != nil {
+		if err := Prepend(req, Messages, []byte(`"a":1,`), [][]byte{[]byte("1,2")}); err != nil {
 			t.Fatal(err)
 		}
 		var got struct{ Messages []int }

@@ -71,7 +71,7 @@ func parseError(body []byte) *llm.APIError {
 func statusOf(typ, code string) int {
 	for _, name := range []string{code, typ} {
 		switch name {
-		case "invalid_request_error", "context_length_exceeded":
+		case "invalid_request_error", "context_length_exceeded", "invalid_prompt":
 			return http.StatusBadRequest
 		case "authentication_error", "invalid_api_key":
 			return http.StatusUnauthorized

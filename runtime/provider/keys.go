@@ -1,0 +1,198 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+const (
+	// keyTimeout is how long a command that gives a key may take: a person may have to
+	// unlock something first.
+	keyTimeout = 30 * time.Second
+	// maxKey is the longest key in bytes. Tokens of identity providers have a few
+	// kilobytes.
+	maxKey = 16 << 10
+	// keyLife is how long what a command has given is used again: for many threads that
+	// are started together it runs once, and a key that was replaced is soon noticed.
+	keyLife = time.Minute
+)
+
+// keychainService is the service below which keys lie in the system's keychain.
+const keychainService = "rye-mcp"
+
+// KeyError says that a provider's key could not be had.
+type KeyError struct {
+	Provider string
+	From     string // api_key_command or api_key_keychain
+	Program  string // that was run
+	Reason   string // without anything that the program printed
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("the key of model provider %s: %s (%s) %s", e.Provider, e.From, e.Program, e.Reason)
+}
+
+// Try is what a person can do.
+func (e *KeyError) Try() string {
+	return fmt.Sprintf("run the command of %s in .ai/config/agent/providers/%s.yaml by hand: it has to print the key and nothing else", e.From, e.Provider)
+}
+
+// keyring runs the commands that give keys, and keeps what they gave in memory.
+type keyring struct {
+	run     func(context.Context, process.Command) (process.Result, error)
+	environ func() []string
+	now     func() time.Time
+	system  string // runtime.GOOS
+
+	mu    sync.Mutex // also held while a command runs: others wait for what it gives
+	known map[string]knownKey
+}
+
+type knownKey struct {
+	argv    string
+	key     string
+	until   time.Time
+	forever bool // the starter of this process has handed it over
+}
+
+// Adopt takes over keys that the starter of this process has handed to it, by the
+// provider's name.
+func (s *Source) Adopt(keys map[string]string) {
+	s.keys.mu.Lock()
+	defer s.keys.mu.Unlock()
+	for name, key := range keys {
+		s.keys.keep(name, knownKey{key: key, forever: true})
+	}
+}
+
+func (k *keyring) keep(name string, key knownKey) {
+	if k.known == nil {
+		k.known = map[string]knownKey{}
+	}
+	k.known[name] = key
+}
+
+// Keys are the keys that a command has given for the provider of a reference,
+// "provider/model", by the provider's name: its process cannot always run the command.
+// Keys in variables are not among them.
+func (r *Registry) Keys(ctx context.Context, ref string) (map[string]string, error) {
+	p, _, err := r.split(ref)
+	if err != nil || p == nil || r.inVariable(*p) || !givenByCommand(*p) {
+		return nil, err
+	}
+	key, err := r.key(ctx, *p)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{p.Name: key}, nil
+}
+
+// key is the key of a provider; empty when it needs none.
+func (r *Registry) key(ctx context.Context, p config.Provider) (string, error) {
+	switch {
+	case r.inVariable(p):
+		return r.getenv(p.APIKeyEnv), nil
+	case !givenByCommand(p):
+		return "", nil
+	}
+	return r.keys.of(ctx, p)
+}
+
+// inVariable reports whether the variable that holds a provider's key is set.
+func (r *Registry) inVariable(p config.Provider) bool {
+	return p.APIKeyEnv != "" && r.getenv(p.APIKeyEnv) != ""
+}
+
+func givenByCommand(p config.Provider) bool {
+	return p.APIKeyKeychain != "" || len(p.APIKeyCommand) > 0
+}
+
+// of runs the command of a provider, unless what it gave is still good.
+func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
+	failed := &KeyError{Provider: p.Name, From: "api_key_command"}
+	argv := p.APIKeyCommand
+	if p.APIKeyKeychain != "" {
+		failed.From = "api_key_keychain"
+		if argv = keychain(k.system, p.APIKeyKeychain); argv == nil {
+			failed.Program, failed.Reason = k.system, "has no keychain that is known; use api_key_command"
+			return "", failed
+		}
+	}
+	failed.Program = argv[0]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known, is := k.known[p.Name]
+	if is && (known.forever || known.argv == fmt.Sprintf("%q", argv) && k.now().Before(known.until)) {
+		return known.key, nil
+	}
+	done, err := k.run(ctx, process.Command{
+		// Not in the project, whose files could tell the program what to do.
+		Path: argv[0], Args: argv[1:], Env: k.environ(), Dir: string(filepath.Separator), Timeout: keyTimeout, MaxOutput: maxKey + 1,
+	})
+	key, why := keyIn(done)
+	switch {
+	case err != nil:
+		failed.Reason = "cannot be started: " + cause(err)
+		return "", failed
+	case done.Cancelled && ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case why != "":
+		failed.Reason = why
+		return "", failed
+	}
+	k.keep(p.Name, knownKey{argv: fmt.Sprintf("%q", argv), key: key, until: k.now().Add(keyLife)})
+	return key, nil
+}
+
+// cause is the last error of a chain, without the command.
+func cause(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// keychain is the command that reads a key from the keychain of a system; nil where
+// none is known. Sources: secret-tool(1) of libsecret, security(1) of macOS.
+func keychain(system, account string) []string {
+	switch system {
+	case "linux":
+		return []string{"secret-tool", "lookup", "service", keychainService, "account", account}
+	case "darwin":
+		return []string{"security", "find-generic-password", "-s", keychainService, "-a", account, "-w"}
+	}
+	return nil
+}
+
+// keyIn is the key that a command printed, or why there is none.
+func keyIn(done process.Result) (key, why string) {
+	out := bytes.TrimSpace(done.Stdout)
+	switch {
+	case done.TimedOut:
+		return "", fmt.Sprintf("did not end within %s", keyTimeout)
+	case done.Signal != "":
+		return "", "was ended by " + done.Signal
+	case done.ExitCode != 0:
+		return "", fmt.Sprintf("ended with exit code %d", done.ExitCode)
+	case len(out) == 0:
+		return "", "printed nothing"
+	case done.Truncated || len(out) > maxKey:
+		return "", fmt.Sprintf("printed more than a key: over %d bytes", maxKey)
+	case bytes.ContainsAny(out, "\r\n"):
+		return "", "printed more than one line"
+	case !utf8.Valid(out) || strings.ContainsFunc(string(out), unicode.IsControl):
+		return "", "printed what no header can carry"
+	}
+	return string(out), ""
+}

@@ -1,0 +1,212 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// withCommand is a registry whose openai has a key from a command.
+func withCommand(argv ...string) *Registry {
+	s := usual()
+	p := s.providers["openai"]
+	p.APIKeyCommand = argv
+	s.providers["openai"] = p
+	return registry(s, false)
+}
+
+// keyOf is the key of openai.
+func keyOf(t *testing.T, r *Registry) (string, error) {
+	t.Helper()
+	p, _, err := r.config.Provider("openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.key(t.Context(), p)
+}
+
+func TestKeyCommand(t *testing.T) {
+	t.Parallel()
+	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
+	for _, test := range []struct {
+		name       string
+		argv       []string
+		key, wrong string
+	}{
+		{"a key", sh("echo ' sk-1 '"), "sk-1", ""},
+		{"arguments as they are", []string{"/bin/echo", "$HOME;`id`"}, "$HOME;`id`", ""},
+		{"away from the project", sh("pwd"), "/", ""},
+		{"nothing", sh("echo"), "", "printed nothing"},
+		{"two lines", sh("printf 'a\\nsecret\\n'"), "", "printed more than one line"},
+		{"one MB", sh("head -c 1000000 /dev/zero | tr '\\0' x"), "", "printed more than a key"},
+		{"exit code", sh("echo secret; echo secret >&2; exit 1"), "", "ended with exit code 1"},
+		{"a signal", sh("kill -9 $$"), "", "was ended by SIGKILL"},
+		{"a control character", sh("printf 'a\\033b'"), "", "printed what no header can carry"},
+		{"no text", sh("printf '\\377\\376'"), "", "printed what no header can carry"},
+		{"no program", []string{"/nowhere/op"}, "", "cannot be started: no such file or directory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			key, err := keyOf(t, withCommand(test.argv...))
+			if test.wrong == "" {
+				if err != nil || key != test.key {
+					t.Errorf("got %q, %v", key, err)
+				}
+				return
+			}
+			var failed *KeyError
+			if !errors.As(err, &failed) || !strings.Contains(failed.Error(), test.wrong) || strings.Contains(failed.Error(), "secret") {
+				t.Errorf("got %q, %v", key, err)
+			}
+			if !strings.Contains(failed.Try(), "by hand") || !strings.Contains(failed.Error(), "openai") {
+				t.Errorf("says %s, try %s", failed, failed.Try())
+			}
+		})
+	}
+}
+
+// TestKeyCommandHangs: the time a command has is bounded, and a caller that has gone
+// does not wait for it.
+func TestKeyCommandHangs(t *testing.T) {
+	t.Parallel()
+	r := withCommand("/bin/sleep", "600")
+	r.keys.run = func(ctx context.Context, c process.Command) (process.Result, error) {
+		if c.Timeout != keyTimeout {
+			t.Errorf("may take %s", c.Timeout)
+		}
+		c.Timeout = time.Millisecond
+		return process.Run(ctx, c)
+	}
+	if _, err := keyOf(t, r); err == nil || !strings.Contains(err.Error(), "did not end within 30s") {
+		t.Errorf("got %v", err)
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the caller has gone")
+	cancel(why)
+	r.keys.run = process.Run
+	p, _, _ := r.config.Provider("openai")
+	if _, err := r.key(gone, p); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestKeyIsKept: a command runs when its key is needed and not again within a minute;
+// a key that this process was handed is never asked for.
+func TestKeyIsKept(t *testing.T) {
+	t.Parallel()
+	r := withCommand("/bin/echo", "sk")
+	now, runs := time.Unix(0, 0), 0
+	r.keys.now = func() time.Time { return now }
+	r.keys.run = func(ctx context.Context, c process.Command) (process.Result, error) {
+		runs++
+		return process.Result{Stdout: fmt.Appendf(nil, "sk-%d", runs)}, nil
+	}
+	if _, err := r.Choose(t.Context(), Want{Override: "openai/fast"}); err != nil || runs != 0 {
+		t.Fatalf("to choose ran it %d times (%v)", runs, err)
+	}
+	for step, want := range []string{"sk-1", "sk-1", "sk-2"} {
+		if step == 2 {
+			now = now.Add(keyLife)
+		}
+		if key, err := keyOf(t, r); err != nil || key != want {
+			t.Errorf("step %d: got %q, %v", step, key, err)
+		}
+	}
+	handed, err := r.Keys(t.Context(), "openai/gpt-5")
+	if err != nil || len(handed) != 1 || handed["openai"] != "sk-2" {
+		t.Errorf("handed %v, %v", handed, err)
+	}
+	other := withCommand("/bin/false")
+	other.Adopt(handed)
+	if key, err := keyOf(t, other); err != nil || key != "sk-2" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if handed, err := r.Keys(t.Context(), "anthropic/claude"); err != nil || len(handed) != 0 {
+		t.Errorf("handed %v, %v", handed, err)
+	}
+}
+
+// TestKeyVariableFirst: a variable goes before the command, which then does not run.
+func TestKeyVariableFirst(t *testing.T) {
+	t.Parallel()
+	r := withCommand("/bin/false")
+	r.getenv = func(string) string { return "from the variable" }
+	if key, err := keyOf(t, r); err != nil || key != "from the variable" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if handed, err := r.Keys(t.Context(), "openai/gpt-5"); err != nil || len(handed) != 0 {
+		t.Errorf("handed %v, %v", handed, err)
+	}
+}
+
+func TestKeychain(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]string{
+		"linux":  "secret-tool lookup service rye-mcp account openai",
+		"darwin": "security find-generic-password -s rye-mcp -a openai -w",
+		"plan9":  "",
+	} {
+		s := usual()
+		p := s.providers["openai"]
+		p.APIKeyKeychain, p.APIKeyEnv = "openai", ""
+		s.providers["openai"] = p
+		r := registry(s, false)
+		ran := ""
+		r.keys.system = system
+		r.keys.run = func(_ context.Context, c process.Command) (process.Result, error) {
+			ran = strings.Join(append([]string{c.Path}, c.Args...), " ")
+			return process.Result{Stdout: []byte("sk\n")}, nil
+		}
+		key, err := keyOf(t, r)
+		if ran != want || (want != "") != (err == nil && key == "sk") {
+			t.Errorf("%s: ran %q, got %q, %v", system, ran, key, err)
+		}
+	}
+}
+
+// TestAttackKeyProgramInProject: a program of the name that gives the user's key lies in the folder of a project.
+// The command runs outside of the project and finds only what the user's PATH has.
+func TestAttackKeyProgramInProject(t *testing.T) { //nolint:paralleltest // it changes the working folder
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "give-key"), []byte("#!/bin/sh\necho taken\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	t.Setenv("PATH", ".:"+os.Getenv("PATH"))
+	if key, err := keyOf(t, withCommand("give-key")); err == nil {
+		t.Errorf("got %q", key)
+	}
+	if key, err := keyOf(t, withCommand("/bin/pwd")); err != nil || key != "/" {
+		t.Errorf("it runs in %q (%v)", key, err)
+	}
+}
+
+func TestWireOf(t *testing.T) {
+	t.Parallel()
+	const official = "https://api.openai.com/v1"
+	for _, test := range []struct{ wire, base, model, want string }{
+		{"", official, "gpt-6-sol", config.WireResponses},
+		{"", official, "gpt-4o", config.WireChat},
+		{"", official, "gpt-5-chat-latest", config.WireChat},
+		{"", official, "o4-mini", config.WireResponses},
+		{"", official, "gpt-10", config.WireResponses},
+		{"", official, "omni-moderation", config.WireChat},
+		{"", "https://eu.api.openai.com/v1", "gpt-5-codex", config.WireResponses},
+		{"", "https://gateway.example/v1", "gpt-6-sol", config.WireChat},
+		{"", "https://api.openai.com.evil.example/v1", "gpt-6-sol", config.WireChat},
+		{config.WireResponses, "https://gateway.example/v1", "any", config.WireResponses},
+		{config.WireChat, official, "gpt-6-sol", config.WireChat},
+	} {
+		if got := wireOf(config.Provider{Wire: test.wire}, test.base, test.model); got != test.want {
+			t.Errorf("%+v: got %s", test, got)
+		}
+	}
+}

@@ -226,7 +226,7 @@ func TestForgivingCalls(t *testing.T) {
 		{"rye_execute", args{}, `missing property \"item_id\"`},
 		{"get_status", args{"thred_id": id}, `did you mean \"thread_id\"`},
 		{"wait_threads", args{"thread_ids": 5}, `not_found`},
-		{"wait_threads", args{"thread_ids": id, "timeout": "soon"}, `\"timeout\" must be number, got string`},
+		{"wait_threads", args{"thread_ids": id, "timeout": "soon"}, `\"timeout\" (wait_seconds) must be number, got string`},
 	} {
 		r := c.Call(call.tool, call.args)
 		if !r.IsError || !strings.Contains(string(r.JSON), call.want) || len(r.JSON) > 1000 {

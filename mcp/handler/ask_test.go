@@ -69,8 +69,8 @@ func connectAsking(
 	t *testing.T, p *Project, transport servertest.Transport, person func(servertest.Question) servertest.Answer,
 ) *servertest.Client {
 	t.Helper()
-	s := server.New(server.Options{Version: "test", MapError: action.Fault})
-	Register(s, oneProject{p}, Groups(), operation.All())
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
+	Register(s, oneProject{only: p}, Groups(), operation.All())
 	return servertest.Start(t, s, servertest.Over(transport), servertest.Asking(person))
 }
 

@@ -79,7 +79,7 @@ func asItIs(v any) ([]byte, error) {
 }
 
 func addExecute(s *server.Server, projects Projects) {
-	add(s, projects, "rye_execute", executeText, server.Annotations{
+	add(s, projects, texts{"rye_execute", executeText, []string{"resume_thread_id"}}, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
 	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
 		result, err := p.Actions.Execute(ctx, caller(p, call), in)

@@ -34,6 +34,9 @@ type Project struct {
 // else the client's single root, else the working directory.
 type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
+	// Several reports whether calls may have to name their project: else clients
+	// are not told that they can.
+	Several() bool
 }
 
 // projectPath is the argument of every tool that says where it works.
@@ -41,9 +44,16 @@ const projectPath = "project_path"
 
 // common are the arguments that every tool takes beside its own.
 func common() []tool.Text {
-	return []tool.Text{{
-		Name: projectPath, Description: "absolute path of the project; left out, the project of the server or of the client",
-	}}
+	return []tool.Text{{Name: projectPath}}
+}
+
+// untold are arguments that clients are not told of, and project_path where there is
+// one project.
+func untold(projects Projects, names ...string) []string {
+	if !projects.Several() {
+		names = append(names, projectPath)
+	}
+	return names
 }
 
 // open finds the project of a call.
@@ -55,13 +65,20 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 	return p, err
 }
 
+// texts are what clients are told of the tool of a primary action, and arguments
+// that they are not told of.
+type texts struct {
+	name, description string
+	untold            []string
+}
+
 // add registers a tool whose handler runs in a project.
 func add[In, Out any](
-	s *server.Server, projects Projects, name, description string, a server.Annotations,
+	s *server.Server, projects Projects, t texts, a server.Annotations,
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
 	server.Add(s, server.Tool[In, Out]{
-		Name: name, Description: strings.TrimSpace(description), Annotations: a, Common: common(),
+		Name: t.name, Description: strings.TrimSpace(t.description), Annotations: a, Common: common(), Untold: untold(projects, t.untold...),
 		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
 			p, err := open(ctx, projects, call)
 			if err != nil {
@@ -76,7 +93,8 @@ func add[In, Out any](
 // addOperation registers the tool of an operation on threads.
 func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 	server.AddUntyped(s, server.Untyped{
-		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Input: e.Input, Output: e.Output,
+		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: untold(projects),
+		Input: e.Input, Output: e.Output,
 		Bind: func(schema json.RawMessage) func(context.Context, server.Call, json.RawMessage) (any, error) {
 			decode := e.Decoder(func() (json.RawMessage, error) { return schema, nil })
 			return func(ctx context.Context, call server.Call, args json.RawMessage) (any, error) {

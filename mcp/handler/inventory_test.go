@@ -3,10 +3,14 @@ package handler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -16,11 +20,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of the tools")
 
-// list returns the tools as a client sees them.
+// list returns the tools as a client sees them who has to name projects, with the
+// schemas of their answers.
 func list(t *testing.T, groups []Group) []servertest.Tool {
 	t.Helper()
-	s := server.New(server.Options{Version: "test"})
-	Register(s, oneProject{}, groups, operation.All())
+	return listOf(t, groups, server.Options{Version: "test", OutputSchemas: true}, true)
+}
+
+func listOf(t *testing.T, groups []Group, options server.Options, several bool) []servertest.Tool {
+	t.Helper()
+	s := server.New(options)
+	Register(s, oneProject{several: several}, groups, operation.All())
 	return servertest.Start(t, s).Tools()
 }
 
@@ -66,10 +76,9 @@ func TestGolden(t *testing.T) {
 // The schemas that are part of the program are those of the types.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
-	plain := server.New(server.Options{Version: "test"})
-	Register(plain, oneProject{}, Groups(), operation.All())
-	derived := plain.Schemas()
-	want, err := json.Marshal(derived)
+	derivedFrom := server.New(server.Options{Version: "test"})
+	Register(derivedFrom, oneProject{}, Groups(), operation.All())
+	want, err := json.Marshal(derivedFrom.Schemas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +92,9 @@ func TestSchemas(t *testing.T) {
 	if !bytes.Equal(schemasFile, want) {
 		t.Error("schemas.json differs from the types; with -update it is written anew")
 	}
-	s := server.New(server.Options{Version: "test", Schemas: Schemas()})
-	Register(s, oneProject{}, Groups(), operation.All())
-	for _, tool := range servertest.Start(t, s).Tools() {
-		got, want := server.Schemas{Input: tool.InputSchema, Output: tool.OutputSchema}, derived[tool.Name]
-		open := bytes.ReplaceAll(want.Input, []byte(`,"additionalProperties":false`), nil)
-		if !bytes.Equal(got.Input, open) || bytes.Equal(open, want.Input) || !bytes.Equal(got.Output, want.Output) {
+	types := list(t, Groups())
+	for i, tool := range listOf(t, Groups(), server.Options{Version: "test", Schemas: Schemas(), OutputSchemas: true}, true) {
+		if !bytes.Equal(tool.InputSchema, types[i].InputSchema) || !bytes.Equal(tool.OutputSchema, types[i].OutputSchema) {
 			t.Errorf("%s: a client is told other schemas than those of the types", tool.Name)
 		}
 	}
@@ -98,11 +104,12 @@ func TestSchemas(t *testing.T) {
 func TestInventory(t *testing.T) {
 	t.Parallel()
 	portable := regexp.MustCompile(`^[A-Za-z0-9_]{1,46}$`)
+	checked := Schemas()
 	for _, tool := range list(t, Groups()) {
 		if !portable.MatchString(tool.Name) {
 			t.Errorf("%s: not a name that every client leaves as it is", tool.Name)
 		}
-		if tool.Title == "" || len(tool.Description) < 80 || len(tool.Description) > 2048 {
+		if tool.Title == "" || len(tool.Description) < 40 || len(tool.Description) > 2048 {
 			t.Errorf("%s: title %q, description of %d bytes", tool.Name, tool.Title, len(tool.Description))
 		}
 		var hints map[string]any
@@ -116,18 +123,22 @@ func TestInventory(t *testing.T) {
 		}
 		var input, output struct {
 			Type       string
-			Properties map[string]struct{ Type, Description string }
+			Properties map[string]struct {
+				Type, Description string
+				Enum              []string
+			}
 			Required   []string
 			Additional *bool `json:"additionalProperties"`
 		}
 		if err := json.Unmarshal(tool.InputSchema, &input); err != nil {
 			t.Fatal(err)
 		}
-		if input.Type != "object" || input.Additional != nil || input.Properties["project_path"].Type != "string" {
+		if input.Type != "object" || bytes.Contains(tool.InputSchema, []byte("additionalProperties")) || input.Properties["project_path"].Type != "string" {
 			t.Errorf("%s: the input is told to be closed, or takes no project_path: %s", tool.Name, tool.InputSchema)
 		}
+		sameMeaning(t, tool, checked[tool.Name].Input)
 		for name, property := range input.Properties {
-			if property.Description == "" {
+			if property.Description == "" && len(property.Enum) == 0 && !plain[name] && !strings.Contains(tool.Description, name) {
 				t.Errorf("%s: nothing is said about the input %s", tool.Name, name)
 			}
 		}
@@ -140,36 +151,134 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// The list of tools stands in the context of every conversation, used or not;
-// four bytes are about one token.
+// plain are inputs whose names say what they are.
+var plain = map[string]bool{
+	"thread_id": true, "thread_ids": true, "limit": true, "directive": true, "query": true, "project_path": true,
+	"cursor": true, "parent_id": true, "max_bytes": true, "message": true, "model": true, "item_id": true, "offset": true,
+}
+
+// untoldInputs are inputs that clients are not told of: other tools do the same.
+var untoldInputs = map[string][]string{"rye_execute": {"resume_thread_id"}, "rye_fetch": {"query", "scope", "limit"}}
+
+// sameMeaning fails unless what a client is told has every name, type, value to choose
+// from, default and required name of what is checked.
+func sameMeaning(t *testing.T, told servertest.Tool, checked json.RawMessage) {
+	t.Helper()
+	type schema struct {
+		Properties map[string]struct {
+			Type    any
+			Enum    []string
+			Default any
+			Maximum any
+			Items   struct{ Type any }
+		}
+		Required []string
+	}
+	var got, want schema
+	if err := errors.Join(json.Unmarshal(told.InputSchema, &got), json.Unmarshal(checked, &want)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range untoldInputs[told.Name] {
+		delete(want.Properties, name)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s is told as %+v and checked as %+v", told.Name, got, want)
+	}
+}
+
+// shownBytes is what clients give their models of a tool: its name, its description
+// and the schema of its input.
+func shownBytes(tool servertest.Tool) int {
+	return len(tool.Name) + len(tool.Description) + len(tool.InputSchema)
+}
+
+// The list of tools stands in the context of every conversation, used or not; four
+// bytes are about one token. What each takes stands in testdata/bytes.txt.
 func TestListIsShort(t *testing.T) {
 	t.Parallel()
-	measure := func(tools []servertest.Tool) (shown, sent int) {
+	short := server.Options{Version: "test"}
+	shown := func(several bool, groups ...Group) (sum int) {
+		for _, tool := range listOf(t, groups, short, several) {
+			sum += shownBytes(tool)
+		}
+		return sum
+	}
+	var b strings.Builder
+	b.WriteString("# Bytes of tools/list that a client puts into the context of its model (names, descriptions, input schemas),\n" +
+		"# of each group and of each tool, where there is one project and where calls name theirs. Written with -update.\n")
+	row := func(name string, one, several int) { fmt.Fprintf(&b, "%-20s %6d %6d\n", name, one, several) }
+	row("all", shown(false, Groups()...), shown(true, Groups()...))
+	for _, g := range Groups() {
+		row("--tools "+string(g), shown(false, g), shown(true, g))
+	}
+	several := listOf(t, Groups(), short, true)
+	for i, tool := range listOf(t, Groups(), short, false) {
+		row(tool.Name, shownBytes(tool), shownBytes(several[i]))
+	}
+	sent := func(tools []servertest.Tool) (sum int) {
 		for _, tool := range tools {
-			shown += len(tool.Name) + len(tool.Description) + len(tool.InputSchema) // what clients give their models
 			raw, err := json.Marshal(tool)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent += len(raw)
+			sum += len(raw)
 		}
-		return shown, sent
+		return sum
 	}
-	all, core := list(t, Groups()), list(t, []Group{Core})
-	shown, sent := measure(all)
-	shownCore, sentCore := measure(core)
-	t.Logf("%d tools, %d bytes, %d of them for a model; core: %d, %d, %d", len(all), sent, shown, len(core), sentCore, shownCore)
-	tools := len(core)
+	row("as sent", sent(listOf(t, Groups(), short, false)), sent(several))
+	row("--output-schemas", sent(listOf(t, Groups(), server.Options{Version: "test", OutputSchemas: true}, false)), sent(list(t, Groups())))
+	golden(t, "bytes.txt", b.String())
+	if all, core := shown(true, Groups()...), shown(true, Core); all > 10_240 || core > 4_096 {
+		t.Errorf("the tools take %d bytes of a model's context, the core %d", all, core)
+	}
+	tools := 4
 	for _, e := range operation.All().Entries() {
 		if e.Group != operation.Inside {
 			tools++
 		}
 	}
-	if len(core) != 4 || len(all) != tools {
-		t.Errorf("%d tools, %d of them core", len(all), len(core))
+	if n := len(several); n != tools {
+		t.Errorf("%d tools, want %d", n, tools)
 	}
-	if shown > 17_250 || shownCore > 8_000 || sent > 63_000 {
-		t.Errorf("the tools take %d bytes, %d of them for a model; the core %d", sent, shown, shownCore)
+	for _, tool := range listOf(t, Groups(), short, false) {
+		if tool.OutputSchema != nil || bytes.Contains(tool.InputSchema, []byte(projectPath)) {
+			t.Errorf("%s: tells of its output, or of project_path where there is one project: %s", tool.Name, tool.InputSchema)
+		}
+	}
+}
+
+// golden compares what a test found with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s has\n%s\nand now it is\n%s\nwith -update it is written anew", path, want, got)
+	}
+}
+
+// Clients look for tools by the words of their users.
+func TestWordsOfUsers(t *testing.T) {
+	t.Parallel()
+	words := map[string][]string{
+		"rye_execute":  {"delegate", "subagent", "background", "in parallel", "own"},
+		"wait_threads": {"subagents", "background", "results"},
+	}
+	for _, tool := range list(t, Groups()) {
+		for _, word := range words[tool.Name] {
+			if !strings.Contains(tool.Description, word) {
+				t.Errorf("%s does not say %q, which users do", tool.Name, word)
+			}
+		}
 	}
 }
 

@@ -46,7 +46,12 @@ func TestMain(m *testing.M) {
 }
 
 // oneProject is a server's only project.
-type oneProject struct{ only *Project }
+type oneProject struct {
+	only    *Project
+	several bool // but calls are told to name it
+}
+
+func (p oneProject) Several() bool { return p.several }
 
 func (p oneProject) Project(context.Context, string) (*Project, error) { return p.only, nil }
 
@@ -83,8 +88,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 
 func connectTo(t *testing.T, p *Project) *servertest.Client {
 	t.Helper()
-	s := server.New(server.Options{Version: "test", MapError: action.Fault})
-	Register(s, oneProject{p}, Groups(), operation.All())
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
+	Register(s, oneProject{only: p}, Groups(), operation.All())
 	return servertest.Start(t, s)
 }
 

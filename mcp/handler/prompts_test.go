@@ -94,7 +94,7 @@ func TestPrompts(t *testing.T) {
 		if protocol == "2026-07-28" {
 			transport = servertest.Stateless
 		}
-		c := servePrompts(t, oneProject{p}, servertest.Over(transport), servertest.Speaking(protocol))
+		c := servePrompts(t, oneProject{only: p}, servertest.Over(transport), servertest.Speaking(protocol))
 		for _, tt := range []struct {
 			method string
 			params map[string]any
@@ -126,6 +126,8 @@ func TestPrompts(t *testing.T) {
 // lost are projects of a client that works in none.
 type lost struct{ err error }
 
+func (lost) Several() bool { return false }
+
 func (l lost) Project(context.Context, string) (*Project, error) { return nil, l.err }
 
 func TestPromptsWithoutProject(t *testing.T) {
@@ -147,7 +149,7 @@ func TestPromptListChanges(t *testing.T) {
 	t.Parallel()
 	p, write := newPrompting(t)
 	told := make(chan struct{}, 9)
-	c := servePrompts(t, oneProject{p}, servertest.OnNotification(func(method string, _ json.RawMessage) {
+	c := servePrompts(t, oneProject{only: p}, servertest.OnNotification(func(method string, _ json.RawMessage) {
 		if method == "notifications/prompts/list_changed" {
 			told <- struct{}{}
 		}

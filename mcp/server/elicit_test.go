@@ -45,7 +45,7 @@ type asker struct {
 
 func newAsker() *asker {
 	a := &asker{
-		Server:  server.New(server.Options{}),
+		Server:  server.New(server.Options{OutputSchemas: true}),
 		ended:   make(chan error, 16),
 		message: func(question string) string { return question },
 		context: func(ctx context.Context) context.Context { return ctx },
@@ -343,7 +343,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 func TestQuestionAfterTheCall(t *testing.T) {
 	t.Parallel()
 	overSessions(t, func(t *testing.T, transport servertest.Option) {
-		s := server.New(server.Options{})
+		s := server.New(server.Options{OutputSchemas: true})
 		answered, ended := make(chan struct{}), make(chan error)
 		server.Add(s, server.Tool[blockIn, blockOut]{
 			Name: "leave", Description: "Leaves a goroutine behind.", Annotations: server.Annotations{Title: "Leave"},

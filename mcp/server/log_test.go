@@ -54,7 +54,8 @@ func TestCallsAreLoggedWithTheirTrace(t *testing.T) {
 		making sync.Mutex
 	)
 	s := server.New(server.Options{
-		Log: zerolog.New(&log).Level(zerolog.InfoLevel), MapError: mapError,
+		OutputSchemas: true,
+		Log:           zerolog.New(&log).Level(zerolog.InfoLevel), MapError: mapError,
 		Trace: func() string {
 			making.Lock()
 			defer making.Unlock()

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 // newServer returns a server with the tools the tests call.
 func newServer() *server.Server {
-	s := server.New(server.Options{Version: "1.2.3", MapError: mapError})
+	s := server.New(server.Options{Version: "1.2.3", MapError: mapError, OutputSchemas: true})
 	server.Add(s, echo)
 	server.Add(s, fail)
 	server.Add(s, count)

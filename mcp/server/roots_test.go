@@ -20,7 +20,7 @@ type rootsOut struct {
 
 // newRootsServer has a tool that answers with the client's roots.
 func newRootsServer() *server.Server {
-	s := server.New(server.Options{MapError: func(err error) *tool.Fault {
+	s := server.New(server.Options{OutputSchemas: true, MapError: func(err error) *tool.Fault {
 		if errors.Is(err, server.ErrNoRoots) {
 			return tool.Faultf(tool.CodeNoProject, "%w", err)
 		}

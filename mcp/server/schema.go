@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,15 +28,38 @@ func (s *Server) schemasOf(t Untyped) (given Schemas, err error) {
 	return given, err
 }
 
-// closedMark is what closes an object in the schemas of this program. Within a text
-// its quotes would be escaped.
-var closedMark = []byte(`,"additionalProperties":false`)
+// told is an input schema as clients are told of it, without some properties.
+//
+// Each of its bytes stands in the context of every conversation. So it has names,
+// types, what is required, values to choose from and defaults; what keeps arguments
+// strict is checked on our side, where a mistake is answered with what is valid.
+// Some clients that see a closed schema refuse by themselves and hide what was wrong.
+func told(schema json.RawMessage, without []string) (json.RawMessage, error) {
+	top, err := parseTree(schema)
+	if err != nil {
+		return nil, fmt.Errorf("input schema: %w", err)
+	}
+	if properties := top.member(propertiesMember); properties != nil {
+		properties.removeAll(without...)
+	}
+	onlyTold(top)
+	return top.JSON(), nil
+}
 
-// advertised is an input schema as clients are told of it. Inputs are closed on our
-// side, where an unknown argument is answered with the nearest; some clients that
-// see a closed schema refuse by themselves and hide what was wrong.
-func advertised(schema json.RawMessage) json.RawMessage {
-	return bytes.ReplaceAll(schema, closedMark, nil)
+// propertiesMember has the properties of a schema by their names.
+const propertiesMember = "properties"
+
+// onlyTold takes away what only a check needs, within a schema and those in it.
+func onlyTold(schema *node) {
+	schema.removeAll("additionalProperties", "minimum")
+	if properties := schema.member(propertiesMember); properties != nil {
+		for _, property := range properties.kids {
+			onlyTold(property)
+		}
+	}
+	if items := schema.member("items"); items != nil {
+		onlyTold(items)
+	}
 }
 
 // failureProperties describe what failures have beside success.

@@ -55,6 +55,10 @@ type Options struct {
 	// are not in it get theirs derived.
 	Schemas map[string]Schemas
 
+	// OutputSchemas tells clients what the answers of tools look like. It is three
+	// quarters of what the tools take to list, and no client shows it to its model.
+	OutputSchemas bool
+
 	// Trace makes an id for each request, which all its log lines carry and
 	// handlers read with [TraceFrom]. Nil means that requests have none.
 	Trace func() string
@@ -62,20 +66,21 @@ type Options struct {
 
 // Server is an MCP server named rye. Its methods are safe for concurrent use.
 type Server struct {
-	mcp       *mcpserver.MCPServer
-	version   string
-	methods   map[mcp.MCPMethod]method // those that mcp-go does not see
-	prompts   Prompts                  // nil: none are offered
-	resources Resources                // nil: none are offered
-	mapError  func(error) *tool.Fault
-	log       zerolog.Logger
-	newTrace  func() string
-	schemas   map[string]Schemas // given
-	used      map[string]Schemas // of the tools
-	sessions  atomic.Int64       // clients served so far, for session ids
-	pending   pendingElicitations
-	kept      kept
-	notices   noticeBoard
+	mcp         *mcpserver.MCPServer
+	version     string
+	methods     map[mcp.MCPMethod]method // those that mcp-go does not see
+	prompts     Prompts                  // nil: none are offered
+	resources   Resources                // nil: none are offered
+	mapError    func(error) *tool.Fault
+	log         zerolog.Logger
+	newTrace    func() string
+	schemas     map[string]Schemas // given
+	used        map[string]Schemas // of the tools
+	tellsOutput bool               // clients are told the output schemas
+	sessions    atomic.Int64       // clients served so far, for session ids
+	pending     pendingElicitations
+	kept        kept
+	notices     noticeBoard
 }
 
 // New returns a server without tools, prompts and resources.
@@ -90,11 +95,12 @@ func New(opts Options) *Server {
 			mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, keepFixed.Milliseconds(), mcp.CacheScopePrivate),
 			mcpserver.WithInstructions(strings.TrimSpace(instructions)),
 		),
-		mapError: opts.MapError,
-		log:      opts.Log,
-		newTrace: opts.Trace,
-		schemas:  opts.Schemas,
-		used:     map[string]Schemas{},
+		mapError:    opts.MapError,
+		log:         opts.Log,
+		newTrace:    opts.Trace,
+		schemas:     opts.Schemas,
+		used:        map[string]Schemas{},
+		tellsOutput: opts.OutputSchemas,
 	}
 	s.offerLogging()
 	Handle(s, mcp.MethodSubscriptionsListen, Modern, s.listen)

@@ -20,7 +20,7 @@ import (
 // newBlocking returns a server whose tool block tells the test about itself.
 func newBlocking(calls int) (*server.Server, *blocked) {
 	seen := &blocked{started: make(chan string, calls), ended: make(chan error, calls)}
-	s := server.New(server.Options{Version: "test"})
+	s := server.New(server.Options{Version: "test", OutputSchemas: true})
 	server.Add(s, block(seen))
 	server.Add(s, echo)
 	return s, seen
@@ -54,7 +54,7 @@ func TestTwoClients(t *testing.T) {
 func TestNotificationBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	const calls = 50
-	s := server.New(server.Options{Version: "test"})
+	s := server.New(server.Options{Version: "test", OutputSchemas: true})
 	notify := echo
 	notify.Handle = func(ctx context.Context, call server.Call, _ echoIn) (echoOut, error) {
 		said := map[string]any{"about": call.RequestID}
@@ -171,7 +171,7 @@ func TestStuckHandlerDelaysEndByGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := server.New(server.Options{})
+		s := server.New(server.Options{OutputSchemas: true})
 		server.Add(s, server.Tool[blockIn, blockOut]{
 			Name: "stuck", Description: "Never listens.", Annotations: server.Annotations{Title: "Stuck"},
 			Handle: func(context.Context, server.Call, blockIn) (blockOut, error) {

@@ -52,6 +52,9 @@ type Tool[In, Out any] struct {
 	// Common are arguments beside those of In. They are taken off before In is
 	// decoded, also where it has one of the name itself; see [Call.Common].
 	Common []tool.Text
+	// Untold are arguments, of In or common ones, that are taken and that clients are
+	// not told of: another tool does the same, or hardly anybody needs them.
+	Untold []string
 
 	// Handle does the work. Its arguments were validated and defaults filled
 	// in. An error becomes a result with isError, see [Options.MapError]. When
@@ -65,6 +68,7 @@ type Untyped struct {
 	Name, Description string
 	Annotations       Annotations
 	Common            []tool.Text
+	Untold            []string
 	// Input and Output derive the schemas. They are not called where the server was
 	// given those of the tool.
 	Input  func(more ...tool.Text) (json.RawMessage, error)
@@ -106,7 +110,7 @@ func Add[In, Out any](s *Server, t Tool[In, Out]) {
 		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
 	}
 	AddUntyped(s, Untyped{
-		Name: t.Name, Description: t.Description, Annotations: t.Annotations, Common: t.Common,
+		Name: t.Name, Description: t.Description, Annotations: t.Annotations, Common: t.Common, Untold: t.Untold,
 		Input: tool.SchemaWith[In], Output: tool.SchemaFor[Out],
 		Bind: func(schema json.RawMessage) func(context.Context, Call, json.RawMessage) (any, error) {
 			decode := tool.Decoder[In](t.Name, func() (json.RawMessage, error) { return schema, nil })
@@ -141,12 +145,15 @@ func AddUntyped(s *Server, t Untyped) {
 
 func (s *Server) add(t Untyped, schemas Schemas) {
 	name, a, call := t.Name, t.Annotations, t.Bind(schemas.Input)
+	input, err := told(schemas.Input, t.Untold)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", name, err))
+	}
 	definition := mcp.Tool{
-		Name:            name,
-		Title:           a.Title,
-		Description:     t.Description,
-		RawInputSchema:  advertised(schemas.Input),
-		RawOutputSchema: schemas.Output,
+		Name:           name,
+		Title:          a.Title,
+		Description:    t.Description,
+		RawInputSchema: input,
 		Annotations: mcp.ToolAnnotation{
 			Title:           a.Title,
 			ReadOnlyHint:    &a.ReadOnly,
@@ -154,6 +161,9 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 			IdempotentHint:  &a.Idempotent,
 			OpenWorldHint:   &a.OpenWorld,
 		},
+	}
+	if s.tellsOutput {
+		definition.RawOutputSchema = schemas.Output
 	}
 	fits := outputCheck(tool.Checker(func() (json.RawMessage, error) { return schemas.Output, nil }))
 	paged := declares(schemas.Input, roomArgument)

@@ -53,7 +53,7 @@ func TestAddRefusesWhatIsWrong(t *testing.T) {
 					t.Errorf("panic %q, want %q", got, tt.want)
 				}
 			}()
-			tt.add(server.New(server.Options{}))
+			tt.add(server.New(server.Options{OutputSchemas: true}))
 		})
 	}
 }
@@ -99,7 +99,7 @@ type bombOut struct {
 
 func TestPanicWhileEncodingIsAToolFailure(t *testing.T) {
 	t.Parallel()
-	s := server.New(server.Options{})
+	s := server.New(server.Options{OutputSchemas: true})
 	addOut[bombOut](s)
 	r := servertest.Start(t, s).Call("odd", struct{}{})
 	if r.Code() != "internal" || strings.Contains(string(r.JSON), "secret") {

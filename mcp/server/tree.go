@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -85,6 +86,23 @@ func (n *node) remove(at int) {
 		n.keys = append(n.keys[:at:at], n.keys[at+1:]...)
 	}
 	n.kids = append(n.kids[:at:at], n.kids[at+1:]...)
+}
+
+// member is the value of a member of an object; nil without one.
+func (n *node) member(key string) *node {
+	if i := slices.Index(n.keys, key); i >= 0 {
+		return n.kids[i]
+	}
+	return nil
+}
+
+// removeAll takes the members of some names away.
+func (n *node) removeAll(keys ...string) {
+	for _, key := range keys {
+		if i := slices.Index(n.keys, key); i >= 0 {
+			n.remove(i)
+		}
+	}
 }
 
 // name is the key of a member, or the number of an element.

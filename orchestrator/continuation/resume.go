@@ -30,12 +30,12 @@ import (
 
 // ResumeRequest asks for a thread that continues one that has ended.
 type ResumeRequest struct {
-	ThreadID       thread.ID // any of its chain
-	Message        string    // what the new thread is told
-	LimitOverrides item.LimitSet
-	Person         bool   // a person at a terminal asks; see [action.Caller]
-	Model          string // empty: the one it had
-	TraceID        string // of the request this goes back to; may be empty
+	ThreadID thread.ID // any of its chain
+	Message  string    // what the new thread is told
+	Limits   item.LimitSet
+	Person   bool   // a person at a terminal asks; see [action.Caller]
+	Model    string // empty: the one it had
+	TraceID  string // of the request this goes back to; may be empty
 	// From is the thread that asks, which may resume threads below it only. Empty:
 	// whoever works with the project, or the thread that this process runs in.
 	From   thread.ID
@@ -244,7 +244,7 @@ func (r *resumption) planStart(ctx context.Context) error {
 		Caller:   action.Caller{Person: r.request.Person, Env: tool.Env{TraceID: r.request.TraceID}},
 		Request: action.StartRequest{
 			Directive: r.meta.Directive, Inputs: r.meta.Inputs, Model: cmp.Or(r.request.Model, r.meta.Model),
-			LimitOverrides: r.request.LimitOverrides,
+			Limits: r.request.Limits,
 		},
 	}
 	if err := r.planning().FindDirective(p); err != nil {
@@ -274,7 +274,7 @@ func (r *resumption) planStart(ctx context.Context) error {
 	if err := r.planning().ResolveLimits(p); err != nil {
 		return err
 	}
-	_, p.SpendAsked = r.request.LimitOverrides["spend"]
+	_, p.SpendAsked = r.request.Limits["spend"]
 	r.plan = p
 	return r.planning().ChooseModel(ctx, p)
 }

@@ -151,7 +151,7 @@ func (s *scene) wantChain(first, last thread.ID) {
 	if err != nil || found.Count != 1 || found.Matches[0].ThreadID == first {
 		s.Errorf("found %+v, %v", found, err)
 	}
-	found, err = s.c.View.ChainSearch(s.ctx, view.ChainSearchInput{ThreadID: last, Query: "answer", MaxResults: 1})
+	found, err = s.c.View.ChainSearch(s.ctx, view.ChainSearchInput{ThreadID: last, Query: "answer", Limit: 1})
 	if err != nil || found.Count != 1 || !found.Truncated {
 		s.Errorf("found %+v, %v", found, err)
 	}

@@ -29,7 +29,7 @@ func TestAttackRaisedLimits(t *testing.T) {
 	s := newScene(t)
 	s.write("config/agent/resilience.yaml", "limits: {spend: 0.4, max_override: {spend: 1000000}}\n")
 	asClient := func(directive string, limits map[string]float64) (view.Started, error) {
-		got, err := Threads{s.c}.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Async: true, LimitOverrides: limits})
+		got, err := Threads{s.c}.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: directive, Async: true, Limits: limits})
 		started, _ := got.(view.Started)
 		return started, err
 	}
@@ -54,15 +54,15 @@ func TestAttackRaisedLimits(t *testing.T) {
 		s.Errorf("raised to %s", got)
 	}
 	// Below a thread the same settings raise nothing.
-	_, err = Threads{s.c}.Start(s.ctx, inThread(root.ThreadID), action.StartRequest{Directive: "work", Async: true, LimitOverrides: map[string]float64{"spend": 0.02}})
+	_, err = Threads{s.c}.Start(s.ctx, inThread(root.ThreadID), action.StartRequest{Directive: "work", Async: true, Limits: map[string]float64{"spend": 0.02}})
 	refused(err, 0.01)
 	s.order(root.ThreadID, "complete")
-	_, err = s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: root.ThreadID, Message: "on", LimitOverrides: item.LimitSet{"spend": 3.0}})
+	_, err = s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: root.ThreadID, Message: "on", Limits: item.LimitSet{"spend": 3.0}})
 	if err == nil || !strings.Contains(err.Error(), "at most 2") && code(err) != tool.CodeUnsupported {
 		s.Errorf("resumed with more: %v", err)
 	}
 	// A person at a terminal raises any root.
-	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"spend": 9.0}})
+	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work", Limits: item.LimitSet{"spend": 9.0}})
 	s.noError(err)
 	s.order(started.ThreadID, "claim")
 	// A question of a root, answered by a call and by a person.
@@ -87,22 +87,22 @@ func TestRequestKeyNamesACall(t *testing.T) {
 		"INPUTS", `<input name="who" type="string">whom</input><input name="n" type="integer">how many</input>`, 1))
 	req := func() action.StartRequest {
 		return action.StartRequest{
-			Directive: "ask", RequestKey: "k", Inputs: map[string]any{"who": "Ada", "n": nil}, LimitOverrides: item.LimitSet{"max_turns": 3},
+			Directive: "ask", RequestKey: "k", Inputs: map[string]any{"who": "Ada", "n": nil}, Limits: item.LimitSet{"max_turns": 3},
 		}
 	}
 	first, err := s.c.Start(s.ctx, action.Caller{}, req())
 	s.noError(err)
 	s.order(first.ThreadID, "claim")
 	same := req()
-	same.Inputs, same.LimitOverrides = map[string]any{"who": "Ada"}, item.LimitSet{"turns": 3.0}
+	same.Inputs, same.Limits = map[string]any{"who": "Ada"}, item.LimitSet{"turns": 3.0}
 	if again, err := s.c.Start(s.ctx, action.Caller{}, same); err != nil || again.ThreadID != first.ThreadID || !again.Existing {
 		s.Errorf("the same: %+v, %v", again, err)
 	}
 	for name, change := range map[string]func(*action.StartRequest){
 		"input":      func(r *action.StartRequest) { r.Inputs["who"] = "Bob" },
 		"more input": func(r *action.StartRequest) { r.Inputs["n"] = 2 },
-		"limit":      func(r *action.StartRequest) { r.LimitOverrides = item.LimitSet{"turns": 2} },
-		"no limit":   func(r *action.StartRequest) { r.LimitOverrides = nil },
+		"limit":      func(r *action.StartRequest) { r.Limits = item.LimitSet{"turns": 2} },
+		"no limit":   func(r *action.StartRequest) { r.Limits = nil },
 		"model":      func(r *action.StartRequest) { r.Model = "general" },
 		"item":       func(r *action.StartRequest) { r.Directive = "idle" },
 	} {

@@ -80,7 +80,7 @@ func (c *Controller) callHash(req action.StartRequest) string {
 		return ""
 	}
 	call := keyedCall{Inputs: maps.Clone(req.Inputs), Model: req.Model}
-	if call.Limits, err = limit.ParseOverrides(req.LimitOverrides); err != nil {
+	if call.Limits, err = limit.ParseOverrides(req.Limits); err != nil {
 		return ""
 	}
 	for _, in := range doc.Inputs {

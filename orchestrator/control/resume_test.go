@@ -106,7 +106,7 @@ func TestResumeAfterHandover(t *testing.T) {
 	second := s.handOver(first)
 	s.order(second, "say more", "complete")
 	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{
-		ThreadID: first, Message: "go on", LimitOverrides: item.LimitSet{"turns": 3.0},
+		ThreadID: first, Message: "go on", Limits: item.LimitSet{"turns": 3.0},
 	})
 	s.noError(err)
 	want := s.meta(first).Limits
@@ -160,7 +160,7 @@ func TestNoResume(t *testing.T) {
 		"said nothing":  {continuation.ResumeRequest{ThreadID: fresh, Message: "go on"}, "unsupported", "nothing to resume"},
 		"changed":       {continuation.ResumeRequest{ThreadID: changed, Message: "go on"}, "invalid_item", "does not verify"},
 		"not below":     {continuation.ResumeRequest{ThreadID: good, Message: "go on", From: running}, "permission_denied", "not started below"},
-		"unknown limit": {continuation.ResumeRequest{ThreadID: good, Message: "go on", LimitOverrides: item.LimitSet{"wishes": 3.0}}, "invalid_limits", "wishes"},
+		"unknown limit": {continuation.ResumeRequest{ThreadID: good, Message: "go on", Limits: item.LimitSet{"wishes": 3.0}}, "invalid_limits", "wishes"},
 		"unknown model": {continuation.ResumeRequest{ThreadID: good, Message: "go on", Model: "nobody/nothing"}, "no_provider", "nothing"},
 	} {
 		if _, err := s.c.Continue.Resume(s.ctx, c.request); code(err) != c.code || !strings.Contains(err.Error(), c.says) {

@@ -260,7 +260,7 @@ func (s *scene) start(directive string, parent thread.ID) thread.ID {
 	s.Helper()
 	req := action.StartRequest{Directive: directive, Parent: parent}
 	if parent == "" {
-		req.LimitOverrides = item.LimitSet{"spend": 1.0}
+		req.Limits = item.LimitSet{"spend": 1.0}
 	}
 	started, err := s.c.Start(s.ctx, action.Caller{Person: true}, req)
 	s.noError(err)

@@ -134,8 +134,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		"directive": {action.StartRequest{Directive: "missing"}, tool.CodeNotFound},
 		"input":     {action.StartRequest{Directive: "work", Inputs: map[string]any{"x": 1}}, tool.CodeInvalidInputs},
-		"limit":     {action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"luck": 1}}, tool.CodeInvalidLimits},
-		"amount":    {action.StartRequest{Directive: "work", LimitOverrides: item.LimitSet{"turns": -1}}, tool.CodeInvalidLimits},
+		"limit":     {action.StartRequest{Directive: "work", Limits: item.LimitSet{"luck": 1}}, tool.CodeInvalidLimits},
+		"amount":    {action.StartRequest{Directive: "work", Limits: item.LimitSet{"turns": -1}}, tool.CodeInvalidLimits},
 		"no parent": {action.StartRequest{Directive: "work", Parent: "no/such"}, tool.CodeParentGone},
 		"ended":     {action.StartRequest{Directive: "work", Parent: ended}, tool.CodeParentGone},
 		"hostile":   {action.StartRequest{Directive: "work", Parent: "../../x"}, tool.CodeParentGone},
@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 	if list, err := s.c.View.List(s.ctx, view.ListRequest{}); err != nil || list.Count != 2 {
 		s.Errorf("registered %+v, %v", list, err)
 	}
-	asked := action.StartRequest{Directive: "idle", Parent: root, LimitOverrides: item.LimitSet{"spend": 0.5}}
+	asked := action.StartRequest{Directive: "idle", Parent: root, Limits: item.LimitSet{"spend": 0.5}}
 	s.order(root, "spend 995000")
 	if _, err := s.c.Start(s.ctx, action.Caller{}, asked); code(err) != tool.CodeBudgetExhausted {
 		s.Errorf("more than is left: %v", err)

@@ -121,7 +121,7 @@ func TestFollow(t *testing.T) {
 			answered := make(chan error, 1)
 			go func() {
 				got, err := Threads{s.c}.Start(ctx, action.Caller{}, action.StartRequest{
-					Directive: "idle", WaitSeconds: &wait, LimitOverrides: map[string]float64{"spend": 0.3},
+					Directive: "idle", WaitSeconds: &wait, Limits: map[string]float64{"spend": 0.3},
 				})
 				if started, ok := got.(view.Started); tt.cause == nil && (!ok || started.Status.Terminal() || started.Next == "") {
 					s.Errorf("answered %+v", got)

@@ -4,7 +4,7 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 
 // Request asks how the threads of a project are.
 type Request struct {
-	ActiveDays int  `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"a thread used within so many days counts as active"`
+	ActiveDays int  `json:"active_days,omitempty" minimum:"1" maximum:"36500" default:"7" jsonschema:"used within so many days"`
 	All        bool `json:"all,omitempty" jsonschema:"every folder; slow"`
 }
 

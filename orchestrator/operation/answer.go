@@ -10,9 +10,9 @@ import (
 
 // ApproveInput is the input of approve_thread.
 type ApproveInput struct {
-	ThreadID thread.ID          `json:"thread_id" alias:"id,thread" jsonschema:"the thread that waits"`
-	Decision thread.Decision    `json:"decision" enum:"raise,finish,stop,go_on" jsonschema:"raise: go on under new limits; finish: one last turn to return what it has; stop: the limit, or the failure, ends it; go_on: try again what failed"`
-	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise: the new values, such as turns or spend (US dollars). The limit that was hit must be among them"`
+	ThreadID thread.ID          `json:"thread_id" alias:"id,thread"`
+	Decision thread.Decision    `json:"decision" alias:"answer" enum:"raise,finish,stop,go_on"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise, such as {turns: 30} or {spend: 0.5} (US dollars)"`
 }
 
 // ApproveThread answers a thread that waits. It is destructive, as it spends money

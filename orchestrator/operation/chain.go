@@ -12,10 +12,10 @@ import (
 
 // ResumeInput is the input of resume_thread.
 type ResumeInput struct {
-	ThreadID       thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id" jsonschema:"a thread that has ended: completed, error or cancelled"`
-	Message        string             `json:"message" minLength:"1" alias:"text,prompt" jsonschema:"what to tell it"`
-	LimitOverrides map[string]float64 `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits of the new thread, such as turns or spend (US dollars); left out, those it had when it began"`
-	Model          string             `json:"model,omitempty" jsonschema:"model to continue with; left out, the one it had"`
+	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id"`
+	Message  string             `json:"message" minLength:"1" alias:"text,prompt"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"turns, spend (US dollars) …; left out, as it began"`
+	Model    string             `json:"model,omitempty"`
 }
 
 // ResumeThread resumes a thread that has ended. It is about the open world:
@@ -27,7 +27,7 @@ var ResumeThread = Operation[ResumeInput, continuation.Resumed]{
 
 func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (continuation.Resumed, error) {
 	req := continuation.ResumeRequest{
-		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, LimitOverrides: in.LimitOverrides,
+		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, Limits: in.Limits,
 		Person: by.Person, TraceID: by.Env.TraceID,
 	}
 	if by.InThread {

@@ -43,7 +43,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%d files of texts for %d operations", len(files), len(All().Entries()))
 	}
 	for _, e := range All().Entries() {
-		if e.Title == "" || len(e.Doc) < 80 {
+		if e.Title == "" || len(e.Doc) < 40 {
 			t.Errorf("%s: title %q, %d bytes of description", e.Name, e.Title, len(e.Doc))
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 // ListActiveInput is the input of list_active.
 type ListActiveInput struct {
-	ParentID thread.ID `json:"parent_id,omitempty" alias:"parent,parent_thread_id" jsonschema:"only children of this thread"`
-	Limit    int       `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50" jsonschema:"threads a page"`
-	Cursor   string    `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+	ParentID thread.ID `json:"parent_id,omitempty" alias:"parent,parent_thread_id"`
+	Limit    int       `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50"`
+	Cursor   string    `json:"cursor,omitempty" alias:"next_cursor"`
 }
 
 // ListActive lists the threads that have not ended.
@@ -29,12 +29,12 @@ var ListActive = Operation[ListActiveInput, view.List]{
 
 // ListInput is the input of list_threads.
 type ListInput struct {
-	Status    []thread.State `json:"status,omitempty" alias:"state,states" jsonschema:"only these: created, running, completed, error, cancelled, continued"`
-	Directive string         `json:"directive,omitempty" alias:"directive_id,item_id" jsonschema:"only threads of this directive"`
-	ParentID  thread.ID      `json:"parent_id,omitempty" alias:"parent,parent_thread_id" jsonschema:"only children of this thread"`
-	Text      string         `json:"text,omitempty" alias:"query" jsonschema:"only threads whose id, name or directive contains this"`
-	Limit     int            `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50" jsonschema:"threads a page"`
-	Cursor    string         `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+	Status    []thread.State `json:"status,omitempty" alias:"state,states" jsonschema:"created, running, completed, error, cancelled, continued"`
+	Directive string         `json:"directive,omitempty" alias:"directive_id,item_id"`
+	ParentID  thread.ID      `json:"parent_id,omitempty" alias:"parent,parent_thread_id"`
+	Query     string         `json:"query,omitempty" alias:"text" jsonschema:"in id, name or directive"`
+	Limit     int            `json:"limit,omitempty" minimum:"1" maximum:"100" default:"50"`
+	Cursor    string         `json:"cursor,omitempty" alias:"next_cursor"`
 }
 
 // ListThreads lists threads.
@@ -42,7 +42,7 @@ var ListThreads = Operation[ListInput, view.List]{
 	Name: "list_threads", Title: "List threads", Group: Threads, Effect: Looks,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListInput) (view.List, error) {
 		return fittingPage(ctx, c, by.Room, view.ListRequest{
-			States: in.Status, Directive: in.Directive, Parent: in.ParentID, Text: in.Text, Limit: in.Limit, Cursor: in.Cursor,
+			States: in.Status, Directive: in.Directive, Parent: in.ParentID, Text: in.Query, Limit: in.Limit, Cursor: in.Cursor,
 		})
 	},
 }

@@ -12,7 +12,7 @@ import (
 
 // ThreadInput names one thread.
 type ThreadInput struct {
-	ThreadID thread.ID `json:"thread_id" alias:"id,thread" jsonschema:"id that rye_execute returned"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
 }
 
 // GetStatus tells how one thread stands.
@@ -33,7 +33,7 @@ var GetBudget = Operation[view.BudgetInput, view.BudgetAnswer]{
 
 // AggregateInput is the input of aggregate_results.
 type AggregateInput struct {
-	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,ids,id,threads" jsonschema:"threads whose results are wanted"`
+	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,ids,id,threads"`
 }
 
 // AggregateResults gathers the results of threads.

@@ -11,9 +11,9 @@ import (
 
 // WaitInput is the input of wait_threads.
 type WaitInput struct {
-	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,ids,id,threads" jsonschema:"threads to wait for"`
-	Mode      string      `json:"mode,omitempty" enum:"all,any" default:"all" jsonschema:"all: until every one has ended; any: until one has"`
-	Timeout   *float64    `json:"timeout,omitempty" alias:"wait_seconds" minimum:"0" jsonschema:"longest wait in seconds; 0 looks once. Threads that still work then are named in pending"`
+	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,ids,id,threads"`
+	Mode      string      `json:"mode,omitempty" enum:"all,any" default:"all"`
+	Wait      *float64    `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"0 looks once"`
 }
 
 // WaitThreads waits until threads have ended.
@@ -22,7 +22,7 @@ var WaitThreads = Operation[WaitInput, view.WaitResult]{
 }
 
 func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, in WaitInput) (view.WaitResult, error) {
-	timeout, err := c.WaitTime(by, in.Timeout)
+	timeout, err := c.WaitTime(by, in.Wait)
 	if err != nil {
 		return view.WaitResult{}, err
 	}

@@ -273,7 +273,7 @@ func (c *Call) ResolveLimits(p *Plan) error {
 		return err
 	}
 	p.Warnings = append(p.Warnings, warnings...)
-	overrides, err := limit.ParseOverrides(p.Request.LimitOverrides)
+	overrides, err := limit.ParseOverrides(p.Request.Limits)
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,12 @@ func budgetFault(err error) *tool.Fault {
 	case errors.As(err, &short):
 		return tool.Faultf(tool.CodeBudgetExhausted, "%w", err).
 			With("requested", short.Requested).With("remaining", short.Remaining).
-			WithHint("give limit_overrides with a spend of at most %v, or wait until running children have ended and free what they did not use",
+			WithHint("give limits with a spend of at most %v, or wait until running children have ended and free what they did not use",
 				short.Remaining.Dollars())
 	case errors.As(err, &today):
 		return tool.Faultf(tool.CodeBudgetExhausted, "%w", today).
 			With("limit", "daily_spend").With("remaining", today.Left).With("requested", today.Asked).With("renews_at", today.Renews.Format(time.RFC3339)).
-			WithHint("wait until then, give limit_overrides with a spend of at most %v, or ask the person to raise limits.daily_spend in their own settings",
+			WithHint("wait until then, give limits with a spend of at most %v, or ask the person to raise limits.daily_spend in their own settings",
 				today.Left.Dollars())
 	case errors.As(err, &spawns):
 		return tool.Faultf(tool.CodeSpawnsExhausted, "%w", err).WithHint("do the rest of the work in this thread")

@@ -36,7 +36,7 @@ type DailySpend struct {
 
 // BudgetInput is the input of get_budget.
 type BudgetInput struct {
-	ThreadID thread.ID      `json:"thread_id" alias:"id,thread" jsonschema:"id that rye_execute returned"`
+	ThreadID thread.ID      `json:"thread_id" alias:"id,thread"`
 	Amount   *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
 }
 

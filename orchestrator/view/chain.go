@@ -86,10 +86,10 @@ const defaultMatches = 50
 
 // ChainSearchInput is the input of chain_search.
 type ChainSearchInput struct {
-	ThreadID   thread.ID `json:"thread_id" alias:"id,thread" jsonschema:"any thread of the chain"`
-	Query      string    `json:"query" alias:"text,pattern" minLength:"1" maxLength:"1000" jsonschema:"what to look for"`
-	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text" jsonschema:"text is found in upper and lower case; regex is a regular expression (RE2)"`
-	MaxResults int       `json:"max_results,omitempty" alias:"limit" minimum:"1" maximum:"500" default:"50" jsonschema:"most places named"`
+	ThreadID   thread.ID `json:"thread_id" alias:"id,thread"`
+	Query      string    `json:"query" alias:"text,pattern" minLength:"1" maxLength:"1000"`
+	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text" jsonschema:"text in upper or lower case; regex: RE2"`
+	Limit      int       `json:"limit,omitempty" alias:"max_results" minimum:"1" maximum:"500" default:"50"`
 }
 
 // ChainMatches is the answer to chain_search.
@@ -97,7 +97,7 @@ type ChainMatches struct {
 	Success   bool         `json:"success"`
 	ThreadID  thread.ID    `json:"thread_id"`
 	Count     int          `json:"count"`
-	Truncated bool         `json:"truncated,omitempty" jsonschema:"there may be more than max_results"`
+	Truncated bool         `json:"truncated,omitempty" jsonschema:"there may be more than limit"`
 	Next      string       `json:"next,omitempty" jsonschema:"what to call next"`
 	Searched  []thread.ID  `json:"searched" jsonschema:"threads of the chain, first to newest"`
 	Matches   []ChainMatch `json:"matches" jsonschema:"in the order in which it was written"`
@@ -122,7 +122,7 @@ func (v *View) ChainSearch(ctx context.Context, in ChainSearchInput) (ChainMatch
 	if err != nil {
 		return ChainMatches{}, threads.Fault(err)
 	}
-	most := in.MaxResults
+	most := in.Limit
 	if most <= 0 {
 		most = defaultMatches
 	}
@@ -140,7 +140,7 @@ func (v *View) ChainSearch(ctx context.Context, in ChainSearchInput) (ChainMatch
 	}
 	if len(found.Matches) > most {
 		found.Matches, found.Truncated = found.Matches[:most], true
-		found.Next = "give a narrower query, or a larger max_results"
+		found.Next = "give a narrower query, or a larger limit"
 	}
 	found.Count = len(found.Matches)
 	return found, nil

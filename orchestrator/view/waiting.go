@@ -107,6 +107,6 @@ func (v *View) WaitingFor(ctx context.Context, rows map[thread.ID]thread.Record)
 
 // WaitingNext tells what to do about open questions.
 func WaitingNext(waiting []Waiting) string {
-	return fmt.Sprintf("thread %s waits to be told what to do: %s; or call wait_threads with a timeout, which leaves it to the person and to others",
+	return fmt.Sprintf("thread %s waits to be told what to do: %s; or call wait_threads with wait_seconds, which leaves it to the person and to others",
 		waiting[0].ThreadID, waiting[0].Answer)
 }

@@ -179,7 +179,7 @@ func (r *run) summaryRequest(ctx context.Context, directive string) (action.Exec
 	}
 	return action.ExecuteRequest{
 		ItemType: string(item.Directive), ItemID: directive, Thread: "fork", Parameters: tool.Object(parameters),
-		Model: settings.SummaryModel, LimitOverrides: settings.SummaryLimitOverrides,
+		Model: settings.SummaryModel, Limits: settings.SummaryLimitOverrides,
 	}, nil
 }
 

@@ -82,7 +82,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("caller %+v %+v", caller, caller.Hook)
 	}
 	content, _ := start.Inputs["transcript_content"].(string)
-	if start.Directive != "test/sum" || start.Async || start.Model != "fake/second" || start.LimitOverrides["turns"] != 2 ||
+	if start.Directive != "test/sum" || start.Async || start.Model != "fake/second" || start.Limits["turns"] != 2 ||
 		start.Inputs["thread_id"] != string(rec.ThreadID) || start.Inputs["max_summary_tokens"] != int64(100) ||
 		!strings.Contains(content, "Do the task for nobody.") || !strings.Contains(content, "test_echo") {
 		t.Errorf("started %+v", start)

@@ -316,7 +316,7 @@ func TestArgumentsOfForks(t *testing.T) {
 	wait := 3.0
 	given := map[string]ExecuteRequest{
 		"model":           {Model: "fast"},
-		"limit_overrides": {LimitOverrides: map[string]float64{"turns": 2}},
+		"limits": {Limits: map[string]float64{"turns": 2}},
 		"wait_seconds":    {WaitSeconds: &wait},
 		"request_key":     {RequestKey: "k"},
 	}
@@ -328,7 +328,7 @@ func TestArgumentsOfForks(t *testing.T) {
 		}
 		s := h.threads.start
 		if s.Directive != "test/hello" || s.Model != r.Model || s.RequestKey != r.RequestKey || s.WaitSeconds != r.WaitSeconds ||
-			s.LimitOverrides["turns"] != r.LimitOverrides["turns"] || s.Inputs["times"] != int64(9007199254740993) {
+			s.Limits["turns"] != r.Limits["turns"] || s.Inputs["times"] != int64(9007199254740993) {
 			t.Errorf("%s: got %+v", name, s)
 		}
 		for _, item := range []ExecuteRequest{
@@ -336,7 +336,7 @@ func TestArgumentsOfForks(t *testing.T) {
 			{ItemType: "tool", ItemID: "rye/file-system/read"},
 			{ItemType: "knowledge", ItemID: "test/facts"},
 		} {
-			item.Model, item.LimitOverrides, item.WaitSeconds, item.RequestKey = r.Model, r.LimitOverrides, r.WaitSeconds, r.RequestKey
+			item.Model, item.Limits, item.WaitSeconds, item.RequestKey = r.Model, r.Limits, r.WaitSeconds, r.RequestKey
 			got, err := h.Execute(t.Context(), h.client(), item)
 			wantFault(t, got, err, tool.CodeUnsupported, name)
 		}

@@ -135,7 +135,7 @@ func (a *Actions) fork(ctx context.Context, c Caller, r ExecuteRequest, found *r
 		return nil, badArgument("parameters", err)
 	}
 	start := StartRequest{
-		Directive: found.ID, Inputs: given, Async: r.Async, Model: r.Model, LimitOverrides: r.LimitOverrides,
+		Directive: found.ID, Inputs: given, Async: r.Async, Model: r.Model, Limits: r.Limits,
 		WaitSeconds: r.WaitSeconds, RequestKey: r.RequestKey, Parent: parent,
 	}
 	if r.DryRun {

@@ -149,7 +149,7 @@ func TestThreadDirective(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, got, err)
 		}
 		s := h.threads.start
-		if s.Directive != "test/hello" || s.Inputs["who"] != "Ada" || !s.Async || s.Model != "fast" || s.LimitOverrides["turns"] != 3 || s.Parent != "p-1" {
+		if s.Directive != "test/hello" || s.Inputs["who"] != "Ada" || !s.Async || s.Model != "fast" || s.Limits["turns"] != 3 || s.Parent != "p-1" {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

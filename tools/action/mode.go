@@ -30,8 +30,8 @@ func forkOnly(r ExecuteRequest) []string {
 	if r.Model != "" {
 		names = append(names, "model")
 	}
-	if len(r.LimitOverrides) > 0 {
-		names = append(names, "limit_overrides")
+	if len(r.Limits) > 0 {
+		names = append(names, "limits")
 	}
 	if r.WaitSeconds != nil {
 		names = append(names, "wait_seconds")

@@ -32,7 +32,7 @@ type ThreadDirectiveRequest struct {
 	Inputs         tool.Object   `json:"inputs,omitempty" alias:"parameters,params" jsonschema:"inputs of the directive"`
 	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with the thread id at once"`
 	Model          string        `json:"model,omitempty" jsonschema:"model or tier instead of the directive's own choice"`
-	LimitOverrides item.LimitSet `json:"limit_overrides,omitempty" alias:"limits" jsonschema:"limits: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
+	Limits         item.LimitSet `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"limits: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
 	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait; after it the thread goes on"`
 	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the same thread"`
 	ParentThreadID thread.ID     `json:"parent_thread_id,omitempty" jsonschema:"parent of the thread; not from within a thread, which is the parent itself"`
@@ -64,8 +64,8 @@ func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteReques
 		WaitSeconds: cmp.Or(p.WaitSeconds, r.WaitSeconds),
 		RequestKey:  cmp.Or(p.RequestKey, r.RequestKey),
 	}
-	if fork.LimitOverrides = p.LimitOverrides; fork.LimitOverrides == nil {
-		fork.LimitOverrides = r.LimitOverrides
+	if fork.Limits = p.Limits; fork.Limits == nil {
+		fork.Limits = r.Limits
 	}
 	return a.executeItem(ctx, c, fork, p.ParentThreadID)
 }

@@ -26,7 +26,7 @@ func (a *Actions) resume(ctx context.Context, c Caller, r ExecuteRequest) (any, 
 	if err := json.Unmarshal(r.Parameters.Raw(), &given); err != nil {
 		return nil, badArgument("parameters", err)
 	}
-	for name, value := range map[string]any{"thread_id": r.ResumeThreadID, "limit_overrides": r.LimitOverrides, "model": r.Model} {
+	for name, value := range map[string]any{"thread_id": r.ResumeThreadID, "limits": r.Limits, "model": r.Model} {
 		raw, err := json.Marshal(value)
 		if err != nil {
 			return nil, err

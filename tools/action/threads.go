@@ -85,13 +85,13 @@ type HookCall struct {
 
 // StartRequest asks for a thread.
 type StartRequest struct {
-	Directive      string         // item id
-	Inputs         map[string]any // as given, not yet validated; with placeholders of the caller's secrets
-	Async          bool           // answer as soon as the thread is started
-	Model          string         // "provider/model", a model or a tier; empty: the directive's choice
-	LimitOverrides item.LimitSet  // as given, not yet validated
-	WaitSeconds    *float64       // longest wait of a synchronous start; nil: the caller's default
-	RequestKey     string         // a repeated key returns the same thread
+	Directive   string         // item id
+	Inputs      map[string]any // as given, not yet validated; with placeholders of the caller's secrets
+	Async       bool           // answer as soon as the thread is started
+	Model       string         // "provider/model", a model or a tier; empty: the directive's choice
+	Limits      item.LimitSet  // as given, not yet validated
+	WaitSeconds *float64       // longest wait of a synchronous start; nil: the caller's default
+	RequestKey  string         // a repeated key returns the same thread
 	// Parent is a parent named by an MCP client. Empty inside threads, whose
 	// parent is the caller's own Env.ThreadID.
 	Parent thread.ID

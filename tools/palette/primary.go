@@ -75,7 +75,7 @@ func inThread(d tool.Definition, r reach) tool.Definition {
 		s.Set("parameters", &tool.Schema{Type: item.TypeObject})
 		if r.directives {
 			s.Set("async", &tool.Schema{Type: item.TypeBoolean})
-			s.Set("limit_overrides", &tool.Schema{Type: item.TypeObject, Description: "turns, tokens, spend, duration_seconds, spawns, depth"})
+			s.Set("limits", &tool.Schema{Type: item.TypeObject, Description: "turns, tokens, spend, duration_seconds, spawns, depth"})
 		}
 	case "rye_fetch":
 		d.Description = "Read an item by item_id, or search with query."

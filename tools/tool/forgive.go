@@ -3,10 +3,12 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,9 +42,9 @@ func aliasesOf(t reflect.Type) []alias {
 	return slices.DeleteFunc(all, func(a alias) bool { return declared[a.name] })
 }
 
-// rename puts arguments under their declared names. What would mean two things at
-// once is named.
-func rename(args map[string]any, aliases []alias) (changed bool, problems []string) {
+// rename puts arguments under their declared names, and tells which it has put there.
+// What would mean two things at once is named.
+func rename(args map[string]any, aliases []alias) (renamed []alias, problems []string) {
 	for _, a := range aliases {
 		value, given := args[a.name]
 		if !given {
@@ -61,9 +63,24 @@ func rename(args map[string]any, aliases []alias) (changed bool, problems []stri
 		if a.sets != "" {
 			args[a.sets] = a.name
 		}
-		changed = true
+		renamed = append(renamed, a)
 	}
-	return changed, problems
+	return renamed, problems
+}
+
+// inTheirWords is a refusal that calls arguments what the caller does.
+func inTheirWords(err error, renamed []alias) error {
+	var fault *Fault
+	if len(renamed) == 0 || !errors.As(err, &fault) {
+		return err
+	}
+	said := fault.Message
+	for _, a := range renamed {
+		said = strings.ReplaceAll(said, strconv.Quote(a.means)+" ", fmt.Sprintf("%q (%s) ", a.name, a.means))
+	}
+	theirs := *fault
+	theirs.Message = said
+	return &theirs
 }
 
 // meant is a value as the schema wants it, where it can mean one thing only: "3" is

@@ -115,8 +115,8 @@ func (c *compiled) accept(args json.RawMessage) (json.RawMessage, error) {
 		return nil, c.fault(problems...)
 	}
 	_, changed := meant(c.doc, value)
-	if err := c.check(value); err != nil || !changed && !renamed {
-		return args, err
+	if err := c.check(value); err != nil || !changed && len(renamed) == 0 {
+		return args, inTheirWords(err, renamed)
 	}
 	return encodeArguments(value)
 }

@@ -118,6 +118,16 @@ func (ps *projects) Project(ctx context.Context, path string) (*handler.Project,
 	return &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Notices: p.notices}, nil
 }
 
+// Several implements [handler.Projects]: one project is meant where one was chosen,
+// or where the server was started in one, and there is no choice of others.
+func (ps *projects) Several() bool {
+	if len(ps.allowed) > 0 {
+		return len(ps.allowed) > 1 || ps.allowed[0] != ps.chosen
+	}
+	_, err := ps.workingDir()
+	return ps.chosen == "" && err != nil
+}
+
 // find names the project of a call: the argument, else --project, else the
 // client's single root, else the working directory when it has a .ai folder.
 func (ps *projects) find(ctx context.Context, path string) (string, error) {

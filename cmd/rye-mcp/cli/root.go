@@ -16,6 +16,8 @@ type serveOptions struct {
 	logFile string
 	tools   string   // list of groups
 	allowed []string // folders that projects must lie in; none: anywhere
+	// outputSchemas: clients are told what answers look like.
+	outputSchemas bool
 }
 
 // rootFor is the root with the commands that arguments can name. The process of a

@@ -188,7 +188,7 @@ func startRequest(
 	if req.Inputs, err = inputs.FromStrings(doc, given); err != nil {
 		return req, err
 	}
-	req.LimitOverrides, err = flags.overrides()
+	req.Limits, err = flags.overrides()
 	return req, err
 }
 

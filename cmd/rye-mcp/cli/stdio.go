@@ -21,6 +21,7 @@ import (
 func (o *serveOptions) addFlags(cmd *cobra.Command, outside string) {
 	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads, admin (default: all)")
 	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: "+outside+")")
+	cmd.Flags().BoolVar(&o.outputSchemas, "output-schemas", false, "tell clients the schemas of answers too, which is three quarters of what the tools take to list")
 	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error")
 }
 
@@ -41,7 +42,10 @@ func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, err
 	if err != nil {
 		return nil, err
 	}
-	s := server.New(server.Options{Version: version(), MapError: action.Fault, Log: log, Trace: uuid.NewString, Schemas: handler.Schemas()})
+	s := server.New(server.Options{
+		Version: version(), MapError: action.Fault, Log: log, Trace: uuid.NewString,
+		Schemas: handler.Schemas(), OutputSchemas: serve.outputSchemas,
+	})
 	projects, err := newProjects(sys, opts.project, serve.allowed, log, s.Roots)
 	if err != nil {
 		closeLog()

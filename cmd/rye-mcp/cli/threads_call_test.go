@@ -58,6 +58,8 @@ var praise = operation.Operation[praiseInput, praised]{
 
 type projectFunc func(path string) *handler.Project
 
+func (f projectFunc) Several() bool { return true }
+
 func (f projectFunc) Project(_ context.Context, path string) (*handler.Project, error) {
 	return f(path), nil
 }
@@ -77,7 +79,7 @@ func TestOperationOfATable(t *testing.T) {
 			t.Errorf("%s decodes %d times and answers %s; want %s", surface, n, answer, want)
 		}
 	}
-	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
 	var path string
 	handler.Register(s, projectFunc(func(given string) *handler.Project {
 		path = given

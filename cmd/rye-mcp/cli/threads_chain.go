@@ -110,7 +110,7 @@ func writeTroubles(to io.Writer, chain []view.ChainLink) error {
 }
 
 func searchChain(ctx context.Context, sys System, opts options, p *project, id thread.ID, flags chainFlags) error {
-	in := view.ChainSearchInput{ThreadID: id, Query: flags.search, SearchType: "text", MaxResults: flags.max}
+	in := view.ChainSearchInput{ThreadID: id, Query: flags.search, SearchType: "text", Limit: flags.max}
 	if flags.regex {
 		in.SearchType = "regex"
 	}

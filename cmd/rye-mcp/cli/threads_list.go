@@ -120,7 +120,7 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 }
 
 func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, error) {
-	in := operation.ListInput{Directive: f.directive, Text: f.text, Limit: f.limit}
+	in := operation.ListInput{Directive: f.directive, Query: f.text, Limit: f.limit}
 	if f.active {
 		in.Status = []thread.State{thread.Created, thread.Running}
 	}

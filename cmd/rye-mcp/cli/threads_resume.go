@@ -36,7 +36,7 @@ cancelled.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := operation.ResumeInput{Model: flags.model}
 			var err error
-			if in.LimitOverrides, err = flags.overrides(); err != nil {
+			if in.Limits, err = flags.overrides(); err != nil {
 				return err
 			}
 			if in.Message, err = givenMessage(cmd.Context(), sys, args); err != nil {

@@ -63,7 +63,7 @@ func waitThreads(ctx context.Context, sys System, opts options, p *project, ids 
 	}
 	if flags.timeout != forever {
 		timeout := flags.timeout.Seconds()
-		in.Timeout = &timeout
+		in.Wait = &timeout
 	}
 	line := startProgress(sys, "waiting for "+counted(len(ids), "thread"))
 	stuck := suspended{tell: line.tell}

@@ -1,7 +1,7 @@
 // Package servertest is an MCP client for tests of servers and of the tools
 // added to them, over every transport. It fails the test when the server breaks a promise
 // that holds for every tool: structured content and text are the same JSON, it
-// fits the output schema and the size clients pass on, progress comes before
+// fits the output schema, where the server tells it, and the size clients pass on, progress comes before
 // the answer and grows.
 package servertest
 

@@ -315,10 +315,10 @@ func TestArgumentsOfForks(t *testing.T) {
 	t.Parallel()
 	wait := 3.0
 	given := map[string]ExecuteRequest{
-		"model":           {Model: "fast"},
-		"limits": {Limits: map[string]float64{"turns": 2}},
-		"wait_seconds":    {WaitSeconds: &wait},
-		"request_key":     {RequestKey: "k"},
+		"model":        {Model: "fast"},
+		"limits":       {Limits: map[string]float64{"turns": 2}},
+		"wait_seconds": {WaitSeconds: &wait},
+		"request_key":  {RequestKey: "k"},
 	}
 	for name, r := range given {
 		h := newHouse(t)

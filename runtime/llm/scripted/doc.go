@@ -50,9 +50,10 @@
 //
 // # Templates
 //
-// Text, reasoning and the strings of a tool's input may hold {{ expressions }} of
-// text/template: values, calls and pipes; no if, range or variables. There is
+// Text, reasoning and the strings of a tool's input are text/template without
+// variables and templates of its own, with
 //
+//	if with range           and else; range over a list, or a map in the order of its keys
 //	.Turn .Model            which answer this is; the model asked for
 //	result n                the n-th tool result of the conversation, from 0 (-1 is the last),
 //	                        as parsed JSON where it is JSON

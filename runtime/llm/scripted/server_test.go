@@ -124,6 +124,11 @@ func TestTemplates(t *testing.T) {
 		{`{{ printf "%s-%03d" .Model 7 }}{{/* nothing */}}`, "", "m-007"},
 		{`{{ result 0 | len }} {{ len "é" }} {{ "text" }} {{ 1.5 }}`, "plain", "5 2 text 1.5"},
 		{`{{ (result 0).none }}`, `{"none":null}`, "null"},
+		{`{{ range results "o" }}{{ .p }}:{{ .n }};{{ else }}none{{ end }}`, `[{"o":{"p":"a","n":1}},{"o":{"p":"b","n":2}}]`, "a:1;b:2;"},
+		{`{{ range results "o" }}{{ . }}{{ else }}none {{ .Turn }}{{ end }}`, "{}", "none 2"},
+		{`{{ range result 0 }}{{ . }},{{ end }}`, `{"b":2,"a":1}`, "1,2,"},
+		{`{{ with results "s" }}{{ printf "$%.2f" (index . 0) }}{{ end }}{{ with results "t" }}no{{ end }}`, `{"s":1.5}`, "$1.50"},
+		{`{{ if (result 0).a }}yes{{ else if (result 0).b }}second{{ else }}no{{ end }}`, `{"a":0,"b":true}`, "second"},
 	} {
 		_, post := serve(t, fmt.Sprintf("turns: [{tool_calls: [{name: n, input_json: %q}]}]", test.text))
 		status, body := post(messages, conversation(test.result))
@@ -131,7 +136,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: got %q (status %d), want %q", test.text, got, status, test.want)
 		}
 	}
-	for _, text := range []string{`{{ (result 0).none }}`, `{{ result 9 }}`, `{{ first "zzz" }}`, `{{ first "(" }}`,
+	for _, text := range []string{`{{ .Turns }}`, `{{ if result 9 }}{{ end }}`, `{{ (result 0).none }}`, `{{ result 9 }}`, `{{ first "zzz" }}`, `{{ first "(" }}`,
 		`{{ result "0" }}`, `{{ result }}`, `{{ first 1 }}`, `{{ index (result 0) 0 }}`, `{{ len 1 }}`, `{{ printf 1 }}`, `{{ index 1 }}`} {
 		_, post := serve(t, fmt.Sprintf("turns: [{text: %q}]", text))
 		if status, body := post(messages, conversation("{}")); status != 500 || !strings.Contains(body, "s.yaml:1: text:") {

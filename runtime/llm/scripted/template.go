@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,10 +11,13 @@ import (
 
 // text is a string that is rendered for each request: its pieces one after
 // another.
-type text struct{ pieces []value }
+type text struct{ pieces []piece }
 
-// value is a piece of a template, or an argument within one.
-type value func(r *request) (any, error)
+// piece writes a part of a template; dot is what "." stands for.
+type piece func(out *strings.Builder, r *request, dot any) error
+
+// value is an expression in a template.
+type value func(r *request, dot any) (any, error)
 
 // UnmarshalYAML compiles the template.
 func (t *text) UnmarshalYAML(n *yaml.Node) error {
@@ -45,25 +47,107 @@ func compile(src string) (text, error) {
 	if len(trees) > 1 {
 		return text{}, errors.New("template: script: a script defines no templates")
 	}
-	out := text{pieces: []value{}}
-	for _, node := range trees["script"].Root.Nodes {
-		piece, err := compileNode(node)
-		if err != nil {
-			return text{}, fmt.Errorf("template: script:%s: %w", node, err)
-		}
-		out.pieces = append(out.pieces, piece)
-	}
-	return out, nil
+	pieces, err := compileList(trees["script"].Root)
+	return text{pieces}, err
 }
 
-func compileNode(node parse.Node) (value, error) {
+func compileList(list *parse.ListNode) ([]piece, error) {
+	pieces := []piece{}
+	if list == nil {
+		return pieces, nil
+	}
+	for _, node := range list.Nodes {
+		p, err := compileNode(node)
+		if err != nil {
+			return nil, fmt.Errorf("template: script: %s: %w", node, err)
+		}
+		pieces = append(pieces, p)
+	}
+	return pieces, nil
+}
+
+func compileNode(node parse.Node) (piece, error) {
 	switch node := node.(type) {
 	case *parse.TextNode:
-		return constant(string(node.Text)), nil
+		return func(out *strings.Builder, _ *request, _ any) error {
+			_, err := out.Write(node.Text)
+			return err
+		}, nil
 	case *parse.ActionNode:
-		return compilePipe(node.Pipe)
+		v, err := compilePipe(node.Pipe)
+		return show(v), err
+	case *parse.IfNode:
+		return compileBranch(&node.BranchNode, func(v, dot any) []any { return when(holds(v), dot) })
+	case *parse.WithNode:
+		return compileBranch(&node.BranchNode, func(v, _ any) []any { return when(holds(v), v) })
+	case *parse.RangeNode:
+		return compileBranch(&node.BranchNode, func(v, _ any) []any { return elements(v) })
 	}
-	return nil, errors.New("a script knows text and {{ expressions }} only")
+	return nil, errors.New("a script knows expressions, if, with and range")
+}
+
+// compileBranch compiles what is done once for each dot that dots makes of the
+// value, and else when it makes none.
+func compileBranch(node *parse.BranchNode, dots func(v, dot any) []any) (piece, error) {
+	v, err := compilePipe(node.Pipe)
+	if err != nil {
+		return nil, err
+	}
+	then, err := compileList(node.List)
+	if err != nil {
+		return nil, err
+	}
+	otherwise, err := compileList(node.ElseList)
+	return func(out *strings.Builder, r *request, dot any) error {
+		about, err := v(r, dot)
+		if err != nil {
+			return err
+		}
+		all := dots(about, dot)
+		if len(all) == 0 {
+			return write(out, otherwise, r, dot)
+		}
+		for _, one := range all {
+			if err := write(out, then, r, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, err
+}
+
+func when(holds bool, dot any) []any {
+	if !holds {
+		return nil
+	}
+	return []any{dot}
+}
+
+func write(out *strings.Builder, pieces []piece, r *request, dot any) error {
+	for _, p := range pieces {
+		if err := p(out, r, dot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show writes a value; one that is no text appears as JSON.
+func show(v value) piece {
+	return func(out *strings.Builder, r *request, dot any) error {
+		shown, err := v(r, dot)
+		if err != nil {
+			return err
+		}
+		said, ok := shown.(string)
+		if !ok {
+			if said, err = toJSON(shown); err != nil {
+				return err
+			}
+		}
+		_, err = out.WriteString(said)
+		return err
+	}
 }
 
 // compilePipe makes each command's value the last argument of the next.
@@ -118,8 +202,10 @@ func compileOperand(node parse.Node) (value, error) {
 		return compileCommand([]parse.Node{node}, nil)
 	case *parse.PipeNode:
 		return compilePipe(node)
+	case *parse.DotNode:
+		return func(_ *request, dot any) (any, error) { return dot, nil }, nil
 	case *parse.FieldNode:
-		return compileField(node.Ident)
+		return members(func(_ *request, dot any) (any, error) { return dot, nil }, node.Ident), nil
 	case *parse.ChainNode:
 		from, err := compileOperand(node.Node)
 		return members(from, node.Field), err
@@ -127,23 +213,12 @@ func compileOperand(node parse.Node) (value, error) {
 	return nil, fmt.Errorf("%s is no value", node)
 }
 
-// compileField is what a template knows of a request besides its functions.
-func compileField(names []string) (value, error) {
-	switch strings.Join(names, ".") {
-	case "Turn":
-		return func(r *request) (any, error) { return r.turn(), nil }, nil
-	case "Model":
-		return func(r *request) (any, error) { return r.Model, nil }, nil
-	}
-	return nil, fmt.Errorf("there is .Turn and .Model, not .%s", strings.Join(names, "."))
-}
-
-func constant(v any) value { return func(*request) (any, error) { return v, nil } }
+func constant(v any) value { return func(*request, any) (any, error) { return v, nil } }
 
 // members is a value within a value, by the names of keys.
 func members(from value, names []string) value {
-	return func(r *request) (any, error) {
-		v, err := from(r)
+	return func(r *request, dot any) (any, error) {
+		v, err := from(r, dot)
 		for _, name := range names {
 			if err == nil {
 				v, err = index(v, name)
@@ -154,10 +229,10 @@ func members(from value, names []string) value {
 }
 
 func call(f function, args []value) value {
-	return func(r *request) (any, error) {
+	return func(r *request, dot any) (any, error) {
 		values := make([]any, len(args))
 		for i, arg := range args {
-			v, err := arg(r)
+			v, err := arg(r, dot)
 			if err != nil {
 				return nil, err
 			}
@@ -167,24 +242,9 @@ func call(f function, args []value) value {
 	}
 }
 
-// render fills the template in for a request; without one it is empty. Values
-// that are not text appear as JSON.
+// render fills the template in for a request; without one it is empty.
 func (t text) render(r *request) (string, error) {
 	var out strings.Builder
-	for _, piece := range t.pieces {
-		v, err := piece(r)
-		if err != nil {
-			return out.String(), err
-		}
-		said, ok := v.(string)
-		if !ok {
-			data, err := json.Marshal(v)
-			if err != nil {
-				return out.String(), err
-			}
-			said = string(data)
-		}
-		out.WriteString(said)
-	}
-	return out.String(), nil
+	err := write(&out, t.pieces, r, map[string]any{"Turn": r.turn(), "Model": r.Model})
+	return out.String(), err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 )
@@ -66,6 +67,38 @@ func length(v any) (int, error) {
 		return len(v), nil
 	}
 	return 0, fmt.Errorf("%v has no length", v)
+}
+
+// holds tells whether a value counts as true: nothing, false, zero and what is
+// empty do not.
+func holds(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int:
+		return v != 0
+	case float64:
+		return v != 0
+	}
+	n, err := length(v)
+	return err != nil || n > 0
+}
+
+// elements are those of a list, or of a map in the order of its keys.
+func elements(v any) []any {
+	switch v := v.(type) {
+	case []any:
+		return v
+	case map[string]any:
+		all := make([]any, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, v[key])
+		}
+		return all
+	}
+	return nil
 }
 
 // index is the element of a list at a number from 0, or of a map at a key.

@@ -65,6 +65,9 @@ func (o executeOutput) MarshalJSON() ([]byte, error) { return asItIs(o.sent) }
 // WholeOf tells where long texts of the result lie.
 func (o executeOutput) WholeOf(place []string) (tool.Whole, bool) { return tool.WholeOf(o.sent, place) }
 
+// Tells is what the result tells of threads.
+func (o executeOutput) Tells() []view.Told { return view.ToldBy(o.sent) }
+
 // Attachments are those of the tool that was run.
 func (o executeOutput) Attachments() []tool.Attachment { return tool.AttachmentsOf(o.sent) }
 

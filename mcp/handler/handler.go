@@ -16,6 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -28,6 +30,34 @@ type Project struct {
 	Prompts *prompt.Feed
 	// Notices are what holds for the whole project and its user should know.
 	Notices func() []string
+	// Origin is how the threads of a client are known; nil: they are nobody's.
+	Origin func(server.Session) thread.Origin
+}
+
+// originOf is how the threads of the client of a call are known.
+func (p *Project) originOf(call server.Call) thread.Origin {
+	if p.Origin == nil {
+		return thread.Origin{}
+	}
+	return p.Origin(call.Session)
+}
+
+// newsFor are what has become of the threads of a client, beside an answer.
+func (p *Project) newsFor(call server.Call) func(context.Context, any) json.Marshaler {
+	return func(ctx context.Context, result any) json.Marshaler {
+		who := p.originOf(call)
+		if who == (thread.Origin{}) {
+			return nil
+		}
+		since, err := p.Control.News.Since(ctx, who, view.ToldBy(result))
+		if err != nil {
+			p.Control.Threads.Log.Warn().Err(err).Msg("could not tell a client what has become of its threads")
+		}
+		if err != nil || since.IsEmpty() {
+			return nil
+		}
+		return since
+	}
 }
 
 // Projects finds the project of a call: the one it names, else the server's,
@@ -61,6 +91,7 @@ func open(ctx context.Context, projects Projects, call server.Call) (*Project, e
 	p, err := projects.Project(ctx, call.Common[projectPath])
 	if err == nil {
 		call.Notices(p.Path, p.Notices)
+		call.News(p.newsFor(call))
 	}
 	return p, err
 }
@@ -123,8 +154,9 @@ func annotationsOf(e operation.Entry) server.Annotations {
 func caller(p *Project, call server.Call) action.Caller {
 	var ticks atomic.Int64
 	return action.Caller{
-		Env:  tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
-		By:   strings.TrimSpace("MCP client " + call.Session.Client),
+		Env:    tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
+		By:     strings.TrimSpace("MCP client " + call.Session.Client),
+		Origin: p.originOf(call), Hold: holdOf(call.Session),
 		Room: call.Room,
 		Ask:  asker(call),
 		Progress: func(v any) {

@@ -24,6 +24,7 @@ type answering struct {
 	room    int
 	common  map[string]string
 	notices *noticeSource // nil: the handler names none
+	news    func(ctx context.Context, result any) json.Marshaler
 }
 
 type answeringKey struct{}
@@ -44,6 +45,8 @@ func answeringFrom(ctx context.Context) *answering {
 func (a *answering) notice(place string, list func() []string) {
 	a.notices = &noticeSource{place: place, list: list}
 }
+
+func (a *answering) tells(tell func(context.Context, any) json.Marshaler) { a.news = tell }
 
 // take reads the arguments that are no part of the tool's own input, and takes them
 // off: the common ones, and how long the answer may be, which a paged tool gets

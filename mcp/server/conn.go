@@ -48,12 +48,14 @@ func (c *conn) register(ctx context.Context) error {
 	if err := c.server.mcp.RegisterSession(ctx, c.session); err != nil {
 		return fmt.Errorf("register session: %w", err)
 	}
+	c.server.serving.Store(c.session.id, true)
 	return nil
 }
 
 // end tells the calls in flight why they end and waits until they have
 // answered, at most until ctx ends. Nothing comes out of the connection after.
 func (c *conn) end(ctx context.Context, cause error) {
+	c.server.serving.Delete(c.session.id)
 	c.mu.Lock()
 	c.gone = true
 	c.mu.Unlock()

@@ -24,7 +24,7 @@ type Progress struct {
 // always goes out before the answer; once the answer is queued, reports are
 // dropped.
 func (r *request) report(p Progress) {
-	if r.msg.token == nil || r.out.single {
+	if !r.hearsProgress() {
 		return
 	}
 	r.mu.Lock()
@@ -37,6 +37,9 @@ func (r *request) report(p Progress) {
 		r.sendHeld()
 	}
 }
+
+// hearsProgress reports whether the client asks for progress, and reads where it goes.
+func (r *request) hearsProgress() bool { return r.msg.token != nil && !r.out.single }
 
 // pauseOver sends the report that came in during the pause, if any.
 func (r *request) pauseOver() {

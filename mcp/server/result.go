@@ -34,9 +34,34 @@ func (s *Server) success(ctx context.Context, name string, fits outputCheck, out
 // the room that the call gives it.
 func (s *Server) shaped(ctx context.Context, data []byte, result any) []byte {
 	a := answeringFrom(ctx)
-	data = s.notices.tell(a.notices, bytes.TrimSpace(data))
+	data = withNews(ctx, a, s.notices.tell(a.notices, bytes.TrimSpace(data)), result)
 	f := fitter{room: a.room, result: result, kept: &s.kept, calls: s.calls()}
 	return f.fit(s.withAttachments(data, result))
+}
+
+// newsMember has what became of the client's threads since it was told last.
+const newsMember = "ended_since"
+
+// withNews adds what the client is told beside the answer. One that does not wait for it
+// any more is told by the next.
+func withNews(ctx context.Context, a *answering, data []byte, result any) []byte {
+	if a.news == nil || ctx.Err() != nil {
+		return data
+	}
+	news := a.news(ctx, result)
+	if news == nil {
+		return data
+	}
+	top, err := parseTree(data)
+	if err != nil || top.open != '{' {
+		return data
+	}
+	member, err := nodeOf(news)
+	if err != nil {
+		return data
+	}
+	top.insert(1, newsMember, member)
+	return top.JSON()
 }
 
 // attachment is what an answer says of what a tool returned beside its result.

@@ -4,6 +4,7 @@ import (
 	_ "embed" // instructions.md
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -81,6 +82,7 @@ type Server struct {
 	pending     pendingElicitations
 	kept        kept
 	notices     noticeBoard
+	serving     sync.Map // ids of the sessions that go on
 }
 
 // New returns a server without tools, prompts and resources.
@@ -105,6 +107,13 @@ func New(opts Options) *Server {
 	s.offerLogging()
 	Handle(s, mcp.MethodSubscriptionsListen, Modern, s.listen)
 	return s
+}
+
+// Serves reports whether the session of an id goes on. One of a single request never
+// does.
+func (s *Server) Serves(session string) bool {
+	_, goesOn := s.serving.Load(session)
+	return goesOn
 }
 
 // Schemas are those of the tools that were added, by name. Their inputs are closed,

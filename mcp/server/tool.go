@@ -93,6 +93,11 @@ type Call struct {
 	// answer tells those that no answer of this server has told; list is called for
 	// the first answer about a place, and for answers with warnings. Never nil.
 	Notices func(place string, list func() []string)
+	// News names what the client is told beside the answer, in its member ended_since:
+	// tell is called when the answer is made, with the result of the handler, or nil for
+	// a failure, and returns nil when there is nothing. It says little: no answer is cut
+	// for it. Never nil.
+	News func(tell func(ctx context.Context, result any) json.Marshaler)
 }
 
 // Session is the client that calls.
@@ -101,6 +106,7 @@ type Session struct {
 	Client        string // name of the client software, as it says
 	ClientVersion string
 	Protocol      string // protocol revision of this call
+	HearsProgress bool   // the client asks for progress of this call
 }
 
 // Add registers t. It panics on what only the program can have got wrong: a
@@ -197,10 +203,11 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 // callFrom collects what ctx says about the call.
 func callFrom(ctx context.Context) Call {
 	now := answeringFrom(ctx)
-	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Common: now.common, Room: now.room, Notices: now.notice}
+	call := Call{Progress: func(Progress) {}, TraceID: TraceFrom(ctx), Common: now.common, Room: now.room, Notices: now.notice, News: now.tells}
 	if r := requestFrom(ctx); r != nil {
 		call.Progress = r.report
 		call.RequestID = r.msg.id.String()
+		call.Session.HearsProgress = r.hearsProgress()
 	}
 	call.Session.Protocol = mcpserver.RequestProtocolVersion(ctx)
 	session := mcpserver.ClientSessionFromContext(ctx)
@@ -211,6 +218,9 @@ func callFrom(ctx context.Context) Call {
 	if known, ok := session.(mcpserver.SessionWithClientInfo); ok {
 		client := known.GetClientInfo()
 		call.Session.Client, call.Session.ClientVersion = client.Name, client.Version
+	}
+	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientInfo != nil { // that of a request without a session
+		call.Session.Client, call.Session.ClientVersion = info.ClientInfo.Name, info.ClientInfo.Version
 	}
 	return call
 }

@@ -33,7 +33,8 @@ type ResumeRequest struct {
 	ThreadID thread.ID // any of its chain
 	Message  string    // what the new thread is told
 	Limits   item.LimitSet
-	Person   bool   // a person at a terminal asks; see [action.Caller]
+	Person   bool // a person at a terminal asks; see [action.Caller]
+	Origin   thread.Origin
 	Model    string // empty: the one it had
 	TraceID  string // of the request this goes back to; may be empty
 	// From is the thread that asks, which may resume threads below it only. Empty:
@@ -77,9 +78,10 @@ func (c *Continuer) Resume(ctx context.Context, req ResumeRequest) (Resumed, err
 	n := store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, Name: before.Name, ParentID: r.plan.Request.Parent,
 		ContinuationOf: before.ThreadID, Model: r.plan.Choice.Ref(), Now: c.Threads.Now(),
+		Origin: req.Origin,
 	}
 	if r.plan.Parent != nil {
-		n.MaxSpawns = r.plan.Parent.Limits.Spawns
+		n.MaxSpawns, n.Origin = r.plan.Parent.Limits.Spawns, thread.Origin{}
 	}
 	started, err := r.Queue.In(r.Call.Call).Launch(ctx, n, nil, r.prepare)
 	if err != nil {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -26,6 +28,10 @@ type Threads struct{ *Controller }
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
+	limit, err := t.waitLimit(caller, r.WaitSeconds)
+	if err != nil {
+		return nil, err
+	}
 	started, err := t.Controller.Start(ctx, caller, r)
 	if err != nil {
 		return nil, err
@@ -37,7 +43,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 		return started, nil
 	}
 	now, err := t.follow(ctx, started, WaitRequest{
-		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: waitLimit(caller, r.WaitSeconds),
+		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: limit,
 		Progress: action.Told[Progress](caller), Ask: caller.Ask, Parent: decides(caller),
 		Caller: caller.By, Patient: r.WaitSeconds != nil,
 	})
@@ -49,22 +55,34 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	return now, err
 }
 
-// ClientWait is the longest wait of a client that names none: the time-outs of MCP
-// clients begin at 60 seconds.
+// ClientWait is the longest wait of a client that names none and of which nothing is
+// known: the time-outs of MCP clients begin at 60 seconds.
 const ClientWait = 45 * time.Second
 
-// waitLimit is how long a synchronous fork is waited for: as long as asked, else
-// [ClientWait], and for threads and people until the child's own limits end it.
-func waitLimit(caller action.Caller, asked *float64) time.Duration {
+// waitLimit is how long a synchronous fork is waited for: as long as asked, else what a
+// client bears, and for threads and people until the child's own limits end it.
+func (c *Controller) waitLimit(caller action.Caller, asked *float64) (time.Duration, error) {
 	const forever = 365 * 24 * time.Hour
 	switch {
 	case asked != nil:
-		return settings.Seconds(min(*asked, forever.Seconds()))
+		return settings.Seconds(min(*asked, forever.Seconds())), nil
 	case caller.InThread, caller.Person:
-		return forever
-	default:
-		return ClientWait
+		return forever, nil
 	}
+	set, _, err := c.Settings.Config.Read().Coordination()
+	if err != nil {
+		return 0, threads.Fault(err)
+	}
+	return clientWait(caller, set.WaitThreads), nil
+}
+
+// clientWait is how long a client waits that names no time: as its user says, else as
+// the client is known to, else [ClientWait].
+func clientWait(caller action.Caller, set config.WaitSettings) time.Duration {
+	if seconds, ok := set.Client(caller.Origin.Client); ok {
+		return settings.Seconds(seconds)
+	}
+	return cmp.Or(caller.Hold, ClientWait)
 }
 
 // Plan says what Start would do.
@@ -148,6 +166,7 @@ func (t Threads) StartTool(ctx context.Context, caller action.Caller, r action.T
 	}
 	n := store.NewThread{
 		ID: thread.ID(uuid.NewString()), Kind: thread.KindTool, Directive: r.ToolID, Name: r.ToolID, RequestKey: key, Now: t.Threads.Now(),
+		Origin: caller.Origin,
 	}
 	if key != "" {
 		n.RequestHash = keyedCall{Inputs: maps.Clone(params)}.hash()
@@ -188,7 +207,7 @@ func (c *Controller) boundToolRun(
 	meta.Limits, meta.Warnings, meta.Firing = p.Limits, p.Warnings, p.Firing()
 	n.ParentID, n.ParentEnded = p.Request.Parent, p.Late()
 	if p.Parent != nil {
-		n.MaxSpawns = p.Parent.Limits.Spawns
+		n.MaxSpawns, n.Origin = p.Parent.Limits.Spawns, thread.Origin{}
 		meta.Ceiling = append([][]string{p.Parent.Own()}, p.Parent.Ceiling...)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/news"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
@@ -79,6 +80,7 @@ type Controller struct {
 	Continue *continuation.Continuer
 	Verify   *verify.Checker
 	Health   *health.Checker
+	News     *news.Desk
 
 	told sync.Map // by id: questions that a waiting parent has been told of
 }
@@ -95,6 +97,7 @@ func New(d Deps) *Controller {
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
+	c.News = &news.Desk{Threads: c.Threads}
 	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
 	c.Continue = &continuation.Continuer{

@@ -46,9 +46,10 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	n := store.NewThread{
 		Kind: thread.KindDirective, Directive: p.Found.ID, Name: p.Name(c.Planner.Env), ParentID: p.Request.Parent,
 		Model: p.Choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Threads.Now(), ParentEnded: p.Late(),
+		Origin: caller.Origin,
 	}
 	if p.Parent != nil {
-		n.MaxSpawns = p.Parent.Limits.Spawns
+		n.MaxSpawns, n.Origin = p.Parent.Limits.Spawns, thread.Origin{}
 	}
 	return c.Queue.In(now).Launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		err := c.Queue.In(now).Reserve(ctx, p, rec.ThreadID)

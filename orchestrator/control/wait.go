@@ -107,12 +107,12 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 	return answer, nil
 }
 
-// WaitTime is how long a wait may take: as long as asked, else [ClientWait] for a
-// client and what the settings say for a thread; they bound both. A person at a
+// WaitTime is how long a wait may take: as long as asked, else what a client
+// bears and what the settings say for a thread; they bound both. A person at a
 // terminal can end a wait, so that nothing else needs to.
 func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, error) {
 	if by.Person {
-		return waitLimit(by, asked), nil
+		return c.waitLimit(by, asked)
 	}
 	set, _, err := c.Settings.Config.Read().Coordination()
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 	case asked != nil:
 		timeout = *asked
 	case !by.InThread:
-		timeout = ClientWait.Seconds()
+		timeout = clientWait(by, set.WaitThreads).Seconds()
 	}
 	return settings.Seconds(min(timeout, set.WaitThreads.MaxTimeout)), nil
 }

@@ -28,7 +28,7 @@ var ResumeThread = Operation[ResumeInput, continuation.Resumed]{
 func resumeThread(ctx context.Context, c *control.Controller, by action.Caller, in ResumeInput) (continuation.Resumed, error) {
 	req := continuation.ResumeRequest{
 		ThreadID: in.ThreadID, Message: in.Message, Model: in.Model, Limits: in.Limits,
-		Person: by.Person, TraceID: by.Env.TraceID,
+		Person: by.Person, TraceID: by.Env.TraceID, Origin: by.Origin,
 	}
 	if by.InThread {
 		req.From, req.Exempt = by.Env.ThreadID, by.Hook != nil && by.Hook.Exempt

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -52,6 +53,14 @@ type Stopped struct {
 	// ResolvedThreadID is set when the asked thread has a successor.
 	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
 	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
+}
+
+// Tells implements [view.Teller].
+func (s Stopped) Tells() (told []view.Told) {
+	for _, r := range s.Receipts {
+		told = append(told, view.Told{ThreadID: r.ThreadID, Status: r.Status})
+	}
+	return told
 }
 
 // Cancel stops a thread and everything below it. The intent is recorded first,

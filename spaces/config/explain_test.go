@@ -56,7 +56,7 @@ func TestExplainOrigins(t *testing.T) {
 		{"agent", "threads.orphans", "cancel", item.System, "system:config/agent/agent.yaml", 20},
 		{"coordination", "wait_threads.max_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"coordination", "continuation.summary_limit_overrides.turns", 2, item.Project, "project/.ai/config/coordination.yaml", 6},
-		{"coordination", "continuation.trigger_threshold", 0.9, item.System, "system:config/agent/coordination.yaml", 13},
+		{"coordination", "continuation.trigger_threshold", 0.9, item.System, "system:config/agent/coordination.yaml", 17},
 		{"coordination", "wait_threads.default_timeout", 60, item.Project, "project/.ai/config/coordination.yaml", 4},
 		{"resilience", "limits.turns", 3, item.User, "user/.ai/config/agent/resilience.yaml", 2},
 		{"resilience", "limits.spend", 2, item.User, "user/.ai/config/agent/resilience.yaml", 3},

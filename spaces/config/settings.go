@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 )
@@ -66,6 +68,20 @@ type Coordination struct {
 type WaitSettings struct {
 	DefaultTimeout float64 `yaml:"default_timeout"` // never above MaxTimeout
 	MaxTimeout     float64 `yaml:"max_timeout"`
+	// Clients is how long the answer to a call of an MCP client may take that names no
+	// time, by what the client's name begins with. It is read from the user space only.
+	Clients map[string]float64 `yaml:"clients"`
+}
+
+// Client is what Clients says of a client: that of the longest beginning of its name.
+func (w WaitSettings) Client(name string) (seconds float64, set bool) {
+	name, longest := strings.ToLower(name), -1
+	for begins, s := range w.Clients {
+		if len(begins) > longest && strings.HasPrefix(name, strings.ToLower(begins)) {
+			seconds, longest = s, len(begins)
+		}
+	}
+	return seconds, longest >= 0
 }
 
 // Values of [Continuation.Limits].

@@ -92,7 +92,7 @@ func TestShippedCoordination(t *testing.T) {
 	got, warnings, err := loaderOfShipped().Read().Coordination()
 	noWarnings(t, warnings, err)
 	want := config.Coordination{
-		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600},
+		WaitThreads:         config.WaitSettings{DefaultTimeout: 600, MaxTimeout: 3600, Clients: map[string]float64{}},
 		TranscriptIntegrity: config.TranscriptStrict,
 		Continuation: config.Continuation{
 			TriggerThreshold: 0.9, ResumeCeilingTokens: 16000, SummaryLimitOverrides: item.LimitSet{},

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -44,6 +45,12 @@ type Caller struct {
 	InThread bool
 	Person   bool   // a person at a terminal, who may raise the limits of any root
 	By       string // who that is in words, for records; empty inside threads
+	// Origin is the client that calls, which is told of what it starts; nobody inside
+	// threads and at a terminal.
+	Origin thread.Origin
+	// Hold is how long a client waits for an answer to a call that names no time; 0 where
+	// that is not known.
+	Hold time.Duration
 	// Progress is told about a long wait; nil when nobody listens.
 	Progress func(any)
 	// Ask puts a question to the person; nil where nobody is in reach. The error is

@@ -15,10 +15,21 @@ const maxAncestry = 128
 // it, the nearest first. It ends at a process whose parent is gone.
 func Ancestry() iter.Seq[[]string] {
 	return func(yield func(args []string) bool) {
+		for _, args := range ancestors() {
+			if !yield(args) {
+				return
+			}
+		}
+	}
+}
+
+// ancestors are this process and those that have started it, by their numbers.
+func ancestors() iter.Seq2[int, []string] {
+	return func(yield func(pid int, args []string) bool) {
 		pid := os.Getpid()
 		for n := 0; pid > 1 && n < maxAncestry; n++ {
 			args, err := argsOf(pid)
-			if err != nil || !yield(args) {
+			if err != nil || !yield(pid, args) {
 				return
 			}
 			pid = parentOf(pid)

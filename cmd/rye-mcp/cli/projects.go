@@ -25,7 +25,8 @@ type projects struct {
 	allowed []string // folders that projects must lie in; none: anywhere
 	log     zerolog.Logger
 
-	roots func(context.Context) ([]string, error) // asks the client
+	roots   func(context.Context) ([]string, error) // asks the client
+	clients clientele
 
 	ctx        context.Context //nolint:containedctx // lives as long as the server; ends the sweeps with it
 	stop       context.CancelFunc
@@ -115,7 +116,11 @@ func (ps *projects) Project(ctx context.Context, path string) (*handler.Project,
 	if err != nil {
 		return nil, err
 	}
-	return &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Notices: p.notices}, nil
+	open := &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Notices: p.notices}
+	if ps.clients.identify != nil {
+		open.Origin = ps.clients.origin
+	}
+	return open, nil
 }
 
 // Several implements [handler.Projects]: one project is meant where one was chosen,
@@ -233,6 +238,7 @@ func (ps *projects) openNow(dir string) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
+	ps.clients.tellAt(p.control.News)
 	ps.open[real] = ps.serve(p)
 	return p, nil
 }

@@ -78,7 +78,7 @@ func serveHTTP(ctx context.Context, sys System, opts options, serve serveOptions
 	if err != nil {
 		return err
 	}
-	s, err := newMCPServer(sys, opts, serve)
+	s, err := newMCPServer(sys, opts, serve, manyClients)
 	if err != nil {
 		return err
 	}

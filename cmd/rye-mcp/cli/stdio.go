@@ -33,7 +33,7 @@ type mcpServer struct {
 	closeLog func()
 }
 
-func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, error) {
+func newMCPServer(sys System, opts options, serve serveOptions, clients placed) (*mcpServer, error) {
 	groups, err := handler.ParseGroups(serve.tools)
 	if err != nil {
 		return nil, &usageError{message: "--tools: " + err.Error(), try: "--tools core,threads,admin"}
@@ -51,6 +51,7 @@ func newMCPServer(sys System, opts options, serve serveOptions) (*mcpServer, err
 		closeLog()
 		return nil, err
 	}
+	projects.clients = clients(s, here(sys))
 	handler.Register(s, projects, groups, operation.All())
 	s.OfferPrompts(handler.Prompts(projects))
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
@@ -64,7 +65,7 @@ func (m *mcpServer) close() {
 // serveStdio serves MCP on standard input and output until the input ends. The
 // threads it started go on.
 func serveStdio(ctx context.Context, sys System, opts options, serve serveOptions) error {
-	s, err := newMCPServer(sys, opts, serve)
+	s, err := newMCPServer(sys, opts, serve, oneClient)
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,7 @@ func pixel() []byte {
 	return b.Bytes()
 }
 
-// schema2020 is the input of the scenario json-schema-2020-12. The space before false
-// keeps it closed where clients see it: see server.advertised.
+// schema2020 is the input of the scenario json-schema-2020-12.
 const schema2020 = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",

@@ -181,10 +181,21 @@ func (f *File) unchanged() error {
 // backup is in the name of a copy, before its time.
 const backup = ".rye-backup-"
 
+// Overwrite is Replace without a copy, for a file that only this program writes.
+func (f *File) Overwrite(content []byte) error {
+	_, err := f.replace(content, time.Time{})
+	return err
+}
+
 // Replace writes content in the place of the file and returns where the copy of what was
 // there is; empty when there was nothing. The file keeps its mode and its owner. The
 // error is [ErrChanged] when somebody else has written since it was read.
 func (f *File) Replace(content []byte, now time.Time) (copied string, err error) {
+	return f.replace(content, now)
+}
+
+// replace keeps a copy when it has a time for its name.
+func (f *File) replace(content []byte, now time.Time) (copied string, err error) {
 	mode := f.mode
 	if f.info != nil {
 		mode = f.info.Mode().Perm()
@@ -203,7 +214,7 @@ func (f *File) Replace(content []byte, now time.Time) (copied string, err error)
 	if err := f.write(draft, content, mode); err != nil {
 		return "", err
 	}
-	if f.info != nil {
+	if f.info != nil && !now.IsZero() {
 		if copied, err = f.keep(now, mode); err != nil {
 			return "", err
 		}
@@ -217,12 +228,18 @@ func (f *File) Replace(content []byte, now time.Time) (copied string, err error)
 	return f.shown(copied), f.syncFolder()
 }
 
-// Remove takes the file away, when it is still what was read. The copies stay.
+// Remove takes the file away, when it is still what was read, and of a project the
+// folders that hold nothing else. The copies stay.
 func (f *File) Remove() error {
 	if err := f.unchanged(); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	return errors.Join(f.root.Remove(f.name), f.syncFolder())
+	if err := errors.Join(f.root.Remove(f.name), f.syncFolder()); err != nil {
+		return err
+	}
+	for dir := path.Dir(f.name); dir != "." && f.root.Remove(dir) == nil; dir = path.Dir(dir) { //nolint:revive // until one is not empty
+	}
+	return nil
 }
 
 // keep copies what is there under a name that no copy has yet.

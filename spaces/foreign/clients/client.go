@@ -3,6 +3,7 @@ package clients
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Machine is what the places of configurations depend on.
@@ -56,6 +57,7 @@ type Client struct {
 	reference func(name string) string
 	members   func(Entry) []member
 	workspace string // what stands for the project's folder in arguments
+	plugins   func(Machine) string
 }
 
 // format is how a configuration is written.
@@ -81,6 +83,34 @@ func (c Client) Files(m Machine) []string { return c.files(m) }
 // Workspace stands for the folder of the project in the arguments of an entry; empty
 // where a client has no such word.
 func (c Client) Workspace() string { return c.workspace }
+
+// Plugins is the folder that it takes plugins from, one a folder; empty where it has none.
+func (c Client) Plugins(m Machine) string {
+	if c.plugins == nil {
+		return ""
+	}
+	return c.plugins(m)
+}
+
+// Traces are files and folders of which one is there where the client is.
+func (c Client) Traces(m Machine) []string {
+	var all []string
+	for _, file := range c.files(m) {
+		all = append(all, file)
+		if dir := filepath.Dir(file); dir != filepath.Clean(m.Home) {
+			all = append(all, dir)
+		}
+	}
+	if c.plugins != nil {
+		all = append(all, filepath.Dir(c.plugins(m)))
+	}
+	return all
+}
+
+// At are the keys of an entry, with dots between them.
+func (c Client) At(name string) string {
+	return strings.Join(append(slices.Clone(c.keys), name), ".")
+}
 
 // ByID finds a client.
 func ByID(id string) (Client, bool) {

@@ -76,7 +76,7 @@ func (c Client) Put(content []byte, change Change) ([]byte, error) {
 	}
 	ours := is && found.Is(change.Program)
 	if is && !ours && !change.Force {
-		return nil, &OtherError{At: strings.Join(append(slices.Clone(c.keys), change.Name), "."), Found: found}
+		return nil, &OtherError{At: c.At(change.Name), Found: found}
 	}
 	entry := change.Entry
 	if ours {

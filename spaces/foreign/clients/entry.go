@@ -143,6 +143,18 @@ func (i Installed) Is(program string) bool {
 	return i.URL == "" && strings.TrimSuffix(strings.ToLower(name), ".exe") == program
 }
 
+// Own are the variables that an entry gives values of its own, sorted.
+func (c Client) Own(i Installed) []string {
+	var names []string
+	for name, value := range i.Env {
+		if c.reference == nil || value != c.reference(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // kept is the rest of what an entry of ours has been given by a person: arguments, and
 // the names of variables.
 func (i Installed) kept(e Entry, newArgs bool) Entry {

@@ -19,6 +19,9 @@ func All() []Client {
 			files: func(m Machine) []string {
 				return []string{filepath.Join(moved(m, "CLAUDE_CONFIG_DIR"), ".claude.json")}
 			},
+			plugins: func(m Machine) string {
+				return filepath.Join(moved(m, "CLAUDE_CONFIG_DIR", ".claude"), "skills")
+			},
 			Then: "start claude anew, or /mcp in it; claude mcp list shows the server",
 		},
 		{

@@ -237,7 +237,7 @@ func (f *File) Remove() error {
 	if err := errors.Join(f.root.Remove(f.name), f.syncFolder()); err != nil {
 		return err
 	}
-	for dir := path.Dir(f.name); dir != "." && f.root.Remove(dir) == nil; dir = path.Dir(dir) { //nolint:revive // until one is not empty
+	for dir := path.Dir(f.name); dir != "." && f.root.Remove(dir) == nil; dir = path.Dir(dir) { // until one is not empty
 	}
 	return nil
 }

@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -73,44 +74,33 @@ func (d *doctor) entry(ctx context.Context, in *installer, c configured) finding
 		return okf("%s starts this program", at)
 	}
 	seen, err := startAs(ctx, d.sys, c.client, c.entry, in.project)
-	switch {
-	case err != nil:
+	if err != nil {
 		return warnf(again, "%s: %s", at, tool.AsFault(err).Message)
-	case seen.version != version():
-		return warnf(again, "%s starts version %s of %s; this is %s", at, seen.version, path, version())
+	}
+	if has := versionOf(ctx, path); !same && has != version() {
+		return warnf(again, "%s starts version %s of %s; this is %s", at, cmp.Or(has, "unknown"), path, version())
 	}
 	return okf("%s starts with %s", at, counted(seen.tools, "tool"))
 }
 
 // programOf is the program that a command names, and whether it is this one.
 func (d *doctor) programOf(command string) (path string, same bool, err error) {
-	var places []string
-	if filepath.IsAbs(command) {
-		places = []string{command}
-	} else if !strings.ContainsRune(command, filepath.Separator) {
-		for _, dir := range filepath.SplitList(d.sys.Getenv("PATH")) {
-			places = append(places, filepath.Join(dir, command))
+	if path = command; !filepath.IsAbs(command) {
+		if path = onPath(d.sys, command); path == "" {
+			return "", false, errors.New("it is not on the PATH")
 		}
 	}
-	for _, place := range places {
-		info, statErr := os.Stat(place)
-		switch {
-		case statErr != nil:
-			err = statErr
-			continue
-		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-			err = fmt.Errorf("%s is no program", place)
-			continue
-		}
-		self, selfErr := d.sys.Executable()
-		if selfErr != nil {
-			return place, false, nil //nolint:nilerr // the check of the editor tells
-		}
-		own, selfErr := os.Stat(self)
-		return place, selfErr == nil && os.SameFile(info, own), nil
+	info, err := os.Stat(path)
+	if err != nil {
+		return path, false, err
 	}
-	if err == nil || len(places) > 1 {
-		err = fmt.Errorf("there is no %s on the PATH", command)
+	if !isProgram(info) {
+		return path, false, errors.New("it is no program")
 	}
-	return "", false, err
+	self, err := d.sys.Executable()
+	if err != nil {
+		return path, false, nil //nolint:nilerr // the check of the editor tells
+	}
+	own, err := os.Stat(self)
+	return path, err == nil && os.SameFile(info, own), nil
 }

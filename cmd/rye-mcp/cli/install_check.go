@@ -2,29 +2,26 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
-	mcpclient "github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
-	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/executor/mcpclient"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// startTime is how long a server may take to start and list its tools. Codex waits for 10
-// seconds.
+// startTime is how long a server may take to list its tools. Codex waits for 10 seconds.
 const startTime = 10 * time.Second
 
 // started is what was seen of a server.
 type started struct {
-	tools   int
-	version string
-	took    time.Duration
+	tools int
+	took  time.Duration
 }
 
 // tryOut starts the server as the client will, and lists its tools. Of an entry in a
@@ -51,58 +48,56 @@ func (in *installer) tryOut(ctx context.Context, c clients.Client, change client
 // startAs starts the server of an entry as a client does: the same command, in the
 // environment that it gives.
 func startAs(ctx context.Context, sys System, c clients.Client, found clients.Installed, project string) (started, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	began := sys.Now()
-	args := make([]string, len(found.Args))
+	server := mcpclient.Server{
+		ID: found.Command, Transport: mcpclient.Stdio, Command: found.Command, Args: make([]string, len(found.Args)),
+		Env: c.Environ(sys.Environ, found), Dir: project, Timeout: startTime,
+	}
 	for i, arg := range found.Args {
-		if args[i] = arg; c.Workspace() != "" {
-			args[i] = strings.ReplaceAll(arg, c.Workspace(), project)
+		if server.Args[i] = arg; c.Workspace() != "" {
+			server.Args[i] = strings.ReplaceAll(arg, c.Workspace(), project)
 		}
 	}
-	var said process.Tail
-	stdio := transport.NewStdioWithOptions(found.Command, nil, args,
-		transport.WithCommandFunc(func(ctx context.Context, command string, _, args []string) (*exec.Cmd, error) {
-			cmd := exec.CommandContext(ctx, command, args...)
-			cmd.Env, cmd.Dir = c.Environ(sys.Environ, found), project
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C of the terminal is for this program
-			return cmd, nil
-		}), transport.WithCommandStderrWriter(&said))
-	client := mcpclient.NewClient(stdio)
-	seen, err := greet(ctx, client)
-	_ = client.Close() // it has told all it was asked
+	if path := onPath(sys, found.Command); path != "" {
+		server.Command = path
+	}
+	connections, began := mcpclient.New(version()), sys.Now()
+	defer connections.Close()
+	tools, err := connections.Tools(ctx, server)
 	if err != nil {
-		return seen, tool.Faultf(tool.CodeUnsupported, "%s would not get a server: %s does not start as it starts it: %w%s",
-			c.Title, strings.Join(append([]string{found.Command}, found.Args...), " "), err, lastWords(&said)).
+		why := err.Error()
+		if failed, ok := errors.AsType[*mcpclient.FailedError](err); ok {
+			why = strings.TrimSpace(failed.Err.Error() + "\n" + failed.Stderr)
+		}
+		return started{}, tool.Faultf(tool.CodeUnsupported, "%s would not get a server: %s does not start as it starts it: %s",
+			c.Title, strings.Join(append([]string{found.Command}, found.Args...), " "), why).
 			WithTry("rye-mcp doctor; nothing was written")
 	}
-	seen.took = sys.Now().Sub(began)
-	return seen, nil
+	return started{tools: len(tools), took: sys.Now().Sub(began)}, nil
 }
 
-func greet(ctx context.Context, client *mcpclient.Client) (started, error) {
-	if err := client.Start(ctx); err != nil {
-		return started{}, err
-	}
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "rye-mcp install", Version: version()}
-	answer, err := client.Initialize(ctx, hello)
-	if err != nil {
-		return started{}, err
-	}
-	list, err := client.ListTools(ctx, mcp.ListToolsRequest{})
-	if err != nil {
-		return started{}, err
-	}
-	return started{tools: len(list.Tools), version: answer.ServerInfo.Version}, nil
-}
-
-// lastWords are what a server that failed has said last.
-func lastWords(said *process.Tail) string {
-	text := strings.TrimSpace(said.String())
-	if text == "" {
+// onPath is where the PATH has a command that is named without a folder; empty where it
+// has none.
+func onPath(sys System, command string) string {
+	if strings.ContainsRune(command, filepath.Separator) {
 		return ""
 	}
-	return "\n" + text
+	for _, dir := range filepath.SplitList(sys.Getenv("PATH")) {
+		path := filepath.Join(dir, command)
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && isProgram(info) {
+			return path
+		}
+	}
+	return ""
+}
+
+func isProgram(info os.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o111 != 0 }
+
+// versionOf asks another file of this program for its version; empty when it has none.
+func versionOf(ctx context.Context, path string) string {
+	said, err := exec.CommandContext(ctx, path, "version", "--json").Output()
+	var v versionJSON
+	if err != nil || json.Unmarshal(said, &v) != nil {
+		return ""
+	}
+	return v.Version
 }

@@ -238,7 +238,8 @@ func (in *installer) explainFile(c clients.Client, err error) error {
 	if fault, ok := errors.AsType[*tool.Fault](err); err == nil || ok && fault != nil {
 		return err
 	}
-	code, try := tool.CodeUnsupported, ""
+	code := tool.CodeUnsupported
+	var try string
 	switch {
 	case errors.Is(err, configfile.ErrLink):
 		code, try = tool.CodeOutsideProject, "put a file of its own there, or --scope user"
@@ -294,7 +295,7 @@ func keyNotes(c clients.Client, names, set []string) []string {
 			return []string{"no key of a model provider is set here: set one where " + c.Title + " is started from"}
 		}
 	case clients.Little:
-		return []string{c.Title + ` passes no keys on and the entry takes only values: put "env": {"NAME": "value"} into it yourself, and keep the file to yourself`}
+		return []string{c.Title + " passes no keys on: name the key in your settings with api_key_keychain or api_key_command (rye-mcp help rye/guides/install)"}
 	case clients.Named, clients.Referred:
 		if len(names) == 0 {
 			return []string{"no key of a model provider is set here, so the entry names none: set one, then again"}
@@ -369,11 +370,8 @@ func (in *installer) command() (string, error) {
 		return "", tool.Faultf(tool.CodeUnsupported, "this program's own file %s is gone, so no client could start it", self).
 			WithTry("start the new one: %s install", programName)
 	}
-	for _, dir := range filepath.SplitList(in.sys.Getenv("PATH")) {
-		there := filepath.Join(dir, programName)
-		if found, err := os.Stat(there); err != nil || !filepath.IsAbs(dir) || !os.SameFile(found, info) {
-			continue
-		}
+	there := onPath(in.sys, programName)
+	if found, err := os.Stat(there); err == nil && os.SameFile(found, info) {
 		if in.flags.scope == scopeProject {
 			return programName, nil
 		}

@@ -147,7 +147,7 @@ func (in *installer) takePlugin(c clients.Client, done *installed) error {
 		if err := root.Remove(f.Path); err != nil {
 			return err
 		}
-		for above := path.Dir(f.Path); above != "." && root.Remove(above) == nil; above = path.Dir(above) { //nolint:revive // folders that are empty then
+		for above := path.Dir(f.Path); above != "." && root.Remove(above) == nil; above = path.Dir(above) { // folders that are empty then
 		}
 	}
 	_ = os.Remove(dir) // when nothing is left in it

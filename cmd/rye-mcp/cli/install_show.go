@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
@@ -149,14 +150,7 @@ func (in *installer) isThere(c clients.Client) bool {
 			return true
 		}
 	}
-	for _, dir := range filepath.SplitList(in.sys.Getenv("PATH")) {
-		for _, name := range c.Programs {
-			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Programs, func(name string) bool { return onPath(in.sys, name) != "" })
 }
 
 func writeClients(d display, all []foundClient) error {

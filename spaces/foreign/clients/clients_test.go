@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 )
 
 // ours is an entry with one variable.
@@ -292,6 +294,24 @@ func TestFiles(t *testing.T) {
 	} {
 		if got := client(t, id).Files(on("linux"))[0]; got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestAttackClientConfigs: a thread with file tools only writes the configuration that a client starts servers from, in a project or in a home. Each of them is protected by its name.
+func TestAttackClientConfigs(t *testing.T) {
+	t.Parallel()
+	for _, os := range []string{"linux", "darwin", "windows"} {
+		for _, c := range All() {
+			files := c.Files(Machine{OS: os, Home: "/h", Getenv: func(string) string { return "" }})
+			if c.Project != "" {
+				files = append(files, "/p/"+c.Project, "/p/sub/"+c.Project)
+			}
+			for _, file := range files {
+				if protect.ByName(protect.Split(file)) != protect.Nothing {
+					t.Errorf("%s: %s can be written", c.ID, file)
+				}
+			}
 		}
 	}
 }

@@ -124,14 +124,14 @@ func (c Client) makes(earlier, now []byte, name string, found Installed) bool {
 	}
 	entry := Entry{Command: found.Command, Args: found.Args, Variables: found.Listed}
 	if len(entry.Variables) == 0 {
-		entry.Variables = c.referred(now, name, found)
+		entry.Variables = c.referred(found)
 	}
 	again, err := c.Put(earlier, Change{Name: name, Entry: entry})
 	return err == nil && bytes.Equal(again, now)
 }
 
 // referred are the variables that an entry refers to, in its order.
-func (c Client) referred(content []byte, name string, found Installed) []string {
+func (c Client) referred(found Installed) []string {
 	if c.reference == nil {
 		return nil
 	}

@@ -394,7 +394,7 @@ func (p *parsed) remove(at place, i int) {
 	if comma {
 		to += len(m.Value.AfterExtra) + 1
 	}
-	if endsInLineComment(kept) && !p.lineFollows(to) {
+	if endsInComment(kept) && !p.lineFollows(to) {
 		from = m.Name.StartOffset // the line of the comment has to end
 	}
 	p.splice(from, to, "")
@@ -408,8 +408,8 @@ func (p *parsed) remove(at place, i int) {
 	}
 }
 
-// endsInLineComment reports whether what follows would belong to a comment.
-func endsInLineComment(extra []byte) bool {
+// endsInComment reports whether what follows would belong to a comment.
+func endsInComment(extra []byte) bool {
 	line := extra[bytes.LastIndexByte(extra, '\n')+1:]
 	return bytes.Contains(line, []byte("//"))
 }

@@ -1,6 +1,9 @@
 package clients
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // callSeconds is how long a client with a time limit of its own is told to wait for one
 // call: a synchronous thread may take that long, and rye answers long before when it is
@@ -11,7 +14,10 @@ const callSeconds = 3600
 // those of their documentation in November 2026. What a server gets of the environment
 // was seen with Claude Code 2.1.197, Codex 0.169, Gemini CLI 0.61 and OpenCode 1.18.33,
 // for the others it is what they document.
-func All() []Client {
+func All() []Client { return slices.Concat(claudes(), editors(), agents()) }
+
+// claudes are the clients of Anthropic.
+func claudes() []Client {
 	return []Client{
 		{
 			ID: "claude-code", Title: "Claude Code", Project: ".mcp.json", Programs: []string{"claude"},
@@ -32,6 +38,12 @@ func All() []Client {
 			},
 			Then: "quit Claude Desktop and start it anew",
 		},
+	}
+}
+
+// editors are the clients that people write in.
+func editors() []Client {
+	return []Client{
 		{
 			ID: "cursor", Title: "Cursor", Project: ".cursor/mcp.json", Programs: []string{"cursor", "cursor-agent"},
 			Passes: Referred, reference: func(name string) string { return "${env:" + name + "}" },
@@ -51,6 +63,36 @@ func All() []Client {
 			},
 			Then: "run \"MCP: List Servers\" in VS Code, start the server and trust it",
 		},
+		{
+			ID: "zed", Title: "Zed", Project: ".zed/settings.json", Programs: []string{"zed", "zeditor"},
+			Passes: Everything, keys: []string{"context_servers"}, members: zed,
+			files: func(m Machine) []string {
+				dir := filepath.Join(configHome(m), "zed")
+				switch m.OS {
+				case "windows":
+					dir = filepath.Join(appData(m), "Zed")
+				case "darwin":
+					dir = filepath.Join(m.Home, ".config", "zed")
+				}
+				return []string{filepath.Join(dir, "settings.json")}
+			},
+			Then: "Zed takes it up at once; the settings of its agent panel show the server",
+		},
+		{
+			ID: "windsurf", Title: "Windsurf", Programs: []string{"windsurf"},
+			Passes: Referred, Homeless: true, reference: func(name string) string { return "${env:" + name + "}" },
+			keys: []string{"mcpServers"}, members: referring,
+			files: func(m Machine) []string {
+				return []string{filepath.Join(m.Home, ".codeium", "windsurf", "mcp_config.json")}
+			},
+			Then: "refresh the servers in Windsurf's Cascade panel",
+		},
+	}
+}
+
+// agents are the clients of terminals.
+func agents() []Client {
+	return []Client{
 		{
 			ID: "codex", Title: "Codex", Project: ".codex/config.toml", Programs: []string{"codex"},
 			Passes: Named, Lenient: true, format: tomlFormat, keys: []string{"mcp_servers"}, members: codex,
@@ -79,30 +121,6 @@ func All() []Client {
 				return []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
 			},
 			Then: "start opencode anew; opencode mcp list shows the server",
-		},
-		{
-			ID: "zed", Title: "Zed", Project: ".zed/settings.json", Programs: []string{"zed", "zeditor"},
-			Passes: Everything, keys: []string{"context_servers"}, members: zed,
-			files: func(m Machine) []string {
-				dir := filepath.Join(configHome(m), "zed")
-				switch m.OS {
-				case "windows":
-					dir = filepath.Join(appData(m), "Zed")
-				case "darwin":
-					dir = filepath.Join(m.Home, ".config", "zed")
-				}
-				return []string{filepath.Join(dir, "settings.json")}
-			},
-			Then: "Zed takes it up at once; the settings of its agent panel show the server",
-		},
-		{
-			ID: "windsurf", Title: "Windsurf", Programs: []string{"windsurf"},
-			Passes: Referred, Homeless: true, reference: func(name string) string { return "${env:" + name + "}" },
-			keys: []string{"mcpServers"}, members: referring,
-			files: func(m Machine) []string {
-				return []string{filepath.Join(m.Home, ".codeium", "windsurf", "mcp_config.json")}
-			},
-			Then: "refresh the servers in Windsurf's Cascade panel",
 		},
 	}
 }

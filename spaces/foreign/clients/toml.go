@@ -91,7 +91,7 @@ func stringEnd(content []byte, at int, quote byte) int {
 		case quote == '"' && content[at] == '\\':
 			at++
 		case many && bytes.HasPrefix(content[at:], three):
-			for at += 3; at < len(content) && content[at] == quote; at++ { //nolint:revive // quotes before the end belong to the string
+			for at += 3; at < len(content) && content[at] == quote; at++ { // quotes before the end belong to the string
 			}
 			return at
 		case !many && (content[at] == quote || content[at] == '\n'):

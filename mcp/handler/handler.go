@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -152,7 +151,6 @@ func annotationsOf(e operation.Entry) server.Annotations {
 
 // caller is an MCP client as the primary actions see it.
 func caller(p *Project, call server.Call) action.Caller {
-	var ticks atomic.Int64
 	return action.Caller{
 		Env:    tool.Env{Project: p.Path, TraceID: call.TraceID, Keeps: true},
 		By:     strings.TrimSpace("MCP client " + call.Session.Client),
@@ -160,11 +158,9 @@ func caller(p *Project, call server.Call) action.Caller {
 		Room: call.Room,
 		Ask:  asker(call),
 		Progress: func(v any) {
-			// The protocol wants the number to rise with every notification; what
-			// has happened is in the message.
 			switch now := v.(type) {
 			case control.Progress:
-				call.Progress(server.Progress{Progress: float64(ticks.Add(1)), Message: describe(now)})
+				call.Progress(progressOf(now))
 			case health.Looked:
 				call.Progress(server.Progress{
 					Progress: float64(now.Done), Total: float64(now.Total), Message: fmt.Sprintf("looked at %d of %d threads", now.Done, now.Total),
@@ -172,6 +168,15 @@ func caller(p *Project, call server.Call) action.Caller {
 			}
 		},
 	}
+}
+
+// progressOf is how far a wait is: threads that have ended, of several, or the turns
+// of one. The server lets the number grow where nothing has happened.
+func progressOf(p control.Progress) server.Progress {
+	if p.Total > 1 {
+		return server.Progress{Progress: float64(p.Done), Total: float64(p.Total), Message: describe(p)}
+	}
+	return server.Progress{Progress: float64(p.Turns), Total: float64(p.TurnLimit), Message: describe(p)}
 }
 
 // describe tells a person how a wait stands.

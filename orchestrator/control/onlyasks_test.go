@@ -103,25 +103,32 @@ func TestUnknownIDs(t *testing.T) {
 	s.order(second, "complete")
 	slip := first[:len(first)-1] + "x"
 	r := s.wait(s.c, WaitAll, first, slip, second)
-	if r.Success || len(r.Pending) != 0 || len(r.Results) != 3 || r.States[slip] != view.NotFound || r.States[first] != thread.Completed {
+	if r.Success || len(r.Pending) != 0 || len(r.Results) != 3 || r.States[slip] != threads.NotFound || r.States[first] != thread.Completed {
 		t.Errorf("waited: %+v", r)
 	}
 	entry := r.Results[slip]
-	if entry.Status != view.NotFound || !strings.Contains(entry.Error, string(slip)) || !slices.Contains(entry.Nearest, first) {
+	if entry.Status != threads.NotFound || !strings.Contains(entry.Error, string(slip)) || !slices.Contains(entry.Nearest, first) {
 		t.Errorf("the entry: %+v", entry)
 	}
 	if r := s.wait(s.c, WaitAny, slip, second); !r.Success {
 		t.Errorf("any: %+v", r)
 	}
 	a, err := s.c.View.Aggregate(s.ctx, []thread.ID{slip, first})
-	if err != nil || a.Success || a.Totals.Threads != 1 || a.Results[slip].Status != view.NotFound {
+	if err != nil || a.Success || a.Totals.Threads != 1 || a.Results[slip].Status != threads.NotFound {
 		t.Errorf("aggregate: %+v, %v", a, err)
+	}
+	stopped, err := s.c.Stop.Cancel(s.ctx, slip, second, first)
+	if err != nil || stopped.Success || stopped.ThreadID != "" || len(stopped.Receipts) != 3 {
+		t.Errorf("cancel: %+v, %v", stopped, err)
+	}
+	if r := stopped.Receipts[2]; r.ThreadID != slip || r.Status != threads.NotFound || !slices.Contains(r.Nearest, first) {
+		t.Errorf("the receipt: %+v", r)
 	}
 	for name, call := range map[string]func(ids ...thread.ID) error{
 		"wait":      func(ids ...thread.ID) error { _, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: ids}); return err },
 		"aggregate": func(ids ...thread.ID) error { _, err := s.c.View.Aggregate(s.ctx, ids); return err },
 		"status":    func(ids ...thread.ID) error { _, err := s.c.View.Status(s.ctx, ids[0]); return err },
-		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Stop.Cancel(s.ctx, ids[0]); return err },
+		"cancel":    func(ids ...thread.ID) error { _, err := s.c.Stop.Cancel(s.ctx, ids...); return err },
 		"read": func(ids ...thread.ID) error {
 			_, err := s.c.View.ReadTranscript(s.ctx, view.TranscriptInput{ThreadID: ids[0]})
 			return err

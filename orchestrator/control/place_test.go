@@ -38,7 +38,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			change(&p)
 			s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, p))
 
-			stopped, err := s.c.Stop.Stop(s.ctx, id, short)
+			stopped, err := s.c.Stop.Stop(s.ctx, short, id)
 			s.noError(err)
 			r := stopped.Receipts[0]
 			if stopped.Success || r.How != "asked_elsewhere" || r.Status != thread.Running || r.Error == "" {
@@ -50,7 +50,7 @@ func TestAttackForeignNumber(t *testing.T) {
 			s.order(stranger, "ping") // both are there
 			s.order(id, "ping", "complete")
 			s.wait(s.c, WaitAll, id)
-			again, err := s.c.Stop.Stop(s.ctx, id, short)
+			again, err := s.c.Stop.Stop(s.ctx, short, id)
 			s.noError(err)
 			s.wantReceipts(again, true, string(id)+" completed already_ended")
 		})

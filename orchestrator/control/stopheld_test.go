@@ -53,7 +53,7 @@ func TestAttackStoppedThread(t *testing.T) {
 			if !ok || busy.Holder.PID != s.puppet(id).pid || !busy.Holder.Stopped {
 				s.Errorf("start: %v", err)
 			}
-			stopped, err := s.c.Stop.Stop(s.ctx, id, ladder)
+			stopped, err := s.c.Stop.Stop(s.ctx, ladder, id)
 			s.noError(err)
 			// Its death may be noticed before the cancel can be put on record.
 			if r := stopped.Receipts[0]; !stopped.Success || !r.Status.Terminal() || r.How != string(life.Killed) {
@@ -79,7 +79,7 @@ func TestStopOfEndedProcess(t *testing.T) {
 			}
 			s.freeze(id)
 			s.wantState(thread.Completed, id)
-			stopped, err := s.c.Stop.Stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
+			stopped, err := s.c.Stop.Stop(s.ctx, life.Ladder{Term: time.Millisecond}, id)
 			s.noError(err)
 			if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Completed || r.How == "already_ended" || !process.Gone(s.puppet(id).pid) {
 				s.Errorf("stopped %+v", stopped)
@@ -110,7 +110,7 @@ func TestWaitForSuspended(t *testing.T) {
 	}
 	ended := make(chan view.WaitResult)
 	go func() { ended <- wait(giveUp) }()
-	_, err := s.c.Stop.Stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
+	_, err := s.c.Stop.Stop(s.ctx, life.Ladder{Term: time.Millisecond}, id)
 	s.noError(err)
 	if got := <-ended; len(got.Pending) > 0 || !got.Results[id].Status.Terminal() || len(got.Suspended) > 0 {
 		t.Errorf("after the kill: %+v", got)
@@ -132,7 +132,7 @@ func TestKillBesideStoppedHolder(t *testing.T) {
 	}
 	s.order(id, "ping")
 	s.order(id, "stubborn")
-	stopped, err := s.c.Stop.Stop(s.ctx, id, life.Ladder{Term: time.Millisecond})
+	stopped, err := s.c.Stop.Stop(s.ctx, life.Ladder{Term: time.Millisecond}, id)
 	s.noError(err)
 	r := stopped.Receipts[0]
 	if stopped.Success || r.How != string(life.Killed) || r.Error == "" || !process.Gone(s.puppet(id).pid) {
@@ -156,7 +156,7 @@ func TestKillOfUnnamedProcess(t *testing.T) {
 	id := started.ThreadID
 	s.freeze(id)
 	s.noError(storetest.As(s.c.Threads.Store).SetProcess(s.ctx, id, thread.Process{}))
-	stopped, err := s.c.Stop.Stop(s.ctx, id, life.Ladder{Term: giveUp})
+	stopped, err := s.c.Stop.Stop(s.ctx, life.Ladder{Term: giveUp}, id)
 	s.noError(err)
 	if r := stopped.Receipts[0]; !stopped.Success || r.Status != thread.Cancelled || r.How != string(life.Terminated) {
 		s.Errorf("receipt %+v", r)

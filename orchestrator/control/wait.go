@@ -48,12 +48,15 @@ type WaitRequest struct {
 
 // Progress is what a waiting caller is told every second.
 type Progress struct {
-	Done    int
-	Total   int
-	Turns   int
-	Spend   thread.Micros
-	LastSay string // last words of output of a thread that works
-	Waiting []view.Waiting
+	Done  int
+	Total int
+	Turns int
+	// TurnLimit is how many turns the thread may take where one is waited for; 0: not
+	// known, as when it was raised.
+	TurnLimit int
+	Spend     thread.Micros
+	LastSay   string // last words of output of a thread that works
+	Waiting   []view.Waiting
 	// Suspended names the processes of threads that do nothing, see [view.View.Suspended].
 	Suspended map[thread.ID]int
 }
@@ -261,6 +264,9 @@ func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []view.W
 	for _, rec := range rows {
 		p.Turns += rec.Cost.Turns
 		p.Spend += rec.Cost.Spend
+		if meta, err := c.Threads.Described(rec.ThreadID); err == nil && len(rows) == 1 && meta.Limits.Turns >= p.Turns {
+			p.TurnLimit = meta.Limits.Turns
+		}
 		if rec.Status.Terminal() {
 			p.Done++
 			continue

@@ -10,7 +10,7 @@ import (
 
 // ApproveInput is the input of approve_thread.
 type ApproveInput struct {
-	ThreadID thread.ID          `json:"thread_id" alias:"id,thread"`
+	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids"`
 	Decision thread.Decision    `json:"decision" alias:"answer" enum:"raise,finish,stop,go_on"`
 	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise, such as {turns: 30} or {spend: 0.5} (US dollars)"`
 }

@@ -12,7 +12,7 @@ import (
 
 // ResumeInput is the input of resume_thread.
 type ResumeInput struct {
-	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,resume_thread_id"`
+	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids,resume_thread_id"`
 	Message  string             `json:"message" minLength:"1" alias:"text,prompt"`
 	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"turns, spend (US dollars) …; left out, as it began"`
 	Model    string             `json:"model,omitempty"`

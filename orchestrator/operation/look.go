@@ -12,7 +12,7 @@ import (
 
 // ThreadInput names one thread.
 type ThreadInput struct {
-	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
 }
 
 // GetStatus tells how one thread stands.

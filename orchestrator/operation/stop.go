@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
@@ -9,32 +10,44 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
+// StopInput is the input of cancel_thread and kill_thread.
+type StopInput struct {
+	ThreadIDs []thread.ID `json:"thread_ids" alias:"thread_id,id,ids,thread,threads"`
+}
+
 // CancelThread stops a thread and everything below it.
-var CancelThread = Operation[ThreadInput, stop.Stopped]{
+var CancelThread = Operation[StopInput, stop.Stopped]{
 	Name: "cancel_thread", Title: "Cancel a thread", Group: Threads, Effect: Destructive | Idempotent,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (stop.Stopped, error) {
-		if err := mayStop(ctx, c, by, in.ThreadID); err != nil {
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in StopInput) (stop.Stopped, error) {
+		if err := mayStop(ctx, c, by, in.ThreadIDs); err != nil {
 			return stop.Stopped{}, err
 		}
-		return c.Stop.Cancel(ctx, in.ThreadID)
+		return c.Stop.Cancel(ctx, in.ThreadIDs...)
 	},
 }
 
 // KillThread ends the processes of a thread and of everything below it.
-var KillThread = Operation[ThreadInput, stop.Stopped]{
+var KillThread = Operation[StopInput, stop.Stopped]{
 	Name: "kill_thread", Title: "Kill a thread", Group: Threads, Effect: Destructive | Idempotent,
-	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ThreadInput) (stop.Stopped, error) {
-		if err := mayStop(ctx, c, by, in.ThreadID); err != nil {
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in StopInput) (stop.Stopped, error) {
+		if err := mayStop(ctx, c, by, in.ThreadIDs); err != nil {
 			return stop.Stopped{}, err
 		}
-		return c.Stop.Kill(ctx, in.ThreadID)
+		return c.Stop.Kill(ctx, in.ThreadIDs...)
 	},
 }
 
-// mayStop lets a thread stop its own descendants only.
-func mayStop(ctx context.Context, c *control.Controller, by action.Caller, id thread.ID) error {
+// mayStop lets a thread stop its own descendants only. It stops none where it may not
+// stop all.
+func mayStop(ctx context.Context, c *control.Controller, by action.Caller, ids []thread.ID) error {
 	if !by.InThread {
 		return nil
 	}
-	return c.Threads.IsBelow(ctx, id, by.Env.ThreadID, "so it cannot be stopped from there")
+	for _, id := range ids {
+		err := c.Threads.IsBelow(ctx, id, by.Env.ThreadID, "so it cannot be stopped from there")
+		if err != nil && (len(ids) == 1 || !errors.Is(err, thread.ErrNotFound)) {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // How a thread came to its end, in receipts, beside what [life.Life.Stop]
@@ -40,19 +41,20 @@ type Stopper struct {
 // Receipt says how one thread was stopped.
 type Receipt struct {
 	ThreadID thread.ID     `json:"thread_id"`
-	Status   thread.State  `json:"status"`
+	Status   thread.State  `json:"status" jsonschema:"state of the thread, or not_found"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
 	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
 	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
+	Nearest  []thread.ID   `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
 }
 
 // Stopped is the answer to cancel_thread and kill_thread.
 type Stopped struct {
 	Success  bool      `json:"success" jsonschema:"true when every named thread has ended"`
-	ThreadID thread.ID `json:"thread_id"`
-	// ResolvedThreadID is set when the asked thread has a successor.
+	ThreadID thread.ID `json:"thread_id,omitempty" jsonschema:"the asked thread, where it is one"`
+	// ResolvedThreadID is set when the one asked thread has a successor.
 	ResolvedThreadID thread.ID `json:"resolved_thread_id,omitempty" jsonschema:"the thread that continues it"`
-	Receipts         []Receipt `json:"receipts" jsonschema:"the thread and every descendant, with all of its chain"`
+	Receipts         []Receipt `json:"receipts" jsonschema:"the threads and every descendant, with all of their chains"`
 }
 
 // Tells implements [view.Teller].
@@ -63,41 +65,63 @@ func (s Stopped) Tells() (told []view.Told) {
 	return told
 }
 
-// Cancel stops a thread and everything below it. The intent is recorded first,
+// Cancel stops threads and everything below them. The intent is recorded first,
 // so that it holds even when this process dies on the way; then every process
 // is interrupted at its running model call or tool, and those that do not end
 // are terminated and killed, children before parents. It can be repeated and
 // run concurrently.
-func (s *Stopper) Cancel(ctx context.Context, id thread.ID) (Stopped, error) {
+func (s *Stopper) Cancel(ctx context.Context, ids ...thread.ID) (Stopped, error) {
 	ladder, _ := s.Settings.Begin().Patience()
-	return s.Stop(ctx, id, ladder)
+	return s.Stop(ctx, ladder, ids...)
 }
 
 // Kill is Cancel without the soft stop: SIGTERM, three seconds, SIGKILL.
-func (s *Stopper) Kill(ctx context.Context, id thread.ID) (Stopped, error) {
-	return s.Stop(ctx, id, life.Ladder{Term: killGrace})
+func (s *Stopper) Kill(ctx context.Context, ids ...thread.ID) (Stopped, error) {
+	return s.Stop(ctx, life.Ladder{Term: killGrace}, ids...)
 }
 
-// Stop stops a thread and everything below it, as patiently as the ladder says.
-func (s *Stopper) Stop(ctx context.Context, id thread.ID, ladder life.Ladder) (Stopped, error) {
-	chain, err := s.Threads.Chain(ctx, id)
+// Stop stops threads and everything below them, as patiently as the ladder says. An id
+// that names no thread, among others that do, has that as its receipt.
+func (s *Stopper) Stop(ctx context.Context, ladder life.Ladder, ids ...thread.ID) (Stopped, error) {
+	if len(ids) == 0 {
+		return Stopped{}, tool.Faultf(tool.CodeBadArguments, "thread_ids is empty; name at least one thread").
+			WithHint("list_active shows what is running")
+	}
+	var stopped Stopped
+	var firsts, unknown []thread.ID
+	for _, id := range ids {
+		chain, err := s.Threads.Chain(ctx, id)
+		if errors.Is(err, thread.ErrNotFound) {
+			unknown = append(unknown, id)
+			continue
+		}
+		if err != nil {
+			return Stopped{}, threads.Fault(err)
+		}
+		// All of the chain is below its first thread, and so is what those who handed
+		// over have left running. One that never came to continue another has no part in
+		// that one's chain.
+		firsts = append(firsts, lineage.Linked(chain)[0].ThreadID)
+		if newest := chain[len(chain)-1].ThreadID; len(ids) == 1 && newest != id {
+			stopped.ResolvedThreadID = newest
+		}
+	}
+	if len(firsts) == 0 {
+		return Stopped{}, s.Threads.NoThread(ctx, unknown...)
+	}
+	if len(ids) == 1 {
+		stopped.ThreadID = ids[0]
+	}
+	// The caller going away does not take back the intent.
+	receipts, err := s.Trees(context.WithoutCancel(ctx), firsts, ladder)
 	if err != nil {
 		return Stopped{}, threads.Fault(err)
 	}
-	// The caller going away does not take back the intent. All of the chain is below
-	// its first thread, and so is what those who handed over have left running. One
-	// that never came to continue another has no part in that one's chain.
-	first := lineage.Linked(chain)[0].ThreadID
-	receipts, err := s.Trees(context.WithoutCancel(ctx), []thread.ID{first}, ladder)
-	if err != nil {
-		return Stopped{}, threads.Fault(err)
-	}
-	stopped := Stopped{Success: true, ThreadID: id, Receipts: receipts}
-	if newest := chain[len(chain)-1].ThreadID; newest != id {
-		stopped.ResolvedThreadID = newest
-	}
-	for _, r := range receipts {
-		stopped.Success = stopped.Success && r.Status.Terminal()
+	stopped.Receipts = receipts
+	stopped.Success = !slices.ContainsFunc(stopped.Receipts, func(r Receipt) bool { return !r.Status.Terminal() }) && len(unknown) == 0
+	near := s.Threads.NearestOf(ctx, unknown...)
+	for _, id := range unknown {
+		stopped.Receipts = append(stopped.Receipts, Receipt{ThreadID: id, Status: threads.NotFound, Nearest: near[id]})
 	}
 	return stopped, nil
 }

@@ -46,7 +46,7 @@ func (t *Threads) LookAll(ctx context.Context, ids []thread.ID) (map[thread.ID]t
 		}
 	}
 	if len(rows) == 0 {
-		return nil, nil, t.NoThread(ctx, unknown[0])
+		return nil, nil, t.NoThread(ctx, unknown...)
 	}
 	return rows, unknown, nil
 }

@@ -3,6 +3,8 @@ package threads
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -18,9 +20,23 @@ const (
 	maxSearched = 1000
 )
 
+// NotFound stands for the state of a thread that there is none of.
+const NotFound thread.State = "not_found"
+
 // Nearest are the threads that a mistyped id may mean, newest first: those that
 // contain it, and those whose id up to its length is a few edits away.
 func (t *Threads) Nearest(ctx context.Context, given thread.ID) []thread.ID {
+	return t.NearestOf(ctx, given)[given]
+}
+
+// maxGuessed is for how many unknown ids of one call those are named that may be meant.
+const maxGuessed = 50
+
+// NearestOf is Nearest for several ids, the first of them.
+func (t *Threads) NearestOf(ctx context.Context, given ...thread.ID) map[thread.ID][]thread.ID {
+	if len(given) == 0 {
+		return nil
+	}
 	rows, _, err := t.Store.List(ctx, store.Filter{Limit: maxSearched})
 	if err != nil {
 		return nil // the suggestions are a courtesy
@@ -29,7 +45,11 @@ func (t *Threads) Nearest(ctx context.Context, given thread.ID) []thread.ID {
 	for i, rec := range rows {
 		ids[i] = rec.ThreadID
 	}
-	return nearIDs(given, ids)
+	near := map[thread.ID][]thread.ID{}
+	for _, id := range given[:min(len(given), maxGuessed)] {
+		near[id] = nearIDs(id, ids)
+	}
+	return near
 }
 
 func nearIDs(given thread.ID, ids []thread.ID) (near []thread.ID) {
@@ -47,17 +67,37 @@ func nearIDs(given thread.ID, ids []thread.ID) (near []thread.ID) {
 	return near
 }
 
-// NoThread says that there is no thread of an id, and which may be meant.
-func (t *Threads) NoThread(ctx context.Context, id thread.ID) error {
-	f := tool.Faultf(tool.CodeNotFound, "%w: %s", thread.ErrNotFound, id).WithHint("list_threads shows the threads of this project")
-	if near := t.Nearest(ctx, id); len(near) > 0 {
-		texts := make([]string, len(near))
-		for i, id := range near {
-			texts[i] = string(id)
+// NoThread says that there are no threads of some ids, and which may be meant.
+func (t *Threads) NoThread(ctx context.Context, ids ...thread.ID) error {
+	f := tool.Faultf(tool.CodeNotFound, "%w: %s", thread.ErrNotFound, listed(ids)).WithHint("list_threads shows the threads of this project")
+	var texts []string
+	near := t.NearestOf(ctx, ids...)
+	for _, id := range ids[:min(len(ids), handful)] {
+		for _, known := range near[id] {
+			if !slices.Contains(texts, string(known)) {
+				texts = append(texts, string(known))
+			}
 		}
+	}
+	if len(texts) > 0 {
 		return f.With("nearest_ids", texts)
 	}
 	return f
+}
+
+// listed joins ids, a handful of them.
+func listed(ids []thread.ID) string {
+	var b strings.Builder
+	for i, id := range ids[:min(len(ids), handful)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%.100s", id)
+	}
+	if more := len(ids) - handful; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
 }
 
 // LookAsked is Look for the id that a caller gave.

@@ -36,14 +36,14 @@ type DailySpend struct {
 
 // BudgetInput is the input of get_budget.
 type BudgetInput struct {
-	ThreadID thread.ID      `json:"thread_id" alias:"id,thread"`
+	ThreadID thread.ID      `json:"thread_id" alias:"id,thread,thread_ids"`
 	Amount   *thread.Micros `json:"amount,omitempty" minimum:"0" jsonschema:"US dollars a child would be given; without it, any amount"`
 }
 
 // BudgetAnswer is the answer to get_budget.
 type BudgetAnswer struct {
 	Success  bool      `json:"success"`
-	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
 	Budget
 	Daily *DailySpend `json:"daily_spend,omitempty" jsonschema:"the money of today, where the user bounds it"`
 }

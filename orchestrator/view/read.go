@@ -19,7 +19,7 @@ import (
 
 // TranscriptInput is the input of read_transcript.
 type TranscriptInput struct {
-	ThreadID thread.ID `json:"thread_id" alias:"id,thread"`
+	ThreadID thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
 	Part     string    `json:"part,omitempty" enum:"transcript,result,outputs" default:"transcript"`
 	Format   string    `json:"format,omitempty" enum:"text,jsonl" default:"text"`
 	Tail     int       `json:"tail,omitempty" minimum:"0" maximum:"1000" jsonschema:"last events"`

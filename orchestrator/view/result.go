@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -28,15 +29,13 @@ func (v *View) AddChainCosts(ctx context.Context, results map[thread.ID]Result, 
 	return nil
 }
 
-// NotFound stands for the state of a thread that there is none of.
-const NotFound thread.State = "not_found"
-
 // UnknownResults are the results of ids that name no thread.
 func (v *View) UnknownResults(ctx context.Context, ids []thread.ID) map[thread.ID]Result {
 	results := make(map[thread.ID]Result, len(ids))
+	near := v.Threads.NearestOf(ctx, ids...)
 	for _, id := range ids {
 		results[id] = Result{
-			Status: NotFound, Nearest: v.Threads.Nearest(ctx, id),
+			Status: threads.NotFound, Nearest: near[id],
 			End: End{Error: fmt.Sprintf("%v: %s; list_threads shows the threads of this project", thread.ErrNotFound, id)},
 		}
 	}

@@ -18,7 +18,7 @@ const IncludeThreads = "threads"
 
 // ExecuteRequest is the input of rye_execute.
 type ExecuteRequest struct {
-	ItemType       string        `json:"item_type,omitempty" enum:"directive,tool,knowledge"`
+	ItemType       string        `json:"item_type,omitempty" alias:"type" enum:"directive,tool,knowledge"`
 	ItemID         string        `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"such as rye/file-system/read"`
 	ProjectPath    string        `json:"project_path,omitempty"`
 	Parameters     tool.Object   `json:"parameters,omitempty" alias:"inputs,input,params,arguments,args" jsonschema:"the item's declared inputs"`
@@ -35,7 +35,7 @@ type ExecuteRequest struct {
 
 // FetchRequest is the input of rye_fetch: by id, or by query.
 type FetchRequest struct {
-	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge"`
+	ItemType    string `json:"item_type,omitempty" alias:"type" enum:"directive,tool,knowledge"`
 	ItemID      string `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type"`
 	Query       string `json:"query,omitempty" alias:"text" jsonschema:"search, as rye_search"`
 	Scope       string `json:"scope,omitempty"`
@@ -51,7 +51,7 @@ type FetchRequest struct {
 // SearchRequest is the input of rye_search.
 type SearchRequest struct {
 	Query       string      `json:"query,omitempty" alias:"text,q" jsonschema:"a b (both), a OR b, NOT a, (a OR b) c, \"a phrase\", begin*; * lists all"`
-	Scope       string      `json:"scope,omitempty" jsonschema:"directive, tool, knowledge or tool.rye.core.*"`
+	Scope       string      `json:"scope,omitempty" alias:"item_type,type" jsonschema:"directive, tool, knowledge or tool.rye.core.*"`
 	Source      string      `json:"source,omitempty" alias:"space" enum:"project,user,system,all"`
 	Fields      []string    `json:"fields,omitempty" jsonschema:"title, name, description, category, body; or title:words"`
 	Filters     tool.Object `json:"filters,omitempty" jsonschema:"{category: x, tags: [a, b], version: \u003e=1.2, author: !x, date_from: 2026-01-31}"`
@@ -68,7 +68,7 @@ type SearchRequest struct {
 
 // SignRequest is the input of rye_sign.
 type SignRequest struct {
-	ItemType    string `json:"item_type,omitempty" enum:"directive,tool,knowledge"`
+	ItemType    string `json:"item_type,omitempty" alias:"type" enum:"directive,tool,knowledge"`
 	ItemID      string `json:"item_id" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type,path,pattern" jsonschema:"an id, a pattern (review/*, **) or the path of a file, absolute or from ./"`
 	Source      string `json:"source,omitempty" alias:"space" enum:"project,user"`
 	ProjectPath string `json:"project_path,omitempty"`

@@ -85,9 +85,10 @@ func inTheirWords(err error, renamed []alias) error {
 
 // meant is a value as the schema wants it, where it can mean one thing only: "3" is
 // a number where one is wanted, "true" a boolean, a text that is a JSON list or
-// object is that, one value stands for a list of one, an object of texts for the list
-// of its "name:text", and an object of one number for the number. Null is an argument left
-// out. Anything else stays as it is, for the schema to refuse.
+// object is that, one value stands for a list of one and a list of one for its value, an
+// object of texts for the list of its "name:text", and an object of one number for the
+// number. Capitals do not matter where there are values to choose from. Null is an
+// argument left out. Anything else stays as it is, for the schema to refuse.
 func meant(schema, value any) (any, bool) {
 	node, ok := schema.(map[string]any)
 	if !ok {
@@ -152,6 +153,9 @@ func typed(schema any) bool {
 func asType(wanted string, node map[string]any, value any) (any, bool) {
 	switch v := value.(type) {
 	case string:
+		if wanted == "string" {
+			return choice(node, v)
+		}
 		return textAs(wanted, node, v)
 	case json.Number:
 		switch wanted {
@@ -177,8 +181,18 @@ func asType(wanted string, node map[string]any, value any) (any, bool) {
 		if wanted == "array" {
 			return oneOf(node, v)
 		}
+	case []any:
+		return onlyElement(wanted, v)
 	}
 	return nil, false
+}
+
+// onlyElement is the one element of a list, where no list is wanted.
+func onlyElement(wanted string, list []any) (any, bool) {
+	if wanted == "" || wanted == "array" || len(list) != 1 || !isOf(wanted, list[0]) {
+		return nil, false
+	}
+	return list[0], true
 }
 
 // pairs is an object of texts as a list of "name:text", where texts are wanted.
@@ -217,6 +231,23 @@ func onlyNumber(object map[string]any) (any, bool) {
 		return nil, false
 	}
 	return numbers[0], true
+}
+
+// choice is the value among those to choose from that is written like a text but for
+// capitals.
+func choice(node map[string]any, text string) (any, bool) {
+	choices, _ := node["enum"].([]any)
+	if slices.Contains(choices, any(text)) {
+		return nil, false
+	}
+	same := slices.DeleteFunc(slices.Clone(choices), func(c any) bool {
+		known, ok := c.(string)
+		return !ok || !strings.EqualFold(known, text)
+	})
+	if len(same) != 1 {
+		return nil, false
+	}
+	return same[0], true
 }
 
 // textAs reads a text as the wanted type.

@@ -18,7 +18,7 @@ import (
 type stopping struct {
 	verb, doing string
 	short, long string
-	operation   operation.Operation[operation.ThreadInput, stop.Stopped]
+	operation   operation.Operation[operation.StopInput, stop.Stopped]
 }
 
 func newThreadsCancelCommand(sys System, opts *options) *cobra.Command {
@@ -71,7 +71,7 @@ func stopThreads(
 	errs := make([]error, len(ids))
 	line := startProgress(sys, how.doing+" "+counted(len(ids), "thread")+" and what they started")
 	concurrently(len(ids), maxStopping, func(i int) {
-		stopped[i], errs[i] = how.operation.Run(ctx, p.control, atTerminal(sys), operation.ThreadInput{ThreadID: ids[i]})
+		stopped[i], errs[i] = how.operation.Run(ctx, p.control, atTerminal(sys), operation.StopInput{ThreadIDs: ids[i : i+1]})
 	})
 	line.end()
 	// A failure stays a failure when nobody reads the receipts.

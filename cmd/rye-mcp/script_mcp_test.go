@@ -67,7 +67,8 @@ func call(
 func callWith(ctx context.Context, client *mcpclient.Client, name, args string, progress bool) (string, bool, error) {
 	if progress {
 		client.OnNotification(func(n mcp.JSONRPCNotification) {
-			fmt.Fprintln(os.Stderr, n.Method, n.Params.AdditionalFields["message"])
+			told := n.Params.AdditionalFields
+			fmt.Fprintf(os.Stderr, "%s %v of %v: %v\n", n.Method, told["progress"], told["total"], told["message"])
 		})
 	}
 	if err := client.Start(ctx); err != nil {

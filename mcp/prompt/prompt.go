@@ -33,6 +33,7 @@ type Library struct {
 
 // Prompt is a directive as a menu shows it.
 type Prompt struct {
+	ID          string // of the directive
 	Name        string // see [Library.List]
 	Title       string // may be empty
 	Description string
@@ -64,7 +65,7 @@ func (l *Library) List(ctx context.Context) ([]Prompt, error) {
 		}
 		if doc := s.offered(e); doc != nil {
 			prompts = append(prompts, Prompt{
-				Name: s.name(e), Title: clip(doc.Title, maxTitle), Description: clip(doc.Description, maxDescription), Arguments: arguments(doc),
+				ID: e.ID, Name: s.name(e), Title: clip(doc.Title, maxTitle), Description: clip(doc.Description, maxDescription), Arguments: arguments(doc),
 			})
 		}
 	}

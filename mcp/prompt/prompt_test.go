@@ -44,15 +44,15 @@ func TestList(t *testing.T) {
 		got = got[:shipped]
 	}
 	want := []prompt.Prompt{
-		{Name: "plain", Title: "About plain", Description: "Does something"},
-		{Name: "team-review", Title: "About team/review", Description: "Reviews a file", Arguments: []prompt.Argument{
+		{ID: "plain", Name: "plain", Title: "About plain", Description: "Does something"},
+		{ID: "team/review", Name: "team-review", Title: "About team/review", Description: "Reviews a file", Arguments: []prompt.Argument{
 			{Name: "path", Description: "The file to look at", Required: true},
 			{Name: "depth", Description: "How closely (one of quick, Thorough; default quick)"},
 			{Name: "times", Description: "How often (integer)"},
 			{Name: "loud", Description: "Whether to shout (boolean; default false)"},
 			{Name: "tags", Description: "What to look for (array as JSON)"},
 		}},
-		{Name: "mine", Title: "About mine", Description: "Of the user"},
+		{ID: "mine", Name: "mine", Title: "About mine", Description: "Of the user"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

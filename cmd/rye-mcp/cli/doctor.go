@@ -156,7 +156,6 @@ func (d *doctor) checks() []check {
 		{"disk", d.disk},
 		{"open files", d.openFiles},
 		{"editor", d.editor},
-		{"clients", d.clients},
 	}
 }
 

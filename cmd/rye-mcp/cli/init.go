@@ -192,6 +192,9 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 		return err
 	}
 	_, err := fmt.Fprintf(sys.Stdout, "\nThen run a first thread: rye-mcp run hello --input name=Ada\n"+
+		"Two of many more (rye-mcp run shows them):\n"+
+		"  rye-mcp run rye/explain --input path=.     what this project is and how it is built\n"+
+		"  rye-mcp run rye/review                     what is wrong with what is not committed\n"+
 		"It needs ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or a running Ollama.\n"+
 		"Without a key, rye-mcp demo shows threads at work on a scripted model.\n")
 	return err

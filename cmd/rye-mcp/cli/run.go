@@ -35,10 +35,11 @@ func newRunCommand(sys System, opts *options) *cobra.Command {
 	var flags runFlags
 	complete := completer{sys: sys, opts: opts}
 	cmd := &cobra.Command{
-		Use:   "run DIRECTIVE",
+		Use:   "run [DIRECTIVE]",
 		Short: "Run a directive as a thread and stream its answer",
 		Long: `Run a directive as a thread and write what its model says to standard output as
 it is said; what it does goes to standard error. Ctrl-C cancels the thread.
+Without a directive it shows which there are, and lets you choose.
 
 Inputs that the directive declares secret are given with --input-env: every user
 of the machine can read the arguments of a command.
@@ -48,8 +49,11 @@ cancelled.`,
 		Example: `  rye-mcp run hello --input name=Ada
   rye-mcp run review/security --input path=src --limit spend=0.50 --model high
   rye-mcp run deploy --input-env token=DEPLOY_TOKEN`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return offerDirectives(cmd.Context(), sys, *opts, flags)
+			}
 			return runDirective(cmd.Context(), sys, *opts, args[0], flags)
 		},
 	}

@@ -22,6 +22,8 @@ type News interface {
 	Untold(ctx context.Context, key string) ([]thread.News, error)
 	// Tell records that a client has been told of what has come to pass.
 	Tell(ctx context.Context, seqs []int64) error
+	// Works reports whether threads that a client has started go on.
+	Works(ctx context.Context, key string) (bool, error)
 	// Heirless returns the keys of clients of a name that have something to be told, or
 	// have threads that go on. Whether they are still there is for others to know.
 	Heirless(ctx context.Context, client string) (keys []string, err error)

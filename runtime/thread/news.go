@@ -9,6 +9,7 @@ type News struct {
 	Kind       NewsKind
 	ThreadID   ID
 	QuestionID string // of Asked
+	Origin     string // key of the client that is to be told, see [Origin]; empty: nobody
 	At         time.Time
 }
 

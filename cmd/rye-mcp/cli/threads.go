@@ -32,7 +32,7 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsApproveCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsChainCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
-		newThreadsCallCommand(sys, opts, operation.All()),
+		newThreadsCallCommand(sys, opts, operation.All()), newThreadsWatchCommand(sys, opts),
 	)
 	return cmd
 }

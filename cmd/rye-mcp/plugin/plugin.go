@@ -1,5 +1,6 @@
 // Package plugin makes the plugin of Claude Code: the server, a monitor that wakes the
-// model when a thread has ended or asks, and a skill that teaches delegation.
+// model when a thread has ended or asks, a hook that does so where there are no monitors,
+// and a skill that teaches delegation.
 //
 // The format is that of https://code.claude.com/docs/en/plugins-reference; "claude
 // plugin validate" of Claude Code 2.1.197 accepts it without a warning. A monitor needs
@@ -72,6 +73,28 @@ type monitor struct {
 	When        string `json:"when"`
 }
 
+// hooksFile is hooks/hooks.json.
+type hooksFile struct {
+	Description string                 `json:"description"`
+	Hooks       map[string][]hookGroup `json:"hooks"`
+}
+
+type hookGroup struct {
+	Hooks []hook `json:"hooks"`
+}
+
+// hook is a command that runs beside the session after each turn, and wakes the model
+// when it ends with code 2. Where the monitor runs, or no thread works, it ends at once.
+type hook struct {
+	Type        string `json:"type"`
+	Command     string `json:"command"`
+	AsyncRewake bool   `json:"asyncRewake"`
+	Timeout     int    `json:"timeout"` // in seconds
+}
+
+// hookTimeout is longer than most threads are given: a day.
+const hookTimeout = 86_400
+
 // Files are all files of the plugin, by path.
 func Files(s Server) ([]File, error) {
 	if s.Command == "" || strings.ContainsAny(s.Command, "\x00\n\r") {
@@ -100,6 +123,12 @@ func Files(s Server) ([]File, error) {
 			Description: "rye threads: one that you started has ended, or asks (wait_threads or get_status with its id tells more)",
 			When:        "always",
 		}},
+		"hooks/hooks.json": hooksFile{
+			Description: "Wakes the model where the monitor does not run",
+			Hooks: map[string][]hookGroup{"Stop": {{Hooks: []hook{{
+				Type: "command", Command: watch + " --once", AsyncRewake: true, Timeout: hookTimeout,
+			}}}}},
+		},
 	}
 	var files []File
 	for _, path := range slices.Sorted(maps.Keys(all)) {

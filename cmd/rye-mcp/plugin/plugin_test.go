@@ -31,6 +31,7 @@ func TestFiles(t *testing.T) {
 		".claude-plugin/plugin.json": {`"name": "rye"`, `"version": "1.2.3"`},
 		".mcp.json":                  {`"rye": {`, `"command": "/opt/rye-mcp"`, `"--stdio"`, `"KEY": "${KEY:-}"`},
 		"monitors/monitors.json":     {`exec '/opt/rye-mcp' threads watch --mine"`, `"when": "always"`},
+		"hooks/hooks.json":           {`"Stop"`, `threads watch --mine --once"`, `"asyncRewake": true`},
 		"skills/delegate/SKILL.md":   {"description: ", "rye_execute", "wait_threads", "approve_thread"},
 	} {
 		for _, want := range wants {
@@ -42,7 +43,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s is no JSON", path)
 		}
 	}
-	if len(all) != 4 {
+	if len(all) != 5 {
 		t.Errorf("the plugin has %d files", len(all))
 	}
 }

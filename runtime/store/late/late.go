@@ -36,6 +36,13 @@ var errClosed = errors.New("store is closed")
 // Now returns the store; nil while there is none.
 func (s *Store) Now(ctx context.Context) (store.Store, error) { return s.open(ctx, s.find) }
 
+// IsOpen reports whether the store was there when it was last looked for.
+func (s *Store) IsOpen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened != nil
+}
+
 func (s *Store) open(ctx context.Context, by func(context.Context) (store.Store, error)) (store.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,6 +35,11 @@ func (s *Store) Tell(ctx context.Context, seqs []int64) error {
 	return tell(ctx, s, func(now store.Store) error { return now.Tell(ctx, seqs) })
 }
 
+// Works implements [store.News].
+func (s *Store) Works(ctx context.Context, key string) (bool, error) {
+	return ask(ctx, s, nil, func(now store.Store) (bool, error) { return now.Works(ctx, key) })
+}
+
 // Heirless implements [store.News].
 func (s *Store) Heirless(ctx context.Context, client string) ([]string, error) {
 	return ask(ctx, s, nil, func(now store.Store) ([]string, error) { return now.Heirless(ctx, client) })

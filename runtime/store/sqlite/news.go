@@ -14,7 +14,7 @@ import (
 )
 
 // selectNews reads what scanNews scans, in its order.
-const selectNews = "SELECT n.seq, n.kind, n.thread_id, n.question_id, n.at FROM news n "
+const selectNews = "SELECT n.seq, n.kind, n.thread_id, n.question_id, n.origin, n.at FROM news n "
 
 const newsSQL = selectNews + "WHERE n.seq > ? ORDER BY n.seq LIMIT ?"
 
@@ -35,7 +35,7 @@ const askedSQL = `WITH RECURSIVE above (thread_id, parent_id, origin) AS (
 
 func scanNews(r row) (n thread.News, err error) {
 	var at int64
-	err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &at)
+	err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &n.Origin, &at)
 	n.At = fromMillis(at)
 	return n, err
 }
@@ -96,6 +96,18 @@ func (s *Store) change(ctx context.Context, level sharedfile.Durability, query s
 		_, err := tx.ExecContext(ctx, query, args...)
 		return err
 	})
+}
+
+// Works implements [store.News].
+func (s *Store) Works(ctx context.Context, key string) (works bool, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM threads
+			WHERE status IN ('created', 'running') AND origin <> '' AND origin = ?)`, key).Scan(&works)
+	})
+	if err != nil {
+		return false, fmt.Errorf("whether threads of a client work: %w", err)
+	}
+	return works, nil
 }
 
 // heirlessSQL goes by the threads that work and by what is untold, not by all that a

@@ -137,6 +137,11 @@ func newsInherited(h *harness) {
 	h.end(told, thread.Completed)
 	h.noError(h.Tell(h.ctx, []int64{h.wantUntold("k3", "ended "+string(told))[0].Seq}))
 
+	for key, want := range map[string]bool{editor.Key: true, "k3": false, "": false} {
+		if works, err := h.Works(h.ctx, key); err != nil || works != want {
+			h.Errorf("threads of %q work: %v (%v)", key, works, err)
+		}
+	}
 	keys, err := h.Heirless(h.ctx, "editor")
 	h.noError(err)
 	if !slices.Equal(keys, []string{editor.Key}) {

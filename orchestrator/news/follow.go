@@ -137,7 +137,7 @@ func (d *Desk) settleDead(ctx context.Context) {
 // quiet is no error when ctx has ended.
 func quiet(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // what failed was interrupted
 	}
 	return err
 }

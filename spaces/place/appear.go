@@ -25,7 +25,8 @@ func (f Finder) Appears(ctx context.Context, project string) (<-chan struct{}, e
 		for {
 			select {
 			case <-files.Events:
-			case <-files.Errors: // some events were lost, at worst
+			case err := <-files.Errors:
+				_ = err // some events were lost, at worst
 			case <-ctx.Done():
 				return
 			}

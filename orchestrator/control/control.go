@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/news"
@@ -81,6 +82,7 @@ type Controller struct {
 	Verify   *verify.Checker
 	Health   *health.Checker
 	News     *news.Desk
+	Changes  *changes.Feed
 
 	told sync.Map // by id: questions that a waiting parent has been told of
 }
@@ -96,6 +98,7 @@ func New(d Deps) *Controller {
 	c.View = &view.View{Threads: c.Threads, Daily: d.Daily}
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
+	c.Changes = &changes.Feed{Threads: c.Threads}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.News = &news.Desk{Threads: c.Threads}
 	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
@@ -111,4 +114,7 @@ func (d Deps) settings() *settings.Source {
 }
 
 // Close releases what the controller holds, its store included. Threads go on.
-func (c *Controller) Close() error { return c.Threads.Close() }
+func (c *Controller) Close() error {
+	c.Changes.Close()
+	return c.Threads.Close()
+}

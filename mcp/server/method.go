@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -174,18 +177,26 @@ func (s *Server) rpcErrorOf(ctx context.Context, name mcp.MCPMethod, err error) 
 	data["code"] = fault.Code
 	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fault.Message, Data: data}
 	if fault.Hint != "" {
-		e.Message += ": " + fault.Hint
+		e.Message = strings.TrimSuffix(e.Message, ".") + ". " + capitalised(fault.Hint)
 	}
 	if fault.Code == tool.CodeInternal {
 		e.Code = mcp.INTERNAL_ERROR
 	}
 	if missing, ok := errors.AsType[*NotFoundError](err); ok {
-		data["uri"] = clip(missing.URI, maxURI)
+		data["uri"] = clip(missing.URI, maxShownURI)
 		if !mcp.IsModernProtocol(mcpserver.RequestProtocolVersion(ctx)) {
 			e.Code = mcp.RESOURCE_NOT_FOUND
 		}
 	}
 	return e
+}
+
+// maxShownURI is how much of a URI an error repeats, in bytes.
+const maxShownURI = 1024
+
+func capitalised(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // adapt changes a result of mcp-go.

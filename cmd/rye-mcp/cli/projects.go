@@ -277,6 +277,7 @@ const maxRetired = 4
 func (ps *projects) retire(path string, p *served) {
 	ps.log.Warn().Str("project", path).Msg("the state of the project was removed or replaced, or its key; it is opened anew")
 	p.stop()
+	ps.background.Go(p.control.Changes.Close) // whoever listens does so to the project in its place
 	delete(ps.open, path)
 	maps.DeleteFunc(ps.visited, func(_ string, v visit) bool { return v.project == p.project })
 	ps.retired = append(ps.retired, p)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/mcp/resource"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -54,6 +55,7 @@ func newMCPServer(sys System, opts options, serve serveOptions, clients placed) 
 	projects.clients = clients(s, here(sys))
 	handler.Register(s, projects, groups, operation.All())
 	s.OfferPrompts(handler.Prompts(projects))
+	s.OfferResources(&resource.Resources{Projects: projects})
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
 }
 

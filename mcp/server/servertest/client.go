@@ -119,6 +119,9 @@ func (c *Client) begin(l link) {
 	if c.protocol != stateless {
 		c.initialize()
 	}
+	if w, ok := l.(*web); ok && c.transport == StreamableHTTP && c.noted != nil {
+		w.hear()
+	}
 	c.schemas = make(map[string]json.RawMessage)
 	for _, tool := range c.Tools() {
 		c.schemas[tool.Name] = tool.OutputSchema
@@ -213,6 +216,16 @@ func (c *Client) Request(method string, params any) (json.RawMessage, *Error) {
 	c.ask(p, method, params)
 	answer := p.wait()
 	return answer.Result, answer.Error
+}
+
+// Listen asks to be told of changes, as revision 2026-07-28 has it: filter marshals to
+// the notifications that are wanted. What comes goes to the function of
+// [OnNotification], until the returned request is cancelled.
+func (c *Client) Listen(filter any) *Pending {
+	c.t.Helper()
+	p := c.newPending()
+	c.ask(p, "subscriptions/listen", map[string]any{"notifications": filter})
+	return p
 }
 
 func (c *Client) newPending() *Pending {

@@ -215,11 +215,35 @@ func (w *web) newRequest(ctx context.Context, m wire) (*http.Request, error) {
 	return req, nil
 }
 
-// nameIn is the name in params, or "".
+// nameIn is what the header Mcp-Name repeats of params, or "".
 func nameIn(params json.RawMessage) string {
 	var named struct {
 		Name string `json:"name"`
+		URI  string `json:"uri"`
 	}
 	_ = json.Unmarshal(params, &named) // a request without params has none
-	return named.Name
+	return named.Name + named.URI
+}
+
+// hear opens the stream of what belongs to no request.
+func (w *web) hear() {
+	w.requests.Go(func() {
+		req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.url+"/mcp", http.NoBody)
+		if err != nil {
+			w.client.t.Error(err)
+			return
+		}
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("Mcp-Session-Id", w.session)
+		req.Header.Set("Mcp-Protocol-Version", w.client.protocol)
+		resp, err := w.transport.RoundTrip(req)
+		if err != nil {
+			if w.ctx.Err() == nil {
+				w.client.t.Errorf("GET /mcp: %v", err)
+			}
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		w.events(resp.Body, func(string) {})
+	})
 }

@@ -53,12 +53,11 @@ func clip(text string, most int) string {
 
 // digest is what a reading holds, or why there is none, in short.
 func digest(reading server.Reading, err error) [sha256.Size]byte {
-	h := sha256.New()
+	text := fmt.Sprint(err)
 	for _, c := range reading.Contents {
-		if text, ok := c.(mcp.TextResourceContents); ok {
-			fmt.Fprintf(h, "%d %s %v\n", len(text.Text), text.Text, text.Meta["rye/signature"])
+		if c, ok := c.(mcp.TextResourceContents); ok {
+			text += fmt.Sprintf("%d %s %v\n", len(c.Text), c.Text, c.Meta["rye/signature"])
 		}
 	}
-	fmt.Fprint(h, err)
-	return [sha256.Size]byte(h.Sum(nil))
+	return sha256.Sum256([]byte(text))
 }

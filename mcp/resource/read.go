@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -301,7 +302,7 @@ func readChain(ctx context.Context, p *handler.Project, uri string, a Address) (
 			return false
 		}
 		cut := max(1, (len(links)-1)/4)
-		told.Chain.Chain = append(links[:1:1], links[1+cut:]...)
+		told.Chain.Chain = slices.Concat(links[:1], links[1+cut:])
 		told.Omitted += cut
 		return true
 	})

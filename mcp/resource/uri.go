@@ -70,8 +70,9 @@ func (p Part) parameters() []string {
 		return []string{keyCursor, keyPart, keyBytes, keyProject}
 	case Item:
 		return []string{keyOffset, keyBytes, keyProject}
+	default:
+		return []string{keyBytes, keyProject}
 	}
-	return []string{keyBytes, keyProject}
 }
 
 // Parse reads a URI. Ids have "/" in them; every other character may be

@@ -20,8 +20,9 @@ func (p Part) aspect() changes.Aspect {
 		return changes.Cost
 	case Chain:
 		return changes.Chain
+	default:
+		return changes.Board
 	}
-	return changes.Board
 }
 
 // WatchList implements [server.Resources].

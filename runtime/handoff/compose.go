@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -29,7 +30,7 @@ const summaryTitle = "\n\n# Summary of the work so far\n\n"
 // A ceiling below [MinCeiling] is one of MinCeiling; it is exceeded only by a last
 // exchange with too many calls.
 func Compose(m Manifest, summary string, messages []llm.Message, ceiling int64) (seeded []llm.Message, turns int) {
-	messages = withoutRecords(messages)
+	messages = withoutReasoning(withoutRecords(messages))
 	ceiling = max(ceiling, MinCeiling)
 	room := ceiling*bytesPerToken - blockMarks - bytesPerToken // of the first message's text, in bytes
 	exchange := lastOf(messages)
@@ -69,6 +70,16 @@ func withoutRecords(messages []llm.Message) []llm.Message {
 			m = llm.Text(llm.User, strings.TrimSpace(summaryTitle)+"\n\n"+summary)
 		}
 		rest = append(rest, m)
+	}
+	return rest
+}
+
+// withoutReasoning leaves out what the model has thought: vendors take it back only
+// behind the words that it came behind, and those are others in a successor.
+func withoutReasoning(messages []llm.Message) []llm.Message {
+	rest := slices.Clone(messages)
+	for i := range rest {
+		leaveOutReasoning(&rest[i])
 	}
 	return rest
 }

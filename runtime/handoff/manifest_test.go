@@ -178,6 +178,24 @@ func TestCompose(t *testing.T) {
 
 // TestComposeSharesTheRoom: the conversation gives first, then the summary, and
 // the manifest last.
+// TestComposeWithoutThoughts: a successor is not given what was thought before other
+// words than its own; the signature of a call stays with the call.
+func TestComposeWithoutThoughts(t *testing.T) {
+	t.Parallel()
+	seeded, _ := Compose(Manifest{}, "", []llm.Message{
+		llm.Text(llm.User, "do it"),
+		{Role: llm.Assistant, Blocks: []llm.Block{
+			{Type: llm.ReasoningBlock, Text: "hm", Signature: "s1"}, {Type: llm.ReasoningBlock, Signature: "redacted_thinking:s2"},
+			{Type: llm.ToolUseBlock, ToolCallID: "c", ToolName: "f", Signature: "s3"},
+		}},
+		{Role: llm.User, Blocks: []llm.Block{{Type: llm.ToolResultBlock, ToolCallID: "c", Text: "seen"}}},
+	}, 16_000)
+	text := fmt.Sprintf("%+v", seeded)
+	if strings.Contains(text, "s1") || strings.Contains(text, "s2") || !strings.Contains(text, "s3") || !strings.Contains(text, "seen") {
+		t.Errorf("seeded %s", text)
+	}
+}
+
 func TestComposeSharesTheRoom(t *testing.T) {
 	t.Parallel()
 	var messages []llm.Message

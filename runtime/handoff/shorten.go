@@ -60,6 +60,9 @@ func leaveOutImages(m *llm.Message) {
 // leaveOutReasoning takes reasoning out whole: a part of it does not go with the
 // vendor's signature.
 func leaveOutReasoning(m *llm.Message) {
+	if !slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return b.Type == llm.ReasoningBlock }) {
+		return
+	}
 	rest := slices.DeleteFunc(slices.Clone(m.Blocks), func(b llm.Block) bool { return b.Type == llm.ReasoningBlock })
 	if len(rest) == 0 && len(m.Blocks) > 0 {
 		rest = []llm.Block{{Type: llm.TextBlock, Text: "[reasoning left out]"}}

@@ -150,6 +150,8 @@ type Response struct {
 	Blocks     []Block
 	StopReason StopReason
 	Usage      Usage
+	// Warnings say what of the request was left out, because the provider refused it.
+	Warnings []string
 }
 
 // Usage is what the provider reports; the four numbers do not overlap.

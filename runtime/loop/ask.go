@@ -157,14 +157,11 @@ func (r *run) whileAnswering(ctx context.Context, stop context.CancelCauseFunc) 
 }
 
 func (r *run) request(allowance int) llm.Request {
-	req := llm.Request{
-		Model: r.model.choice.Model.ID, System: r.system, Messages: r.conversation.messages,
+	return llm.Request{
+		Model: r.model.choice.Model.ID, System: r.system, Messages: r.model.given(r.conversation.messages),
 		Tools: r.toolset.tools, MaxTokens: allowance, Turn: r.cost.Turns + 1,
+		CacheKey: r.cacheKey, Effort: r.task.doc.Model.Effort,
 	}
-	if !r.model.choice.Vision {
-		req.Messages = blind(req.Messages)
-	}
-	return req
 }
 
 // take puts an answer on record and into the conversation, one without content
@@ -181,6 +178,10 @@ func (r *run) take(a llm.Response) error {
 			return err
 		}
 	}
+	for _, w := range a.Warnings {
+		r.warn(w)
+	}
+	signedBy(r.model.choice.Ref(), a.Blocks)
 	r.conversation.add(llm.Message{Role: llm.Assistant, Blocks: a.Blocks})
 	r.conversation.reported(a.Usage)
 	err := r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{

@@ -80,16 +80,6 @@ func (r *run) keptBinary(data []byte) string {
 	return "not text, kept as artifact " + artifact.Ref(hash)
 }
 
-// blind is a conversation for a model that cannot see. Its images were
-// shown to another model before.
-func blind(messages []llm.Message) []llm.Message {
-	out := make([]llm.Message, len(messages))
-	for i, m := range messages {
-		out[i] = llm.Message{Role: m.Role, Blocks: blindBlocks(m.Blocks)}
-	}
-	return out
-}
-
 // blindBlocks leaves a list without images as it is, so that it is recognised as
 // one that was sent before.
 func blindBlocks(blocks []llm.Block) []llm.Block {

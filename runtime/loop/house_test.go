@@ -154,6 +154,7 @@ type job struct {
 	outputs      string // XML
 	onLimit      string // of the directive
 	fallback     string
+	effort       string
 	model        string // "fake/small" when empty
 	limits       func(*thread.Limits)
 	capabilities []string // all test tools when nil
@@ -173,7 +174,7 @@ const directive = "# Task\n\n```xml\n<directive name=\"task\" version=\"1.0.0\">
 // register does what the spawner does: row, budget, folder, thread.json.
 func (h *house) register(j job) thread.ID {
 	h.t.Helper()
-	text := strings.NewReplacer("FALLBACK", attribute("fallback", j.fallback), "ON_LIMIT", attribute("on_limit", j.onLimit), "OUTPUTS", j.outputs, "INPUTS", j.declared).Replace(directive)
+	text := strings.NewReplacer("FALLBACK", attribute("fallback", j.fallback)+" "+attribute("effort", j.effort), "ON_LIMIT", attribute("on_limit", j.onLimit), "OUTPUTS", j.outputs, "INPUTS", j.declared).Replace(directive)
 	h.write(".ai/directives/test/task.md", text)
 	found, err := h.resolver().Find(item.Directive, "test/task")
 	if err != nil {

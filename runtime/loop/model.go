@@ -20,7 +20,8 @@ type model struct {
 	choice   provider.Choice
 	client   llm.Client
 	close    func() error
-	fallback bool // the directive's second choice has been turned to
+	fallback bool          // the directive's second choice has been turned to
+	seen     []llm.Message // of the conversation, as the model is given them
 	// toolSize is what tools take of a request to it, in bytes and in characters.
 	toolSize func([]llm.Tool) (bytes, characters int64)
 }

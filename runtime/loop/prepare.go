@@ -70,6 +70,7 @@ func (r *run) beginWithModel(ctx context.Context) error {
 		return err
 	}
 	r.begins = choice.Model
+	r.cacheKey = cacheKeyOf(r.meta)
 	return r.openModel(ctx, choice)
 }
 

@@ -88,6 +88,7 @@ type run struct {
 	clock        stopwatch
 	cost         thread.Cost
 	model        model
+	cacheKey     string // see [cacheKeyOf]
 	system       string
 	conversation conversation
 	toolset      toolset

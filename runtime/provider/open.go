@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/anthropic"
+	"github.com/rye-mcp/rye-mcp/runtime/llm/lenient"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/openai"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/scripted"
 	"github.com/rye-mcp/rye-mcp/runtime/llm/wire"
@@ -48,9 +49,9 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 	release := transport.CloseIdleConnections
 	switch p.API {
 	case config.APIAnthropic:
-		return anthropic.New(cfg), func() error { release(); return nil }, nil
+		return lenient.New(anthropic.New(cfg)), func() error { release(); return nil }, nil
 	case config.APIOpenAI:
-		return speaking(wireOf(p, cfg.BaseURL, c.Model.ID))(cfg), func() error { release(); return nil }, nil
+		return lenient.New(speaking(wireOf(p, cfg.BaseURL, c.Model.ID))(cfg)), func() error { release(); return nil }, nil
 	case config.APIScripted:
 		server, err := r.script(context.WithoutCancel(ctx), p) // it serves until it is closed
 		if err != nil {
@@ -61,7 +62,7 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 		if cfg.BaseURL = server.BaseURL(); p.Wire != "" {
 			cfg.BaseURL += "/v1"
 		}
-		return speaking(p.Wire)(cfg), func() error { release(); return server.Close() }, nil
+		return lenient.New(speaking(p.Wire)(cfg)), func() error { release(); return server.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
 		p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)

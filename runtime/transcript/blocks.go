@@ -20,6 +20,7 @@ type storedBlock struct {
 	Type       llm.BlockType `json:"type"`
 	Text       string        `json:"text,omitempty"`
 	Signature  string        `json:"signature,omitempty"`
+	By         string        `json:"by,omitempty"`
 	ToolCallID string        `json:"tool_call_id,omitempty"`
 	ToolName   string        `json:"tool_name,omitempty"`
 	Input      Input         `json:"input,omitempty"`
@@ -32,7 +33,7 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 	stored := make([]storedBlock, len(b))
 	for i, block := range b {
 		stored[i] = storedBlock{
-			Type: block.Type, Text: block.Text, Signature: block.Signature,
+			Type: block.Type, Text: block.Text, Signature: block.Signature, By: block.By,
 			ToolCallID: block.ToolCallID, ToolName: block.ToolName,
 			Input: Input(block.Input), IsError: block.IsError, Images: block.Images,
 		}
@@ -49,7 +50,7 @@ func (b *Blocks) UnmarshalJSON(data []byte) error {
 	blocks := make(Blocks, len(stored))
 	for i, s := range stored {
 		blocks[i] = llm.Block{
-			Type: s.Type, Text: s.Text, Signature: s.Signature,
+			Type: s.Type, Text: s.Text, Signature: s.Signature, By: s.By,
 			ToolCallID: s.ToolCallID, ToolName: s.ToolName,
 			Input: json.RawMessage(s.Input), IsError: s.IsError, Images: s.Images,
 		}

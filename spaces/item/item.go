@@ -68,7 +68,12 @@ type ModelChoice struct {
 	Tier     string
 	ID       string
 	Fallback string
+	Effort   string // how much to think, one of [Efforts]; empty: as the model does by itself
 }
+
+// Efforts lists the words for how much a model is to think. Vendors have them in
+// common, but not every model knows all.
+func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
 
 // LimitSet is a partial set of limits, keyed by canonical name: turns, tokens,
 // spend, duration_seconds, spawns, depth. Spend is in dollars.

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -104,6 +105,11 @@ func readModel(doc *item.DirectiveDoc, e *element) error {
 	doc.Model.Tier, _ = e.attr("tier")
 	doc.Model.ID, _ = e.attr("id")
 	doc.Model.Fallback, _ = e.attr("fallback")
+	effort, given := e.attr("effort")
+	if given && !slices.Contains(item.Efforts(), effort) {
+		return e.errorf("effort=%q is unknown; valid are %s", effort, said(strings.Join(item.Efforts(), ", ")))
+	}
+	doc.Model.Effort = effort
 	return nil
 }
 

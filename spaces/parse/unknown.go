@@ -36,7 +36,7 @@ func directiveShape() shape {
 }
 
 func metadataShape() shape {
-	model := shape{part: item.PartModel, attrs: []string{"provider", "tier", "id", "fallback"}}
+	model := shape{part: item.PartModel, attrs: []string{"provider", "tier", "id", "fallback", "effort"}}
 	return shape{children: map[string]shape{
 		"description": notes(), "category": notes(), "author": notes(), "cost": notes(),
 		"model": model, "model_class": model,

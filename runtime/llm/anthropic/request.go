@@ -19,7 +19,10 @@ import (
 // encode translates what of a request no other call has: what stands around the
 // messages is in its [frame], and those are encoded when they are new.
 func encode(req llm.Request) sdk.MessageNewParams {
-	return sdk.MessageNewParams{Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{}}
+	return sdk.MessageNewParams{
+		Model: req.Model, MaxTokens: int64(req.MaxTokens), Messages: []sdk.MessageParam{},
+		OutputConfig: sdk.OutputConfigParam{Effort: sdk.OutputConfigEffort(req.Effort)},
+	}
 }
 
 // frame keeps what requests of a conversation have in common beside their messages, as

@@ -334,6 +334,9 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	}
 	p.Choice = choice
 	p.Warnings = append(p.Warnings, choice.Warnings...)
+	if old := c.Providers.StaleWarning(choice); old != "" {
+		p.Warnings = append(p.Warnings, old)
+	}
 	// Now, as its process could tell nobody: the launch asks again, and is given what
 	// was found.
 	_, err = c.Providers.Keys(ctx, choice.Ref())

@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -28,6 +29,9 @@ func (r *Registry) choice(p config.Provider, id string) (Choice, error) {
 		MaxOutput:     agent.MaxOutputTokens,
 	}
 	out.Vision = canSee(p, id)
+	if out.PricedOn, err = r.pricedOn(p, model); err != nil {
+		return Choice{}, err
+	}
 	if model.MaxOutputTokens > 0 {
 		out.MaxOutput = min(out.MaxOutput, model.MaxOutputTokens)
 	}
@@ -130,4 +134,42 @@ func perMillion(dollars float64) (int64, error) {
 	}
 	// Rounding to a thousandth first keeps 0.1 from becoming 100001.
 	return int64(math.Ceil(math.Round(dollars*thread.MicrosPerDollar*1000) / 1000)), nil
+}
+
+// pricedOn is the day the price of a model was published, where the catalogue has it.
+func (r *Registry) pricedOn(p config.Provider, model llm.Model) (time.Time, error) {
+	over := p.Models[model.ID]
+	own := p.Local || p.API == config.APIScripted || over.Input != nil && over.Output != nil
+	if own || !model.Priced {
+		return time.Time{}, nil
+	}
+	known, err := r.catalog()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return known.Published()
+}
+
+// pricesAge is how long prices are taken as they are. Vendors change them a few times a
+// year.
+const pricesAge = 180 * 24 * time.Hour
+
+// Stale reports that the price of a choice is so old that a spend limit may not hold.
+func (r *Registry) Stale(c Choice) bool {
+	return !c.PricedOn.IsZero() && r.today().Sub(c.PricedOn) > pricesAge
+}
+
+// StaleWarning says so of a choice, once for this process; empty where there is nothing
+// to say, or it was said.
+func (r *Registry) StaleWarning(c Choice) (warning string) {
+	if r.Stale(c) {
+		r.stale.Do(func() { warning = StalePrices(c) })
+	}
+	return warning
+}
+
+// StalePrices says how old the price of a choice is.
+func StalePrices(c Choice) string {
+	return fmt.Sprintf("the price of %s is of %s, more than 180 days ago, so a spend limit may let more through than it says; "+
+		"update rye-mcp, or set the price in .ai/config/agent/providers/%s.yaml", c.Ref(), c.PricedOn.Format(time.DateOnly), c.Provider)
 }

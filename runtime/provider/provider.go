@@ -42,6 +42,7 @@ type Source struct {
 	catalog func() (*catalog.Catalog, error)
 	today   func() time.Time
 	answers func(ctx context.Context, baseURL string) bool
+	stale   sync.Once // somebody was told that prices are old
 }
 
 // NewSource returns a source that reads the environment through getenv.
@@ -59,6 +60,12 @@ func NewSource(getenv func(string) string) *Source {
 // NAME=value; without it in that of this process.
 func (s *Source) Commands(environ func() []string) *Source {
 	s.keys.environ = environ
+	return s
+}
+
+// Clock has the days of prices, and how long keys are kept, go by a clock.
+func (s *Source) Clock(now func() time.Time) *Source {
+	s.today, s.keys.now = now, now
 	return s
 }
 
@@ -98,6 +105,9 @@ type Choice struct {
 	Local         bool   // runs on this machine and costs nothing
 	AllowUnpriced bool   // may run under a spend limit although its price is unknown
 	MaxOutput     int    // tokens of one answer, at most
+	// PricedOn is the day the catalogue's price was published; zero where the price is
+	// the user's own, or nothing.
+	PricedOn time.Time
 	// Warnings say where the choice is not what was asked for.
 	Warnings []string
 }

@@ -100,10 +100,10 @@ func (d *doctor) providerState(ctx context.Context, p config.Provider) finding {
 	switch {
 	case p.API == config.APIScripted:
 		return okf("%s: answers from a script, needs no key", p.Name)
-	case p.APIKeyEnv != "" && d.sys.Getenv(p.APIKeyEnv) == "":
+	case d.providers.LacksKey(p.Name + "/any"):
 		return okf("%s: not in use, %s is not set", p.Name, p.APIKeyEnv)
 	case !p.Local:
-		return okf("%s: can be used, %s", p.Name, setVariable(p.APIKeyEnv))
+		return d.keyState(ctx, p)
 	case d.providers.Answers(ctx, p):
 		return okf("%s: answers at %s", p.Name, maskAddress(d.providers.BaseURL(p)))
 	default:
@@ -111,11 +111,22 @@ func (d *doctor) providerState(ctx context.Context, p config.Provider) finding {
 	}
 }
 
-func setVariable(name string) string {
-	if name == "" {
-		return "it needs no key"
+// keyState has the key of a provider given, as the start of a thread would.
+func (d *doctor) keyState(ctx context.Context, p config.Provider) finding {
+	err := d.providers.TryKey(ctx, p)
+	var failed *provider.KeyError
+	switch from := d.providers.KeySource(p); {
+	case errors.As(err, &failed):
+		return warnf(failed.Try(), "%s: cannot be used: %v", p.Name, err)
+	case err != nil:
+		return warnf("", "%s: %v", p.Name, err)
+	case from == "":
+		return okf("%s: can be used, it needs no key", p.Name)
+	case from == p.APIKeyEnv:
+		return okf("%s: can be used, %s is set", p.Name, from)
+	default:
+		return okf("%s: can be used, %s gives its key", p.Name, from)
 	}
-	return name + " is set"
 }
 
 // models names the models of usable providers whose price is not known: a spend
@@ -126,10 +137,10 @@ func (d *doctor) models(ctx context.Context) []finding {
 		return []finding{failf("make the folder readable", "%v", err)}
 	}
 	var found []finding
-	priced := 0
+	priced, old := 0, false
 	for _, name := range names {
 		p, _, err := d.config.Provider(name)
-		if err != nil || p.APIKeyEnv != "" && d.sys.Getenv(p.APIKeyEnv) == "" {
+		if err != nil || d.providers.LacksKey(p.Name+"/any") {
 			continue // told by the check of providers
 		}
 		for _, tier := range slices.Sorted(maps.Keys(p.Tiers)) {
@@ -143,8 +154,22 @@ func (d *doctor) models(ctx context.Context) []finding {
 					"the price of %s (tier %s) is not known, so threads with a spend limit do not run on it", choice.Ref(), tier))
 			default:
 				priced++
+				old = old || d.providers.Stale(choice)
 			}
 		}
 	}
-	return append([]finding{okf("%s of usable providers with a known price", counted(priced, "tier"))}, few(found)...)
+	return append([]finding{d.priceState(priced, old)}, few(found)...)
+}
+
+// priceState says how many tiers have a price, and where and when that comes from.
+func (d *doctor) priceState(priced int, old bool) finding {
+	source, version, date, err := d.providers.Prices()
+	switch {
+	case err != nil:
+		return failf("", "%v", err)
+	case old:
+		return warnf("update rye-mcp, or set prices in ~/.ai/config/agent/providers/NAME.yaml",
+			"the prices of the catalogue are of %s, more than 180 days ago: a spend limit may let more through than it says", date)
+	}
+	return okf("%s of usable providers with a known price, of %s (%s %s)", counted(priced, "tier"), date, source, version)
 }

@@ -43,6 +43,7 @@ func TestJSONKeys(t *testing.T) {
 		{"keys list", keyListJSON{}},
 		{"keys show", keyJSON{}},
 		{"keys trust", keyJSON{}},
+		{"models", modelsJSON{}},
 		{"run", runJSON{}},
 		{"sign", action.SignResult{}},
 		{"threads approve", view.Questions{}},

@@ -42,6 +42,7 @@ func newRoot(sys System) *cobra.Command {
 		newThreadCommand(sys, opts),
 		newServeCommand(sys, opts),
 		newDoctorCommand(sys, opts),
+		newModelsCommand(sys, opts),
 		newConfigCommand(sys, opts),
 		newTrustCommand(sys, opts),
 		newValidateCommand(sys, opts),

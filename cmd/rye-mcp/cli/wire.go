@@ -133,7 +133,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 // providerSource is what providers are chosen by beside the settings. Commands that give
 // keys may need any of the person's variables, such as the address of their keychain.
 func providerSource(sys System) *provider.Source {
-	return provider.NewSource(sys.Getenv).Commands(func() []string { return slices.Concat(sys.Outer, sys.Environ) })
+	return provider.NewSource(sys.Getenv).Clock(sys.Now).Commands(func() []string { return slices.Concat(sys.Outer, sys.Environ) })
 }
 
 // newLife are the lives of the threads of a project on this machine.

@@ -120,6 +120,22 @@ func (c *Catalog) Info() (source, version, date string) {
 	return c.head.Source, c.head.Version, c.head.Date
 }
 
+// Published is the day the data was published.
+func (c *Catalog) Published() (time.Time, error) { return time.Parse(time.DateOnly, c.head.Date) }
+
+// Models are the ids of a provider's own models, in the order of the data.
+func (c *Catalog) Models(provider string) []string {
+	p := c.provider(provider)
+	if p == nil {
+		return nil
+	}
+	var ids []string
+	for _, e := range p.models() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
 // Lookup finds a model of a provider by the data's own rules, as of a day.
 //
 // Some models cost more when the context is longer than a certain length. They

@@ -1,18 +1,21 @@
 // Drives rye-mcp with the client of the TypeScript SDK, which most MCP clients
 // are built on, over stdio, Streamable HTTP and HTTP with SSE. Usage: node mcp-clients.mjs BINARY PROJECT
 //
-// The SDK validates every structured result against the tool's output schema.
+// The SDK validates every structured result against the tool's output schema, which
+// the server over HTTP is asked to tell.
 // The project's model is scripted: "Be slow" takes 3.5 seconds, "Hang" never
 // answers.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import fs from "node:fs";
+import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ElicitRequestSchema, ListRootsRequestSchema, PromptListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const [binary, project] = process.argv.slice(2);
 
@@ -45,11 +48,11 @@ const fork = (directive, more) => ({ item_type: "directive", item_id: directive,
 let keys = 0; // every run of the checks starts threads of its own
 
 const checks = {
-  async "lists tools with schemas and annotations"(client) {
+  async "lists tools with titles, texts, schemas and annotations"(client) {
     const { tools } = await client.listTools();
     assert.ok(tools.length >= 12, `${tools.length} tools`);
     for (const tool of tools) {
-      assert.ok(tool.title && tool.description && tool.outputSchema && tool.annotations, tool.name);
+      assert.ok(tool.title && tool.description && tool.inputSchema && tool.annotations, tool.name);
     }
     assert.equal(client.getServerVersion().name, "rye");
     assert.match(client.getInstructions(), /wait_threads/);
@@ -139,6 +142,36 @@ const checks = {
   },
 };
 
+// What an MCP client offers the person who uses it.
+Object.assign(checks, {
+  async "lists directives as prompts, gets one, completes an argument"(client) {
+    const { prompts } = await client.listPrompts();
+    const review = prompts.find((p) => p.name === "team-review");
+    assert.deepEqual(review.arguments.map((a) => [a.name, !!a.required]), [["path", true], ["depth", false]]);
+    const { messages } = await client.getPrompt({ name: "team-review", arguments: { path: "src/main.go" } });
+    assert.deepEqual(messages.map((m) => [m.role, m.content.text]), [["user", "Review src/main.go, quick."]]);
+    await assert.rejects(client.getPrompt({ name: "team-review" }), (e) => e.code === -32602 && /path is required\. Try: the arguments path/.test(e.message));
+    await assert.rejects(client.getPrompt({ name: "team-review", arguments: { path: "x".repeat(1 << 20) } }), { code: -32602 });
+    const ref = { type: "ref/prompt", name: "team-review" };
+    const complete = async (name, value) => (await client.complete({ ref, argument: { name, value } })).completion.values;
+    assert.deepEqual(await complete("depth", "tho"), ["thorough"]);
+    assert.deepEqual(await complete("path", "src/"), ["src/main.go"]);
+    assert.deepEqual(await complete("path", ".git"), []);
+  },
+
+  async "hears that the list of prompts has changed"(client) {
+    await client.listPrompts();
+    const id = `team/new${keys++}`;
+    const changed = new Promise((resolve) => client.setNotificationHandler(PromptListChangedNotificationSchema, resolve));
+    const text = fs.readFileSync(path.join(project, ".ai/directives/team/review.md"), "utf8").replace(/^.*rye:signed.*\n/, "").replace('"review"', `"${path.basename(id)}"`);
+    fs.writeFileSync(path.join(project, `.ai/directives/${id}.md`), text);
+    await call(client, "rye_sign", { item_type: "directive", item_id: id });
+    await changed;
+    const { prompts } = await client.listPrompts();
+    assert.ok(prompts.some((p) => p.name === id.replace("/", "-")), JSON.stringify(prompts.map((p) => p.name)));
+  },
+});
+
 // abortAtProgress cancels a call when the first progress of it comes.
 async function abortAtProgress(client, name, args) {
   const abort = new AbortController();
@@ -169,7 +202,7 @@ await other.close();
 console.log("ok  threads outlive the server; the client's root is the project");
 
 // The same over HTTP, where one server has all the clients.
-const server = spawn(binary, ["serve", "--http", "127.0.0.1:0", "--project", project], { env, stdio: ["ignore", "pipe", "ignore"] });
+const server = spawn(binary, ["serve", "--http", "127.0.0.1:0", "--project", project, "--output-schemas"], { env, stdio: ["ignore", "pipe", "ignore"] });
 const [line] = await once(server.stdout, "data");
 const url = new URL(line.toString().match(/http\S+/)[0]);
 const streamable = new StreamableHTTPClientTransport(url);

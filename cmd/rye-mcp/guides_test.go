@@ -13,16 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"crypto/rand"
-
 	"github.com/BurntSushi/toml"
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
 // Guides are the knowledge items rye/guides/* of the system space. Each block of code in
-// them is run here, in a project of its own for each guide. The word after the fence says
+// them, and in the README, is run here, in a project of its own for each text, where "rye-mcp init" was run. The word after the fence says
 // how; what follows it is the block's file, or "no-run: REASON".
 //
 //	console          "$ COMMAND" lines for a shell, each followed by what it shows; nothing: it
@@ -42,13 +38,17 @@ import (
 // A file testdata/guides/TOPIC.txtar has what the examples of a guide need beside: files of the
 // project, model.yaml (what the model answers) and env (variables).
 
-// guidesDir is where guides lie.
-var guidesDir = filepath.Join("..", "..", "spaces", "system", "ai", "knowledge", "rye", "guides")
+// Where the texts lie.
+var (
+	guidesDir  = filepath.Join("..", "..", "spaces", "system", "ai", "knowledge", "rye", "guides")
+	readmePath = filepath.Join("..", "..", "README.md")
+)
 
 // Bounds of a guide.
 const (
 	mostOfGuide       = 12 << 10 // bytes, so that one fetch answers with all of it
 	mostOfDescription = 140      // characters
+	mostOfReadme      = 220      // lines
 )
 
 // guideModel answers where a guide has no model of its own.
@@ -88,7 +88,7 @@ func codeBlocks(source string) []block {
 	return blocks
 }
 
-// TestGuides runs what the guides show.
+// TestGuides runs what the guides and the README show.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for topic, source := range guides(t) {
@@ -99,7 +99,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// guides are all guides, by topic.
+// guides are all guides, and the README, by topic.
 func guides(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -107,12 +107,15 @@ func guides(t *testing.T) map[string]string {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d guides, %v", len(paths), err)
 	}
-	for _, path := range paths {
+	for _, path := range append(paths, readmePath) {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, text, _ := strings.Cut(string(source), "\n```\n") // its metadata
+		text := string(source)
+		if path != readmePath {
+			_, text, _ = strings.Cut(text, "\n```\n") // its metadata
+		}
 		texts[strings.TrimSuffix(filepath.Base(path), ".md")] = text
 	}
 	return texts
@@ -154,6 +157,9 @@ func newGuided(t *testing.T, topic string) *guided {
 
 // follow does what the blocks of a text show, in their order.
 func (g *guided) follow(blocks []block) {
+	if !slices.ContainsFunc(blocks, func(b block) bool { return strings.Contains(b.content, "rye-mcp init") }) {
+		g.shell("rye-mcp init", "…", 0)
+	}
 	for _, b := range blocks {
 		reason, skipped := strings.CutPrefix(b.about, "no-run:")
 		switch {
@@ -251,9 +257,6 @@ func (g *guided) keep(path, content string) {
 func (g *guided) sign() {
 	if len(g.unsigned) == 0 {
 		return
-	}
-	if _, err := sign.Generate(g.home, false, rand.Reader); err != nil && !errors.Is(err, sign.ErrKeyExists) {
-		g.Fatal(err)
 	}
 	g.shell("rye-mcp sign "+strings.ReplaceAll(strings.Join(g.unsigned, " "), "'~/", "~/'"), "…", 0)
 	g.unsigned = nil
@@ -366,7 +369,13 @@ func inDirective(name, element string) string {
 // TestGuideForm holds guides to their form: metadata, length, and where to go next.
 func TestGuideForm(t *testing.T) {
 	t.Parallel()
-	for topic := range guides(t) {
+	for topic, text := range guides(t) {
+		if lines := strings.Count(text, "\n"); topic == "README" {
+			if lines > mostOfReadme {
+				t.Errorf("the README has %d lines, %d at most", lines, mostOfReadme)
+			}
+			continue
+		}
 		source, err := os.ReadFile(filepath.Join(guidesDir, topic+".md"))
 		if err != nil {
 			t.Fatal(err)

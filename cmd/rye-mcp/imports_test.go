@@ -86,6 +86,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"spaces/search/query", module, "a query is text"},
 	{"spaces/search/query", "os", "a query is text"},
 	{"spaces/search/query", "database/sql", "a query is text"},
+	{"spaces/configfile", module, "files of other programs are bytes"},
 	{"spaces/itemfile", "tools", "files of items know no tools"},
 }
 

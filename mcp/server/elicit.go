@@ -50,7 +50,8 @@ type ElicitRequest struct {
 	Message string
 
 	// Schema is the JSON Schema of the answer: an object whose properties are
-	// strings, numbers, integers or booleans. Empty: the answer has no content.
+	// strings, numbers, integers, booleans or, as a choice of several from a list,
+	// arrays, which clients know since revision 2025-11-25. Empty: the answer has no content.
 	Schema json.RawMessage
 }
 
@@ -153,8 +154,8 @@ func (q *ElicitRequest) complete() error {
 		return errors.New("question to the person: its schema is not that of an object with properties")
 	}
 	for name, property := range schema.Properties {
-		if !slices.Contains([]string{"string", "number", "integer", "boolean"}, property.Type) {
-			return fmt.Errorf("question to the person: %s is not a string, number, integer or boolean", name)
+		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, property.Type) {
+			return fmt.Errorf("question to the person: %s is not a string, number, integer, boolean or a choice of several", name)
 		}
 	}
 	if q.Key == "" {

@@ -22,18 +22,35 @@ var anywhere = map[string]bool{
 	".git":      true,
 	"git~1":     true, // its short name on NTFS
 	".mcp.json": true,
+	".lsp.json": true,
 	".envrc":    true,
+	// A folder with this one in it is a plugin of Claude Code, which starts its monitors,
+	// hooks and servers.
+	".claude-plugin": true,
+	".opencode":      true, // its plugins and tools are run
+	"opencode.json":  true,
+	"opencode.jsonc": true,
+
+	".claude.json":               true,
+	"claude_desktop_config.json": true,
 }
 
 // inside are files of folders of other programs, which those run commands from,
 // or start servers from, when somebody opens the project. A star stands for any
 // end.
 var inside = map[string][]string{
-	".claude": {"settings*"},
-	".codex":  {"config.toml"},
-	".cursor": {"mcp.json", "hooks.json"},
-	".gemini": {"settings*"},
-	".vscode": {"tasks.json", "mcp.json"},
+	".claude":  {"settings*"},
+	".codex":   {"config.toml", "hooks.json"},
+	".cursor":  {"mcp.json", "hooks.json"},
+	".gemini":  {"settings*", "extensions"},
+	".vscode":  {"tasks.json", "mcp.json"},
+	".zed":     {"settings.json", "tasks.json", "debug.json"},
+	"hooks":    {"hooks.json"},
+	"monitors": {"monitors.json"},
+	// Those of the user, where the project is the home or a folder with settings.
+	"user":     {"mcp.json"},
+	"zed":      {"settings.json", "tasks.json"},
+	"windsurf": {"mcp_config.json"},
 }
 
 // Patterns are globs of the paths that [ByName] keeps from tools, for programs that

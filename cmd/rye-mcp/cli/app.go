@@ -49,8 +49,9 @@ type System struct {
 
 // OS is the machine the program runs on.
 func OS() System {
+	environ, getenv := withoutReferences(os.Environ(), os.Getenv)
 	return System{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Getenv: os.Getenv,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: environ, Getenv: getenv,
 		Getwd: os.Getwd, HomeDir: os.UserHomeDir, Now: time.Now, Executable: os.Executable, Hostname: os.Hostname,
 	}
 }

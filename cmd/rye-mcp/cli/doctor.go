@@ -156,6 +156,7 @@ func (d *doctor) checks() []check {
 		{"disk", d.disk},
 		{"open files", d.openFiles},
 		{"editor", d.editor},
+		{"clients", d.clients},
 	}
 }
 

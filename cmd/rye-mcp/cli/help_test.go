@@ -6,8 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // helped runs a command line in a folder, without home and without variables.
@@ -105,6 +110,56 @@ func TestHelpCompletes(t *testing.T) {
 	if !strings.HasPrefix(out, "wait\t") || strings.Contains(out, "watching") {
 		t.Errorf("below a command: %q", out)
 	}
+}
+
+// Commands that texts of the program tell people to run are there, and so are the topics of
+// help.
+func TestTextsNameCommands(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := ourTexts()
+	texts["README"] = &item.KnowledgeDoc{Body: string(readme)}
+	named := regexp.MustCompile("(?m)(?:`|^\\$ |^)rye-mcp ([a-z][a-z-]*)(?: ([a-z][a-z/-]*))?")
+	root := newRoot(System{})
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for id, doc := range texts {
+		for _, found := range named.FindAllStringSubmatch(doc.Body, -1) {
+			command, rest, err := root.Find(found[1:2])
+			if err != nil || len(rest) > 0 {
+				t.Errorf("%s: no command %s", id, found[0])
+				continue
+			}
+			if below, _, err := command.Find(found[2:]); found[2] != "" && command.HasSubCommands() && (err != nil || below == command) {
+				t.Errorf("%s: no command %s", id, found[0])
+			}
+			if about, _, err := root.Find(found[2:]); command.Name() == "help" && found[2] != "" && texts.find(found[2]) == nil && (err != nil || about == root) {
+				t.Errorf("%s: no topic %s", id, found[2])
+			}
+		}
+	}
+}
+
+// The guide to the command line has every command that people can use.
+func TestCommandLineGuide(t *testing.T) {
+	t.Parallel()
+	guide := ourTexts()[guidesBelow+"command-line"].Body
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			if !below.Hidden {
+				walk(below)
+			}
+		}
+		name := strings.TrimPrefix(c.CommandPath(), "rye-mcp ")
+		if c.HasParent() && !c.HasSubCommands() && !strings.HasPrefix(name, "threads call ") && !strings.Contains(guide, "`"+name) && !strings.Contains(guide, "`rye-mcp "+name) {
+			t.Errorf("the guide has no %s", name)
+		}
+	}
+	walk(newRoot(System{}))
 }
 
 // TestAttackHelpText: a project brings knowledge of the ids of guides with other advice, and knowledge with escape sequences.

@@ -37,6 +37,7 @@ func newRoot(sys System) *cobra.Command {
 		newRunCommand(sys, opts),
 		newThreadsCommand(sys, opts),
 		newInitCommand(sys, opts),
+		newInstallCommand(sys, opts),
 		newDemoCommand(sys, opts),
 		newVersionCommand(sys),
 		newThreadCommand(sys, opts),

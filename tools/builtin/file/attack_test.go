@@ -51,6 +51,7 @@ func TestAttackPlantedSettings(t *testing.T) {
 		".git/config", ".git", ".git/hooks/pre-commit", "sub/.git/config", "sub/.git", ".GIT/config", ".git /config", ".git./config", ".gi\u200ct/config",
 		"git~1/config", ".git::$INDEX_ALLOCATION/config", ".mcp.json", "a/b/.MCP.json", ".envrc", "x/.envrc", ".claude/settings.json", ".claude/settings.local.json",
 		".claude/ſettings.json", "p/.claude/settings.json", ".cursor/mcp.json", ".vscode/tasks.json", ".vscode/mcp.json", ".codex/config.toml",
+		".zed/settings.json", "opencode.json", "sub/opencode.jsonc", ".opencode/plugin/x.js", ".claude/skills/x/.claude-plugin/plugin.json", ".claude/skills/x/monitors/monitors.json",
 		".ai/config/keys/trusted/evil.toml", ".ai/config/x/keys/k", ".ai/state/threads/registry.db",
 	} {
 		b.untouched(path, "protected")

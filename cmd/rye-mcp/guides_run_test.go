@@ -8,19 +8,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 )
 
-// readmeFile finds a file that the README shows: its path before a block of four
-// backticks.
-var readmeFile = regexp.MustCompile("(?ms)^`(\\.ai/[^`]+)`[^\n]*\n````markdown\n(.*?)^````$")
+// shownFile is a file that a guide shows.
+func shownFile(t *testing.T, topic, path string) []byte {
+	t.Helper()
+	for _, b := range codeBlocks(guides(t)[topic]) {
+		if b.about == path {
+			return []byte(b.content)
+		}
+	}
+	t.Fatalf("%s shows no %s", topic, path)
+	return nil
+}
 
-// readmeModel is busy at first, then finds something.
-const readmeModel = `-- model.yaml --
+// composingModel is busy at first, then finds something.
+const composingModel = `-- model.yaml --
 turns:
   - times: 1
     error: {status: 429, type: rate_limit_error, message: "too many requests", retry_after: 100ms}
@@ -29,20 +36,12 @@ turns:
         input: {findings: ["line 1: no error is wrapped"]}
 `
 
-// What the README shows about writing directives does what it says.
-func TestReadmeDirectives(t *testing.T) {
+// What the guide to directives that build on each other shows does what it says.
+func TestGuideComposing(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRecorded(t, readmeModel)
-	files := readmeFile.FindAllSubmatch(readme, -1)
-	if len(files) != 4 {
-		t.Fatalf("the README shows %d files", len(files))
-	}
-	for _, f := range files {
-		r.write(string(f[1]), f[2])
+	r := newRecorded(t, composingModel)
+	for _, path := range []string{".ai/knowledge/team/conventions.md", ".ai/knowledge/team/go.md", ".ai/directives/team/base.md", ".ai/directives/team/review.md"} {
+		r.write(path, shownFile(t, "composing", path))
 	}
 	r.write("main.go", []byte("package main\n"))
 	asked := r.run("team/review", args{"parameters": args{"path": "main.go"}})
@@ -68,58 +67,16 @@ func TestReadmeDirectives(t *testing.T) {
 	}
 }
 
-// readmeTool finds the tool that the README shows: its path before a block of Python.
-var readmeTool = regexp.MustCompile("(?ms)`(\\.ai/tools/[^`]+\\.py)`[^\n]*\n```python\n(.*?)^```$")
-
-// The tool that the README shows has six lines, and runs.
-func TestReadmeTool(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not installed here; install it to run this test")
-	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := readmeTool.FindSubmatch(readme)
-	if shown == nil || strings.Count(string(shown[2]), "\n") != 6 {
-		t.Fatalf("the README shows %q", shown)
-	}
-	r := newRecorded(t, readmeModel)
-	r.write(string(shown[1]), shown[2])
-	got := must[map[string]any](r.host, "rye_execute", args{"item_id": "count", "item_type": "tool", "parameters": args{"text": "to be or not"}})
-	if data, _ := got["data"].(map[string]any); data["words"] != 4.0 {
-		t.Errorf("got %v", got)
-	}
-}
-
-// readmeBlock is the block of the README that follows the first naming of a file.
-func readmeBlock(t *testing.T, file string) string {
-	t.Helper()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(readme), "`"+file+"`")
-	_, rest, opened := strings.Cut(rest, "\n```")
-	block, _, closed := strings.Cut(rest, "\n```")
-	if !found || !opened || !closed {
-		t.Fatalf("the README shows no %s", file)
-	}
-	_, block, _ = strings.Cut(block, "\n")
-	return block + "\n"
-}
-
-// The request over HTTP that the README shows is made, with its key.
-func TestReadmeHTTP(t *testing.T) {
+// The request over HTTP that the guide to tools shows is made, with its key.
+func TestGuideHTTPTool(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"asked":%q,"with":%q}`, r.RequestURI, r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(s.Close)
-	p := newPlace(t, readmeModel)
-	p.write(".ai/tools/weather.yaml", []byte(strings.ReplaceAll(readmeBlock(t, ".ai/tools/weather.yaml"), "https://api.example.com", s.URL)))
+	p := newPlace(t, composingModel)
+	p.write(".ai/tools/weather.yaml", []byte(strings.ReplaceAll(string(shownFile(t, "tools", ".ai/tools/weather.yaml")), "https://api.example.com", s.URL)))
 	h := p.serve("WEATHER_KEY=s3cret")
 	got := must[map[string]any](h, "rye_execute", args{"item_id": "weather", "item_type": "tool", "parameters": args{"city": "São Paulo/.."}})
 	data, _ := got["data"].(map[string]any)
@@ -128,8 +85,8 @@ func TestReadmeHTTP(t *testing.T) {
 	}
 }
 
-// The tool that the README shows as confined uses a key that it does not have.
-func TestReadmeConfined(t *testing.T) {
+// The tool that the guide shows as confined uses a key that it does not have.
+func TestGuideConfinedTool(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed here; install it to run this test")
@@ -141,9 +98,9 @@ func TestReadmeConfined(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"asked":%q,"with":%q}`, r.RequestURI, r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(s.Close)
-	p := newPlace(t, readmeModel)
+	p := newPlace(t, composingModel)
 	p.write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	shown := strings.NewReplacer("https://api.github.com", s.URL, "http://api.github.com", "http://127.0.0.1").Replace(readmeBlock(t, ".ai/tools/issue.py"))
+	shown := strings.NewReplacer("https://api.github.com", s.URL, "http://api.github.com", "http://127.0.0.1").Replace(string(shownFile(t, "tools", ".ai/tools/issue.py")))
 	p.write(".ai/tools/issue.py", []byte(shown))
 	h := p.serve("GITHUB_TOKEN=s3cret", "SSL_CERT_FILE="+filepath.Join(p.dir, "ca.pem"))
 	got := must[map[string]any](h, "rye_execute", args{"item_id": "issue", "item_type": "tool", "parameters": args{"path": "a/b/issues/1"}})

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package configfile
+
+import (
+	"io/fs"
+	"os"
+)
+
+// mayKeepOwner is true: owners are not told apart here.
+func mayKeepOwner(fs.FileInfo) bool { return true }
+
+func keepOwner(*os.File, fs.FileInfo) error { return nil }

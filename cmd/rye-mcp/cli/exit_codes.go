@@ -37,7 +37,7 @@ func newExitCodesTopic() *cobra.Command {
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run and
        threads resume, the thread was cancelled
 
-The others have 0, 1, 2 and 130 only: init, demo, version, completion, help,
+The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, help,
 threads list, threads show, threads tail, threads chain, threads approve,
 threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,

@@ -163,7 +163,7 @@ func (e *explainer) know(ctx context.Context, c *Call, doc *item.DirectiveDoc, c
 		self.Model = choice.Ref()
 	}
 	e.facts, err = prompt.Facts{
-		Directive: e.plan.Directive, Body: inputs.Interpolate(doc.Body, given, c.Env), ProjectPath: c.Project, Inputs: given,
+		Directive: e.plan.Directive, Body: inputs.Body(doc, given, c.Env), ProjectPath: c.Project, Inputs: given,
 		Capabilities: composed.Permissions.Capabilities, Thread: self,
 	}.Data()
 	if noModel != nil {

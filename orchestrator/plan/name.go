@@ -14,7 +14,7 @@ const maxNameRunes = 60
 // description or title, else the first words of its prompt.
 func (p *Plan) Name(env map[string]string) string {
 	for _, text := range []string{
-		p.Doc.Description, p.Doc.Title, inputs.Interpolate(p.Doc.Body, p.Inputs, env),
+		p.Doc.Description, p.Doc.Title, inputs.Body(p.Doc, p.Inputs, env),
 	} {
 		if name := firstWords(text); name != "" {
 			return name

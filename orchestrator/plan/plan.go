@@ -321,7 +321,11 @@ func wantOf(doc *item.DirectiveDoc, override string) provider.Want {
 
 // ChooseModel chooses the model of the thread, whose price must be known.
 func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
-	choice, err := c.Providers.Choose(ctx, wantOf(p.Doc, p.Request.Model))
+	want := wantOf(p.Doc, p.Request.Model)
+	if p.Doc.Model.Inherit && p.Parent != nil && want.Override == "" {
+		want.Override = p.Parent.Model
+	}
+	choice, err := c.Providers.Choose(ctx, want)
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func (c *Call) JudgeRisk(p *Plan) error {
 	}
 	for _, f := range permission.Judge(policies, effective, declared.Acknowledged) {
 		if f.Blocks() {
-			return blocked(p.composed.PermissionsFrom, f)
+			return p.blocked(f)
 		}
 		p.risks = append(p.risks, risk{Finding: f, warning: len(p.Warnings)})
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s; add %s to its <permissions>", risky(p.composed.PermissionsFrom, f), acknowledgeTag(f)))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s; %s", risky(p.composed.PermissionsFrom, f), p.accepting(f)))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (c *Call) ConfirmRisk(ctx context.Context, p *Plan) error {
 		return tool.Faultf(tool.CodePermissionDenied, "the person could not be asked about the risk of directive %s: %w", p.Found.ID, err).
 			WithHint("start it again, or have its author accept the risk in its <permissions>")
 	case answer.Decision != thread.Accept:
-		return declined(p.composed.PermissionsFrom, p.risks[0].Finding)
+		return p.declined(p.risks[0].Finding)
 	}
 	for _, r := range p.risks {
 		p.Warnings[r.warning] = fmt.Sprintf("%s; accepted by %s", risky(p.composed.PermissionsFrom, r.Finding), answer.By)
@@ -100,18 +100,18 @@ func riskQuestion(p *Plan) thread.Question {
 }
 
 // declined is the refusal of a start by the person.
-func declined(directive string, f permission.Finding) *tool.Fault {
-	return tool.Faultf(tool.CodePermissionDenied, "%s, which the person has declined; to accept it for good, add %s to its <permissions>",
-		risky(directive, f), acknowledgeTag(f)).
+func (p *Plan) declined(f permission.Finding) *tool.Fault {
+	return tool.Faultf(tool.CodePermissionDenied, "%s, which the person has declined; to accept it for good, %s",
+		risky(p.composed.PermissionsFrom, f), p.accepting(f)).
 		With("capability", f.Capability).With("risk", f.Tier).
 		WithHint("do the work without this directive, or declare narrower capabilities")
 }
 
 // blocked is the refusal of a start. Its message alone says what to do: it is
 // what stays of a fault in results and logs.
-func blocked(directive string, f permission.Finding) *tool.Fault {
-	return tool.Faultf(tool.CodePermissionDenied, "%s, which is blocked; to accept it, add %s to its <permissions>",
-		risky(directive, f), acknowledgeTag(f)).
+func (p *Plan) blocked(f permission.Finding) *tool.Fault {
+	return tool.Faultf(tool.CodePermissionDenied, "%s, which is blocked; to accept it, %s",
+		risky(p.composed.PermissionsFrom, f), p.accepting(f)).
 		With("capability", f.Capability).With("risk", f.Tier).
 		WithHint("declare narrower capabilities, or have a person accept the risk in the directive")
 }
@@ -125,8 +125,12 @@ func risky(directive string, f permission.Finding) string {
 	return fmt.Sprintf("directive %s declares %s, whose risk is %s%s", directive, item.Shown(f.Capability), f.Tier, why)
 }
 
-func acknowledgeTag(f permission.Finding) string {
-	return fmt.Sprintf("<acknowledge risk=%q>why it is needed</acknowledge>", f.Tier)
+// accepting is how a person accepts a risk for good.
+func (p *Plan) accepting(f permission.Finding) string {
+	if p.Found != nil && p.Found.Detached != nil && p.composed.PermissionsFrom == p.Found.ID {
+		return fmt.Sprintf("have a person run rye-mcp sign %s --acknowledge %s", p.Found.ID, f.Tier)
+	}
+	return fmt.Sprintf("add <acknowledge risk=%q>why it is needed</acknowledge> to its <permissions>", f.Tier)
 }
 
 // unknownTiers warns of acknowledgements that accept nothing.

@@ -36,7 +36,7 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 	if err != nil {
 		return err
 	}
-	outline, err := parse.OutlineOf(found.Path, found.Content)
+	outline, err := found.Outline()
 	if err != nil {
 		return err
 	}
@@ -44,12 +44,17 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 		world: w, found: found, doc: doc, outline: outline, lines: strings.Split(string(found.Content), "\n"),
 		chain: []prompt.Link{{ID: found.ID, Path: found.Path, Space: found.Space, Doc: doc}},
 	}
-	for _, check := range []func(*list, *directive){
+	checks := []func(*list, *directive){
 		checkNames,
 		checkExtends, // the others look at what is inherited
 		checkPlaceholders, checkLiteral, checkUnusedInputs, checkContext, checkSuppressed, checkHooks, checkCapabilities, checkRisk,
 		checkLimits, checkContinuation, checkSteps, checkCalls,
-	} {
+	}
+	if found.Detached != nil { // of another program, whose text is not about us
+		checks = []func(*list, *directive){checkNames, checkCapabilities, checkRisk, checkLimits}
+		d.permissions, d.granter = doc.Permissions, found.ID
+	}
+	for _, check := range checks {
 		check(l, d)
 	}
 	checkModel(ctx, l, d)

@@ -77,6 +77,9 @@ func checkRisk(l *list, d *directive) {
 	for _, f := range permission.Judge(d.risk, d.permissions.Capabilities, d.permissions.Acknowledged) {
 		line := d.capabilityLine(f.Capability)
 		try := fmt.Sprintf("add <acknowledge risk=%q>why it is needed</acknowledge> to the <permissions> of %s", f.Tier, d.granter)
+		if d.found.Detached != nil {
+			try = fmt.Sprintf("rye-mcp sign %s --acknowledge %s", d.found.ID, f.Tier)
+		}
 		if f.Blocks() {
 			l.errorf(CodeRiskBlocked, line, try, "the capability %s has the risk %s, which is blocked", f.Capability, f.Tier)
 		} else {

@@ -17,7 +17,8 @@ import (
 // of its inputs and of the environment filled in.
 func Fill(doc *item.DirectiveDoc, values map[string]any, env map[string]string) *item.DirectiveDoc {
 	filled := *doc
-	for _, text := range []*string{&filled.Body, &filled.Success, &filled.Failure} {
+	filled.Body, filled.After = inputs.Body(doc, values, env), ""
+	for _, text := range []*string{&filled.Success, &filled.Failure} {
 		*text = inputs.Interpolate(*text, values, env)
 	}
 	return &filled
@@ -26,7 +27,17 @@ func Fill(doc *item.DirectiveDoc, values map[string]any, env map[string]string) 
 // Task is [Fill] with the inputs that the body has no place for below it, so that none
 // is lost.
 func Task(doc *item.DirectiveDoc, values map[string]any, env map[string]string) *item.DirectiveDoc {
+	return withUnplaced(Fill(doc, values, env), doc, values)
+}
+
+// TaskOf is [Task] with a body that has been filled in.
+func TaskOf(doc *item.DirectiveDoc, values map[string]any, env map[string]string, body string) *item.DirectiveDoc {
 	filled := Fill(doc, values, env)
+	filled.Body = inputs.Below(body, doc.After)
+	return withUnplaced(filled, doc, values)
+}
+
+func withUnplaced(filled, doc *item.DirectiveDoc, values map[string]any) *item.DirectiveDoc {
 	if list := unplaced(doc, values); list != "" {
 		filled.Body = strings.TrimSpace(filled.Body + "\n\n" + list)
 	}
@@ -35,13 +46,10 @@ func Task(doc *item.DirectiveDoc, values map[string]any, env map[string]string) 
 
 // unplaced lists the declared inputs that have a value and no place in the body.
 func unplaced(doc *item.DirectiveDoc, values map[string]any) string {
-	placed := map[string]bool{}
-	for _, use := range inputs.Uses(doc.Body) {
-		placed[use.Input] = true
-	}
+	placed := inputs.Placed(doc)
 	var b strings.Builder
 	for _, in := range doc.Inputs {
-		if value := values[in.Name]; value != nil && !placed[in.Name] {
+		if value := values[in.Name]; value != nil && !placed(in.Name) {
 			fmt.Fprintf(&b, "%s: %s\n", in.Name, oneLine(value))
 		}
 	}

@@ -60,7 +60,23 @@ type DirectiveDoc struct {
 	Line  int // of the element <directive> in the file, from 1
 	// Unknown are the names of the block that the format does not know.
 	Unknown []UnknownName
+	// Syntax is how the body names its inputs.
+	Syntax Syntax
+	// After stands below the body, as it is.
+	After string
+	// Folder is that of the files that belong to the directive; empty for none.
+	Folder string
 }
+
+// Syntax is how a text names what is put into it.
+type Syntax string
+
+// The syntaxes.
+const (
+	SyntaxBraces Syntax = ""       // {input:name}, {env:NAME}: that of directives
+	SyntaxDollar Syntax = "dollar" // $ARGUMENTS, $1, !`command`, @file: that of package foreign/claude
+	SyntaxNone   Syntax = "none"   // nothing is put in
+)
 
 // ModelChoice is the <model> element.
 type ModelChoice struct {
@@ -69,6 +85,7 @@ type ModelChoice struct {
 	ID       string
 	Fallback string
 	Effort   string // how much to think, one of [Efforts]; empty: as the model does by itself
+	Inherit  bool // a child has the model of its parent
 }
 
 // Efforts lists the words for how much a model is to think. Vendors have them in

@@ -146,6 +146,29 @@ func (f *Folder) Put(id, ext string, content []byte, replacing time.Time) (Writt
 	return w, nil
 }
 
+// PutSignature writes the detached signature of an item, over an earlier one.
+func PutSignature(spaceDir string, kind item.Kind, id string, content []byte) error {
+	if err := item.CheckID(id); err != nil {
+		return err
+	}
+	space, err := os.OpenRoot(spaceDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = space.Close() }() // what was written is synced by then
+	name := path.Join(".ai", resolve.SignatureFolder(kind), id) + resolve.Extension
+	if err := makeFolders(space, path.Dir(name)); err != nil {
+		return err
+	}
+	f := &Folder{kind: kind, root: space, dir: spaceDir}
+	draft, err := f.draft(path.Dir(name), content)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = space.Remove(draft) }() // after a rename there is nothing left to remove
+	return errors.Join(space.Rename(draft, name), f.syncFolder(path.Dir(name)))
+}
+
 // makeFolders makes a folder and those above it, and refuses links in their place.
 func makeFolders(root *os.Root, name string) error {
 	made := ""
@@ -170,17 +193,12 @@ func makeFolders(root *os.Root, name string) error {
 // write makes content durable before it gets its name. A file that has the name is
 // kept as keep, which is no item's name; without keep it stays.
 func (f *Folder) write(name, keep string, content []byte) (replaced bool, err error) {
-	draft := path.Join(path.Dir(name), "."+rand.Text())
-	file, err := f.root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	draft, err := f.draft(path.Dir(name), content)
 	if err != nil {
 		return false, err
 	}
 	// After a rename there is nothing left to remove.
 	defer func() { _ = f.root.Remove(draft) }()
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return false, err
-	}
 	err = f.root.Link(draft, name) // refuses to replace
 	if errors.Is(err, fs.ErrExist) && keep != "" {
 		if err = f.root.Link(name, keep); err == nil {
@@ -191,6 +209,21 @@ func (f *Folder) write(name, keep string, content []byte) (replaced bool, err er
 		return replaced, err
 	}
 	return replaced, f.syncFolder(path.Dir(name))
+}
+
+// draft writes content durably under a name of no item.
+func (f *Folder) draft(folder string, content []byte) (name string, err error) {
+	name = path.Join(folder, "."+rand.Text())
+	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		_ = f.root.Remove(name)
+		return "", err
+	}
+	return name, nil
 }
 
 func (f *Folder) syncFolder(name string) error {

@@ -29,14 +29,20 @@ type Entry struct {
 	Ext     string // with the dot
 	Size    int64
 	ModTime time.Time // zero in the system space
+	// Folder is that of another program which has the item, below the folder of the
+	// project or the user; empty for an item of .ai.
+	Folder string
 }
 
 // Found is a resolved item.
 type Found struct {
 	Entry
 	Content []byte
-	Hash    string  // SHA-256 of Content, hex
+	Hash    string  // SHA-256 of Content, hex; of a skill, of the list of all its files
 	Shadows []Entry // the items of lower precedence with the same kind and id
+	// Detached is the signature of an item of another program, which stands apart from
+	// its file; nil for items of .ai.
+	Detached *Detached
 }
 
 // NotFoundError says that no space has the item.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/foreign/claude"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -18,7 +19,7 @@ import (
 // hidden folders and those that package managers fill; ids in them still
 // resolve.
 func (r *Resolver) All(kind item.Kind) (entries []Entry, err error) {
-	spaces, err := r.open(kind)
+	spaces, err := r.open(kind, "")
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +39,9 @@ func (r *Resolver) All(kind item.Kind) (entries []Entry, err error) {
 
 // list walks the space.
 func (s space) list() []Entry {
+	if s.place != nil && s.place.Form == claude.Skill {
+		return s.listSkills()
+	}
 	fsys, dir := s.fsys, s.kind.Dir()
 	if s.root != nil {
 		fsys, dir = s.root.FS(), "."
@@ -63,9 +67,8 @@ func (s space) list() []Entry {
 // listed returns the entry of a file when it is an item. Name is its path in
 // fsys, rel the one within the folder of the kind.
 func (s space) listed(fsys fs.FS, name, rel string, d fs.DirEntry) (Entry, bool) {
-	ext := path.Ext(rel)
-	id := strings.TrimSuffix(rel, ext)
-	if !slices.Contains(s.kind.Extensions(), ext) || item.CheckID(id) != nil {
+	id, ext, ok := s.id(rel)
+	if !ok || item.CheckID(id) != nil {
 		return Entry{}, false
 	}
 	// Stat follows a link, and fails on one that leaves the space. Nearly all are none,
@@ -78,6 +81,16 @@ func (s space) listed(fsys fs.FS, name, rel string, d fs.DirEntry) (Entry, bool)
 		return Entry{}, false
 	}
 	return s.entry(id, ext, info.Size(), info.ModTime()), true
+}
+
+// id is the item whose file a name in the folder of the kind is.
+func (s space) id(name string) (id, ext string, ok bool) {
+	ext = path.Ext(name)
+	if s.place != nil {
+		id, ok = s.place.ID(name)
+		return id, ext, ok
+	}
+	return strings.TrimSuffix(name, ext), ext, slices.Contains(s.kind.Extensions(), ext)
 }
 
 // Skipped names folders that hold no items of their own.

@@ -98,13 +98,13 @@ func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
 	if err := item.CheckID(id); err != nil {
 		return nil, err
 	}
-	spaces, err := r.open(kind)
+	spaces, err := r.open(kind, id)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeAll(spaces)) }()
 	for _, s := range spaces {
-		for _, ext := range kind.Extensions() {
+		for _, ext := range s.extensions(id) {
 			if found != nil {
 				// What is shadowed only has to be there: it is not read.
 				if shadowed, ok := s.stat(id, ext); ok {
@@ -125,7 +125,7 @@ func (f *Found) Directive() (*item.DirectiveDoc, error) {
 	if err := f.is(item.Directive); err != nil {
 		return nil, err
 	}
-	return parse.Directive(f.Path, f.Content)
+	return f.parseDirective()
 }
 
 // Knowledge parses a found knowledge entry.
@@ -133,7 +133,7 @@ func (f *Found) Knowledge() (*item.KnowledgeDoc, error) {
 	if err := f.is(item.Knowledge); err != nil {
 		return nil, err
 	}
-	return parse.Knowledge(f.Path, f.Content)
+	return f.parseKnowledge()
 }
 
 // Tool reads the metadata of a found tool.

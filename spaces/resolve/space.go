@@ -6,10 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/foreign/claude"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
@@ -20,15 +23,17 @@ import (
 // look. So an id of a directive reads directives and nothing else of .ai, such
 // as its keys.
 type space struct {
-	kind item.Kind
-	name item.Space
-	root *os.Root // nil in the system space
-	fsys fs.FS    // nil on disk
+	kind  item.Kind
+	name  item.Space
+	root  *os.Root      // nil in the system space
+	fsys  fs.FS         // nil on disk
+	place *claude.Place // whose folder it is; nil for one of .ai
+	dir   string        // the directory that holds the space
 }
 
 // open returns the spaces that have a folder for the kind, in order of
-// precedence. The caller closes them.
-func (r *Resolver) open(kind item.Kind) ([]space, error) {
+// precedence; without an id those where any item can be. The caller closes them.
+func (r *Resolver) open(kind item.Kind, id string) ([]space, error) {
 	if kind.Dir() == "" {
 		return nil, fmt.Errorf("%q is not a kind of item", kind)
 	}
@@ -41,17 +46,20 @@ func (r *Resolver) open(kind item.Kind) ([]space, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("the %s space cannot be opened: %w", s.name, err), closeAll(spaces))
 		}
-		if root == nil {
-			continue
-		}
-		// Project and user are one directory when somebody works at home.
-		if len(spaces) == 1 && sameDir(spaces[0].root, root) {
-			if err := root.Close(); err != nil {
-				return nil, errors.Join(err, closeAll(spaces))
+		opened := []space{{kind: kind, name: s.name, root: root, dir: s.dir}}
+		for _, more := range append(opened, openPlaces(s.dir, s.name, kind, id)...) {
+			if more.root == nil {
+				continue
 			}
-			continue
+			// Project and user are one directory when somebody works at home.
+			if slices.ContainsFunc(spaces, func(other space) bool { return sameDir(other.root, more.root) }) {
+				if err := more.root.Close(); err != nil {
+					return nil, errors.Join(err, closeAll(spaces))
+				}
+				continue
+			}
+			spaces = append(spaces, more)
 		}
-		spaces = append(spaces, space{kind: kind, name: s.name, root: root})
 	}
 	if r.roots.System == nil {
 		return spaces, nil
@@ -132,7 +140,31 @@ func (s space) entry(id, ext string, size int64, modTime time.Time) Entry {
 	if s.root == nil {
 		modTime = time.Time{} // what is built in has no time of its own
 	}
-	return Entry{Kind: s.kind, ID: id, Space: s.name, Path: s.path(id + ext), Ext: ext, Size: size, ModTime: modTime}
+	e := Entry{Kind: s.kind, ID: id, Space: s.name, Path: s.path(s.file(id, ext)), Ext: ext, Size: size, ModTime: modTime}
+	if s.place != nil {
+		e.Folder = s.place.Folder
+	}
+	return e
+}
+
+// extensions are those that the file of an item can have.
+func (s space) extensions(id string) []string {
+	switch {
+	case s.place == nil:
+		return s.kind.Extensions()
+	case s.kind == item.Knowledge:
+		return []string{path.Ext(id)}
+	default:
+		return []string{".md"}
+	}
+}
+
+// file is where an item lies in the folder of the kind.
+func (s space) file(id, ext string) string {
+	if s.place == nil {
+		return id + ext
+	}
+	return fileIn(*s.place, s.kind, id)
 }
 
 // path names a file of the space for people and for [Entry].
@@ -149,7 +181,7 @@ func (s space) path(name string) string {
 
 // stat reports whether the space has the item.
 func (s space) stat(id, ext string) (Entry, bool) {
-	info, err := s.lstat(id + ext)
+	info, err := s.lstat(s.file(id, ext))
 	if err != nil {
 		return Entry{}, false
 	}
@@ -165,10 +197,10 @@ func (s space) lstat(name string) (fs.FileInfo, error) {
 
 // read returns the item, or nil when the space does not have it.
 func (s space) read(id, ext string) (*Found, error) {
-	name := id + ext
+	name := s.file(id, ext)
 	// A link to nothing is there, so it is looked at before it is followed.
 	if _, err := s.lstat(name); err != nil {
-		if isMissing(err) {
+		if isMissing(err) || s.isLinked(name) {
 			return nil, nil
 		}
 		return nil, s.unreadable(id, ext, err)
@@ -177,15 +209,19 @@ func (s space) read(id, ext string) (*Found, error) {
 	if err != nil {
 		return nil, s.unreadable(id, ext, err)
 	}
-	return &Found{
+	found := &Found{
 		Entry:   s.entry(id, ext, int64(len(content)), info.ModTime()),
 		Content: content,
 		Hash:    hashOf(content),
-	}, nil
+	}
+	if s.place != nil {
+		err = s.detach(found)
+	}
+	return found, err
 }
 
 func (s space) unreadable(id, ext string, err error) error {
-	return &UnreadableError{Kind: s.kind, ID: id, Space: s.name, Path: s.path(id + ext), Err: err}
+	return &UnreadableError{Kind: s.kind, ID: id, Space: s.name, Path: s.path(s.file(id, ext)), Err: err}
 }
 
 // content reads a regular file of at most [parse.MaxBytes].

@@ -47,14 +47,14 @@ func broken(e resolve.Entry, reason string, src []byte) document {
 	return document{
 		name:        path.Base(e.ID),
 		description: reason,
-		body:        path.Join(".ai", e.Kind.Dir(), e.ID+e.Ext) + "\n" + string(src),
+		body:        e.Below() + "\n" + string(src),
 	}
 }
 
 func parseItem(e resolve.Entry, src []byte) (document, error) {
 	switch e.Kind {
 	case item.Directive:
-		d, err := parse.Directive(e.Path, src)
+		d, err := e.Directive(src)
 		if err != nil {
 			return document{}, err
 		}

@@ -246,9 +246,7 @@ func (x *Index) page(ctx context.Context, hits statement, l *lookup) (page []row
 		if err := rows.Scan(&total, &best, &r.doc, &r.Kind, &r.ID, &r.Space, &r.Path, &r.spaceRank, &r.extRank, &r.changed, &r.rank, &r.exact); err != nil {
 			return nil, 0, 0, err
 		}
-		if exts := r.Kind.Extensions(); r.extRank >= 0 && r.extRank < len(exts) {
-			r.Ext = exts[r.extRank]
-		}
+		r.OfRank(r.extRank)
 		page = append(page, r)
 	}
 	if err := rows.Err(); err != nil {

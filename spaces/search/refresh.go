@@ -190,7 +190,7 @@ func (x *Index) index(ctx context.Context, changes []change) error {
 // read makes the document of an item, nil when the file has gone since it was
 // listed.
 func (x *Index) read(c *change) *document {
-	src, err := readEntry(x.stamps.roots, c.entry)
+	src, err := resolve.Read(x.stamps.roots, c.entry)
 	if isGone(err) {
 		return nil
 	}

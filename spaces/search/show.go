@@ -44,7 +44,7 @@ func (s shower) hit(r row) (Hit, bool) {
 
 // readDocument reads an item as it is now. It is not ok when there is none.
 func readDocument(roots resolve.Roots, e resolve.Entry) (document, bool) {
-	src, err := readEntry(roots, e)
+	src, err := resolve.Read(roots, e)
 	switch {
 	case isGone(err):
 		return document{}, false

@@ -5,16 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -24,42 +20,6 @@ type Source interface {
 	All(kind item.Kind) ([]resolve.Entry, error)
 	// Roots are the spaces the entries are in.
 	Roots() resolve.Roots
-}
-
-// readEntry reads an item, shadowed or not. Links do not lead out of its folder.
-func readEntry(roots resolve.Roots, e resolve.Entry) ([]byte, error) {
-	name := e.ID + e.Ext
-	if e.Space == item.System {
-		return fs.ReadFile(roots.System, path.Join(e.Kind.Dir(), name))
-	}
-	dir := roots.Project
-	if e.Space == item.User {
-		dir = roots.User
-	}
-	ai, err := resolve.OpenAI(dir, e.Space)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = ai.Close() }() // only read
-	folder, err := resolve.OpenFolder(ai, e.Kind.Dir())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = folder.Close() }() // only read
-	// The entry was a regular file when it was listed; it may not be any more.
-	info, err := folder.Stat(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	file, err := folder.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	return io.ReadAll(io.LimitReader(file, parse.MaxBytes+1))
 }
 
 // isGone reports that a file is not there any more.
@@ -91,7 +51,7 @@ func (s *stamps) of(e resolve.Entry) (string, error) {
 	if hash, ok := s.hashes[e.Path]; ok {
 		return hash, nil
 	}
-	src, err := readEntry(s.roots, e)
+	src, err := resolve.Read(s.roots, e)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", e.Path, err)
 	}
@@ -102,7 +62,7 @@ func (s *stamps) of(e resolve.Entry) (string, error) {
 }
 
 // ranks order the items of one kind and id: project, user, system, and within a
-// space by the order of the kind's extensions. The lowest wins.
-func ranks(e resolve.Entry) (space, ext int) {
-	return slices.Index(item.Spaces(), e.Space), slices.Index(e.Kind.Extensions(), e.Ext)
+// space as they are found. The lowest wins.
+func ranks(e resolve.Entry) (space, rank int) {
+	return slices.Index(item.Spaces(), e.Space), e.Rank()
 }

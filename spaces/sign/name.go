@@ -14,6 +14,7 @@ const (
 	KindSettings     = "settings"     // named by the path below .ai/config
 	KindTrustedKey   = "trusted_key"  // named by the fingerprint of the key
 	KindCapabilities = "capabilities" // of a thread, named by its id
+	KindForeign      = "foreign"      // the files of another program's item, named by its id
 )
 
 // Name says what a signature is for. It is compared byte by byte: two ids that
@@ -50,7 +51,7 @@ func (n Name) check() error {
 // out of a comment, such as Python's "coding:", is none of them.
 func isKind(kind string) bool {
 	switch kind {
-	case "directive", "tool", "knowledge", KindSettings, KindTrustedKey, KindCapabilities:
+	case "directive", "tool", "knowledge", KindSettings, KindTrustedKey, KindCapabilities, KindForeign:
 		return true
 	default:
 		return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
-	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -166,14 +166,16 @@ func parseError(s Subject) error {
 	if s.Space == item.System {
 		return nil // nobody can mend it
 	}
+	as := resolve.Entry{Kind: s.Kind, ID: s.ID, Path: s.Path, Ext: s.Ext, Folder: s.Folder}
+	found := &resolve.Found{Entry: as, Content: s.Content}
 	var err error
 	switch s.Kind {
 	case item.Directive:
-		_, err = parse.Directive(s.Path, s.Content)
+		_, err = found.Directive()
 	case item.Knowledge:
-		_, err = parse.Knowledge(s.Path, s.Content)
+		_, err = found.Knowledge()
 	case item.Tool:
-		_, err = parse.Tool(s.Path, s.Content)
+		_, err = found.Tool()
 	}
 	return err
 }
@@ -206,6 +208,9 @@ func (r *Keyring) trusting(fingerprint string) string {
 func signArgument(s Subject) string {
 	if s.Kind == "" {
 		return shellWord(s.Path)
+	}
+	if s.Detached != nil { // a file of a skill is signed with it
+		return "--type " + string(item.Directive) + " " + shellWord(s.Detached.ID)
 	}
 	return "--type " + string(s.Kind) + " " + shellWord(s.ID)
 }

@@ -17,15 +17,22 @@ type Subject struct {
 	Path    string // absolute, or "system:" and the path below .ai
 	Ext     string // with the dot
 	Content []byte
+	// Detached is the signature of a subject that does not carry it itself, and Folder
+	// the one of another program that the subject is from.
+	Detached *resolve.Detached
+	Folder   string
 }
 
 // SubjectOf is the subject that an item is.
 func SubjectOf(f *resolve.Found) Subject {
-	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content}
+	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content, Detached: f.Detached, Folder: f.Folder}
 }
 
 // Name is what a signature of the subject must be for.
 func (s Subject) Name() sign.Name {
+	if s.Detached != nil {
+		return sign.Name{Kind: sign.KindForeign, ID: s.Detached.ID}
+	}
 	switch s.Kind {
 	case "":
 		return sign.Name{Kind: sign.KindSettings, ID: s.ID}
@@ -83,6 +90,33 @@ func (r *Keyring) Verify(s Subject) Verdict {
 	if s.Space == item.System {
 		return r.verifyShipped(s)
 	}
+	if s.Detached != nil {
+		return r.verifyDetached(s)
+	}
+	return r.verifyFile(s)
+}
+
+// verifyDetached says what a signature is worth that stands in a document beside the
+// subject: what that of the document is, if it lists the subject's files as they are.
+func (r *Keyring) verifyDetached(s Subject) Verdict {
+	d := s.Detached
+	document := s
+	document.Content, document.Ext = d.Content, resolve.Extension
+	v := r.verifyFile(document)
+	_, rest := sign.Split(d.Content, resolve.Extension)
+	switch why := d.Differs(rest); {
+	case d.Problem != "":
+		v.Status, v.Detail = Unsigned, "it cannot be signed: "+d.Problem
+	case len(d.Content) == 0:
+		v.Status, v.Detail = Unsigned, "it is not signed"
+	case v.Status.Good() && why != "":
+		v.Status, v.Detail = Altered, why
+	}
+	return v
+}
+
+// verifyFile says what the signature in the content of a subject is worth.
+func (r *Keyring) verifyFile(s Subject) Verdict {
 	sig, rest := sign.Split(s.Content, s.Ext)
 	if sig == nil {
 		return Verdict{Status: Unsigned, Detail: whyUnsigned(s)}

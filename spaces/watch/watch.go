@@ -14,7 +14,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -107,8 +106,8 @@ func (w *Watch) add() error {
 			continue
 		}
 		folders := []string{ai, filepath.Join(ai, "config"), filepath.Join(ai, "config", "keys"), filepath.Join(ai, "config", "keys", "trusted")}
-		for _, kind := range item.Kinds() {
-			folders = append(folders, below(filepath.Join(ai, kind.Dir()), left)...)
+		for _, folder := range resolve.Folders() {
+			folders = append(folders, below(filepath.Join(root, filepath.FromSlash(folder)), left)...)
 		}
 		for _, folder := range folders[:min(left, len(folders))] {
 			if err := w.files.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {

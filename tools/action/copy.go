@@ -34,6 +34,9 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if err := a.mayCopy(c, found, space); err != nil {
 		return copied{}, err
 	}
+	if found.Detached != nil {
+		return copied{}, tool.Faultf(tool.CodeUnsupported, "%s is a file of another program and is not copied as an item", found.Path)
+	}
 	folder, err := itemfile.Open(a.dirOf(space), found.Kind)
 	if err != nil {
 		return copied{}, taken(err)

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -131,7 +132,11 @@ func metadata(found *resolve.Found) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return directiveMetadata(doc), nil
+		m := directiveMetadata(doc)
+		if found.Detached != nil { // its file says these things in other words, or not at all
+			m["without_effect"] = without(doc)
+		}
+		return m, nil
 	case item.Knowledge:
 		doc, err := found.Knowledge()
 		if err != nil {
@@ -150,6 +155,15 @@ func metadata(found *resolve.Found) (map[string]any, error) {
 		}
 		return m, nil
 	}
+}
+
+// without says what of another program's item has no counterpart.
+func without(doc *item.DirectiveDoc) []string {
+	list := make([]string, len(doc.Unknown))
+	for i, name := range doc.Unknown {
+		list[i] = fmt.Sprintf("line %d: %s", name.Line, name)
+	}
+	return list
 }
 
 // notes says what is not known of a tool without running it.

@@ -95,7 +95,7 @@ func (a *Actions) listed(e resolve.Entry) Listed {
 		l.Error = err.Error()
 		return l
 	}
-	if found.Ext != e.Ext { // of two languages in one space the first is what is found
+	if found.Path != e.Path { // of two languages, or places, in one space the first is what is found
 		return l
 	}
 	l.Signature = a.signature(found).State

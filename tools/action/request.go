@@ -72,4 +72,6 @@ type SignRequest struct {
 	ItemID      string `json:"item_id" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type,path,pattern" jsonschema:"an id, a pattern (review/*, **) or the path of a file, absolute or from ./"`
 	Source      string `json:"source,omitempty" alias:"space" enum:"project,user"`
 	ProjectPath string `json:"project_path,omitempty"`
+	// Acknowledge are tiers of risk that a person accepts for items of other programs.
+	Acknowledge []string `json:"-"`
 }

@@ -34,6 +34,9 @@ type SignedItem struct {
 	Type  item.Kind  `json:"type,omitempty" jsonschema:"kind of item; left out for a settings file"`
 	Space item.Space `json:"space"`
 	Path  string     `json:"path"`
+	// May are the capabilities of an item of another program, which its file has in
+	// other words.
+	May []string `json:"may,omitempty" jsonschema:"what an item of another program may do"`
 }
 
 // UnsignedItem is an item that was left as it was.
@@ -71,16 +74,17 @@ func (a *Actions) sign(ctx context.Context, c Caller, r SignRequest) (*SignResul
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		result.note(e, a.signOne(c, e, key))
+		may, err := a.signOne(c, e, key, r.Acknowledge)
+		result.note(e, err, may...)
 	}
 	result.Success = len(result.Failed) == 0
 	return result, nil
 }
 
 // note adds what came of signing an entry.
-func (r *SignResult) note(e resolve.Entry, err error) {
+func (r *SignResult) note(e resolve.Entry, err error, may ...string) {
 	if err == nil {
-		r.Signed = append(r.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path})
+		r.Signed = append(r.Signed, SignedItem{Item: e.ID, Type: e.Kind, Space: e.Space, Path: e.Path, May: may})
 		return
 	}
 	f := Fault(err)
@@ -88,13 +92,19 @@ func (r *SignResult) note(e resolve.Entry, err error) {
 }
 
 // signOne signs the file of an entry for a caller who may.
-func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key) error {
+func (a *Actions) signOne(c Caller, e resolve.Entry, key *sign.Key, accepted []string) (may []string, err error) {
 	if e.Kind != "" { // threads do not get to sign settings, see [Actions.filesToSign]
 		if err := permit(c, capability("sign", e.Kind, e.ID)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return a.signFile(e, key, func([]byte) error { return nil })
+	switch {
+	case e.Folder != "":
+		return a.signForeign(e, key, accepted)
+	case len(accepted) > 0:
+		return nil, tool.Faultf(tool.CodeUnsupported, "%s accepts risks by itself, with <acknowledge> in its <permissions>", e.ID)
+	}
+	return nil, a.signFile(e, key, func([]byte) error { return nil })
 }
 
 // signFile replaces the file of an entry by its signed form, when what it holds

@@ -69,6 +69,9 @@ func (a *Actions) itemsToSign(spaces *resolve.Resolver, kinds []item.Kind, patte
 		case !doublestar.MatchUnvalidated(pattern, e.ID):
 		case e.Space == item.System:
 			system = true
+		case e.Folder != "" && slices.ContainsFunc(entries, func(other resolve.Entry) bool {
+			return other.Kind == e.Kind && other.Space == e.Space && other.ID == e.ID
+		}): // the same skill for another program
 		default:
 			entries = append(entries, e)
 		}

@@ -166,3 +166,19 @@ func escape(value, special string) string {
 	}
 	return b.String()
 }
+
+// Words puts in several values: each as a word of its own, and within quotes as one
+// text with blanks between them.
+func (l *Line) Words(values []string) {
+	switch l.top().kind {
+	case plain, sub:
+		for i, value := range values {
+			if i > 0 {
+				l.Text(" ")
+			}
+			l.Value(value)
+		}
+	default:
+		l.Value(strings.Join(values, " "))
+	}
+}

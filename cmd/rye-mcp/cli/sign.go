@@ -18,6 +18,7 @@ import (
 func newSignCommand(sys System, opts *options) *cobra.Command {
 	var (
 		kind   string
+		accept []string
 		renew  renewFlags
 		asJSON bool
 	)
@@ -31,6 +32,10 @@ does not parse is not signed, and items of the system space cannot be.
 An item is named by its id, by a pattern of ids (* within one folder, ** across
 folders; put it in quotes), or by the path of its file: absolute, beginning with
 a dot, or with .ai in it. Settings files, which have no id, are named by path.
+
+Agents, commands and skills of Claude Code (claude/agents/NAME and so on) stay as
+they are: their signatures stand in .ai/signatures, and what they may do is
+printed. --acknowledge accepts the risk of those that run commands.
 
 A signature is for one kind and id. Older ones are for neither, and are not
 accepted any more: --renew lists what you have signed before, and signs it anew
@@ -54,11 +59,12 @@ are left for you to read.`,
 			case renew.yes || len(renew.signers) > 0:
 				return &usageError{message: "--yes and --signer belong to --renew", try: "rye-mcp sign --renew"}
 			}
-			return signItems(cmd.Context(), sys, *opts, kind, args, asJSON)
+			return signItems(cmd.Context(), sys, *opts, action.SignRequest{ItemType: kind, Acknowledge: accept}, args, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", "", "directive, tool or knowledge (default: whatever has the id)")
 	completeFlag(cmd, "type", itemTypes)
+	cmd.Flags().StringSliceVar(&accept, "acknowledge", nil, "accept this risk of agents, commands and skills of other programs: elevated")
 	cmd.Flags().BoolVar(&renew.renew, "renew", false, "sign anew what carries an older signature of yours")
 	cmd.Flags().BoolVar(&renew.yes, "yes", false, "with --renew: do not ask")
 	cmd.Flags().StringSliceVar(&renew.signers, "signer", nil, "with --renew --yes: also what this trusted key signed, by its fingerprint")
@@ -67,7 +73,7 @@ are left for you to read.`,
 	return cmd
 }
 
-func signItems(ctx context.Context, sys System, opts options, kind string, names []string, asJSON bool) error {
+func signItems(ctx context.Context, sys System, opts options, r action.SignRequest, names []string, asJSON bool) error {
 	roots, err := openRoots(sys, opts)
 	if err != nil {
 		return err
@@ -83,7 +89,8 @@ func signItems(ctx context.Context, sys System, opts options, kind string, names
 		if err != nil {
 			return err
 		}
-		one, err := signNamed(ctx, actions, kind, name)
+		r.ItemID = name
+		one, err := actions.Sign(ctx, action.Caller{}, r)
 		switch f := (*tool.Fault)(nil); {
 		case err != nil && (len(names) == 1 || !errors.As(err, &f) || f.Code == tool.CodeNoKey || ctx.Err() != nil):
 			return signFault(err)
@@ -95,10 +102,6 @@ func signItems(ctx context.Context, sys System, opts options, kind string, names
 		all.Total += one.Total
 	}
 	return tellSigned(sys, opts, all, asJSON)
-}
-
-func signNamed(ctx context.Context, actions *action.Actions, kind, name string) (*action.SignResult, error) {
-	return actions.Sign(ctx, action.Caller{}, action.SignRequest{ItemType: kind, ItemID: name})
 }
 
 // signFault says in words of the command line what rye_sign says in its own.
@@ -125,7 +128,11 @@ func tellSigned(sys System, opts options, r action.SignResult, asJSON bool) erro
 func writeSigned(d display, r action.SignResult) error {
 	var t table
 	for _, s := range r.Signed {
-		t.add(cell{"signed", green}, text(string(s.Type)), text(s.Item), text(s.Path))
+		path := s.Path
+		if len(s.May) > 0 {
+			path += "; it may " + strings.Join(s.May, ", ")
+		}
+		t.add(cell{"signed", green}, text(string(s.Type)), text(s.Item), text(path))
 	}
 	for _, f := range r.Failed {
 		t.add(cell{"failed", red}, text(string(f.Type)), text(f.Item), text(f.Error))

@@ -31,7 +31,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.recordRoute(); err != nil {
 		return err
 	}
-	if err := r.fillCommands(ctx, &first); err != nil {
+	if err := (&filler{run: r}).fill(ctx, &first); err != nil {
 		return err
 	}
 	hooked, byHooks, err := r.startHooks(ctx, first.Data)

@@ -28,15 +28,24 @@ const (
 // maxCommands is how many commands, and how many files, of one text are seen to.
 const maxCommands = 20
 
-// fillCommands runs the commands that the text of another program's command names
+// filler is the filling of one text.
+type filler struct {
+	*run
+	values   claude.Values
+	commands int
+	files    []string
+	texts    []string // of the files
+}
+
+// fill runs the commands that the text of another program's command names
 // (!`…`), and reads its files (@path), as calls of this thread, and puts what they
 // give into the first message. A thread that continues another has had them.
-func (r *run) fillCommands(ctx context.Context, first *opening.Prompts) error {
-	doc := r.task.doc
-	if doc.Syntax != item.SyntaxDollar || r.meta.Continuation != nil {
+func (f *filler) fill(ctx context.Context, first *opening.Prompts) error {
+	doc := f.task.doc
+	if doc.Syntax != item.SyntaxDollar || f.meta.Continuation != nil {
 		return nil
 	}
-	f := filler{run: r, values: inputs.DollarValues(doc, r.meta.Inputs)}
+	f.values = inputs.DollarValues(doc, f.meta.Inputs)
 	parts := claude.Parse(doc.Body)
 	for i, p := range parts {
 		switch p.Kind {
@@ -54,17 +63,8 @@ func (r *run) fillCommands(ctx context.Context, first *opening.Prompts) error {
 		return nil
 	}
 	body := strings.Join(append([]string{f.values.Fill(parts)}, f.texts...), "\n\n")
-	first.Directive = prompt.TaskOf(doc, r.meta.Inputs, r.Env, body)
+	first.Directive = prompt.TaskOf(doc, f.meta.Inputs, f.Env, body)
 	return nil
-}
-
-// filler is the filling of one text.
-type filler struct {
-	*run
-	values   claude.Values
-	commands int
-	files    []string
-	texts    []string // of the files
 }
 
 // output runs one command.
@@ -113,16 +113,16 @@ func (f *filler) attach(ctx context.Context, path string) {
 }
 
 // callTool calls a tool as the model of this thread would.
-func (r *run) callTool(ctx context.Context, id string, args map[string]any) (any, error) {
-	if err := r.allow(palette.Required(id)); err != nil {
+func (f *filler) callTool(ctx context.Context, id string, args map[string]any) (any, error) {
+	if err := f.allow(palette.Required(id)); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
-	return r.await(ctx, id, func() (any, error) {
-		return r.Executor.RunItem(ctx, r.Resolver, id, executor.Call{Env: r.env(), Args: text, Secrets: r.secrets(), Warn: r.warn})
+	return f.await(ctx, id, func() (any, error) {
+		return f.Executor.RunItem(ctx, f.Resolver, id, executor.Call{Env: f.env(), Args: text, Secrets: f.secrets(), Warn: f.warn})
 	})
 }
 

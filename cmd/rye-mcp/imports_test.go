@@ -78,6 +78,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"tools/executor", "tools/action", "a tool is run the same way whoever asks"},
 	{"tools/confine", "tools/executor", "confinement knows commands, not tools"},
 	{"spaces/foreign", "os", "it reads bytes"},
+	{"spaces/foreign/claude", "os", "it reads bytes"},
 	{"tools/executor/chain", "tools/executor/", "a chain knows its primitives by their interface"},
 	{"spaces/item", "os", "items are words, not files"},
 	{"spaces/constant", "os", "reading constants takes text"},

@@ -128,7 +128,7 @@ func risky(directive string, f permission.Finding) string {
 // accepting is how a person accepts a risk for good.
 func (p *Plan) accepting(f permission.Finding) string {
 	if p.Found != nil && p.Found.Detached != nil && p.composed.PermissionsFrom == p.Found.ID {
-		return fmt.Sprintf("have a person run rye-mcp sign %s --acknowledge %s", p.Found.ID, f.Tier)
+		return fmt.Sprintf("a person can accept it when signing it (--acknowledge %s)", f.Tier)
 	}
 	return fmt.Sprintf("add <acknowledge risk=%q>why it is needed</acknowledge> to its <permissions>", f.Tier)
 }

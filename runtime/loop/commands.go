@@ -48,16 +48,17 @@ func (f *filler) fill(ctx context.Context, first *opening.Prompts) error {
 	f.values = inputs.DollarValues(doc, f.meta.Inputs)
 	parts := claude.Parse(doc.Body)
 	for i, p := range parts {
-		switch p.Kind {
-		case claude.PartShell:
-			text, err := f.output(ctx, p)
-			if err != nil {
-				return err
-			}
-			parts[i] = claude.Part{Text: text}
-		case claude.PartFile:
+		if p.Kind == claude.PartFile {
 			f.attach(ctx, f.values.Fill(p.Inner))
 		}
+		if p.Kind != claude.PartShell {
+			continue
+		}
+		text, err := f.output(ctx, p)
+		if err != nil {
+			return err
+		}
+		parts[i] = claude.Part{Text: text}
 	}
 	if f.commands == 0 && len(f.files) == 0 {
 		return nil

@@ -85,7 +85,7 @@ type ModelChoice struct {
 	ID       string
 	Fallback string
 	Effort   string // how much to think, one of [Efforts]; empty: as the model does by itself
-	Inherit  bool // a child has the model of its parent
+	Inherit  bool   // a child has the model of its parent
 }
 
 // Efforts lists the words for how much a model is to think. Vendors have them in

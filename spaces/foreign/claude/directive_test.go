@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -218,8 +219,8 @@ func TestBadFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Directive(Source{Path: "x.md", ID: "claude/agents/x", Content: []byte(test.src)})
-			e, ok := err.(*parse.Error)
-			if !ok || !strings.Contains(e.Reason, test.want) || e.Line != test.line {
+			var e *parse.Error
+			if !errors.As(err, &e) || !strings.Contains(e.Reason, test.want) || e.Line != test.line {
 				t.Errorf("%v, want %q on line %d", err, test.want, test.line)
 			}
 		})

@@ -175,6 +175,7 @@ func (v Values) Fill(parts []Part) string {
 
 func (v Values) one(p Part, words []string) string {
 	switch p.Kind {
+	case PartText:
 	case PartArguments:
 		return v.Arguments
 	case PartWord:

@@ -32,8 +32,7 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	kinds := func(text string) (all []string) {
 		for _, p := range Parse(text) {
-			switch p.Kind {
-			case PartShell, PartFile:
+			if p.Kind == PartShell || p.Kind == PartFile {
 				all = append(all, p.Text)
 			}
 		}
@@ -119,9 +118,9 @@ func FuzzDirective(f *testing.F) {
 				continue
 			}
 			for _, c := range doc.Permissions.Capabilities {
-				if !strings.HasPrefix(c, "rye.execute.tool.rye.file-system.") && !strings.HasPrefix(c, "rye.execute.tool.mcp.") &&
-					!strings.HasPrefix(c, "rye.execute.directive.") && !strings.HasPrefix(c, "rye.search.directive.") &&
-					!(strings.Contains(src, "Bash") && c == shell) && !strings.HasPrefix(c, "rye.execute.tool.rye.web.") {
+				known := slices.ContainsFunc([]string{files, "rye.execute.tool.mcp.", "rye.execute.directive.", "rye.search.directive.", "rye.execute.tool.rye.web."},
+					func(prefix string) bool { return strings.HasPrefix(c, prefix) })
+				if !known && (c != shell || !strings.Contains(src, "Bash")) {
 					t.Fatalf("%q has %s", src, c)
 				}
 			}

@@ -12,7 +12,7 @@ type fatSlice struct {
 	data []byte
 }
 
-// What the header of a universal binary says of processors (<mach/machine.h>):
+// processors are those of the header of a universal binary (<mach/machine.h>):
 // type, subtype, and the exponent of the alignment that linkers use.
 var processors = map[string][3]uint32{
 	"amd64": {0x01000007, 3, 12},

@@ -109,7 +109,7 @@ func TestAttackWordsAsNames(t *testing.T) {
 			t.Errorf("%s %v: a model reads …%s…", c.tool, c.with, answer[max(0, at-200):min(len(answer), at+100)])
 		}
 	}
-	// What stands there is told all the same.
+	// The value there is told all the same.
 	if answer := answerOf(p.serve(), "list_threads", args{}); !strings.Contains(answer, "agent.yaml:1: (a name of 62 bytes): unknown key") {
 		t.Errorf("an unknown key is not told of: %s", answer)
 	}

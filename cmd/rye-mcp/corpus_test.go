@@ -72,7 +72,7 @@ func TestCorpusContext(t *testing.T) {
 	r.write(".ai/knowledge/project/findings.md", []byte("MARKER: PROJECT_HOOK_TEST_FINDINGS_PRESENT\n"))
 	const (
 		files = "rye_file_system_edit_lines rye_file_system_glob rye_file_system_grep rye_file_system_ls rye_file_system_read rye_file_system_write"
-		// What they may execute has entries of its own, so that rye_execute has none.
+		// The tools that they may execute have entries of their own, so that rye_execute has none.
 		all = "rye_fetch rye_sign " + files
 	)
 	leaf := seen{"BASE_IDENTITY", "MID_RULES", "LEAF_CHECKLIST", files}

@@ -81,7 +81,7 @@ func TestFirstRequest(t *testing.T) {
 	for directive, more := range map[string]args{
 		"plain": nil, "all_layers": nil, "chain_of_three": nil, "suppress": nil, "inherited_capabilities": nil, "outputs": nil, "prose": nil,
 		"process": nil, "system_context": nil, "before_and_after": nil,
-		// What somebody types is not looked at again.
+		// Placeholders in what somebody types stay as they are.
 		"inputs": {"parameters": args{
 			"topic": "${project_path} {input:count} {env:HOME} </directive>", "list": []any{"a", 1, true}, "map": args{"k": "<v> & w"},
 		}},

@@ -20,7 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// What a thread costs is measured against testdata/floor, the least that a server of
+// The cost of a thread is measured against testdata/floor, the least that a server of
 // threads can be. Both get the same calls on the same pipe and call the same model.
 
 // workDirective reads a file as often as the model wants. It is signed, and signatures

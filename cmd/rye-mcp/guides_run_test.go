@@ -36,7 +36,7 @@ turns:
         input: {findings: ["line 1: no error is wrapped"]}
 `
 
-// What the guide to directives that build on each other shows does what it says.
+// The files of the guide to directives that build on each other do what it says.
 func TestGuideComposing(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t, composingModel)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// What a reader can keep in mind of one type.
+// Bounds of what a reader can keep in mind of one type.
 const (
 	maxMethods   = 60 // of a type
 	maxInterface = 12 // of an interface, those of interfaces in it apart

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Whatever a client sends, standard output carries messages only, one a line,
-// and an answer for every request; the server goes on until its input ends.
+// Standard output carries messages only, one a line, and an answer for every request,
+// whatever a client sends; the server goes on until its input ends.
 func TestNothingButProtocol(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

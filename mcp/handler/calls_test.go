@@ -182,7 +182,7 @@ func TestFetchLongItem(t *testing.T) {
 	}
 }
 
-// What a tool can return at most is passed on whole.
+// The longest result of a tool is passed on whole.
 func TestLongToolResults(t *testing.T) {
 	t.Parallel()
 	c := connect(t, newFiles("long.txt", strings.Repeat("a \"quoted\" <line> of code && more\n", 5000)))

@@ -34,7 +34,7 @@ func listOf(t *testing.T, groups []Group, options server.Options, several bool) 
 	return servertest.Start(t, s).Tools()
 }
 
-// What a client is told about each tool changes only on purpose.
+// The texts that a client is told about each tool change only on purpose.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -121,7 +121,7 @@ func TestEndedSince(t *testing.T) {
 	}
 }
 
-// What an answer reports itself stands nowhere else, then or later.
+// News that an answer reports itself stands nowhere else, then or later.
 func TestEndedSinceIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(id thread.ID) map[string]any{

@@ -29,7 +29,7 @@ type Text struct {
 
 // Get is the text of the directive that a name or an id means: composed as an inline
 // call composes it, with the arguments put in. An argument that is empty is not given.
-// What a person can put right is an [*Error].
+// A mistake that a person can put right is an [*Error].
 func (l *Library) Get(ctx context.Context, c action.Caller, name string, args map[string]string) (*Text, error) {
 	size := 0
 	for key, value := range args {

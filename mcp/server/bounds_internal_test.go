@@ -9,7 +9,7 @@ import (
 )
 
 // TestAttackMemoryOfMessages: a client sends messages as long as they may be that nest, repeat or are one long text, so that reading them costs far more than their size.
-// What reading allocates stays within a fixed multiple of the size, whatever its shape.
+// The memory that reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfMessages(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	messages := map[string]string{}
 	for name, value := range alloctest.JSON(alloctest.Size(maxLine) - 1<<10) {

@@ -132,7 +132,7 @@ func TestLateAnswerIsIgnored(t *testing.T) {
 	}
 }
 
-// What was reported before a question is read before it.
+// Progress that was reported before a question is read before it.
 func TestProgressComesBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

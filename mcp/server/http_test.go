@@ -101,7 +101,7 @@ func (b *browser) send(ctx context.Context, what string, body io.Reader, headers
 	return b.transport.RoundTrip(req)
 }
 
-// What of HTTP is refused, and how.
+// HTTP requests that are refused, and how.
 func TestHTTPRules(t *testing.T) {
 	t.Parallel()
 	b := serveHTTP(t, newServer())

@@ -12,8 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Whatever is posted, with whatever headers, gets an answer of the form HTTP
-// clients of MCP expect, and the session stays.
+// A post gets an answer of the form that HTTP clients of MCP expect, whatever it has for
+// a body and headers, and the session stays.
 func FuzzPost(f *testing.F) {
 	for _, seed := range messageSeeds {
 		f.Add([]byte(seed), "application/json", "application/json, text/event-stream", "2025-11-25", "ping", "", true)

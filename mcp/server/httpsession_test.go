@@ -32,7 +32,7 @@ func TestEndedSessionIsNotKept(t *testing.T) {
 	}
 }
 
-// What mcp-go sends to a client that has no stream open takes little memory.
+// The messages of mcp-go to a client that has no stream open take little memory.
 func TestUnreadNotificationsAreBounded(t *testing.T) {
 	t.Parallel()
 	w, c := openSession(t)

@@ -51,7 +51,7 @@ func FuzzSplitBatch(f *testing.F) {
 	})
 }
 
-// What is accepted is what the rest of the package relies on, and every refusal
+// An accepted message is one that the rest of the package relies on, and every refusal
 // can be written as an answer.
 func FuzzParseMessage(f *testing.F) {
 	for _, seed := range messageSeeds {
@@ -96,8 +96,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// Whatever comes in, serving ends in order and every line that goes out is one
-// message.
+// Serving ends in order, whatever comes in, and every line that goes out is one message.
 func FuzzServeStdio(f *testing.F) {
 	for _, seed := range messageSeeds {
 		f.Add([]byte(seed + "\n" + messageSeeds[0] + "\n"))

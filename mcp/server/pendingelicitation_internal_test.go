@@ -87,7 +87,7 @@ func TestDerivedKeys(t *testing.T) {
 	}
 }
 
-// Whatever a client answers, a result is what handlers rely on.
+// A result is one that handlers rely on, whatever a client answers.
 func FuzzAnswer(f *testing.F) {
 	q := ElicitRequest{Message: "who", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","maxLength":9},"age":{"type":"integer"}},"required":["name"]}`)}
 	for _, seed := range []string{

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a handler reports, what is sent grows and can be written.
+// Progress grows and can be written, whatever a handler reports.
 func TestProgressGrows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -50,7 +50,7 @@ func TestTwoClients(t *testing.T) {
 	}
 }
 
-// What a tool has mcp-go tell the client comes before the answer of the tool.
+// A message that a tool has mcp-go tell the client comes before the answer of the tool.
 func TestNotificationBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	const calls = 50

@@ -69,7 +69,7 @@ func (c *Continuer) newSuccession(ctx context.Context, r handoff.Request) (*succ
 	if done := h.meta.Continuation.HandoffsNow(); done >= h.settings.MaxChain {
 		return nil, &handoff.ChainError{Handoffs: done, Max: h.settings.MaxChain}
 	}
-	// What a tool of the thread has written into the file must not become what the
+	// Text that a tool of the thread has written into the file must not become what the
 	// successor was told, and signed as such.
 	return h, c.Threads.Finisher.VouchedFor(r.ThreadID, h.before().Cost.Turns)
 }

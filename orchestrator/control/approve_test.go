@@ -79,7 +79,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// What cannot be carried out is refused with what is valid, and leaves the
+// An answer that cannot be carried out is refused with what is valid, and leaves the
 // question open.
 func TestApproveRefuses(t *testing.T) {
 	t.Parallel()
@@ -185,7 +185,7 @@ func TestApproveFromATool(t *testing.T) {
 	}
 }
 
-// What a thread, and those below it, wait to be told is part of how it stands.
+// The questions of a thread, and of those below it, are part of how it stands.
 func TestWaitingIsShown(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -60,7 +60,7 @@ func attackScene(t *testing.T) (s *scene, self, root, stranger thread.ID) {
 	return s, s.start("middle", root), root, stranger
 }
 
-// What the runtime decides about a child, no model decides: a call that tries is
+// No model decides what the runtime decides about a child: a call that tries is
 // refused, and nothing is started.
 func TestSpawnAttacksAreRefused(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestSpawnAttacksAreRefused(t *testing.T) {
 	s.wantState(thread.Running, self, root, stranger)
 }
 
-// What a model may ask for is given within what its thread has.
+// A model gets what it may ask for within what its thread has.
 func TestSpawnAttacksGainNothing(t *testing.T) {
 	t.Parallel()
 	s, self, _, stranger := attackScene(t)

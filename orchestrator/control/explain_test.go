@@ -93,7 +93,7 @@ func TestExplainHooksOfRoute(t *testing.T) {
 	}
 }
 
-// What a start would refuse for its signature is explained all the same.
+// A directive that a start would refuse for its signature is explained all the same.
 func TestExplainHooksOfUnsigned(t *testing.T) {
 	t.Parallel()
 	s := composedScene(t)

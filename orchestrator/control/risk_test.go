@@ -28,7 +28,7 @@ func permits(permissions string) string {
     <permissions>` + permissions + "</permissions>\n  </metadata>\n</directive>\n```\n\nWork.\n"
 }
 
-// What a directive declares is judged before anything is registered.
+// A directive is judged by what it declares before anything is registered.
 func TestRisk(t *testing.T) {
 	t.Parallel()
 	const shell, all = "<execute><tool>rye.bash</tool></execute>", "<execute>*</execute><fetch>*</fetch><sign>*</sign>"

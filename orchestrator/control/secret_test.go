@@ -108,7 +108,7 @@ func TestSecretsLoseTheSlot(t *testing.T) {
 	s.wantTree(rows[0].ThreadID, store.TreeSpend{Threads: 1})
 }
 
-// What a model asks for goes with the secrets of its thread.
+// The start that a model asks for gets the secrets of its thread.
 func TestSecretsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
-// What bounds a wait depends on who waits, and on nothing that a model says.
+// The bound of a wait depends on its caller, and on nothing that a model says.
 func TestWaitTime(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

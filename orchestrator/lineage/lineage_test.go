@@ -77,8 +77,8 @@ func TestIsBelow(t *testing.T) {
 	}
 }
 
-// What a thread has started stays below those that continue it, however the
-// thread came to be continued, and not the other way round.
+// The children of a thread stay below those that continue it, however the thread came
+// to be continued, and not the other way round.
 func TestIsBelowAcrossHandOvers(t *testing.T) {
 	t.Parallel()
 	get := lookup(

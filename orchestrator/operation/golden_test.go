@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the parameters and the item of rye/agent/threads/orchestrator")
 
-// What models in threads are told of the operations is what the table says.
+// Models in threads are told of the operations what the table says.
 func TestOrchestratorMatchesTable(t *testing.T) {
 	t.Parallel()
 	derived, err := NewTable(All().Entries()...).Orchestrator()

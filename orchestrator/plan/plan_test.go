@@ -12,8 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// What the caller asks for is the model that routing hooks see, then the
-// directive's own choice.
+// Routing hooks see the model that the caller asks for, then the directive's own choice.
 func TestRoutingKnowsTheModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

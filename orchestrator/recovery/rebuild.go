@@ -20,7 +20,7 @@ import (
 // Rebuilder makes the rows of threads again from their folders, after registry or
 // ledger were lost.
 //
-// What only the registry knew is lost: names, request keys, and cancels that
+// Facts that only the registry knew are lost: names, request keys, and cancels that
 // nobody had acted on.
 type Rebuilder struct {
 	Records records.Records

@@ -52,7 +52,7 @@ func TestFileCacheFollowTheFile(t *testing.T) {
 	}
 }
 
-// What could not be read is tried again.
+// A file that could not be read is tried again.
 func TestFileCacheDoNotKeepErrors(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

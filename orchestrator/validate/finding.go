@@ -21,7 +21,7 @@ const (
 // Code names a kind of finding. Codes are added, never changed.
 type Code string
 
-// What can be found in any item.
+// Findings in any item.
 const (
 	CodeUnreadable Code = "unreadable"
 	CodeParse      Code = "parse"
@@ -29,7 +29,7 @@ const (
 	CodeShadowed   Code = "shadowed"
 )
 
-// What can be found in directives.
+// Findings in directives.
 const (
 	CodeInputUndeclared Code = "input_undeclared"
 	CodeInputUnused     Code = "input_unused"
@@ -79,7 +79,7 @@ const (
 	CodeCallName       Code = "call_name"
 )
 
-// What can be found in tools, knowledge and settings.
+// Findings in tools, knowledge and settings.
 const (
 	CodeSchemaNone    Code = "schema_none"
 	CodeSchemaDynamic Code = "schema_dynamic"

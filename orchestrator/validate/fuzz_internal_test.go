@@ -38,7 +38,7 @@ func FuzzItems(f *testing.F) {
 			f.Add(filepath.Ext(one.Name), one.Data)
 		}
 	}
-	// What the readers of package parse are tried with.
+	// The seeds are those of the readers of package parse.
 	seeds, err := filepath.Glob("../../spaces/parse/testdata/workspace/*/*/*")
 	if err != nil || len(seeds) == 0 {
 		f.Fatal(seeds, err)

@@ -200,7 +200,7 @@ func codes(t *testing.T) []validate.Code {
 	return all
 }
 
-// What is shipped is in order.
+// The shipped items are in order.
 func TestShippedItemsAreClean(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -227,8 +227,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// What an item needs and that is not signed is told where it is needed, unless it
-// is validated itself.
+// An unsigned item that another one needs is told where it is needed, unless it is
+// validated itself.
 func TestSignatureOfWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -292,8 +292,8 @@ func TestSettingsOfOneItem(t *testing.T) {
 	}
 }
 
-// What rye_sign would not sign is an error, also in a settings file that this
-// version does not read.
+// A file that rye_sign would not sign is an error, also a settings file that this version
+// does not read.
 func TestSettingsFileByItself(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{

@@ -253,7 +253,7 @@ func TestWriteSummary(t *testing.T) {
 	}
 }
 
-// What a thread did can be found as a signed knowledge entry, however long it
+// The work of a thread can be found as a signed knowledge entry, however long it
 // was and whatever its model wrote.
 func TestRendering(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 )
 
-// What is said of the data of an event are the data it has.
+// The data of an event are those that its description names.
 func TestDataOfEvents(t *testing.T) {
 	t.Parallel()
 	for _, event := range hook.Events() {

@@ -99,7 +99,7 @@ func TestLifeOfARun(t *testing.T) {
 		t.Error(err)
 	}
 	want("one", map[life.Key]bool{one: true, former: true, whoever: true})
-	// What crashes and older versions have left, and what is no life.
+	// Locks that crashes and older versions have left, and files that are none.
 	for _, name := range []string{"thread.lock", string(thread.NewRun()) + ".lock", "resume.lock"} {
 		if err := os.WriteFile(filepath.Join(string(dir), name), nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -242,8 +242,7 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// Whatever the provider bills within the bound, the call costs no more than
-// was left.
+// A call that is billed within the bound costs no more than was left.
 func TestAllowanceBoundsCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -53,7 +53,7 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, a raise lowers nothing and passes no bound.
+// A raise lowers nothing and passes no bound, whatever is asked for.
 func TestRaiseStaysWithin(t *testing.T) {
 	t.Parallel()
 	limits := rapid.Custom(func(t *rapid.T) thread.Limits {

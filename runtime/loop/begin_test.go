@@ -65,7 +65,7 @@ func (h *house) signAll(except string) {
 	}
 }
 
-// What a directive inherits stands in the first request and on record.
+// The context that a directive inherits stands in the first request and on record.
 func TestContextIsInjected(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

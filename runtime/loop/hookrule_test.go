@@ -238,7 +238,7 @@ func TestContextLimitHook(t *testing.T) {
 	}
 }
 
-// What the hooks of a running thread are told is what package hook says of it.
+// The hooks of a running thread are told what package hook says of each event.
 func TestEveryEventTellsOfTheThread(t *testing.T) {
 	t.Parallel()
 	data, err := (&run{}).about(nil)

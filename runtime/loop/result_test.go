@@ -174,7 +174,7 @@ turns:
 	}
 }
 
-// What is left out is read with read_artifact, without any capability for it.
+// The rest of a result is read with read_artifact, without any capability for it.
 func TestFetchTheRest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -102,8 +102,8 @@ func answer(w http.ResponseWriter, u llm.Usage, words int, tool string, cut bool
 	}
 }
 
-// Whatever a provider bills within the allowances it was given, a thread's
-// spend is all of that and never exceeds its budget.
+// A thread's spend is all that a provider bills within its allowances, and never exceeds
+// the thread's budget.
 func TestSpendStaysWithinBudget(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -22,7 +22,7 @@ func once(calls string) string {
 	return "turns:\n  - {match: {turn: 1}, tool_calls: [" + calls + "]}\n  - {text: done}\n"
 }
 
-// What goes wrong with a call comes back to the model as its result.
+// A failure of a call comes back to the model as its result.
 func TestFailingCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,7 +77,7 @@ func TestFailingCalls(t *testing.T) {
 	}
 }
 
-// What a thread reaches by names of their own is not offered through rye_execute
+// Tools that a thread reaches by names of their own are not offered through rye_execute
 // again, and a call through it works, as bodies of directives have it.
 func TestExecuteThatIsNotOffered(t *testing.T) {
 	t.Parallel()

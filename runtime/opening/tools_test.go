@@ -45,8 +45,8 @@ func newToolbox(t *testing.T) opening.Toolbox {
 	}
 }
 
-// What the model of a thread is told of the primary actions is true: they take these
-// arguments, with these values.
+// The short forms that the model of a thread is given of the primary actions are true:
+// they take these arguments, with these values.
 func TestShortFormsAreTrue(t *testing.T) {
 	t.Parallel()
 	box := newToolbox(t)
@@ -91,8 +91,8 @@ func TestShortFormsAreTrue(t *testing.T) {
 	}
 }
 
-// What palettes cost with each vendor, in tokens of four bytes of what is sent:
-// testdata/cost.md. What stands beyond the tools that a directive names is at most 700.
+// The cost of palettes with each vendor, in tokens of four bytes of the request, stands in
+// testdata/cost.md. Beyond the tools that a directive names it is at most 700.
 func TestWhatPalettesCost(t *testing.T) {
 	t.Parallel()
 	box := newToolbox(t)

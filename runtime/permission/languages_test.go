@@ -197,8 +197,8 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
-// What any pattern allows, whole or as a set, does not depend on how it came to
-// be; and the three rules agree with each other.
+// The language of a pattern, alone or in a set, does not depend on how the pattern came
+// to be; and the three rules agree with each other.
 func FuzzPatterns(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"rye.*", "rye.execute.*", "rye.execute.tool.a"}, {"*?", "?*", "é"}, {"a?b", "a*b", "a\xffb"}, {"", "*", ""}, {"**", "?", "*"},

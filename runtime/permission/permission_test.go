@@ -204,7 +204,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// What a child may do, its parent may do, whatever either declares.
+// A child may do nothing that its parent may not, whatever either declares.
 func TestChildNeverExceedsParent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -240,7 +240,7 @@ func FuzzMatches(f *testing.F) {
 	})
 }
 
-// What is effective is narrower and, below the same ancestors, allows the same.
+// The effective set is narrower and, below the same ancestors, allows the same.
 func TestEffective(t *testing.T) {
 	t.Parallel()
 	g := Grant{

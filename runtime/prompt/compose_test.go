@@ -260,8 +260,7 @@ func TestComposeChecksSignatures(t *testing.T) {
 	}
 }
 
-// What is composed is what the rules say, of any directives, and a cycle never
-// hangs.
+// Composition follows the rules for any directives, and a cycle never hangs.
 func TestComposeLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -92,7 +92,7 @@ func checkOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// Whatever people call their knowledge, it is in one element with its id.
+// A knowledge entry of any name is in one element with its id.
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	for name, tag := range map[string]string{

@@ -157,7 +157,7 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) pass(cut int) error {
 	text := string(w.held)
 	for _, s := range w.vault.spans(text) {
-		// What is longer repeats itself, and is found again on both sides of the cut.
+		// A longer match repeats itself, and is found again on both sides of the cut.
 		if s.start < cut && cut < s.end && s.end-s.start <= 2*w.vault.reach {
 			cut = s.start
 		}

@@ -194,8 +194,8 @@ func values(t *rapid.T) map[string]string {
 	return drawn
 }
 
-// Whatever a text has of values and encodings of them, none is left when it has
-// been masked, and masking it again changes nothing.
+// Masking leaves none of the values, in no encoding, and masking again changes
+// nothing.
 func TestMaskProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -224,7 +224,7 @@ func TestMaskProperty(t *testing.T) {
 	})
 }
 
-// What was revealed is masked to what it was, and no other text changes.
+// A text that was revealed is masked to what it was, and no other text changes.
 func TestRevealAndMask(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -53,7 +53,7 @@ func TestAdd(t *testing.T) {
 	if _, err := Verify(records.File(path), key, &head); err != nil {
 		t.Errorf("after the end was repeated: %v", err)
 	}
-	// What is added is signed as all before it.
+	// An addition is signed as all before it.
 	whole := readFile(t, path)
 	must(t, os.WriteFile(path, bytes.Replace(whole, []byte(`"hook_id":"g"`), []byte(`"hook_id":"x"`), 1), 0o600))
 	var damage *TamperError

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAttackMemoryOfTranscripts: somebody's transcript has lines of megabytes that nest, repeat or are one long text, so that looking at it costs far more than its size.
-// What each way of reading allocates stays within a fixed multiple of the size, whatever its shape.
+// The memory that each way of reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfTranscripts(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	path := newPath(t)
 	pattern, err := NewPattern("needle", false)

@@ -40,8 +40,7 @@ func drawAnswer(t *rapid.T) []llm.Block {
 	return blocks
 }
 
-// Whatever was said and done comes back as it was, except that open calls are
-// answered.
+// A conversation comes back as it was, except that open calls are answered.
 func TestMessagesRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

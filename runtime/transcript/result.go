@@ -71,7 +71,7 @@ func (w *Writer) stored(end Ended) Ended {
 	if len(end.Outcome.Result) <= maxRepeated {
 		return end
 	}
-	// What cannot be read again is written again.
+	// A result that cannot be read again is written again.
 	if text, err := w.answer.text(w.f); err == nil && text == end.Outcome.Result {
 		end.Outcome.Result, end.ResultOf = "", w.answer.seqs()
 	}

@@ -69,7 +69,7 @@ func NewPattern(query string, isRegexp bool) (*Pattern, error) {
 
 // Search returns the first events of a transcript, at most so many, in one of
 // whose strings the pattern is found; member names and numbers are not searched.
-// What is on record twice is found once: a streamed text only where the whole
+// A text that is on record twice is found once: a streamed one only where the whole
 // answer is missing, a call in the answer that makes it, and what a thread was
 // given of the one before only there. Lines that cannot be read are passed over.
 func Search(ctx context.Context, from records.Source, p *Pattern, most int) ([]Hit, error) {

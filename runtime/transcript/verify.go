@@ -79,7 +79,7 @@ func Verify(from records.Source, v Verifier, head *thread.TranscriptHead) (Repor
 	}
 
 	c := checker{verifier: v, head: head, hash: sha256.New(), report: Report{Bytes: size}}
-	// What is appended meanwhile is not looked at.
+	// Lines that are appended meanwhile are not looked at.
 	c.lines = newLineReader(io.NewSectionReader(f, 0, size))
 	for err == nil {
 		err = c.step()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAttackMemoryOfSettings: settings of a project, as large as they may be, nest, repeat and refer to themselves so that reading them costs far more than their size.
-// What reading allocates stays within a fixed multiple of the size, whatever its shape.
+// The memory that reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfSettings(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	files := map[string]string{}
 	for name, text := range alloctest.YAML(alloctest.Size(1<<20) - 1<<10) {

@@ -49,7 +49,7 @@ type part struct {
 
 // Decide writes down the settings for the process of a thread, without those that
 // only a start needs. The caller has asked the trust gate about the files of hooks.
-// What it returns is shared and must not be changed.
+// The result is shared and must not be changed.
 func (sn *Snapshot) Decide() ([]byte, error) {
 	write := func() answer[[]byte] {
 		data, err := sn.decide()

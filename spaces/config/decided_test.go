@@ -65,8 +65,8 @@ func said(t *testing.T, from interface {
 	return all
 }
 
-// What a thread is handed says all that its starter has read, and nothing of what
-// becomes of the files afterwards.
+// A thread is handed all that its starter has read, and nothing of what becomes of the
+// files afterwards.
 func TestDecided(t *testing.T) {
 	t.Parallel()
 	roots := resolve.Roots{Project: t.TempDir(), User: t.TempDir(), System: shipped()}

@@ -158,7 +158,7 @@ type ToolPreload struct {
 }
 
 // Results bound what a thread's model is given of a tool's result, in characters.
-// What is longer is kept as an artifact, of which the model sees a summary.
+// A longer result is kept as an artifact, of which the model sees a summary.
 type Results struct {
 	MaxChars         int `yaml:"max_chars"`
 	MaxCharsWhenFull int `yaml:"max_chars_when_full"` // with more than three quarters of the context in use

@@ -69,7 +69,7 @@ func plain(t *testing.T, v any) any {
 	return out
 }
 
-// What is not constant is not guessed, and the reason says why.
+// A value that is not constant is not guessed, and the reason says why.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

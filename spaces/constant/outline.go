@@ -31,7 +31,7 @@ type outline struct {
 	unread string
 }
 
-// What stands in a shape for something else.
+// Marks that stand in a shape for something else.
 const (
 	textBegin, textGoesOn = '"', '\''
 	noValue               = '\x01' // what no constant has: functions, regular expressions, …

@@ -46,7 +46,7 @@ func TestCouldHold(t *testing.T) {
 	}
 }
 
-// What is true of some data could hold before they were known.
+// A condition that is true of some data could hold before they were known.
 func TestCouldHoldMissesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

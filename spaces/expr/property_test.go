@@ -143,7 +143,7 @@ func TestTemplateProperties(t *testing.T) {
 				t.Fatalf("%q became %q, missing %q", text, got, missing)
 			}
 		}
-		// What came in is not looked at again, whatever stands around it.
+		// A value that was put in is not looked at again, whatever stands around it.
 		secret := map[string]any{"a": "${b}", "b": "SECRET"}
 		if got, _ := expr.ExpandText(strings.ReplaceAll(text, "b", ""), secret); strings.Contains(got, "SECRET") {
 			t.Fatalf("%q became %q", text, got)

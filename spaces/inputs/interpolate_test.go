@@ -51,7 +51,7 @@ func TestInterpolate(t *testing.T) {
 	}
 }
 
-// Whatever a value holds comes out as it is: placeholders in values are text.
+// A value comes out as it is, whatever it holds: placeholders in values are text.
 func TestInterpolateNeverRescans(t *testing.T) {
 	t.Parallel()
 	piece := rapid.OneOf(

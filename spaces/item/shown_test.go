@@ -29,7 +29,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// What libraries say of a file is kept, but for the names in it.
+// Libraries' words about a file are kept, but for the names in it.
 func TestShownIn(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAttackMemoryOfParsers: items of a stranger nest, repeat and refer to themselves so that reading them costs far more than their size.
-// What a parser allocates stays within two hundred times the size of the file, whatever its format.
+// The memory that a parser takes stays within two hundred times the size of the file, whatever its format.
 func TestAttackMemoryOfParsers(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	const factor = 200
 	size := alloctest.Size(parse.MaxBytes) - 1<<10

@@ -117,7 +117,7 @@ func FuzzStripSignature(f *testing.F) {
 		if len(got) > len(src) || !bytes.HasSuffix(src, lastLine(got)) {
 			t.Errorf("%q became %q", src, got)
 		}
-		// What is signed anew strips back to the same content.
+		// A file that is signed anew strips back to the same content.
 		if !bytes.HasPrefix(bytes.TrimPrefix(got, []byte("\ufeff")), []byte("#!")) && reflect.DeepEqual(parse.StripSignature(got), got) {
 			if back := parse.StripSignature(append([]byte("# rye:signed:x\n"), got...)); !bytes.Equal(back, got) {
 				t.Errorf("signing and stripping made %q of %q", back, got)

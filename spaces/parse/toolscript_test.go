@@ -162,7 +162,7 @@ export function execute() {}
 	}
 }
 
-// What is no text is refused as in every item.
+// A script that is no text is refused like every such item.
 func TestScriptToolErrors(t *testing.T) {
 	t.Parallel()
 	for src, reason := range map[string]string{

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAttackMemoryOfSignedJSON: a signed document of four megabytes nests, repeats or is one long text, so that reading it costs far more than its size.
-// What reading allocates stays within a fixed multiple of the size, whatever its shape.
+// The memory that reading takes stays within a fixed multiple of the size, whatever its shape.
 func TestAttackMemoryOfSignedJSON(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	documents := map[string]string{}
 	for name, value := range alloctest.JSON(alloctest.Size(4 << 20)) {

@@ -114,7 +114,7 @@ func TestAttacks(t *testing.T) {
 		{name: "added shebang with prose", kind: item.Knowledge, ext: ".yaml", text: "title: a\n",
 			edit: func(s string) string { return "#!/bin/obey me\n" + s }, want: trust.Unsigned},
 
-		// What the format does not cover.
+		// The format does not cover these.
 		{name: "not covered: time", edit: inLine(replace("2026-11-21", "2036-11-21")), want: trust.Genuine},
 		{name: "not covered: provenance", edit: inLine(replace(" -->", "|registry@ada -->")), want: trust.Genuine},
 		{name: "not covered: padding", edit: inLine(replace("==:", ":")), want: trust.Genuine},

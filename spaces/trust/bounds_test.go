@@ -109,7 +109,7 @@ func TestAttackToolSignedAsKeyDocument(t *testing.T) {
 			}
 		}
 	}
-	// What the user signed before he signs anew, and nothing else.
+	// The documents that the user signed before, to be signed anew, and nothing else.
 	h.put(item.User, mallory.Fingerprint()+".toml", attach(text, ".toml", h.own, noon))
 	entry := state(t, h.load(), item.User, mallory)
 	if err := trust.Renew(h.user, entry, h.own, noon); err == nil {

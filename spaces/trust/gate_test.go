@@ -66,7 +66,7 @@ func TestGateFollowsSettingsAndKeys(t *testing.T) {
 	}
 }
 
-// What cannot be read is a reason to refuse, but for what is shipped.
+// An item that cannot be read is refused, unless it is shipped.
 func TestGateFailsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -74,7 +74,7 @@ func TestChangesAreTold(t *testing.T) {
 		}
 		<-changed
 		t.Log(step.what)
-		// What came with the step has been told when the next is.
+		// News of this step has been told when the next begins.
 		drain(t, changed, directives)
 	}
 }

@@ -44,7 +44,7 @@ func TestFetchCopies(t *testing.T) {
 		t.Errorf("the copy: %+v, shadows %+v", r.Signature, r.Shadows)
 	}
 
-	// What stands there is replaced only on request, and kept.
+	// The file that stands there is replaced only on request, and kept.
 	h.put(h.project, "tools/rye/file-system/ls.yaml", "mine")
 	request := FetchRequest{ItemType: "tool", ItemID: "rye/file-system/ls", Source: "system", Destination: "project"}
 	got, err := h.Fetch(t.Context(), h.client(), request)

@@ -144,7 +144,7 @@ func olderForms() ([]tool.Definition, error) {
 	}, err
 }
 
-// What directive_return takes depends on the directive, so its schema is open.
+// The arguments of directive_return depend on the directive, so its schema is open.
 const directiveReturnSchema = `{"type":"object","properties":{"status":{"type":"string","enum":["success","completed","error"],` +
 	`"description":"error when the work cannot be done; success and completed mean the same"},` +
 	`"error_detail":{"type":"string","description":"with status error: what is missing or went wrong"}},` +

@@ -177,7 +177,7 @@ func (a *Actions) dirOf(space item.Space) string {
 }
 
 // settingsFiles lists the YAML files below .ai/config of project and user space.
-// What cannot be looked at is left out.
+// Files that cannot be looked at are left out.
 func (a *Actions) settingsFiles() []resolve.Entry {
 	var entries []resolve.Entry
 	for _, space := range []item.Space{item.Project, item.User} {

@@ -57,7 +57,7 @@ func TestSecrets(t *testing.T) {
 	if text := string(object(t, got)); err == nil && strings.Contains(text, secretFile) {
 		t.Errorf("a query has the value: %s", text)
 	}
-	// What becomes of it in the inputs of a child is for who starts that.
+	// Its use in the inputs of a child is up to the code that starts that child.
 	_, err = h.Execute(t.Context(), c, ExecuteRequest{ItemID: "test/hello", Parameters: object(t, map[string]any{"who": secretPlaceholder})})
 	if err != nil || h.threads.start.Inputs["who"] != secretPlaceholder {
 		t.Errorf("inputs %v, %v", h.threads.start.Inputs, err)

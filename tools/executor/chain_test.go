@@ -332,7 +332,8 @@ func TestPlanWarnsOfWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// What is used in spite of its signature is told of, and not once for each file.
+// A person is told of the files that are used in spite of their signature, and not once
+// for each file.
 func TestPlanWarnsOfFilesOnce(t *testing.T) {
 	t.Parallel()
 	needs(t, "python3")
@@ -382,7 +383,7 @@ func TestConfigResolve(t *testing.T) {
 	}
 }
 
-// What nobody declared is refused, and defaults are filled in.
+// Parameters that nobody declared are refused, and defaults are filled in.
 func TestParametersOfItems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -335,7 +335,8 @@ func median(call func()) float64 {
 	return took[len(took)/2].Seconds()
 }
 
-// What it costs to find a tool and to verify all that it needs, at each call.
+// BenchmarkFind measures how long it takes to find a tool and to verify all that it needs,
+// at each call.
 func BenchmarkFind(b *testing.B) {
 	bench := newBench(b)
 	bench.put("a/t.py", "def execute(params, project_path): return 1\n")

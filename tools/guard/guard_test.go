@@ -205,7 +205,7 @@ func checkShort(t failer, whole, short string, most int) {
 	}
 }
 
-// Whatever a tool returns, what is shown of it is text within the bound.
+// A model is shown text within the bound, whatever a tool returns.
 func FuzzShown(f *testing.F) {
 	f.Add("plain text\nof two lines", 20)
 	f.Add(`{"a":"`+strings.Repeat("x", 300)+`","b":[1,2,3]}`, 150)

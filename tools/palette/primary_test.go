@@ -92,9 +92,9 @@ func TestExecuteIsForTheRest(t *testing.T) {
 
 var errBroken = &tool.Fault{Message: "broken"}
 
-// What a palette has beyond the tools that a directive names costs at most 700
-// tokens, however much there is that it does not name, and read_artifact 60. What
-// a directive says of its own outputs is its own.
+// A palette costs at most 700 tokens beyond the tools that a directive names, however
+// much there is that it does not name, and read_artifact 60. The words of a directive
+// about its own outputs are its own.
 func TestCostBeyondTheTools(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,7 +130,7 @@ func TestCostBeyondTheTools(t *testing.T) {
 	})
 }
 
-// What a model need not be told is left out of the schema of an item; properties
+// Keys that a model need not be told are left out of the schema of an item; properties
 // that are called like a keyword stay.
 func TestPlainly(t *testing.T) {
 	t.Parallel()

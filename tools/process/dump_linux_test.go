@@ -37,7 +37,7 @@ func (h *hub) commoner(name string, args ...string) *peer {
 	return h.peer(name)
 }
 
-// What hides its memory is closed to others of the same user, and to be found
+// A process that hides its memory is closed to others of the same user, and to be found
 // all the same.
 func TestHideMemory(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func acquireOnce(path string) (*Lock, error) {
 		return nil, fmt.Errorf("open the life lock: %w", err)
 	}
 	err = lockExclusive(file)
-	// Whatever the answer, it counts only for the file that has the name now.
+	// The answer counts only for the file that has the name now.
 	if err == nil || errors.Is(err, ErrLocked) {
 		if same, statErr := isAt(file.Fd(), path); statErr != nil {
 			err = statErr

@@ -66,7 +66,7 @@ func TestDetachHandsOverSecrets(t *testing.T) {
 	})
 }
 
-// What was not said to the end does not count.
+// An entry that was not said to the end does not count.
 func TestReadSecrets(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]int{

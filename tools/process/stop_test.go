@@ -73,8 +73,8 @@ func TestStopGroup(t *testing.T) {
 	}
 }
 
-// What a thread runs has a process group of its own, and ignores signals as
-// long as it can; nothing of it may outlive the thread. What it detached may.
+// The command of a thread has a process group of its own, and ignores signals as
+// long as it can; nothing of it may outlive the thread. A process that it detached may.
 func TestStopGroupLeavesNothingOfTheSession(t *testing.T) {
 	t.Parallel()
 	for _, soft := range []bool{true, false} {

@@ -123,7 +123,7 @@ func TestManyProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever name is misspelt by one letter, the right one is offered.
+// The right name is offered for any that is misspelt by one letter.
 func TestNearestFindsOneEdit(t *testing.T) {
 	t.Parallel()
 	names := []string{"path", "content", "create_dirs", "start_line_id", "end_line_id"}

@@ -54,7 +54,7 @@ func TestProgressWithoutTerminal(t *testing.T) {
 	}
 }
 
-// What is over soon is not told.
+// Work that is over soon is not told.
 func TestProgressOfShortWork(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

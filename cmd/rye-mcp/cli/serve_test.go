@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// What clients over HTTP may work in is fixed when the server starts.
+// The folders that clients over HTTP may work in are fixed when the server starts.
 func TestChooseNow(t *testing.T) {
 	t.Parallel()
 	base := realDir(t)

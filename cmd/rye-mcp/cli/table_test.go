@@ -30,9 +30,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Whatever is in a table, every line of it is as wide as the terminal at most
-// unless the columns are at their least, the columns are aligned, and nothing
-// but text is written.
+// Every line of a table is as wide as the terminal at most unless the columns are at
+// their least, the columns are aligned, and nothing but text is written.
 func TestTableFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

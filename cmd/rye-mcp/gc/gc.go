@@ -70,7 +70,7 @@ func (k *keeper) watch() {
 func (k *keeper) afterCollection() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	// What is allocated now has garbage in it that is not swept yet.
+	// The heap of now has garbage in it that is not swept yet.
 	live := int64(memory.NextGC) * 100 / (100 + k.now.Load()) //nolint:gosec // no heap is that large
 	k.set(percentFor(live, k.most.Load()))
 	k.watch()

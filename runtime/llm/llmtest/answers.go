@@ -48,7 +48,7 @@ turns:
 	if (s.protocol == OpenAI) != (resp.Blocks[0].Signature == "") {
 		t.Errorf("signature = %q", resp.Blocks[0].Signature)
 	}
-	// What was thought goes back unchanged.
+	// Reasoning goes back unchanged.
 	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks}, results(resp, "seen"))
 	b.stream(t, req)
 	body := string(b.server.Requests()[1].Body)

@@ -265,7 +265,7 @@ func FuzzResponses(f *testing.F) {
 		if u := resp.Usage; min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens) < 0 {
 			t.Errorf("negative usage %+v", u)
 		}
-		// Whatever was taken can be sent back.
+		// An answer that was taken can be sent back.
 		items, err := encodeItems(llm.Message{Role: llm.Assistant, Blocks: resp.Blocks})
 		if err != nil || !json.Valid(fmt.Appendf(nil, "[%s]", items)) {
 			t.Errorf("sent back as %s, %v", items, err)

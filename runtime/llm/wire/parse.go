@@ -51,7 +51,7 @@ func parseError(body []byte) *llm.APIError {
 		Message string          `json:"message"`
 		Error   json.RawMessage `json:"error"`
 	}
-	// What does not fit stays empty; the fallbacks below take over.
+	// A field that does not fit stays empty; the fallbacks below take over.
 	_ = json.Unmarshal(envelope.Error, &inner)
 	if inner.Message == "" && bytes.HasPrefix(inner.Error, []byte("{")) {
 		// Not the body again, however deep somebody has nested it.

@@ -49,8 +49,8 @@ func TestRememberedRowsAreCurrent(t *testing.T) {
 	}
 }
 
-// What a thread writes of its own turns is remembered as another reader finds it, and
-// not read again as long as nobody else commits.
+// A thread remembers its own writes as another reader finds them, and does not read them
+// again as long as nobody else commits.
 func TestOwnWritesAreRemembered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

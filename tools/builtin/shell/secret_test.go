@@ -67,7 +67,7 @@ func TestSecretCommand(t *testing.T) {
 	}
 }
 
-// What a tool cuts is masked before it is cut.
+// A result is masked before it is cut.
 func TestSecretIsNotCut(t *testing.T) {
 	t.Parallel()
 	env := secretive(t)

@@ -1,6 +1,6 @@
 // Package web is the tools rye/web/fetch and rye/web/search.
 //
-// What they return was written by strangers. It stands in an element that it cannot
+// Their results were written by strangers. They stand in an element that they cannot
 // end, without characters that a person does not see or a terminal obeys, and in
 // pages of bounded size. Addresses are checked when a connection is made, by what it
 // really connects to: neither a name that changes its address nor a redirect leads

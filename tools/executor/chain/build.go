@@ -28,7 +28,7 @@ type Builder struct {
 
 // Build follows the executor ids from a tool to its primitive. Every element is
 // verified now: a signature that was good at the last call says nothing of this one.
-// What is wrong with the chain comes back as a *tool.Fault, or as the error of the
+// A fault of the chain comes back as a *tool.Fault, or as the error of the
 // resolver or of the gate, about the element that it is about.
 func (b *Builder) Build(found *resolve.Found) (*Chain, error) {
 	gate := b.Trust.Once(b.Trust.Settings)

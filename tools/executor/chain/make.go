@@ -102,8 +102,8 @@ func (m *making) readParams(context.Context) error {
 	}
 	declared, _ := m.chain.Tool().Doc.Schema["properties"].(map[string]any)
 	for name, value := range params {
-		// What a runtime has a value for, a call gives another one only where the tool
-		// says so: the command line of a script is its own.
+		// A parameter that a runtime has a value for gets another one from a call only where the
+		// tool says so: the command line of a script is its own.
 		if _, runtimes := m.values.params[name]; runtimes && (declared[name] == nil || m.isScript() && name == m.shell()) {
 			continue
 		}

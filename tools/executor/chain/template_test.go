@@ -36,7 +36,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What was put in is not looked at again, whatever it says.
+// A value that was put in is not looked at again, whatever it says.
 func TestFilledOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

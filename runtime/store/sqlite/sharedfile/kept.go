@@ -87,7 +87,7 @@ func (c *connection) statement(ctx context.Context, query string) *keptStatement
 		}
 		return st
 	}
-	// What a PRAGMA changes it may change when it is prepared, and then no more.
+	// A PRAGMA may take effect when it is prepared, and then no more.
 	if len(c.kept) == maxKept || strings.HasPrefix(query, "PRAGMA") && query != versionQuery {
 		return nil
 	}

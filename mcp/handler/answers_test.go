@@ -19,7 +19,11 @@ import (
 // ended registers threads that have ended with results.
 func ended(t *testing.T, p *Project, results ...string) (ids []thread.ID) {
 	t.Helper()
-	now := time.Now()
+	return endedAt(t, p, time.Now(), results...)
+}
+
+func endedAt(t *testing.T, p *Project, now time.Time, results ...string) (ids []thread.ID) {
+	t.Helper()
 	for _, result := range results {
 		rec, _, err := store.Register(t.Context(), p.Control.Threads.Store, store.NewThread{
 			Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,

@@ -17,6 +17,9 @@ const (
 	// it; mostForTexts bounds that where there are few texts.
 	leastText    = 300
 	mostForTexts = 2_000
+	// leastTight is the least room that an answer keeps to whatever is in it; in less,
+	// what has a shape keeps it.
+	leastTight = 3_000
 	// leastOfThread is the least for a text that a thread has left: there may be many,
 	// and the call that reads it is short.
 	leastOfThread = 120
@@ -36,6 +39,8 @@ type fitter struct {
 	calls  calls // that read it
 	top    *node // the answer
 	cut    cutNote
+	// whole has the values as they were before lists were cut, by those of the answer.
+	whole map[*node]*node
 }
 
 // cutNote is the member cut of an answer.
@@ -52,6 +57,7 @@ type cutList struct {
 	Shown int    `json:"shown"`
 	Of    int    `json:"of"`
 	Read  string `json:"read"`
+	list  *node
 }
 
 // fit is data within the room of the call: short members stay, long texts keep
@@ -65,11 +71,12 @@ func (f *fitter) fit(data []byte) []byte {
 		return data
 	}
 	f.cut.WholeBytes = len(data)
-	texts := f.textsOf(f.top, nil, nil)
-	setLeast(texts, f.room)
-	for f.missing(texts, 0) > 0 && f.cutList(texts) {
-		texts = f.textsOf(f.top, nil, nil)
-		setLeast(texts, f.room)
+	texts := f.texts()
+	if f.missing(texts, 0) > 0 {
+		f.remember(data)
+	}
+	for f.missing(texts, 0) > 0 && (f.cutList(texts) || f.asText()) {
+		texts = f.texts()
 	}
 	f.cutTexts(texts)
 	note, err := nodeOf(f.cut)
@@ -78,6 +85,13 @@ func (f *fitter) fit(data []byte) []byte {
 	}
 	f.top.insert(1, "cut", note)
 	return f.top.JSON()
+}
+
+// texts are those that can be cut, with the least that each is given.
+func (f *fitter) texts() []longText {
+	texts := f.textsOf(f.top, nil, nil)
+	setLeast(texts, f.room)
+	return texts
 }
 
 // longText is a text of an answer that can be cut.
@@ -210,18 +224,62 @@ func (f *fitter) cutList(texts []longText) bool {
 			return false
 		}
 	}
-	whole, of := n.JSON(), len(n.kids)
+	of := len(n.kids)
 	for len(n.kids) > 1 && excess > 0 {
 		last := len(n.kids) - 1
 		excess -= shownSize(n.kids[last])
 		n.remove(last)
 	}
-	at := strings.Join(place, ".")
-	if i := slices.IndexFunc(f.cut.Lists, func(l cutList) bool { return l.At == at }); i >= 0 {
+	if i := slices.IndexFunc(f.cut.Lists, func(l cutList) bool { return l.list == n }); i >= 0 {
 		f.cut.Lists[i].Shown = len(n.kids)
 		return len(n.kids) < of
 	}
-	f.cut.Lists = append(f.cut.Lists, cutList{At: at, Shown: len(n.kids), Of: of, Read: f.calls.kept(f.kept.put(string(whole)), 0)})
+	f.cut.Lists = append(f.cut.Lists, cutList{list: n, At: placeName(place), Shown: len(n.kids), Of: of, Read: f.calls.kept(f.kept.put(string(f.whole[n].JSON())), 0)})
+	return true
+}
+
+// placeName says where a list is, in the room that each has in the note.
+func placeName(place []string) string {
+	const most = 60
+	names := slices.Clone(place)
+	for i, name := range names {
+		names[i] = clip(name, most)
+	}
+	return clip(strings.Join(names, "."), 2*most)
+}
+
+// remember reads the answer once more, to have what is kept of lists whole.
+func (f *fitter) remember(data []byte) {
+	f.whole = map[*node]*node{}
+	top, err := parseTree(data)
+	if err != nil {
+		return // it was read before
+	}
+	f.pair(f.top, top)
+}
+
+func (f *fitter) pair(shown, whole *node) {
+	f.whole[shown] = whole
+	for i, kid := range shown.kids {
+		f.pair(kid, whole.kids[i])
+	}
+}
+
+// asText makes a text of the largest value that is neither text nor list, such as an
+// object with a name of a megabyte: its beginning is shown, as of other texts. False
+// when there is none.
+func (f *fitter) asText() bool {
+	var largest *node
+	for _, kid := range f.top.kids {
+		if kid.open != '"' && (largest == nil || kid.size() > largest.size()) {
+			largest = kid
+		}
+	}
+	if largest == nil || largest.size() <= leastText || f.room < leastTight {
+		return false
+	}
+	f.cut.Lists = slices.DeleteFunc(f.cut.Lists, func(l cutList) bool { return largest.has(l.list) })
+	*largest = *textNode(string(f.whole[largest].JSON()))
 	return true
 }
 

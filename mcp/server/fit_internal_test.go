@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,7 +147,8 @@ func drawJSON(t *rapid.T, depth int) any {
 	case kind == 1 && depth > 0:
 		m := map[string]any{}
 		for range rapid.IntRange(0, 15).Draw(t, "members") {
-			m[rapid.StringN(1, 8, -1).Draw(t, "key")] = drawJSON(t, depth-1)
+			key := rapid.StringN(1, 8, -1).Draw(t, "key")
+			m[strings.Repeat(key, rapid.SampledFrom([]int{1, 1, 1, 1, 5000}).Draw(t, "key times"))] = drawJSON(t, depth-1)
 		}
 		return m
 	case kind == 2:
@@ -171,7 +174,8 @@ func TestFitAnything(t *testing.T) {
 		if top, err := parseTree(data); err != nil || top.size() != len(top.JSON()) {
 			t.Fatalf("size %d of %d bytes, %v", top.size(), len(top.JSON()), err)
 		}
-		got := newFitter(room, toolFetch).fit(data)
+		f := newFitter(room, toolFetch)
+		got := f.fit(data)
 		if len(data) <= room {
 			if !bytes.Equal(got, data) {
 				t.Fatalf("changed without need: %s", got)
@@ -190,7 +194,82 @@ func TestFitAnything(t *testing.T) {
 				t.Fatalf("%s is missing", name)
 			}
 		}
+		var whole map[string]any
+		if err := json.Unmarshal(data, &whole); err != nil {
+			t.Fatal(err)
+		}
+		r := readBack{t, f}
+		r.lists(shown)
+		delete(shown, "cut")
+		if r.same("", whole, shown); len(f.cut.Lists) == 0 && f.cut.Texts == 0 {
+			t.Fatalf("nothing says that it was cut: %s", got)
+		}
 	})
+}
+
+// readBack follows the calls that an answer names, and fails unless they lead to all of
+// what was cut.
+type readBack struct {
+	*rapid.T
+	f *fitter
+}
+
+// lists puts the lists that were cut in place of what is shown of them, the outer last.
+func (r readBack) lists(shown map[string]any) {
+	for _, cut := range r.f.cut.Lists {
+		text, ok := r.f.kept.texts[strings.TrimPrefix(cut.Read, "rye_fetch item_id=")]
+		var list any
+		if err := json.Unmarshal([]byte(text), &list); err != nil || !ok {
+			r.Fatalf("%s: %q cannot be read: %v", cut.At, cut.Read, err)
+		}
+		if n := reflect.ValueOf(list).Len(); n != cut.Of {
+			r.Fatalf("%s has %d of %d", cut.At, n, cut.Of)
+		}
+		if top := slices.IndexFunc(r.f.top.kids, func(n *node) bool { return n == cut.list }); top >= 0 {
+			shown[r.f.top.keys[top]] = list
+		}
+	}
+}
+
+var cutMark = regexp.MustCompile(`(?s)^(.*)… \[(\d+) more bytes: rye_fetch item_id=(answer:[0-9a-f]{32})(?: offset=(\d+))?\]$`)
+
+// same fails unless a value is what is shown of it, or is read by the call named there.
+// Members of lists that are not shown are in a list that is named.
+func (r readBack) same(place string, whole, shown any) {
+	if text, ok := shown.(string); ok && !reflect.DeepEqual(whole, shown) {
+		m := cutMark.FindStringSubmatch(text)
+		if m == nil {
+			r.Fatalf("%s: %q is shown as %q", place, whole, text)
+		}
+		rest := r.f.kept.texts[m[3]]
+		from, _ := strconv.Atoi(m[4])
+		all := m[1] + rest[from:]
+		if was, ok := whole.(string); ok {
+			if all != was {
+				r.Fatalf("%s: another text is read: %q", place, all)
+			}
+			return
+		}
+		var back any
+		if err := json.Unmarshal([]byte(all), &back); err != nil || !reflect.DeepEqual(back, whole) {
+			r.Fatalf("%s: %v is read as %q", place, whole, all)
+		}
+		return
+	}
+	switch shown := shown.(type) {
+	case map[string]any:
+		for name, value := range shown {
+			r.same(place+"."+name, whole.(map[string]any)[name], value)
+		}
+	case []any:
+		for i, value := range shown {
+			r.same(fmt.Sprint(place, ".", i), whole.([]any)[i], value)
+		}
+	default:
+		if !reflect.DeepEqual(whole, shown) {
+			r.Fatalf("%s: %v is shown as %v", place, whole, shown)
+		}
+	}
 }
 
 func TestKeptIsBounded(t *testing.T) {

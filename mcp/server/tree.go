@@ -113,6 +113,11 @@ func (n *node) name(at int) string {
 	return fmt.Sprint(at)
 }
 
+// has reports whether a value is another or within it.
+func (n *node) has(other *node) bool {
+	return n == other || slices.ContainsFunc(n.kids, func(kid *node) bool { return kid.has(other) })
+}
+
 // JSON is the value as it is sent.
 func (n *node) JSON() []byte {
 	var b bytes.Buffer

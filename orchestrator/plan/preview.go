@@ -20,26 +20,26 @@ type Preview struct {
 	Plan    Outline `json:"plan"`
 }
 
-// Outline says what a start would do.
+// Outline says what a start would do. What it comes to stands before what can be long.
 type Outline struct {
-	Directive    string         `json:"directive"`
-	Space        string         `json:"space"`
-	Path         string         `json:"path"`
-	Shadows      []string       `json:"shadows,omitempty"`
-	Inputs       map[string]any `json:"inputs"`
-	Model        string         `json:"model"`
-	Limits       thread.Limits  `json:"limits"`
-	Capabilities []string       `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
-	Dropped      []string       `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
+	Directive string        `json:"directive"`
+	Space     string        `json:"space"`
+	Path      string        `json:"path"`
+	Model     string        `json:"model"`
+	WorstCost thread.Micros `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
+	Limits    thread.Limits `json:"limits"`
+	// FirstRequest is what each turn sends, and more with each.
+	FirstRequest *opening.Cost `json:"first_request,omitempty" jsonschema:"tokens of the first request"`
+	Warnings     []string      `json:"warnings,omitempty"`
+	Shadows      []string      `json:"shadows,omitempty"`
+	Tools        []string      `json:"tools" jsonschema:"ids of the tools it may execute"`
+	Capabilities []string      `json:"capabilities" jsonschema:"declared or inherited, as far as every ancestor allows them"`
+	Dropped      []string      `json:"capabilities_dropped,omitempty" jsonschema:"declared, but without effect"`
 	// DroppedWhy has every reason of each: a thread that asks one ancestor for more need not find
 	// out about the next by trying.
 	DroppedWhy map[string]string `json:"capabilities_dropped_why,omitempty" jsonschema:"why, by capability"`
-	Tools      []string          `json:"tools" jsonschema:"ids of the tools it may execute"`
-	// FirstRequest is what each turn sends, and more with each.
-	FirstRequest *opening.Cost `json:"first_request,omitempty" jsonschema:"tokens of the first request"`
-	WorstCost    thread.Micros `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	action.Inheritance
-	Warnings []string `json:"warnings,omitempty"`
+	Inputs map[string]any `json:"inputs"`
 }
 
 // Preview says what a start would do, and changes nothing.

@@ -62,8 +62,8 @@ type Result struct {
 type WaitResult struct {
 	Success        bool                       `json:"success" jsonschema:"true when all (mode any: one) completed"`
 	Mode           string                     `json:"mode"`
-	States         map[thread.ID]thread.State `json:"states,omitempty"`
 	Pending        []thread.ID                `json:"pending" jsonschema:"still working"`
+	States         map[thread.ID]thread.State `json:"states,omitempty"`
 	ElapsedSeconds float64                    `json:"elapsed_seconds"`
 	Waiting        []Waiting                  `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Suspended      map[thread.ID]int          `json:"suspended,omitempty"`
@@ -74,8 +74,8 @@ type WaitResult struct {
 // Aggregate is the answer to aggregate_results.
 type Aggregate struct {
 	Success bool                       `json:"success" jsonschema:"true when all completed"`
-	States  map[thread.ID]thread.State `json:"states,omitempty"`
 	Totals  Totals                     `json:"totals"`
+	States  map[thread.ID]thread.State `json:"states,omitempty"`
 	Results map[thread.ID]Result       `json:"results" jsonschema:"by asked thread id"`
 }
 

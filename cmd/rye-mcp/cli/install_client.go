@@ -295,7 +295,7 @@ func keyNotes(c clients.Client, names, set []string) []string {
 			return []string{"no key of a model provider is set here: set one where " + c.Title + " is started from"}
 		}
 	case clients.Little:
-		return []string{c.Title + " passes no keys on: name the key in your settings with api_key_keychain or api_key_command (rye-mcp help rye/guides/install)"}
+		return []string{c.Title + " passes no keys on: name the key in your settings with api_key_keychain or api_key_command (rye-mcp help guides/install)"}
 	case clients.Named, clients.Referred:
 		if len(names) == 0 {
 			return []string{"no key of a model provider is set here, so the entry names none: set one, then again"}

@@ -35,6 +35,28 @@ func TestServers(t *testing.T) {
 			[]Server{{Name: "gh", Type: "stdio", Command: "docker", Args: []string{"run", "-e", "GITHUB_TOKEN", "image"}, Env: map[string]string{"GITHUB_TOKEN": "${GH_GH_TOKEN}"}, Variables: []string{"GH_GH_TOKEN"}, Notes: []string{"envFile is not read: set what is in it as variables"}}},
 		},
 		"VS Code, settings": {`{"mcp":{"servers":{"s":{"url":"http://localhost:1/mcp"}}},"editor.x":1}`, []Server{{Name: "s", URL: "http://localhost:1/mcp"}}},
+		"Codex": {
+			"model = \"x\"\nmcp = 7\n[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"-y\", \"a\"]\nenv_vars = [\"A_KEY\"]\n[mcp_servers.a.env]\nPORT = 80\n[mcp_servers.b]\nurl = \"https://h/mcp\"\nbearer_token_env_var = \"B_TOKEN\"\nenabled = false\n",
+			[]Server{
+				{Name: "a", Command: "npx", Args: []string{"-y", "a"}, Env: map[string]string{"A_KEY": "${A_KEY}", "PORT": "80"}, Variables: []string{"A_KEY"}},
+				{Name: "b", URL: "https://h/mcp", Headers: map[string]string{"Authorization": "Bearer ${B_TOKEN}"}, Variables: []string{"B_TOKEN"}, Notes: []string{"it is switched off there"}},
+			},
+		},
+		"OpenCode": {
+			`{"mcp":{"a":{"type":"local","command":["bun","x","a"],"environment":{"A_KEY":"{env:A_KEY}"},"enabled":true},"b":{"type":"remote","url":"https://h","headers":{"Authorization":"Bearer {env:B}"}}}}`,
+			[]Server{
+				{Name: "a", Type: "stdio", Command: "bun", Args: []string{"x", "a"}, Env: map[string]string{"A_KEY": "${A_KEY}"}, Variables: []string{"A_KEY"}},
+				{Name: "b", Type: "http", URL: "https://h", Headers: map[string]string{"Authorization": "Bearer ${B}"}, Variables: []string{"B"}},
+			},
+		},
+		"Gemini CLI": {
+			`{"ui":{"theme":"x"},"mcpServers":{"a":{"httpUrl":"https://h/mcp"},"b":{"command":"b","env":{"B_KEY":"$MY_KEY"},"timeout":5}}}`,
+			[]Server{{Name: "a", URL: "https://h/mcp"}, {Name: "b", Command: "b", Env: map[string]string{"B_KEY": "${MY_KEY}"}, Variables: []string{"MY_KEY"}}},
+		},
+		"Zed": {
+			`{"context_servers":{"a":{"command":"a","args":["x"],"env":{}},"b":{"command":{"path":"b","args":["y"]}}}, "servers": null}`,
+			[]Server{{Name: "a", Command: "a", Args: []string{"x"}}, {Name: "b", Command: "b", Args: []string{"y"}}},
+		},
 		"byte order mark, numbers, switched off": {
 			"\xef\xbb\xbf" + `{"mcpServers":{"s":{"serverUrl":"http://h","env":{"PORT":80,"NONE":null},"disabled":true}}}`,
 			[]Server{{Name: "s", URL: "http://h", Env: map[string]string{"PORT": "80", "NONE": ""}, Notes: []string{"it is switched off there"}}},

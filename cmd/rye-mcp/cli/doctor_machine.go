@@ -395,7 +395,7 @@ func (d *doctor) editor(context.Context) []finding {
 	if strings.Contains(path, "go-build") {
 		return []finding{warnf("go install ./cmd/rye-mcp", "%s is gone when it ends; an editor cannot start it", path)}
 	}
-	return []finding{okf("command %s, arguments --stdio --project %s (rye-mcp init prints the entry)", path, d.project)}
+	return []finding{okf("command %s, arguments --stdio --project %s (rye-mcp install puts it into a client)", path, d.project)}
 }
 
 // confinement tells whether the commands of tools can be confined here.

@@ -184,7 +184,7 @@ func tellInit(sys System, dir string, key *sign.Key, created bool, written []str
 	if created {
 		what = "created"
 	}
-	if _, err := fmt.Fprintf(sys.Stdout, "%-7s signing key %s\n\nPut this into your editor's MCP configuration:\n\n",
+	if _, err := fmt.Fprintf(sys.Stdout, "%-7s signing key %s\n\nPut the server into your client: rye-mcp install lists those it knows. Others take this entry:\n\n",
 		what, key.Fingerprint()); err != nil {
 		return err
 	}

@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/spaces/foreign"
+	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
@@ -29,9 +31,10 @@ func newMCPImportCommand(sys System, opts *options) *cobra.Command {
 	var flags importFlags
 	cmd := &cobra.Command{
 		Use:   "import [FILE]",
-		Short: "Take over MCP servers that Claude, Cursor or VS Code are configured with",
-		Long: `Take over the MCP servers of a configuration file of Claude Desktop, Claude Code, Cursor
-or VS Code. Without a file it lists the ones it finds, and writes nothing.
+		Short: "Take over MCP servers that other clients are configured with",
+		Long: `Take over the MCP servers of a configuration file of Claude Code, Claude Desktop, Cursor,
+VS Code, Zed, Windsurf, Codex, Gemini CLI or OpenCode. Without a file it lists the ones it
+finds, and writes nothing.
 
 Each server becomes an item, which is not signed: read what it starts first. --sign
 signs them at once. What may be a secret is not taken over: ${NAME} stands in its
@@ -66,27 +69,23 @@ type configuration struct {
 	Problem string   `json:"problem,omitempty"`
 }
 
-// configurations are the places where programs keep theirs.
-func configurations(roots resolve.Roots, home string) []configuration {
-	in := func(program, dir string, parts ...string) configuration {
-		return configuration{Program: program, Path: filepath.Join(append([]string{dir}, parts...)...)}
+// configurations are the places where clients keep theirs.
+func configurations(sys System, roots resolve.Roots, home string) []configuration {
+	var all []configuration
+	machine := clients.Machine{OS: runtime.GOOS, Home: home, Getenv: sys.Getenv}
+	for _, c := range clients.All() {
+		if c.Project != "" {
+			all = append(all, configuration{Program: c.Title + " (project)", Path: filepath.Join(roots.Project, filepath.FromSlash(c.Project))})
+		}
 	}
-	all := []configuration{
-		in("Claude Code (project)", roots.Project, ".mcp.json"),
-		in("Cursor (project)", roots.Project, ".cursor", "mcp.json"),
-		in("VS Code (project)", roots.Project, ".vscode", "mcp.json"),
+	for _, c := range clients.All() {
+		for _, path := range c.Files(machine) {
+			if home != "" && !slices.ContainsFunc(all, func(other configuration) bool { return other.Path == path }) {
+				all = append(all, configuration{Program: c.Title, Path: path})
+			}
+		}
 	}
-	if home == "" {
-		return all
-	}
-	return append(all,
-		in("Claude Code", home, ".claude.json"),
-		in("Cursor", home, ".cursor", "mcp.json"),
-		in("Claude Desktop", home, ".config", "Claude", "claude_desktop_config.json"),
-		in("Claude Desktop", home, "Library", "Application Support", "Claude", "claude_desktop_config.json"),
-		in("VS Code", home, ".config", "Code", "User", "mcp.json"),
-		in("VS Code", home, "Library", "Application Support", "Code", "User", "mcp.json"),
-	)
+	return all
 }
 
 func listConfigurations(sys System, opts options, asJSON bool) error {
@@ -99,7 +98,7 @@ func listConfigurations(sys System, opts options, asJSON bool) error {
 		home = ""
 	}
 	found := []configuration{}
-	for _, c := range configurations(roots, home) {
+	for _, c := range configurations(sys, roots, home) {
 		servers, err := readServers(c.Path, roots.Project)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, foreign.ErrNoServers):
@@ -117,7 +116,7 @@ func listConfigurations(sys System, opts options, asJSON bool) error {
 
 func writeConfigurations(sys System, d display, found []configuration) error {
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(sys.Stdout, "No configuration of Claude, Cursor or VS Code names an MCP server.")
+		_, err := fmt.Fprintln(sys.Stdout, "No configuration of a client names an MCP server.")
 		return err
 	}
 	t := table{header: []string{"program", "servers", "file"}}
@@ -136,6 +135,13 @@ func writeConfigurations(sys System, d display, found []configuration) error {
 }
 
 func readServers(path, project string) ([]foreign.Server, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // a pipe would keep its reader
+		return nil, errors.New("it is no regular file")
+	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -242,7 +242,7 @@ func (c Client) decode(content []byte) (map[string]any, error) {
 		return nil, &SyntaxError{Line: line, Column: column, Err: errors.New("it is not UTF-8")}
 	}
 	if c.format == tomlFormat {
-		return decodeTOML(content)
+		return DecodeTOML(content)
 	}
 	return decodeJSON(content, c.Strict)
 }

@@ -23,8 +23,8 @@ type statement struct {
 	header   bool
 }
 
-// decodeTOML reads a configuration in TOML.
-func decodeTOML(content []byte) (map[string]any, error) {
+// DecodeTOML reads a configuration in TOML, within bounds. The error is a [*SyntaxError].
+func DecodeTOML(content []byte) (map[string]any, error) {
 	if len(content) > maxTOML {
 		return nil, &SyntaxError{Err: fmt.Errorf("it has more than %d MiB", maxTOML>>20)}
 	}
@@ -222,7 +222,7 @@ func editTOML(content []byte, keys []string, name string, members []member, repl
 
 // inlineTOML leaves an entry that has no header of its own as it is, if that will do.
 func inlineTOML(content []byte, path []string, members []member) ([]byte, error) {
-	whole, err := decodeTOML(content)
+	whole, err := DecodeTOML(content)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func appendTOML(content []byte, path []string, members []member) []byte {
 
 // mergeTOML makes members of a table what they should be. All begins with its header.
 func mergeTOML(content []byte, all []statement, path []string, members []member) []byte {
-	whole, err := decodeTOML(content)
+	whole, err := DecodeTOML(content)
 	if err != nil {
 		return content
 	}

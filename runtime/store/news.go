@@ -39,9 +39,9 @@ type Notices interface {
 	// NoteBudget records that a root and all below it have spent 80 % of its limit. It
 	// reports whether that is news.
 	NoteBudget(ctx context.Context, id thread.ID, at time.Time) (first bool, err error)
-	// DueNotices returns the news since a time of which the person has not been notified,
-	// oldest first, at most so many.
-	DueNotices(ctx context.Context, since time.Time, most int) ([]Notice, error)
+	// DueNotices returns the news behind a place and since a time of which the person has
+	// not been notified, oldest first, at most so many.
+	DueNotices(ctx context.Context, after int64, since time.Time, most int) ([]Notice, error)
 	ClaimNotice(ctx context.Context, seq int64) error
 	// EndNotice records that a notice was sent, or never will be.
 	EndNotice(ctx context.Context, seq int64) error

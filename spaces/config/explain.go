@@ -16,6 +16,7 @@ const (
 	ResilienceSettings   = "resilience"
 	RiskSettings         = "capability_risk"
 	ToolsSettings        = "tools"
+	NotifySettings       = "notify"
 	ProviderSettings     = "providers/"
 )
 
@@ -49,7 +50,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (sn *Snapshot) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings}
 	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -80,6 +81,8 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 		s, err = sn.riskSettings()
 	case ToolsSettings:
 		s, err = sn.toolsSettings()
+	case NotifySettings:
+		s, err = sn.notifySettings()
 	default:
 		return sn.explainProvider(name)
 	}

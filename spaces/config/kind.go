@@ -25,10 +25,11 @@ var (
 	resilienceKind = kind{
 		schema: "resilience.schema.json", files: []string{"agent/resilience.yaml"}, shipped: true, canonical: canonicalResilience,
 	}
-	riskKind  = kind{schema: "capability_risk.schema.json", files: []string{"agent/capability_risk.yaml"}, shipped: true}
-	toolsKind = kind{schema: "tools.schema.json", files: []string{"agent/tools.yaml"}, shipped: true}
-	errorKind = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
-	hooksKind = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}
+	riskKind   = kind{schema: "capability_risk.schema.json", files: []string{"agent/capability_risk.yaml"}, shipped: true}
+	toolsKind  = kind{schema: "tools.schema.json", files: []string{"agent/tools.yaml"}, shipped: true}
+	notifyKind = kind{schema: "notify.schema.json", files: []string{NotifyFile}, shipped: true}
+	errorKind  = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
+	hooksKind  = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}
 )
 
 // providersDir holds the files of providers.

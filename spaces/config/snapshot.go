@@ -27,6 +27,7 @@ type Snapshot struct {
 	resilience   func() (Resilience, []string, error)
 	risk         func() ([]Risk, []string, error)
 	tools        func() (Tools, []string, error)
+	notify       func() (Notify, []string, error)
 	errorRules   func() (ErrorRules, []string, error)
 	hooks        func() (Hooks, []string, error)
 	providers    onceCache[loadedProvider]
@@ -48,7 +49,7 @@ func (l *Loader) Read() *Snapshot {
 	})
 	sn.agent, sn.coordination = once(sn.readAgent), once(sn.readCoordination)
 	sn.resilience, sn.risk = once(sn.readResilience), once(sn.readRisk)
-	sn.tools = once(sn.readTools)
+	sn.tools, sn.notify = once(sn.readTools), once(sn.readNotify)
 	sn.errorRules, sn.hooks = once(sn.readErrorRules), once(sn.readHooks)
 	sn.names = sync.OnceValues(sn.readProviderNames)
 	return sn
@@ -78,6 +79,7 @@ func (sn *Snapshot) Notices() []string {
 		func() ([]string, error) { _, w, err := sn.Resilience(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Risk(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Tools(); return w, err },
+		func() ([]string, error) { _, w, err := sn.Notify(); return w, err },
 		func() ([]string, error) { _, w, err := sn.ErrorRules(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Hooks(); return w, err },
 	}

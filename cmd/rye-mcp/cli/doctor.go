@@ -155,6 +155,7 @@ func (d *doctor) checks() []check {
 		{"programs", d.programs},
 		{"disk", d.disk},
 		{"open files", d.openFiles},
+		{"notifications", d.notifications},
 		{"editor", d.editor},
 		{"clients", d.clients},
 	}

@@ -158,7 +158,7 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 		if err != nil {
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
-		return p.withDaily(sys, st, log), nil
+		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
 	}
 	find := func(context.Context) (store.Store, error) {
 		found, err := p.state.Find()

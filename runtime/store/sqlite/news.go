@@ -176,10 +176,10 @@ const (
 )
 
 // DueNotices implements [store.Notices].
-func (s *Store) DueNotices(ctx context.Context, since time.Time, most int) (due []store.Notice, err error) {
+func (s *Store) DueNotices(ctx context.Context, after int64, since time.Time, most int) (due []store.Notice, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, `SELECT n.seq, n.kind, n.thread_id, n.question_id, n.at, n.notified FROM news n
-			WHERE n.notified < 2 AND n.at >= ? ORDER BY n.seq LIMIT ?`, millis(since), most)
+			WHERE n.seq > ? AND n.notified < 2 AND n.at >= ? ORDER BY n.seq LIMIT ?`, after, millis(since), most)
 		due, err = scanEach(rows, err, func(r row) (n store.Notice, err error) {
 			var at, state int64
 			err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &at, &state)

@@ -168,7 +168,7 @@ func newsNotices(h *harness) {
 	h.end(id, thread.Completed)
 	due := func(since time.Time) []store.Notice {
 		h.Helper()
-		list, err := h.DueNotices(h.ctx, since, 10)
+		list, err := h.DueNotices(h.ctx, 0, since, 10)
 		h.noError(err)
 		return list
 	}

@@ -1,0 +1,123 @@
+// Package announce notices at the store of a project that a person wants to be notified
+// of something: that a thread has ended, that it asks, and that 80 % of the limit of a
+// root are spent. What there is to notify of is in the store with the change itself;
+// here a sender is started for it, by whichever process has made the change.
+package announce
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Store is a store whose changes are announced.
+type Store struct {
+	store.Store
+	// Wants reports whether the person wants to be notified of something. It is asked
+	// after each such change, and must be quick.
+	Wants func(thread.NewsKind) bool
+	// Send starts a sender, and does not wait for it.
+	Send func()
+	Now  func() time.Time
+	// Failed is told why a budget could not be looked at; the thread goes on.
+	Failed func(error)
+
+	mu    sync.Mutex
+	noted map[thread.ID]bool // roots whose budget was noted
+}
+
+// Runner implements [store.Registry].
+func (s *Store) Runner(id thread.ID, run thread.Run) store.Runner {
+	return &runner{s.Store.Runner(id, run), s, id}
+}
+
+type runner struct {
+	store.Runner
+	store *Store
+	id    thread.ID
+}
+
+// Apply implements [store.Runner].
+func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, error) {
+	rec, err := r.Runner.Apply(ctx, c)
+	if err == nil && c.Outcome() != nil && c.To() != thread.Continued {
+		r.store.announce(thread.Ended)
+	}
+	return rec, err
+}
+
+// Ask implements [store.Runner].
+func (r *runner) Ask(ctx context.Context, q thread.Question) error {
+	err := r.Runner.Ask(ctx, q)
+	if err == nil {
+		r.store.announce(thread.Asked)
+	}
+	return err
+}
+
+// Report implements [store.Runner].
+func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Time) error {
+	err := r.Runner.Report(ctx, ownTotal, at)
+	if err == nil && r.store.Wants(thread.Budget80) {
+		if err := r.store.noteBudget(ctx, r.id); err != nil && ctx.Err() == nil {
+			r.store.Failed(err)
+		}
+	}
+	return err
+}
+
+func (s *Store) announce(kind thread.NewsKind) {
+	if s.Wants(kind) {
+		s.Send()
+	}
+}
+
+// noteBudget makes it news, once, that the tree of a thread has spent 80 % of what its
+// root may.
+func (s *Store) noteBudget(ctx context.Context, id thread.ID) error {
+	root, err := s.rootOf(ctx, id)
+	if err != nil || s.isNoted(root) {
+		return err
+	}
+	budget, tree, err := s.Tree(ctx, root)
+	if err != nil || budget.MaxSpend <= 0 || tree.Actual < budget.MaxSpend/5*4 {
+		return err
+	}
+	first, err := s.NoteBudget(ctx, root, s.Now())
+	if err != nil {
+		return err
+	}
+	s.note(root)
+	if first {
+		s.Send()
+	}
+	return nil
+}
+
+func (s *Store) rootOf(ctx context.Context, id thread.ID) (thread.ID, error) {
+	for {
+		rec, err := s.Get(ctx, id)
+		if err != nil || rec.ParentID == "" {
+			return id, err
+		}
+		id = rec.ParentID
+	}
+}
+
+func (s *Store) isNoted(root thread.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noted[root]
+}
+
+func (s *Store) note(root thread.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noted == nil {
+		s.noted = map[thread.ID]bool{}
+	}
+	s.noted[root] = true
+}

@@ -155,6 +155,16 @@ func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
 	return key, nil
 }
 
+// again is a key in place of one that was refused, which the command may give as before.
+func (k *keyring) again(ctx context.Context, p config.Provider, refused string) (string, error) {
+	k.mu.Lock()
+	if k.known[p.Name].key == refused {
+		delete(k.known, p.Name)
+	}
+	k.mu.Unlock()
+	return k.of(ctx, p)
+}
+
 // cause is the last error of a chain, without the command.
 func cause(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {

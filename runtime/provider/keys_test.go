@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -208,5 +212,52 @@ func TestWireOf(t *testing.T) {
 		if got := wireOf(config.Provider{Wire: test.wire}, test.base, test.model); got != test.want {
 			t.Errorf("%+v: got %s", test, got)
 		}
+	}
+}
+
+// TestKeyIsRenewed: a token that has run out is replaced by what the command gives then,
+// once; a key that stays refused is the caller's affair.
+func TestKeyIsRenewed(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer token-2" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}`+"\n\n")
+	}))
+	t.Cleanup(server.Close)
+	r := withCommand("/bin/false")
+	s, _ := r.config.(settings)
+	p := s.providers["openai"]
+	p.BaseURL = server.URL
+	s.providers["openai"] = p
+	runs := 1
+	r.keys.run = func(context.Context, process.Command) (process.Result, error) {
+		runs++
+		return process.Result{Stdout: fmt.Appendf(nil, "token-%d", runs)}, nil
+	}
+	r.Adopt(map[string]string{"openai": "token-1"})
+	client, choice := open(t, r, "openai/fast")
+	req := llm.Request{Model: choice.Model.ID, Messages: []llm.Message{llm.Text(llm.User, "hi")}, MaxTokens: 10}
+	for range 2 {
+		if resp, err := client.Stream(t.Context(), req, nil); err != nil || resp.Blocks[0].Text != "hi" {
+			t.Fatalf("got %+v, %v", resp, err)
+		}
+	}
+	if got := strings.Join(asked, ", "); got != "Bearer token-1, Bearer token-2, Bearer token-2" {
+		t.Errorf("asked with %s", got)
+	}
+	p.APIKeyCommand = []string{"/bin/echo", "token-9"}
+	s.providers["openai"] = p
+	other := registry(s, false)
+	asked = nil
+	client, _ = open(t, other, "openai/fast")
+	var refused *llm.APIError
+	if _, err := client.Stream(t.Context(), req, nil); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || len(asked) != 1 {
+		t.Errorf("got %v after %q", err, asked)
 	}
 }

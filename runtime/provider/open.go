@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,32 +41,38 @@ func (r *Registry) Open(ctx context.Context, c Choice) (llm.Client, func() error
 		StallTimeout: time.Duration(resilience.StallSeconds * float64(time.Second)),
 		FirstTimeout: time.Duration(resilience.FirstTokenSeconds * float64(time.Second)),
 	}
-	if cfg.APIKey, err = r.key(ctx, p); err != nil {
-		return nil, nil, err
-	}
 	if cfg.KeyHeader = p.APIKeyHeader; p.APIKeyScheme != "" {
 		cfg.KeyScheme = p.APIKeyScheme + " "
 	}
-	release := transport.CloseIdleConnections
+	release := func() error { transport.CloseIdleConnections(); return nil }
+	speaks := p.Wire
 	switch p.API {
 	case config.APIAnthropic:
-		return lenient.New(anthropic.New(cfg)), func() error { release(); return nil }, nil
 	case config.APIOpenAI:
-		return lenient.New(speaking(wireOf(p, cfg.BaseURL, c.Model.ID))(cfg)), func() error { release(); return nil }, nil
+		speaks = wireOf(p, cfg.BaseURL, c.Model.ID)
 	case config.APIScripted:
 		server, err := r.script(context.WithoutCancel(ctx), p) // it serves until it is closed
 		if err != nil {
 			return nil, nil, err
 		}
+		release = func() error { transport.CloseIdleConnections(); return server.Close() }
 		// The way leads to this machine only; a proxy has no place in it.
 		transport.Proxy = nil
 		if cfg.BaseURL = server.BaseURL(); p.Wire != "" {
 			cfg.BaseURL += "/v1"
 		}
-		return lenient.New(speaking(p.Wire)(cfg)), func() error { release(); return server.Close() }, nil
+	default:
+		return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
+			p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)
 	}
-	return nil, nil, fmt.Errorf("model provider %s: api %q is none of %s, %s, %s",
-		p.Name, p.API, config.APIAnthropic, config.APIOpenAI, config.APIScripted)
+	client, err := r.keyed(ctx, p, func(key string) llm.Client {
+		cfg.APIKey = key
+		return speaking(speaks)(cfg)
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return lenient.New(client), release, nil
 }
 
 // wireOf is the protocol that a model of a provider of OpenAI's API is asked over. The

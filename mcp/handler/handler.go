@@ -108,7 +108,7 @@ func add[In, Out any](
 	run func(context.Context, *Project, server.Call, In) (Out, error),
 ) {
 	server.Add(s, server.Tool[In, Out]{
-		Name: t.name, Description: strings.TrimSpace(t.description), Annotations: a, Common: common(), Untold: untold(projects, t.untold...),
+		Name: t.name, Description: strings.TrimSpace(t.description), Annotations: a, Common: common(), Untold: untold(projects, t.untold...), Meta: metaOf(t.name),
 		Handle: func(ctx context.Context, call server.Call, in In) (Out, error) {
 			p, err := open(ctx, projects, call)
 			if err != nil {
@@ -123,7 +123,7 @@ func add[In, Out any](
 // addOperation registers the tool of an operation on threads.
 func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 	server.AddUntyped(s, server.Untyped{
-		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: untold(projects),
+		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: untold(projects), Meta: metaOf(e.Name),
 		Input: e.Input, Output: e.Output,
 		Bind: func(schema json.RawMessage) func(context.Context, server.Call, json.RawMessage) (any, error) {
 			decode := e.Decoder(func() (json.RawMessage, error) { return schema, nil })

@@ -210,12 +210,10 @@ func (s *Server) adapt(result any) any {
 			result.Meta.SetServerInfo(s.shortInfo())
 		}
 		return plain(result)
+	case mcp.ListToolsResult:
+		if result.Meta != nil {
+			result.Meta.SetServerInfo(s.shortInfo())
+		}
 	}
 	return result
-}
-
-// shortInfo is what results of revision 2026-07-28 say about the server; what people
-// see of it is in the answer to server/discover.
-func (s *Server) shortInfo() mcp.Implementation {
-	return mcp.Implementation{Name: serverName, Version: s.version}
 }

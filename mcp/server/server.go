@@ -35,9 +35,6 @@ func (clientGoneError) Is(target error) bool { return target == thread.ErrShutdo
 //go:embed instructions.md
 var instructions string
 
-// serverName is what clients know the server by; they put it before names of tools.
-const serverName = "rye"
-
 // Options are what a server needs from outside.
 type Options struct {
 	Version string // of rye-mcp, shown to clients
@@ -104,6 +101,7 @@ func New(opts Options) *Server {
 		used:        map[string]Schemas{},
 		tellsOutput: opts.OutputSchemas,
 	}
+	about(s.mcp)
 	s.offerLogging()
 	Handle(s, mcp.MethodSubscriptionsListen, Modern, s.listen)
 	return s

@@ -56,6 +56,9 @@ type Tool[In, Out any] struct {
 	// not told of: another tool does the same, or hardly anybody needs them.
 	Untold []string
 
+	// Meta are keys that clients act on.
+	Meta map[string]any
+
 	// Handle does the work. Its arguments were validated and defaults filled
 	// in. An error becomes a result with isError, see [Options.MapError]. When
 	// ctx ends, its cause says why.
@@ -69,6 +72,7 @@ type Untyped struct {
 	Annotations       Annotations
 	Common            []tool.Text
 	Untold            []string
+	Meta              map[string]any
 	// Input and Output derive the schemas. They are not called where the server was
 	// given those of the tool.
 	Input  func(more ...tool.Text) (json.RawMessage, error)
@@ -116,7 +120,7 @@ func Add[In, Out any](s *Server, t Tool[In, Out]) {
 		panic(fmt.Sprintf("tool %s: has no handler", t.Name))
 	}
 	AddUntyped(s, Untyped{
-		Name: t.Name, Description: t.Description, Annotations: t.Annotations, Common: t.Common, Untold: t.Untold,
+		Name: t.Name, Description: t.Description, Annotations: t.Annotations, Common: t.Common, Untold: t.Untold, Meta: t.Meta,
 		Input: tool.SchemaWith[In], Output: tool.SchemaFor[Out],
 		Bind: func(schema json.RawMessage) func(context.Context, Call, json.RawMessage) (any, error) {
 			decode := tool.Decoder[In](t.Name, func() (json.RawMessage, error) { return schema, nil })
@@ -167,6 +171,9 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 			IdempotentHint:  &a.Idempotent,
 			OpenWorldHint:   &a.OpenWorld,
 		},
+	}
+	if len(t.Meta) > 0 {
+		definition.Meta = &mcp.Meta{AdditionalFields: t.Meta}
 	}
 	if s.tellsOutput {
 		definition.RawOutputSchema = schemas.Output

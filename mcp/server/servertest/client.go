@@ -169,6 +169,7 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  json.RawMessage `json:"annotations"`
+	Meta         map[string]any  `json:"_meta"`
 }
 
 // Tools lists the server's tools.

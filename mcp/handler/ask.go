@@ -18,10 +18,7 @@ import (
 // asker puts questions of threads, and about starting them, to the person who
 // uses the client.
 func asker(call server.Call) func(context.Context, thread.Question) (thread.Answer, error) {
-	person := "the person"
-	if call.Session.Client != "" {
-		person += " at " + call.Session.Client
-	}
+	person := personAt(call)
 	return func(ctx context.Context, q thread.Question) (thread.Answer, error) {
 		form, err := formOf(q)
 		if err != nil {
@@ -35,6 +32,14 @@ func asker(call server.Call) func(context.Context, thread.Question) (thread.Answ
 		answer.By = person
 		return answer, err
 	}
+}
+
+// personAt is who answers through a client, in words.
+func personAt(call server.Call) string {
+	if call.Session.Client == "" {
+		return "the person"
+	}
+	return "the person at " + call.Session.Client
 }
 
 // notAsked is an error of asking as those who have the question know it.

@@ -85,7 +85,12 @@ func addExecute(s *server.Server, projects Projects) {
 	add(s, projects, texts{"rye_execute", executeText, []string{"resume_thread_id"}}, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
 	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
-		result, err := p.Actions.Execute(ctx, caller(p, call), in)
+		by := caller(p, call)
+		by.Detached = server.TakesTasks(ctx)
+		result, err := p.Actions.Execute(ctx, by, in)
+		if id, forked := isFork(result); err == nil && forked && by.Detached {
+			err = answerWithTask(ctx, p, id)
+		}
 		return executeOutput{sent: result}, err
 	})
 }

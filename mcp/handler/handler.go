@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/task"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
@@ -27,6 +28,7 @@ type Project struct {
 	Actions *action.Actions
 	Control *control.Controller
 	Prompts *prompt.Feed
+	Tasks   *task.Threads
 	// Notices are what holds for the whole project and its user should know.
 	Notices func() []string
 	// Origin is how the threads of a client are known; nil: they are nobody's.

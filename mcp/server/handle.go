@@ -27,6 +27,9 @@ func (s *Server) handle(ctx context.Context, msg message) (any, *rpcError) {
 	}
 	switch answer := s.mcp.HandleMessage(ctx, msg.raw).(type) {
 	case mcp.JSONRPCResponse:
+		if task := s.created(ctx); task != nil {
+			return task, nil
+		}
 		return s.adapt(answer.Result), nil
 	case mcp.JSONRPCError:
 		if answer.Error.Code == mcp.INVALID_REQUEST {

@@ -23,6 +23,7 @@ type request struct {
 	failure     *rpcError          // the answer, when that is an error
 	outcome     string             // for the log: what a tool call came to
 	elicitation pendingElicitation // what the person was asked and answered, see [Elicit]
+	task        *Task              // what the call is answered with, see [AnswerWithTask]
 }
 
 // requestKey is the context key of the request a handler serves.

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -114,6 +116,19 @@ func checkHeaders(header http.Header, msg message) *rpcError {
 	}
 	if err := mcp.ValidateStandardHeaders(header.Get, version, msg.method, msg.params); err != nil {
 		return mismatch(err.Error())
+	}
+	return checkTaskHeader(header.Get(mcp.HeaderName), msg)
+}
+
+// checkTaskHeader compares the header that names a task (SEP-2663) with the message.
+func checkTaskHeader(name string, msg message) *rpcError {
+	var params taskParams
+	if !strings.HasPrefix(string(msg.method), "tasks/") || name == "" {
+		return nil
+	}
+	_ = json.Unmarshal(msg.params, &params) // then the id is empty, and differs
+	if decoded, ok := mcp.DecodeHeaderValue(name); !ok || decoded != params.TaskID {
+		return &rpcError{Code: mcp.HEADER_MISMATCH, Message: "the header " + mcp.HeaderName + " and params.taskId differ"}
 	}
 	return nil
 }

@@ -154,3 +154,12 @@ func (s *Seal) CheckText(src []byte, ext string, name sign.Name) error {
 
 // Mark is what a database of the place carries, so that no other is taken for it.
 func (s *Seal) Mark(database string) string { return s.key.MAC("database", s.place, database) }
+
+// Code authenticates words to this user at this place, in hex. Nobody else can make or
+// check it.
+func (s *Seal) Code(words ...string) (string, error) {
+	if s == nil {
+		return "", ErrNoState
+	}
+	return s.key.MAC(append([]string{"code", s.place}, words...)...), nil
+}

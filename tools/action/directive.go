@@ -138,6 +138,9 @@ func (a *Actions) fork(ctx context.Context, c Caller, r ExecuteRequest, found *r
 		Directive: found.ID, Inputs: given, Async: r.Async, Model: r.Model, Limits: r.Limits,
 		WaitSeconds: r.WaitSeconds, RequestKey: r.RequestKey, Parent: parent,
 	}
+	if c.Detached {
+		start.Async, start.WaitSeconds = true, nil
+	}
 	if r.DryRun {
 		return a.Threads.Plan(ctx, c, start)
 	}

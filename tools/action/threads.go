@@ -51,6 +51,9 @@ type Caller struct {
 	// Hold is how long a client waits for an answer to a call that names no time; 0 where
 	// that is not known.
 	Hold time.Duration
+	// Detached says that the caller is answered with a handle of the thread that a call
+	// starts: it is not waited for, whatever the call says.
+	Detached bool
 	// Progress is told about a long wait; nil when nobody listens.
 	Progress func(any)
 	// Ask puts a question to the person; nil where nobody is in reach. The error is

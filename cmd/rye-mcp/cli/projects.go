@@ -116,7 +116,7 @@ func (ps *projects) Project(ctx context.Context, path string) (*handler.Project,
 	if err != nil {
 		return nil, err
 	}
-	open := &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Notices: p.notices}
+	open := &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Tasks: p.tasks, Notices: p.notices}
 	if ps.clients.identify != nil {
 		open.Origin = ps.clients.origin
 	}

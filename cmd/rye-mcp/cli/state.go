@@ -83,6 +83,15 @@ func (s *projectState) Find() (place.State, error) {
 	return found, err
 }
 
+// code authenticates words with the seal of the state.
+func (s *projectState) code(words ...string) (string, error) {
+	found, err := s.Find()
+	if err != nil {
+		return "", err
+	}
+	return found.Seal.Code(words...)
+}
+
 // Make is Find for who starts a thread.
 func (s *projectState) Make() (place.State, error) {
 	s.mu.Lock()

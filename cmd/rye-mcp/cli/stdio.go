@@ -56,6 +56,7 @@ func newMCPServer(sys System, opts options, serve serveOptions, clients placed) 
 	handler.Register(s, projects, groups, operation.All())
 	s.OfferPrompts(handler.Prompts(projects))
 	s.OfferResources(&resource.Resources{Projects: projects})
+	s.OfferTasks(handler.Tasks(projects))
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
 }
 

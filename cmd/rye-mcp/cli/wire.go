@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
+	"github.com/rye-mcp/rye-mcp/mcp/task"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
@@ -68,6 +69,7 @@ type project struct {
 	index   lazyIndex
 	items   *itemwatch.Shared
 	prompts *prompt.Feed
+	tasks   *task.Threads
 }
 
 // openProject puts a project together. Nothing is written: the state of threads is
@@ -212,6 +214,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	})
 	p.items = itemwatch.NewShared(p.resolver.Roots())
 	p.prompts = newPrompts(p)
+	p.tasks = &task.Threads{Standing: p.control.View.Standing, Code: p.state.code, Now: sys.Now}
 	return nil
 }
 

@@ -55,6 +55,11 @@ func OnNotification(noted func(method string, params json.RawMessage)) Option {
 	return func(c *Client) { c.noted = noted }
 }
 
+// TakingTasks makes the client declare the tasks extension.
+func TakingTasks() Option {
+	return func(c *Client) { c.takesTasks = true }
+}
+
 // Client is one connected and initialized client. Its methods are safe for
 // concurrent use; those that can fail the test at once are for the test's own
 // goroutine.
@@ -68,6 +73,8 @@ type Client struct {
 	person    func(Question) Answer                       // nil: elicitation is not declared
 	noted     func(method string, params json.RawMessage) // nil: others are errors
 	link      link
+
+	takesTasks bool
 
 	mu      sync.Mutex
 	nextID  int
@@ -154,6 +161,9 @@ func (c *Client) capabilities() map[string]any {
 	}
 	if c.person != nil {
 		declared["elicitation"] = map[string]any{}
+	}
+	if c.takesTasks {
+		declared["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}
 	}
 	return declared
 }

@@ -27,6 +27,9 @@ func serve() error {
 	s := server.New(server.Options{Version: "conformance", Log: zerolog.New(os.Stderr)})
 	offered := &prompts{}
 	addTools(s, offered)
+	work := &tasks{}
+	addTaskTools(s, work)
+	s.OfferTasks(work)
 	s.OfferPrompts(offered)
 	s.OfferResources(resources{})
 	var config net.ListenConfig

@@ -1,0 +1,128 @@
+package handler
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/mcp/task"
+	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+)
+
+// newTasking is a project whose threads are tasks under a key.
+func newTasking(t *testing.T, p *Project, key string) *Project {
+	t.Helper()
+	more := *p
+	more.Tasks = &task.Threads{
+		Standing: p.Control.View.Standing, Now: time.Now,
+		Code: func(words ...string) (string, error) { return strings.Repeat(key, 32) + strings.Join(words, ""), nil },
+	}
+	return &more
+}
+
+func serveTasks(t *testing.T, p *Project) *servertest.Client {
+	t.Helper()
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	Register(s, oneProject{only: p}, Groups(), operation.All())
+	s.OfferTasks(Tasks(oneProject{only: p}))
+	return servertest.Start(t, s, servertest.Over(servertest.Stdio), servertest.Speaking("2026-07-28"), servertest.TakingTasks())
+}
+
+// A fork is a task that another server knows as well, and one of another key does not.
+// The process of a thread is gone at once here, so the task is completed with a failure.
+func TestForkAsTask(t *testing.T) {
+	t.Parallel()
+	p := newFolder(t, map[string]string{".ai/config/agent/agent.yaml": scriptedModel, ".ai/directives/greet.md": strings.Replace(greeting, ` required="true" enum="Ada,Alan"`, "", 1)})
+	fork := map[string]any{"name": "rye_execute", "arguments": map[string]any{"item_id": "greet", "thread": "fork", "wait_seconds": 30}}
+	c := serveTasks(t, newTasking(t, p, "a"))
+	raw, failed := c.Request("tools/call", fork)
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	var created struct {
+		ResultType, TaskID, Status, StatusMessage string
+		TTLMs                                     int64
+	}
+	if err := json.Unmarshal(raw, &created); err != nil || created.ResultType != "task" || created.TaskID == "" || created.TTLMs <= (24*time.Hour).Milliseconds() {
+		t.Fatalf("the fork is answered with %s, %v", raw, err)
+	}
+	for {
+		got := request(t, c, "tasks/get", map[string]any{"taskId": created.TaskID})
+		if strings.Contains(got, `"status":"working"`) {
+			continue
+		}
+		if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"isError":true`) || !strings.Contains(got, `\"directive\":\"greet\"`) {
+			t.Errorf("it ends as %s", got)
+		}
+		break
+	}
+	if got := request(t, c, "tasks/cancel", map[string]any{"taskId": created.TaskID}); got != request(t, c, "tasks/update", map[string]any{"taskId": created.TaskID}) {
+		t.Errorf("the cancel of one that has ended is answered with %s", got)
+	}
+	after := serveTasks(t, newTasking(t, p, "a"))
+	if got := request(t, after, "tasks/get", map[string]any{"taskId": created.TaskID}); !strings.Contains(got, `"status":"completed"`) {
+		t.Errorf("another server says %s", got)
+	}
+	stranger := serveTasks(t, newTasking(t, p, "b"))
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if got := request(t, stranger, method, map[string]any{"taskId": created.TaskID}); !strings.Contains(got, "there is no task of that id here") {
+			t.Errorf("%s of a stranger: %s", method, got)
+		}
+	}
+	for name, arguments := range map[string]map[string]any{
+		"inline":  {"item_id": "greet", "thread": "inline"},
+		"dry run": {"item_id": "greet", "thread": "fork", "dry_run": true},
+		"tool":    {"item_id": "rye/file-system/ls"},
+	} {
+		if got := request(t, c, "tools/call", map[string]any{"name": "rye_execute", "arguments": arguments}); strings.Contains(got, "taskId") || !strings.Contains(got, `"success":true`) {
+			t.Errorf("%s is answered with %s", name, got)
+		}
+	}
+}
+
+// The question of a thread is one of its task, and the answer to it is the thread's.
+func TestTaskAsks(t *testing.T) {
+	t.Parallel()
+	p := newTasking(t, newFolder(t, newFiles()), "a")
+	q, finish := waitingThread(t, p)
+	defer finish()
+	id, err := p.Tasks.ID(q.ThreadID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server.New(server.Options{Version: "test", MapError: action.Fault})
+	s.OfferTasks(Tasks(oneProject{only: p}))
+	c := servertest.Start(t, s, servertest.Speaking("2026-07-28"), servertest.TakingTasks(),
+		servertest.Asking(func(servertest.Question) servertest.Answer { return servertest.Answer{} }))
+	got := request(t, c, "tasks/get", map[string]any{"taskId": id})
+	if !strings.Contains(got, `"status":"input_required"`) || !strings.Contains(got, `"question-1":{"method":"elicitation/create","params":{"message":"What now?`) {
+		t.Errorf("it asks %s", got)
+	}
+	update := func(answer map[string]any) string {
+		return request(t, c, "tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{q.ID: answer}})
+	}
+	for words, answer := range map[string]map[string]any{
+		`must be one of`:           {"action": "accept", "content": map[string]any{"decision": "perhaps"}},
+		`cannot be raised`:         {"action": "accept", "content": map[string]any{"decision": "raise", "turns": 1}},
+		`there is no action`:       {"action": "maybe"},
+		`"resultType":"complete"}`: {"action": "cancel"},
+	} {
+		if got := update(answer); !strings.Contains(got, words) {
+			t.Errorf("%v is answered with %s, want %s", answer, got, words)
+		}
+	}
+	if now, err := p.Control.Threads.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
+		t.Fatalf("it is answered already: %+v, %v", now.Answer, err)
+	}
+	if got := update(map[string]any{"action": "accept", "content": map[string]any{"decision": "raise", "turns": 30}}); !strings.Contains(got, `"resultType":"complete"}`) {
+		t.Errorf("the answer is answered with %s", got)
+	}
+	now, err := p.Control.Threads.Store.Question(t.Context(), q.ID)
+	if err != nil || now.Answer == nil || now.Answer.Decision != "raise" || now.Answer.Limits["turns"] != 30 || now.Answer.By != "the person at servertest" {
+		t.Errorf("answered %+v, %v", now.Answer, err)
+	}
+}

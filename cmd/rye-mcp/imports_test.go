@@ -29,6 +29,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},
 	{"mcp/prompt", "mcp/server", "prompts know no transport"},
 	{"mcp/prompt", "os", "prompts read items through the resolver"},
+	{"mcp/task", "os", "tasks are threads under another name"},
 	{"mcp/handler", "database/sql", "handlers only translate"},
 	{"mcp/handler", "os/exec", "handlers only translate"},
 	{"orchestrator", "runtime/loop", "the loop runs in the thread's own process"},

@@ -144,7 +144,11 @@ func (q *ElicitRequest) complete() error {
 	var schema struct {
 		Type       string `json:"type"`
 		Properties map[string]struct {
-			Type string `json:"type"`
+			Type  string `json:"type"`
+			Items struct {
+				Enum  []any `json:"enum"`
+				AnyOf []any `json:"anyOf"`
+			} `json:"items"`
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal(q.Schema, &schema); err != nil {
@@ -154,7 +158,8 @@ func (q *ElicitRequest) complete() error {
 		return errors.New("question to the person: its schema is not that of an object with properties")
 	}
 	for name, property := range schema.Properties {
-		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, property.Type) {
+		choice := property.Type == "array" && (len(property.Items.Enum) > 0 || len(property.Items.AnyOf) > 0)
+		if !choice && !slices.Contains([]string{"string", "number", "integer", "boolean"}, property.Type) {
 			return fmt.Errorf("question to the person: %s is not a string, number, integer, boolean or a choice of several", name)
 		}
 	}

@@ -98,7 +98,9 @@ func asked(t *testing.T, c *servertest.Client, method string, params map[string]
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	s, f := newTaskServer()
-	sure := func(answer any) map[string]any { return map[string]any{"action": "accept", "content": map[string]any{"sure": answer}} }
+	sure := func(answer any) map[string]any {
+		return map[string]any{"action": "accept", "content": map[string]any{"sure": answer}}
+	}
 	const head = `","createdAt":"2026-01-02T03:04:05Z","lastUpdatedAt":"2026-01-02T03:04:05Z","ttlMs":3600000,"pollIntervalMs":2000`
 	c := servertest.Start(t, s, servertest.Over(servertest.Stdio), servertest.Speaking("2026-07-28"), servertest.TakingTasks(),
 		servertest.Asking(func(servertest.Question) servertest.Answer { return servertest.Answer{} }))

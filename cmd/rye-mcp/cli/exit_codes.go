@@ -27,6 +27,7 @@ func newExitCodesTopic() *cobra.Command {
          threads kill       a thread could not be stopped
          threads reconcile  something disagrees
          doctor             a check fails
+         install            the server does not start as the client starts it
          config show        a file has an error
          validate           there is an error
          sign               an item could not be signed
@@ -42,7 +43,8 @@ threads list, threads show, threads tail, threads chain, threads approve,
 threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, mcp add, mcp list, mcp discover and
-mcp import.
+mcp import. threads watch has 2 also when --once has something to tell, for
+the programs that wake their model then.
 A server, which is serve or --stdio, ends with 0 when it is interrupted, and
 --stdio at the end of its input.
 

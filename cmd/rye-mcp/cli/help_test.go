@@ -99,7 +99,7 @@ func TestHelpOfNothing(t *testing.T) {
 func TestHelpCompletes(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string]string{
-		"first": "first-directive\tFrom", "ite": "items\t", "secu": "security\t", "rye/core/sec": "rye/core/security\n", "guides/": "",
+		"first-dir": "first-directive\tFrom", "ite": "items\t", "secu": "security\t", "rye/core/sec": "rye/core/security\n", "guides/": "",
 	} {
 		out, err := helped(t, t.TempDir(), "__complete", "help", prefix)
 		if err != nil || !strings.HasPrefix(out, want) {

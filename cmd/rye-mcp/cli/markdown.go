@@ -186,17 +186,21 @@ func (m markdown) table(lines []string, width int) (n int, shown []string) {
 		n++
 	}
 	head, rows := rows[0], rows[2:]
-	widths := make([]int, len(head))
-	for i, c := range head {
-		widths[i] = columnsOf(m.words(c, bold))
-	}
-	for at, row := range rows {
-		rows[at] = row[:min(len(row), len(head))]
-		for i, c := range rows[at] {
-			widths[i] = max(widths[i], columnsOf(m.words(c, uncolored)))
+	widths, least := make([]int, len(head)), make([]int, len(head))
+	for at, row := range append(rows[:len(rows):len(rows)], head) {
+		row = row[:min(len(row), len(head))]
+		if at < len(rows) {
+			rows[at] = row
+		}
+		for i, c := range row {
+			words := m.words(c, uncolored)
+			widths[i] = max(widths[i], columnsOf(words))
+			for _, w := range words {
+				least[i] = max(least[i], w.columns())
+			}
 		}
 	}
-	widths = fit(widths, width)
+	narrow(widths, least, width)
 	if strings.Join(head, "") != "" {
 		shown = m.row(head, widths, bold)
 	}
@@ -204,6 +208,23 @@ func (m markdown) table(lines []string, width int) (n int, shown []string) {
 		shown = append(shown, m.row(row, widths, uncolored)...)
 	}
 	return n, shown
+}
+
+// narrow takes from the widest column of a table that has more than its longest word, until
+// the table fits. One that cannot is wider than the text.
+func narrow(widths, least []int, most int) {
+	for total := columnStart(widths, len(widths)) - columnGap; total > most; total-- {
+		widest := -1
+		for i, w := range widths {
+			if w > least[i] && (widest < 0 || w >= widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
 }
 
 // tableCells are the cells of a row; "\|" is a character in one.
@@ -240,7 +261,7 @@ func (m markdown) row(cells []string, widths []int, look color) (shown []string)
 			if at >= len(lines) || len(lines[at]) == 0 {
 				continue
 			}
-			gap := max(columnStart(widths, i)-used, min(used, 1)) // a long word can reach beyond its column
+			gap := columnStart(widths, i) - used
 			b.WriteString(strings.Repeat(" ", gap) + m.line(lines[at]))
 			used += gap + columnsOf(lines[at])
 		}

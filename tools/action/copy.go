@@ -35,7 +35,8 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 		return copied{}, err
 	}
 	if found.Detached != nil {
-		return copied{}, tool.Faultf(tool.CodeUnsupported, "%s is a file of another program and is not copied as an item", found.Path)
+		return copied{}, tool.Faultf(tool.CodeUnsupported, "%s is a file of another program and is not copied as an item", found.Path).
+			WithHint("A directive of the same id in .ai/directives goes before it.")
 	}
 	folder, err := itemfile.Open(a.dirOf(space), found.Kind)
 	if err != nil {

@@ -31,6 +31,7 @@ func newExitCodesTopic() *cobra.Command {
          config show        a file has an error
          validate           there is an error
          sign               an item could not be signed
+         export claude      an agent was left as it is
          threads verify     something does not verify
          threads receipt    the thread does not verify, or has not ended
   2    the command line makes no sense

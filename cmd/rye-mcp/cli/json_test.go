@@ -33,6 +33,7 @@ func TestJSONKeys(t *testing.T) {
 	}{
 		{"config show", configJSON{}},
 		{"doctor", doctorJSON{}},
+		{"export claude", exportJSON{}},
 		{"hooks explain", plan.HookPlan{}},
 		{"install", installed{}},
 		{"install --print", printedEntry{}},

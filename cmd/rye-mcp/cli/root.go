@@ -38,6 +38,7 @@ func newRoot(sys System) *cobra.Command {
 		newThreadsCommand(sys, opts),
 		newInitCommand(sys, opts),
 		newInstallCommand(sys, opts),
+		newExportCommand(sys, opts),
 		newDemoCommand(sys, opts),
 		newVersionCommand(sys),
 		newThreadCommand(sys, opts),

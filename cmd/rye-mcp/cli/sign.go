@@ -74,6 +74,11 @@ are left for you to read.`,
 }
 
 func signItems(ctx context.Context, sys System, opts options, r action.SignRequest, names []string, asJSON bool) error {
+	if len(r.Acknowledge) > 0 {
+		if err := mayDecide(sys, "which risk is accepted"); err != nil {
+			return err
+		}
+	}
 	roots, err := openRoots(sys, opts)
 	if err != nil {
 		return err

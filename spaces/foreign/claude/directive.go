@@ -138,6 +138,14 @@ func readModel(doc *item.DirectiveDoc, f front) {
 	default:
 		doc.Model.ID, doc.Model.Tier = strings.TrimSuffix(model.text, "[1m]"), tierOf(name)
 	}
+	effort, ok := f.get("effort")
+	switch {
+	case !ok || effort.shape == isNothing:
+	case slices.Contains(item.Efforts(), effort.text):
+		doc.Model.Effort = effort.text
+	default:
+		doc.Unknown = append(doc.Unknown, item.UnknownName{Line: effort.line, Text: "effort is none of " + strings.Join(item.Efforts(), ", ")})
+	}
 }
 
 // tierOf is the tier of a family of models.

@@ -150,10 +150,13 @@ You review {input:prompt} and $ARGUMENTS.`)
 	if doc.Name != "review" || doc.Title != "code-reviewer" || doc.Description != "Reviews code." || !strings.Contains(doc.Prose, "Context") {
 		t.Errorf("%q, %q, %q", doc.Name, doc.Title, doc.Description)
 	}
+	if doc.Model.Effort != "high" {
+		t.Errorf("effort %q", doc.Model.Effort)
+	}
 	if !reflect.DeepEqual(doc.Limits, item.LimitSet{"turns": 7}) || doc.Syntax != item.SyntaxNone || doc.Inputs[0].Name != InputPrompt || !doc.Inputs[0].Required {
 		t.Errorf("%+v", doc)
 	}
-	for _, want := range []string{"isolation", "background", "effort", "permissionMode", "mcpServers", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
+	for _, want := range []string{"isolation", "background", "permissionMode", "mcpServers", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
 		if !strings.Contains(notes(doc), want) {
 			t.Errorf("%s is not named: %s", want, notes(doc))
 		}

@@ -57,7 +57,7 @@ func (p Place) File(id string) (name string, ok bool) {
 	case p.Form == Skill:
 		return name + "/" + SkillFile, !strings.Contains(name, "/")
 	default:
-		return name + ".md", !isReadme(name)
+		return name + ".md", !p.leftOut(name)
 	}
 }
 
@@ -70,11 +70,14 @@ func (p Place) ID(name string) (id string, ok bool) {
 		return p.Prefix + dir, file == SkillFile && dir != "" && !strings.Contains(dir, "/")
 	}
 	base, ok := strings.CutSuffix(name, ".md")
-	return p.Prefix + base, ok && base != "" && !isReadme(base)
+	return p.Prefix + base, ok && base != "" && !p.leftOut(base)
 }
 
-// isReadme reports whether a file is about the others beside it.
-func isReadme(name string) bool { return strings.EqualFold(path.Base(name), "README") }
+// leftOut reports whether a file is about the others beside it, or is one that stands
+// for a directive, see [ExportFolder].
+func (p Place) leftOut(name string) bool {
+	return strings.EqualFold(path.Base(name), "README") || strings.HasPrefix(p.Folder+"/"+name, ExportFolder+"/")
+}
 
 // Depth is how far below its folder the files of a place lie at most; 0: anywhere.
 func (p Place) Depth() int {

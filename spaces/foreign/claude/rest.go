@@ -12,7 +12,7 @@ import (
 // understood are the keys that count, or that mean nothing for a thread.
 func understood() []string {
 	return []string{
-		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "maxTurns", "max-turns",
+		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "effort", "maxTurns", "max-turns",
 		"argument-hint", "version", "author", "color", "category", "tags", "license", "metadata", "compatibility", "user-invocable",
 		"disable-model-invocation", "proactive", "title", "when_to_use", "created", "updated", "keywords", "emoji", "icon", "priority", "type",
 	}
@@ -26,8 +26,6 @@ func unsupported(key string) string {
 		return "isolation is not there yet: the thread works in the project itself"
 	case "background":
 		return "background has no effect: start it with async"
-	case "effort":
-		return "effort has no effect: choose a model"
 	case "permissionMode":
 		return "permissionMode has no effect: a thread asks nobody, and may do what its tools say"
 	case "mcpServers":

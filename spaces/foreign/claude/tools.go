@@ -106,7 +106,7 @@ func (g *grants) add(entry string) {
 	case known && folderOf(a.tool) != "":
 		g.some(a)
 	case known:
-		g.refuse("%s asks for a part of %s, which no thread can be held to here, and all of it would be more", g.key, a.tool)
+		g.refuse("%[1]s asks for a part of %[2]s, which no thread can be held to here, and all of it would be more: use it inline, or name %[2]s without brackets", g.key, a.tool)
 	case a.tool == "*":
 		g.note("%s: * is not read as everything: name the tools", g.key)
 	case slices.Contains(unmatched(), a.tool):

@@ -278,7 +278,10 @@ func (r *resumption) planStart(ctx context.Context) error {
 	}
 	_, p.SpendAsked = r.request.Limits["spend"]
 	r.plan = p
-	return r.planning().ChooseModel(ctx, p)
+	if err := r.planning().ChooseModel(ctx, p); err != nil {
+		return err
+	}
+	return r.planning().HaveKey(ctx, p)
 }
 
 // findParent finds the parent of the new thread: that of the thread before, or

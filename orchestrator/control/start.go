@@ -40,6 +40,9 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	if err == nil {
 		err = c.Queue.In(now).CheckSlot(ctx, p.Secrets)
 	}
+	if err == nil {
+		err = c.Planner.In(now).HaveKey(ctx, p)
+	}
 	if err != nil {
 		return view.Started{}, err
 	}

@@ -341,10 +341,17 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	if old := c.Providers.StaleWarning(choice); old != "" {
 		p.Warnings = append(p.Warnings, old)
 	}
-	// Now, as its process could tell nobody: the launch asks again, and is given what
-	// was found.
-	_, err = c.Providers.Keys(ctx, choice.Ref())
-	return err
+	return nil
+}
+
+// HaveKey asks for the key of the thread's provider where a command gives it: its
+// process could tell nobody that it does not. The launch is given what was found.
+func (c *Call) HaveKey(ctx context.Context, p *Plan) error {
+	_, err := c.Providers.Keys(ctx, p.Choice.Ref())
+	if err != nil {
+		return threads.Fault(err)
+	}
+	return nil
 }
 
 // Meta is thread.json as the spawner writes it; the thread's process reads

@@ -2,13 +2,20 @@ package plan
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/spaces/system"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -26,6 +33,35 @@ func TestRoutingKnowsTheModel(t *testing.T) {
 		if data["model"] != c.want {
 			t.Errorf("%+v: %v", c, data["model"])
 		}
+	}
+}
+
+// TestChooseModelTells: old prices are told of with the first start, and a key that
+// cannot be had refuses it.
+func TestChooseModelTells(t *testing.T) {
+	t.Parallel()
+	user := t.TempDir()
+	dir := filepath.Join(user, ".ai", "config", "agent", "providers")
+	vault := "api: openai\nbase_url: http://127.0.0.1:9\napi_key_command: [/bin/false]\nallow_unpriced: true\ntiers: {fast: m}\n"
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "vault.yaml"), []byte(vault), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	source := provider.NewSource(func(string) string { return "key" }).Clock(func() time.Time { return time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC) })
+	read := config.New(resolve.Roots{User: user, System: system.FS()}).Read()
+	c := &Call{Call: &settings.Call{Config: read, Providers: source.With(read)}}
+	for i, want := range []int{1, 0} {
+		p := &Plan{Doc: &item.DirectiveDoc{Model: item.ModelChoice{ID: "anthropic/claude-haiku-4-5"}}}
+		if err := c.ChooseModel(t.Context(), p); err != nil || len(p.Warnings) != want {
+			t.Errorf("start %d: warnings %q, %v", i, p.Warnings, err)
+		}
+	}
+	p := &Plan{Doc: &item.DirectiveDoc{Model: item.ModelChoice{ID: "vault/m"}}}
+	if err := c.ChooseModel(t.Context(), p); err != nil { // a dry run needs no key
+		t.Error(err)
+	}
+	var failed *provider.KeyError
+	if err := c.HaveKey(t.Context(), p); !errors.As(err, &failed) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -37,6 +37,7 @@ type KeyError struct {
 	From     string // api_key_command or api_key_keychain
 	Program  string // that was run
 	Reason   string // without anything that the program printed
+	Store    string // the command that puts a key where it was looked for; empty: not known
 }
 
 func (e *KeyError) Error() string {
@@ -45,7 +46,10 @@ func (e *KeyError) Error() string {
 
 // Try is what a person can do.
 func (e *KeyError) Try() string {
-	return fmt.Sprintf("run the command of %s in .ai/config/agent/providers/%s.yaml by hand: it has to print the key and nothing else", e.From, e.Provider)
+	if e.Store != "" {
+		return "put the key in once: " + e.Store
+	}
+	return fmt.Sprintf("run the command of %s in ~/.ai/config/agent/providers/%s.yaml by hand: it has to print the key and nothing else", e.From, e.Provider)
 }
 
 // keyring runs the commands that give keys, and keeps what they gave in memory.
@@ -124,7 +128,7 @@ func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
 	argv := p.APIKeyCommand
 	if p.APIKeyKeychain != "" {
 		failed.From = "api_key_keychain"
-		if argv = keychain(k.system, p.APIKeyKeychain); argv == nil {
+		if argv, failed.Store = keychain(k.system, p.APIKeyKeychain); argv == nil {
 			failed.Program, failed.Reason = k.system, "has no keychain that is known; use api_key_command"
 			return "", failed
 		}
@@ -173,16 +177,19 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// keychain is the command that reads a key from the keychain of a system; nil where
-// none is known. Sources: secret-tool(1) of libsecret, security(1) of macOS.
-func keychain(system, account string) []string {
+// keychain is the command that reads a key from the keychain of a system, and the one
+// that puts it in; nil where none is known. Sources: secret-tool(1) of libsecret,
+// security(1) of macOS.
+func keychain(system, account string) (read []string, store string) {
 	switch system {
 	case "linux":
-		return []string{"secret-tool", "lookup", "service", keychainService, "account", account}
+		return []string{"secret-tool", "lookup", "service", keychainService, "account", account},
+			fmt.Sprintf("secret-tool store --label 'rye-mcp %s' service %s account %s (package libsecret-tools)", account, keychainService, account)
 	case "darwin":
-		return []string{"security", "find-generic-password", "-s", keychainService, "-a", account, "-w"}
+		return []string{"security", "find-generic-password", "-s", keychainService, "-a", account, "-w"},
+			fmt.Sprintf("security add-generic-password -s %s -a %s -w", keychainService, account)
 	}
-	return nil
+	return nil, ""
 }
 
 // keyIn is the key that a command printed, or why there is none.

@@ -173,6 +173,13 @@ func TestKeychain(t *testing.T) {
 		if ran != want || (want != "") != (err == nil && key == "sk") {
 			t.Errorf("%s: ran %q, got %q, %v", system, ran, key, err)
 		}
+		r.keys.known = nil
+		r.keys.run = func(context.Context, process.Command) (process.Result, error) { return process.Result{ExitCode: 1}, nil }
+		_, err = keyOf(t, r)
+		var failed *KeyError
+		if !errors.As(err, &failed) || (want != "") != strings.Contains(failed.Try(), " rye-mcp ") {
+			t.Errorf("%s: %v", system, err)
+		}
 	}
 }
 

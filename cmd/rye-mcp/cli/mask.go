@@ -3,6 +3,7 @@ package cli
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -28,6 +29,9 @@ func looksSecret(value string) bool {
 
 // mask hides what looks like a secret in a setting.
 func mask(key []string, value any) any {
+	if words, ok := value.([]any); ok && len(key) == 1 && key[0] == "api_key_command" {
+		return maskWords(words)
+	}
 	said, ok := value.(string)
 	if !ok || said == "" {
 		return value
@@ -42,6 +46,17 @@ func mask(key []string, value any) any {
 		return maskAddress(said)
 	}
 	return said
+}
+
+// maskWords hides the arguments of a command that look like a secret.
+func maskWords(words []any) []any {
+	out := slices.Clone(words)
+	for i, word := range out {
+		if said, ok := word.(string); ok && i > 0 && looksSecret(said) {
+			out[i] = masked
+		}
+	}
+	return out
 }
 
 // maskAddress hides user name and password of an address, and what its query
@@ -61,5 +76,6 @@ func maskAddress(address string) string {
 			u.RawQuery = query.Encode()
 		}
 	}
-	return strings.ReplaceAll(u.String(), url.PathEscape(masked), masked)
+	shown := strings.ReplaceAll(u.String(), url.PathEscape(masked), masked)
+	return strings.ReplaceAll(shown, "%7Bmodel%7D", "{model}") // as it was written
 }

@@ -117,6 +117,9 @@ func modelsOf(ctx context.Context, r *provider.Registry, only string, all bool) 
 	}
 	for _, name := range names {
 		offers, err := r.Offers(ctx, name, all)
+		if err != nil && only != "" {
+			return found, err
+		}
 		if err != nil {
 			found.Warnings = append(found.Warnings, fmt.Sprintf("%s: %v", name, err))
 			continue

@@ -174,7 +174,9 @@ func TestKeychain(t *testing.T) {
 			t.Errorf("%s: ran %q, got %q, %v", system, ran, key, err)
 		}
 		r.keys.known = nil
-		r.keys.run = func(context.Context, process.Command) (process.Result, error) { return process.Result{ExitCode: 1}, nil }
+		r.keys.run = func(context.Context, process.Command) (process.Result, error) {
+			return process.Result{ExitCode: 1}, nil
+		}
 		_, err = keyOf(t, r)
 		var failed *KeyError
 		if !errors.As(err, &failed) || (want != "") != strings.Contains(failed.Try(), " rye-mcp ") {

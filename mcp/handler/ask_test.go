@@ -22,6 +22,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
+// waitingKey names the thread that asks.
+const waitingKey = "the one that asks"
+
 // waitingThread is a thread, of this process, that asks about its turns. Finish
 // ends it.
 func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) {
@@ -32,6 +35,7 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	now := time.Now()
 	rec, _, err := store.Register(t.Context(), db, store.NewThread{
 		Kind: thread.KindDirective, Directive: "greet", Name: "greet", Model: "scripted/scripted-fast", Now: now,
+		RequestKey: waitingKey,
 	}, func(id thread.ID) (err error) {
 		dir = folder.Of(placetest.Dir(p.Path), id)
 		if err = dir.Make(); err == nil {

@@ -78,14 +78,14 @@ func (s *Sender) Run(ctx context.Context) error {
 		if err = errors.Join(err, hold.Release()); err != nil {
 			return err
 		}
-		if more, err := s.isDue(ctx); !more || err != nil {
+		if more, err := s.IsDue(ctx); !more || err != nil {
 			return err
 		}
 	}
 }
 
-// isDue reports whether anything came while nobody could see that it was sent.
-func (s *Sender) isDue(ctx context.Context) (bool, error) {
+// IsDue reports whether there is anything to send.
+func (s *Sender) IsDue(ctx context.Context) (bool, error) {
 	due, err := s.due(ctx)
 	return len(due) > 0, err
 }

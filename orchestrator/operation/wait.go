@@ -28,7 +28,7 @@ func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, i
 	}
 	req := control.WaitRequest{
 		ThreadIDs: in.ThreadIDs, Mode: in.Mode, Timeout: timeout, Progress: action.Told[control.Progress](by), Ask: by.Ask,
-		Caller: by.By, Patient: true,
+		Caller: by.By, Patient: in.Wait != nil,
 	}
 	if by.InThread {
 		req.Parent = by.Env.ThreadID

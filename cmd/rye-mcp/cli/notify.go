@@ -86,6 +86,19 @@ func senderEnv(environ []string) []string {
 	return env
 }
 
+// sendLeftovers starts a sender when something is due that nobody was started for, as
+// when the process that made the change was killed at once.
+func (p *project) sendLeftovers(ctx context.Context, sys System) error {
+	sender, err := p.sender(sys, zerolog.Nop())
+	if err != nil || sender == nil {
+		return err
+	}
+	if due, err := sender.IsDue(ctx); err != nil || !due {
+		return err
+	}
+	return p.startSender(sys) //nolint:contextcheck // it outlives the server
+}
+
 func newNotifyCommand(sys System, opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   notifyCommand,

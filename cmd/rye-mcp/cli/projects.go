@@ -309,6 +309,9 @@ func (ps *projects) sweep(p *served) {
 		ps.log.Error().Err(err).Str("project", p.path).Msg("sweep for dead threads")
 		return
 	}
+	if err := p.sendLeftovers(p.ctx, ps.sys); err != nil {
+		ps.log.Warn().Err(err).Str("project", p.path).Msg("notifications that are due")
+	}
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}

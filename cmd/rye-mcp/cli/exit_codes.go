@@ -34,7 +34,8 @@ func newExitCodesTopic() *cobra.Command {
          export claude      an agent was left as it is
          threads verify     something does not verify
          threads receipt    the thread does not verify, or has not ended
-  2    the command line makes no sense
+  2    the command line makes no sense, or
+         threads watch      with --once: there was something to tell
   3    threads wait: the time is up, and what was waited for has not ended
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run and
        threads resume, the thread was cancelled
@@ -44,10 +45,9 @@ threads list, threads show, threads tail, threads chain, threads approve,
 threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, mcp add, mcp list, mcp discover and
-mcp import. threads watch has 2 also when --once has something to tell, for
-the programs that wake their model then.
-A server, which is serve or --stdio, ends with 0 when it is interrupted, and
---stdio at the end of its input.
+mcp import.
+A server, which is serve or --stdio, and threads watch end with 0 when they are
+interrupted, --stdio at the end of its input.
 
 Standard error says what went wrong as "Error:", and what to do about it as
 "Try:". An output that nobody reads any more ("| head") is no failure, save

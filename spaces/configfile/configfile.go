@@ -206,6 +206,11 @@ func (f *File) replace(content []byte, now time.Time) (copied string, err error)
 	if err := f.root.MkdirAll(path.Dir(f.name), 0o755); err != nil {
 		return "", err
 	}
+	free, err := f.hold()
+	if err != nil {
+		return "", err
+	}
+	defer free()
 	if err := f.unchanged(); err != nil {
 		return "", fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -228,9 +233,28 @@ func (f *File) replace(content []byte, now time.Time) (copied string, err error)
 	return f.shown(copied), f.syncFolder()
 }
 
+// hold keeps other processes of this program from writing in the folder meanwhile, which
+// ends with free. Between a look at the file and its replacement others could come.
+func (f *File) hold() (free func(), err error) {
+	folder, err := f.root.Open(path.Dir(f.name))
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(folder); err != nil {
+		_ = folder.Close()
+		return nil, err
+	}
+	return func() { _ = folder.Close() }, nil // which lets go of the lock
+}
+
 // Remove takes the file away, when it is still what was read, and of a project the
 // folders that hold nothing else. The copies stay.
 func (f *File) Remove() error {
+	free, err := f.hold()
+	if err != nil {
+		return err
+	}
+	defer free()
 	if err := f.unchanged(); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,6 +212,39 @@ func TestAttackSwappedConfig(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestTogether: of many that edit a file at the same time each does so in turn, or is told
+// that another was faster; no edit is lost.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c")
+	write(t, path, "", 0o600)
+	const writers, each = 8, 20
+	var done sync.WaitGroup
+	for range writers {
+		done.Go(func() {
+			for written := 0; written < each; {
+				f, err := configfile.OpenOwn(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				err = f.Overwrite(append(f.Content, '.'))
+				if closing := f.Close(); closing != nil || err != nil && !errors.Is(err, configfile.ErrChanged) {
+					t.Error(err, closing)
+					return
+				}
+				if err == nil {
+					written++
+				}
+			}
+		})
+	}
+	done.Wait()
+	if got := content(t, path); got != strings.Repeat(".", writers*each) {
+		t.Errorf("%d edits of %d", len(got), writers*each)
 	}
 }
 

@@ -11,3 +11,6 @@ import (
 func mayKeepOwner(fs.FileInfo) bool { return true }
 
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
+
+// lockFile does nothing: folders cannot be locked here.
+func lockFile(*os.File) error { return nil }

@@ -3,9 +3,12 @@
 package configfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mayKeepOwner reports whether a file of this user can take the place of another.
@@ -26,4 +29,15 @@ func keepOwner(file *os.File, info fs.FileInfo) error {
 		return nil
 	}
 	return file.Chown(int(stat.Uid), int(stat.Gid))
+}
+
+// lockFile waits for the lock of a folder, which its file holds until it is closed. What
+// has it writes one small file.
+func lockFile(folder *os.File) error {
+	for {
+		err := unix.Flock(int(folder.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }

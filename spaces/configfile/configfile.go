@@ -204,11 +204,11 @@ func (f *File) replace(content []byte, now time.Time) (copied string, err error)
 		}
 	}
 	if err := f.root.MkdirAll(path.Dir(f.name), 0o755); err != nil {
-		return "", err
+		return "", f.unwritable(err)
 	}
 	free, err := f.hold()
 	if err != nil {
-		return "", err
+		return "", f.unwritable(err)
 	}
 	defer free()
 	if err := f.unchanged(); err != nil {
@@ -217,11 +217,11 @@ func (f *File) replace(content []byte, now time.Time) (copied string, err error)
 	draft := path.Join(path.Dir(f.name), "."+rand.Text())
 	defer func() { _ = f.root.Remove(draft) }() // after the rename there is nothing left to remove
 	if err := f.write(draft, content, mode); err != nil {
-		return "", err
+		return "", f.unwritable(err)
 	}
 	if f.info != nil && !now.IsZero() {
 		if copied, err = f.keep(now, mode); err != nil {
-			return "", err
+			return "", f.unwritable(err)
 		}
 	}
 	if err := f.unchanged(); err != nil {
@@ -264,6 +264,14 @@ func (f *File) Remove() error {
 	for dir := path.Dir(f.name); dir != "." && f.root.Remove(dir) == nil; dir = path.Dir(dir) { // until one is not empty
 	}
 	return nil
+}
+
+// unwritable says which file it is about: the error names a draft or a folder.
+func (f *File) unwritable(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	return fmt.Errorf("%s cannot be written: %w", f.Path, err)
 }
 
 // keep copies what is there under a name that no copy has yet.

@@ -16,6 +16,7 @@ import (
 // fakeServer says hello as an MCP server does, lists no tools, and writes down how it was
 // started.
 const fakeServer = `#!/bin/sh
+[ "$1" = version ] && { echo '{"version": "0.0.1"}'; exit; }
 { echo "args: $*"; env; } >>"$0.seen"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -285,5 +286,56 @@ func TestInstallFindsKeys(t *testing.T) {
 	}
 	if c, _ := clients.ByID("codex"); c.Language() != "toml" {
 		t.Error(c.Language())
+	}
+}
+
+// TestInstallAll does what it can, and says of the rest why not.
+func TestInstallAll(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	broken, good := filepath.Join(w.home, ".cursor", "mcp.json"), filepath.Join(w.home, ".gemini", "settings.json")
+	w.write(broken, "{")
+	w.write(good, "{}")
+	if failed := w.install("--all"); !strings.Contains(failed, "cursor\nfailed     "+broken+" is left as it is: line 1, column 2: it ends too early\ntry        mend it") ||
+		!strings.Contains(failed, "gemini\nwritten    "+good) {
+		t.Error(failed)
+	}
+	if w.read(broken) != "{" || !strings.Contains(w.read(good), "rye-mcp") {
+		t.Error(w.read(broken), w.read(good))
+	}
+	w.write(broken, "{}")
+	if said := w.must("--all", "--uninstall"); !strings.Contains(said, "cursor\nabsent ") || !strings.Contains(said, "gemini\nremoved ") || w.read(good) != "{}" {
+		t.Error(said)
+	}
+}
+
+// TestDoctorClients tells of each entry whether it starts this program.
+func TestDoctorClients(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	other := filepath.Join(w.home, "old", "rye-mcp")
+	w.write(other, fakeServer)
+	if err := os.Chmod(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(w.home, ".cursor", "mcp.json")
+	for _, test := range []struct{ entry, quick, whole string }{
+		{`{"command": "rye-mcp"}`, "ok: Cursor: mcpServers.rye in " + config + " starts this program", "starts with 0 tools"},
+		{`{"command": "` + other + `"}`, "warn: Cursor: mcpServers.rye in " + config + " starts " + other + ", another file", "starts version 0.0.1 of " + other},
+		{`{"command": "/gone/rye-mcp"}`, "cannot start /gone/rye-mcp", "cannot start /gone/rye-mcp"},
+		{`{"command": "` + w.home + `/rye-mcp"}`, "cannot start", "no such file"},
+		{`{"command": "rye-mcp", "disabled": true}`, "is switched off", "is switched off"},
+		{`{"command": "npx", "args": ["rye-mcp"]}`, "no client starts it yet", "no client starts it yet"},
+		{`[`, "warn: " + config + ": line 1", "warn: "},
+	} {
+		w.write(config, `{"mcpServers": {"rye": `+test.entry+`}}`)
+		for all, want := range map[bool]string{false: test.quick, true: test.whole} {
+			d := newDoctor(w.sys, options{}, w.project)
+			d.all = all
+			found := d.clients(t.Context())
+			if len(found) != 1 || !strings.Contains(string(found[0].Level)+": "+found[0].Detail, want) {
+				t.Errorf("%s: %+v, want %s", test.entry, found, want)
+			}
+		}
 	}
 }

@@ -27,7 +27,7 @@ func newExitCodesTopic() *cobra.Command {
          threads kill       a thread could not be stopped
          threads reconcile  something disagrees
          doctor             a check fails
-         install            the server does not start as the client starts it
+         install            the server does not start, or a file is left as it is
          config show        a file has an error
          validate           there is an error
          sign               an item could not be signed

@@ -3,11 +3,9 @@ package loop
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -52,18 +50,15 @@ func (r *run) lastTurn(ctx context.Context, over *thread.LimitError, by string) 
 	return e
 }
 
-// onlyReturn leaves the model nothing but to return, and says so. Tools that
-// cannot be called any more stay described where nothing else would be: providers
-// refuse a conversation with calls and no tools.
+// onlyReturn leaves the model nothing but to return, and says so. Tools that cannot
+// be called any more stay described: with other tools the provider would find nothing
+// of the conversation in its cache, in the turn for which there is least money, and some
+// models would be given nothing back of what they have thought.
 func (r *run) onlyReturn(over *thread.LimitError) string {
 	r.toolset.palette = r.toolset.palette.Only(palette.KindReturn)
 	how := "with your answer as text. Call no tool"
 	if len(r.toolset.palette.Entries) > 0 {
-		how = "with " + r.toolset.palette.Entries[0].Name + ", and every output you can give"
-		r.toolset.tools = slices.DeleteFunc(slices.Clone(r.toolset.tools), func(t llm.Tool) bool {
-			_, offered := r.toolset.palette.Get(t.Name)
-			return !offered
-		})
+		how = "with " + r.toolset.palette.Entries[0].Name + ", and every output you can give. No other tool can be called"
 	}
 	return fmt.Sprintf("%v. This is your last turn: return now what you have, %s.", over, how)
 }

@@ -1,12 +1,13 @@
 // Runs one client program with rye-mcp and a model that follows a script, and checks
 // what the program gives its model. Usage:
-// node client-programs.mjs PROGRAM COMMAND RYE_MCP FOLDER VERSION
+// node client-programs.mjs PROGRAM COMMAND RYE_MCP FOLDER VERSION [stdio|http|sse]
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
 
-const [program, command, rye, folder, version] = process.argv.slice(2);
+const [program, command, rye, folder, version, transport = "stdio"] = process.argv.slice(2);
 const project = path.join(folder, "project");
 const env = {
   PATH: process.env.PATH, HOME: folder, USER_SPACE: folder, RYE_CACHE_DIR: path.join(folder, "cache"), TERM: "xterm-256color", COLORTERM: "truecolor",
@@ -36,12 +37,27 @@ Greet {input:who}, please.
 execFileSync(rye, ["keys", "generate"], { env });
 execFileSync(rye, ["sign", "--project", project, "--type", "directive", "team/greet"], { env });
 
+// Over HTTP one server is there before the program.
+let url;
+if (transport !== "stdio") {
+  const serving = spawn(rye, ["serve", "--http", "127.0.0.1:0", "--project", project, "--log-file", path.join(folder, "server.log")], { env, stdio: ["ignore", "pipe", "inherit"] });
+  process.on("exit", () => serving.kill());
+  const [line] = await once(serving.stdout, "data");
+  url = line.toString().match(/http\S+/)[0];
+  if (transport === "sse") url = url.replace(/mcp$/, "sse");
+}
+
 // The calls of the model, one a turn, and what their results must hold. The names of
 // tools are what each program makes of them.
 const ryeTool = { claude: "mcp__rye__", codex: "mcp__rye/", opencode: "rye_", gemini: "mcp_rye_" }[program];
+const readTool = { claude: "ReadMcpResourceTool", codex: "read_mcp_resource", opencode: "read_mcp_resource", gemini: "read_mcp_resource" }[program];
 const steps = [
   { name: `${ryeTool}rye_execute`, input: { item_id: "team/greet", thread: "fork", parameters: { who: "Ada" } }, want: /The thread is done\./ },
   { name: `${ryeTool}rye_search`, input: { query: "greet", scope: "directive" }, want: /team\/greet/ },
+  // Gemini CLI reads what a server lists, and nothing that only a template names.
+  program === "gemini"
+    ? { name: readTool, input: { uri: "rye://threads" }, want: /team\/greet/ }
+    : { name: readTool, input: { server: "rye", uri: "rye://items/directive/team/greet" }, want: /Greet \{input:who\}, please/ },
 ];
 
 // Claude Code offers what it has not put into its first request through a search.
@@ -122,7 +138,7 @@ function generate(body) {
 
 // The model: it answers those who offer it our tools with the next call, and others,
 // who want a title or the like, with a word.
-const seen = { told: "", results: [], tools: [] };
+const seen = { told: "", results: [], first: [], tools: [] };
 let requests = 0;
 const model = http.createServer((req, res) => {
   let text = "";
@@ -137,6 +153,7 @@ const model = http.createServer((req, res) => {
     const ours = now.tools.length > 3; // those who want a title offer none
     if (ours) {
       seen.told ||= now.told;
+      if (seen.first.length === 0) seen.first = now.tools;
       seen.tools = now.tools;
       if (now.results.length > seen.results.length) seen.results = now.results;
     }
@@ -150,35 +167,36 @@ const model = http.createServer((req, res) => {
 // How each program is told of server and model, and started with a prompt. Codex has
 // no prompts of servers, and is given a text.
 const starts = {
-  claude(url) {
-    write("mcp.json", { mcpServers: { rye: server } });
+  claude(model) {
+    write("mcp.json", { mcpServers: { rye: url ? { type: transport, url } : server } });
     return {
       args: ["-p", "/mcp__rye__team-greet Ada", "--mcp-config", path.join(folder, "mcp.json"), "--strict-mcp-config",
-        "--allowedTools", "mcp__rye"],
-      env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
+        "--allowedTools", "mcp__rye,ReadMcpResourceTool"],
+      env: { ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: "none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
     };
   },
-  codex(url) {
-    write(".codex/config.toml", `model = "m"\nmodel_provider = "here"\n[model_providers.here]\nname = "here"\nbase_url = "${url}/v1"\nwire_api = "responses"\n` +
-      `env_key = "HERE_KEY"\n[mcp_servers.rye]\ncommand = ${JSON.stringify(server.command)}\nargs = ${JSON.stringify(server.args)}\nenv_vars = ["USER_SPACE", "RYE_CACHE_DIR"]\n`);
+  codex(model) {
+    const how = url ? `url = "${url}"\n` : `command = ${JSON.stringify(server.command)}\nargs = ${JSON.stringify(server.args)}\nenv_vars = ["USER_SPACE", "RYE_CACHE_DIR"]\n`;
+    write(".codex/config.toml", `model = "m"\nmodel_provider = "here"\n[model_providers.here]\nname = "here"\nbase_url = "${model}/v1"\nwire_api = "responses"\n` +
+      `env_key = "HERE_KEY"\n[mcp_servers.rye]\n${how}`);
     return { args: ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "Greet Ada, please."], env: { HERE_KEY: "none" } };
   },
-  opencode(url) {
+  opencode(model) {
     write("project/opencode.json", {
       model: "here/m", small_model: "here/m", autoupdate: false, share: "disabled",
-      provider: { here: { npm: "@ai-sdk/openai-compatible", name: "here", options: { baseURL: `${url}/v1`, apiKey: "none" }, models: { m: { name: "m", tool_call: true } } } },
-      mcp: { rye: { type: "local", command: [server.command, ...server.args], enabled: true } },
+      provider: { here: { npm: "@ai-sdk/openai-compatible", name: "here", options: { baseURL: `${model}/v1`, apiKey: "none" }, models: { m: { name: "m", tool_call: true } } } },
+      mcp: { rye: url ? { type: "remote", url, enabled: true } : { type: "local", command: [server.command, ...server.args], enabled: true } },
     });
     return { args: ["run", "--command", "rye:team-greet", "Ada"], env: { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" } };
   },
-  gemini(url) {
+  gemini(model) {
     write("project/.gemini/settings.json", {
-      mcpServers: { rye: { ...server, trust: true } }, security: { auth: { selectedType: "gemini-api-key" } },
+      mcpServers: { rye: { ...(url ? { [transport === "http" ? "httpUrl" : "url"]: url } : server), trust: true } }, security: { auth: { selectedType: "gemini-api-key" } },
       privacy: { usageStatisticsEnabled: false }, general: { disableAutoUpdate: true },
     });
     return {
       args: ["-m", "gemini-2.5-flash", "--skip-trust", "--yolo", "-p", '/team-greet --who="Ada"'],
-      env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: "none", GEMINI_CLI_TRUST_WORKSPACE: "true" },
+      env: { GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "none", GEMINI_CLI_TRUST_WORKSPACE: "true" },
     };
   },
 };
@@ -186,7 +204,7 @@ const starts = {
 let failed = false;
 function check(what, holds, otherwise) {
   failed ||= !holds;
-  console.log(`${holds ? "ok  " : "FAIL"}  ${program} ${version}: ${what}`);
+  console.log(`${holds ? "ok  " : "FAIL"}  ${program} ${version}, ${transport}: ${what}`);
   if (!holds) console.log(`      ${otherwise}`);
 }
 
@@ -201,7 +219,8 @@ model.listen(0, "127.0.0.1", () => {
     clearTimeout(late);
     check("it ends, with what the model says last", code === 0 && out.includes("All is done."), `exit code ${code}: ${out.slice(-1500)}`);
     check(program === "codex" ? "its model is told what the person says" : "its model is told the text of a prompt", seen.told.includes("Greet Ada, please."), seen.told.slice(-1000));
-    check("its model is offered the tools", seen.tools.includes(steps[0].name) && seen.tools.includes(steps[1].name), seen.tools.join(" "));
+    check("its first request has the tools that delegate", [steps.at(program === "claude" ? 1 : 0).name, `${ryeTool}wait_threads`].every((name) => seen.first.includes(name)), seen.first.join(" "));
+    check("its model is offered the tools", steps.every((step) => seen.tools.includes(step.name)), seen.tools.join(" "));
     steps.filter((s) => seen.tools.includes(s.name)).forEach((step, i) => {
       check(`its model is told the result of ${step.name}`, step.want.test(seen.results[i] ?? ""), (seen.results[i] ?? "no result").slice(0, 1500));
     });

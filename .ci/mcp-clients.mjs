@@ -15,7 +15,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema, ListRootsRequestSchema, PromptListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ElicitRequestSchema, ListRootsRequestSchema, PromptListChangedNotificationSchema, ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const [binary, project] = process.argv.slice(2);
 
@@ -169,6 +169,28 @@ Object.assign(checks, {
     await changed;
     const { prompts } = await client.listPrompts();
     assert.ok(prompts.some((p) => p.name === id.replace("/", "-")), JSON.stringify(prompts.map((p) => p.name)));
+  },
+
+  async "lists, reads and completes resources, and follows a thread"(client) {
+    const { resources } = await client.listResources();
+    assert.ok(resources.some((r) => r.uri === "rye://threads"), JSON.stringify(resources));
+    const { resourceTemplates } = await client.listResourceTemplates();
+    const transcript = resourceTemplates.find((t) => t.uriTemplate.includes("transcript")).uriTemplate;
+    const { contents } = await client.readResource({ uri: "rye://items/directive/team/review" });
+    assert.match(contents[0].text, /Review \{input:path\}/);
+    await assert.rejects(client.readResource({ uri: "rye://threads/nobody-1/result" }), (e) => e.code === -32002 || e.code === -32602);
+
+    const { out } = await call(client, "rye_execute", fork("slow", { async: true }));
+    const result = `rye://threads/${out.thread_id}/result`;
+    const ended = new Promise((resolve) => client.setNotificationHandler(ResourceUpdatedNotificationSchema, async ({ params }) => {
+      const read = params.uri === result && (await client.readResource({ uri: result })).contents[0].text;
+      if (read && read.includes("It took a while.")) resolve(read);
+    }));
+    await client.subscribeResource({ uri: result });
+    await ended;
+    await client.unsubscribeResource({ uri: result });
+    const { completion } = await client.complete({ ref: { type: "ref/resource", uri: transcript }, argument: { name: "id", value: out.thread_id.slice(0, -1) } });
+    assert.ok(completion.values.includes(out.thread_id), JSON.stringify(completion));
   },
 });
 

@@ -69,7 +69,11 @@ func checkNames(l *list, d *directive) {
 		if name.Part != "" {
 			level = Error
 		}
-		l.add(level, CodeUnknownName, name.Line, meant(name.Nearest), name.Text)
+		code := CodeUnknownName
+		if d.found.Detached != nil {
+			code = CodeForeign
+		}
+		l.add(level, code, name.Line, meant(name.Nearest), name.Text)
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 	CodeInputUndeclared Code = "input_undeclared"
 	CodeInputUnused     Code = "input_unused"
 	CodeUnknownName     Code = "unknown_name"
+	CodeForeign         Code = "foreign" // of another program's item: what has no counterpart
 	CodeEnvUnknown      Code = "env_unknown"
 	CodePlaceholder     Code = "placeholder"
 
@@ -185,6 +186,8 @@ func usualTry(code Code) string {
 		return "rye-mcp sign"
 	case CodePlaceholder:
 		return "remove it"
+	case CodeForeign:
+		return "mend it, or put a directive of the same id into .ai/directives, which goes before it"
 	case CodeUnknownName:
 		return "mend the name, move it to where it belongs, or remove it"
 	case CodeExtends, CodeExtendsCycle, CodeExtendsLong, CodeExtendsMissing:

@@ -116,7 +116,7 @@ func (s *scene) written(r validate.Report) string {
 			fmt.Fprintf(&b, "  Try: %s\n", f.Try)
 		}
 	}
-	return strings.NewReplacer(filepath.Join(s.project, ".ai")+"/", "", filepath.Join(s.user, ".ai"), "user").Replace(b.String())
+	return strings.NewReplacer(filepath.Join(s.project, ".ai")+"/", "", s.project, "..", filepath.Join(s.user, ".ai"), "user").Replace(b.String())
 }
 
 // Every kind of finding, with message, file and line.

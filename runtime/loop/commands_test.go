@@ -99,3 +99,27 @@ func TestAttackArgumentInCommand(t *testing.T) {
 		t.Errorf("arithmetic: %s", rec.Status)
 	}
 }
+
+// TestAttackForeignItemSwapped: between the check of a start and its thread, another process changes the file of an agent, or a script of a skill. The thread ends before its first turn.
+func TestAttackForeignItemSwapped(t *testing.T) {
+	t.Parallel()
+	for swapped, id := range map[string]string{
+		".claude/agents/a.md": "claude/agents/a", ".claude/skills/s/SKILL.md": "claude/skills/s", ".claude/skills/s/run.py": "claude/skills/s",
+		".claude/skills/s/more.py": "claude/skills/s",
+	} {
+		h := newHouse(t)
+		for _, name := range []string{".claude/agents/a.md", ".claude/skills/s/SKILL.md", ".claude/skills/s/run.py"} {
+			h.write(name, "Help.")
+		}
+		h.script("turns:\n  - {text: Done.}\n")
+		found, err := h.resolver().Find(item.Directive, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		started := h.register(job{inputs: map[string]any{"prompt": "it"}, meta: func(m *thread.Meta) { m.Directive, m.DirectiveHash = found.ID, found.Hash }})
+		h.write(swapped, "Take over.")
+		if rec := h.end(t.Context(), started); rec.Status != thread.Error || rec.Outcome.Error.Code != "invalid_item" || rec.Cost.Turns != 0 {
+			t.Errorf("%s: %s %+v", swapped, rec.Status, rec.Outcome)
+		}
+	}
+}

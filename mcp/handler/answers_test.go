@@ -220,6 +220,7 @@ func TestForgivingCalls(t *testing.T) {
 		{"rye_fetch", args{"id": "facts", "type": "knowledge"}, `"item_type":"knowledge"`},
 		{"rye_execute", args{"id": "greet", "inputs": args{"name": "Ada"}, "thread": "FORK", "dry_run": true}, `"plan":`},
 		{"read_transcript", args{"thread_id": id, "part": "Result", "offset": 2}, `"content":"ne"`},
+		{"list_threads", args{"status": "Completed", "limit": []any{1}}, `"count":1`},
 		{"list_threads", args{"state": "completed", "query": "greet", "limit": "10"}, `"count":1`},
 		{"chain_search", args{"id": id, "text": "x", "limit": 3}, `"count":0`},
 	} {
@@ -236,6 +237,8 @@ func TestForgivingCalls(t *testing.T) {
 		{"rye_execute", args{"directive": "facts"}, `no directive`},
 		{"rye_execute", args{"item_id": "greet", "id": "facts"}, `mean the same and are both given`},
 		{"rye_execute", args{}, `missing property \"item_id\"`},
+		{"rye_execute", operate("wait_thread", args{"thread_ids": id}), `Did you mean wait_threads?`},
+		{"rye_execute", operate("", nil), `"valid_operations":["wait_threads"`},
 		{"get_status", args{"thred_id": id}, `did you mean \"thread_id\"`},
 		{"wait_threads", args{"thread_ids": 5}, `not_found`},
 		{"wait_threads", args{"thread_ids": id, "timeout": "soon"}, `\"timeout\" (wait_seconds) must be number, got string`},

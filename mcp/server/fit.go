@@ -84,7 +84,10 @@ func (f *fitter) fit(data []byte) []byte {
 		return data
 	}
 	f.top.insert(1, "cut", note)
-	return f.top.JSON()
+	if short := f.top.JSON(); len(short) < len(data) {
+		return short
+	}
+	return data // to say where the rest is would take more than the rest
 }
 
 // texts are those that can be cut, with the least that each is given.
@@ -220,6 +223,9 @@ func (f *fitter) cutList(texts []longText) bool {
 	excess := f.missing(texts, 1)
 	n, place := largestList(f.top, isList)
 	if n == nil {
+		if f.room < leastTight {
+			return false
+		}
 		if n, place = largestList(f.top, func([]string, *node) bool { return true }); n == nil {
 			return false
 		}

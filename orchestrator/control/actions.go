@@ -40,7 +40,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 		caller.Started(started.ThreadID, started.Directive)
 	}
 	if r.Async || started.Status.Terminal() {
-		return started, nil
+		return briefly(caller, started), nil
 	}
 	now, err := t.follow(ctx, started, WaitRequest{
 		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: limit,
@@ -52,7 +52,15 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 		// in its answer: wait_threads asks it.
 		return t.goesOn(ctx, started)
 	}
-	return now, err
+	return briefly(caller, now), err
+}
+
+// briefly is an answer as its caller reads it.
+func briefly(caller action.Caller, s view.Started) view.Started {
+	if caller.Person {
+		return s
+	}
+	return s.Brief()
 }
 
 // ClientWait is the longest wait of a client that names none and of which nothing is

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -41,6 +42,9 @@ type ListInput struct {
 var ListThreads = Operation[ListInput, view.List]{
 	Name: "list_threads", Title: "List threads", Group: Threads, Effect: Looks,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListInput) (view.List, error) {
+		for i, state := range in.Status {
+			in.Status[i] = thread.State(strings.ToLower(string(state)))
+		}
 		return fittingPage(ctx, c, by.Room, view.ListRequest{
 			States: in.Status, Directive: in.Directive, Parent: in.ParentID, Text: in.Query, Limit: in.Limit, Cursor: in.Cursor,
 		})

@@ -39,8 +39,12 @@ type AggregateInput struct {
 // AggregateResults gathers the results of threads.
 var AggregateResults = Operation[AggregateInput, view.Aggregate]{
 	Name: "aggregate_results", Title: "Gather results", Group: Threads, Effect: Looks,
-	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in AggregateInput) (view.Aggregate, error) {
-		return c.View.Aggregate(ctx, in.ThreadIDs)
+	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in AggregateInput) (view.Aggregate, error) {
+		all, err := c.View.Aggregate(ctx, in.ThreadIDs)
+		if !by.Person {
+			all.Results = view.BriefResults(all.Results)
+		}
+		return all, err
 	},
 }
 

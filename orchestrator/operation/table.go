@@ -56,8 +56,11 @@ func (t *Table) Names() []string {
 func (t *Table) Decode(name string, params json.RawMessage) (Call, error) {
 	decode, known := t.decode[name]
 	if !known {
-		return nil, tool.Faultf(tool.CodeBadArguments, "operation %q is not known; valid are %s",
-			name, strings.Join(t.Names(), ", ")).With("valid_operations", t.Names())
+		f := tool.Faultf(tool.CodeBadArguments, "operation %.80q is not known", name).With("valid_operations", t.Names())
+		if near := tool.Nearest(name, t.Names()); near != "" {
+			return nil, f.WithHint("Did you mean %s?", near)
+		}
+		return nil, f.WithHint("Call again with one of valid_operations.")
 	}
 	return decode(params)
 }

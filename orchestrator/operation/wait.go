@@ -33,5 +33,9 @@ func waitThreads(ctx context.Context, c *control.Controller, by action.Caller, i
 	if by.InThread {
 		req.Parent = by.Env.ThreadID
 	}
-	return c.Wait(ctx, req)
+	waited, err := c.Wait(ctx, req)
+	if !by.Person {
+		waited.Results = view.BriefResults(waited.Results)
+	}
+	return waited, err
 }

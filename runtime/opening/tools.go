@@ -1,6 +1,7 @@
 package opening
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -88,10 +89,15 @@ func outlines(tools []tool.Tool) []tool.Definition {
 func Tools(p palette.Palette) []llm.Tool {
 	var tools []llm.Tool
 	for _, e := range p.Entries {
-		tools = append(tools, llm.Tool{Name: e.Name, Description: e.Definition.Description, Schema: e.Definition.Schema})
+		tools = append(tools, llm.Tool{Name: e.Name, Description: e.Definition.Description, Schema: bytes.ReplaceAll(e.Definition.Schema, closedMark, nil)})
 	}
 	return tools
 }
+
+// closedMark closes an object in a schema. A model is not told: what it gives beside the
+// arguments that it is shown is answered with the nearest, and each request has the
+// schemas of all its tools. Within a text the quotes would be escaped.
+var closedMark = []byte(`,"additionalProperties":false`)
 
 // SizeOf returns what tools take of a request to a model that uses tools that way, in
 // bytes, which are no fewer than the tokens, and in characters.

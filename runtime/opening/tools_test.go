@@ -114,8 +114,9 @@ func TestWhatPalettesCost(t *testing.T) {
 			t.Fatal(err)
 		}
 		anthropic, openai, beyond := 0, 0, 0
-		for _, e := range p.Entries {
-			size := len(e.Name) + len(e.Definition.Description) + len(e.Definition.Schema)
+		told := opening.Tools(p)
+		for i, e := range p.Entries {
+			size := len(e.Name) + len(e.Definition.Description) + len(told[i].Schema)
 			anthropic += size + len(`{"input_schema":,"name":"","description":""},`)
 			openai += size + len(`{"type":"function","function":{"name":"","description":"","parameters":}},`)
 			if e.Kind != palette.KindTool {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -26,16 +25,14 @@ const ThreadSummaryID = "rye/agent/threads/thread_summary"
 
 // ThreadDirectiveRequest is the input of rye/agent/threads/thread_directive.
 type ThreadDirectiveRequest struct {
-	DirectiveID    string        `json:"directive_id,omitempty" jsonschema:"id of the directive to run in a thread"`
-	DirectiveName  string        `json:"directive_name,omitempty" jsonschema:"another name of directive_id"`
-	Directive      string        `json:"directive,omitempty" jsonschema:"another name of directive_id"`
-	Inputs         tool.Object   `json:"inputs,omitempty" alias:"parameters,params" jsonschema:"inputs of the directive"`
-	Async          bool          `json:"async,omitempty" jsonschema:"do not wait: answer with the thread id at once"`
-	Model          string        `json:"model,omitempty" jsonschema:"model or tier instead of the directive's own choice"`
-	Limits         item.LimitSet `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"limits: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
-	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"longest wait; after it the thread goes on"`
-	RequestKey     string        `json:"request_key,omitempty" jsonschema:"a key of your own: repeating a call with it returns the same thread"`
-	ParentThreadID thread.ID     `json:"parent_thread_id,omitempty" jsonschema:"parent of the thread; not from within a thread, which is the parent itself"`
+	DirectiveID    string        `json:"directive_id" alias:"directive_name,directive,item_id,id"`
+	Inputs         tool.Object   `json:"inputs,omitempty" alias:"parameters,params"`
+	Async          bool          `json:"async,omitempty" alias:"background,run_in_background" jsonschema:"do not wait: answer with the thread id at once"`
+	Model          string        `json:"model,omitempty" jsonschema:"or tier"`
+	Limits         item.LimitSet `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
+	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"then it goes on"`
+	RequestKey     string        `json:"request_key,omitempty" jsonschema:"any text: the same call again returns the same thread"`
+	ParentThreadID thread.ID     `json:"parent_thread_id,omitempty" jsonschema:"not from within a thread, which is the parent itself"`
 }
 
 // threadDirective is the older form of a fork.
@@ -53,12 +50,8 @@ func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteReques
 			return nil, err
 		}
 	}
-	id, err := p.directive()
-	if err != nil {
-		return nil, err
-	}
 	fork := ExecuteRequest{
-		ItemType: string(item.Directive), ItemID: id, Parameters: p.Inputs, DryRun: r.DryRun, Thread: ThreadFork,
+		ItemType: string(item.Directive), ItemID: p.DirectiveID, Parameters: p.Inputs, DryRun: r.DryRun, Thread: ThreadFork,
 		Async:       p.Async || r.Async,
 		Model:       cmp.Or(p.Model, r.Model),
 		WaitSeconds: cmp.Or(p.WaitSeconds, r.WaitSeconds),
@@ -68,20 +61,6 @@ func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteReques
 		fork.Limits = r.Limits
 	}
 	return a.executeItem(ctx, c, fork, p.ParentThreadID)
-}
-
-// directive is the one id that the three spellings give.
-func (p ThreadDirectiveRequest) directive() (string, error) {
-	given := slices.DeleteFunc([]string{p.DirectiveID, p.DirectiveName, p.Directive}, func(s string) bool { return s == "" })
-	switch ids := slices.Compact(given); len(ids) {
-	case 0:
-		return "", tool.Faultf(tool.CodeBadArguments, `missing property "directive_id"`)
-	case 1:
-		return ids[0], nil
-	default:
-		return "", tool.Faultf(tool.CodeBadArguments, "several directives are named: %s", strings.Join(ids, ", ")).
-			WithHint("Give directive_id only.")
-	}
 }
 
 // orchestrator is the older form of the operations on threads.

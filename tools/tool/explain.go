@@ -115,7 +115,7 @@ func unknown(node, object map[string]any, place string) []string {
 			continue
 		}
 		text := fmt.Sprintf("unknown property %q%s", clip(name), within(place))
-		switch near := nearest(name, names); {
+		switch near := Nearest(name, names); {
 		case near != "":
 			text += fmt.Sprintf(", did you mean %q", near)
 		case len(names) == 0:

@@ -72,10 +72,10 @@ func matchesAny(patterns map[string]any, name string) bool {
 // are near nothing.
 const mostCompared = 64
 
-// nearest returns the name of names that name is most likely a slip of, or "".
+// Nearest returns the name of names that name is most likely a slip of, or "".
 // About a third of the letters may differ, and at least one; of five it is two,
 // which is what it takes to swap two letters.
-func nearest(name string, names []string) string {
+func Nearest(name string, names []string) string {
 	best, least := "", max(1, (len(name)+1)/3)+1
 	for _, n := range names {
 		if max(len(name), len(n)) > mostCompared {

@@ -131,7 +131,7 @@ func TestNearestFindsOneEdit(t *testing.T) {
 		name := rapid.SampledFrom(names).Draw(t, "name")
 		at := rapid.IntRange(0, len(name)-1).Draw(t, "at")
 		slip := name[:at] + rapid.SampledFrom([]string{"", "q", name[at:at+1] + "q"}).Draw(t, "instead") + name[at+1:]
-		if got := nearest(slip, names); got != name {
+		if got := Nearest(slip, names); got != name {
 			t.Fatalf("nearest(%q) = %q, want %q", slip, got, name)
 		}
 	})

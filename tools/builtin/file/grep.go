@@ -22,10 +22,10 @@ const (
 )
 
 type grepInput struct {
-	Pattern string `json:"pattern" jsonschema:"regular expression (RE2)"`
+	Pattern string `json:"pattern" jsonschema:"RE2"`
 	Path    string `json:"path,omitempty" default:"."`
-	Include string `json:"include,omitempty" jsonschema:"glob of files, for example *.go"`
-	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore" jsonschema:"also what .gitignore names"`
+	Include string `json:"include,omitempty" jsonschema:"such as *.go"`
+	Ignored bool   `json:"include_ignored,omitempty" alias:"no_ignore"`
 }
 
 type grepResult struct {
@@ -50,8 +50,8 @@ type grepMatch struct {
 func grepTool(s *space) tool.Tool {
 	return tool.New(tool.Definition{
 		ID: "rye/file-system/grep",
-		Description: "Search the text files of the project, at most 200 lines, with line ids (for edit_lines). Skips binary files, files over " +
-			"1 MiB, what .gitignore names, and protected files.",
+		Description: "Search the text files of the project, at most 200 lines, with line ids (for edit_lines). Skips files over 1 MiB and what " +
+			".gitignore names.",
 		ReadOnly: true,
 	}, s.grep)
 }

@@ -69,7 +69,7 @@ type diffInput struct {
 	Staged  bool   `json:"staged,omitempty" jsonschema:"against from or HEAD"`
 	From    string `json:"from,omitempty" jsonschema:"commit; default: the index"`
 	To      string `json:"to,omitempty" jsonschema:"commit; default: the files"`
-	Stat    bool   `json:"stat,omitempty" jsonschema:"only how much of which files"`
+	Stat    bool   `json:"stat,omitempty" jsonschema:"only how much"`
 	Context int    `json:"context,omitempty" default:"3" minimum:"0" maximum:"50"`
 	Offset  int    `json:"offset,omitempty" default:"1" minimum:"1"`
 }

@@ -116,7 +116,7 @@ func fitted(uri string, room int, doc any, shorten func() bool) (server.Reading,
 		if err != nil {
 			return server.Reading{}, err
 		}
-		if len(text) <= room || !shorten() {
+		if tool.SizeInJSON(text) <= room || !shorten() {
 			return server.Reading{Contents: []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mimeJSON, Text: text}}}, nil
 		}
 	}
@@ -219,7 +219,7 @@ func resultOf(ctx context.Context, p *handler.Project, rec thread.Record, a Addr
 		if err != nil {
 			return told, err
 		}
-		if len(outputs) > resultRoom {
+		if tool.SizeInJSON(outputs) > resultRoom-1000 {
 			at := a.plain()
 			at.Outputs = true
 			told.Outputs, told.OutputsURI = nil, at.String()

@@ -66,3 +66,25 @@ func TestOutboxStopsAtFailedWrite(t *testing.T) {
 	o.put([]byte("y\n"))
 	o.close()
 }
+
+// What says no more when it is said twice is queued once until it is read, in its place
+// among the rest.
+func TestNotesAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	box := newOutbox()
+	box.note([]byte("a changed\n"))
+	box.put([]byte("answer\n"))
+	box.note([]byte("b changed\n"))
+	box.note([]byte("a changed\n"))
+	first, _ := box.take(nil)
+	box.note([]byte("a changed\n"))
+	second, _ := box.take(nil)
+	if string(first) != "a changed\nanswer\nb changed\n" || string(second) != "a changed\n" {
+		t.Errorf("read %q, then %q", first, second)
+	}
+	box.close()
+	box.note([]byte("late\n"))
+	if rest, closed := box.take(nil); !closed || len(rest) > 0 {
+		t.Errorf("%q was queued after the end", rest)
+	}
+}

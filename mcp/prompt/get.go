@@ -63,15 +63,21 @@ func (l *Library) Get(ctx context.Context, c action.Caller, name string, args ma
 	return &Text{Description: clip(inline.Doc.Description, maxDescription), Text: text(inline), Warnings: inline.Warnings}, nil
 }
 
-// text is the body, and after it what the directive is to return: a thread would have
-// a tool for that.
+// text is the body, and after it what a thread would have tools for: the client's
+// model has others, and none that returns outputs.
 func text(inline *action.Inline) string {
-	body := strings.TrimRight(inline.Body, "\n")
-	if len(inline.Doc.Outputs) == 0 {
-		return body
+	parts := []string{strings.TrimRight(inline.Body, "\n")}
+	if slices.ContainsFunc(inline.Capabilities, func(c string) bool { return strings.HasPrefix(c, toolCapability) }) {
+		parts = append(parts, "Where this names a tool that you do not have, use one of yours that does the same, or rye_execute with its id.")
 	}
-	return body + "\n\nWhen you are done, report in your answer: " + action.OutputList(inline.Doc.Outputs) + "."
+	if len(inline.Doc.Outputs) > 0 {
+		parts = append(parts, "When you are done, report in your answer: "+action.OutputList(inline.Doc.Outputs)+".")
+	}
+	return strings.Join(parts, "\n\n")
 }
+
+// toolCapability is how capabilities begin that are for tools.
+const toolCapability = "rye.execute.tool."
 
 // values reads arguments as a directive declares them.
 func values(id string, doc *item.DirectiveDoc, args map[string]string) (map[string]any, error) {

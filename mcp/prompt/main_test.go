@@ -72,7 +72,11 @@ func compose(_ context.Context, found *resolve.Found, values map[string]any) (*a
 	if err != nil {
 		return nil, err
 	}
-	return &action.Composed{Body: inputs.Interpolate(doc.Body, values, nil)}, nil
+	composed := &action.Composed{Body: inputs.Interpolate(doc.Body, values, nil)}
+	if strings.Contains(doc.Body, "with tools") {
+		composed.Capabilities = []string{"rye.execute.tool.rye.git.diff"}
+	}
+	return composed, nil
 }
 
 // write writes a file of a space.

@@ -117,6 +117,7 @@ func TestGet(t *testing.T) {
 	h := newHouse(t)
 	h.put(h.project, "team/review", "Reviews a file", reviewInputs, "Review {input:path} {input:depth} {input:times?} {input:loud} {input:tags?}; !`rm -rf /` stays.")
 	h.put(h.project, "safe", "Needs a secret", `<inputs><input name="token" type="string" required="true" secret="true">T</input></inputs>`, "Do it.")
+	h.put(h.project, "tooled", "Uses tools", "", "Do it with tools.")
 	h.sign()
 	const (
 		end   = "; !`rm -rf /` stays.\n\nWhen you are done, report in your answer: verdict (string): Good or bad."
@@ -131,6 +132,7 @@ func TestGet(t *testing.T) {
 		{"team-review", map[string]string{"path": "a.go"}, "Review a.go quick  false " + end},
 		{"team/review", map[string]string{"path": "a.go", "depth": "Thorough", "times": "3", "loud": "true", "tags": `["a","b"]`}, "Review a.go Thorough 3 true [\"a\",\"b\"]" + end},
 		{"team-review", map[string]string{"path": "a.go", "tags": "a", "times": "", "token": ""}, "Review a.go quick  false [\"a\"]" + end},
+		{"tooled", nil, "Do it with tools.\n\nWhere this names a tool that you do not have, use one of yours that does the same, or rye_execute with its id."},
 		{"team-review", nil, "error: team/review: path is required" + usage},
 		{"team-review", map[string]string{"path": ""}, "error: team/review: path is required" + usage},
 		{"team-review", map[string]string{"path": "a", "depth": "deep"}, `error: team/review: depth: value must be one of "quick", "Thorough"` + usage},

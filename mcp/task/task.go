@@ -118,7 +118,11 @@ const maxWords = 200
 
 // message tells a person how a thread stands, and by which id everything else knows it.
 func message(now view.Standing) string {
-	text := fmt.Sprintf("thread %s: %d turns, %s", now.ThreadID, now.Cost.Turns, now.Cost.Spend)
+	turns := "turns"
+	if now.Cost.Turns == 1 {
+		turns = "turn"
+	}
+	text := fmt.Sprintf("thread %s: %d %s, %s", now.ThreadID, now.Cost.Turns, turns, now.Cost.Spend)
 	switch {
 	case now.Queued:
 		text += "; queued"

@@ -145,8 +145,7 @@ func encodeTool(tool llm.Tool) (sdk.ToolParam, error) {
 }
 
 // encodeBlocks leaves out what the API refuses: text without a visible
-// character, reasoning without a signature or with an object for one (another
-// vendor's), and reasoning that nothing follows, with which an answer that was cut off ends.
+// character, reasoning without a signature or with JSON for one (another vendor's), and reasoning that nothing follows, with which an answer that was cut off ends.
 func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	for _, block := range blocks {
@@ -158,7 +157,7 @@ func encodeBlocks(blocks []llm.Block) []sdk.ContentBlockParamUnion {
 		case llm.ReasoningBlock:
 			if data, redacted := strings.CutPrefix(block.Signature, redactedPrefix); redacted {
 				out = append(out, sdk.NewRedactedThinkingBlock(data))
-			} else if block.Signature != "" && block.Signature[0] != '{' {
+			} else if block.Signature != "" && !strings.ContainsAny(block.Signature[:1], "{[") {
 				out = append(out, sdk.NewThinkingBlock(block.Signature, block.Text))
 			}
 		case llm.ToolUseBlock:

@@ -25,6 +25,7 @@ type chunk struct {
 			Reasoning        string        `json:"reasoning"`         // OpenRouter, Ollama, Groq
 			ToolCalls        []callPart    `json:"tool_calls"`
 			Extra            *extraContent `json:"extra_content"`
+			Details          []detail      `json:"reasoning_details"` // OpenRouter
 		} `json:"delta"`
 	} `json:"choices"`
 }
@@ -97,6 +98,7 @@ type answer struct {
 	stop      string // the vendor's finish reason; empty until the answer is complete
 	refused   bool
 	reasoning []byte
+	details   details
 	text      []byte
 	signed    []byte // the signature of the text
 	calls     []call
@@ -137,7 +139,7 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 			continue
 		}
 		d := choice.Delta
-		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning) + len(d.Extra.signature())
+		said := len(d.Content) + len(d.Refusal) + len(d.ReasoningContent) + len(d.Reasoning) + len(d.Extra.signature()) + sizeOf(d.Details)
 		for _, part := range d.ToolCalls {
 			said += len(part.Function.Arguments) + len(part.ID) + len(part.Function.Name) + len(part.Extra.signature())
 		}
@@ -149,6 +151,9 @@ func (a *answer) add(exchange *wire.Call, raw []byte) error {
 		a.think(d.ReasoningContent)
 		if d.ReasoningContent == "" { // some gateways send both, with the same text
 			a.think(d.Reasoning)
+		}
+		if err := a.details.add(d.Details); err != nil {
+			return wire.Malformed(err)
 		}
 		a.say(d.Content)
 		a.refused = a.refused || d.Refusal != ""
@@ -224,8 +229,8 @@ func (a *answer) partial() llm.Response {
 
 func (a *answer) response() llm.Response {
 	out := llm.Response{Model: a.model, StopReason: a.stopReason(), Usage: a.usage}
-	if len(a.reasoning) > 0 {
-		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning)})
+	if len(a.reasoning)+len(a.details) > 0 {
+		out.Blocks = append(out.Blocks, llm.Block{Type: llm.ReasoningBlock, Text: string(a.reasoning), Signature: a.details.signature()})
 	}
 	if len(a.text) > 0 {
 		out.Blocks = append(out.Blocks, llm.Block{Type: llm.TextBlock, Text: string(a.text), Signature: string(a.signed)})

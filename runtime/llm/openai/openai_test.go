@@ -132,6 +132,41 @@ func TestThoughtSignatures(t *testing.T) {
 	}
 }
 
+// TestSignedText: the signature of an answer without calls stands beside its text.
+func TestSignedText(t *testing.T) {
+	t.Parallel()
+	resp, _, err := ask(t, delta(`{"content":"c"}`, "null")+delta(`{"content":"","extra_content":{"google":{"thought_signature":"t1"}}}`, `"stop"`)+done, hello)
+	if err != nil || len(resp.Blocks) != 1 || resp.Blocks[0].Signature != "t1" {
+		t.Fatalf("got %+v, %v", resp.Blocks, err)
+	}
+	next := hello
+	next.Messages = append(next.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks}, llm.Text(llm.User, "on"))
+	_, sent, err := ask(t, delta(`{"content":"d"}`, `"stop"`)+done, next)
+	if want := `{"role":"assistant","content":"c","extra_content":{"google":{"thought_signature":"t1"}}}`; err != nil || !strings.Contains(sent, want) {
+		t.Errorf("sent %s, %v", sent, err)
+	}
+}
+
+// TestReasoningDetails: what OpenRouter signs comes in pieces and goes back whole.
+func TestReasoningDetails(t *testing.T) {
+	t.Parallel()
+	const call = `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`
+	resp, _, err := ask(t, delta(`{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,"format":"f1","text":"h\"","signature":null}]}`, "null")+
+		delta(`{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"\u00fcm"}]}`, "null")+
+		delta(`{"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"s1","text":null},{"type":"reasoning.encrypted","index":1,"data":"abc","id":"x","new":[1]}]}`, "null")+
+		delta(call, `"tool_calls"`)+done, hello)
+	const want = `[{"format":"f1","index":0,"signature":"s1","text":"h\"\u00fcm","type":"reasoning.text"},{"data":"abc","id":"x","index":1,"new":[1],"type":"reasoning.encrypted"}]`
+	if err != nil || resp.Blocks[0].Text != "hm" || resp.Blocks[0].Signature != want {
+		t.Fatalf("got %+v, %v", resp.Blocks, err)
+	}
+	next := hello
+	next.Messages = append(next.Messages, llm.Message{Role: llm.Assistant, Blocks: resp.Blocks})
+	_, sent, err := ask(t, delta(`{"content":"c"}`, `"stop"`)+done, next)
+	if err != nil || !strings.Contains(sent, `"reasoning_details":`+want) || strings.Contains(sent, "reasoning_content") {
+		t.Errorf("sent %s, %v", sent, err)
+	}
+}
+
 func TestAllowance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -248,6 +283,7 @@ func TestOnlyData(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"a","tool_calls":[{"index":-1}]}}],"usage":{"prompt_tokens":-1,"total_tokens":9}}`)
 	f.Add(`{"error":{"code":502}}`)
+	f.Add(`{"choices":[{"delta":{"reasoning_details":[null,{},{"type":"a","text":"x"},{"type":"a","text":5},{"type":"a","text":"y"},{"index":1e9},null]}}]}`)
 	f.Add(`{"choices":[{"finish_reason":"stop"}]}`)
 	f.Fuzz(func(t *testing.T, lines string) {
 		_, call := wire.Config{}.Begin(context.Background())
@@ -262,7 +298,11 @@ func FuzzAnswer(f *testing.F) {
 				return
 			}
 		}
-		if u := a.response().Usage; min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens) < 0 {
+		resp := a.response()
+		if sent, err := encodeMessage(llm.Message{Role: llm.Assistant, Blocks: resp.Blocks}); err != nil || len(sent) > 0 && !json.Valid(sent) {
+			t.Errorf("sent back as %s, %v", sent, err)
+		}
+		if u := resp.Usage; min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens) < 0 {
 			t.Errorf("negative usage %+v", u)
 		}
 	})

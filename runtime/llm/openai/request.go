@@ -180,6 +180,7 @@ type assistantMessage struct {
 	Role      string          `json:"role"`
 	Content   string          `json:"content,omitempty"`
 	Reasoning string          `json:"reasoning_content,omitempty"`
+	Details   json.RawMessage `json:"reasoning_details,omitempty"`
 	Extra     *extraContent   `json:"extra_content,omitempty"`
 	ToolCalls []assistantCall `json:"tool_calls,omitempty"`
 }
@@ -190,8 +191,8 @@ type assistantCall struct {
 }
 
 // encodeAssistant is one message, or none when nothing is left to say.
-// Reasoning is given back only beside tool calls, where DeepSeek demands it,
-// and only when it has no signature, which would make it another vendor's.
+// Reasoning is given back only beside tool calls, where DeepSeek demands it, or in the
+// details that OpenRouter has signed; other signatures would make it another vendor's.
 func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 	message := assistantMessage{Role: sdk.ChatMessageRoleAssistant}
 	var texts, reasoning []string
@@ -203,6 +204,8 @@ func encodeAssistant(blocks []llm.Block) ([]byte, error) {
 		case llm.ReasoningBlock:
 			if block.Signature == "" {
 				reasoning = append(reasoning, block.Text)
+			} else if own := detailsOf(block.Signature); own != nil {
+				message.Details = own
 			}
 		case llm.ToolUseBlock:
 			message.ToolCalls = append(message.ToolCalls, assistantCall{

@@ -88,12 +88,39 @@ func TestFollowChoice(t *testing.T) {
 	child := s.start("idle", root)
 	other := s.start("idle", "")
 	everything, endOne := s.follow(news.Following{Children: true})
-	mineOnly, endTwo := s.follow(news.Following{Of: func(p thread.Process) bool { return p == mine }})
+	settled := make(chan struct{}, 100)
+	mineOnly, endTwo := s.follow(news.Following{
+		Of: func(p thread.Process) bool { return p == mine },
+		Settle: func(ctx context.Context) error {
+			select {
+			case <-settled:
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		},
+	})
 	for _, id := range []thread.ID{child, other, root} {
 		s.order(id, "complete")
 		s.told(everything, fmt.Sprintf("ended %s completed ", id))
 	}
+	for range 10 { // as often as it may have been woken by then
+		settled <- struct{}{}
+	}
 	s.told(mineOnly, fmt.Sprintf("ended %s completed ", root))
+	for len(settled) > 0 {
+		<-settled
+	}
+	// What an answer has told the client wakes nobody.
+	answered, woken := s.startAs("idle", "", origin), s.startAs("idle", "", origin)
+	s.order(answered, "complete")
+	if since, err := s.c.News.Since(s.ctx, origin, nil); err != nil || since.IsEmpty() {
+		t.Errorf("the answer: %+v, %v", since, err)
+	}
+	s.order(woken, "complete")
+	for range 10 {
+		settled <- struct{}{}
+	}
+	s.told(mineOnly, fmt.Sprintf("ended %s completed ", woken))
 	if err := errors.Join(endOne(), endTwo()); err != nil {
 		t.Error(err)
 	}

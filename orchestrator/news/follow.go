@@ -29,13 +29,20 @@ type Event struct {
 // Following chooses what is told.
 type Following struct {
 	Since time.Time // zero: from now on
-	// Of are the processes whose threads count; nil: all threads.
-	Of       func(thread.Process) bool
+	// Of are the processes whose threads count; nil: all threads. What an answer has told
+	// such a process, or is about to tell, is left out.
+	Of func(thread.Process) bool
+	// Settle leaves time for that answer; nil: half a second.
+	Settle   func(context.Context) error
 	Children bool // the ends of threads that a thread has started, too
 	// Appears is told when the store may have come to be, see [place.Finder.Appears]; nil
 	// where there is one.
 	Appears <-chan struct{}
 }
+
+// settles is how long somebody is left to tell a client what has become of its threads
+// by an answer, before a model is woken for it: a turn of a model costs money.
+const settles = 500 * time.Millisecond
 
 // pageOfNews is how many news are read at a time.
 const pageOfNews = 500
@@ -77,6 +84,11 @@ func (d *Desk) Await(ctx context.Context, keys []string) ([]Event, error) {
 	changes := d.Threads.Store.Changes(ctx)
 	exits := d.Threads.NewExitWatcher(ctx)
 	for {
+		if due, err := d.isDue(ctx, keys); err != nil {
+			return nil, quiet(ctx, err)
+		} else if due && settle(ctx) != nil {
+			return nil, nil
+		}
 		events, works, err := d.take(ctx, keys)
 		if err == nil && works && len(events) == 0 {
 			err = d.watchActive(ctx, exits)
@@ -92,6 +104,16 @@ func (d *Desk) Await(ctx context.Context, keys []string) ([]Event, error) {
 			return nil, nil
 		}
 	}
+}
+
+// isDue reports whether some clients are to be told something.
+func (d *Desk) isDue(ctx context.Context, keys []string) (bool, error) {
+	for _, key := range keys {
+		if due, err := d.Threads.Store.Untold(ctx, key); err != nil || len(due) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // take returns what some clients are to be told, which counts as told then, and whether
@@ -153,7 +175,7 @@ func (d *Desk) begin(ctx context.Context, f Following) (int64, error) {
 // tellSince tells what has come to pass behind a place, and returns the new one.
 func (d *Desk) tellSince(ctx context.Context, last int64, f Following, see func(Event) error) (int64, error) {
 	for {
-		page, err := d.Threads.Store.News(ctx, last, pageOfNews)
+		page, err := d.page(ctx, last, f)
 		if err != nil {
 			return last, err
 		}
@@ -173,10 +195,38 @@ func (d *Desk) tellSince(ctx context.Context, last int64, f Following, see func(
 	}
 }
 
+// page is what has come to pass behind a place. For a client it is read when there was
+// time to tell it by an answer.
+func (d *Desk) page(ctx context.Context, last int64, f Following) ([]thread.News, error) {
+	page, err := d.Threads.Store.News(ctx, last, pageOfNews)
+	if err != nil || f.Of == nil || len(page) == 0 {
+		return page, err
+	}
+	wait := settle
+	if f.Settle != nil {
+		wait = f.Settle
+	}
+	if err := wait(ctx); err != nil {
+		return nil, err
+	}
+	return d.Threads.Store.News(ctx, last, len(page))
+}
+
+func settle(ctx context.Context) error {
+	timer := time.NewTimer(settles)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // eventOf is what is told of one piece of news, if anything. A thread that was deleted
 // meanwhile is no news.
 func (d *Desk) eventOf(ctx context.Context, n thread.News, f Following) (e Event, wanted bool, err error) {
-	if n.Kind == thread.Budget80 || n.At.Before(f.Since) || f.Of != nil && !isOf(n.Origin, f.Of) {
+	if n.Kind == thread.Budget80 || n.At.Before(f.Since) || f.Of != nil && (n.Told || !isOf(n.Origin, f.Of)) {
 		return e, false, nil
 	}
 	rec, err := d.Threads.Store.Get(ctx, n.ThreadID)

@@ -10,6 +10,7 @@ type News struct {
 	ThreadID   ID
 	QuestionID string // of Asked
 	Origin     string // key of the client that is to be told, see [Origin]; empty: nobody
+	Told       bool   // it has been
 	At         time.Time
 }
 

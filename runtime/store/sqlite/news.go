@@ -14,7 +14,7 @@ import (
 )
 
 // selectNews reads what scanNews scans, in its order.
-const selectNews = "SELECT n.seq, n.kind, n.thread_id, n.question_id, n.origin, n.at FROM news n "
+const selectNews = "SELECT n.seq, n.kind, n.thread_id, n.question_id, n.origin, n.told, n.at FROM news n "
 
 const newsSQL = selectNews + "WHERE n.seq > ? ORDER BY n.seq LIMIT ?"
 
@@ -35,7 +35,7 @@ const askedSQL = `WITH RECURSIVE above (thread_id, parent_id, origin) AS (
 
 func scanNews(r row) (n thread.News, err error) {
 	var at int64
-	err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &n.Origin, &at)
+	err = r.Scan(&n.Seq, &n.Kind, &n.ThreadID, &n.QuestionID, &n.Origin, &n.Told, &at)
 	n.At = fromMillis(at)
 	return n, err
 }

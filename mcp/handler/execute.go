@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed" // execute.md
 	"encoding/json"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -81,8 +82,16 @@ func asItIs(v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-func addExecute(s *server.Server, projects Projects) {
-	add(s, projects, texts{"rye_execute", executeText, []string{"resume_thread_id"}}, server.Annotations{
+// operationsText is said where operations have no tools of their own.
+const operationsText = "\nOperations such as wait_threads: item_id rye/agent/threads/orchestrator, " +
+	`parameters {operation: "wait_threads", thread_ids: [...]}.`
+
+func addExecute(s *server.Server, projects Projects, operations bool) {
+	text := strings.TrimSpace(executeText)
+	if !operations {
+		text += operationsText
+	}
+	add(s, projects, texts{"rye_execute", text, []string{"resume_thread_id"}}, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
 	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
 		by := caller(p, call)

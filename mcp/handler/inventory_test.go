@@ -273,7 +273,13 @@ func TestWordsOfUsers(t *testing.T) {
 		"rye_execute":  {"delegate", "subagent", "background", "in parallel", "own"},
 		"wait_threads": {"subagents", "background", "results"},
 	}
+	if core := list(t, []Group{Core}); !strings.Contains(core[0].Description, operationsText) {
+		t.Errorf("without tools of operations, %s does not say how they are reached", core[0].Name)
+	}
 	for _, tool := range list(t, Groups()) {
+		if strings.Contains(tool.Description, operationsText) {
+			t.Errorf("%s says how operations are reached that have tools", tool.Name)
+		}
 		for _, word := range words[tool.Name] {
 			if !strings.Contains(tool.Description, word) {
 				t.Errorf("%s does not say %q, which users do", tool.Name, word)

@@ -43,7 +43,7 @@ func ParseGroups(list string) ([]Group, error) {
 // operations of a table.
 func Register(s *server.Server, projects Projects, groups []Group, operations *operation.Table) {
 	if slices.Contains(groups, Core) {
-		addExecute(s, projects)
+		addExecute(s, projects, slices.Contains(groups, Threads))
 		addFetch(s, projects)
 		addSearch(s, projects)
 		addSign(s, projects)

@@ -22,7 +22,7 @@ type ExecuteRequest struct {
 	ItemID         string        `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"such as rye/file-system/read"`
 	ProjectPath    string        `json:"project_path,omitempty"`
 	Parameters     tool.Object   `json:"parameters,omitempty" alias:"inputs,input,params,arguments,args" jsonschema:"the item's declared inputs"`
-	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"return the plan (limits, model, worst-case cost), run nothing"`
+	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"return the plan with worst-case cost, run nothing"`
 	Trace          bool          `json:"trace,omitempty" jsonschema:"of a tool: what ran it"`
 	Thread         string        `json:"thread,omitempty" enum:"inline,fork" jsonschema:"default inline; fork with async, model, limits, wait_seconds or request_key"`
 	Async          bool          `json:"async,omitempty" alias:"background,run_in_background" jsonschema:"do not wait"`

@@ -60,14 +60,14 @@ var variants = []struct {
 	name string
 	put  func(path, outside string, r *rand.Rand) error
 }{
-	{"empty", content(nil)},
-	{"nul", content(make([]byte, 4096))},
-	{"no UTF-8", content(bytes.Repeat([]byte{0xff, 0xfe}, 500))},
+	{"empty", content("", 0)},
+	{"nul", content("\x00", 4096)},
+	{"no UTF-8", content("\xff\xfe", 500)},
 	{"random", func(path, _ string, r *rand.Rand) error { return os.WriteFile(path, randomBytes(r, 4096), 0o600) }},
-	{"deep JSON", content([]byte(strings.Repeat(`{"a":[`, 50_000)))},
-	{"YAML bomb", content(yamlBomb())},
-	{"dotted keys", content([]byte(strings.Repeat("a.", 8000) + "b=1\n"))},
-	{"one long line", content(bytes.Repeat([]byte("x "), 1<<20))},
+	{"deep JSON", content(`{"a":[`, 50_000)},
+	{"YAML bomb", func(path, _ string, _ *rand.Rand) error { return os.WriteFile(path, yamlBomb(), 0o600) }},
+	{"dotted keys", content("a.", 8000, "b=1\n")},
+	{"one long line", content("x ", 1<<20)},
 	{"huge and sparse", func(path, _ string, _ *rand.Rand) error {
 		return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 4<<30))
 	}},
@@ -87,8 +87,12 @@ var variants = []struct {
 	}},
 }
 
-func content(text []byte) func(path, _ string, _ *rand.Rand) error {
-	return func(path, _ string, _ *rand.Rand) error { return os.WriteFile(path, text, 0o600) }
+// content repeats a text. It is not made before it is written: this program is also every
+// rye-mcp of the tests.
+func content(text string, times int, end ...string) func(path, _ string, _ *rand.Rand) error {
+	return func(path, _ string, _ *rand.Rand) error {
+		return os.WriteFile(path, []byte(strings.Repeat(text, times)+strings.Join(end, "")), 0o600)
+	}
 }
 
 // yamlBomb doubles an alias 30 times.

@@ -180,7 +180,7 @@ func allActive(h *host) []view.Summary {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const running = 4
-	threads := sized(150, 2000)
+	threads := sized(60, 2000)
 	p := newPlace(t, fmt.Sprintf(loaded, running))
 	hosts := []*host{p.serve(), p.serve(), p.serve()}
 	wantCompleted(hosts[0], startMany(hosts, "brief", threads))
@@ -198,7 +198,10 @@ func TestQueue(t *testing.T) {
 // They run in the order in which they were started.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	const threads = 30
+	threads := 15
+	if soakMinutes() > 0 {
+		threads = 60
+	}
 	p := newPlace(t, fmt.Sprintf(loaded, 1))
 	hosts := []*host{p.serve(), p.serve(), p.serve()}
 	startMany(hosts, "slow", 1)

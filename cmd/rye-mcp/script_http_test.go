@@ -48,7 +48,7 @@ func callToolOverHTTP(args []string) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*waitPatience)
 	defer cancel()
-	raw, isError, err := callWith(ctx, client, flags.Arg(1), flags.Arg(2), *progress)
+	raw, isError, err := onOwn().callWith(ctx, client, flags.Arg(1), flags.Arg(2), *progress)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcphttp:", err)
 		return 3

@@ -6,17 +6,66 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"reflect"
 	"strings"
+	"sync"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
+
+// caller is where the client of a script runs.
+type caller struct {
+	dir            string // empty: the working directory
+	env            []string
+	stdout, stderr io.Writer
+}
+
+// onOwn is a client that is a process of its own.
+func onOwn() caller { return caller{env: os.Environ(), stdout: os.Stdout, stderr: os.Stderr} }
+
+// lockedBuffer is written by the server and by the client.
+type lockedBuffer struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.String()
+}
+
+// callInScript is call, the program mcp as a command of scripts: it spares them a process, as only
+// the server is one. In the background, and in shells, the program is called.
+func callInScript(ts *testscript.TestScript, neg bool, args []string) {
+	// The script's own variables; testscript tells them one by one only.
+	all := reflect.ValueOf(ts).Elem().FieldByName("env")
+	var said lockedBuffer
+	at := caller{dir: ts.MkAbs("."), env: make([]string, all.Len()), stdout: ts.Stdout(), stderr: &said}
+	for i := range at.env {
+		at.env[i] = all.Index(i).String()
+	}
+	code := callTool(at, args)
+	_, _ = io.WriteString(ts.Stderr(), said.String())
+	if (code != 0) != neg {
+		ts.Fatalf("mcp ended with %d", code)
+	}
+}
 
 // callTool is the program mcp: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON. It starts
 // rye-mcp --stdio in the working directory, calls the tool, prints the
@@ -24,14 +73,14 @@ import (
 // prints progress messages to standard error; with -log the server writes its
 // log, whose first line names its process, to a file; with -answer the client
 // asks a person, whose answer to everything is the JSON, decline or cancel.
-func callTool(args []string) int {
-	flags := flag.NewFlagSet("mcp", flag.ExitOnError)
+func callTool(at caller, args []string) int {
+	flags := flag.NewFlagSet("mcp", flag.ContinueOnError)
+	flags.SetOutput(at.stderr)
 	progress := flags.Bool("progress", false, "print progress messages")
 	log := flags.String("log", "", "log file of the server")
 	answer := flags.String("answer", "", "what the person answers")
-	_ = flags.Parse(args) // it exits on errors
-	if flags.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON")
+	if err := flags.Parse(args); err != nil || flags.NArg() != 2 {
+		_, _ = fmt.Fprintln(at.stderr, "usage: mcp [-progress] [-log FILE] [-answer ANSWER] TOOL JSON")
 		return 2
 	}
 	server := []string{"--stdio"}
@@ -42,33 +91,38 @@ func callTool(args []string) int {
 	if *answer != "" {
 		options = append(options, mcpclient.WithElicitationHandler(person{*answer}))
 	}
-	raw, isError, err := call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...)
+	raw, isError, err := at.call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mcp:", err)
+		_, _ = fmt.Fprintln(at.stderr, "mcp:", err)
 		return 3
 	}
-	fmt.Print(raw)
+	_, _ = fmt.Fprint(at.stdout, raw)
 	if isError {
 		return 1
 	}
 	return 0
 }
 
-func call(
+func (at caller) call(
 	ctx context.Context, server []string, name, args string, progress bool, options ...mcpclient.ClientOption,
 ) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitPatience)
 	defer cancel()
-	return callWith(ctx, mcpclient.NewClient(transport.NewStdioWithOptions("rye-mcp", os.Environ(), server,
-		transport.WithCommandStderrWriter(os.Stderr)), options...), name, args, progress)
+	stdio := transport.NewStdioWithOptions("rye-mcp", nil, server, transport.WithCommandStderrWriter(at.stderr),
+		transport.WithCommandFunc(func(_ context.Context, name string, _ []string, args []string) (*exec.Cmd, error) {
+			cmd := exec.Command(name, args...)
+			cmd.Dir, cmd.Env = at.dir, at.env
+			return cmd, nil
+		}))
+	return at.callWith(ctx, mcpclient.NewClient(stdio, options...), name, args, progress)
 }
 
 // callWith starts a client, calls a tool, and closes the client.
-func callWith(ctx context.Context, client *mcpclient.Client, name, args string, progress bool) (string, bool, error) {
+func (at caller) callWith(ctx context.Context, client *mcpclient.Client, name, args string, progress bool) (string, bool, error) {
 	if progress {
 		client.OnNotification(func(n mcp.JSONRPCNotification) {
 			told := n.Params.AdditionalFields
-			fmt.Fprintf(os.Stderr, "%s %v of %v: %v\n", n.Method, told["progress"], told["total"], told["message"])
+			_, _ = fmt.Fprintf(at.stderr, "%s %v of %v: %v\n", n.Method, told["progress"], told["total"], told["message"])
 		})
 	}
 	if err := client.Start(ctx); err != nil {

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"rye-mcp": func() { os.Exit(cli.Main(testSystem(), os.Args[1:])) },
-		"mcp":     func() { os.Exit(callTool(os.Args[1:])) },
+		"mcp":     func() { os.Exit(callTool(onOwn(), os.Args[1:])) },
 		"holds":   func() { os.Exit(holdLock(os.Args[1:])) },
 		"unnohup": func() { os.Exit(unNohup(os.Args[1:])) },
 		"mcphttp": func() { os.Exit(callToolOverHTTP(os.Args[1:])) },
@@ -45,6 +45,7 @@ func TestScript(t *testing.T) {
 		Setup:               setupScript,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"call":        callInScript,
 			"capture":     captureField,
 			"served":      waitUntilServed,
 			"http":        sendHTTP,

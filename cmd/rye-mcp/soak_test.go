@@ -68,7 +68,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {
-		rounds, each = 1, 3*time.Second
+		rounds, each = 1, 2*time.Second
 	}
 	s := &soak{place: newPlace(t, soaked()), counts: map[string]int{}}
 	s.steady = s.serve()

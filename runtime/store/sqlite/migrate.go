@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 
@@ -20,6 +21,13 @@ import (
 //
 //go:embed migrations/*/*.sql
 var migrations embed.FS
+
+// schemas holds, for each database, what the migrations make of a new one: the statements
+// of its tables, one after the other with an empty line between. A test writes it from
+// the migrations.
+//
+//go:embed schemas/*.sql
+var schemas embed.FS
 
 // migrate puts a database into WAL mode and brings its schema up to this
 // binary's. The caller stands first in the database's queue, so of several
@@ -32,6 +40,14 @@ func migrate(ctx context.Context, db *sql.DB, dir, folder string) error {
 	}
 	if mode != "wal" {
 		return fmt.Errorf("cannot use a write-ahead log (journal mode stays %q); is the folder on a network file system?", mode)
+	}
+	if isNew, err := isEmpty(ctx, db); err != nil {
+		return err
+	} else if isNew {
+		if err := noteLoss(ctx, db, dir); err != nil {
+			return err
+		}
+		return create(ctx, db, folder)
 	}
 	provider, err := newProvider(db, folder)
 	if err != nil {
@@ -55,6 +71,37 @@ func migrate(ctx context.Context, db *sql.DB, dir, folder string) error {
 	_, err = provider.Up(ctx)
 	return err
 }
+
+// isEmpty reports whether a database has nothing yet but the mark of its place.
+func isEmpty(ctx context.Context, db *sql.DB) (bool, error) {
+	var objects int
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE name <> 'place'").Scan(&objects)
+	return objects == 0, err
+}
+
+// create makes the tables of a new database as all migrations leave them, in one
+// transaction: to apply one migration after the other takes several times as long.
+func create(ctx context.Context, db *sql.DB, folder string) error {
+	schema, err := schemas.ReadFile("schemas/" + folder + ".sql")
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after the commit
+	for statement := range strings.SplitSeq(string(schema), endOfStatement) {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("create the tables of the %s: %w", folder, err)
+		}
+	}
+	return tx.Commit()
+}
+
+// endOfStatement stands between the statements of a schema; no statement has an empty
+// line in it.
+const endOfStatement = ";\n\n"
 
 // isCurrent reports whether a database needs nothing of what migrate does. It only
 // reads.

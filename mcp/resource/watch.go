@@ -77,9 +77,9 @@ func (l *listening) begin(ctx context.Context, p *handler.Project) error {
 	if l.ended {
 		return nil
 	}
-	stop, err := p.Control.Changes.Listen(ctx, l.topic, func(over bool) {
+	stop, err := p.Control.Changes.Listen(ctx, l.topic, func(over bool) { //nolint:contextcheck // what is told is of no call
 		if over {
-			go l.again(context.WithoutCancel(ctx))
+			go l.again()
 			return
 		}
 		l.changed()
@@ -90,7 +90,8 @@ func (l *listening) begin(ctx context.Context, p *handler.Project) error {
 
 // again listens to the project that is now in the place of the one before. Where there
 // is none, reading says so.
-func (l *listening) again(ctx context.Context) {
+func (l *listening) again() {
+	ctx := context.Background() // that of the call is over, and would be kept with all it brought along
 	p, err := l.projects.Project(ctx, l.path)
 	if err == nil {
 		_ = l.begin(ctx, p) // the server is being closed
@@ -111,10 +112,9 @@ func (l *listening) end() {
 // watchItem tells when the text of an item is another, or it is refused for another
 // reason, than at the look before.
 func watchItem(ctx context.Context, p *handler.Project, call server.Call, a Address, changed func()) (func(), error) {
-	ctx = context.WithoutCancel(ctx)
 	known := lookAt(ctx, p, call, a)
-	return p.Prompts.Items.Listen(func() {
-		if now := lookAt(ctx, p, call, a); now != known {
+	return p.Prompts.Items.Listen(func() { //nolint:contextcheck // what is told is of no call
+		if now := lookAt(context.Background(), p, call, a); now != known {
 			known = now
 			changed()
 		}

@@ -89,10 +89,11 @@ func (f *Feed) Listen(ctx context.Context, topic Topic, changed func(over bool))
 
 // start begins to look. The first look is what later ones are compared with, and comes
 // after the first of the wake-ups.
-func (f *Feed) start(ctx context.Context) error {
-	looking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	commits := f.Threads.Store.Changes(looking)
-	exits := f.Threads.NewExitWatcher(looking)
+func (f *Feed) start(ctx context.Context) error { //nolint:contextcheck // the looking serves every listener, and outlives this one
+	// It outlives the call, and must not keep what that brought along.
+	looking, stop := context.WithCancel(context.Background())
+	commits := f.Threads.Store.Changes(looking) //nolint:contextcheck // see above
+	exits := f.Threads.NewExitWatcher(looking)  //nolint:contextcheck // see above
 	now, err := f.look(ctx, glance{})
 	if err != nil {
 		stop()

@@ -72,7 +72,7 @@ func compose(_ context.Context, found *resolve.Found, values map[string]any) (*a
 	if err != nil {
 		return nil, err
 	}
-	composed := &action.Composed{Body: inputs.Interpolate(doc.Body, values, nil)}
+	composed := &action.Composed{Body: inputs.Body(doc, values, nil)}
 	if strings.Contains(doc.Body, "with tools") {
 		composed.Capabilities = []string{"rye.execute.tool.rye.git.diff"}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/foreign/claude"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -79,7 +80,8 @@ type shelf struct {
 	entries []resolve.Entry
 }
 
-// look lists the directives that are found under their ids.
+// look lists the directives that are found under their ids, those of other programs
+// behind all others, of which there can be many.
 func (l *Library) look() (*shelf, error) {
 	all, err := l.Actions.Resolver.All(item.Directive)
 	if err != nil {
@@ -93,6 +95,7 @@ func (l *Library) look() (*shelf, error) {
 			s.entries = append(s.entries, e)
 		}
 	}
+	slices.SortStableFunc(s.entries, func(a, b resolve.Entry) int { return min(len(a.Folder), 1) - min(len(b.Folder), 1) })
 	return s, nil
 }
 
@@ -101,6 +104,9 @@ func (l *Library) look() (*shelf, error) {
 // arguments.
 func (s *shelf) offered(e resolve.Entry) *item.DirectiveDoc {
 	if e.Space == item.System && internal(e.ID) {
+		return nil
+	}
+	if form, _ := claude.FormOf(e.ID); e.Folder != "" && form != claude.Command { // agents and skills are for models to choose
 		return nil
 	}
 	found, err := s.Actions.Resolver.In(e.Space).Find(e.Kind, e.ID)

@@ -2,6 +2,8 @@ package prompt_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -269,5 +271,29 @@ func BenchmarkList(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Commands of Claude Code are prompts behind all others, once they are signed; its
+// agents and skills are none. Nothing that a command names runs.
+func TestForeignPrompts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	before := h.names()
+	h.write(h.project, ".claude/commands/a.md", "---\ndescription: A\nargument-hint: what\n---\nDo $ARGUMENTS, $1: !`touch ran`, @main.go")
+	h.write(h.project, ".claude/agents/b.md", "---\ndescription: B\n---\nYou help.")
+	h.write(h.project, ".claude/skills/c/SKILL.md", "---\ndescription: C\n---\nHelp.")
+	if got := h.names(); !slices.Equal(got, before) {
+		t.Errorf("unsigned: %v", got)
+	}
+	h.sign()
+	if got := h.names(); !slices.Equal(got, append(before, "claude-commands-a")) {
+		t.Errorf("%v", got)
+	}
+	if got := h.get("claude-commands-a", map[string]string{"arguments": "it all"}); got != "Do it all, it: !`touch ran`, @main.go" {
+		t.Errorf("%q", got)
+	}
+	if _, err := os.Stat(filepath.Join(h.project, "ran")); err == nil {
+		t.Error("it ran a command")
 	}
 }

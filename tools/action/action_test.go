@@ -120,7 +120,7 @@ func newHouse(t *testing.T) *house {
 func (h *house) compose(_ context.Context, found *resolve.Found, values map[string]any) (*Composed, error) {
 	doc, err := found.Directive()
 	if err != nil || h.composed == nil {
-		return &Composed{Body: inputs.Interpolate(doc.Body, values, nil)}, err
+		return &Composed{Body: inputs.Body(doc, values, nil)}, err
 	}
 	return h.composed, nil
 }

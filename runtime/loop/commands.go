@@ -86,8 +86,8 @@ func (f *filler) output(ctx context.Context, p claude.Part) (string, error) {
 	return fenced("output", "command", line, f.bounded(text)), nil
 }
 
-// attach reads one file. What cannot be read was no file, or is none for this thread:
-// then the text stands as it was written.
+// attach reads one file. The text stands as it was written where there is none, or none
+// for this thread.
 func (f *filler) attach(ctx context.Context, path string) {
 	for _, before := range f.files {
 		if before == path {

@@ -161,8 +161,8 @@ func readSignature(dir string, of item.Space, id string) []byte {
 	return content
 }
 
-// skillFiles hashes the files of a skill. What its interpreters and its authors' tools
-// leave is no part of it.
+// skillFiles hashes the files of a skill. Files that interpreters and tools of authors
+// leave behind are no part of it.
 func (s space) skillFiles(folder string) (files []File, problem string) {
 	total, tooMuch := int64(0), fmt.Sprintf("it has more than %d files or %d MiB", maxSkillFiles, maxSkillBytes>>20)
 	visit := func(name string, d fs.DirEntry, err error) error {

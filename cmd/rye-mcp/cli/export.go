@@ -91,7 +91,7 @@ type exportedJSON struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// What becomes of an agent.
+// The states of an agent.
 const (
 	exportWritten = "written"
 	exportSame    = "unchanged"

@@ -206,8 +206,8 @@ func readYAML(path, matter string) (f front, isYAML bool, err error) {
 	return f, true, nil
 }
 
-// tricky is the first node that is more than the text it shows; nil for none. What an
-// alias stands for is not followed, so that the walk is as long as the text.
+// tricky is the first node that is more than the text it shows; nil for none. Aliases
+// are not followed, so that the walk is as long as the text.
 func tricky(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.Tag == "!!merge" {
 		return n

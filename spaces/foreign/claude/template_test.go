@@ -102,8 +102,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever a file says, it is read or refused, and gets no capability but those of
-// tools that it names.
+// A file is read or refused, and gets no capability but those of tools that it names.
 func FuzzDirective(f *testing.F) {
 	for _, src := range []string{
 		"---\nname: x\ntools: Read, Bash(git add:*)\n---\nDo it.", "---\ndescription: a: b\n  - c\ntools:\n- Bash\n---\nx", "---\na: &a [*a]\n---\nx",

@@ -214,7 +214,7 @@ func TestKnowledgeNamesWhatExists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range submatches(regexp.MustCompile(`rye/([a-z-]+(?:/[a-z_-]+)*)`), found.Content) {
+		for _, id := range submatches(regexp.MustCompile(`(?m)(?:^|[^/\w])rye/([a-z-]+(?:/[a-z_-]+)*)`), found.Content) {
 			if _, err := newResolver().FindAny("rye/" + id); err != nil && !isCategory("rye/"+id) && "rye/"+id != decides {
 				t.Errorf("%s: %v", e.ID, err)
 			}

@@ -399,6 +399,21 @@ func TestGuideForm(t *testing.T) {
 	}
 }
 
+// A model reads a guide with one call.
+func TestGuidesAreFetchedWhole(t *testing.T) {
+	t.Parallel()
+	h := newPlace(t, guideModel).serve()
+	for topic := range guides(t) {
+		if topic == "README" {
+			continue
+		}
+		got := must[map[string]any](h, "rye_fetch", args{"item_type": "knowledge", "item_id": "rye/guides/" + topic})
+		if content, _ := got["content"].(string); !strings.Contains(content, "\n## Next\n") || got["next_offset"] != nil {
+			t.Errorf("%s: %d bytes of it, next_offset %v", topic, len(content), got["next_offset"])
+		}
+	}
+}
+
 // TestGuideComparison: what is shown is compared, so that an example that is wrong is found.
 func TestGuideComparison(t *testing.T) {
 	t.Parallel()

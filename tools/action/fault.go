@@ -45,8 +45,11 @@ func findFault(err error) *tool.Fault {
 		if nearest == nil {
 			nearest = []string{}
 		}
-		return tool.Faultf(tool.CodeNotFound, "%w", err).With("nearest_ids", nearest).
-			WithHint("Find the right id with rye_search.")
+		f := tool.Faultf(tool.CodeNotFound, "%w", err).With("nearest_ids", nearest).WithHint("Find the right id with rye_search.")
+		if len(nearest) == 0 { // else a person is told these
+			f = f.WithTry("rye-mcp items list")
+		}
+		return f
 	}
 	if e, ok := errors.AsType[*resolve.AmbiguousError](err); ok {
 		return tool.Faultf(tool.CodeAmbiguous, "%w", err).With("item_types", e.Kinds).WithHint("Give item_type.")

@@ -184,6 +184,10 @@ func (l library) unknown(name string) error {
 	try, least := "rye-mcp help", max(2, len(name)/3)+1
 	for _, id := range l.below(oursBelow) {
 		topic := l.topic(id)
+		if len(name) >= 3 && strings.HasPrefix(topic, strings.ToLower(name)) {
+			try = "rye-mcp help " + topic
+			break
+		}
 		if distance := item.EditDistance(strings.ToLower(name), topic, least); distance < least {
 			try, least = "rye-mcp help "+topic, distance
 		}

@@ -82,7 +82,7 @@ func TestHelp(t *testing.T) {
 func TestHelpOfNothing(t *testing.T) {
 	t.Parallel()
 	for arg, try := range map[string]string{
-		"securty": "rye-mcp help security", "First-Directve": "rye-mcp help first-directive",
+		"securty": "rye-mcp help security", "Trouble": "rye-mcp help troubleshooting", "First-Directve": "rye-mcp help first-directive",
 		"zzzzzzzzzzzzz": "rye-mcp help", "../x": "rye-mcp help", "": "rye-mcp help",
 	} {
 		_, err := helped(t, t.TempDir(), "help", arg)

@@ -60,6 +60,7 @@ func (f *former) schema() string {
 	var statements, tables []string
 	rows, err := f.db.QueryContext(f.Context(), "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
 	f.noError(err)
+	defer func() { _ = rows.Close() }() // read to its end, it is closed
 	for rows.Next() {
 		var kind, name, statement string
 		f.noError(rows.Scan(&kind, &name, &statement))
@@ -72,7 +73,6 @@ func (f *former) schema() string {
 		statements = append(statements, statement)
 	}
 	f.noError(rows.Err())
-	f.noError(rows.Close())
 	for _, table := range tables {
 		var n int
 		f.noError(f.db.QueryRowContext(f.Context(), "SELECT count(*) FROM "+table).Scan(&n))
@@ -82,12 +82,12 @@ func (f *former) schema() string {
 	}
 	versions, err := f.db.QueryContext(f.Context(), "SELECT version_id, is_applied FROM goose_db_version ORDER BY id")
 	f.noError(err)
+	defer func() { _ = versions.Close() }()
 	for versions.Next() {
 		var version, applied int
 		f.noError(versions.Scan(&version, &applied))
 		statements = append(statements, fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, %d)", version, applied))
 	}
 	f.noError(versions.Err())
-	f.noError(versions.Close())
 	return strings.Join(statements, endOfStatement) + ";\n"
 }

@@ -254,7 +254,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// What a list costs with a thousand directives.
+// BenchmarkList measures a list of a thousand directives.
 func BenchmarkList(b *testing.B) {
 	for _, signed := range []bool{true, false} {
 		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {

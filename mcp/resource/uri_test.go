@@ -98,7 +98,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What is written is read back, whatever the ids hold.
+// An address is read back as it was written, whatever the ids hold.
 func TestParseReadsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

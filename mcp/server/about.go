@@ -11,7 +11,7 @@ import (
 // serverName is what clients know the server by; they put it before names of tools.
 const serverName = "rye"
 
-// What people see of the server in clients.
+// Texts that people see of the server in clients.
 const (
 	serverTitle       = "Rye"
 	serverDescription = "Runs directives as threads: whole conversations of models with budgets, permissions and transcripts."

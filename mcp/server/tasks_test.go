@@ -136,7 +136,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// What clients are answered that do not declare tasks, or cannot ask.
+// Answers to clients that do not declare tasks, or cannot ask.
 func TestTasksUndeclared(t *testing.T) {
 	t.Parallel()
 	s, _ := newTaskServer()

@@ -59,7 +59,7 @@ func (h *heard) await(t *testing.T, text string) {
 	}
 }
 
-// Whatever way a client goes, nothing is watched for it afterwards.
+// Nothing is watched for a client that has gone, whatever way it went.
 func TestNothingIsWatchedForClientsThatHaveGone(t *testing.T) {
 	t.Parallel()
 	for _, transport := range servertest.Transports {
@@ -98,7 +98,7 @@ func TestNothingIsWatchedForClientsThatHaveGone(t *testing.T) {
 }
 
 // TestAttackTooManySubscriptions: a client subscribes to more resources than one may, and listens to a hundred thousand.
-// What is too much is refused and the rest is told, and the server goes on.
+// Subscriptions that are too many are refused and the rest is told, and the server goes on.
 func TestAttackTooManySubscriptions(t *testing.T) {
 	t.Parallel()
 	s, o := newOfferingServer()

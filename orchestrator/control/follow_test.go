@@ -110,7 +110,7 @@ func TestFollowChoice(t *testing.T) {
 	for len(settled) > 0 {
 		<-settled
 	}
-	// What an answer has told the client wakes nobody.
+	// News that an answer has told the client wakes nobody.
 	answered, woken := s.startAs("idle", "", origin), s.startAs("idle", "", origin)
 	s.order(answered, "complete")
 	if since, err := s.c.News.Since(s.ctx, origin, nil); err != nil || since.IsEmpty() {

@@ -165,7 +165,7 @@ func TestDeadSenderAndLateNotice(t *testing.T) {
 	}
 }
 
-// What came to pass before anybody wanted to be told is no news.
+// Ends from before anybody wanted to be told are no news.
 func TestSinceTheSettings(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

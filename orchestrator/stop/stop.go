@@ -337,7 +337,7 @@ func (s *stopping) stopOne(ctx context.Context, rec thread.Record) Receipt {
 	}
 	how, err := s.Threads.Life.Stop(ctx, rec, s.ladder, func() bool { return s.isCurrent(ctx, rec) })
 	if err == nil {
-		// What a tool of it has moved out of its session.
+		// Processes that a tool of it has moved out of its session.
 		err = s.Threads.Life.Leftovers(ctx, rec.ThreadID)
 	}
 	after, rowErr := s.Threads.AwaitRow(ctx, rec, func(r thread.Record) bool { return r.Status.Terminal() || err != nil })

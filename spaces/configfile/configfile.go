@@ -22,7 +22,7 @@ import (
 // maxFile is how many bytes of a file are read.
 const maxFile = 32 << 20
 
-// What stands in the way of a file. They are wrapped with its path.
+// Errors about a file. They are wrapped with its path.
 var (
 	// ErrNotRegular says that a folder or a device has its place.
 	ErrNotRegular = errors.New("it is no regular file")

@@ -110,7 +110,7 @@ func readConfiguration(content []byte) (configuration, error) {
 	plain := bytes.TrimSpace(jsonc.ToJSON(content))
 	if len(plain) > 0 && plain[0] != '{' {
 		if whole, err := clients.DecodeTOML(content); err == nil {
-			// What stands in Codex' file beside its servers has other shapes.
+			// The rest of Codex' file, beside its servers, has other shapes.
 			plain, err = json.Marshal(map[string]any{"mcp_servers": whole["mcp_servers"]})
 			if err != nil {
 				return file, err

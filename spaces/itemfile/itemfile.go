@@ -27,7 +27,7 @@ type TakenError struct {
 // Why is what stands in the way.
 type Why int
 
-// What stands in the way of an item.
+// Errors about writing an item.
 const (
 	Exists  Why = iota // a file of its name, which may be replaced
 	SameID             // an item of the same id in another language: one would hide the other

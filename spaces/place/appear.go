@@ -41,7 +41,7 @@ func (f Finder) Appears(ctx context.Context, project string) (<-chan struct{}, e
 }
 
 // watchState watches what is there of the folders that lead to the state of a project.
-// What cannot be watched is not the user's.
+// A folder that cannot be watched is not the user's.
 func watchState(files *fsnotify.Watcher, project string) {
 	state := filepath.Join(project, ".ai", "state")
 	paths := []string{project, filepath.Dir(state), state}

@@ -48,7 +48,7 @@ func (s space) list() []Entry {
 	}
 	var entries []Entry
 	visit := func(name string, d fs.DirEntry, err error) error {
-		// What cannot be read (err) is passed over; the walk goes on beside it.
+		// A file that cannot be read (err) is passed over; the walk goes on beside it.
 		if err == nil && d.IsDir() && name != dir && Skipped(d.Name()) {
 			return fs.SkipDir
 		}

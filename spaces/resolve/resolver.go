@@ -106,7 +106,7 @@ func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
 	for _, s := range spaces {
 		for _, ext := range s.extensions(id) {
 			if found != nil {
-				// What is shadowed only has to be there: it is not read.
+				// A shadowed item only has to be there: it is not read.
 				if shadowed, ok := s.stat(id, ext); ok {
 					found.Shadows = append(found.Shadows, shadowed)
 				}

@@ -159,7 +159,7 @@ func TestAttackAgentWithEverything(t *testing.T) {
 }
 
 // TestAttackForeignItemChanged: an agent, a script of a skill or the document of a signature is changed after a person signed it, or gets another item's signature.
-// What was changed does not run, and the refusal says which file it is.
+// A changed file does not run, and the refusal says which it is.
 func TestAttackForeignItemChanged(t *testing.T) {
 	t.Parallel()
 	const agent, skill = "claude/agents/review", "claude/skills/pdf"

@@ -43,7 +43,7 @@ func aliasesOf(t reflect.Type) []alias {
 }
 
 // rename puts arguments under their declared names, and tells which it has put there.
-// What would mean two things at once is named.
+// An input that would mean two things at once is named.
 func rename(args map[string]any, aliases []alias) (renamed []alias, problems []string) {
 	for _, a := range aliases {
 		value, given := args[a.name]

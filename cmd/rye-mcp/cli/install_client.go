@@ -20,7 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// What became of the entry of a client.
+// States of the entry of a client after the command.
 const (
 	stateWritten = "written"
 	stateSame    = "unchanged"

@@ -86,7 +86,7 @@ func (in *installer) putPluginFile(name string, content []byte) (changed bool, e
 	return true, err
 }
 
-// Whose a folder of plugins is.
+// Owners of a folder of plugins.
 type ownerOfPlugin int
 
 const (

@@ -4,18 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // person is who uses the program mcp: they give every question the same answer.
-type person struct{ answer string }
+type person struct {
+	answer string
+	shown  io.Writer
+}
 
-// Elicit shows the question on standard error.
+// Elicit shows the question.
 func (p person) Elicit(_ context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	fmt.Fprintln(os.Stderr, "asked:", q.Params.Message)
+	_, _ = fmt.Fprintln(p.shown, "asked:", q.Params.Message)
 	result := &mcp.ElicitationResult{}
 	if result.Action = mcp.ElicitationResponseAction(p.answer); p.answer[0] != '{' {
 		return result, nil // decline, or cancel

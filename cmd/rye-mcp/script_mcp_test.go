@@ -89,7 +89,7 @@ func callTool(at caller, args []string) int {
 	}
 	var options []mcpclient.ClientOption
 	if *answer != "" {
-		options = append(options, mcpclient.WithElicitationHandler(person{*answer}))
+		options = append(options, mcpclient.WithElicitationHandler(person{*answer, at.stderr}))
 	}
 	raw, isError, err := at.call(context.Background(), server, flags.Arg(0), flags.Arg(1), *progress, options...)
 	if err != nil {

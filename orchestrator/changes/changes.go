@@ -9,6 +9,7 @@ package changes
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -58,7 +59,10 @@ type Feed struct {
 }
 
 // listener is told of one topic.
-type listener struct{ changed func(over bool) }
+type listener struct {
+	changed func(over bool)
+	left    atomic.Bool // it wants to be told no more
+}
 
 // Listen calls changed, from any goroutine, after the topic has changed, until stop is
 // called; once it may still be called while that happens. A thread that there is none
@@ -108,6 +112,7 @@ func (f *Feed) start(ctx context.Context) error { //nolint:contextcheck // the l
 func (f *Feed) leave(topic Topic, l *listener) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	l.left.Store(true)
 	if _, listens := f.listeners[topic][l]; !listens {
 		return
 	}
@@ -152,6 +157,8 @@ func (f *Feed) told(has func(Topic) bool) (all []*listener) {
 
 func tell(all []*listener, over bool) {
 	for _, l := range all {
-		l.changed(over)
+		if !l.left.Load() {
+			l.changed(over)
+		}
 	}
 }

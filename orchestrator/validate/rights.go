@@ -78,7 +78,7 @@ func checkRisk(l *list, d *directive) {
 		line := d.capabilityLine(f.Capability)
 		try := fmt.Sprintf("add <acknowledge risk=%q>why it is needed</acknowledge> to the <permissions> of %s", f.Tier, d.granter)
 		if d.found.Detached != nil {
-			try = fmt.Sprintf("rye-mcp sign %s --acknowledge %s", d.found.ID, f.Tier)
+			try = fmt.Sprintf("a person accepts the risk %s when signing %s, see rye/guides/claude-agents", f.Tier, d.found.ID)
 		}
 		if f.Blocks() {
 			l.errorf(CodeRiskBlocked, line, try, "the capability %s has the risk %s, which is blocked", f.Capability, f.Tier)

@@ -141,9 +141,11 @@ func (s *scene) fence() {
 	}
 	stop := s.hear(of(s.fenceID, changes.Transcript))
 	defer stop()
-	s.fences++
-	s.spend(s.fenceID, s.fences)
-	s.await(of(s.fenceID, changes.Transcript))
+	for range 2 { // with the second look, everything of the first has been told
+		s.fences++
+		s.spend(s.fenceID, s.fences)
+		s.await(of(s.fenceID, changes.Transcript))
+	}
 }
 
 func of(id thread.ID, a changes.Aspect) changes.Topic { return changes.Topic{ID: id, Aspect: a} }

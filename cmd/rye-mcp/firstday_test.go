@@ -56,10 +56,11 @@ func TestFirstDayCosts(t *testing.T) {
 			return n
 		}
 		micros := model.Price.Cost(llm.Usage{CacheWriteTokens: number(row[3]), CacheReadTokens: number(row[4]), OutputTokens: number(row[5])})
-		cost, said := float64(micros)/1e6, 0.0
-		if said, err = strconv.ParseFloat(row[7], 64); err != nil {
+		said, err := strconv.ParseFloat(row[7], 64)
+		if err != nil {
 			t.Fatal(err)
 		}
+		cost := float64(micros) / 1e6
 		if math.Abs(cost-said) > 0.2*said {
 			t.Errorf("%s: said to cost $%.2f, at the catalogue's prices it is $%.4f", row[1], said, cost)
 		}

@@ -254,26 +254,6 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// BenchmarkList measures a list of a thousand directives.
-func BenchmarkList(b *testing.B) {
-	for _, signed := range []bool{true, false} {
-		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
-			h := newHouse(b)
-			for n := range 1000 {
-				h.put(h.project, fmt.Sprintf("many/d%04d", n), "One of many", reviewInputs, "Do it.")
-			}
-			if signed {
-				h.sign()
-			}
-			for b.Loop() {
-				if _, err := h.List(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // Commands of Claude Code are prompts behind all others, once they are signed; its
 // agents and skills are none. Nothing that a command names runs.
 func TestForeignPrompts(t *testing.T) {

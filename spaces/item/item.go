@@ -49,6 +49,8 @@ type DirectiveDoc struct {
 	Outputs     []Output
 	Success     string // prose of <outputs><success>
 	Failure     string // prose of <outputs><failure>
+	// Background starts its threads with async, unless a call says how long it waits.
+	Background bool
 	// ContinuationDirective is the item id of the prompt for a successor.
 	ContinuationDirective string
 	// Body is the prompt: the text after the block, or the <process> that stands

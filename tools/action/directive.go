@@ -138,6 +138,13 @@ func (a *Actions) fork(ctx context.Context, c Caller, r ExecuteRequest, found *r
 		Directive: found.ID, Inputs: given, Async: r.Async, Model: r.Model, Limits: r.Limits,
 		WaitSeconds: r.WaitSeconds, RequestKey: r.RequestKey, Parent: parent,
 	}
+	if found.Detached != nil && r.WaitSeconds == nil { // those alone say where they run
+		doc, err := found.Directive()
+		if err != nil {
+			return nil, err
+		}
+		start.Async = start.Async || doc.Background
+	}
 	if c.Detached {
 		start.Async, start.WaitSeconds = true, nil
 	}

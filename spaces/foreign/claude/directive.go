@@ -48,6 +48,8 @@ func Directive(s Source) (*item.DirectiveDoc, error) {
 	readPermissions(doc, f.front)
 	readModel(doc, f.front)
 	readTurns(doc, f.front)
+	readBackground(doc, f.front)
+	noteServers(doc, f.front)
 	noteRest(doc, f.front)
 	switch form {
 	case Agent:
@@ -113,6 +115,11 @@ func firstWords(body string) string {
 		}
 	}
 	return ""
+}
+
+func readBackground(doc *item.DirectiveDoc, f front) {
+	given, _ := f.get("background")
+	doc.Background = given.text == "true"
 }
 
 func readPermissions(doc *item.DirectiveDoc, f front) {

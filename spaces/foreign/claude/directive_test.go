@@ -82,6 +82,10 @@ func TestTools(t *testing.T) {
 		"of least":    {"disallowedTools: Read", minimum[1:], "names no tools", ""},
 		"a server of": {"tools: mcp__a__b, mcp__a, mcp__c__d\ndisallowedTools: mcp__a", []string{"rye.execute.tool.mcp.c.d"}, "", ""},
 		"all denied":  {"tools: Read\ndisallowedTools: '*'", nil, "", ""},
+		"its servers": {"mcpServers: [a, b]", append(slices.Clone(minimum), "rye.execute.tool.mcp.a.*", "rye.execute.tool.mcp.b.*"), "", ""},
+		"with a list": {"tools: Read\nmcpServers: [a]", []string{files + "read"}, "", ""},
+		"described":   {"mcpServers:\n  - a: {command: x}", minimum, "are not started from here", ""},
+		"denied one":  {"mcpServers: a, b\ndisallowedTools: mcp__a", append(slices.Clone(minimum), "rye.execute.tool.mcp.b.*"), "", ""},
 		"ourselves":   {"tools: mcp__rye__rye_execute", nil, "is this server", ""},
 		"a pattern":   {"tools: mcp__*__x, mcp__a.b__c", nil, "is no tool of an MCP server", ""},
 		"a key":       {"tool: Read", minimum, "", "tool is no key of this format; did you mean tools?"},
@@ -156,7 +160,10 @@ You review {input:prompt} and $ARGUMENTS.`)
 	if !reflect.DeepEqual(doc.Limits, item.LimitSet{"turns": 7}) || doc.Syntax != item.SyntaxNone || doc.Inputs[0].Name != InputPrompt || !doc.Inputs[0].Required {
 		t.Errorf("%+v", doc)
 	}
-	for _, want := range []string{"isolation", "background", "permissionMode", "mcpServers", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
+	if !doc.Background || !slices.Contains(doc.Permissions.Capabilities, "rye.execute.tool.mcp.github.*") {
+		t.Errorf("background %t, capabilities %q", doc.Background, doc.Permissions.Capabilities)
+	}
+	for _, want := range []string{"isolation", "permissionMode", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
 		if !strings.Contains(notes(doc), want) {
 			t.Errorf("%s is not named: %s", want, notes(doc))
 		}

@@ -12,7 +12,7 @@ import (
 // understood are the keys that count, or that mean nothing for a thread.
 func understood() []string {
 	return []string{
-		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "effort", "maxTurns", "max-turns",
+		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "effort", "maxTurns", "max-turns", "background", "mcpServers",
 		"argument-hint", "version", "author", "color", "category", "tags", "license", "metadata", "compatibility", "user-invocable",
 		"disable-model-invocation", "proactive", "title", "when_to_use", "created", "updated", "keywords", "emoji", "icon", "priority", "type",
 	}
@@ -24,12 +24,8 @@ func unsupported(key string) string {
 	switch key {
 	case "isolation":
 		return "isolation is not there yet: the thread works in the project itself"
-	case "background":
-		return "background has no effect: start it with async"
 	case "permissionMode":
 		return "permissionMode has no effect: a thread asks nobody, and may do what its tools say"
-	case "mcpServers":
-		return "mcpServers has no effect: add them with rye-mcp mcp add, and name their tools"
 	case "skills":
 		return "skills are not put into the prompt: name them in the text, and Skill among the tools"
 	case "hooks":

@@ -185,7 +185,11 @@ func toolsOf(f front) grants {
 	switch {
 	case !there || given.shape == isNothing:
 		g.line = max(1, given.line)
-		g.note("the file names no tools, so its thread can read files of the project and nothing else")
+		servers := serversOf(f)
+		asked = append(asked, servers...)
+		if len(servers) == 0 {
+			g.note("the file names no tools, so its thread can read files of the project and nothing else")
+		}
 	case given.shape == isOther:
 		g.refuse("%s is no list of tools", given.key)
 		asked = nil
@@ -202,6 +206,32 @@ func toolsOf(f front) grants {
 	}
 	g.capabilities = once(g.capabilities)
 	return g
+}
+
+// serversOf are the MCP servers that a file without a list of tools names, each as all
+// of its tools. Where there is a list, it alone counts, as in Claude Code.
+func serversOf(f front) (tools []string) {
+	given, there := f.get("mcpServers")
+	if !there || given.shape == isOther || given.shape == isNothing {
+		return nil
+	}
+	names := given.list
+	if given.shape == isText {
+		names = entries(given.text)
+	}
+	for _, name := range names {
+		tools = append(tools, "mcp__"+name)
+	}
+	return tools
+}
+
+// noteServers names servers that a file describes itself, which are not started.
+func noteServers(doc *item.DirectiveDoc, f front) {
+	if given, there := f.get("mcpServers"); there && given.shape == isOther {
+		doc.Unknown = append(doc.Unknown, item.UnknownName{
+			Line: given.line, Text: "mcpServers describes servers, which are not started from here: add them with rye-mcp mcp add, and name them",
+		})
+	}
 }
 
 // left leaves out what a file does not want to have. A part of a tool cannot be

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -88,16 +89,27 @@ func (g *guest) close(parts ...string) string {
 	return path
 }
 
+// run calls the program. A child that another test forks at this moment has the file
+// of the program open for writing, as we had it, until it calls exec; then it is asked
+// again (go.dev/issue/22315).
 func (g *guest) run(args ...string) string {
 	g.Helper()
+	for {
+		said, err := g.command(args).CombinedOutput()
+		if !errors.Is(err, syscall.ETXTBSY) {
+			return string(said)
+		}
+	}
+}
+
+func (g *guest) command(args []string) *exec.Cmd {
 	cmd := exec.CommandContext(g.Context(), g.program, args...)
 	cmd.Dir, cmd.SysProcAttr = g.project, g.as
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + g.home, "USER_SPACE=" + g.home, "ANTHROPIC_API_KEY=" + testKey,
 		"ANTHROPIC_BASE_URL=http://127.0.0.1:9", "GORACE=atexit_sleep_ms=0",
 	}
-	said, _ := cmd.CombinedOutput()
-	return string(said)
+	return cmd
 }
 
 // wantRefusal checks that what was said names a path and what to do.

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -128,9 +129,13 @@ func message(now view.Standing) string {
 		text += "; queued"
 	case len(now.Asks) > 0:
 		text += fmt.Sprintf("; waits for an answer: rye-mcp threads approve %s", now.Asks[0].ThreadID)
-	case !now.Status.Terminal() && now.LastText != "":
-		words := strings.Join(strings.Fields(now.LastText), " ")
-		text += ": " + strings.ToValidUTF8(words[max(0, len(words)-maxWords):], "")
+	case !now.Status.Terminal():
+		if now.LastTool != "" {
+			text += ", " + item.Shown(now.LastTool)
+		}
+		if words := strings.Join(strings.Fields(now.LastText), " "); words != "" {
+			text += ": " + strings.ToValidUTF8(words[max(0, len(words)-maxWords):], "")
+		}
 	}
 	return text
 }

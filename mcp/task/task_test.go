@@ -92,7 +92,8 @@ func TestStatuses(t *testing.T) {
 		{thread.Running, func(s *view.Standing) { s.LastText = "I read\nthe file" }, server.TaskWorking, false, "thread t: 3 turns, $0.0123: I read the file"},
 		{thread.Running, func(s *view.Standing) { s.Asks = []thread.Question{{ID: "q", ThreadID: "child"}} }, server.TaskInputRequired, false,
 			"thread t: 3 turns, $0.0123; waits for an answer: rye-mcp threads approve child"},
-		{thread.Completed, func(s *view.Standing) { s.LastText = "said" }, server.TaskCompleted, false, "thread t: 3 turns, $0.0123"},
+		{thread.Running, func(s *view.Standing) { s.LastText, s.LastTool = "I look", "rye_file_system_read" }, server.TaskWorking, false, "thread t: 3 turns, $0.0123, rye_file_system_read: I look"},
+		{thread.Completed, func(s *view.Standing) { s.LastText, s.LastTool = "said", "x" }, server.TaskCompleted, false, "thread t: 3 turns, $0.0123"},
 		{thread.Error, func(s *view.Standing) { s.Success = false }, server.TaskCompleted, true, "thread t: 3 turns, $0.0123"},
 		{thread.Cancelled, func(s *view.Standing) { s.Success = false }, server.TaskCancelled, false, "thread t: 3 turns, $0.0123"},
 	}

@@ -15,12 +15,6 @@ type Described struct {
 	Warnings []string
 }
 
-// LastWords is what a look at a thread tells of its transcript.
-type LastWords struct {
-	Event thread.EventType // newest, checkpoints left out
-	Text  string           // last the model wrote
-}
-
 // maxKept bounds what is kept of files of a kind: some hundred bytes each.
 const maxKept = 1000
 
@@ -76,10 +70,7 @@ func (t *Threads) Described(id thread.ID) (Described, error) {
 }
 
 // LastWords reads the end of a transcript, unless it is known.
-func (t *Threads) LastWords(id thread.ID) (LastWords, error) {
+func (t *Threads) LastWords(id thread.ID) (transcript.Newest, error) {
 	said := t.Transcript(id)
-	return t.lastWords.of(id, said.Stamp, func() (last LastWords, err error) {
-		last.Event, last.Text, err = transcript.Last(said)
-		return last, err
-	})
+	return t.lastWords.of(id, said.Stamp, func() (transcript.Newest, error) { return transcript.Last(said) })
 }

@@ -55,7 +55,7 @@ type Threads struct {
 
 	children  *children
 	described fileCache[Described]
-	lastWords fileCache[LastWords]
+	lastWords fileCache[transcript.Newest]
 }
 
 // New returns the threads of a project.

@@ -18,6 +18,7 @@ type Standing struct {
 	Updated time.Time
 	// Duration is how long it may run; 0 when that is not known.
 	Duration time.Duration
+	LastTool string            // called since, or with, the last words; may be empty
 	LastText string            // of its model
 	Asks     []thread.Question // open ones, here and below
 }
@@ -42,7 +43,7 @@ func (v *View) Standing(ctx context.Context, id thread.ID) (Standing, error) {
 		s.Duration = time.Duration(meta.Limits.DurationSeconds * float64(time.Second))
 	}
 	if last, err := v.Threads.LastWords(now.ThreadID); err == nil {
-		s.LastText = last.Text
+		s.LastTool, s.LastText = last.Tool, last.Text
 	}
 	if now.Status == thread.Running {
 		s.Asks, err = v.questionsBelow(ctx, now.ThreadID)

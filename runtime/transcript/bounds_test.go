@@ -29,7 +29,7 @@ func TestAttackMemoryOfTranscripts(t *testing.T) { //nolint:paralleltest // it m
 	readers := map[string]func(){
 		"verify": func() { _, _ = Verify(records.File(path), nil, nil) }, "outcome": func() { _, _, _ = LastOutcome(records.File(path)) },
 		"messages": func() { _, _ = messages(path) }, "render": func() { _ = Render(records.File(path), &bytes.Buffer{}) },
-		"in flight": func() { _, _ = LastInFlight(records.File(path)) }, "last": func() { _, _, _ = Last(records.File(path)) },
+		"in flight": func() { _, _ = LastInFlight(records.File(path)) }, "last": func() { _, _ = Last(records.File(path)) },
 		"events": func() { _, _ = LastEvents(records.File(path), 10) }, "search": func() { _, _ = Search(t.Context(), records.File(path), pattern, 5) },
 		"page": func() { _, _ = Tail(records.File(path), TailOptions{Text: true, Last: 5}) },
 	}

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -84,18 +85,24 @@ const (
 	lastLines = 200
 )
 
-// Last returns the type of the newest event that is not a checkpoint and the
-// last words the model wrote, those it is writing now included. It reads from
-// the end of the file only, so that a running thread can be looked at often.
-func Last(from records.Source) (thread.EventType, string, error) {
+// Newest is what was said and done last in a thread.
+type Newest struct {
+	Event thread.EventType // the newest that is not a checkpoint
+	Tool  string           // called since the words, or with them; may be empty
+	Text  string           // last words of the model, those it is writing now included
+}
+
+// Last returns what is newest in a transcript. It reads from the end of the file
+// only, so that a running thread can be looked at often.
+func Last(from records.Source) (Newest, error) {
 	f, err := from.Open()
 	if err != nil {
-		return "", "", err
+		return Newest{}, err
 	}
 	defer func() { _ = f.Close() }()
 	end, err := completeLines(f)
 	if err != nil {
-		return "", "", err
+		return Newest{}, err
 	}
 
 	var newest thread.EventType
@@ -103,7 +110,7 @@ func Last(from records.Source) (thread.EventType, string, error) {
 	seen := 0
 	for p, err := range backward(f, end) {
 		if err != nil && !errors.Is(err, errLineTooLong) {
-			return "", "", err
+			return Newest{}, err
 		}
 		seen++
 		e, err := decodeLine(p.line)
@@ -114,7 +121,7 @@ func Last(from records.Source) (thread.EventType, string, error) {
 			break
 		}
 	}
-	return newest, words.text(), nil
+	return Newest{newest, words.tool, words.text()}, nil
 }
 
 // lastWords gathers words from events that come newest first.
@@ -122,6 +129,7 @@ type lastWords struct {
 	parts []string // newest first
 	size  int
 	turn  int // of the streamed text gathered so far
+	tool  string
 }
 
 // add takes an event and reports whether there are enough words.
@@ -138,6 +146,11 @@ func (l *lastWords) add(e thread.Event) bool {
 		l.turn = d.Turn
 		l.take(d.Text)
 		return l.size >= lastWordsBytes
+	case thread.EventToolCallStart:
+		if call, err := Decode[ToolCallStart](e); err == nil && l.size == 0 {
+			l.tool = cmp.Or(l.tool, call.Tool)
+		}
+		return false
 	case thread.EventCognitionOut:
 		if l.size > 0 {
 			return true
@@ -147,8 +160,11 @@ func (l *lastWords) add(e thread.Event) bool {
 			return false
 		}
 		for i := len(out.Blocks) - 1; i >= 0; i-- {
-			if b := out.Blocks[i]; b.Type == llm.TextBlock {
+			switch b := out.Blocks[i]; b.Type {
+			case llm.TextBlock:
 				l.take(b.Text)
+			case llm.ToolUseBlock:
+				l.tool = cmp.Or(l.tool, b.ToolName)
 			}
 		}
 		return l.size > 0

@@ -252,27 +252,27 @@ func TestLast(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	w := open(t, path, nil)
-	check := func(kind thread.EventType, words string) {
+	check := func(want Newest) {
 		t.Helper()
-		gotKind, gotWords, err := Last(records.File(path))
+		got, err := Last(records.File(path))
 		must(t, err)
-		if gotKind != kind || gotWords != words {
-			t.Errorf("got %q, %q; want %q, %q", gotKind, gotWords, kind, words)
+		if got != want {
+			t.Errorf("got %q; want %q", got, want)
 		}
 	}
-	check("", "")
+	check(Newest{})
 	writeTurn(t, w, 1)
 	must(t, w.Checkpoint(1))
-	check(thread.EventToolCallResult, "Let me look.")
+	check(Newest{thread.EventToolCallResult, "rye/bash", "Let me look."})
 	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: "Now "}))
 	must(t, w.Delta(2, llm.Delta{Type: llm.ReasoningBlock, Text: "hm"}))
 	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: strings.Repeat("é", 5000)}))
-	check(thread.EventTokenDelta, "…"+strings.Repeat("é", lastWordsBytes/2))
+	check(Newest{thread.EventTokenDelta, "", "…" + strings.Repeat("é", lastWordsBytes/2)})
 	must(t, w.Append(thread.EventRetry, Retry{Turn: 2}))
 	must(t, w.Delta(2, llm.Delta{Type: llm.TextBlock, Text: "end"}))
 	must(t, w.Close())
-	if _, words, err := Last(records.File(path)); err != nil || !strings.HasSuffix(words, "end") {
-		t.Errorf("%q, %v", words, err)
+	if last, err := Last(records.File(path)); err != nil || !strings.HasSuffix(last.Text, "end") {
+		t.Errorf("%q, %v", last, err)
 	}
 }
 
@@ -412,7 +412,7 @@ func FuzzRead(f *testing.F) {
 		path := newPath(t)
 		writeFile(t, path, data)
 		_, _ = messages(path)
-		_, _, err := Last(records.File(path))
+		_, err := Last(records.File(path))
 		must(t, err)
 		must(t, Render(records.File(path), io.Discard))
 		for _, o := range []TailOptions{{}, {Text: true, MaxBytes: 100}, {Last: 3}} {

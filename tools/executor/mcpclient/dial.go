@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -50,8 +51,8 @@ func dialStdio(ctx context.Context, s Server) (*connection, error) {
 		switch {
 		case from.tooLong.Load():
 			failed.Err = errTooLong
-		case from.over.Load():
-			peer.Kill() // its output is closed: it is of no use, if it lives at all
+		case from.over.Load(), errors.Is(err, syscall.EPIPE):
+			peer.Kill() // its output or input is closed: it is of no use, if it lives at all
 			failed.Err, failed.Stderr = fmt.Errorf("its process ended (%s)", peer.Exit()), peer.Stderr()
 		}
 		return failed

@@ -28,11 +28,15 @@ type Threads struct{ *Controller }
 
 // Start starts a thread and, unless the request is asynchronous, waits for it.
 func (t Threads) Start(ctx context.Context, caller action.Caller, r action.StartRequest) (any, error) {
-	limit, err := t.waitLimit(caller, r.WaitSeconds)
-	if err != nil {
-		return nil, err
+	now := t.Settings.Begin()
+	var limit time.Duration
+	if !r.Async {
+		var err error
+		if limit, err = waitLimit(now, caller, r.WaitSeconds); err != nil {
+			return nil, err
+		}
 	}
-	started, err := t.Controller.Start(ctx, caller, r)
+	started, err := t.start(ctx, now, caller, r)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +46,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 	if r.Async || started.Status.Terminal() {
 		return briefly(caller, started), nil
 	}
-	now, err := t.follow(ctx, started, WaitRequest{
+	ended, err := t.follow(ctx, started, WaitRequest{
 		ThreadIDs: []thread.ID{started.ThreadID}, Mode: WaitAll, Timeout: limit,
 		Progress: action.Told[Progress](caller), Ask: caller.Ask, Parent: decides(caller),
 		Caller: caller.By, Patient: r.WaitSeconds != nil,
@@ -52,7 +56,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 		// in its answer: wait_threads asks it.
 		return t.goesOn(ctx, started)
 	}
-	return briefly(caller, now), err
+	return briefly(caller, ended), err
 }
 
 // briefly is an answer as its caller reads it.
@@ -69,7 +73,7 @@ const ClientWait = 45 * time.Second
 
 // waitLimit is how long a synchronous fork is waited for: as long as asked, else what a
 // client bears, and for threads and people until the child's own limits end it.
-func (c *Controller) waitLimit(caller action.Caller, asked *float64) (time.Duration, error) {
+func waitLimit(now *settings.Call, caller action.Caller, asked *float64) (time.Duration, error) {
 	const forever = 365 * 24 * time.Hour
 	switch {
 	case asked != nil:
@@ -77,7 +81,7 @@ func (c *Controller) waitLimit(caller action.Caller, asked *float64) (time.Durat
 	case caller.InThread, caller.Person:
 		return forever, nil
 	}
-	set, _, err := c.Settings.Config.Read().Coordination()
+	set, _, err := now.Config.Coordination()
 	if err != nil {
 		return 0, threads.Fault(err)
 	}

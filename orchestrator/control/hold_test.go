@@ -44,7 +44,7 @@ func TestWaitTimeThatIsNamed(t *testing.T) {
 		if name == "not named" {
 			given = nil
 		}
-		fork, err := s.c.waitLimit(by, given)
+		fork, err := waitLimit(s.c.Settings.Begin(), by, given)
 		s.noError(err)
 		wait, err := s.c.WaitTime(by, given)
 		s.noError(err)

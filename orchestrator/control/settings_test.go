@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
@@ -62,6 +63,14 @@ func TestSettingsAreReadOnceACall(t *testing.T) {
 		"start": func() error {
 			started, err := s.c.Start(s.ctx, action.Caller{Person: true}, action.StartRequest{Directive: "work"})
 			id = started.ThreadID
+			return err
+		},
+		"start of a client, in the background": func() error {
+			_, err := Threads{s.c}.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Async: true})
+			return err
+		},
+		"start of a client that waits": func() error {
+			_, err := Threads{s.c}.Start(s.ctx, action.Caller{Hold: time.Millisecond}, action.StartRequest{Directive: "work"})
 			return err
 		},
 	} {

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -19,6 +20,11 @@ import (
 // start went and whatever has become of its directive or parent since. A key that
 // names another call is refused.
 func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (view.Started, error) {
+	return c.start(ctx, c.Settings.Begin(), caller, req)
+}
+
+// start is [Controller.Start] by one version of the settings.
+func (c *Controller) start(ctx context.Context, now *settings.Call, caller action.Caller, req action.StartRequest) (view.Started, error) {
 	key, err := c.requestKey(ctx, caller, req.RequestKey)
 	if err != nil {
 		return view.Started{}, threads.Fault(err)
@@ -32,7 +38,6 @@ func (c *Controller) Start(ctx context.Context, caller action.Caller, req action
 	} else if rec != nil {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
-	now := c.Settings.Begin()
 	p, err := c.Planner.In(now).Start(ctx, caller, req)
 	if err == nil {
 		err = c.Planner.In(now).ConfirmRisk(ctx, p)

@@ -114,10 +114,11 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 // bears and what the settings say for a thread; they bound both. A person at a
 // terminal can end a wait, so that nothing else needs to.
 func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, error) {
+	now := c.Settings.Begin()
 	if by.Person {
-		return c.waitLimit(by, asked)
+		return waitLimit(now, by, asked)
 	}
-	set, _, err := c.Settings.Config.Read().Coordination()
+	set, _, err := now.Config.Coordination()
 	if err != nil {
 		return 0, threads.Fault(err)
 	}

@@ -173,9 +173,5 @@ func describe(in item.Input) string {
 
 // clip is a text as one line of at most n bytes and a mark.
 func clip(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
+	return item.Clip(strings.Join(strings.Fields(text), " "), n)
 }

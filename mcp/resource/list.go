@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -41,14 +40,6 @@ func describe(row view.BoardRow) string {
 		state = "queued"
 	}
 	return fmt.Sprintf("%s, %d turns, %s; %s", state, row.Turns, row.Spend, row.Directive)
-}
-
-// clip shortens a text for a list.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // digest is what a reading holds, or why there is none, in short.

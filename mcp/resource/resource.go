@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -64,7 +65,7 @@ func (r *Resources) List(ctx context.Context, _ server.Call, cursor string) ([]m
 // listed is the result of a thread in a list.
 func listed(row view.BoardRow) mcp.Resource {
 	res := mcp.Resource{
-		URI: Address{Part: Result, Thread: row.ThreadID}.String(), Name: string(row.ThreadID), Title: clip(row.Name, maxTitle), MIMEType: mimeJSON,
+		URI: Address{Part: Result, Thread: row.ThreadID}.String(), Name: string(row.ThreadID), Title: item.Clip(row.Name, maxTitle), MIMEType: mimeJSON,
 		Description: describe(row),
 	}
 	res.Annotations = &mcp.Annotations{LastModified: row.UpdatedAt.UTC().Format("2006-01-02T15:04:05Z")}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -79,7 +80,7 @@ func (a *answering) takeCommon(given map[string]json.RawMessage, name string) er
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		return tool.Faultf(tool.CodeBadArguments, "%q must be string, got %s", name, clip(string(raw), 100)).
+		return tool.Faultf(tool.CodeBadArguments, "%q must be string, got %s", name, item.Clip(string(raw), 100)).
 			WithHint("Correct the arguments and call again.")
 	}
 	if a.common == nil {
@@ -100,7 +101,7 @@ func (a *answering) takeRoom(given map[string]json.RawMessage, paged bool) error
 	n, err := strconv.Atoi(strings.Trim(string(raw), `"`))
 	if err != nil || n < leastRoom || n > mostRoom {
 		return tool.Faultf(tool.CodeBadArguments, "%q must be a whole number from %d to %d, got %s",
-			roomArgument, leastRoom, mostRoom, clip(string(raw), 100)).WithHint("Leave it out for an answer of at most %d bytes.", DefaultRoom)
+			roomArgument, leastRoom, mostRoom, item.Clip(string(raw), 100)).WithHint("Leave it out for an answer of at most %d bytes.", DefaultRoom)
 	}
 	a.room = n
 	if paged {

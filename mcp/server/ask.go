@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 var (
@@ -26,7 +28,7 @@ type clientError struct {
 }
 
 func (e *clientError) Error() string {
-	return fmt.Sprintf("%s: client answered: %s (%d)", e.method, clip(e.text, 500), e.code)
+	return fmt.Sprintf("%s: client answered: %s (%d)", e.method, item.Clip(e.text, 500), e.code)
 }
 
 // question is a request to the client that has no response yet.

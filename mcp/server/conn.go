@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // grace is how long the end of a connection waits for handlers to return, and
@@ -136,7 +138,7 @@ func (c *conn) admit(r *request) *rpcError {
 		return busy("the session has ended")
 	}
 	if _, taken := c.requests[r.msg.id.key]; taken {
-		return invalidRequest("id %s is in use by a request in flight: every request needs an id of its own", clip(r.msg.id.String(), 100))
+		return invalidRequest("id %s is in use by a request in flight: every request needs an id of its own", item.Clip(r.msg.id.String(), 100))
 	}
 	if err := c.load.add(len(r.msg.raw)); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -192,7 +193,7 @@ func (q *ElicitRequest) parse(raw json.RawMessage) (ElicitResult, error) {
 		return ElicitResult{Action: answer.Action}, nil
 	case ActionAccept:
 	default:
-		return ElicitResult{}, fmt.Errorf("%w: there is no action %q", ErrBadAnswer, clip(answer.Action, 100))
+		return ElicitResult{}, fmt.Errorf("%w: there is no action %q", ErrBadAnswer, item.Clip(answer.Action, 100))
 	}
 	if isNull(answer.Content) {
 		answer.Content = json.RawMessage("{}") // nothing had to be filled in

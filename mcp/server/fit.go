@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -249,9 +250,9 @@ func placeName(place []string) string {
 	const most = 60
 	names := slices.Clone(place)
 	for i, name := range names {
-		names[i] = clip(name, most)
+		names[i] = item.Clip(name, most)
 	}
-	return clip(strings.Join(names, "."), 2*most)
+	return item.Clip(strings.Join(names, "."), 2*most)
 }
 
 // remember reads the answer once more, to have what is kept of lists whole.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // handle has one request answered by mcp-go, and puts what mcp-go says in Go's
@@ -62,14 +64,5 @@ func (s *Server) checkToolName(name string) *rpcError {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(s.mcp.ListTools()))
-	return invalidParams("there is no tool %q; the tools are: %s", clip(name, 100), strings.Join(names, ", "))
-}
-
-// clip shortens text from outside to at most n bytes, not counting the mark
-// that says so.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
+	return invalidParams("there is no tool %q; the tools are: %s", item.Clip(name, 100), strings.Join(names, ", "))
 }

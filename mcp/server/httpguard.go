@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // guard lets in who may use the server. Before all it keeps web pages out: a
@@ -42,12 +44,12 @@ func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *gu
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.knowsHost(r.Host) {
-		g.refuse(w, r, http.StatusForbidden, "this server is not called %q: start it with --allow-host to give it that name", clip(r.Host, 100))
+		g.refuse(w, r, http.StatusForbidden, "this server is not called %q: start it with --allow-host to give it that name", item.Clip(r.Host, 100))
 		return
 	}
 	if origins, present := r.Header["Origin"]; present {
 		if len(origins) != 1 || !g.knowsOrigin(origins[0]) {
-			g.refuse(w, r, http.StatusForbidden, "web pages of origin %q may not use this server: start it with --allow-origin to let them", clip(strings.Join(origins, ", "), 100))
+			g.refuse(w, r, http.StatusForbidden, "web pages of origin %q may not use this server: start it with --allow-origin to let them", item.Clip(strings.Join(origins, ", "), 100))
 			return
 		}
 		if g.shareWith(w, r, origins[0]) {

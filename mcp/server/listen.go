@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // listening is one subscriptions/listen of a client: from revision 2026-07-28 on, the
@@ -47,7 +49,7 @@ func (s *Server) establish(ctx context.Context, call Call, l *listening, want mc
 		note := s.notification(method, uri, &l.id)
 		key := l.id.key + " " + method + " " + uri
 		if err := watched.start(key, func() (func(), error) { return begin(func() { l.tell(note) }) }); err != nil {
-			s.logOf(ctx).Debug().Err(err).Str("uri", clip(uri, 200)).Msg("not subscribed")
+			s.logOf(ctx).Debug().Err(err).Str("uri", item.Clip(uri, 200)).Msg("not subscribed")
 			return false
 		}
 		keys = append(keys, key)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // traceKey is the context key of a request's trace id.
@@ -50,10 +52,10 @@ func (s *Server) logRequest(ctx context.Context, r *request, failure *rpcError, 
 		return
 	}
 	if r.msg.method == mcp.MethodToolsCall {
-		line.Str("tool", clip(r.msg.tool, 100))
+		line.Str("tool", item.Clip(r.msg.tool, 100))
 	}
 	line.Str("session", r.conn.session.id).
-		Str("method", clip(string(r.msg.method), 100)).
+		Str("method", item.Clip(string(r.msg.method), 100)).
 		Dur("duration", took).
 		Str("outcome", outcome).
 		Msg("request")
@@ -83,5 +85,5 @@ func (r *request) failed(code string) {
 }
 
 func (s *Server) logRefusal(id requestID, e *rpcError) {
-	s.log.Debug().Str("id", clip(id.String(), 100)).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
+	s.log.Debug().Str("id", item.Clip(id.String(), 100)).Int("code", e.Code).Str("reason", e.Message).Msg("request refused")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -18,7 +19,7 @@ func (s *Server) offerLogging() {
 	Handle(s, mcp.MethodSetLogLevel, Legacy, func(ctx context.Context, _ Call, params mcp.SetLevelParams) (mcp.ResultMetadata, error) {
 		if !mcp.LoggingLevelEmergency.ShouldSendTo(params.Level) {
 			return nil, tool.Faultf(tool.CodeBadArguments,
-				"there is no level %q; valid are debug, info, notice, warning, error, critical, alert, emergency", clip(string(params.Level), 100))
+				"there is no level %q; valid are debug, info, notice, warning, error, critical, alert, emergency", item.Clip(string(params.Level), 100))
 		}
 		requestFrom(ctx).conn.session.setLogLevel(params.Level)
 		return nil, nil //nolint:nilnil // the answer is empty
@@ -53,7 +54,7 @@ func (r *request) tellOutcome(outcome string, took time.Duration) {
 	r.conn.session.send(encodeMessage("", mcp.MethodNotificationMessage, logParams{
 		Level: level, Logger: serverName,
 		Data: logData{
-			Method: clip(string(r.msg.method), 100), Tool: clip(r.msg.tool, 100), Outcome: outcome, DurationMS: took.Milliseconds(),
+			Method: item.Clip(string(r.msg.method), 100), Tool: item.Clip(r.msg.tool, 100), Outcome: outcome, DurationMS: took.Milliseconds(),
 		},
 	}))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -59,7 +60,7 @@ func badParams(name mcp.MCPMethod, err error) *rpcError {
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mistyped.Field != "" {
 		return invalidParams("params.%s of %s must not be a JSON %s", mistyped.Field, name, mistyped.Value)
 	}
-	return invalidParams("the params of %s do not have the form the protocol gives them: %s", name, clip(err.Error(), 200))
+	return invalidParams("the params of %s do not have the form the protocol gives them: %s", name, item.Clip(err.Error(), 200))
 }
 
 // answerOwn answers a request of a method that was added with [Handle]. It reports
@@ -183,7 +184,7 @@ func (s *Server) rpcErrorOf(ctx context.Context, name mcp.MCPMethod, err error) 
 		e.Code = mcp.INTERNAL_ERROR
 	}
 	if missing, ok := errors.AsType[*NotFoundError](err); ok {
-		data["uri"] = clip(missing.URI, maxShownURI)
+		data["uri"] = item.Clip(missing.URI, maxShownURI)
 		if !mcp.IsModernProtocol(mcpserver.RequestProtocolVersion(ctx)) {
 			e.Code = mcp.RESOURCE_NOT_FOUND
 		}

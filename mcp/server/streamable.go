@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // maxStreams is how many streams for messages that belong to no call one client
@@ -39,7 +41,7 @@ func (t *web) post(w http.ResponseWriter, r *http.Request) {
 	case msg.kind == kindRequest && msg.method == mcp.MethodInitialize:
 		t.postInitialize(w, r, msg, accept)
 	case version != "" && !mcp.IsValidProtocolVersion(version):
-		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.answerID(), invalidRequest("protocol version %q is not supported: initialize tells which are", clip(version, 100)))
+		t.server.refuseHTTP(w, r, http.StatusBadRequest, msg.answerID(), invalidRequest("protocol version %q is not supported: initialize tells which are", item.Clip(version, 100)))
 	default:
 		c := t.enterSession(w, r, msg.answerID())
 		if c == nil {

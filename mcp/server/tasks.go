@@ -7,6 +7,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // tasksExtension is the name under which clients and servers declare tasks (SEP-2663).
@@ -160,7 +162,7 @@ func answerTask(ctx context.Context, call Call, t Tasks, params taskParams) erro
 		}
 		answer, err := q.parse(raw)
 		if err != nil {
-			return invalidParams("inputResponses.%s: %v", clip(q.Key, 100), err)
+			return invalidParams("inputResponses.%s: %v", item.Clip(q.Key, 100), err)
 		}
 		if err := t.Answer(ctx, call, params.TaskID, q.Key, answer); err != nil {
 			return err

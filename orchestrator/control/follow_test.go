@@ -58,8 +58,8 @@ func (s *scene) told(words <-chan string, want string) {
 	}
 }
 
-// Who follows a project is told of ends and questions: of threads that complete, of
-// those that die without a word, and of children only what they ask.
+// News of a project are ends and questions: of threads that complete, of those that die
+// without a word, and of children only what they ask.
 func TestFollowNews(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

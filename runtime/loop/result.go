@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
@@ -140,13 +141,5 @@ func encode(v any) string {
 
 // clip shows the beginning of input.
 func clip(b []byte) string {
-	const most = 200
-	if len(b) <= most {
-		return string(b)
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(b[cut]) {
-		cut--
-	}
-	return string(b[:cut]) + "…"
+	return item.Clip(string(b), 200)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // Addition is an event that comes after the end.
@@ -70,9 +71,5 @@ func (w *Writer) additionLine(seq int64, a Addition) ([]byte, error) {
 const previewBytes = 200
 
 func preview(message string) string {
-	message = strings.TrimSpace(message)
-	if len(message) <= previewBytes {
-		return message
-	}
-	return strings.ToValidUTF8(message[:previewBytes], "") + "…"
+	return item.Clip(strings.TrimSpace(message), previewBytes)
 }

@@ -266,8 +266,5 @@ func literal(v any) string {
 const maxShown = 80
 
 func clip(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	return item.Clip(s, maxShown)
 }

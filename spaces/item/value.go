@@ -159,3 +159,12 @@ func Text(value any) string {
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
+
+// Clip shortens text from outside to at most n bytes, not counting the mark that says
+// so. What is shortened loses bytes that are no UTF-8.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

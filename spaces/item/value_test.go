@@ -3,7 +3,11 @@ package item_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -93,4 +97,18 @@ func TestPlainNumbersKeepsWhatIsExact(t *testing.T) {
 	if got, err := item.PlainNumbers([]any{json.Number("1e999999999")}); err == nil {
 		t.Errorf("PlainNumbers(1e999999999) = %v, want an error", got)
 	}
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, n := rapid.String().Draw(t, "text"), rapid.IntRange(0, 40).Draw(t, "n")
+		short := item.Clip(text, n)
+		switch rest, cut := strings.CutSuffix(short, "…"); {
+		case len(text) <= n && short != text:
+			t.Fatalf("%q became %q", text, short)
+		case len(text) > n && (!cut || len(rest) > n || len(rest) < n-utf8.UTFMax || !utf8.ValidString(rest)):
+			t.Fatalf("%q became %q of at most %d bytes", text, short, n)
+		}
+	})
 }

@@ -2,7 +2,6 @@ package action
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -80,11 +79,7 @@ func queryFault(err error) *tool.Fault {
 
 // short is a query as answers repeat it.
 func short(query string) string {
-	const most = 200
-	if len(query) <= most {
-		return query
-	}
-	return strings.ToValidUTF8(query[:most], "") + "…"
+	return item.Clip(query, 200)
 }
 
 // contentFault is for errors of what items and settings contain.

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -90,13 +89,5 @@ func Nearest(name string, names []string) string {
 
 // clip shortens outside text for a message.
 func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return item.Clip(s, 80)
 }

@@ -43,7 +43,7 @@ func offerDirectives(ctx context.Context, sys System, opts options, flags runFla
 	if err := showOffers(sys, opts, offered); err != nil || !onTerminal(sys.Stdin) || !onTerminal(sys.Stdout) {
 		return err
 	}
-	q := questions{lines: bufio.NewScanner(sys.Stdin), out: sys.Stdout}
+	q := newQuestions(sys, sys.Stdout)
 	chosen, err := q.choose(offered)
 	if err != nil || chosen == nil {
 		return err
@@ -106,6 +106,10 @@ func showOffers(sys System, opts options, offered []prompt.Prompt) error {
 type questions struct {
 	lines *bufio.Scanner
 	out   io.Writer
+}
+
+func newQuestions(sys System, out io.Writer) questions {
+	return questions{lines: bufio.NewScanner(sys.Stdin), out: out}
 }
 
 func (q questions) ask(question string) (string, error) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strconv"
@@ -184,22 +183,17 @@ func (a approval) show(w view.Waiting) error {
 
 // prompt reads an answer from the terminal; none when the person gives none.
 func (a approval) prompt(w view.Waiting) (thread.Decision, item.LimitSet, error) {
-	lines := bufio.NewScanner(a.sys.Stdin)
-	read := func(question string) string {
-		_, _ = fmt.Fprint(a.sys.Stdout, question+" ")
-		if !lines.Scan() {
-			return ""
-		}
-		return strings.TrimSpace(lines.Text())
+	q := newQuestions(a.sys, a.sys.Stdout)
+	decision, err := q.ask(fmt.Sprintf("Answer (%s; nothing leaves it):", joined(w.Options)))
+	if err != nil || thread.Decision(decision) != thread.Raise {
+		return thread.Decision(decision), nil, err
 	}
-	decision := thread.Decision(read(fmt.Sprintf("Answer (%s; nothing leaves it):", joined(w.Options))))
-	if decision != thread.Raise {
-		return decision, nil, lines.Err()
+	given, err := q.ask("New limits (such as turns=30,spend=0.50):")
+	if err != nil {
+		return "", nil, err
 	}
-	limits, err := parseLimits(strings.FieldsFunc(read("New limits (such as turns=30,spend=0.50):"), func(r rune) bool {
-		return r == ',' || r == ' '
-	}))
-	return decision, limits, err
+	limits, err := parseLimits(strings.FieldsFunc(given, func(r rune) bool { return r == ',' || r == ' ' }))
+	return thread.Raise, limits, err
 }
 
 func (a approval) give(ctx context.Context, id thread.ID, decision thread.Decision, limits item.LimitSet) error {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -196,15 +195,9 @@ func confirm(sys System, question, otherwise string) (bool, error) {
 	if !onTerminal(sys.Stdin) {
 		return false, &usageError{message: "there is nobody to ask: standard input is no terminal", try: otherwise}
 	}
-	if _, err := fmt.Fprintf(sys.Stderr, "%s [y/N] ", question); err != nil {
-		return false, err
-	}
-	lines := bufio.NewScanner(sys.Stdin)
-	if !lines.Scan() {
-		return false, lines.Err()
-	}
-	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
-	return answer == "y" || answer == "yes", nil
+	answer, err := newQuestions(sys, sys.Stderr).ask(question + " [y/N]")
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes", err
 }
 
 // keepingFault says what to do when the user space cannot keep a decision.

@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -74,22 +73,10 @@ func (r *request) addOpenAI(m openaiMessage) {
 		}
 		r.Messages = append(r.Messages, message)
 	case "tool":
-		text, failed := strings.CutPrefix(text, "Error: ")
-		r.addUser(llm.Block{Type: llm.ToolResultBlock, ToolCallID: m.ToolCallID, Text: text, IsError: failed})
+		r.addResult(m.ToolCallID, text)
 	default:
-		r.addUser(llm.Block{Type: llm.TextBlock, Text: text})
-		if images := m.Content.images; len(images) > 0 {
-			r.addUser(llm.Block{Type: llm.ImageBlock, Images: images})
-		}
+		r.addWords(m.Content)
 	}
-}
-
-func (r *request) addUser(block llm.Block) {
-	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.User {
-		r.Messages[n-1].Blocks = append(r.Messages[n-1].Blocks, block)
-		return
-	}
-	r.Messages = append(r.Messages, llm.Message{Role: llm.User, Blocks: []llm.Block{block}})
 }
 
 func (openaiProtocol) events(a answer) [][]byte {

@@ -61,6 +61,30 @@ func textOf(message llm.Message) string {
 	return strings.Join(texts, "\n")
 }
 
+// add adds a block to the last message when it is of the role, else to a new one: what
+// one side says between two messages of the other is one message.
+func (r *request) add(role llm.Role, block llm.Block) {
+	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == role {
+		r.Messages[n-1].Blocks = append(r.Messages[n-1].Blocks, block)
+		return
+	}
+	r.Messages = append(r.Messages, llm.Message{Role: role, Blocks: []llm.Block{block}})
+}
+
+// addResult adds the result of a tool call in protocols that mark a failure in its text.
+func (r *request) addResult(call, text string) {
+	text, failed := strings.CutPrefix(text, "Error: ")
+	r.add(llm.User, llm.Block{Type: llm.ToolResultBlock, ToolCallID: call, Text: text, IsError: failed})
+}
+
+// addWords adds what the user says and shows.
+func (r *request) addWords(c content) {
+	r.add(llm.User, llm.Block{Type: llm.TextBlock, Text: c.text})
+	if len(c.images) > 0 {
+		r.add(llm.User, llm.Block{Type: llm.ImageBlock, Images: c.images})
+	}
+}
+
 func (r *request) toolResults() []string {
 	var out []string
 	for _, message := range r.Messages {

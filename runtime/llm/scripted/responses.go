@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 )
@@ -86,32 +85,20 @@ func checkItems(items []responsesItem) error {
 func (r *request) addItem(item responsesItem) {
 	switch text := item.Content.text; {
 	case item.Type == "reasoning":
-		r.addAssistant(llm.Block{Type: llm.ReasoningBlock, Text: item.Summary.text, Signature: item.Encrypted})
+		r.add(llm.Assistant, llm.Block{Type: llm.ReasoningBlock, Text: item.Summary.text, Signature: item.Encrypted})
 	case item.Type == "function_call":
-		r.addAssistant(llm.Block{
+		r.add(llm.Assistant, llm.Block{
 			Type: llm.ToolUseBlock, ToolCallID: item.CallID, ToolName: item.Name, Input: json.RawMessage(item.Arguments),
 		})
 	case item.Type == "function_call_output":
-		text, failed := strings.CutPrefix(item.Output.text, "Error: ")
-		r.addUser(llm.Block{Type: llm.ToolResultBlock, ToolCallID: item.CallID, Text: text, IsError: failed})
+		r.addResult(item.CallID, item.Output.text)
 	case item.Role == "assistant":
-		r.addAssistant(llm.Block{Type: llm.TextBlock, Text: text})
+		r.add(llm.Assistant, llm.Block{Type: llm.TextBlock, Text: text})
 	case item.Role == "system" || item.Role == "developer":
 		r.System += text
 	default:
-		r.addUser(llm.Block{Type: llm.TextBlock, Text: text})
-		if images := item.Content.images; len(images) > 0 {
-			r.addUser(llm.Block{Type: llm.ImageBlock, Images: images})
-		}
+		r.addWords(item.Content)
 	}
-}
-
-func (r *request) addAssistant(block llm.Block) {
-	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.Assistant {
-		r.Messages[n-1].Blocks = append(r.Messages[n-1].Blocks, block)
-		return
-	}
-	r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Blocks: []llm.Block{block}})
 }
 
 func (responsesProtocol) events(a answer) [][]byte {

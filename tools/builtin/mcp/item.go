@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/executor/mcpclient"
 )
 
@@ -97,15 +98,7 @@ func oneLine(text string, bound int) string {
 		}
 		return r
 	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= bound {
-		return text
-	}
-	text = text[:bound]
-	for !utf8.ValidString(text) {
-		text = text[:len(text)-1]
-	}
-	return text + "…"
+	return item.Clip(strings.Join(strings.Fields(text), " "), bound)
 }
 
 // schemaOf is the schema of a tool as YAML, with the words in it bounded.

@@ -120,6 +120,9 @@ func (b *Rebuilder) row(meta thread.Meta, said records.Source) (*taken, error) {
 	if known, ok := b.Remembered[rec.ThreadID]; ok {
 		rec.Name, rec.RequestKey = cmp.Or(known.Name, rec.Name), known.RequestKey
 	}
+	if meta.ForkedFrom != nil {
+		rec.Metadata = meta.ForkedFrom.Metadata()
+	}
 	if rec.ChainRootID == rec.ThreadID {
 		rec.ChainRootID = "" // as in the row of a thread that continues no other
 	}

@@ -10,6 +10,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -95,7 +96,9 @@ type NewThread struct {
 	// Origin is the client that the thread is started for; one that continues another by
 	// a handoff has that one's.
 	Origin thread.Origin
-	Now    time.Time
+	// Metadata is a JSON object; empty: the thread has none.
+	Metadata json.RawMessage
+	Now      time.Time
 }
 
 // SameCall refuses a request key that names another call than n with an error

@@ -1,6 +1,9 @@
 package thread
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Meta is the content of a thread's thread.json: everything its process needs
 // to run it again from disk, and everything a reader needs to know about it
@@ -46,7 +49,8 @@ type Meta struct {
 	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`
 	ContinuationOf ID              `json:"continuation_of,omitempty"`
 	ChainRootID    ID              `json:"chain_root_id,omitempty"`
-	Continuation   *Continuation   `json:"continuation,omitempty"` // nil: the first of its chain
+	Continuation   *Continuation   `json:"continuation,omitempty"` // nil: its conversation begins with it
+	ForkedFrom     *Fork           `json:"forked_from,omitempty"`  // nil: it is no copy
 	Cost           Cost            `json:"cost"`
 	Outcome        *Outcome        `json:"outcome,omitempty"`
 	Transcript     *TranscriptHead `json:"transcript,omitempty"`
@@ -62,7 +66,31 @@ func (m Meta) Own() []string {
 	return m.Capabilities
 }
 
-// Continuation says how a thread continues the one that ContinuationOf names.
+// Fork says of which conversation a thread began with a copy.
+type Fork struct {
+	ThreadID ID `json:"thread_id"`
+	// Turn is the last one of that thread that was copied; 0: all there was of it.
+	Turn int `json:"turn,omitempty"`
+}
+
+// The keys of [Record.Metadata] that say the same as [Fork].
+const (
+	MetadataForkedFrom = "forked_from"
+	MetadataForkedAt   = "forked_at_turn"
+)
+
+// Metadata is what the row of the copy says.
+func (f Fork) Metadata() json.RawMessage {
+	said := map[string]any{MetadataForkedFrom: f.ThreadID}
+	if f.Turn > 0 {
+		said[MetadataForkedAt] = f.Turn
+	}
+	text, _ := json.Marshal(said) // strings and numbers
+	return text
+}
+
+// Continuation says how a thread came by the conversation that it begins with: it
+// continues the thread that ContinuationOf names, or is a copy of ForkedFrom.
 type Continuation struct {
 	Via Via `json:"via"`
 	// Position is the thread's place in its chain; the first one has 1.
@@ -73,7 +101,8 @@ type Continuation struct {
 	// Messages is how many messages of the conversation before are at the beginning
 	// of the transcript; the next one is the thread's own first.
 	Messages int `json:"messages"`
-	// Message is what a person said to have the thread resumed; empty for a handoff.
+	// Message is what a person said to have the thread resumed, or begun as a copy; empty
+	// for a handoff.
 	Message string `json:"message,omitempty"`
 	// SummaryID is the knowledge item that sums up what went before, below
 	// agent/threads/; empty when nobody wrote one.
@@ -95,10 +124,11 @@ func (c *Continuation) HandoffsNow() int {
 // Via is how one thread comes to continue another.
 type Via string
 
-// The ways to continue a thread.
+// The ways to go on with the conversation of a thread.
 const (
 	ViaHandoff Via = "handoff" // its context window was nearly full
 	ViaResume  Via = "resume"  // it had ended, and somebody had a message for it
+	ViaFork    Via = "fork"    // it goes on as it would have: this is a copy
 )
 
 // ChainLink is a directive that another one extends.

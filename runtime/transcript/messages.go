@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"io"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -24,9 +25,26 @@ const unanswered = "The call has no result: the thread stopped before the tool h
 // The bytes of images come from the artifacts of the thread. For one that
 // is not there, or not what it was, the model is told so.
 func Messages(from records.Source, images tool.Artifacts) ([]llm.Message, error) {
+	return MessagesUntil(from, images, Until{})
+}
+
+// Until bounds how much of a transcript is read; its zero value bounds nothing.
+type Until struct {
+	// Turn is the last turn: its answer and the results of its calls are the end.
+	Turn int
+	// Bytes is where the transcript ends, such as [Report.SignedBytes] of one that
+	// grows.
+	Bytes int64
+}
+
+// MessagesUntil is [Messages] of the beginning of a transcript.
+func MessagesUntil(from records.Source, images tool.Artifacts, until Until) ([]llm.Message, error) {
+	if until.Bytes > 0 {
+		from = beginning{from, until.Bytes}
+	}
 	var c conversation
 	for e, err := range Events(from) {
-		if isTorn(err) {
+		if isTorn(err) || err == nil && until.Turn > 0 && c.isAfter(e, until.Turn) {
 			break
 		}
 		if err == nil {
@@ -43,6 +61,36 @@ func Messages(from records.Source, images tool.Artifacts) ([]llm.Message, error)
 		}
 	}
 	return c.messages, nil
+}
+
+// beginning is so much of a source.
+type beginning struct {
+	records.Source
+	bytes int64
+}
+
+// Open implements [records.Source].
+func (b beginning) Open() (records.Reader, error) {
+	whole, err := b.Source.Open()
+	if err != nil {
+		return nil, err
+	}
+	return beginningReader{whole, io.NewSectionReader(whole, 0, b.bytes)}, nil
+}
+
+// beginningReader reads so much of a reader.
+type beginningReader struct {
+	records.Reader
+	section *io.SectionReader
+}
+
+// ReadAt implements [io.ReaderAt].
+func (r beginningReader) ReadAt(p []byte, off int64) (int, error) { return r.section.ReadAt(p, off) }
+
+// Size implements [records.Reader].
+func (r beginningReader) Size() (int64, error) {
+	whole, err := r.Reader.Size()
+	return min(whole, r.section.Size()), err
 }
 
 // imageGone is what the model is told about an image that cannot be shown again.
@@ -73,6 +121,20 @@ type conversation struct {
 	messages []llm.Message
 	calls    []llm.Block // of the last answer, not answered yet
 	results  []ToolCallResult
+	turn     int // of the last answer
+}
+
+// isAfter reports whether an event belongs to the conversation after a turn.
+func (c *conversation) isAfter(e thread.Event, turn int) bool {
+	switch e.Type {
+	case thread.EventCognitionIn:
+		return c.turn >= turn
+	case thread.EventCognitionOut:
+		out, err := Decode[CognitionOut](e)
+		return err == nil && out.Turn > turn
+	default:
+		return false
+	}
 }
 
 func (c *conversation) add(e thread.Event) error {
@@ -90,6 +152,7 @@ func (c *conversation) add(e thread.Event) error {
 			return err
 		}
 		c.answer()
+		c.turn = out.Turn
 		c.messages = append(c.messages, llm.Message{Role: llm.Assistant, Blocks: out.Blocks})
 		for _, b := range out.Blocks {
 			if b.Type == llm.ToolUseBlock {

@@ -16,8 +16,8 @@ type ThreadStarted struct {
 }
 
 // ThreadContinued is the payload of thread_continued, the first event of a
-// thread that continues another. The messages it was given follow as
-// cognition_in, in their order and with their roles.
+// thread that goes on with the conversation of another. The messages it was given
+// follow as cognition_in, in their order and with their roles.
 type ThreadContinued struct {
 	PreviousThreadID thread.ID  `json:"previous_thread_id"`
 	Via              thread.Via `json:"via"`

@@ -134,6 +134,9 @@ func noteText(e thread.Event) string {
 		return show(e, hookText)
 	case thread.EventThreadContinued:
 		return show(e, func(p ThreadContinued) string {
+			if p.Via == thread.ViaFork {
+				return note("A copy of thread `%s` (messages: %d)", p.PreviousThreadID, p.Messages)
+			}
 			return note("Continues thread `%s` (%s; messages taken over: %d)", p.PreviousThreadID, p.Via, p.Messages)
 		})
 	case thread.EventThreadResumed:

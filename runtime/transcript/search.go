@@ -126,7 +126,8 @@ func (s *searcher) add(line int, e thread.Event) {
 			return
 		}
 	case thread.EventThreadContinued:
-		if p, err := Decode[ThreadContinued](e); err == nil {
+		// What a copy was given stands nowhere else in its chain.
+		if p, err := Decode[ThreadContinued](e); err == nil && p.Via != thread.ViaFork {
 			s.given = p.Messages
 		}
 	case thread.EventRetry:

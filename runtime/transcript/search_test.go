@@ -176,3 +176,16 @@ func TestExcerpt(t *testing.T) {
 		}
 	})
 }
+
+// TestSearchCopy: what a copy was given is found in it, for it stands nowhere else in
+// its chain.
+func TestSearchCopy(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w := open(t, path, nil)
+	must(t, w.Seed(ThreadContinued{PreviousThreadID: "test/before-1", Via: thread.ViaFork}, []llm.Message{llm.Text(llm.User, "look")}))
+	must(t, w.Close())
+	if got := places(search(t, path, "look", false, 50)); !slices.Equal(got, []string{"2 cognition_in"}) {
+		t.Errorf("found %q", got)
+	}
+}

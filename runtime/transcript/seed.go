@@ -7,8 +7,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Seed begins the transcript of a thread that continues another with what the
-// thread was given of the conversation, signs it and returns when it is on disk.
+// Seed begins the transcript of a thread that goes on with the conversation of
+// another with what it was given of that, signs it and returns when it is on disk.
 // [Messages] gives back exactly these messages; none of their calls may be
 // unanswered. The bytes of their images must lie with the artifacts of the new
 // thread by then. It is an error when the transcript has begun.

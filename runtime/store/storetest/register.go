@@ -29,12 +29,12 @@ var registerTests = []test{
 func registerStores(h *harness) {
 	parent := h.running("parent", "")
 	n := h.newThread("a/b/child", parent)
-	n.Name, n.RequestKey = "the child", "key-1"
+	n.Name, n.RequestKey, n.Metadata = "the child", "key-1", []byte(`{"forked_from":"a-1"}`)
 	rec, created, err := h.Register(h.ctx, n, claimNothing)
 	h.noError(err)
 	want := thread.Record{
 		ThreadID: "a/b/child-1772600767", Kind: thread.KindDirective, Directive: "a/b/child", Name: "the child",
-		ParentID: parent, Status: thread.Created, Model: "fake/model", RequestKey: "key-1", Metadata: []byte("{}"),
+		ParentID: parent, Status: thread.Created, Model: "fake/model", RequestKey: "key-1", Metadata: n.Metadata,
 		CreatedAt: h.now, UpdatedAt: h.now, LastUsed: h.now,
 	}
 	if !created || !reflect.DeepEqual(rec, want) {

@@ -303,6 +303,7 @@ type Store interface {
 	Questions
 	News
 	Notices
+	Messages
 	Ledger
 	Keeper
 	Watcher

@@ -32,6 +32,7 @@ type Record struct {
 	QueuedAt             time.Time       // when it was put in the queue for a slot
 	AdmittedAt           time.Time       // when it was given one
 	Yielded              bool            // it only waits for others, and occupies no slot
+	Unread               int             // messages that it has not read, see [Message]
 	CancelRequestedAt    time.Time
 	CreatedAt            time.Time
 	UpdatedAt            time.Time

@@ -49,8 +49,12 @@ func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time)
 		if err != nil {
 			return err
 		}
-		if changed, err := res.RowsAffected(); err != nil || changed == 1 {
+		changed, err := res.RowsAffected()
+		switch {
+		case err != nil:
 			return err
+		case changed == 1:
+			return passOnMessages(ctx, tx, id, successor)
 		}
 		return whyNotLinked(ctx, tx, id, successor)
 	})
@@ -99,6 +103,9 @@ func handOn(ctx context.Context, tx *sql.Tx, c store.Change) error {
 		return err
 	}
 	if linked, err := res.RowsAffected(); err != nil || linked == 0 {
+		return err
+	}
+	if err := passOnMessages(ctx, tx, id, next); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE threads SET queued_at = ?1, admitted_at = ?1, updated_at = ?1, queue_position = coalesce(?2, `+nextPosition+`)

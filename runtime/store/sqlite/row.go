@@ -17,7 +17,7 @@ const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), stat
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, coalesce(request_key, ''), coalesce(request_hash, ''), metadata,
-	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded,
+	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
 
 // row is a *sql.Row or *sql.Rows.
@@ -63,7 +63,7 @@ func scanStored(r row) (storedRecord, error) {
 		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &s.result,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &rec.RequestHash, &s.metadata,
-		&queued, &admitted, &rec.Yielded,
+		&queued, &admitted, &rec.Yielded, &rec.Unread,
 		&cancelled, &created, &updated, &completed, &used)
 	if err != nil {
 		return storedRecord{}, err

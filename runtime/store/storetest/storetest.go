@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"News", newsTests},
 		{"Keep", keepTests},
 		{"Fence", fenceTests},
+		{"Messages", messageTests},
 	}
 	for _, g := range groups {
 		if len(only) > 0 && !slices.Contains(only, g.name) {

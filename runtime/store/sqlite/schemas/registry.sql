@@ -37,7 +37,7 @@ CREATE TABLE threads (
     created_at             INTEGER NOT NULL CHECK (created_at > 0),
     updated_at             INTEGER NOT NULL CHECK (updated_at > 0),
     completed_at           INTEGER,
-    last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '',
+    last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', unread INTEGER NOT NULL DEFAULT 0 CHECK (unread >= 0),
     CHECK ((completed_at IS NULL) = (status IN ('created', 'running'))),
     CHECK ((result IS NULL) = (completed_at IS NULL))
 ) STRICT;
@@ -158,6 +158,42 @@ CREATE TRIGGER news_kept AFTER INSERT ON news BEGIN
     DELETE FROM news WHERE seq <= NEW.seq - 10000;
 END;
 
+CREATE TABLE messages (
+    seq          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    message_id   TEXT    NOT NULL UNIQUE CHECK (message_id <> ''),
+    thread_id    TEXT    NOT NULL REFERENCES threads (thread_id) ON DELETE CASCADE, -- that is told
+    kind         TEXT    NOT NULL CHECK (kind IN ('steer', 'note')),
+    sender_kind  TEXT    NOT NULL CHECK (sender_kind <> ''),
+    sender       TEXT    NOT NULL DEFAULT '', -- name of a client, or id of a thread
+    sender_turn  INTEGER NOT NULL DEFAULT 0,  -- turns that the thread which writes a note had taken
+    text         TEXT    NOT NULL,
+    bytes        INTEGER NOT NULL CHECK (bytes > 0), -- of the text
+    interrupt    INTEGER NOT NULL DEFAULT 0 CHECK (interrupt IN (0, 1)),
+    posted_at    INTEGER NOT NULL CHECK (posted_at > 0),
+    delivered_at INTEGER,
+    CHECK ((delivered_at IS NOT NULL) = (text = ''))
+) STRICT;
+
+CREATE INDEX messages_unread ON messages (thread_id, seq) WHERE delivered_at IS NULL;
+
+CREATE INDEX messages_notes ON messages (sender, sender_turn) WHERE kind = 'note';
+
+CREATE TRIGGER messages_posted AFTER INSERT ON messages BEGIN
+    UPDATE threads SET unread = unread + 1, updated_at = max(updated_at, NEW.posted_at) WHERE thread_id = NEW.thread_id;
+    DELETE FROM messages WHERE seq <= NEW.seq - 10000 AND delivered_at IS NOT NULL;
+END;
+
+CREATE TRIGGER messages_delivered AFTER UPDATE OF delivered_at ON messages
+    WHEN OLD.delivered_at IS NULL AND NEW.delivered_at IS NOT NULL BEGIN
+    UPDATE threads SET unread = unread - 1, updated_at = max(updated_at, NEW.delivered_at) WHERE thread_id = NEW.thread_id;
+END;
+
+CREATE TRIGGER messages_passed_on AFTER UPDATE OF thread_id ON messages
+    WHEN OLD.delivered_at IS NULL AND NEW.thread_id <> OLD.thread_id BEGIN
+    UPDATE threads SET unread = unread - 1 WHERE thread_id = OLD.thread_id;
+    UPDATE threads SET unread = unread + 1 WHERE thread_id = NEW.thread_id;
+END;
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -181,3 +217,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (9, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (10, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (11, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (12, 1);

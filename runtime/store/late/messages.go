@@ -1,0 +1,24 @@
+package late
+
+import (
+	"context"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Post implements [store.Messages].
+func (s *Store) Post(ctx context.Context, m thread.Message, bound store.NoteBound) (int, error) {
+	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (int, error) { return now.Post(ctx, m, bound) })
+}
+
+// Unread implements [store.Messages].
+func (s *Store) Unread(ctx context.Context, reader thread.ID) ([]thread.Message, error) {
+	return ask(ctx, s, nil, func(now store.Store) ([]thread.Message, error) { return now.Unread(ctx, reader) })
+}
+
+// Deliver implements [store.Messages].
+func (s *Store) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
+	return tell(ctx, s, func(now store.Store) error { return now.Deliver(ctx, reader, run, ids, at) })
+}

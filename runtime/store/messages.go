@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Messages keeps what threads are to be told while they work, a queue a thread. How many
+// nobody has read yet is [thread.Record.Unread]. When a thread is continued, by a handoff
+// or by being resumed, the transaction that links the two gives its successor what it
+// has not read. The texts of what was read are not kept; of the rest the newest 10 000
+// rows are.
+type Messages interface {
+	// Post adds a message to the queue of its reader, and returns how many stand in it
+	// now. A thread that has ended, or is asked to stop, is an *UnreadableError, one whose
+	// queue is full a *QueueFullError, and one that does not exist thread.ErrNotFound.
+	// A note is held to a bound as well, or is a *NotesError. Posting wakes the
+	// receivers of Watcher.Changes.
+	Post(ctx context.Context, m thread.Message, bound NoteBound) (unread int, err error)
+	// Unread returns the messages that nobody has read, oldest first.
+	Unread(ctx context.Context, reader thread.ID) ([]thread.Message, error)
+	// Deliver records that a run has put messages of its thread into the transcript. A
+	// repeat changes nothing. It is on disk when it returns, as the transcript must be
+	// before: what is recorded here is never read again. When the thread has another run
+	// the error is ErrFenced.
+	Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error
+}
+
+// Bounds of the queue of one thread.
+const (
+	MaxMessageBytes = 16 << 10 // of one text
+	MaxUnread       = 64       // messages
+	MaxUnreadNotes  = 48       // of those: what is left is for who steers
+)
+
+// NoteBound bounds what one thread writes to others within one turn of its own.
+type NoteBound struct {
+	Notes int
+	Bytes int
+}
+
+// UnreadableError says that a thread will not read any message.
+type UnreadableError struct {
+	Thread  thread.ID
+	State   thread.State
+	By      thread.ID // that continues it
+	Stopped bool      // it has been asked to stop
+}
+
+func (e *UnreadableError) Error() string {
+	if e.Stopped {
+		return fmt.Sprintf("thread %s has been asked to stop, and reads no message any more", e.Thread)
+	}
+	return fmt.Sprintf("thread %s is %s, and reads no message any more", e.Thread, e.State)
+}
+
+// QueueFullError says that a thread has too much to read.
+type QueueFullError struct {
+	Thread thread.ID
+	Unread int
+}
+
+func (e *QueueFullError) Error() string {
+	return fmt.Sprintf("thread %s has %d unread messages, and its queue takes no more", e.Thread, e.Unread)
+}
+
+// NotesError says that a thread has written enough to others in its turn.
+type NotesError struct {
+	Sender thread.ID
+	NoteBound
+}
+
+func (e *NotesError) Error() string {
+	return fmt.Sprintf("thread %s has written its notes of this turn: at most %d, of %d bytes together", e.Sender, e.Notes, e.Bytes)
+}
+
+// ErrNoText says that a message has no text, or one that is too long.
+var ErrNoText = errors.New("a message has a text of 1 to 16384 bytes")

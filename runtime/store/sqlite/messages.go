@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Post implements [store.Messages]. The message is on disk when it returns.
+func (s *Store) Post(ctx context.Context, m thread.Message, bound store.NoteBound) (unread int, err error) {
+	if len(m.Text) == 0 || len(m.Text) > store.MaxMessageBytes {
+		return 0, fmt.Errorf("post: %w, and this one has %d", store.ErrNoText, len(m.Text))
+	}
+	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, m.Reader))
+		if err != nil {
+			return notFound(err, m.Reader)
+		}
+		if err := canRead(rec, m.Kind); err != nil {
+			return err
+		}
+		turn, err := noteTurn(ctx, tx, m, bound)
+		if err != nil {
+			return err
+		}
+		unread = rec.Unread + 1
+		_, err = tx.ExecContext(ctx, `INSERT INTO messages
+			(message_id, thread_id, kind, sender_kind, sender, sender_turn, text, bytes, interrupt, posted_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			m.ID, m.Reader, m.Kind, m.From.Kind, m.From.Name, turn, m.Text, len(m.Text), m.Interrupt, millis(m.At))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("post: %w", err)
+	}
+	return unread, nil
+}
+
+// canRead refuses a message for a thread that will not read it, or has too many.
+func canRead(rec thread.Record, kind thread.MessageKind) error {
+	stopped := !rec.CancelRequestedAt.IsZero()
+	if rec.Status.Terminal() || stopped {
+		return &store.UnreadableError{
+			Thread: rec.ThreadID, State: rec.Status, By: rec.ContinuationThreadID, Stopped: stopped && !rec.Status.Terminal(),
+		}
+	}
+	most := store.MaxUnread
+	if kind == thread.Note {
+		most = store.MaxUnreadNotes
+	}
+	if rec.Unread >= most {
+		return &store.QueueFullError{Thread: rec.ThreadID, Unread: rec.Unread}
+	}
+	return nil
+}
+
+// noteTurn is the turn that the sender of a note is in, in which it must not have
+// written too much; 0 for other messages.
+func noteTurn(ctx context.Context, tx *sql.Tx, m thread.Message, bound store.NoteBound) (turn int, err error) {
+	if m.Kind != thread.Note {
+		return 0, nil
+	}
+	var notes, bytes int
+	err = tx.QueryRowContext(ctx, "SELECT turns FROM threads WHERE thread_id = ?", m.From.Name).Scan(&turn)
+	if err != nil {
+		return 0, notFound(err, thread.ID(m.From.Name))
+	}
+	err = tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM messages
+		WHERE sender = ? AND sender_turn = ? AND kind = 'note'`, m.From.Name, turn).Scan(&notes, &bytes)
+	if err != nil {
+		return 0, err
+	}
+	if notes >= bound.Notes || bytes+len(m.Text) > bound.Bytes {
+		return 0, &store.NotesError{Sender: thread.ID(m.From.Name), NoteBound: bound}
+	}
+	return turn, nil
+}
+
+const unreadSQL = `SELECT message_id, kind, thread_id, sender_kind, sender, text, interrupt, posted_at FROM messages
+	WHERE thread_id = ? AND delivered_at IS NULL ORDER BY seq`
+
+func scanMessage(r row) (m thread.Message, err error) {
+	var at int64
+	err = r.Scan(&m.ID, &m.Kind, &m.Reader, &m.From.Kind, &m.From.Name, &m.Text, &m.Interrupt, &at)
+	m.At = fromMillis(at)
+	return m, err
+}
+
+// Unread implements [store.Messages].
+func (s *Store) Unread(ctx context.Context, reader thread.ID) (list []thread.Message, err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, unreadSQL, reader)
+		list, err = scanEach(rows, err, scanMessage)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unread messages of %s: %w", reader, err)
+	}
+	return list, nil
+}
+
+// Deliver implements [store.Messages].
+func (s *Store) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
+	r := &runner{s, reader, run}
+	err := s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, reader))
+		if err != nil {
+			return notFound(err, reader)
+		}
+		if !r.owns(rec.Run) {
+			return fenced(reader)
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE messages SET delivered_at = ?, text = ''
+			WHERE thread_id = ? AND delivered_at IS NULL AND message_id IN (SELECT value FROM json_each(?))`,
+			millis(at), reader, jsonList(ids))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("deliver messages: %w", err)
+	}
+	return nil
+}
+
+// passOnMessages gives what a thread has not read to the one that continues it.
+func passOnMessages(ctx context.Context, tx *sql.Tx, from, to thread.ID) error {
+	_, err := tx.ExecContext(ctx, "UPDATE messages SET thread_id = ? WHERE thread_id = ? AND delivered_at IS NULL", to, from)
+	return err
+}

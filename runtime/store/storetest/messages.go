@@ -1,0 +1,282 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+var messageTests = []test{
+	{"messages are kept as they were posted, in order", messagesKept},
+	{"only threads that go on are told", messagesOfLiving},
+	{"what is delivered is read once", messagesDelivered},
+	{"a run that was replaced delivers nothing", messagesFenced},
+	{"a successor is given what was not read", messagesPassedOn},
+	{"a thread that is resumed is given what was not read", messagesOfResumed},
+	{"a queue is bounded, and notes before others", messagesBounded},
+	{"a thread writes so many notes a turn", notesBounded},
+	{"texts have a length", messageTexts},
+	{"of posts at once all are kept", messagesAtOnce},
+	{"posting and delivering wake", messagesWake},
+}
+
+// notes are bounds of notes that nothing in a test reaches.
+var notes = store.NoteBound{Notes: 1000, Bytes: 1 << 20}
+
+func (h *harness) message(id string, reader thread.ID) thread.Message {
+	return thread.Message{
+		ID: id, Kind: thread.Steer, Reader: reader, From: thread.Sender{Kind: thread.ByClient, Name: "editor"},
+		Text: "text of " + id, At: h.now,
+	}
+}
+
+func (h *harness) post(m thread.Message) {
+	h.Helper()
+	_, err := h.Post(h.ctx, m, notes)
+	h.noError(err)
+}
+
+// wantUnread is what a thread has not read, by ids, in its row too.
+func (h *harness) wantUnread(reader thread.ID, want ...string) {
+	h.Helper()
+	list, err := h.Unread(h.ctx, reader)
+	h.noError(err)
+	var got []string
+	for _, m := range list {
+		got = append(got, m.ID)
+		if m.Reader != reader {
+			h.Errorf("message %s is for %s, and in the queue of %s", m.ID, m.Reader, reader)
+		}
+	}
+	if !slices.Equal(got, want) || h.get(reader).Unread != len(want) {
+		h.Errorf("%s has not read %v (its row says %d), want %v", reader, got, h.get(reader).Unread, want)
+	}
+}
+
+func messagesKept(h *harness) {
+	id := h.running("d", "")
+	want := []thread.Message{h.message("b", id), h.message("a", id), h.message("c", id)}
+	want[1].From, want[1].Kind = thread.Sender{Kind: thread.ByChild, Name: string(id)}, thread.Note
+	want[2].From, want[2].Interrupt, want[2].Text = thread.Sender{Kind: thread.ByPerson}, true, "§ \u2028 '\"\n"
+	for i, m := range want {
+		unread, err := h.Post(h.ctx, m, notes)
+		h.noError(err)
+		if unread != i+1 {
+			h.Errorf("%d are unread after %d posts", unread, i+1)
+		}
+	}
+	got, err := h.Unread(h.ctx, id)
+	h.noError(err)
+	if !reflect.DeepEqual(got, want) {
+		h.Errorf("messages\n%+v, want\n%+v", got, want)
+	}
+	if _, err := h.Post(h.ctx, want[0], notes); err == nil {
+		h.Error("two messages have one id")
+	}
+	h.wantUnread(id, "b", "a", "c")
+}
+
+func messagesOfLiving(h *harness) {
+	for _, state := range thread.States() {
+		id := h.inState(state)
+		_, err := h.Post(h.ctx, h.message(string(state), id), notes)
+		var unreadable *store.UnreadableError
+		if refused := errors.As(err, &unreadable); refused != state.Terminal() || refused && (unreadable.State != state || unreadable.Thread != id) {
+			h.Errorf("a %s thread is told: %v", state, err)
+		}
+	}
+	if _, err := h.Post(h.ctx, h.message("m", "nobody"), notes); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("an unknown thread is told: %v", err)
+	}
+	id := h.running("d", "")
+	_, err := h.RequestCancel(h.ctx, id, h.now)
+	h.noError(err)
+	var unreadable *store.UnreadableError
+	if _, err := h.Post(h.ctx, h.message("m", id), notes); !errors.As(err, &unreadable) || !unreadable.Stopped {
+		h.Errorf("one that is asked to stop is told: %v", err)
+	}
+	h.wantUnread(id)
+}
+
+func messagesDelivered(h *harness) {
+	id, other := h.running("d", ""), h.running("d", "")
+	for _, m := range []string{"a", "b", "c"} {
+		h.post(h.message(m, id))
+	}
+	h.post(h.message("of another", other))
+	for range 2 {
+		h.noError(h.Deliver(h.ctx, id, h.get(id).Run, []string{"a", "c", "nothing", "of another"}, h.now))
+		h.wantUnread(id, "b")
+	}
+	h.wantUnread(other, "of another")
+	if err := h.Deliver(h.ctx, "nobody", "", []string{"a"}, h.now); !errors.Is(err, thread.ErrNotFound) {
+		h.Errorf("delivered to nobody: %v", err)
+	}
+}
+
+func messagesFenced(h *harness) {
+	id := h.withRun("before", "")
+	h.post(h.message("m", id))
+	_, err := h.Replace(h.ctx, id, "before", "after")
+	h.noError(err)
+	if err := h.Deliver(h.ctx, id, "before", []string{"m"}, h.now); !errors.Is(err, store.ErrFenced) {
+		h.Errorf("a run that was replaced delivers: %v", err)
+	}
+	h.wantUnread(id, "m")
+	h.noError(h.Deliver(h.ctx, id, "after", []string{"m"}, h.now))
+	h.wantUnread(id)
+}
+
+func messagesPassedOn(h *harness) {
+	id := h.running("d", "")
+	h.post(h.message("read", id))
+	h.noError(h.Deliver(h.ctx, id, h.get(id).Run, []string{"read"}, h.now))
+	h.post(h.message("a", id))
+	n := h.newThread("d", "")
+	n.ContinuationOf, n.Handoff = id, true
+	next, _, err := h.Register(h.ctx, n, claimNothing)
+	h.noError(err)
+	h.post(h.message("b", id))
+	h.wantUnread(next.ThreadID)
+	c, err := store.Finished(id, thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: next.ThreadID}}, nil, h.now)
+	h.noError(err)
+	h.apply(c)
+	h.wantUnread(id)
+	var unreadable *store.UnreadableError
+	if _, err := h.Post(h.ctx, h.message("late", id), notes); !errors.As(err, &unreadable) || unreadable.By != next.ThreadID {
+		h.Errorf("one that has handed over is told: %v", err)
+	}
+	h.post(h.message("c", next.ThreadID))
+	h.wantUnread(next.ThreadID, "a", "b", "c")
+}
+
+func messagesOfResumed(h *harness) {
+	id := h.running("d", "")
+	h.post(h.message("a", id))
+	h.apply(h.finished(id, thread.Error))
+	n := h.newThread("d", "")
+	n.ContinuationOf = id
+	var next [2]thread.Record
+	for i := range next {
+		var err error
+		next[i], _, err = h.Register(h.ctx, n, claimNothing)
+		h.noError(err)
+	}
+	h.wantUnread(id, "a")
+	for range 2 {
+		h.noError(h.Link(h.ctx, id, next[1].ThreadID, h.now))
+	}
+	h.wantUnread(id)
+	h.wantUnread(next[0].ThreadID)
+	h.wantUnread(next[1].ThreadID, "a")
+}
+
+func messagesBounded(h *harness) {
+	id := h.running("d", "")
+	var full *store.QueueFullError
+	for i := range store.MaxUnread + 1 {
+		note := h.message(fmt.Sprintf("note %d", i), id)
+		note.Kind, note.From = thread.Note, thread.Sender{Kind: thread.ByChild, Name: string(id)}
+		if _, err := h.Post(h.ctx, note, notes); (err != nil) != (i >= store.MaxUnreadNotes) || err != nil && !errors.As(err, &full) {
+			h.Fatalf("note %d: %v", i, err)
+		}
+	}
+	for i := store.MaxUnreadNotes; i <= store.MaxUnread; i++ {
+		if _, err := h.Post(h.ctx, h.message(fmt.Sprint(i), id), notes); (err != nil) != (i == store.MaxUnread) || err != nil && !errors.As(err, &full) {
+			h.Fatalf("message %d: %v", i, err)
+		}
+	}
+	if full.Unread != store.MaxUnread || full.Thread != id {
+		h.Errorf("refused with %+v", full)
+	}
+}
+
+func notesBounded(h *harness) {
+	reader, sender := h.running("d", ""), h.running("d", "")
+	bound := store.NoteBound{Notes: 2, Bytes: 20}
+	number := 0
+	write := func(text string) error {
+		number++
+		m := h.message(fmt.Sprint(number), reader)
+		m.Kind, m.From, m.Text = thread.Note, thread.Sender{Kind: thread.BySibling, Name: string(sender)}, text
+		_, err := h.Post(h.ctx, m, bound)
+		return err
+	}
+	var over *store.NotesError
+	h.noError(write("12345"))
+	h.noError(h.Deliver(h.ctx, reader, h.get(reader).Run, []string{"1"}, h.now)) // what is read counts all the same
+	if err := write("1234567890123456"); !errors.As(err, &over) || over.Sender != sender || over.NoteBound != bound {
+		h.Errorf("16 bytes more: %v", err)
+	}
+	h.noError(write("123456789012345"))
+	if err := write("1"); !errors.As(err, &over) {
+		h.Errorf("a third: %v", err)
+	}
+	h.post(h.message("steer", reader)) // is held to no such bound
+	h.noError(h.RecordCost(h.ctx, sender, thread.Cost{Turns: 1}, 0))
+	h.noError(write("1"))
+}
+
+func messageTexts(h *harness) {
+	id := h.running("d", "")
+	for length, fits := range map[int]bool{0: false, 1: true, store.MaxMessageBytes: true, store.MaxMessageBytes + 1: false} {
+		m := h.message(fmt.Sprint(length), id)
+		m.Text = strings.Repeat("x", length)
+		if _, err := h.Post(h.ctx, m, notes); (err == nil) != fits || err != nil && !errors.Is(err, store.ErrNoText) {
+			h.Errorf("%d bytes: %v", length, err)
+		}
+	}
+}
+
+func messagesAtOnce(h *harness) {
+	id := h.running("d", "")
+	const many = 24
+	seen := make([]bool, many+1)
+	unread := make([]int, many)
+	for i, err := range atOnce(many, func(i int) (err error) {
+		unread[i], err = h.Post(h.ctx, h.message(fmt.Sprint(i), id), notes)
+		return err
+	}) {
+		h.noError(err)
+		if seen[unread[i]] {
+			h.Errorf("two are number %d of the queue", unread[i])
+		}
+		seen[unread[i]] = true
+	}
+	if list, err := h.Unread(h.ctx, id); err != nil || len(list) != many {
+		h.Errorf("%d messages, %v", len(list), err)
+	}
+}
+
+func messagesWake(h *harness) {
+	id := h.running("d", "")
+	before := h.get(id)
+	changes := h.Changes(h.ctx)
+	at := h.now.Add(time.Minute)
+	m := h.message("m", id)
+	m.At = at
+	for i, change := range []func() error{
+		func() error { _, err := h.Post(h.ctx, m, notes); return err },
+		func() error { return h.Deliver(h.ctx, id, h.get(id).Run, []string{"m"}, at) },
+	} {
+		select { // one may be left of what came before
+		case <-changes:
+		default:
+		}
+		h.noError(change())
+		select {
+		case <-changes:
+		case <-h.ctx.Done():
+			h.Fatalf("nobody is woken by change %d", i)
+		}
+	}
+	if now := h.get(id); !now.UpdatedAt.Equal(at) || before.UpdatedAt.Equal(at) {
+		h.Errorf("updated at %v, and was at %v", now.UpdatedAt, before.UpdatedAt)
+	}
+}

@@ -80,6 +80,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"tools/gitignore", "os", "patterns are text"},
 	{"tools/gitignore", module, "patterns know nothing of the project"},
 	{"tools/executor", "tools/action", "a tool is run the same way whoever asks"},
+	{"tools/gitrepo", "tools/builtin", "tools and workspaces run git the same way"},
 	{"tools/confine", "tools/executor", "confinement knows commands, not tools"},
 	{"spaces/foreign", "os", "it reads bytes"},
 	{"spaces/foreign/claude", "os", "it reads bytes"},

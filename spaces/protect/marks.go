@@ -11,7 +11,9 @@ import (
 // as what they are and not as what they are called. They are found once for a
 // call of a tool.
 type Marks struct {
-	user  [][]string // the user's .ai, as it is called and as it is, as names
+	user [][]string // the user's .ai, as it is called and as it is, as names
+	// own is the project itself where it is a workspace, which lies in the user's .ai.
+	own   []string
 	known []mark
 
 	mu     sync.Mutex
@@ -30,6 +32,7 @@ func In(project, user string) *Marks {
 	m := &Marks{}
 	if user != "" {
 		ai := filepath.Join(user, ".ai")
+		m.own = ownTree(project, user)
 		m.user = append(m.user, Split(ai))
 		if real, err := filepath.EvalSymlinks(ai); err == nil && real != ai {
 			m.user = append(m.user, Split(real))
@@ -47,6 +50,23 @@ func In(project, user string) *Marks {
 	return m
 }
 
+// Workspaces is the folder of the user space, below .ai, that the workspaces of threads
+// lie in.
+const Workspaces = "workspaces"
+
+// ownTree is the project as names if it is a workspace of the user, or nil.
+func ownTree(project, user string) []string {
+	all := filepath.Join(user, ".ai", Workspaces)
+	if real, err := filepath.EvalSymlinks(all); err == nil {
+		all = real
+	}
+	rel, err := filepath.Rel(all, project)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return nil
+	}
+	return Split(project)
+}
+
 // add marks what is there, behind all links.
 func (m *Marks) add(path string, access Access) {
 	if info, err := os.Stat(path); err == nil {
@@ -61,7 +81,7 @@ func (m *Marks) Of(path string, info fs.FileInfo) Access {
 	names := Split(path)
 	access := ByName(names)
 	for _, user := range m.user {
-		if within(user, names) {
+		if within(user, names) && !(m.own != nil && within(m.own, names)) {
 			return Nothing
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -45,7 +46,10 @@ type Link struct {
 
 // Env is where and for whom a tool runs. It carries no secrets.
 type Env struct {
-	Project   string    // absolute path of the project
+	Project string // absolute path of the project
+	// Work is where files are read and written and commands run, for a thread with a
+	// workspace; nil: in the project. Items, settings and state stay the project's.
+	Work      *Work
 	ThreadID  thread.ID // empty outside threads
 	TraceID   string    // of the request that all this goes back to; may be empty
 	Artifacts Artifacts // of the thread; nil outside threads
@@ -57,6 +61,37 @@ type Env struct {
 	// Where it is set, arguments may hold secrets, and must not become arguments or
 	// environment of a process.
 	Mask Masker
+}
+
+// Work is the workspace of a thread: a working tree of its own.
+type Work struct {
+	Root string // stands for the project: the tree, or the folder of the project in it
+	Tree string
+	Git  string // its git folder, which no tool writes
+	Lent string // further objects of it; may be empty
+}
+
+// Dir is the folder that the call works in: the project, or what stands for it.
+func (e Env) Dir() string {
+	if e.Work != nil {
+		return e.Work.Root
+	}
+	return e.Project
+}
+
+// Here is a path as the call means it: one of the project is that of the same name in
+// what stands for it.
+func (e Env) Here(path string) string {
+	if e.Work == nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(e.Work.Root, path); err == nil && filepath.IsLocal(rel) {
+		return path
+	}
+	if rel, err := filepath.Rel(e.Project, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.Join(e.Work.Root, rel)
+	}
+	return path
 }
 
 // Artifacts are the results of a thread that were too long to be shown.

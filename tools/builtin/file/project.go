@@ -14,23 +14,25 @@ import (
 // project is an opened project directory.
 type project struct {
 	root  *os.Root
-	dir   string // absolute
-	real  string // the same without links
+	dir   string                   // absolute
+	real  string                   // the same without links
+	here  func(path string) string // see [tool.Env.Here]
 	marks *protect.Marks
 	mask  tool.Masker // nil: there is nothing to hide
 }
 
 // open opens the project of env. The caller closes it.
 func (s *space) open(env tool.Env) (*project, error) {
-	if !filepath.IsAbs(env.Project) {
+	at := env.Dir()
+	if !filepath.IsAbs(at) {
 		return nil, tool.Faultf(tool.CodeNoProject, "no project is known for this call").
 			WithHint("Name the project with project_path.")
 	}
-	root, err := os.OpenRoot(env.Project)
+	root, err := os.OpenRoot(at)
 	if err != nil {
-		return nil, tool.Faultf(tool.CodeNoProject, "the project cannot be opened: %w", err).With("path", env.Project)
+		return nil, tool.Faultf(tool.CodeNoProject, "the project cannot be opened: %w", err).With("path", at)
 	}
-	p := &project{root: root, dir: filepath.Clean(env.Project), mask: env.Mask}
+	p := &project{root: root, dir: filepath.Clean(at), mask: env.Mask, here: env.Here}
 	if p.real, err = filepath.EvalSymlinks(p.dir); err != nil {
 		return nil, errors.Join(explain(p.dir, err), root.Close())
 	}
@@ -73,11 +75,12 @@ func (p *project) relative(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return p.inside(path, filepath.Clean(path))
 	}
-	rel, err := filepath.Rel(p.dir, path)
-	if err == nil && filepath.IsLocal(rel) {
+	path = p.here(path)
+	if rel, err := filepath.Rel(p.dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel, nil
 	}
-	if rel, err = filepath.Rel(p.real, path); err != nil {
+	rel, err := filepath.Rel(p.real, path)
+	if err != nil {
 		return "", outside(path)
 	}
 	return p.inside(path, rel)

@@ -55,12 +55,12 @@ func statusTool(g *reader) tool.Tool {
 }
 
 // located is the repository of a call, and what it is limited to.
-func located(env tool.Env, path string) (*repository, []string, error) {
-	r, err := find(env.Project)
+func located(env tool.Env, path string) (repository, []string, error) {
+	r, err := find(env)
 	if err != nil {
-		return nil, nil, err
+		return r, nil, err
 	}
-	specs, err := r.pathspecs(path)
+	specs, err := r.pathspecs(env.Here(path))
 	return r, specs, err
 }
 
@@ -150,7 +150,7 @@ func logTool(g *reader) tool.Tool {
 			args = append(args, "--stat=120")
 		}
 		args = append(args, "--end-of-options", rev)
-		if in.Path != "" || in.Stat || r.prefix != "" { // else commits that change nothing count too
+		if in.Path != "" || in.Stat || r.Prefix != "" { // else commits that change nothing count too
 			args = append(args, specs...)
 		}
 		return g.git(ctx, r, call{env: env, args: args})
@@ -179,7 +179,7 @@ func showTool(g *reader) tool.Tool {
 			return nil, err
 		}
 		if in.Path != "" {
-			path, err := r.path(in.Path)
+			path, err := r.path(env.Here(in.Path))
 			if err != nil {
 				return nil, err
 			}
@@ -212,7 +212,7 @@ func blameTool(g *reader) tool.Tool {
 		if err != nil {
 			return nil, err
 		}
-		path, err := r.path(in.Path)
+		path, err := r.path(env.Here(in.Path))
 		if err != nil {
 			return nil, err
 		}

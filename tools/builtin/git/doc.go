@@ -1,10 +1,5 @@
 // Package git is the tools rye/git/status, diff, log, show and blame. They only read.
-//
-// A repository can be a stranger's, and git runs what a repository's configuration
-// says: hooks, monitors, filters, converters, pagers, helpers. So git is not shown
-// that configuration. Each call makes an empty git folder of its own, in which the
-// configuration is ours, and the refs, objects and index of the repository are links
-// to those of the repository. What is not there cannot run.
+// Nothing of a repository's configuration runs, see package gitrepo.
 package git
 
 import "github.com/rye-mcp/rye-mcp/tools/tool"

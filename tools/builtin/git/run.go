@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -41,18 +41,18 @@ type call struct {
 }
 
 // git runs git in a repository and returns a page of what it prints.
-func (g *reader) git(ctx context.Context, r *repository, c call) (*output, error) {
+func (g *reader) git(ctx context.Context, r repository, c call) (*output, error) {
 	for _, arg := range c.args {
 		if c.env.Masked(arg) != arg {
 			return nil, tool.Faultf(tool.CodeBadArguments, "a secret cannot be an argument of git, which others on this machine can read").
 				WithHint("Leave the secret out.")
 		}
 	}
-	program, err := g.program()
+	program, err := gitrepo.Program(g.deps.Program)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := r.shadow(r.ownConfig())
+	dir, err := r.Shadow()
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (g *reader) git(ctx context.Context, r *repository, c call) (*output, error
 		printed, closing = masked, masked.Close
 	}
 	result, err := process.Run(ctx, process.Command{
-		Path: program, Args: append([]string{"--no-pager"}, c.args...), Env: g.environment(r, dir), Dir: r.top,
+		Path: program, Args: append([]string{"--no-pager"}, c.args...), Env: gitrepo.Environment(g.deps.Environ, dir, r.Top), Dir: r.Top,
 		Timeout: maxTime, Stdout: printed, MaxOutput: 64 << 10,
 	})
 	err = errors.Join(err, closing())
@@ -85,31 +85,8 @@ func (g *reader) git(ctx context.Context, r *repository, c call) (*output, error
 	return p.page(), nil
 }
 
-func (g *reader) program() (string, error) {
-	if g.deps.Program != "" {
-		return g.deps.Program, nil
-	}
-	path, err := exec.LookPath("git")
-	if err != nil {
-		return "", tool.Faultf(tool.CodeUnsupported, "git is not installed, or not in the PATH of rye-mcp").
-			WithHint("Tell the person. Files can be read with rye/file-system/read.").WithTry("install git")
-	}
-	return path, nil
-}
-
-// environment is that of git: no configuration of the system, of the user or of
-// variables, no other repository, no network, nothing that asks.
-func (g *reader) environment(r *repository, dir string) []string {
-	return process.ToolEnv(g.deps.Environ,
-		"GIT_DIR="+dir, "GIT_WORK_TREE="+r.top, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_SSH_COMMAND=false",
-		"GIT_ALLOC_LIMIT=1g", "GIT_ADVICE=0", "LC_ALL=C.UTF-8", "TERM=dumb",
-	)
-}
-
 // failed explains why git refused. Its words can hold names of the repository's.
-func (r *repository) failed(env tool.Env, result process.Result) error {
+func (r repository) failed(env tool.Env, result process.Result) error {
 	said := strings.TrimSpace(env.Masked(shown(strings.TrimSpace(string(result.Stderr)))))
 	lower := strings.ToLower(said)
 	switch {
@@ -121,8 +98,8 @@ func (r *repository) failed(env tool.Env, result process.Result) error {
 	case strings.Contains(lower, "does not exist in"), strings.Contains(lower, "no such path"), strings.Contains(lower, "exists on disk, but not in"),
 		strings.Contains(lower, "bad file"), strings.Contains(lower, "has only"):
 		return tool.Faultf(tool.CodeNotFound, "there is no such file, or no such line in it").WithHint("Look which files a commit changed with rye/git/show and stat true.")
-	case r.borrows():
-		return elsewhere("it borrows objects from another one (objects/info/alternates)")
+	case r.Borrows():
+		return gitrepo.Unreadable("it borrows objects from another one (objects/info/alternates)")
 	}
 	f := tool.Faultf(tool.CodeToolFailed, "git ended with exit code %d", result.ExitCode).WithHint("The repository may be damaged; tell the person.")
 	if said != "" {
@@ -235,7 +212,7 @@ func shown(text string) string {
 }
 
 // pathspecs limit a command to a path of the project and to what tools may read.
-func (r *repository) pathspecs(path string) ([]string, error) {
+func (r repository) pathspecs(path string) ([]string, error) {
 	within, err := r.path(path)
 	if err != nil {
 		return nil, err
@@ -251,7 +228,7 @@ func (r *repository) pathspecs(path string) ([]string, error) {
 }
 
 // path is a path of the project as the repository has it, empty for all of it.
-func (r *repository) path(asked string) (string, error) {
+func (r repository) path(asked string) (string, error) {
 	if strings.ContainsAny(asked, "\x00\n") {
 		return "", tool.Faultf(tool.CodeBadArguments, "path holds a character that no path has").WithHint("Give a path relative to the project.")
 	}
@@ -259,7 +236,7 @@ func (r *repository) path(asked string) (string, error) {
 		asked = "."
 	}
 	if filepath.IsAbs(asked) {
-		rel, err := filepath.Rel(filepath.Join(r.top, filepath.FromSlash(r.prefix)), asked)
+		rel, err := filepath.Rel(filepath.Join(r.Top, filepath.FromSlash(r.Prefix)), asked)
 		if err != nil {
 			rel = ".."
 		}
@@ -269,7 +246,7 @@ func (r *repository) path(asked string) (string, error) {
 	if !filepath.IsLocal(clean) {
 		return "", tool.Faultf(tool.CodeOutsideProject, "path is outside the project").WithHint("Give a path relative to the project.")
 	}
-	full := filepath.ToSlash(filepath.Join(filepath.FromSlash(r.prefix), clean))
+	full := filepath.ToSlash(filepath.Join(filepath.FromSlash(r.Prefix), clean))
 	if protect.ByName(protect.Split(filepath.FromSlash(full))) == protect.Nothing {
 		return "", tool.Faultf(tool.CodeProtected, "path is protected: tools do not touch %s", protect.Kept).
 			WithHint("Ask the person if you need it.")

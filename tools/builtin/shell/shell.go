@@ -47,12 +47,12 @@ type output struct {
 
 // New returns the tool rye/bash. Confine bounds what a command may reach, before it is
 // started; nil: nothing does.
-func New(confine func(context.Context, *process.Command) error) tool.Tool {
+func New(confine func(context.Context, tool.Env, *process.Command) error) tool.Tool {
 	return tool.New(tool.Definition{ID: toolID, Description: description, CommandLine: "command"}, shell{confine}.run)
 }
 
 type shell struct {
-	confine func(context.Context, *process.Command) error
+	confine func(context.Context, tool.Env, *process.Command) error
 }
 
 func (s shell) run(ctx context.Context, env tool.Env, in input) (any, error) {
@@ -61,7 +61,7 @@ func (s shell) run(ctx context.Context, env tool.Env, in input) (any, error) {
 		return nil, err
 	}
 	if s.confine != nil {
-		if err := s.confine(ctx, &command); err != nil {
+		if err := s.confine(ctx, env, &command); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func build(env tool.Env, in input) (process.Command, error) {
 	if env.Masked(in.WorkingDir) != in.WorkingDir {
 		return process.Command{}, tool.Faultf(tool.CodeBadArguments, "working_dir cannot hold a secret")
 	}
-	dir, err := workingDir(env.Project, in.WorkingDir)
+	dir, err := workingDir(env.Dir(), env.Here(in.WorkingDir))
 	if err != nil {
 		return process.Command{}, err
 	}

@@ -100,7 +100,7 @@ func (d Deps) system(_ context.Context, env tool.Env, in systemInput) (any, erro
 	wants := func(item string) bool { return in.Item == item || in.Item == "all" }
 	var out systemOutput
 	if wants("paths") {
-		out.Paths = &paths{Project: env.Project, UserSpace: d.User, Items: filepath.Join(env.Project, ".ai"), Temporary: os.TempDir()}
+		out.Paths = &paths{Project: env.Dir(), UserSpace: d.User, Items: filepath.Join(env.Project, ".ai"), Temporary: os.TempDir()}
 	}
 	if wants("time") {
 		now := d.Now()

@@ -135,7 +135,7 @@ func (d Deps) same(dir, project string) bool {
 
 // command is a declared command as it is started.
 func (d Deps) command(env tool.Env, test config.TestCommand) (process.Command, error) {
-	root, err := filepath.EvalSymlinks(env.Project)
+	root, err := filepath.EvalSymlinks(env.Dir())
 	if err != nil {
 		return process.Command{}, err
 	}

@@ -65,6 +65,9 @@ func (m *making) localBinary(s *interpreterSpec) string {
 	}
 	for _, root := range roots {
 		for _, below := range paths {
+			// Programs are those of the project: one that a thread has put into its workspace is
+			// nobody's.
+			root = strings.ReplaceAll(root, "{project_path}", m.plan.Call.Project)
 			if found := m.below(m.values.text(root, nil), below, names); found != "" {
 				return found
 			}

@@ -289,14 +289,14 @@ func (m *making) finish(context.Context) error {
 		environ = append(environ, name+"="+m.environ[name])
 	}
 	p.Environ = environ
-	p.Dir = p.Call.Project
+	p.Dir = p.Call.Dir()
 	for _, dir := range []string{m.place.cwd, text(p.Fill(p.Config["cwd"]))} {
 		if dir != "" {
 			p.Dir = dir
 		}
 	}
 	if !filepath.IsAbs(p.Dir) {
-		p.Dir = filepath.Join(p.Call.Project, p.Dir)
+		p.Dir = filepath.Join(p.Call.Dir(), p.Dir)
 	}
 	var err error
 	p.Timeout, err = m.timeout()
@@ -345,7 +345,7 @@ func (m *making) callJSON() string {
 		Files    map[string]File `json:"files"`
 		Unsigned []string        `json:"unsigned"`
 		Params   json.RawMessage `json:"params"`
-	}{m.place.tool, m.plan.Call.Project, m.place.base, m.place.path(), m.plan.Files, m.place.unsigned, m.plan.Params}
+	}{m.place.tool, m.plan.Call.Dir(), m.place.base, m.place.path(), m.plan.Files, m.place.unsigned, m.plan.Params}
 	raw, err := json.Marshal(call)
 	if err != nil {
 		return "{}" // bug; strings and checked JSON always marshal

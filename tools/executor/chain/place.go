@@ -127,7 +127,7 @@ func (p *place) values(m *making) map[string]any {
 	roots := m.builder.Resolver.Roots()
 	v := map[string]any{
 		"tool_path": p.tool, "tool_dir": filepath.Dir(p.tool), "tool_parent": filepath.Dir(filepath.Dir(p.tool)),
-		"project_path": m.plan.Call.Project, "anchor_path": p.anchor, "runtime_lib": p.lib,
+		"project_path": m.plan.Call.Dir(), "anchor_path": p.anchor, "runtime_lib": p.lib,
 		"user_space": roots.User, "system_space": m.builder.World.Library,
 	}
 	if m.chain.Server != nil {

@@ -49,7 +49,7 @@ func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Comman
 	if err != nil {
 		return tool.Faultf(tool.CodeInvalidItem, "%s: %w", p.Chain.Tool().ID, err).With("path", p.Chain.Tool().Path)
 	}
-	if err := r.apply(ctx, s, d, command); err != nil {
+	if err := r.apply(ctx, s, p.Call, d, command); err != nil {
 		return err
 	}
 	if has := r.Confiner.Available(ctx); !has.Whole() {
@@ -59,22 +59,23 @@ func (r *Reach) Plan(ctx context.Context, p *chain.Plan, command *process.Comman
 }
 
 // Shell bounds a command of rye/bash.
-func (r *Reach) Shell(ctx context.Context, command *process.Command) error {
+func (r *Reach) Shell(ctx context.Context, env tool.Env, command *process.Command) error {
 	s, err := r.Settings()
 	if err != nil || s.Mode == confine.Off {
 		return err
 	}
-	return r.apply(ctx, s, declaration{network: confine.Network{All: s.ShellNetwork}}, command)
+	return r.apply(ctx, s, env, declaration{network: confine.Network{All: s.ShellNetwork}}, command)
 }
 
-func (r *Reach) apply(ctx context.Context, s Settings, d declaration, command *process.Command) error {
+func (r *Reach) apply(ctx context.Context, s Settings, env tool.Env, d declaration, command *process.Command) error {
 	cache, variables, err := r.caches()
 	if err != nil {
 		return err
 	}
+	root := r.root(env)
 	policy := confine.Policy{
-		Writable: append([]string{r.Project, r.Temp, cache}, r.inHome(append(s.Writable, d.writable...))...),
-		ReadOnly: []string{filepath.Join(r.Project, ".ai", "config"), filepath.Join(r.Project, ".git")},
+		Writable: append([]string{root, r.Temp, cache}, r.inHome(append(s.Writable, d.writable...))...),
+		ReadOnly: append([]string{filepath.Join(root, ".ai", "config"), filepath.Join(root, ".git")}, r.besideWork(env)...),
 		Hidden:   r.hidden(),
 		Network:  d.network,
 	}
@@ -86,6 +87,29 @@ func (r *Reach) apply(ctx context.Context, s Settings, d declaration, command *p
 		command.Env = append(command.Env, variables...)
 	}
 	return err
+}
+
+// root is the folder that a command may change: the project, or the workspace that
+// stands for it.
+func (r *Reach) root(env tool.Env) string {
+	if env.Work != nil {
+		return env.Work.Root
+	}
+	return r.Project
+}
+
+// besideWork is what a command in a workspace may not change, also where nothing but
+// mounts bounds it: the git folder of the workspace, and the project itself.
+func (r *Reach) besideWork(env tool.Env) []string {
+	w := env.Work
+	if w == nil {
+		return nil
+	}
+	paths := []string{filepath.Join(w.Tree, ".git"), w.Git}
+	if rel, err := filepath.Rel(r.Project, w.Root); err == nil && filepath.IsLocal(rel) {
+		return paths // the project is a folder around it, such as the home
+	}
+	return append(paths, r.Project)
 }
 
 // hidden are keys, what is trusted, and the state of threads: of the user and of the

@@ -124,17 +124,46 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	command := process.Command{Path: "true"}
 	off := newReach(t, Settings{Mode: confine.Off})
-	if err := errors.Join(off.Plan(t.Context(), plan(map[string]any{}), &command), off.Shell(t.Context(), &command)); err != nil || command.Path != "true" || command.Sys != nil {
+	if err := errors.Join(off.Plan(t.Context(), plan(map[string]any{}), &command), off.Shell(t.Context(), tool.Env{}, &command)); err != nil || command.Path != "true" || command.Sys != nil {
 		t.Errorf("%+v, %v", command, err)
 	}
 	missing := newReach(t, Settings{Mode: confine.Required})
 	missing.Confiner.Self = "/nowhere"
 	for name, apply := range map[string]func(context.Context) error{
 		"plan":  func(ctx context.Context) error { return missing.Plan(ctx, plan(map[string]any{}), &command) },
-		"shell": func(ctx context.Context) error { return missing.Shell(ctx, &command) },
+		"shell": func(ctx context.Context) error { return missing.Shell(ctx, tool.Env{}, &command) },
 	} {
 		if f := tool.AsFault(apply(t.Context())); f == nil || f.Code != tool.CodeUnsupported || !strings.Contains(f.Message, "execution.confine") {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestAttackProjectFromWorkspace: a thread with a workspace has a shell, and writes into the project, the git folder of the workspace and its .git. Only the workspace is changed.
+func TestAttackProjectFromWorkspace(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, Settings{Mode: confine.Required})
+	all := filepath.Join(r.User, ".ai", "workspaces")
+	w := &tool.Work{Root: filepath.Join(all, "w", "tree"), Tree: filepath.Join(all, "w", "tree"), Git: filepath.Join(all, "w", "git")}
+	for _, dir := range []string{w.Tree, w.Git} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(w.Tree, ".git"), []byte("gitdir: ../git\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := process.Command{Path: "sh", Dir: w.Root, Env: process.ToolEnv(os.Environ(), "P="+r.Project), Args: []string{"-c", `
+		echo x > a && echo workspace; echo x > "$P/a" && echo PROJECT; echo x > ../git/a && echo GIT; echo x > .git && echo POINTER; rm -f .git; test -e .git || echo REMOVED; true`}}
+	err := r.Shell(t.Context(), tool.Env{Project: r.Project, Work: w}, &command)
+	if f, ok := errors.AsType[*tool.Fault](err); ok && f.Code == tool.CodeUnsupported {
+		t.Skip(f.Message)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := process.Run(t.Context(), command)
+	if err != nil || string(got.Stdout) != "workspace\n" {
+		t.Errorf("%s%s, %v", got.Stdout, got.Stderr, err)
 	}
 }

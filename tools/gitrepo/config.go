@@ -1,4 +1,4 @@
-package git
+package gitrepo
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ var facts = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// ownConfig is the configuration for the git folder of a call: a few facts about
-// the repository, and nothing else of it.
-func (r *repository) ownConfig() string {
+// Config is a configuration for a git folder of ours: a few facts about the
+// repository, and nothing else of it.
+func (r *Repository) Config() string {
 	said := map[string]string{}
-	if text, err := smallFile(filepath.Join(r.common, "config")); err == nil {
+	if text, err := smallFile(filepath.Join(r.Common, "config")); err == nil {
 		said = factsOf(string(text))
 	}
 	var b strings.Builder

@@ -18,7 +18,8 @@ type Queue interface {
 	Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (thread.Record, error)
 	// Next returns the first thread in the queue behind a place, and its own; one without
 	// id when there is none, or no fewer than slots are occupied. Those
-	// whose parent has not ended, or has ended with a handoff, go before all others;
+	// whose parent has not ended, or has ended with a handoff, and is no set that is a
+	// root, go before all others;
 	// within each group the first to come goes first. A parent that waits
 	// for its children is alive without a slot: were they to stand behind others, each
 	// of these could become one more such parent before a child runs.
@@ -29,7 +30,8 @@ type Queue interface {
 	Admit(ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)
-	// QueueLoad counts the slots in use and the threads that wait for one.
+	// QueueLoad counts the slots in use, the threads that wait for one, and the running
+	// sets.
 	QueueLoad(ctx context.Context) (QueueLoad, error)
 }
 
@@ -52,4 +54,5 @@ type Watcher interface {
 type QueueLoad struct {
 	Occupied int
 	Queued   int
+	Sets     int // running fan-out sets, see [Sets]
 }

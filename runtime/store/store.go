@@ -98,6 +98,13 @@ type NewThread struct {
 	Origin thread.Origin
 	// Metadata is a JSON object; empty: the thread has none.
 	Metadata json.RawMessage
+	// Spawns is how many children a set counts as with its parent; 0 is 1.
+	Spawns int
+	// Entry is the place, from 1, of the thread among the entries of the set that
+	// ParentID names; 0: it is none of them. EntryKey is the key that the entry has now.
+	// One that is not to be started now is ErrEntryTaken.
+	Entry    int
+	EntryKey string
 	Now      time.Time
 }
 
@@ -119,8 +126,10 @@ type Filter struct {
 	Directive string
 	ParentID  thread.ID
 	Text      string // substring of id, name or directive; ASCII letters match in either case
-	Limit     int    // rows a page; at most MaxPage, DefaultPage when 0
-	Cursor    string // next of the previous page
+	// WithoutEntries leaves out the threads below sets.
+	WithoutEntries bool
+	Limit          int    // rows a page; at most MaxPage, DefaultPage when 0
+	Cursor         string // next of the previous page
 }
 
 // Page sizes of List.
@@ -290,9 +299,13 @@ func (e *InsufficientError) Error() string {
 type SpawnsError struct {
 	Parent thread.ID
 	Max    int
+	Asked  int // children that a set counts as; 0: one was asked for
 }
 
 func (e *SpawnsError) Error() string {
+	if e.Asked > 1 {
+		return fmt.Sprintf("thread %s may start %d children in all, and cannot start %d more", e.Parent, e.Max, e.Asked)
+	}
 	return fmt.Sprintf("thread %s may start %d children and has started them", e.Parent, e.Max)
 }
 
@@ -304,6 +317,7 @@ type Store interface {
 	News
 	Notices
 	Messages
+	Sets
 	Ledger
 	Keeper
 	Watcher

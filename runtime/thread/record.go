@@ -73,6 +73,9 @@ type Kind string
 const (
 	KindDirective Kind = "directive"
 	KindTool      Kind = "tool"
+	// KindSet is a fan-out set: it has no process. What it consists of are threads below
+	// it, and it has ended when they have.
+	KindSet Kind = "set"
 )
 
 // DoingStarting is [Problem.Doing] of a thread that ended before it had a process.

@@ -69,6 +69,9 @@ func listSQL(f store.Filter, limit int) (string, []any, error) {
 	if f.ParentID != "" {
 		add("parent_id = ?", f.ParentID)
 	}
+	if f.WithoutEntries {
+		add("(parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id))")
+	}
 	if f.Text != "" {
 		like := "%" + likeEscaper.Replace(f.Text) + "%"
 		add(`(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, like, like, like)

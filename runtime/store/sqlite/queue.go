@@ -18,9 +18,11 @@ const (
 )
 
 // child is the condition that the parent of a thread may wait for it: it has not
-// ended, or has handed over to one that may. It is true or false, never null.
+// ended, or has handed over to one that may. For the entries of a set that is a root
+// nobody waits in a slot. It is true or false, never null.
 const child = `EXISTS (SELECT 1 FROM threads parent
-	WHERE parent.thread_id = threads.parent_id AND parent.status IN ('created', 'running', 'continued'))`
+	WHERE parent.thread_id = threads.parent_id AND parent.status IN ('created', 'running', 'continued')
+		AND NOT (parent.is_set = 1 AND parent.parent_id IS NULL))`
 
 // nextPosition is the end of the queue.
 const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
@@ -181,13 +183,14 @@ func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error)
 // queueLoadSQL names its indexes, since SQLite would rather look at the row of every
 // thread that is created or running.
 const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
-	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `)`
+	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `),
+	(SELECT count(*) FROM threads INDEXED BY threads_sets WHERE is_set = 1 AND status = 'running')`
 
 func countQueue(ctx context.Context, tx rowQuerier) (store.QueueLoad, error) {
 	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
 }
 
 func scanLoad(r row) (load store.QueueLoad, err error) {
-	err = r.Scan(&load.Queued, &load.Occupied)
+	err = r.Scan(&load.Queued, &load.Occupied, &load.Sets)
 	return load, err
 }

@@ -46,8 +46,10 @@ func checkNew(n store.NewThread, id thread.ID) error {
 		return err
 	}
 	switch {
-	case n.Kind != thread.KindDirective && n.Kind != thread.KindTool:
-		return fmt.Errorf("kind %q is neither %q nor %q", n.Kind, thread.KindDirective, thread.KindTool)
+	case n.Kind != thread.KindDirective && n.Kind != thread.KindTool && n.Kind != thread.KindSet:
+		return fmt.Errorf("kind %q is none of %q, %q and %q", n.Kind, thread.KindDirective, thread.KindTool, thread.KindSet)
+	case n.Entry < 0 || n.Spawns < 0:
+		return fmt.Errorf("entry %d, spawns %d", n.Entry, n.Spawns)
 	case n.Directive == "":
 		return errors.New("item id is empty")
 	case n.Handoff && n.ContinuationOf == "":
@@ -99,11 +101,22 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 	}
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
 		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
-		client, origin, metadata, created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, '{}'), ?, ?, ?) RETURNING `+columns,
-		n.ID, n.Run, ordinalOrNull(n.Ordinal), n.Kind, n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
-		orNull(n.RequestKey), orNull(n.RequestHash), n.Origin.Client, n.Origin.Key, orNull(string(n.Metadata)), now, now, now))
+		client, origin, metadata, is_set, created_at, updated_at, last_used)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, '{}'), ?, ?, ?, ?) RETURNING `+columns,
+		n.ID, n.Run, ordinalOrNull(n.Ordinal), storedKind(n.Kind), n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
+		orNull(n.RequestKey), orNull(n.RequestHash), n.Origin.Client, n.Origin.Key, orNull(string(n.Metadata)), n.Kind == thread.KindSet, now, now, now))
+	if err == nil {
+		err = takeEntry(ctx, tx, n)
+	}
 	return rec, err == nil, err
+}
+
+// storedKind is the kind as its column has it: that of a set stands in a column of its own.
+func storedKind(k thread.Kind) thread.Kind {
+	if k == thread.KindSet {
+		return thread.KindTool
+	}
+	return k
 }
 
 // ordinalOrNull is null for an id that is no candidate.
@@ -120,9 +133,9 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if n.ParentEnded {
 		return countLateSpawn(ctx, tx, n)
 	}
-	res, err := tx.ExecContext(ctx, `UPDATE threads SET spawn_count = spawn_count + 1, updated_at = ?
-		WHERE thread_id = ? AND status = 'running' AND cancel_requested_at IS NULL AND spawn_count < ?`,
-		millis(n.Now), n.ParentID, n.MaxSpawns)
+	res, err := tx.ExecContext(ctx, `UPDATE threads SET spawn_count = spawn_count + ?1, updated_at = ?2
+		WHERE thread_id = ?3 AND status = 'running' AND cancel_requested_at IS NULL AND spawn_count + ?1 <= ?4`,
+		spawnsOf(n), millis(n.Now), n.ParentID, n.MaxSpawns)
 	if err != nil {
 		return err
 	}
@@ -132,7 +145,14 @@ func countSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	if err := mayStart(ctx, tx, n); err != nil {
 		return err
 	}
-	return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
+	return tooMany(n)
+}
+
+// spawnsOf is how many children a new thread counts as.
+func spawnsOf(n store.NewThread) int { return max(1, n.Spawns) }
+
+func tooMany(n store.NewThread) error {
+	return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns, Asked: n.Spawns}
 }
 
 // mayStart refuses a child of a parent that cannot start it as it stands.
@@ -145,8 +165,8 @@ func mayStart(ctx context.Context, q rowQuerier, n store.NewThread) error {
 		return fmt.Errorf("parent %s is %s: %w", n.ParentID, parent.Status, store.ErrParentGone)
 	case !parent.CancelRequestedAt.IsZero():
 		return fmt.Errorf("parent %s has been asked to stop: %w", n.ParentID, store.ErrParentGone)
-	case parent.SpawnCount >= n.MaxSpawns:
-		return &store.SpawnsError{Parent: n.ParentID, Max: n.MaxSpawns}
+	case parent.SpawnCount+spawnsOf(n) > n.MaxSpawns:
+		return tooMany(n)
 	}
 	return nil
 }

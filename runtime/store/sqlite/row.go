@@ -12,7 +12,7 @@ import (
 )
 
 // columns is what scanStored reads, in its order.
-const columns = `thread_id, kind, directive, name, coalesce(parent_id, ''), status, run,
+const columns = `thread_id, iif(is_set, 'set', kind), directive, name, coalesce(parent_id, ''), status, run,
 	pid, host, boot_id, pid_namespace, pid_started, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"After", afterTests},
 		{"Questions", questionTests},
 		{"News", newsTests},
+		{"Sets", setTests},
 		{"Keep", keepTests},
 		{"Fence", fenceTests},
 		{"Messages", messageTests},

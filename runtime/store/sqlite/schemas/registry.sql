@@ -37,7 +37,7 @@ CREATE TABLE threads (
     created_at             INTEGER NOT NULL CHECK (created_at > 0),
     updated_at             INTEGER NOT NULL CHECK (updated_at > 0),
     completed_at           INTEGER,
-    last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', unread INTEGER NOT NULL DEFAULT 0 CHECK (unread >= 0),
+    last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', unread INTEGER NOT NULL DEFAULT 0 CHECK (unread >= 0), is_set INTEGER NOT NULL DEFAULT 0 CHECK (is_set IN (0, 1)),
     CHECK ((completed_at IS NULL) = (status IN ('created', 'running'))),
     CHECK ((result IS NULL) = (completed_at IS NULL))
 ) STRICT;
@@ -194,6 +194,39 @@ CREATE TRIGGER messages_passed_on AFTER UPDATE OF thread_id ON messages
     UPDATE threads SET unread = unread + 1 WHERE thread_id = NEW.thread_id;
 END;
 
+CREATE INDEX threads_sets ON threads (created_at, thread_id) WHERE is_set = 1 AND status = 'running';
+
+CREATE TABLE sets (
+    set_id      TEXT    NOT NULL PRIMARY KEY REFERENCES threads (thread_id) ON DELETE CASCADE,
+    scope       TEXT    NOT NULL,
+    content     TEXT    NOT NULL CHECK (content <> ''),
+    concurrency INTEGER NOT NULL CHECK (concurrency >= 1)
+) STRICT;
+
+CREATE INDEX sets_content ON sets (scope, content);
+
+CREATE TABLE set_entries (
+    set_id     TEXT    NOT NULL REFERENCES sets (set_id) ON DELETE CASCADE,
+    position   INTEGER NOT NULL CHECK (position >= 0),
+    entry_key  TEXT    NOT NULL CHECK (entry_key <> ''),
+    inputs     TEXT    NOT NULL CHECK (json_valid(inputs) AND json_type(inputs) = 'object'),
+    -- null before it was started, and after its thread was deleted
+    thread_id  TEXT    REFERENCES threads (thread_id) ON DELETE SET NULL,
+    started_at INTEGER CHECK (started_at > 0),
+    reused     INTEGER NOT NULL DEFAULT 0 CHECK (reused IN (0, 1)),
+    -- why it could not be started: {"code": …, "message": …}
+    refused    TEXT    CHECK (json_valid(refused) AND json_type(refused) = 'object'),
+    CHECK (thread_id IS NULL OR started_at IS NOT NULL),
+    CHECK (refused IS NULL OR started_at IS NULL),
+    PRIMARY KEY (set_id, position)
+) STRICT;
+
+CREATE INDEX set_entries_waiting ON set_entries (set_id, position) WHERE started_at IS NULL AND refused IS NULL;
+
+CREATE INDEX set_entries_thread ON set_entries (thread_id) WHERE thread_id IS NOT NULL;
+
+CREATE INDEX set_entries_key ON set_entries (entry_key);
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -219,3 +252,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (10, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (11, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (12, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, 1);

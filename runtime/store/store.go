@@ -50,8 +50,10 @@ type Registry interface {
 	Get(ctx context.Context, id thread.ID) (thread.Record, error)
 	// ByRequestKey returns the thread a key names, or thread.ErrNotFound.
 	ByRequestKey(ctx context.Context, key string) (thread.Record, error)
-	// List returns a page of rows, newest first, and the cursor of the next page
-	// (empty at the end).
+	// List returns a page of rows, newest first unless the filter sorts them otherwise,
+	// and the cursor of the next page (empty at the end). Rows that do not change while
+	// pages are read come exactly once; one whose place in the order changes meanwhile
+	// comes where it is when its page is read.
 	List(ctx context.Context, f Filter) (rows []thread.Record, next string, err error)
 	// Descendants returns every thread below id, children before grandchildren. A
 	// thread that continues id or one below it counts as below, whatever its parent.
@@ -93,11 +95,13 @@ type NewThread struct {
 	RequestKey string
 	// RequestHash is that of the call with that key; empty: the item alone counts.
 	RequestHash string
+	// Metadata is a JSON object, or empty. One that continues another has that one's
+	// name and metadata, see [thread.InheritedMetadata], and Name and Metadata are not
+	// read then.
+	Metadata json.RawMessage
 	// Origin is the client that the thread is started for; one that continues another by
 	// a handoff has that one's.
 	Origin thread.Origin
-	// Metadata is a JSON object; empty: the thread has none.
-	Metadata json.RawMessage
 	// Spawns is how many children a set counts as with its parent; 0 is 1.
 	Spawns int
 	// Entry is the place, from 1, of the thread among the entries of the set that
@@ -119,24 +123,6 @@ func SameCall(rec thread.Record, n NewThread) error {
 	}
 	return nil
 }
-
-// Filter selects rows for List.
-type Filter struct {
-	States    []thread.State // empty: all
-	Directive string
-	ParentID  thread.ID
-	Text      string // substring of id, name or directive; ASCII letters match in either case
-	// WithoutEntries leaves out the threads below sets.
-	WithoutEntries bool
-	Limit          int    // rows a page; at most MaxPage, DefaultPage when 0
-	Cursor         string // next of the previous page
-}
-
-// Page sizes of List.
-const (
-	DefaultPage = 50
-	MaxPage     = 500
-)
 
 // EachRow visits the threads in some states (none: all), newest first, until visit
 // returns an error.
@@ -312,6 +298,7 @@ func (e *SpawnsError) Error() string {
 // Store is all of it; one value serves one project's state folder.
 type Store interface {
 	Registry
+	Labels
 	Queue
 	Questions
 	News

@@ -16,7 +16,7 @@ const mayRun = `(continuation_of IS NULL OR EXISTS (SELECT 1 FROM threads before
 	WHERE before.thread_id = threads.continuation_of AND before.continuation_thread_id = threads.thread_id))`
 
 // prepareSuccessor looks at the thread that a new one is to continue, and completes what
-// it has from there: the root of the chain and, by a handoff, the parent.
+// it has from there: the root of the chain, the labels and, by a handoff, the parent.
 func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (chainRoot thread.ID, err error) {
 	before, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, n.ContinuationOf))
 	if err != nil {
@@ -33,6 +33,7 @@ func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (c
 	case n.Handoff:
 		n.ParentID = before.ParentID
 	}
+	n.Name, n.Metadata = before.Name, thread.InheritedMetadata(before.Metadata)
 	if before.ChainRootID != "" {
 		return before.ChainRootID, nil
 	}

@@ -11,22 +11,31 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// position is the last row of a page.
+// position is the last row of a page: what rows are ordered by there, and its id.
 type position struct {
-	created int64 // Unix milliseconds
-	id      thread.ID
+	key any // int64 or string
+	id  thread.ID
 }
 
 // cursor is a position as it is given out: JSON in URL-safe base64. It names
-// the filter it belongs to, since in another list it would skip rows.
+// the filter and the order that it belongs to, since in another list it would skip rows.
 type cursor struct {
-	Created int64     `json:"c"`
-	ID      thread.ID `json:"i"`
-	Filter  string    `json:"f"`
+	Number int64     `json:"n,omitempty"`
+	Text   string    `json:"t,omitempty"` // of a list ordered by name
+	ID     thread.ID `json:"i"`
+	Filter string    `json:"f"`
 }
 
-func encodeCursor(f store.Filter, last thread.Record) string {
-	b, err := json.Marshal(cursor{Created: millis(last.CreatedAt), ID: last.ThreadID, Filter: fingerprint(f)})
+// cursor is where the page ends that has this row at its end.
+func (l *listing) cursor(last thread.Record) string {
+	c := cursor{ID: last.ThreadID, Filter: fingerprint(l.filter)}
+	switch key := l.order.key(last).(type) {
+	case int64:
+		c.Number = key
+	case string:
+		c.Text = key
+	}
+	b, err := json.Marshal(c)
 	if err != nil {
 		panic("bug; a cursor always encodes: " + err.Error())
 	}
@@ -45,7 +54,10 @@ func decodeCursor(f store.Filter) (position, error) {
 	if _, err := thread.ParseID(string(c.ID)); err != nil || c.Filter != fingerprint(f) {
 		return position{}, store.ErrBadCursor
 	}
-	return position{created: c.Created, id: c.ID}, nil
+	if f.Sort.By == store.ByName {
+		return position{c.Text, c.ID}, nil
+	}
+	return position{c.Number, c.ID}, nil
 }
 
 // fingerprint identifies what a filter selects, whatever the page.

@@ -4,26 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// List implements [store.Registry]. A page is read by position (creation time
-// and id of the last row before it), so its cost does not grow with the number
-// of threads before it. Threads created in the same millisecond come in
-// descending order of their ids.
+// List implements [store.Registry]. A page is read by position (what the rows are
+// ordered by, and the id, of the last row before it), so its cost does not grow with
+// the number of threads before it.
 func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record, next string, err error) {
 	limit, err := pageSize(f.Limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("list threads: %w", err)
 	}
-	query, args, err := listSQL(f, limit+1) // one more tells whether there is a next page
+	l, err := newListing(f, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return nil, "", fmt.Errorf("list threads: %w", err)
 	}
-	err = s.registry.read(ctx, func(db *sql.DB) (err error) {
+	err = s.registry.read(ctx, func(db *sql.DB) error {
+		query, args, err := l.plan(ctx, db)
+		if err != nil {
+			return err
+		}
 		rows, err = scanAll(db.QueryContext(ctx, query, args...))
 		return err
 	})
@@ -32,7 +36,7 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		next = encodeCursor(f, rows[limit-1])
+		next = l.cursor(rows[limit-1])
 	}
 	return rows, next, nil
 }
@@ -47,67 +51,117 @@ func pageSize(limit int) (int, error) {
 	return min(limit, store.MaxPage), nil
 }
 
-// listSQL builds one SELECT a state and merges them: each is read from its own
-// index in page order, where "status IN (…)" would sort or scan everything.
-func listSQL(f store.Filter, limit int) (string, []any, error) {
-	var where []string
-	var args []any
-	add := func(condition string, values ...any) {
-		where = append(where, condition)
-		args = append(args, values...)
-	}
-	if f.Cursor != "" {
-		at, err := decodeCursor(f)
-		if err != nil {
-			return "", nil, err
-		}
-		add("(created_at, thread_id) < (?, ?)", at.created, at.id)
-	}
-	if f.Directive != "" {
-		add("directive = ?", f.Directive)
-	}
-	if f.ParentID != "" {
-		add("parent_id = ?", f.ParentID)
-	}
-	if f.WithoutEntries {
-		add("(parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id))")
-	}
-	if f.Text != "" {
-		like := "%" + likeEscaper.Replace(f.Text) + "%"
-		add(`(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, like, like, like)
-	}
-	selects, all, err := perState(f.States, where, args)
-	if err != nil {
-		return "", nil, err
-	}
-	query := strings.Join(selects, " UNION ALL ") + " ORDER BY created_at DESC, thread_id DESC LIMIT ?"
-	return query, append(all, limit), nil
+// order is a sort key in the database: what rows are ordered by, and the index that has
+// them in that order.
+type order struct {
+	column, collation, index string
+	// key is where a row stands.
+	key func(thread.Record) any
 }
 
-// perState returns a SELECT for each distinct state, or one for all of them.
-func perState(states []thread.State, where []string, args []any) (selects []string, all []any, err error) {
-	from := "SELECT " + columns + " FROM threads"
-	if len(states) == 0 {
-		if len(where) > 0 {
-			from += " WHERE " + strings.Join(where, " AND ")
-		}
-		return []string{from}, args, nil
+func orderBy(by store.SortKey) (o order, known bool) {
+	switch by {
+	case store.ByCreated:
+		return order{"created_at", "", "threads_created", func(r thread.Record) any { return millis(r.CreatedAt) }}, true
+	case store.ByLastUsed:
+		return order{"last_used", "", "threads_used", func(r thread.Record) any { return millis(r.LastUsed) }}, true
+	case store.ByTokens:
+		return order{"token_count", "", "threads_tokens", func(r thread.Record) any { return r.TokenCount }}, true
+	case store.BySpend:
+		return order{"spend", "", "threads_spend", func(r thread.Record) any { return int64(r.Cost.Spend) }}, true
+	case store.ByName:
+		return order{"name", " COLLATE NOCASE", "threads_name", func(r thread.Record) any { return r.Name }}, true
 	}
-	seen := make(map[thread.State]bool)
-	for _, state := range states {
-		if !state.Valid() {
-			return nil, nil, fmt.Errorf("%q is not a state of a thread; there are %v", state, thread.States())
-		}
-		if seen[state] {
-			continue
-		}
-		seen[state] = true
-		conditions := append([]string{"status = ?"}, where...)
-		selects = append(selects, from+" WHERE "+strings.Join(conditions, " AND "))
-		all = append(append(all, state), args...)
-	}
-	return selects, all, nil
+	return order{}, false
 }
+
+// condition is a part of WHERE.
+type condition struct {
+	sql   string
+	args  []any
+	index string // that finds the rows which meet it; empty: there is none
+}
+
+// listing is a filter as parts of a statement.
+type listing struct {
+	filter     store.Filter
+	states     []thread.State // each once
+	order      order
+	conditions []condition // all but states
+	limit      int
+	labelled   bool // rows without metadata are not wanted
+}
+
+func newListing(f store.Filter, limit int) (*listing, error) {
+	by, known := orderBy(f.Sort.By)
+	if !known {
+		return nil, fmt.Errorf("%q is not a sort key; there are %q", f.Sort.By, store.SortKeys()[1:])
+	}
+	l := &listing{filter: f, order: by, limit: limit}
+	for _, state := range f.States {
+		if !state.Valid() {
+			return nil, fmt.Errorf("%q is not a state of a thread; there are %v", state, thread.States())
+		}
+		if !slices.Contains(l.states, state) {
+			l.states = append(l.states, state)
+		}
+	}
+	if err := l.addCursor(); err != nil {
+		return nil, err
+	}
+	l.addFilter()
+	return l, l.addMetadata()
+}
+
+func (l *listing) add(index, sql string, args ...any) {
+	l.conditions = append(l.conditions, condition{sql, args, index})
+}
+
+func (l *listing) addCursor() error {
+	if l.filter.Cursor == "" {
+		return nil
+	}
+	at, err := decodeCursor(l.filter)
+	if err != nil {
+		return err
+	}
+	than := "<"
+	if l.filter.Sort.Ascending {
+		than = ">"
+	}
+	// On the left a collation would keep SQLite from looking up both in the index.
+	l.add("", fmt.Sprintf("(%s, thread_id) %s (?%s, ?)", l.order.column, than, l.order.collation), at.key, at.id)
+	return nil
+}
+
+func (l *listing) addFilter() {
+	f := l.filter
+	if f.ParentID != "" {
+		l.add("threads_parent", "parent_id = ?", f.ParentID)
+	}
+	if f.Directive != "" {
+		l.add("threads_directive", "directive = ?", f.Directive)
+	}
+	if f.WithoutEntries {
+		l.add("", "(parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id))")
+	}
+	if f.Text != "" {
+		text := like(f.Text)
+		l.add("", `(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, text, text, text)
+	}
+	if f.Name != "" {
+		l.add("", `name LIKE ? ESCAPE '\'`, like(f.Name))
+	}
+	if !f.UsedBefore.IsZero() {
+		l.add("threads_used", "last_used < ?", millis(f.UsedBefore))
+	}
+	if !f.UsedSince.IsZero() {
+		l.add("threads_used", "last_used >= ?", millis(f.UsedSince))
+	}
+}
+
+// like is a pattern of LIKE that finds a text.
+func like(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
 
 // likeEscaper takes the meaning from the wildcards of LIKE.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,39 +13,91 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// TestListReadsAnIndex asks SQLite how it would read each kind of page: a sort
-// or a scan of the table would make the newest page slower with every thread.
+// TestListReadsAnIndex asks SQLite how it would read each kind of page of many rows: a
+// sort or a scan of the table would make a page slower with every thread.
 func TestListReadsAnIndex(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
-	for name, f := range map[string]store.Filter{
+	err := beside(t, s.registry, numbers+`INSERT INTO threads (thread_id, kind, directive, name, parent_id, metadata, created_at, updated_at, last_used)
+		SELECT 't-' || i, 'directive', 'd', 'n' || i, CASE WHEN i > 1 THEN 't-1' END, '{"forked_from":"f","team":"a"}', 1000 + i, 1, 1000 + i FROM n`, 2*few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filters := map[string]store.Filter{
 		"all":            {},
-		"one state":      {States: []thread.State{thread.Running}},
+		"one state":      {States: []thread.State{thread.Created}},
 		"several states": {States: []thread.State{thread.Created, thread.Running, thread.Error}},
 		"directive":      {Directive: "d"},
-		"parent":         {ParentID: "p"},
+		"parent":         {ParentID: "t-1"},
 		"text":           {Text: "x"},
-	} {
-		for _, page := range []string{"first", "next"} {
-			if page == "next" {
-				f.Cursor = encodeCursor(f, thread.Record{ThreadID: "t", CreatedAt: testTime})
-			}
-			plan := listPlan(t, s, f)
-			for _, step := range plan {
-				if strings.Contains(step, "TEMP B-TREE") || (strings.HasPrefix(step, "SCAN threads") && !strings.Contains(step, "USING INDEX")) {
-					t.Errorf("%s page by %s: %q in %q", page, name, step, plan)
-				}
-			}
-			if page == "next" && !slices.ContainsFunc(plan, func(step string) bool { return strings.Contains(step, "created_at") }) {
-				t.Errorf("next page by %s does not start at its cursor: %q", name, plan)
+		"name":           {Name: "x"},
+		"age":            {UsedBefore: fromMillis(1000 + few*3/2), UsedSince: fromMillis(1001)},
+		"metadata":       {Metadata: json.RawMessage(`{"team":"a"}`)},
+		"forks":          {Metadata: json.RawMessage(`{"forked_from":"f"}`)},
+	}
+	for name, f := range filters {
+		for _, by := range store.SortKeys() {
+			for _, ascending := range []bool{false, true} {
+				f.Sort = store.Sort{By: by, Ascending: ascending}
+				checkPlan(t, s, name, f)
 			}
 		}
 	}
 }
 
-func listPlan(t *testing.T, s *Store, f store.Filter) []string {
+// checkPlan checks how the first and the next page of a filter are read.
+func checkPlan(t *testing.T, s *Store, name string, f store.Filter) {
 	t.Helper()
-	query, args, err := listSQL(f, 51)
+	for _, page := range []string{"first", "next"} {
+		l, err := newListing(f, 51)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page == "next" {
+			f.Cursor = l.cursor(thread.Record{ThreadID: "t", CreatedAt: testTime, LastUsed: testTime, Name: "n"})
+		}
+		plan := listPlan(t, s, f)
+		for _, step := range plan {
+			if strings.Contains(step, "TEMP B-TREE") || (strings.HasPrefix(step, "SCAN threads") && !strings.Contains(step, "USING INDEX")) {
+				t.Errorf("%s page by %s, %+v: %q in %q", page, name, f.Sort, step, plan)
+			}
+		}
+		bounded := func(step string) bool { return strings.Contains(step, "("+l.order.column+",thread_id)") }
+		if page == "next" && !slices.ContainsFunc(plan, bounded) {
+			t.Errorf("next page by %s, %+v, does not start at its cursor: %q", name, f.Sort, plan)
+		}
+	}
+}
+
+// TestListSortsFew sorts only what an index finds few rows of.
+func TestListSortsFew(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	err := beside(t, s.registry, numbers+`INSERT INTO threads (thread_id, kind, directive, created_at, updated_at, last_used)
+		SELECT 't-' || i, 'directive', CASE WHEN i <= ?2 THEN 'few' ELSE 'many' END, 1000 + i, 1, 1000 + i FROM n`, 4*few, few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directive, want := range map[string]string{"few": "USING INDEX threads_directive", "many": "USING INDEX threads_spend"} {
+		plan := listPlan(t, s, store.Filter{Directive: directive, Sort: store.Sort{By: store.BySpend}})
+		if !strings.Contains(plan[0], want) || strings.Contains(fmt.Sprint(plan), "TEMP B-TREE") != (directive == "few") {
+			t.Errorf("%s threads of a directive are read by %q", directive, plan)
+		}
+	}
+}
+
+func listPlan(t *testing.T, s *Store, f store.Filter) (steps []string) {
+	t.Helper()
+	l, err := newListing(f, 51)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var query string
+	var args []any
+	err = s.registry.read(t.Context(), func(db *sql.DB) (err error) {
+		query, args, err = l.plan(t.Context(), db)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,25 +141,42 @@ func TestDescendantsOfACircle(t *testing.T) {
 }
 
 func FuzzCursor(f *testing.F) {
-	filter := store.Filter{Directive: "d"}
-	f.Add(encodeCursor(filter, thread.Record{ThreadID: "d-1", CreatedAt: testTime}))
+	lists := func(t testing.TB) (all []*listing) {
+		for _, by := range store.SortKeys() {
+			l, err := newListing(store.Filter{Directive: "d", Sort: store.Sort{By: by}}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+		return all
+	}
+	for _, l := range lists(f) {
+		f.Add(l.cursor(thread.Record{ThreadID: "d-1", CreatedAt: testTime, LastUsed: testTime, Name: "Ä", TokenCount: 7}))
+	}
 	f.Add("")
 	f.Add("e30")
 	f.Add("eyJjIjoxLCJpIjoiLi4vLi4ifQ")
 	f.Fuzz(func(t *testing.T, text string) {
-		filter := filter
-		filter.Cursor = text
-		at, err := decodeCursor(filter)
-		if err != nil {
-			if !errors.Is(err, store.ErrBadCursor) {
-				t.Errorf("refused with %v", err)
+		for _, l := range lists(t) {
+			filter := l.filter
+			filter.Cursor = text
+			at, err := decodeCursor(filter)
+			if err != nil {
+				if !errors.Is(err, store.ErrBadCursor) {
+					t.Errorf("refused with %v", err)
+				}
+				continue
 			}
-			return
-		}
-		last := thread.Record{ThreadID: at.id, CreatedAt: fromMillis(at.created)}
-		filter.Cursor = encodeCursor(filter, last)
-		if again, err := decodeCursor(filter); err != nil || again != at {
-			t.Errorf("%+v came back as %+v, %v", at, again, err)
+			number, _ := at.key.(int64)
+			name, _ := at.key.(string)
+			filter.Cursor = l.cursor(thread.Record{
+				ThreadID: at.id, CreatedAt: fromMillis(number), LastUsed: fromMillis(number), Name: name,
+				TokenCount: number, Cost: thread.Cost{Spend: thread.Micros(number)},
+			})
+			if again, err := decodeCursor(filter); err != nil || again != at && number != 0 {
+				t.Errorf("%+v came back as %+v, %v", at, again, err)
+			}
 		}
 	})
 }

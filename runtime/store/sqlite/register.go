@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -54,18 +52,10 @@ func checkNew(n store.NewThread, id thread.ID) error {
 		return errors.New("item id is empty")
 	case n.Handoff && n.ContinuationOf == "":
 		return errors.New("a handoff needs a thread to continue")
-	case len(n.Metadata) > 0 && !isObject(n.Metadata):
-		return errors.New("metadata is not a JSON object")
 	case n.Now.UnixMilli() <= 0:
 		return fmt.Errorf("creation time %v is not set", n.Now)
 	}
 	return nil
-}
-
-// isObject reports whether a JSON text is an object.
-func isObject(text json.RawMessage) bool {
-	text = bytes.TrimSpace(text)
-	return len(text) > 0 && text[0] == '{' && json.Valid(text)
 }
 
 func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record, bool, error) {
@@ -92,6 +82,10 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 	} else if taken {
 		return thread.Record{}, false, fmt.Errorf("%s: %w", n.ID, store.ErrTaken)
 	}
+	metadata, err := thread.ParseMetadata(n.Metadata)
+	if err != nil {
+		return thread.Record{}, false, err
+	}
 	now := millis(n.Now)
 	if n.Handoff {
 		before := tx.QueryRowContext(ctx, "SELECT client, origin FROM threads WHERE thread_id = ?", n.ContinuationOf)
@@ -102,9 +96,9 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 	rec, err := scanRecord(tx.QueryRowContext(ctx, `INSERT INTO threads
 		(thread_id, run, id_ordinal, kind, directive, name, parent_id, continuation_of, chain_root_id, model, request_key, request_hash,
 		client, origin, metadata, is_set, created_at, updated_at, last_used)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, '{}'), ?, ?, ?, ?) RETURNING `+columns,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+columns,
 		n.ID, n.Run, ordinalOrNull(n.Ordinal), storedKind(n.Kind), n.Directive, n.Name, orNull(n.ParentID), orNull(n.ContinuationOf), orNull(chainRoot), n.Model,
-		orNull(n.RequestKey), orNull(n.RequestHash), n.Origin.Client, n.Origin.Key, orNull(string(n.Metadata)), n.Kind == thread.KindSet, now, now, now))
+		orNull(n.RequestKey), orNull(n.RequestHash), n.Origin.Client, n.Origin.Key, string(metadata), n.Kind == thread.KindSet, now, now, now))
 	if err == nil {
 		err = takeEntry(ctx, tx, n)
 	}

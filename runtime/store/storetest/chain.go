@@ -126,12 +126,13 @@ func chainRoot(h *harness) {
 func chainHandoffParent(h *harness) {
 	parent := h.running("parent", "")
 	child := h.running("child", parent)
+	h.label(child, store.LabelChange{Name: "the work"})
 	for range 2 { // below a parent that runs, and one that has ended
 		n := h.newSuccessor(child, true)
-		n.Name, n.MaxSpawns = "the rest", 0
+		n.MaxSpawns = 0
 		rec, _, err := h.Register(h.ctx, n, claimNothing)
 		h.noError(err)
-		if rec.ParentID != parent || rec.Name != "the rest" {
+		if rec.ParentID != parent || rec.Name != "the work" {
 			h.Errorf("successor %+v", rec)
 		}
 		if count := h.get(parent).SpawnCount; count != 1 {

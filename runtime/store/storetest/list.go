@@ -1,8 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -15,6 +18,9 @@ var listTests = []test{
 	{"page sizes", listSizes},
 	{"filters", listFilters},
 	{"bad filters are refused", listRefuses},
+	{"sorted by each key", listSorts},
+	{"pages of each order while rows change", listChanging},
+	{"age and name", listAges},
 }
 
 // registerAt registers a thread created ms milliseconds after the others.
@@ -142,6 +148,8 @@ func listRefuses(h *harness) {
 		"cursor of nothing":        {Cursor: "e30"},
 		"cursor with a tail":       {Cursor: next + "x"},
 		"cursor of another filter": {Cursor: next, Directive: "d"},
+		"cursor of another order":  {Cursor: next, Sort: store.Sort{By: store.BySpend}},
+		"cursor of the other end":  {Cursor: next, Sort: store.Sort{Ascending: true}},
 	} {
 		if _, _, err := h.List(h.ctx, f); !errors.Is(err, store.ErrBadCursor) {
 			h.Errorf("%s: %v", name, err)
@@ -152,5 +160,118 @@ func listRefuses(h *harness) {
 	}
 	if _, _, err := h.List(h.ctx, store.Filter{States: []thread.State{"paused"}}); err == nil {
 		h.Error("an unknown state was accepted")
+	}
+	if _, _, err := h.List(h.ctx, store.Filter{Sort: store.Sort{By: "age"}}); err == nil {
+		h.Error("an unknown sort key was accepted")
+	}
+}
+
+// listed are threads that differ in all that lists are ordered by, each key in another
+// order: their names, and some of their values, are the same.
+func (h *harness) listed() []thread.ID {
+	h.Helper()
+	var ids []thread.ID
+	for i, name := range []string{"beta", "Alpha", "beta", "", "gamma", "Beta"} {
+		n := h.newThread("d", "")
+		n.Name, n.Now = name, h.now.Add(time.Duration(i)*time.Millisecond)
+		rec, _, err := h.Register(h.ctx, n, claimNothing)
+		h.noError(err)
+		h.apply(store.Claimed(rec.ThreadID, thread.Process{PID: 4711, Host: "host"}, n.Now.Add(time.Duration(i*7%5)*time.Second)))
+		h.noError(h.RecordCost(h.ctx, rec.ThreadID, thread.Cost{Spend: thread.Micros(i * 5 % 4)}, int64(i*3%5)))
+		ids = append(ids, rec.ThreadID)
+	}
+	return ids
+}
+
+// sortKeys are how a row compares with another by each key.
+var sortKeys = map[store.SortKey]func(a, b thread.Record) int{
+	store.ByCreated:  func(a, b thread.Record) int { return a.CreatedAt.Compare(b.CreatedAt) },
+	store.ByLastUsed: func(a, b thread.Record) int { return a.LastUsed.Compare(b.LastUsed) },
+	store.ByTokens:   func(a, b thread.Record) int { return cmp.Compare(a.TokenCount, b.TokenCount) },
+	store.BySpend:    func(a, b thread.Record) int { return cmp.Compare(a.Cost.Spend, b.Cost.Spend) },
+	store.ByName:     func(a, b thread.Record) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) },
+}
+
+func listSorts(h *harness) {
+	made := h.listed()
+	if len(sortKeys) != len(store.SortKeys()) {
+		h.Errorf("%d sort keys are tested", len(sortKeys))
+	}
+	for _, by := range store.SortKeys() {
+		for _, ascending := range []bool{true, false} {
+			f := store.Filter{Directive: "d", Sort: store.Sort{By: by, Ascending: ascending}}
+			rows, _ := h.walk(f)
+			inOrder := slices.IsSortedFunc(rows, func(a, b thread.Record) int {
+				order := cmp.Or(sortKeys[by](a, b), cmp.Compare(a.ThreadID, b.ThreadID))
+				if ascending {
+					return order
+				}
+				return -order
+			})
+			if !inOrder || len(rows) != len(made) {
+				h.Errorf("by %+v: %s", f.Sort, ids(rows))
+			}
+			for f.Limit = 1; f.Limit < 4; f.Limit++ {
+				if pages, _ := h.walk(f); ids(pages) != ids(rows) {
+					h.Errorf("by %+v, %d a page: %s, want %s", f.Sort, f.Limit, ids(pages), ids(rows))
+				}
+			}
+		}
+	}
+}
+
+// listChanging reads page by page while one row changes all that lists are ordered by:
+// all others come once.
+func listChanging(h *harness) {
+	made := h.listed()
+	for _, by := range store.SortKeys() {
+		for _, ascending := range []bool{true, false} {
+			f := store.Filter{Sort: store.Sort{By: by, Ascending: ascending}, Limit: 1}
+			seen := map[thread.ID]int{}
+			for i := 0; ; i++ {
+				rows, next, err := h.List(h.ctx, f)
+				h.noError(err)
+				for _, r := range rows {
+					seen[r.ThreadID]++
+				}
+				if f.Cursor = next; next == "" {
+					break
+				}
+				spend := thread.Micros(i % 2 * 1000)
+				h.noError(h.RecordCost(h.ctx, made[2], thread.Cost{Spend: spend}, int64(spend)))
+				_, err = h.Label(h.ctx, made[2], store.LabelChange{Name: []string{"aaa", "zzz"}[i%2]}, h.now)
+				h.noError(err)
+			}
+			for i, id := range made {
+				if i != 2 && seen[id] != 1 {
+					h.Errorf("by %+v: %s came %d times", f.Sort, id, seen[id])
+				}
+			}
+		}
+	}
+}
+
+func listAges(h *harness) {
+	made := h.listed()
+	rows, _ := h.walk(store.Filter{Sort: store.Sort{By: store.ByLastUsed, Ascending: true}})
+	at := rows[3].LastUsed
+	for _, by := range store.SortKeys() {
+		before, _ := h.walk(store.Filter{UsedBefore: at, Sort: store.Sort{By: by}})
+		since, _ := h.walk(store.Filter{UsedSince: at, Sort: store.Sort{By: by}, Limit: 2})
+		none, _ := h.walk(store.Filter{UsedSince: at, UsedBefore: at, Sort: store.Sort{By: by}})
+		if len(before)+len(since) != len(made) || len(none) > 0 || len(before) == 0 {
+			h.Errorf("by %s: %s before and %s since %s", by, ids(before), ids(since), at)
+		}
+		for _, r := range before {
+			if !r.LastUsed.Before(at) {
+				h.Errorf("%s was last used at %s, not before %s", r.ThreadID, r.LastUsed, at)
+			}
+		}
+	}
+	if rows, _ := h.walk(store.Filter{Name: "BET"}); len(rows) != 3 {
+		h.Errorf("by a part of the name: %s", ids(rows))
+	}
+	if rows, _ := h.walk(store.Filter{Name: "d-"}); len(rows) != 0 {
+		h.Errorf("a part of the id is none of the name: %s", ids(rows))
 	}
 }

@@ -24,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Register", registerTests},
 		{"State", stateTests},
 		{"List", listTests},
+		{"Labels", labelTests},
 		{"Cancel", cancelTests},
 		{"Chain", chainTests},
 		{"Queue", queueTests},

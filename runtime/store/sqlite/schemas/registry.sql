@@ -99,8 +99,6 @@ CREATE TABLE days (
     spend  INTEGER NOT NULL DEFAULT 0  -- of the threads created on the day
 ) STRICT;
 
-CREATE INDEX threads_tokens ON threads (token_count);
-
 CREATE TRIGGER threads_insert_days AFTER INSERT ON threads BEGIN
     INSERT INTO days (day) VALUES (new.last_used / 86400000) ON CONFLICT (day) DO NOTHING;
     INSERT INTO days (day) VALUES (new.created_at / 86400000) ON CONFLICT (day) DO NOTHING;
@@ -227,6 +225,19 @@ CREATE INDEX set_entries_thread ON set_entries (thread_id) WHERE thread_id IS NO
 
 CREATE INDEX set_entries_key ON set_entries (entry_key);
 
+CREATE INDEX threads_used ON threads (last_used, thread_id);
+
+CREATE INDEX threads_spend ON threads (spend, thread_id);
+
+CREATE INDEX threads_name ON threads (name COLLATE NOCASE, thread_id);
+
+CREATE INDEX threads_tokens ON threads (token_count, thread_id);
+
+CREATE INDEX threads_labelled ON threads (created_at, thread_id) WHERE metadata <> '{}';
+
+CREATE INDEX threads_forks ON threads (json_extract(metadata, '$.forked_from'), created_at, thread_id)
+    WHERE json_extract(metadata, '$.forked_from') IS NOT NULL;
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -254,3 +265,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (11, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (12, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (14, 1);

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Filter selects rows for List, and orders them.
+type Filter struct {
+	States    []thread.State // empty: all
+	Directive string
+	ParentID  thread.ID
+	Text      string // substring of id, name or directive; ASCII letters match in either case
+	Name      string // substring of the name alone, matched like Text
+	// Metadata is a JSON object that the metadata of a row must contain: its members at
+	// their names, objects in it likewise, other values as they are. A text also matches
+	// the number or truth value that is written like it; null matches a name that is not
+	// there.
+	Metadata json.RawMessage
+	// WithoutEntries leaves out the threads below sets.
+	WithoutEntries bool
+	// UsedBefore and UsedSince bound when a thread was last used; zero: no bound.
+	UsedBefore, UsedSince time.Time
+	Sort                  Sort
+	Limit                 int    // rows a page; at most MaxPage, DefaultPage when 0
+	Cursor                string // next of the previous page
+}
+
+// Sort is an order of rows. The zero value is the newest first. Rows that are equal in
+// it are ordered by their ids, in the same direction.
+type Sort struct {
+	By        SortKey
+	Ascending bool
+}
+
+// SortKey is what rows are ordered by.
+type SortKey string
+
+// The sort keys.
+const (
+	ByCreated  SortKey = "" // when they were created
+	ByLastUsed SortKey = "last_used"
+	ByTokens   SortKey = "tokens" // in the context at the last report
+	BySpend    SortKey = "spend"
+	ByName     SortKey = "name" // ASCII letters in either case
+)
+
+// SortKeys lists the sort keys.
+func SortKeys() []SortKey { return []SortKey{ByCreated, ByLastUsed, ByTokens, BySpend, ByName} }
+
+// Page sizes of List.
+const (
+	DefaultPage = 50
+	MaxPage     = 500
+)

@@ -109,6 +109,9 @@ func (f *Finisher) Finish(
 		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
 	}
 	f.Crashpoints.At(CrashTranscript)
+	if err := f.countRead(ctx, by, rec); err != nil {
+		return thread.Record{}, fmt.Errorf("messages to %s: %w", id, err)
+	}
 
 	if err := f.settleBudget(ctx, by, cost); err != nil {
 		return thread.Record{}, fmt.Errorf("settle budget of %s: %w", id, err)
@@ -124,6 +127,21 @@ func (f *Finisher) Finish(
 	}
 	f.Crashpoints.At(CrashRegistry)
 	return rec, unwritten
+}
+
+// countRead has the registry say of messages that they were read which stand in the
+// transcript: a process that was killed in between has not. Whoever continues the thread
+// is given the others.
+func (f *Finisher) countRead(ctx context.Context, by store.Runner, rec thread.Record) error {
+	if rec.Unread == 0 {
+		return nil
+	}
+	read, err := transcript.MessageIDs(f.Records.Of(rec.ThreadID).Transcript())
+	if err != nil || len(read) == 0 {
+		return err
+	}
+	id, run := by.Of()
+	return f.Store.Deliver(ctx, id, run, read, f.Now())
 }
 
 // ended is the row as it will be.

@@ -33,7 +33,7 @@ func (r *run) act(ctx context.Context, a llm.Response) (*ended, error) {
 	}
 	calls := toolCalls(a)
 	if len(calls) == 0 {
-		return r.finishOrNudge(a)
+		return r.finishOrNudge(ctx, a)
 	}
 	r.partial = ""
 	results, done, err := r.runCalls(ctx, calls, lastCallCut(a))
@@ -62,14 +62,17 @@ func toolCalls(a llm.Response) []llm.Block {
 // off is continued, as long as the limits allow. Else the thread is complete,
 // unless declared outputs or any text are missing, or, where the settings ask for
 // that, nothing was done yet although there are tools; and the model has not been
-// reminded often enough.
-func (r *run) finishOrNudge(a llm.Response) (*ended, error) {
+// reminded often enough. With an instruction that it has not read it goes on.
+func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error) {
 	if a.StopReason == llm.StopMaxTokens {
 		r.partial += llm.TextOf(a.Blocks)
 		return nil, r.say(cutOff)
 	}
 	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""
+	if r.steered(ctx) {
+		return nil, nil
+	}
 	outputs := r.task.doc.Outputs
 	idle := r.Settings.Nudge == config.NudgeFirstTurn && r.cost.Turns == 1 && len(r.toolset.tools) > 0 && !r.acted
 	lacking := ""
@@ -106,25 +109,13 @@ func lastCallCut(a llm.Response) bool {
 // project allows, and returns their results in the order of the calls. A
 // directive_return is looked at when the others have ended; a last call that
 // was cut off is not run. When ctx ends, or a hook ends the turn, the results are
-// of no use, and the error says why.
+// of no use, and the error says why. A message that breaks the calls off does not: the
+// results say so.
 func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]llm.Block, *ended, error) {
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
 	r.hooks.halt = halt
 	results := make([]llm.Block, len(calls))
-	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
-	run := func(i int) {
-		select {
-		case gate <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		defer func() { <-gate }()
-		if ctx.Err() != nil {
-			return // the place came free because the call before was interrupted
-		}
-		results[i] = r.onRecord(calls[i], func() toolResult { return r.dispatch(ctx, calls[i]) })
-	}
 	var returns, others []int
 	for i, c := range calls {
 		switch {
@@ -136,14 +127,14 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 			others = append(others, i)
 		}
 	}
-	together(others, run)
+	r.runTogether(ctx, calls, others, results)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
 	var done *ended
 	for _, i := range returns {
 		results[i] = r.onRecord(calls[i], func() toolResult {
-			text, accepted := r.directiveReturn(calls[i], done != nil)
+			text, accepted := r.directiveReturn(ctx, calls[i], done != nil)
 			if accepted != nil {
 				done = accepted
 			}
@@ -151,6 +142,29 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 		})
 	}
 	return results, done, nil
+}
+
+// runTogether runs some of the calls of a turn and puts their results in place.
+func (r *run) runTogether(ctx context.Context, calls []llm.Block, which []int, results []llm.Block) {
+	tools, breakOff := context.WithCancelCause(ctx)
+	defer breakOff(nil)
+	defer r.inbox.interruptible(breakOff)()
+	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
+	together(which, func(i int) {
+		select {
+		case gate <- struct{}{}:
+			defer func() { <-gate }()
+		case <-tools.Done():
+		}
+		// The place may have come free because the call before was interrupted.
+		switch {
+		case ctx.Err() != nil:
+		case tools.Err() != nil:
+			results[i] = r.onRecord(calls[i], func() toolResult { return r.show(calls[i], notRun(calls[i]).Body(), true) })
+		default:
+			results[i] = r.onRecord(calls[i], func() toolResult { return r.dispatch(tools, calls[i]) })
+		}
+	})
 }
 
 // together does something with each of some numbers at the same time. Most often there

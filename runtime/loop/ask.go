@@ -31,21 +31,34 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return llm.Response{}, err
 		}
-		f, err := r.failureOf(c)
-		if err != nil {
-			return llm.Response{}, err
-		}
-		if f == nil {
-			r.recovery.over()
-			return c.answer, nil
-		}
-		if again, err := r.recoverFrom(ctx, f); err != nil || !again {
+		if again, err := r.mayAskAgain(ctx, c); err != nil || !again {
 			return c.answer, err
+		}
+		if err := r.lookAndRead(ctx); err != nil {
+			return llm.Response{}, err
 		}
 		if budget, err = r.Store.Budget(ctx, r.ID); err != nil {
 			return llm.Response{}, err
 		}
 	}
+}
+
+// mayAskAgain reports whether the model is to be asked again: a message has broken off
+// the call, or it has failed and is repeated. If not, and without an error, the answer
+// stands.
+func (r *run) mayAskAgain(ctx context.Context, c *call) (again bool, err error) {
+	if c.brokenOff && ctx.Err() == nil {
+		return true, nil
+	}
+	f, err := r.failureOf(c)
+	if err != nil {
+		return false, err
+	}
+	if f == nil {
+		r.recovery.over()
+		return false, nil
+	}
+	return r.recoverFrom(ctx, f)
 }
 
 // call is one call of the model and what came of it.
@@ -57,6 +70,7 @@ type call struct {
 	input     int64         // tokens that the request can be at most
 	delivered int64         // bytes of the answer that arrived
 	absurd    bool          // the usage that was reported is impossible
+	brokenOff bool          // by a message to the thread
 
 	mu   sync.Mutex // of what follows, which another goroutine sets
 	sent bool       // the whole request has left
@@ -87,6 +101,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer r.whileAnswering(ctx, stop)()
+	defer r.inbox.interruptible(stop)()
 	c := &call{allowance: allowance, input: thread.Sum(r.conversation.known, r.newBytes())}
 	turn := r.cost.Turns + 1
 	request := r.request(allowance)
@@ -98,6 +113,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 		}
 	})
 	c.end()
+	c.brokenOff = c.err != nil && wasInterrupted(ctx)
 	if err := c.bill().CheckUsage(r.model.choice.Model); err != nil {
 		c.absurd = true
 		c.err = &llm.APIError{Status: http.StatusOK, Type: typeAbsurdUsage, Message: err.Error(), MidStream: true, Err: err}

@@ -11,6 +11,10 @@ const (
 	CrashToolset  thread.Crashpoint = "loop.toolset"  // capabilities.md is written
 	CrashPrepared thread.Crashpoint = "loop.prepared" // the first message is on record, the model can be asked
 
+	CrashHeard     thread.Crashpoint = "loop.heard"     // a message to the thread is in the transcript
+	CrashSigned    thread.Crashpoint = "loop.signed"    // all that it reads now are, signed and on disk
+	CrashDelivered thread.Crashpoint = "loop.delivered" // and the registry says that they were read
+
 	CrashAsk      thread.Crashpoint = "loop.ask"      // the call of the model is bounded, and about to be made
 	CrashLedger   thread.Crashpoint = "loop.ledger"   // what it cost is in the ledger
 	CrashRegistry thread.Crashpoint = "loop.registry" // and in the registry
@@ -37,7 +41,7 @@ const (
 func Crashpoints() []thread.Crashpoint {
 	return []thread.Crashpoint{
 		CrashClaimed, CrashMeta, CrashToolset, CrashPrepared,
-		CrashAsk, CrashLedger, CrashRegistry, CrashAnswer,
+		CrashHeard, CrashSigned, CrashDelivered, CrashAsk, CrashLedger, CrashRegistry, CrashAnswer,
 		CrashCall, CrashChild, CrashResult, CrashHook,
 		CrashCheckpoint, CrashAsked, CrashTold, CrashSummary, CrashSuccessor, CrashDecided, CrashChildren, CrashStarted, CrashAfter,
 	}

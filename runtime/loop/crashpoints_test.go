@@ -78,7 +78,9 @@ func TestCrashpoints(t *testing.T) {
 	h := newHouse(t)
 	h.script(everyStep)
 	h.write(hooksFile, stepHooks)
-	came := cameTo(t, h.deps(h.register(everyStepJob)))
+	id := h.register(everyStepJob)
+	h.post(id, "one", "two")
+	came := cameTo(t, h.deps(id))
 	want := slices.DeleteFunc(Crashpoints(), func(s thread.Crashpoint) bool { return slices.Contains(passingOn, s) })
 	// The calls of a turn run at the same time: one may have its result before
 	// another has started a child.
@@ -140,6 +142,7 @@ func TestDeath(t *testing.T) {
 				h.script(everyStep)
 				h.write(hooksFile, stepHooks)
 				id = h.register(everyStepJob)
+				h.post(id, "one", "two")
 			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
 			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(point), projectVariable+"="+h.project,
@@ -162,6 +165,9 @@ func TestDeath(t *testing.T) {
 				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, spent[point])
 			}
 			h.checkAgreement(t.Context(), rec)
+			if !slices.Contains(passingOn, point) {
+				h.checkMessages(id, "one", "two")
+			}
 		})
 	}
 }

@@ -24,6 +24,9 @@ import (
 // dispatch runs a call and returns what the model is given.
 func (r *run) dispatch(ctx context.Context, c llm.Block) toolResult {
 	result, err := r.invoke(ctx, c)
+	if err != nil && wasInterrupted(ctx) {
+		return r.show(c, brokenOff(c).Body(), true)
+	}
 	if err != nil {
 		result, err = r.afterFailure(ctx, c, err)
 	}

@@ -33,6 +33,8 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 				stop(fmt.Errorf("thread %s is %s: %w", r.ID, rec.Status, thread.ErrSettled))
 			case !rec.CancelRequestedAt.IsZero():
 				stop(thread.ErrCancelled)
+			default:
+				r.heedMessages(ctx, rec)
 			}
 		}
 	})

@@ -97,6 +97,7 @@ func openHouse(t testing.TB, project string, key *sign.Key) *house {
 			OnLimit: config.OnLimit{Action: item.OnLimitStop, DeadlineSeconds: 1e-6, Default: config.OnLimitDefaultFinish}},
 	}
 	h.settings.Continuation = config.Continuation{TriggerThreshold: 0.9, ResumeCeilingTokens: 16_000, SummaryMaxTokens: 4000, MaxChain: 20}
+	h.settings.Notes = config.Notes{PerTurn: 3, BytesPerTurn: 100, Ends: true}
 	h.settings.Results = config.Results{MaxChars: 2400, MaxCharsWhenFull: 1200, PageChars: 24_000}
 	h.settings.ErrorRules = config.New(h.roots()).Read().ErrorRules
 	h.settings.Hooks = func() (hook.Set, []string, error) { return hook.Load(config.New(h.roots()).Read(), nil) }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,11 +61,16 @@ func (r *run) returnInput(c llm.Block) (json.RawMessage, bool) {
 
 // directiveReturn judges a directive_return: outputs that are missing or
 // mistyped go back to the model, accepted ones end the thread. Of several in
-// one turn the first accepted one counts.
-func (r *run) directiveReturn(c llm.Block, already bool) (text string, accepted *ended) {
+// one turn the first accepted one counts. None is while there is an instruction that
+// the model has not read.
+func (r *run) directiveReturn(ctx context.Context, c llm.Block, already bool) (text string, accepted *ended) {
 	end, err := r.judgeReturn(c)
-	if err == nil && already {
+	switch {
+	case err != nil:
+	case already:
 		err = tool.Faultf(tool.CodeUnsupported, "the directive has returned already")
+	case r.steered(ctx):
+		err = waitsForMessage()
 	}
 	if err != nil {
 		return encode(tool.AsFault(err).Body()), nil

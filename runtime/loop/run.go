@@ -78,6 +78,7 @@ type Settings struct {
 	Hooks           func() (hook.Set, []string, error) // of all settings, with warnings
 	OnLimit         config.OnLimit                     // where the directive does not say
 	Continuation    config.Continuation
+	Notes           config.Notes
 }
 
 // run is one thread while it runs. Only the goroutine of Run changes it; the
@@ -103,6 +104,7 @@ type run struct {
 	begins       llm.Model // the model it begins with, as a successor does
 	succession   succession
 	hands        hands // that run tools
+	inbox        inbox
 
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound
@@ -172,6 +174,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 		e, again = r.afterEnd(ctx, e)
 	}
 	e.warnings = append(e.warnings, r.hookWarnings()...)
+	e.warnings = append(e.warnings, r.unreadWarning(ctx)...)
 	return r.outcome(ctx, e)
 }
 
@@ -267,6 +270,9 @@ func (r *run) turns(ctx context.Context) ended {
 // turn asks the model once and does what it answers. It returns how the thread
 // ended, or nil when there is another turn.
 func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
+	if err := r.readMessages(ctx); err != nil {
+		return &ended{err: err, doing: "reading messages to it"}
+	}
 	answer, err := r.ask(ctx, budget)
 	if full, ok := errors.AsType[*fullError](err); ok {
 		return r.whenFull(ctx, full)

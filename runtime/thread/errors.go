@@ -11,6 +11,9 @@ var (
 	ErrCancelled = errors.New("cancelled")
 	// ErrShutdown means that the process was asked to end without a cancel on record.
 	ErrShutdown = errors.New("process asked to shut down")
+	// ErrInterrupted means that a call is broken off for a message to the thread, which
+	// goes on.
+	ErrInterrupted = errors.New("interrupted by a message to the thread")
 )
 
 // Facts about threads.

@@ -22,6 +22,7 @@ const (
 	EventCognitionIn        EventType = "cognition_in"
 	EventCognitionRequest   EventType = "cognition_request"
 	EventCognitionOut       EventType = "cognition_out"
+	EventMessage            EventType = "message"
 	EventTokenDelta         EventType = "token_delta"
 	EventCognitionReasoning EventType = "cognition_reasoning"
 	EventToolCallStart      EventType = "tool_call_start"

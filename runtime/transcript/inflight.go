@@ -56,7 +56,7 @@ func (o *InFlight) after(e thread.Event) *InFlight {
 			return o // what opened the file again said so
 		}
 		return nil
-	case thread.EventCognitionOut:
+	case thread.EventCognitionOut, thread.EventMessage: // which breaks a call off, or comes between two
 		return nil
 	default:
 		if terminal(e.Type) {

@@ -15,8 +15,8 @@ import (
 const unanswered = "The call has no result: the thread stopped before the tool had answered. " +
 	"It may have run in part; look before you repeat it."
 
-// Messages rebuilds the conversation: each cognition_in is a message, each
-// cognition_out an assistant message, and the results of its tool calls one
+// Messages rebuilds the conversation: each cognition_in and each message is a message,
+// each cognition_out an assistant message, and the results of its tool calls one
 // user message after it, in the order of the calls. A call without a result
 // gets an error result, for providers refuse a conversation with an open call;
 // a result without a call is left out for the same reason. A torn last line is
@@ -127,7 +127,7 @@ type conversation struct {
 // isAfter reports whether an event belongs to the conversation after a turn.
 func (c *conversation) isAfter(e thread.Event, turn int) bool {
 	switch e.Type {
-	case thread.EventCognitionIn:
+	case thread.EventCognitionIn, thread.EventMessage:
 		return c.turn >= turn
 	case thread.EventCognitionOut:
 		out, err := Decode[CognitionOut](e)
@@ -146,6 +146,13 @@ func (c *conversation) add(e thread.Event) error {
 		}
 		c.answer()
 		c.messages = append(c.messages, llm.Message{Role: in.Role, Blocks: in.Blocks})
+	case thread.EventMessage:
+		told, err := Decode[Message](e)
+		if err != nil {
+			return err
+		}
+		c.answer()
+		c.messages = append(c.messages, llm.Message{Role: llm.User, Blocks: told.Blocks})
 	case thread.EventCognitionOut:
 		out, err := Decode[CognitionOut](e)
 		if err != nil {

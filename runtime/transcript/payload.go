@@ -87,6 +87,17 @@ type CognitionIn struct {
 	Blocks Blocks   `json:"blocks"`
 }
 
+// Message is the payload of message: what the thread was told while it worked. Its blocks
+// are a message of the user to the model.
+type Message struct {
+	MessageID string             `json:"message_id,omitempty"` // in the thread's queue; empty for an event, which stands in none
+	Kind      thread.MessageKind `json:"kind"`
+	From      thread.Sender      `json:"from"`
+	PostedAt  string             `json:"posted_at,omitempty"` // RFC 3339
+	Ended     thread.ID          `json:"ended,omitempty"`     // the thread that an event tells the end of
+	Blocks    Blocks             `json:"blocks"`
+}
+
 // CognitionOut is the payload of cognition_out: a whole answer of the model.
 type CognitionOut struct {
 	Turn       int            `json:"turn"` // from 1

@@ -52,7 +52,7 @@ type liveText struct {
 }
 
 func (l *liveText) add(e thread.Event) {
-	if e.Type == thread.EventCognitionOut || e.Type == thread.EventRetry || terminal(e.Type) {
+	if e.Type == thread.EventCognitionOut || e.Type == thread.EventRetry || e.Type == thread.EventMessage || terminal(e.Type) {
 		l.parts = nil
 		return
 	}
@@ -96,6 +96,8 @@ func eventText(e thread.Event, said func() string) string {
 		return show(e, func(p CognitionIn) string {
 			return "## " + title(string(p.Role)) + "\n\n" + blocksText(p.Blocks)
 		})
+	case thread.EventMessage:
+		return show(e, func(p Message) string { return "## Message\n\n" + blocksText(p.Blocks) })
 	case thread.EventCognitionOut:
 		return show(e, answerText)
 	case thread.EventToolCallResult:

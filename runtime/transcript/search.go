@@ -130,7 +130,7 @@ func (s *searcher) add(line int, e thread.Event) {
 		if p, err := Decode[ThreadContinued](e); err == nil && p.Via != thread.ViaFork {
 			s.given = p.Messages
 		}
-	case thread.EventRetry:
+	case thread.EventRetry, thread.EventMessage:
 		s.endStream()
 	default:
 		if terminal(e.Type) {

@@ -57,6 +57,7 @@ const (
 type Coordination struct {
 	WaitThreads  WaitSettings `yaml:"wait_threads"`
 	Continuation Continuation `yaml:"continuation"`
+	Notes        Notes        `yaml:"notes"`
 	// TranscriptIntegrity says what becomes of lines that nobody signed, of a
 	// thread that is not known to have died: TranscriptStrict refuses them,
 	// TranscriptLenient, which is read from the user space only, lets them pass with
@@ -82,6 +83,15 @@ func (w WaitSettings) Client(name string) (seconds float64, set bool) {
 		}
 	}
 	return seconds, longest >= 0
+}
+
+// Notes bound what threads tell each other while they work.
+type Notes struct {
+	// PerTurn is how many notes a thread writes, and reads, in one of its turns, and
+	// BytesPerTurn how long they are together; 0 turns them off.
+	PerTurn      int  `yaml:"per_turn"`
+	BytesPerTurn int  `yaml:"bytes_per_turn"`
+	Ends         bool `yaml:"ends"` // a thread is told when what it has started ends
 }
 
 // Values of [Continuation.Limits].

@@ -98,6 +98,7 @@ func TestShippedCoordination(t *testing.T) {
 			TriggerThreshold: 0.9, ResumeCeilingTokens: 16000, SummaryLimitOverrides: item.LimitSet{},
 			SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining,
 		},
+		Notes: config.Notes{PerTurn: 8, BytesPerTurn: 16384, Ends: true},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -44,6 +44,8 @@ func (s *streamer) see(e thread.Event) error {
 			return note(s, e, endLineOf)
 		}
 		return s.endLine()
+	case thread.EventMessage:
+		return note(s, e, messageLine)
 	case thread.EventToolCallStart:
 		return note(s, e, callLine)
 	case thread.EventToolCallResult:
@@ -145,6 +147,22 @@ func endLineOf(p transcript.Ended) string {
 		line += ": " + p.Outcome.Error.Message
 	}
 	return line
+}
+
+// messageLine tells who told the thread what while it worked.
+func messageLine(p transcript.Message) string {
+	if len(p.Blocks) == 0 {
+		return ""
+	}
+	says, text, found := strings.Cut(p.Blocks[0].Text, "<message>\n")
+	if !found {
+		return "« " + firstLine(says)
+	}
+	who := string(p.From.Kind)
+	if p.From.Name != "" {
+		who += " " + p.From.Name
+	}
+	return fmt.Sprintf("« %s of %s: %s", p.Kind, who, firstLine(text))
 }
 
 // telling are the arguments that tell a person what a call is about, in the order

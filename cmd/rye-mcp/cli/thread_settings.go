@@ -64,7 +64,7 @@ func loopSettings(from threadSettings, gate *trust.Gate) (loop.Settings, error) 
 	return loop.Settings{
 		ToolConcurrency: agent.Threads.ToolConcurrency, PaletteTokens: resilience.ToolPreload.MaxTokens,
 		Retry: resilience.Retry, ErrorRules: from.ErrorRules, Results: resilience.Results,
-		Nudge: resilience.Nudge, OnLimit: resilience.OnLimit, Continuation: coordination.Continuation,
+		Nudge: resilience.Nudge, OnLimit: resilience.OnLimit, Continuation: coordination.Continuation, Notes: coordination.Notes,
 		Hooks: func() (hook.Set, []string, error) { return hook.Load(from, gate) },
 	}, nil
 }

@@ -70,7 +70,7 @@ func (r *run) finishOrNudge(ctx context.Context, a llm.Response) (*ended, error)
 	}
 	text := strings.TrimSpace(r.partial + llm.TextOf(a.Blocks))
 	r.partial = ""
-	if r.steered(ctx) {
+	if (reader{r}).steered(ctx) {
 		return nil, nil
 	}
 	outputs := r.task.doc.Outputs
@@ -127,7 +127,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 			others = append(others, i)
 		}
 	}
-	r.runTogether(ctx, calls, others, results)
+	turnCalls{r, calls, results}.make(ctx, others)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -144,25 +144,34 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Block, lastCut bool) ([]
 	return results, done, nil
 }
 
-// runTogether runs some of the calls of a turn and puts their results in place.
-func (r *run) runTogether(ctx context.Context, calls []llm.Block, which []int, results []llm.Block) {
+// turnCalls are the calls of one turn, with the places of their results.
+type turnCalls struct {
+	*run
+
+	calls   []llm.Block
+	results []llm.Block
+}
+
+// make makes some of them at the same time, until ctx ends or a message breaks them off.
+func (t turnCalls) make(ctx context.Context, which []int) {
 	tools, breakOff := context.WithCancelCause(ctx)
 	defer breakOff(nil)
-	defer r.inbox.interruptible(breakOff)()
-	gate := make(chan struct{}, max(1, r.Settings.ToolConcurrency))
+	defer t.inbox.interruptible(breakOff)()
+	gate := make(chan struct{}, max(1, t.Settings.ToolConcurrency))
 	together(which, func(i int) {
 		select {
 		case gate <- struct{}{}:
 			defer func() { <-gate }()
 		case <-tools.Done():
 		}
+		c := t.calls[i]
 		// The place may have come free because the call before was interrupted.
 		switch {
 		case ctx.Err() != nil:
 		case tools.Err() != nil:
-			results[i] = r.onRecord(calls[i], func() toolResult { return r.show(calls[i], notRun(calls[i]).Body(), true) })
+			t.results[i] = t.onRecord(c, func() toolResult { return t.show(c, notRun(c).Body(), true) })
 		default:
-			results[i] = r.onRecord(calls[i], func() toolResult { return r.dispatch(tools, calls[i]) })
+			t.results[i] = t.onRecord(c, func() toolResult { return t.dispatch(tools, c) })
 		}
 	})
 }

@@ -31,10 +31,10 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
 			return llm.Response{}, err
 		}
-		if again, err := r.mayAskAgain(ctx, c); err != nil || !again {
+		if again, err := c.again(ctx, r); err != nil || !again {
 			return c.answer, err
 		}
-		if err := r.lookAndRead(ctx); err != nil {
+		if err := (reader{r}).lookAndRead(ctx); err != nil {
 			return llm.Response{}, err
 		}
 		if budget, err = r.Store.Budget(ctx, r.ID); err != nil {
@@ -43,10 +43,10 @@ func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error
 	}
 }
 
-// mayAskAgain reports whether the model is to be asked again: a message has broken off
+// again reports whether the model is to be asked again: a message has broken off
 // the call, or it has failed and is repeated. If not, and without an error, the answer
 // stands.
-func (r *run) mayAskAgain(ctx context.Context, c *call) (again bool, err error) {
+func (c *call) again(ctx context.Context, r *run) (again bool, err error) {
 	if c.brokenOff && ctx.Err() == nil {
 		return true, nil
 	}

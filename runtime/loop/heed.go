@@ -34,7 +34,7 @@ func (r *run) heedRecord(ctx context.Context) (_ context.Context, done func()) {
 			case !rec.CancelRequestedAt.IsZero():
 				stop(thread.ErrCancelled)
 			default:
-				r.heedMessages(ctx, rec)
+				reader{r}.heed(ctx, rec)
 			}
 		}
 	})

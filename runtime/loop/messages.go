@@ -30,11 +30,14 @@ type inbox struct {
 	heeded map[string]bool         // messages that were read, or have broken something off
 }
 
-// readMessages puts what the thread has not read into its conversation, in order. It is
+// reader is a thread as it reads the messages to it.
+type reader struct{ *run }
+
+// read puts what the thread has not read into its conversation, in order. It is
 // called before the model is asked. What was read is in the transcript, signed and on
 // disk, before the registry says so: of a process that is killed in between, whoever
 // settles its thread goes by the transcript, see finish.
-func (r *run) readMessages(ctx context.Context) error {
+func (r reader) read(ctx context.Context) error {
 	if r.inbox.unread == 0 {
 		return nil
 	}
@@ -69,19 +72,19 @@ func (r *run) readMessages(ctx context.Context) error {
 	return nil
 }
 
-// lookAndRead is readMessages after a look at the row.
-func (r *run) lookAndRead(ctx context.Context) error {
+// lookAndRead is read after a look at the row.
+func (r reader) lookAndRead(ctx context.Context) error {
 	rec, err := r.Store.Get(ctx, r.ID)
 	if err != nil {
 		return err
 	}
 	r.inbox.unread = rec.Unread
-	return r.readMessages(ctx)
+	return r.read(ctx)
 }
 
 // dueNow are the messages that are read before one call, oldest first: so many
 // instructions, and so many notes as the settings say.
-func (r *run) dueNow(unread []thread.Message) (due []thread.Message) {
+func (r reader) dueNow(unread []thread.Message) (due []thread.Message) {
 	bound := r.Settings.Notes
 	steers, notes, bytes := 0, 0, 0
 	for _, m := range unread {
@@ -100,7 +103,7 @@ func (r *run) dueNow(unread []thread.Message) (due []thread.Message) {
 }
 
 // hear adds one message of the queue to the conversation.
-func (r *run) hear(m thread.Message) error {
+func (r reader) hear(m thread.Message) error {
 	return r.told(transcript.Message{
 		MessageID: m.ID, Kind: m.Kind, From: m.From, PostedAt: m.At.UTC().Format(time.RFC3339),
 		Blocks: llm.Text(llm.User, toldText(m)).Blocks,
@@ -108,14 +111,14 @@ func (r *run) hear(m thread.Message) error {
 }
 
 // told puts a message on record and into the conversation.
-func (r *run) told(m transcript.Message) error {
+func (r reader) told(m transcript.Message) error {
 	r.conversation.add(llm.Message{Role: llm.User, Blocks: m.Blocks})
 	return r.Transcript.Append(thread.EventMessage, m)
 }
 
 // steered reports whether somebody has an instruction for the thread that it has not
 // read, so that it does not end yet.
-func (r *run) steered(ctx context.Context) bool {
+func (r reader) steered(ctx context.Context) bool {
 	if r.last || r.cost.Turns >= r.meta.Limits.Turns {
 		return false
 	}
@@ -128,7 +131,7 @@ func (r *run) steered(ctx context.Context) bool {
 }
 
 // unreadWarning tells that a thread ends with messages that came too late for it.
-func (r *run) unreadWarning(ctx context.Context) (warnings []string) {
+func (r reader) unreadWarning(ctx context.Context) (warnings []string) {
 	rec, err := r.Store.Get(context.WithoutCancel(ctx), r.ID)
 	if err != nil || rec.Unread == 0 {
 		return nil
@@ -185,9 +188,9 @@ func inElementOf(text string) string {
 	return elementMarks().ReplaceAllString(text, `<\$1`)
 }
 
-// heedMessages breaks off what is on its way when a message asks for that. Each does it
+// heed breaks off what is on its way when a message asks for that. Each does it
 // once.
-func (r *run) heedMessages(ctx context.Context, rec thread.Record) {
+func (r reader) heed(ctx context.Context, rec thread.Record) {
 	if rec.Unread == 0 {
 		return
 	}

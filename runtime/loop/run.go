@@ -174,7 +174,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 		e, again = r.afterEnd(ctx, e)
 	}
 	e.warnings = append(e.warnings, r.hookWarnings()...)
-	e.warnings = append(e.warnings, r.unreadWarning(ctx)...)
+	e.warnings = append(e.warnings, reader{r}.unreadWarning(ctx)...)
 	return r.outcome(ctx, e)
 }
 
@@ -270,7 +270,7 @@ func (r *run) turns(ctx context.Context) ended {
 // turn asks the model once and does what it answers. It returns how the thread
 // ended, or nil when there is another turn.
 func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
-	if err := r.readMessages(ctx); err != nil {
+	if err := (reader{r}).read(ctx); err != nil {
 		return &ended{err: err, doing: "reading messages to it"}
 	}
 	answer, err := r.ask(ctx, budget)

@@ -10,8 +10,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// messages is the [store.Messages] of a store.
+type messages struct{ registry *database }
+
 // Post implements [store.Messages]. The message is on disk when it returns.
-func (s *Store) Post(ctx context.Context, m thread.Message, bound store.NoteBound) (unread int, err error) {
+func (s messages) Post(ctx context.Context, m thread.Message, bound store.NoteBound) (unread int, err error) {
 	if len(m.Text) == 0 || len(m.Text) > store.MaxMessageBytes {
 		return 0, fmt.Errorf("post: %w, and this one has %d", store.ErrNoText, len(m.Text))
 	}
@@ -91,7 +94,7 @@ func scanMessage(r row) (m thread.Message, err error) {
 }
 
 // Unread implements [store.Messages].
-func (s *Store) Unread(ctx context.Context, reader thread.ID) (list []thread.Message, err error) {
+func (s messages) Unread(ctx context.Context, reader thread.ID) (list []thread.Message, err error) {
 	err = s.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, unreadSQL, reader)
 		list, err = scanEach(rows, err, scanMessage)
@@ -104,14 +107,13 @@ func (s *Store) Unread(ctx context.Context, reader thread.ID) (list []thread.Mes
 }
 
 // Deliver implements [store.Messages].
-func (s *Store) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
-	r := &runner{s, reader, run}
+func (s messages) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
 	err := s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, reader))
 		if err != nil {
 			return notFound(err, reader)
 		}
-		if !r.owns(rec.Run) {
+		if !(&runner{run: run}).owns(rec.Run) {
 			return fenced(reader)
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE messages SET delivered_at = ?, text = ''

@@ -67,6 +67,8 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 
 // Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
 type Store struct {
+	messages
+
 	dir      string
 	registry *database
 	ledger   *database
@@ -97,6 +99,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
+	s.messages = messages{s.registry}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}

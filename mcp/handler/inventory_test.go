@@ -154,7 +154,7 @@ func TestInventory(t *testing.T) {
 // plain are inputs whose names say what they are.
 var plain = map[string]bool{
 	"thread_id": true, "thread_ids": true, "limit": true, "directive": true, "query": true, "project_path": true,
-	"cursor": true, "parent_id": true, "max_bytes": true, "message": true, "model": true, "item_id": true, "offset": true,
+	"cursor": true, "parent_id": true, "max_bytes": true, "message": true, "name": true, "model": true, "item_id": true, "offset": true,
 }
 
 // untoldInputs are inputs that clients are not told of: other tools do the same.

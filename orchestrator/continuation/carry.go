@@ -28,6 +28,7 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 		m.Inputs[handoff.InputPreviousSummary] = how.SummaryID
 	}
 	m.ContinuationOf, m.ChainRootID, m.Continuation = rec.ContinuationOf, rec.ChainRootID, &how
+	m.ForkedFrom = nil                                                            // the thread before was the copy
 	m.Cost, m.Outcome, m.Transcript, m.SettingsHash = thread.Cost{}, nil, nil, "" // the launcher reads its own
 	return m
 }
@@ -41,8 +42,8 @@ func ownInputs(given map[string]any) map[string]any {
 	return own
 }
 
-// seed writes down what a thread begins with that continues another: the
-// artifacts of that one, and the messages.
+// seed writes down what a thread begins with that goes on with the conversation of
+// another: the artifacts of that one, and the messages.
 func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {
 	if err := c.Threads.Records.Of(before.ThreadID).Artifacts().ShareWith(rec.ThreadID); err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package continuation makes threads that continue others: the successor of one that
-// hands over, and a new one for a thread that has ended and is resumed.
+// Package continuation makes threads that begin with the conversation of another: the
+// successor of one that hands over, a new one for a thread that has ended and is
+// resumed, and copies.
 package continuation
 
 import (

@@ -11,7 +11,19 @@ const (
 	CrashReady      thread.Crashpoint = "handoff.described"  // its thread.json is written
 )
 
-// Crashpoints lists the crash points of making a successor, in order.
+// The crash points of making a copy, in order, after [scheduler.CrashRegistered]. One
+// with a message is launched then; one without ends, after the last two.
+const (
+	CrashReserved thread.Crashpoint = "fork.reserved"  // the copy has its budget
+	CrashCopied   thread.Crashpoint = "fork.copied"    // its transcript has the conversation
+	CrashRests    thread.Crashpoint = "fork.claimed"   // nobody else runs it
+	CrashTold     thread.Crashpoint = "fork.described" // its thread.json is written
+)
+
+// Crashpoints lists the crash points of making a successor and of making a copy, in
+// order.
 func Crashpoints() []thread.Crashpoint {
-	return []thread.Crashpoint{CrashSuccessor, CrashHandedOver, CrashSeeded, CrashReady}
+	return []thread.Crashpoint{
+		CrashSuccessor, CrashHandedOver, CrashSeeded, CrashReady, CrashReserved, CrashCopied, CrashRests, CrashTold,
+	}
 }

@@ -47,6 +47,10 @@ func playActor(args []string) error {
 		_, err = c.Threads.Sweep(ctx)
 	case "cancel":
 		_, err = c.Stop.Cancel(ctx, id)
+	case "copy": // with a message
+		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id, Message: "go on"})
+	case "copy-to-rest":
+		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id})
 	case "resume":
 		_, err = c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 	}

@@ -18,16 +18,35 @@ func (p *puppet) converse(text string) error {
 	if err != nil {
 		return err
 	}
+	p.turn++
 	return errors.Join(
 		p.folder(p.id).WriteCapabilities(capabilities),
 		p.words.Append(thread.EventCognitionIn, transcript.CognitionIn{
 			Role: llm.User, Blocks: transcript.Blocks(llm.Text(llm.User, text).Blocks),
 		}),
 		p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{
-			Turn: 1, Blocks: transcript.Blocks(llm.Text(llm.Assistant, "answer to "+text).Blocks), StopReason: llm.StopEnd,
+			Turn: p.turn, Blocks: transcript.Blocks(llm.Text(llm.Assistant, "answer to "+text).Blocks), StopReason: llm.StopEnd,
 		}),
-		p.words.Checkpoint(1),
+		p.words.Checkpoint(p.turn),
 	)
+}
+
+// call is a turn in which the model calls a tool that has not answered yet.
+func (p *puppet) call(tool string) error {
+	p.turn++
+	return errors.Join(
+		p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{
+			Turn: p.turn, Blocks: transcript.Blocks{{Type: llm.ToolUseBlock, ToolCallID: "c1", ToolName: tool}}, StopReason: llm.StopToolUse,
+		}),
+		p.words.Checkpoint(p.turn),
+	)
+}
+
+// mutter is what a crash would leave unsigned.
+func (p *puppet) mutter(text string) error {
+	return p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{
+		Turn: p.turn + 1, Blocks: transcript.Blocks(llm.Text(llm.Assistant, text).Blocks), StopReason: llm.StopEnd,
+	})
 }
 
 // makeSuccessor begins as the loop does, with everything signed.

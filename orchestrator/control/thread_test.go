@@ -43,6 +43,7 @@ type puppet struct {
 	c     *Controller
 	words *transcript.Writer
 	made  handoff.Successor
+	turn  int      // of the conversation, the last one
 	conn  net.Conn // nil: nobody gives orders
 }
 
@@ -228,6 +229,10 @@ func (p *puppet) obey(order string) error {
 		return errors.Join(err, p.say("done"))
 	case "say": // one exchange with a model
 		err = p.converse(argument)
+	case "call": // of a tool, which does not answer
+		err = p.call(argument)
+	case "mutter": // without a checkpoint
+		err = p.mutter(argument)
 	case "make": // a successor, and not yet the end
 		p.made, err = p.makeSuccessor()
 	case "give-over": // the successor is not started after all

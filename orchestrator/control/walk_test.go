@@ -46,6 +46,8 @@ func TestEveryCrashpoint(t *testing.T) {
 	s.wait(s.c, WaitAll, second)
 	_, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: second, Message: "go on"})
 	s.noError(err)
+	_, err = s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: second})
+	s.noError(err)
 	successor, err := s.c.Continue.MakeSuccessor(s.ctx, handoff.Request{ThreadID: first})
 	s.noError(err)
 	successor.GiveUp(s.ctx, thread.ErrCancelled)

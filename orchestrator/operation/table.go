@@ -18,7 +18,7 @@ var All = sync.OnceValue(func() *Table {
 	t := NewTable(
 		WaitThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
 		AggregateResults.Entry(), ReadTranscript.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
-		ResumeThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
+		ResumeThread.Entry(), ForkThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
 	)
 	t.parameters = generated
 	return t

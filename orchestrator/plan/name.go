@@ -16,15 +16,15 @@ func (p *Plan) Name(env map[string]string) string {
 	for _, text := range []string{
 		p.Doc.Description, p.Doc.Title, inputs.Body(p.Doc, p.Inputs, env),
 	} {
-		if name := firstWords(text); name != "" {
+		if name := FirstWords(text); name != "" {
 			return name
 		}
 	}
 	return p.Found.ID
 }
 
-// firstWords shortens a text to whole words of one line.
-func firstWords(text string) string {
+// FirstWords shortens a text to whole words of one line.
+func FirstWords(text string) string {
 	var name string
 	for word := range strings.FieldsSeq(text) {
 		longer := strings.TrimSpace(name + " " + word)

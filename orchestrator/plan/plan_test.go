@@ -74,8 +74,8 @@ func TestFirstWords(t *testing.T) {
 		strings.Repeat("word ", 12) + "x": strings.TrimSpace(strings.Repeat("word ", 12)) + "…",
 		long:                              long[:2*maxNameRunes] + "…",
 	} {
-		if got := firstWords(text); got != want {
-			t.Errorf("firstWords(%q) = %q, want %q", text, got, want)
+		if got := FirstWords(text); got != want {
+			t.Errorf("FirstWords(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -117,12 +117,16 @@ func (m Manifest) render(d detail) string {
 const recordTitle = "# Where the work stands\n\nYou continue the work of thread "
 
 func (m Manifest) head(b *strings.Builder) {
-	why := "whose context window was nearly full"
-	if m.Via == thread.ViaResume {
+	why, place := "whose context window was nearly full", fmt.Sprintf("thread %d of its chain", m.Position)
+	switch m.Via {
+	case thread.ViaHandoff:
+	case thread.ViaResume:
 		why = "which had ended"
+	case thread.ViaFork:
+		why, place = "which goes its own way", "a copy of it"
 	}
 	fmt.Fprintf(b, recordTitle+"`%s`, %s. ", m.Thread, why)
-	fmt.Fprintf(b, "You are thread %d of its chain, with the same directive, `%s`. ", m.Position, m.Directive)
+	fmt.Fprintf(b, "You are %s, with the same directive, `%s`. ", place, m.Directive)
 	b.WriteString("The runtime has put this record together; what it lists is done and need not be done again.\n")
 }
 

@@ -53,10 +53,13 @@ func signedBy(model string, blocks []llm.Block) {
 	}
 }
 
-// cacheKeyOf is the same for all threads of a chain, whose requests begin alike, and
-// tells nothing of them.
+// cacheKeyOf is the same for all threads of a chain, and the copies of its first,
+// whose requests begin alike, and tells nothing of them.
 func cacheKeyOf(meta thread.Meta) string {
 	root := meta.ChainRootID
+	if meta.ForkedFrom != nil {
+		root = meta.ForkedFrom.ThreadID
+	}
 	if root == "" {
 		root = meta.ThreadID
 	}

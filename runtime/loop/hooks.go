@@ -197,11 +197,15 @@ func (r *run) startHooks(ctx context.Context, data map[string]any) (prompt.Block
 
 // startEvent is the event with which the thread starts, and its data.
 func (r *run) startEvent(facts map[string]any) (hook.Event, map[string]any) {
-	if r.meta.ContinuationOf == "" {
+	before := r.meta.ContinuationOf
+	if from := r.meta.ForkedFrom; from != nil {
+		before = from.ThreadID
+	}
+	if before == "" {
 		return hook.EventThreadStarted, facts
 	}
 	data := maps.Clone(facts)
-	data[handoff.InputPreviousThread] = string(r.meta.ContinuationOf)
+	data[handoff.InputPreviousThread] = string(before)
 	if c := r.meta.Continuation; c != nil && c.SummaryID != "" {
 		data[handoff.InputPreviousSummary] = c.SummaryID
 	}

@@ -103,13 +103,23 @@ func (c *Continuer) planFork(ctx context.Context, req ForkRequest) (*forking, er
 	}}}
 	planStart := func(ctx context.Context) error { return f.planStart(ctx, f.bindToParent) }
 	for _, step := range []func(context.Context) error{
-		f.findThread, f.verifyThread, f.chooseTurn, f.checkHandoffs, planStart, f.copyConversation,
+		f.checkName, f.findThread, f.verifyThread, f.chooseTurn, f.checkHandoffs, planStart, f.copyConversation,
 	} {
 		if err := step(ctx); err != nil {
 			return f, err
 		}
 	}
 	return f, nil
+}
+
+func (f *forking) checkName(context.Context) (err error) {
+	if f.request.Name == "" {
+		return nil
+	}
+	if f.request.Name, err = thread.ParseName(f.request.Name); err != nil {
+		return tool.Faultf(tool.CodeBadArguments, "%w", err)
+	}
+	return nil
 }
 
 // findThread finds the thread itself: its conversation is not that of the thread which
@@ -210,7 +220,7 @@ func (f *forking) start(ctx context.Context) (view.Started, error) {
 	before := f.before()
 	n := store.NewThread{
 		Kind: before.Kind, Directive: before.Directive, ParentID: f.plan.Request.Parent, Model: f.plan.Choice.Ref(),
-		Name:     cmp.Or(plan.FirstWords(f.request.Name), plan.FirstWords(f.request.Message), before.Name),
+		Name:     cmp.Or(f.request.Name, thread.PlainName(plan.FirstWords(f.request.Message)), before.Name),
 		Metadata: f.origin().Metadata(), Now: f.Threads.Now(),
 	}
 	if f.plan.Parent != nil {

@@ -68,8 +68,13 @@ func (r *renewal) mayTouch(ctx context.Context) error {
 			return err
 		}
 	}
-	if rec.Kind == thread.KindDirective {
+	switch rec.Kind {
+	case thread.KindDirective:
 		return nil
+	case thread.KindSet:
+		return tool.Faultf(tool.CodeUnsupported, "%s is a set of threads, which has no conversation to go on with", rec.ThreadID).
+			WithHint("list_threads with this parent_id shows the threads of the set")
+	case thread.KindTool:
 	}
 	return tool.Faultf(tool.CodeUnsupported, "%s is a run of the tool %s, which has no conversation to go on with", rec.ThreadID, rec.Directive).
 		WithHint("rye_execute runs the tool again")

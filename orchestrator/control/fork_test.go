@@ -272,6 +272,8 @@ func TestNoFork(t *testing.T) {
 		"turn 0":                    {continuation.ForkRequest{ThreadID: good, AtTurn: turn(0)}, "bad_arguments", "turns 1 to 2"},
 		"turn -1":                   {continuation.ForkRequest{ThreadID: good, AtTurn: turn(-1)}, "bad_arguments", "turns 1 to 2"},
 		"turn 3":                    {continuation.ForkRequest{ThreadID: good, AtTurn: turn(3), Message: "go on"}, "bad_arguments", "turns 1 to 2"},
+		"a name of two lines":       {continuation.ForkRequest{ThreadID: good, Name: "one\ntwo"}, "bad_arguments", "name"},
+		"a long name":               {continuation.ForkRequest{ThreadID: good, Name: strings.Repeat("x", 10_000)}, "bad_arguments", "10000 characters"},
 		"turn of none":              {continuation.ForkRequest{ThreadID: fresh, AtTurn: turn(1)}, "bad_arguments", "no turn of its own"},
 	} {
 		if _, err := s.c.Continue.Fork(s.ctx, c.request); code(err) != c.code || !strings.Contains(err.Error(), c.says) {

@@ -23,6 +23,7 @@ func newExitCodesTopic() *cobra.Command {
          run                a thread that did not complete
          threads wait       one of the threads did not complete
          threads resume     the new thread did not complete
+         threads fork       the copy was to go on and did not complete
          threads cancel     a thread could not be stopped
          threads kill       a thread could not be stopped
          threads reconcile  something disagrees
@@ -37,8 +38,8 @@ func newExitCodesTopic() *cobra.Command {
   2    the command line makes no sense, or
          threads watch      with --once: there was something to tell
   3    threads wait: the time is up, and what was waited for has not ended
-  130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run and
-       threads resume, the thread was cancelled
+  130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run,
+       threads resume and threads fork, the thread was cancelled
 
 The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, help,
 threads list, threads show, threads tail, threads chain, threads approve,
@@ -51,6 +52,6 @@ interrupted, --stdio at the end of its input.
 
 Standard error says what went wrong as "Error:", and what to do about it as
 "Try:". An output that nobody reads any more ("| head") is no failure, save
-that of run and threads resume, which then cancel the thread.`,
+that of run, threads resume and threads fork, which then cancel the thread.`,
 	}
 }

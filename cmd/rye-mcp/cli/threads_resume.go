@@ -39,7 +39,7 @@ cancelled.`,
 			if in.Limits, err = flags.overrides(); err != nil {
 				return err
 			}
-			if in.Message, err = givenMessage(cmd.Context(), sys, args); err != nil {
+			if in.Message, err = givenMessage(cmd.Context(), sys, "resume", args); err != nil {
 				return err
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
@@ -59,8 +59,9 @@ cancelled.`,
 // maxMessage bounds what a thread can be told at once, in bytes.
 const maxMessage = 1 << 20
 
-// givenMessage is what the thread of the first argument is to be told.
-func givenMessage(ctx context.Context, sys System, args []string) (string, error) {
+// givenMessage is what a command about the thread of the first argument tells it, which
+// must be something.
+func givenMessage(ctx context.Context, sys System, command string, args []string) (string, error) {
 	message := strings.Join(args[1:], "")
 	if message == "-" {
 		var err error
@@ -71,8 +72,8 @@ func givenMessage(ctx context.Context, sys System, args []string) (string, error
 	switch {
 	case strings.TrimSpace(message) == "":
 		return "", &usageError{
-			message: "there is no message to resume the thread with",
-			try:     fmt.Sprintf("rye-mcp threads resume %s \"MESSAGE\", or - to read it from standard input", args[0]),
+			message: "there is no message to " + command + " the thread with",
+			try:     fmt.Sprintf("rye-mcp threads %s %s \"MESSAGE\", or - to read it from standard input", command, args[0]),
 		}
 	case len(message) > maxMessage:
 		return "", &usageError{

@@ -3,6 +3,7 @@ package daily
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -168,4 +169,22 @@ func (s *Store) Refresh(ctx context.Context, root thread.ID) error {
 		return s.Book.Drop(ctx, Entry{Project: s.Project, ThreadID: root})
 	}
 	return s.Book.Update(ctx, s.Project, func() (store.Exposure, error) { return s.Exposure(ctx, root) })
+}
+
+// ForgetBudgets implements [store.Deletions]. An entry that a crash has left open is
+// brought up to the ledger first: later nobody would know what it came to.
+func (s *Store) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
+	open, err := s.Book.Open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range open {
+		if e.Project != s.Project || !slices.Contains(ids, e.ThreadID) {
+			continue
+		}
+		if err := s.Refresh(ctx, e.ThreadID); err != nil {
+			return err
+		}
+	}
+	return s.Store.ForgetBudgets(ctx, ids, at)
 }

@@ -68,7 +68,7 @@ type Registry interface {
 	// not terminal, in one transaction, and returns those rows. The first request's
 	// time stays.
 	RequestCancel(ctx context.Context, id thread.ID, at time.Time) ([]thread.Record, error)
-	// Known returns which of some ids have a row.
+	// Known returns which of some ids have a row, or are being deleted.
 	Known(ctx context.Context, ids []thread.ID) (map[thread.ID]bool, error)
 	// Stats sums up all rows, at a cost that does not grow with their number.
 	Stats(ctx context.Context, since StatsSince) (Stats, error)
@@ -228,6 +228,7 @@ type Budget struct {
 	Reserved  thread.Micros // held by active children, and by those below settled ones
 	Actual    thread.Micros // own spend and what finished children cascaded
 	Own       thread.Micros
+	Gone      thread.Micros // part of Actual: by threads below that were deleted
 	Pledged   thread.Micros // to a call of the model that is on its way
 	Active    bool
 	CreatedAt time.Time
@@ -305,6 +306,7 @@ type Store interface {
 	Notices
 	Messages
 	Sets
+	Deletions
 	Ledger
 	Keeper
 	Watcher

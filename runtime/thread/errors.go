@@ -3,6 +3,7 @@ package thread
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Causes of a stop, read with context.Cause.
@@ -47,6 +48,20 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("Limit exceeded: %s (%s/%s)", e.Code, e.Value, e.Max)
 }
+
+// DeletedError says that there was a thread of that id and that it was deleted. It is
+// a kind of [ErrNotFound].
+type DeletedError struct {
+	ID ID
+	At time.Time
+}
+
+func (e *DeletedError) Error() string {
+	return fmt.Sprintf("thread %s was deleted on %s", e.ID, e.At.UTC().Format("2006-01-02 15:04 MST"))
+}
+
+// Is makes it a kind of [ErrNotFound].
+func (e *DeletedError) Is(target error) bool { return target == ErrNotFound }
 
 // SignalError is the cause of a stop by a signal. It is a cancel, whether or
 // not one is on record.

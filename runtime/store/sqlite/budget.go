@@ -11,7 +11,7 @@ import (
 )
 
 // budgetColumns is what scanBudget reads, in its order.
-const budgetColumns = `thread_id, coalesce(parent_id, ''), coalesce(successor_id, ''), max_spend, reserved_spend, actual_spend, own_spend, pledged_spend,
+const budgetColumns = `thread_id, coalesce(parent_id, ''), coalesce(successor_id, ''), max_spend, reserved_spend, actual_spend, own_spend, gone_spend, pledged_spend,
 	status = 'active', created_at, updated_at`
 
 const selectBudget = "SELECT " + budgetColumns + " FROM budgets"
@@ -22,7 +22,7 @@ const budgetSQL = selectBudget + " WHERE thread_id = ?"
 const treeSQL = `WITH RECURSIVE subtree (thread_id) AS (
 		VALUES (?1) UNION SELECT b.thread_id FROM budgets b JOIN subtree s ON b.parent_id = s.thread_id),
 	tree (spent, threads, active) AS (
-		SELECT sum(own_spend), count(*), count(*) FILTER (WHERE status = 'active') FROM budgets WHERE thread_id IN subtree)
+		SELECT sum(own_spend + gone_spend), count(*), count(*) FILTER (WHERE status = 'active') FROM budgets WHERE thread_id IN subtree)
 	SELECT spent, threads, active, ` + budgetColumns + ` FROM budgets, tree WHERE thread_id = ?1`
 
 // Budget implements [store.Ledger].
@@ -78,7 +78,7 @@ func scanBudget(r row, before ...any) (store.Budget, error) {
 	var b store.Budget
 	var created, updated int64
 	err := r.Scan(append(before,
-		&b.ThreadID, &b.ParentID, &b.Successor, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Pledged, &b.Active, &created, &updated)...)
+		&b.ThreadID, &b.ParentID, &b.Successor, &b.MaxSpend, &b.Reserved, &b.Actual, &b.Own, &b.Gone, &b.Pledged, &b.Active, &created, &updated)...)
 	if err != nil {
 		return store.Budget{}, err
 	}

@@ -25,7 +25,7 @@ const withSubtree = `WITH RECURSIVE subtree (thread_id) AS (
 func (s *Store) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
 	stored, err := recall(ctx, s.registry, byIDSQL, id, scanStored)
 	if err != nil {
-		return thread.Record{}, notFound(err, id)
+		return thread.Record{}, s.deletedOr(ctx, notFound(err, id), id)
 	}
 	return stored.record()
 }
@@ -53,7 +53,7 @@ func (s *Store) Descendants(ctx context.Context, id thread.ID) (below []thread.R
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("descendants: %w", err)
+		return nil, fmt.Errorf("descendants: %w", s.deletedOr(ctx, err, id))
 	}
 	return below, nil
 }

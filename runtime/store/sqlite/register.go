@@ -193,6 +193,11 @@ func byKey(ctx context.Context, q rowQuerier, n store.NewThread) (*thread.Record
 	return &rec, store.SameCall(rec, n)
 }
 
+// highestOrdinalSQL finds the last n of a directive in a second.
+const highestOrdinalSQL = `SELECT max(
+	(SELECT coalesce(max(id_ordinal), 0) FROM threads WHERE directive = ?1 AND created_at / 1000 = ?2),
+	(SELECT coalesce(max(id_ordinal), 0) FROM deletions WHERE directive = ?1 AND created_at / 1000 = ?2))`
+
 // candidate finds the highest ordinal in use by an index, so that its cost does not
 // grow with the threads of one second.
 func (s *Store) candidate(ctx context.Context, n store.NewThread) (c store.Candidate, err error) {
@@ -208,8 +213,7 @@ func (s *Store) candidate(ctx context.Context, n store.NewThread) (c store.Candi
 			return nil
 		}
 		var highest int
-		err = db.QueryRowContext(ctx, `SELECT coalesce(max(id_ordinal), 0) FROM threads
-			WHERE directive = ? AND created_at / 1000 = ?`, n.Directive, n.Now.Unix()).Scan(&highest)
+		err = db.QueryRowContext(ctx, highestOrdinalSQL, n.Directive, n.Now.Unix()).Scan(&highest)
 		c.Ordinal = max(n.Ordinal, highest)
 		for taken := true; taken && err == nil; {
 			c.Ordinal++
@@ -235,7 +239,10 @@ func refusal(ctx context.Context, q rowQuerier, n store.NewThread) error {
 	return mayStart(ctx, q, n)
 }
 
+// hasRow reports whether an id is taken: by a thread, or by one that was deleted and may
+// still be named.
 func hasRow(ctx context.Context, q rowQuerier, id thread.ID) (has bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?)", id).Scan(&has)
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?1) OR
+		EXISTS (SELECT 1 FROM deletions WHERE thread_id = ?1)`, id).Scan(&has)
 	return has, err
 }

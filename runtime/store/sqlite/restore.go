@@ -77,6 +77,12 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 		return a.Record.QueuedAt.Compare(b.Record.QueuedAt)
 	})
 	for _, t := range threads {
+		if gone, err := isGone(ctx, r.tx, t.Record.ThreadID); err != nil {
+			return 0, err
+		} else if gone {
+			r.refused = append(r.refused, store.RefusedRow{ThreadID: t.Record.ThreadID, Err: errGone})
+			continue
+		}
 		n, err := r.insert(t.Record.ThreadID, func() (sql.Result, error) { return insertRecord(ctx, r.tx, t.Record) })
 		if err != nil {
 			return 0, err
@@ -121,6 +127,9 @@ func (r *restoring) insert(id thread.ID, insert func() (sql.Result, error)) (add
 
 // errUnfit says that a value is one that no row can have.
 var errUnfit = errors.New("does not fit a row")
+
+// errGone says that what is left of a deleted thread is no thread.
+var errGone = errors.New("it was deleted, and what is left of it is being removed")
 
 func insertRecord(ctx context.Context, tx *sql.Tx, rec thread.Record) (sql.Result, error) {
 	var result any

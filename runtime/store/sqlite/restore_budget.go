@@ -44,12 +44,12 @@ func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (adde
 
 // insertBudget adds a row whose totals are its own alone.
 func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget) (sql.Result, error) {
-	if b.MaxSpend > maxAmount || b.Own > maxAmount {
+	if b.MaxSpend > maxAmount || b.Own > maxAmount || b.Gone > maxAmount || b.Gone < 0 {
 		return nil, fmt.Errorf("budget of %s, %s of it spent, %w", b.MaxSpend, b.Own, errUnfit)
 	}
-	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, successor_id, max_spend, actual_spend, own_spend, status, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?5, ?5, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
-		id, orNull(b.ParentID), orNull(b.Successor), int64(b.MaxSpend), int64(b.Own), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
+	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, successor_id, max_spend, actual_spend, own_spend, gone_spend, status, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?5 + ?6, ?5, ?6, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
+		id, orNull(b.ParentID), orNull(b.Successor), int64(b.MaxSpend), int64(b.Own), int64(b.Gone), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
 }
 
 // sumBudgets brings the running totals of every row to what the rows below it
@@ -69,7 +69,7 @@ func sumBudgets(ctx context.Context, tx *sql.Tx) error {
 	}
 	totals := make(map[thread.ID]store.Budget, len(rows))
 	for id, b := range rows {
-		totals[id] = store.Budget{Actual: b.Own}
+		totals[id] = store.Budget{Actual: b.Own + b.Gone}
 	}
 	for i := len(order) - 1; i >= 0; i-- {
 		id := order[i]

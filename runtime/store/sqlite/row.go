@@ -11,14 +11,21 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// columns is what scanStored reads, in its order.
-const columns = `thread_id, iif(is_set, 'set', kind), directive, name, coalesce(parent_id, ''), status, run,
+// columns is what scanStored reads, in its order. In lightColumns the outcome is left out,
+// which can be megabytes.
+const (
+	columns      = columnsBefore + "result" + columnsAfter
+	lightColumns = columnsBefore + "NULL" + columnsAfter
+
+	columnsBefore = `thread_id, iif(is_set, 'set', kind), directive, name, coalesce(parent_id, ''), status, run,
 	pid, host, boot_id, pid_namespace, pid_started, model,
-	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), result,
+	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), `
+	columnsAfter = `,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, coalesce(request_key, ''), coalesce(request_hash, ''), metadata,
 	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
+)
 
 // row is a *sql.Row or *sql.Rows.
 type row interface{ Scan(...any) error }

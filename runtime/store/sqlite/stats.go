@@ -13,7 +13,8 @@ import (
 const (
 	statsSQL = `SELECT coalesce(sum(used), 0), coalesce(sum(used) FILTER (WHERE day >= ?), 0), coalesce(sum(tokens), 0),
 		coalesce(sum(spend) FILTER (WHERE day >= ?), 0), coalesce((SELECT max(token_count) FROM threads), 0) FROM days`
-	knownSQL  = "SELECT thread_id FROM threads WHERE thread_id IN (SELECT value FROM json_each(?))"
+	knownSQL = `SELECT thread_id FROM threads WHERE thread_id IN (SELECT value FROM json_each(?1)) UNION
+		SELECT thread_id FROM deletions WHERE record IS NOT NULL AND thread_id IN (SELECT value FROM json_each(?1))`
 	activeSQL = selectBudget + " WHERE status = 'active'"
 )
 

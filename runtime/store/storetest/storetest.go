@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Keep", keepTests},
 		{"Fence", fenceTests},
 		{"Messages", messageTests},
+		{"Deletions", deletionTests},
 	}
 	for _, g := range groups {
 		if len(only) > 0 && !slices.Contains(only, g.name) {

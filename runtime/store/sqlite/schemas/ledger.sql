@@ -20,7 +20,7 @@ CREATE TABLE budgets (
     status         TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'settled')),
     created_at     INTEGER NOT NULL CHECK (created_at > 0),
     updated_at     INTEGER NOT NULL CHECK (updated_at > 0)
-, pledged_spend INTEGER NOT NULL DEFAULT 0 CHECK (pledged_spend >= 0), successor_id TEXT CHECK (successor_id <> thread_id), run TEXT NOT NULL DEFAULT '') STRICT;
+, pledged_spend INTEGER NOT NULL DEFAULT 0 CHECK (pledged_spend >= 0), successor_id TEXT CHECK (successor_id <> thread_id), run TEXT NOT NULL DEFAULT '', gone_spend INTEGER NOT NULL DEFAULT 0 CHECK (gone_spend >= 0)) STRICT;
 
 CREATE INDEX budgets_parent ON budgets (parent_id) WHERE parent_id IS NOT NULL;
 
@@ -39,3 +39,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (3, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (4, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (5, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (6, 1);

@@ -97,7 +97,7 @@ CREATE TABLE days (
     used   INTEGER NOT NULL DEFAULT 0, -- threads last used on the day
     tokens INTEGER NOT NULL DEFAULT 0, -- token_count of those
     spend  INTEGER NOT NULL DEFAULT 0  -- of the threads created on the day
-) STRICT;
+, gone INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TRIGGER threads_insert_days AFTER INSERT ON threads BEGIN
     INSERT INTO days (day) VALUES (new.last_used / 86400000) ON CONFLICT (day) DO NOTHING;
@@ -115,11 +115,6 @@ END;
 
 CREATE TRIGGER threads_spend_days AFTER UPDATE OF spend ON threads WHEN new.spend <> old.spend BEGIN
     UPDATE days SET spend = spend + new.spend - old.spend WHERE day = new.created_at / 86400000;
-END;
-
-CREATE TRIGGER threads_delete_days AFTER DELETE ON threads BEGIN
-    UPDATE days SET used = used - 1, tokens = tokens - old.token_count WHERE day = old.last_used / 86400000;
-    UPDATE days SET spend = spend - old.spend WHERE day = old.created_at / 86400000;
 END;
 
 CREATE TRIGGER threads_run_by_newer BEFORE UPDATE OF status, run, pid ON threads
@@ -238,6 +233,43 @@ CREATE INDEX threads_labelled ON threads (created_at, thread_id) WHERE metadata 
 CREATE INDEX threads_forks ON threads (json_extract(metadata, '$.forked_from'), created_at, thread_id)
     WHERE json_extract(metadata, '$.forked_from') IS NOT NULL;
 
+CREATE TABLE deletions (
+    seq        INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    thread_id  TEXT    NOT NULL UNIQUE CHECK (thread_id <> ''),
+    kind       TEXT    NOT NULL,
+    directive  TEXT    NOT NULL,
+    parent_id  TEXT,
+    id_ordinal INTEGER,
+    created_at INTEGER NOT NULL CHECK (created_at > 0),
+    deleted_at INTEGER NOT NULL CHECK (deleted_at > 0),
+    record     TEXT    CHECK (json_valid(record) AND json_type(record) = 'object')
+) STRICT;
+
+CREATE INDEX deletions_open ON deletions (seq) WHERE record IS NOT NULL;
+
+CREATE INDEX deletions_ordinal ON deletions (directive, created_at / 1000, id_ordinal);
+
+CREATE TRIGGER deletions_kept AFTER UPDATE OF record ON deletions WHEN NEW.record IS NULL BEGIN
+    DELETE FROM deletions WHERE seq <= NEW.seq - 10000 AND record IS NULL;
+END;
+
+CREATE TABLE shown_plans (
+    plan_key TEXT    NOT NULL PRIMARY KEY CHECK (plan_key <> ''),
+    digest   TEXT    NOT NULL,
+    shown_at INTEGER NOT NULL CHECK (shown_at > 0)
+) STRICT;
+
+CREATE INDEX threads_successor ON threads (continuation_thread_id) WHERE continuation_thread_id IS NOT NULL;
+
+CREATE INDEX messages_thread ON messages (thread_id);
+
+CREATE INDEX news_thread ON news (thread_id);
+
+CREATE TRIGGER threads_delete_days AFTER DELETE ON threads BEGIN
+    UPDATE days SET used = used - 1, tokens = tokens - old.token_count WHERE day = old.last_used / 86400000;
+    UPDATE days SET gone = gone + old.spend WHERE day = old.created_at / 86400000;
+END;
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -267,3 +299,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (12, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (14, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (15, 1);

@@ -2,7 +2,7 @@
 // the command line and the threads themselves all call it; none of them
 // touches store, process or folder on its own. Starts, waits and answers are here; the
 // rest is behind it, in rooms whose imports point one way: continuation, scheduler,
-// stop, plan, verify, health, view, settings, threads.
+// tidy, stop, plan, verify, health, view, settings, threads.
 //
 // Nothing here remembers a thread: every answer is read from the stored row,
 // after a look whether the thread's process still lives.
@@ -24,6 +24,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -65,6 +66,9 @@ type Deps struct {
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
 	Daily func(context.Context) (*view.DailySpend, error)
+	// Forget takes knowledge entries of deleted threads out of the search index; nil where
+	// there is none.
+	Forget func(ctx context.Context, ids []string) error
 	// Crashpoints is told of each crash point of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Crashpoints thread.Crashpoints
@@ -83,6 +87,7 @@ type Controller struct {
 	Health   *health.Checker
 	News     *news.Desk
 	Changes  *changes.Feed
+	Tidy     *tidy.Tidier
 
 	told sync.Map // by id: questions that a waiting parent has been told of
 }
@@ -106,6 +111,7 @@ func New(d Deps) *Controller {
 	c.Continue = &continuation.Continuer{
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}
+	c.Tidy = &tidy.Tidier{Threads: c.Threads, Settings: c.Settings, Stop: c.Stop, Forget: d.Forget}
 	return c
 }
 

@@ -24,11 +24,17 @@ import (
 // nobody had acted on.
 type Rebuilder struct {
 	Records records.Records
-	Store   store.Keeper
+	Store   RebuildStore
 	Life    life.Life
 	Host    string // of this machine
 	// Remembered is what a registry that is not believed any more said of threads.
 	Remembered map[thread.ID]store.Remembered
+}
+
+// RebuildStore is what a [Rebuilder] writes to.
+type RebuildStore interface {
+	store.Keeper
+	RestoreGone(ctx context.Context, g store.Gone) error
 }
 
 // Rebuilt says what could be made again.
@@ -49,8 +55,14 @@ type Skipped struct {
 func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	var done Rebuilt
 	var found []taken
-	_, err := b.Records.Walk(math.MaxInt, func(f records.Found) error {
+	gone, err := b.restoreGone(ctx, &done)
+	if err != nil {
+		return done, err
+	}
+	_, err = b.Records.Walk(math.MaxInt, func(f records.Found) error {
 		switch row, err := b.read(f); {
+		case gone.has(f.ID):
+			done.Skipped = append(done.Skipped, Skipped{f.ID, errDeleted})
 		case err != nil:
 			done.Skipped = append(done.Skipped, Skipped{f.ID, err})
 		case row != nil:
@@ -64,6 +76,7 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 	link(found)
 	rows := make([]store.Restored, len(found))
 	for i := range found {
+		found[i].Budget.Gone = gone.spent[found[i].Record.ThreadID]
 		rows[i] = found[i].Restored
 	}
 	restored, err := b.Store.Restore(ctx, rows)
@@ -75,6 +88,35 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 		done.Skipped = append(done.Skipped, Skipped{refused.ThreadID, refused.Err})
 	}
 	return done, nil
+}
+
+var errDeleted = errors.New("the thread was deleted; what is left of it is no thread")
+
+// goneBefore is what is known of the deleted.
+type goneBefore struct {
+	ids   map[thread.ID]bool
+	spent map[thread.ID]thread.Micros
+}
+
+func (g goneBefore) has(id thread.ID) bool { return g.ids[id] }
+
+// restoreGone reads what outlives the databases of the deleted, and puts it into the
+// registry before there is a row of them.
+func (b *Rebuilder) restoreGone(ctx context.Context, done *Rebuilt) (goneBefore, error) {
+	var g store.Gone
+	unread := b.Records.Gone().Read(&g)
+	if errors.Is(unread, fs.ErrNotExist) {
+		return goneBefore{}, nil
+	}
+	if unread != nil { // somebody else's, or damaged: the folders tell what there is
+		done.Skipped = append(done.Skipped, Skipped{"deleted.json", unread})
+		return goneBefore{}, nil
+	}
+	known := goneBefore{ids: make(map[thread.ID]bool, len(g.Threads)), spent: g.Spent}
+	for _, t := range g.Threads {
+		known.ids[t.ID] = true
+	}
+	return known, b.Store.RestoreGone(ctx, g)
 }
 
 // taken is a thread as its folder tells it, and how it came to continue another.

@@ -54,6 +54,8 @@ func Fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeNoProvider, "%w", err)
 	case errors.As(err, &noKey):
 		return tool.Faultf(tool.CodeNoProvider, "%w", err).WithHint("tell the person, or choose a model of another provider").WithTry("%s", noKey.Try())
+	case errors.As(err, new(*thread.DeletedError)):
+		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("nothing of it is left; list_threads shows the threads of this project")
 	case errors.Is(err, thread.ErrNotFound):
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
 	case errors.Is(err, thread.ErrUnfit), errors.Is(err, thread.ErrBadID):

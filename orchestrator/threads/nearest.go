@@ -67,8 +67,12 @@ func nearIDs(given thread.ID, ids []thread.ID) (near []thread.ID) {
 	return near
 }
 
-// NoThread says that there are no threads of some ids, and which may be meant.
+// NoThread says that there are no threads of some ids: that they were deleted, or which
+// may be meant.
 func (t *Threads) NoThread(ctx context.Context, ids ...thread.ID) error {
+	if gone := t.deleted(ctx, ids); gone != nil {
+		return gone
+	}
 	f := tool.Faultf(tool.CodeNotFound, "%w: %s", thread.ErrNotFound, listed(ids)).WithHint("list_threads shows the threads of this project")
 	var texts []string
 	near := t.NearestOf(ctx, ids...)
@@ -83,6 +87,15 @@ func (t *Threads) NoThread(ctx context.Context, ids ...thread.ID) error {
 		return f.With("nearest_ids", texts)
 	}
 	return f
+}
+
+// deleted tells that a thread was deleted, where each of some was; else it is nil.
+func (t *Threads) deleted(ctx context.Context, ids []thread.ID) error {
+	gone, err := t.Store.Deletions(ctx, store.DeletionFilter{IDs: ids})
+	if err != nil || len(gone) == 0 || len(gone) < len(ids) {
+		return nil
+	}
+	return Fault(&thread.DeletedError{ID: ids[0], At: gone[0].At})
 }
 
 // listed joins ids, a handful of them.

@@ -46,6 +46,9 @@ func (l Local) Look(id thread.ID) (Found, bool, error) {
 	return foundIn(f), found, err
 }
 
+// Gone implements [Records].
+func (l Local) Gone() Document { return l.Home().Gone() }
+
 func foundIn(f folder.Found) Found {
 	return Found{ID: f.ID, Where: string(f.Folder), Linked: f.Linked, HasMeta: f.HasMeta, HasWords: f.HasWords}
 }
@@ -61,6 +64,7 @@ type (
 	localMeta         local
 	localArtifacts    local
 	localCapabilities local
+	localWhole        local
 )
 
 var _ Thread = (*local)(nil)
@@ -125,6 +129,20 @@ func (t *local) RemoveLeftover() (bool, error) {
 	}
 	return err == nil, err
 }
+
+// Whole implements [Thread].
+func (t *local) Whole() Whole { return (*localWhole)(t) }
+
+// Remove implements [Whole].
+func (t *localWhole) Remove() error {
+	if err := folder.Remove(t.Dir, t.id); err != nil {
+		return fmt.Errorf("remove the records of %s: %w", t.id, err)
+	}
+	return nil
+}
+
+// Size implements [Whole].
+func (t *localWhole) Size() (int64, error) { return folder.Size(t.Dir, t.id) }
 
 // Meta implements [Thread].
 func (t *local) Meta() Meta { return (*localMeta)(t) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/itemfile"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -32,6 +33,17 @@ type Records interface {
 	// Look finds one thread as Walk would. It finds a symbolic link that is on the way
 	// in its place, whose id is then another.
 	Look(thread.ID) (f Found, found bool, err error)
+	// Gone is what outlives the databases of the threads that were deleted.
+	Gone() Document
+}
+
+// Document is one of the project, sealed.
+type Document interface {
+	// Read decodes what the seal vouches for. Without a document, or a seal, the error
+	// wraps fs.ErrNotExist.
+	Read(into any) error
+	// Write replaces it whole or not at all.
+	Write(v any) error
 }
 
 // Thread are the records of one thread.
@@ -50,6 +62,8 @@ type Thread interface {
 	// was registered. When there is anything else, or somebody has a life of the
 	// thread, it removes nothing of that.
 	RemoveLeftover() (removed bool, err error)
+	// Whole is all of the records together.
+	Whole() Whole
 
 	Meta() Meta
 	Transcript() Transcript
@@ -57,6 +71,19 @@ type Thread interface {
 	Capabilities() Text
 	Log() Source
 }
+
+// Whole is all that is kept of a thread.
+type Whole interface {
+	// Remove removes it. It can be repeated. A link in its place is removed and not
+	// followed; with one on the way there the error is ErrLinked, and nothing is removed.
+	Remove() error
+	// Size is how many bytes it takes.
+	Size() (int64, error)
+}
+
+// ErrLinked says that records of a thread are not where they should be: something that
+// is not followed is in the way.
+var ErrLinked = itemfile.ErrLinked
 
 // ErrLost says that what is written to a transcript will be found by nobody.
 var ErrLost = errors.New("the transcript was moved, replaced or deleted")

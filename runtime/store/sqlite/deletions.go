@@ -12,8 +12,11 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// deletions is the part of a [Store] that takes threads away.
+type deletions struct{ registry, ledger *database }
+
 // Delete implements [store.Deletions].
-func (s *Store) Delete(ctx context.Context, sets [][]thread.ID, at time.Time) (refused []error, err error) {
+func (s *deletions) Delete(ctx context.Context, sets [][]thread.ID, at time.Time) (refused []error, err error) {
 	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		d := deleting{tx: tx, set: map[thread.ID]int{}, refused: make([]error, len(sets))}
 		if err := d.read(ctx, sets); err != nil {
@@ -158,7 +161,7 @@ func scanDeletion(r row) (d store.Deletion, err error) {
 }
 
 // Deletions implements [store.Deletions].
-func (s *Store) Deletions(ctx context.Context, f store.DeletionFilter) (list []store.Deletion, err error) {
+func (s *deletions) Deletions(ctx context.Context, f store.DeletionFilter) (list []store.Deletion, err error) {
 	query, args := "SELECT "+deletionColumns+" FROM deletions WHERE seq > ?", []any{f.After}
 	if f.Open {
 		query += " AND record IS NOT NULL"
@@ -188,7 +191,7 @@ func pageOrAll(limit int) int {
 
 // deletedOr is err, or that the thread was deleted where err says that there is none. It
 // is asked in the rare case alone.
-func (s *Store) deletedOr(ctx context.Context, err error, id thread.ID) error {
+func (s *deletions) deletedOr(ctx context.Context, err error, id thread.ID) error {
 	if !errors.Is(err, thread.ErrNotFound) {
 		return err
 	}
@@ -200,7 +203,7 @@ func (s *Store) deletedOr(ctx context.Context, err error, id thread.ID) error {
 
 // EndDeletions implements [store.Deletions]. It is not waited to disk: what a loss of
 // power takes back is found to be done.
-func (s *Store) EndDeletions(ctx context.Context, ids []thread.ID) error {
+func (s *deletions) EndDeletions(ctx context.Context, ids []thread.ID) error {
 	err := s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE deletions SET record = NULL
 			WHERE record IS NOT NULL AND thread_id IN (SELECT value FROM json_each(?))`, jsonList(ids))
@@ -213,7 +216,7 @@ func (s *Store) EndDeletions(ctx context.Context, ids []thread.ID) error {
 }
 
 // ShowPlan implements [store.Deletions].
-func (s *Store) ShowPlan(ctx context.Context, key string, p store.ShownPlan) error {
+func (s *deletions) ShowPlan(ctx context.Context, key string, p store.ShownPlan) error {
 	err := s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM shown_plans WHERE abs(shown_at - ?) > ?", millis(p.At), store.PlanKept.Milliseconds()); err != nil {
 			return err
@@ -229,7 +232,7 @@ func (s *Store) ShowPlan(ctx context.Context, key string, p store.ShownPlan) err
 }
 
 // ShownPlan implements [store.Deletions].
-func (s *Store) ShownPlan(ctx context.Context, key string, now time.Time) (*store.ShownPlan, error) {
+func (s *deletions) ShownPlan(ctx context.Context, key string, now time.Time) (*store.ShownPlan, error) {
 	var p store.ShownPlan
 	var at int64
 	err := s.registry.read(ctx, func(db *sql.DB) error {

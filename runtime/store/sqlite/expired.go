@@ -21,7 +21,7 @@ const treesSQL = `WITH RECURSIVE tree (top, thread_id) AS (
 	ORDER BY t.created_at, t.thread_id`
 
 // Trees implements [store.Deletions].
-func (s *Store) Trees(ctx context.Context, tops []thread.ID) (trees map[thread.ID][]thread.Record, err error) {
+func (s *deletions) Trees(ctx context.Context, tops []thread.ID) (trees map[thread.ID][]thread.Record, err error) {
 	type member struct {
 		top thread.ID
 		rec thread.Record
@@ -61,7 +61,7 @@ func (b behind) Scan(into ...any) error { return b.row.Scan(append([]any{b.first
 // Expired implements [store.Deletions]. Each state is read from its own index in the
 // order of creation; nothing is used before it is created, so that no younger row is
 // looked at.
-func (s *Store) Expired(ctx context.Context, e store.Expiry) (rows []thread.Record, err error) {
+func (s *deletions) Expired(ctx context.Context, e store.Expiry) (rows []thread.Record, err error) {
 	states := e.States
 	if len(states) == 0 {
 		states = slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
@@ -94,7 +94,7 @@ func (s *Store) Expired(ctx context.Context, e store.Expiry) (rows []thread.Reco
 }
 
 // NewestUse implements [store.Deletions]. It reads no thread.
-func (s *Store) NewestUse(ctx context.Context) (at time.Time, err error) {
+func (s *deletions) NewestUse(ctx context.Context) (at time.Time, err error) {
 	const aDay = 24 * 60 * 60 * 1000
 	var day sql.NullInt64
 	err = s.registry.read(ctx, func(db *sql.DB) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // ForgetBudgets implements [store.Deletions]. It is on disk when it returns.
-func (s *Store) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
+func (s *deletions) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
 	err := s.ledger.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, selectBudget+" WHERE thread_id IN (SELECT value FROM json_each(?))", jsonList(ids))
 		budgets, err := scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })
@@ -45,7 +45,7 @@ func foldBudgets(ctx context.Context, tx *sql.Tx, budgets []store.Budget) error 
 	folded := map[thread.ID]int64{}
 	for _, b := range budgets {
 		above := b.ParentID
-		for range len(budgets) { // a circle ends
+		for range budgets { // a circle ends
 			next, goes := going[above]
 			if !goes {
 				break
@@ -85,7 +85,7 @@ func foldBudgets(ctx context.Context, tx *sql.Tx, budgets []store.Budget) error 
 const goneKept = 1000
 
 // Gone implements [store.Deletions].
-func (s *Store) Gone(ctx context.Context) (g store.Gone, err error) {
+func (s *deletions) Gone(ctx context.Context) (g store.Gone, err error) {
 	g = store.Gone{Spent: map[thread.ID]thread.Micros{}, Days: map[int64]thread.Micros{}}
 	err = s.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, `SELECT thread_id, kind, directive, created_at, deleted_at, record IS NOT NULL FROM deletions
@@ -126,7 +126,7 @@ func readSums[K comparable](ctx context.Context, db *sql.DB, query string, into 
 }
 
 // RestoreGone implements [store.Deletions]. It is on disk when it returns.
-func (s *Store) RestoreGone(ctx context.Context, g store.Gone) error {
+func (s *deletions) RestoreGone(ctx context.Context, g store.Gone) error {
 	err := s.registry.writeAsIs(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		for day, spent := range g.Days {
 			_, err := tx.ExecContext(ctx, `INSERT INTO days (day, spend, gone) VALUES (?1, ?2, ?2)
@@ -151,7 +151,7 @@ func (s *Store) RestoreGone(ctx context.Context, g store.Gone) error {
 // restoreDeletion remembers a thread as deleted that there is no row of.
 func restoreDeletion(ctx context.Context, tx *sql.Tx, t store.GoneThread) error {
 	rec := thread.Record{ThreadID: t.ID, Kind: t.Kind, Directive: t.Directive, CreatedAt: t.CreatedAt}
-	if _, err := thread.ParseID(string(t.ID)); err != nil || t.CreatedAt.UnixMilli() <= 0 || t.DeletedAt.UnixMilli() <= 0 {
+	if _, bad := thread.ParseID(string(t.ID)); bad != nil || t.CreatedAt.UnixMilli() <= 0 || t.DeletedAt.UnixMilli() <= 0 {
 		return nil // none that this program has written
 	}
 	var record any

@@ -73,6 +73,7 @@ type Store struct {
 	registry *database
 	ledger   *database
 	now      func() time.Time
+	deletions
 
 	rebuilding sync.Mutex
 }
@@ -103,6 +104,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
+	s.deletions = deletions{s.registry, s.ledger}
 	return s, nil
 }
 

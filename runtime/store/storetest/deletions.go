@@ -224,11 +224,11 @@ func deletedID(h *harness) {
 
 func deletedSpend(h *harness) {
 	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
-	root, child, below := h.running("r", ""), thread.ID(""), thread.ID("")
+	root := h.running("r", "")
 	h.noError(h.OpenRoot(h.ctx, root, 100, h.now))
-	child = h.running("c", root)
+	child := h.running("c", root)
 	h.reserve(child, root, 50)
-	below = h.running("b", child)
+	below := h.running("b", child)
 	h.reserve(below, child, 20)
 	for id, own := range map[thread.ID]thread.Micros{root: 5, child: 7, below: 11} {
 		h.report(id, own)

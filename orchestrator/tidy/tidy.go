@@ -1,0 +1,84 @@
+// Package tidy takes threads away that nobody needs any more, and keeps what grows
+// within bounds.
+//
+// A deletion is a record of intent in the store, with which the rows are gone for
+// everybody; then the budgets, the files, and the end of the record follow. A crash
+// between any two leaves the record, and whoever comes next goes on: the next deletion,
+// or the sweep of a server. What goes always goes whole: a chain with everything below
+// it, all of which has ended.
+package tidy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Belonging is something that is kept for threads beside their rows and records, such as
+// a workspace. Whoever keeps it says how it goes.
+type Belonging struct {
+	Name string // for messages: "the workspace"
+	// Remove takes it away, as far as it is there. It is called after the row of the
+	// thread is gone, and again after a crash. An error keeps the deletion open.
+	Remove func(ctx context.Context, rec thread.Record) error
+	// Blocks says why a thread should not go yet; empty: nothing speaks against it. A
+	// deletion with force goes on all the same. It may be nil.
+	Blocks func(ctx context.Context, rec thread.Record) (why string)
+}
+
+// Tidier takes threads away.
+type Tidier struct {
+	Threads  *threads.Threads
+	Settings *settings.Source
+	Stop     *stop.Stopper
+	// Belongings go with their threads, in this order.
+	Belongings []Belonging
+	// Jobs are what a sweep does, in this order, beside what is of this room.
+	Jobs []Job
+	// Forget takes knowledge entries out of the search index; nil where there is none.
+	Forget func(ctx context.Context, ids []string) error
+}
+
+// Files of leases.
+const (
+	deletionsLease = "deletions" // of who removes what is left of the deleted
+	sweepLease     = "sweep"
+)
+
+// Bounds of the wait for another process that removes what is left of the deleted.
+const (
+	leaseGrace = 10 * time.Second
+	leasePoll  = 10 * time.Millisecond // a lease that becomes free makes no event
+)
+
+// lease waits for a lease of the project. It is nil when another process keeps it for
+// longer than a moment.
+func (t *Tidier) lease(ctx context.Context, name string) (life.Hold, error) {
+	over := time.NewTimer(leaseGrace)
+	defer over.Stop()
+	poll := time.NewTicker(leasePoll)
+	defer poll.Stop()
+	for {
+		hold, err := t.Threads.Life.Lease(name)
+		if !errors.Is(err, life.ErrHeld) {
+			if err != nil {
+				return nil, fmt.Errorf("lease of %s: %w", name, err)
+			}
+			return hold, nil
+		}
+		select {
+		case <-poll.C:
+		case <-over.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package itemfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// ErrLinked says that something else than a folder is on the way to a file or folder, so
+// that what lies behind it is somebody else's.
+var ErrLinked = errors.New("is not followed, as it is a symbolic link or no folder")
+
+// Remove removes a file below a folder, if it is one: what it begins with is asked
+// for. A symbolic link in its place is removed and not followed; one on the way there is
+// ErrLinked, and nothing is removed. Without a file there is nothing to do.
+func Remove(dir, name string, isOne func(head []byte) bool) (err error) {
+	above, name, err := Above(dir, name)
+	if err != nil || above == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, above.Close()) }()
+	info, err := above.Lstat(name)
+	if err != nil || info.IsDir() {
+		return gone(err)
+	}
+	if info.Mode().IsRegular() {
+		head, err := headOf(above, name)
+		if err != nil || !isOne(head) {
+			return gone(err)
+		}
+	}
+	return gone(above.Remove(name))
+}
+
+// headBytes is how much of a file is read to know what it is.
+const headBytes = 16 << 10
+
+func headOf(in *os.Root, name string) (head []byte, err error) {
+	f, err := in.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, headBytes))
+}
+
+// Above opens the folder above a path below another; nil where there is none.
+func Above(dir, below string) (above *os.Root, name string, err error) {
+	if above, err = os.OpenRoot(dir); err != nil {
+		return nil, "", gone(err)
+	}
+	dir, name = path.Split(below)
+	for segment := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if segment == "" {
+			continue
+		}
+		next, err := Enter(above, segment)
+		_ = above.Close() // only read
+		if err != nil {
+			return nil, "", gone(err)
+		}
+		above = next
+	}
+	return above, name, nil
+}
+
+// Enter opens a folder that is no link.
+func Enter(above *os.Root, name string) (*os.Root, error) {
+	info, err := above.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s %w", filepath.Join(above.Name(), name), ErrLinked)
+	}
+	below, err := above.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := below.Stat(".")
+	if err == nil && !os.SameFile(info, now) { // exchanged since
+		err = fmt.Errorf("%s %w", filepath.Join(above.Name(), name), ErrLinked)
+	}
+	if err != nil {
+		return nil, errors.Join(err, below.Close())
+	}
+	return below, nil
+}
+
+// gone is nil for what is not there any more.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

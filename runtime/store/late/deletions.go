@@ -8,57 +8,60 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// deletions is the part of a [Store] that takes threads away.
+type deletions struct{ late *Store }
+
 // Trees implements [store.Deletions].
-func (s *Store) Trees(ctx context.Context, tops []thread.ID) (map[thread.ID][]thread.Record, error) {
-	return ask(ctx, s, nil, func(now store.Store) (map[thread.ID][]thread.Record, error) { return now.Trees(ctx, tops) })
+func (s deletions) Trees(ctx context.Context, tops []thread.ID) (map[thread.ID][]thread.Record, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) (map[thread.ID][]thread.Record, error) { return now.Trees(ctx, tops) })
 }
 
 // Expired implements [store.Deletions].
-func (s *Store) Expired(ctx context.Context, e store.Expiry) ([]thread.Record, error) {
-	return ask(ctx, s, nil, func(now store.Store) ([]thread.Record, error) { return now.Expired(ctx, e) })
+func (s deletions) Expired(ctx context.Context, e store.Expiry) ([]thread.Record, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) ([]thread.Record, error) { return now.Expired(ctx, e) })
 }
 
 // NewestUse implements [store.Deletions].
-func (s *Store) NewestUse(ctx context.Context) (time.Time, error) {
-	return ask(ctx, s, nil, func(now store.Store) (time.Time, error) { return now.NewestUse(ctx) })
+func (s deletions) NewestUse(ctx context.Context) (time.Time, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) (time.Time, error) { return now.NewestUse(ctx) })
 }
 
 // Delete implements [store.Deletions].
-func (s *Store) Delete(ctx context.Context, sets [][]thread.ID, at time.Time) ([]error, error) {
-	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) ([]error, error) { return now.Delete(ctx, sets, at) })
+func (s deletions) Delete(ctx context.Context, sets [][]thread.ID, at time.Time) ([]error, error) {
+	return ask(ctx, s.late, thread.ErrNotFound, func(now store.Store) ([]error, error) { return now.Delete(ctx, sets, at) })
 }
 
 // Deletions implements [store.Deletions].
-func (s *Store) Deletions(ctx context.Context, f store.DeletionFilter) ([]store.Deletion, error) {
-	return ask(ctx, s, nil, func(now store.Store) ([]store.Deletion, error) { return now.Deletions(ctx, f) })
+func (s deletions) Deletions(ctx context.Context, f store.DeletionFilter) ([]store.Deletion, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) ([]store.Deletion, error) { return now.Deletions(ctx, f) })
 }
 
 // ForgetBudgets implements [store.Deletions].
-func (s *Store) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
-	return tell(ctx, s, func(now store.Store) error { return now.ForgetBudgets(ctx, ids, at) })
+func (s deletions) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
+	return tell(ctx, s.late, func(now store.Store) error { return now.ForgetBudgets(ctx, ids, at) })
 }
 
 // EndDeletions implements [store.Deletions].
-func (s *Store) EndDeletions(ctx context.Context, ids []thread.ID) error {
-	return tell(ctx, s, func(now store.Store) error { return now.EndDeletions(ctx, ids) })
+func (s deletions) EndDeletions(ctx context.Context, ids []thread.ID) error {
+	return tell(ctx, s.late, func(now store.Store) error { return now.EndDeletions(ctx, ids) })
 }
 
 // Gone implements [store.Deletions].
-func (s *Store) Gone(ctx context.Context) (store.Gone, error) {
-	return ask(ctx, s, nil, func(now store.Store) (store.Gone, error) { return now.Gone(ctx) })
+func (s deletions) Gone(ctx context.Context) (store.Gone, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) (store.Gone, error) { return now.Gone(ctx) })
 }
 
 // RestoreGone implements [store.Deletions].
-func (s *Store) RestoreGone(ctx context.Context, g store.Gone) error {
-	return tell(ctx, s, func(now store.Store) error { return now.RestoreGone(ctx, g) })
+func (s deletions) RestoreGone(ctx context.Context, g store.Gone) error {
+	return tell(ctx, s.late, func(now store.Store) error { return now.RestoreGone(ctx, g) })
 }
 
 // ShowPlan implements [store.Deletions].
-func (s *Store) ShowPlan(ctx context.Context, key string, p store.ShownPlan) error {
-	return tell(ctx, s, func(now store.Store) error { return now.ShowPlan(ctx, key, p) })
+func (s deletions) ShowPlan(ctx context.Context, key string, p store.ShownPlan) error {
+	return tell(ctx, s.late, func(now store.Store) error { return now.ShowPlan(ctx, key, p) })
 }
 
 // ShownPlan implements [store.Deletions].
-func (s *Store) ShownPlan(ctx context.Context, key string, at time.Time) (*store.ShownPlan, error) {
-	return ask(ctx, s, nil, func(now store.Store) (*store.ShownPlan, error) { return now.ShownPlan(ctx, key, at) })
+func (s deletions) ShownPlan(ctx context.Context, key string, at time.Time) (*store.ShownPlan, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) (*store.ShownPlan, error) { return now.ShownPlan(ctx, key, at) })
 }

@@ -21,6 +21,8 @@ type Store struct {
 	opened store.Store   // nil: there is none yet
 	here   chan struct{} // closed with the first of opened and closed
 	closed bool
+
+	deletions
 }
 
 var _ store.Store = (*Store)(nil)
@@ -28,7 +30,9 @@ var _ store.Store = (*Store)(nil)
 // New returns a store that is opened by find, which returns nil while there is
 // none, or made by create when the first thread is registered.
 func New(find, create func(context.Context) (store.Store, error)) *Store {
-	return &Store{find: find, create: create, here: make(chan struct{})}
+	s := &Store{find: find, create: create, here: make(chan struct{})}
+	s.deletions = deletions{s}
+	return s
 }
 
 var errClosed = errors.New("store is closed")

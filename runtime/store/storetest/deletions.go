@@ -11,23 +11,30 @@ import (
 )
 
 var deletionTests = []test{
-	{"a whole tree goes, and is remembered", deleteTree},
-	{"what has not ended stays, and so does all it is with", deleteLiving},
-	{"nothing is left without what it is below of", deleteOutside},
-	{"a chain goes whole", deleteChain},
-	{"of several at once one deletes", deleteAtOnce},
-	{"an id is not given out again", deletedID},
-	{"what was spent stays in every sum", deletedSpend},
-	{"what a crash has left unsettled is settled", deletedUnsettled},
-	{"trees of several threads", treesOfSeveral},
-	{"the expired, in pages", expiredPages},
-	{"what a dry run has told is remembered for an hour", shownPlans},
-	{"the deleted can be told and told again", goneRestored},
-	{"the deleted outlive a lost database", goneInNewStore},
+	{"a whole tree goes, and is remembered", deleting(deleteTree)},
+	{"what has not ended stays, and so does all it is with", deleting(deleteLiving)},
+	{"nothing is left without what it is below of", deleting(deleteOutside)},
+	{"a chain goes whole", deleting(deleteChain)},
+	{"of several at once one deletes", deleting(deleteAtOnce)},
+	{"an id is not given out again", deleting(deletedID)},
+	{"what was spent stays in every sum", deleting(deletedSpend)},
+	{"what a crash has left unsettled is settled", deleting(deletedUnsettled)},
+	{"trees of several threads", deleting(treesOfSeveral)},
+	{"the expired, in pages", deleting(expiredPages)},
+	{"what a dry run has told is remembered for an hour", deleting(shownPlans)},
+	{"the deleted can be told and told again", deleting(goneRestored)},
+	{"the deleted outlive a lost database", deleting(goneInNewStore)},
+}
+
+// deleter is a harness that deletes threads.
+type deleter struct{ *harness }
+
+func deleting(test func(deleter)) func(*harness) {
+	return func(h *harness) { test(deleter{h}) }
 }
 
 // ended registers a thread and ends it.
-func (h *harness) ended(directive string, parent thread.ID, as thread.State) thread.ID {
+func (h deleter) ended(directive string, parent thread.ID, as thread.State) thread.ID {
 	h.Helper()
 	id := h.running(directive, parent)
 	h.end(id, as)
@@ -35,13 +42,13 @@ func (h *harness) ended(directive string, parent thread.ID, as thread.State) thr
 }
 
 // delete deletes one set, which must not be refused.
-func (h *harness) delete(set ...thread.ID) {
+func (h deleter) delete(set ...thread.ID) {
 	h.Helper()
 	h.refusal(nil, set...)
 }
 
 // refusal deletes one set and compares why it was not.
-func (h *harness) refusal(want error, set ...thread.ID) {
+func (h deleter) refusal(want error, set ...thread.ID) {
 	h.Helper()
 	refused, err := h.Delete(h.ctx, [][]thread.ID{set}, h.now)
 	h.noError(err)
@@ -51,7 +58,7 @@ func (h *harness) refusal(want error, set ...thread.ID) {
 }
 
 // gone holds that a thread was deleted.
-func (h *harness) gone(id thread.ID) {
+func (h deleter) gone(id thread.ID) {
 	h.Helper()
 	var deleted *thread.DeletedError
 	if rec, err := h.Get(h.ctx, id); !errors.As(err, &deleted) || deleted.ID != id || !deleted.At.Equal(h.now.Truncate(time.Millisecond)) || !errors.Is(err, thread.ErrNotFound) {
@@ -60,7 +67,7 @@ func (h *harness) gone(id thread.ID) {
 }
 
 // deletions are those that have not ended, or all.
-func (h *harness) deletions(open bool) (ids []thread.ID) {
+func (h deleter) deletions(open bool) (ids []thread.ID) {
 	h.Helper()
 	list, err := h.Deletions(h.ctx, store.DeletionFilter{Open: open})
 	h.noError(err)
@@ -74,7 +81,7 @@ func (h *harness) deletions(open bool) (ids []thread.ID) {
 	return ids
 }
 
-func deleteTree(h *harness) {
+func deleteTree(h deleter) {
 	other := h.ended("other", "", thread.Completed)
 	top := h.running("top", "")
 	child := h.ended("child", top, thread.Error)
@@ -128,7 +135,7 @@ func deleteTree(h *harness) {
 
 func sorted(list ...thread.ID) []thread.ID { return slices.Sorted(slices.Values(list)) }
 
-func deleteLiving(h *harness) {
+func deleteLiving(h deleter) {
 	free := h.ended("free", "", thread.Completed)
 	top := h.running("top", "")
 	child := h.running("child", top)
@@ -153,7 +160,7 @@ func deleteLiving(h *harness) {
 	h.gone(free)
 }
 
-func deleteOutside(h *harness) {
+func deleteOutside(h deleter) {
 	top := h.running("top", "")
 	child := h.ended("child", top, thread.Completed)
 	h.end(top, thread.Completed)
@@ -171,7 +178,7 @@ func deleteOutside(h *harness) {
 	h.gone(child)
 }
 
-func deleteChain(h *harness) {
+func deleteChain(h deleter) {
 	first := h.ended("chain", "", thread.Completed)
 	n := h.newThread("chain", "")
 	n.ContinuationOf = first
@@ -188,7 +195,7 @@ func deleteChain(h *harness) {
 	h.gone(second)
 }
 
-func deleteAtOnce(h *harness) {
+func deleteAtOnce(h deleter) {
 	id := h.ended("twice", "", thread.Completed)
 	for _, err := range atOnce(4, func(int) error {
 		refused, err := h.Delete(h.ctx, [][]thread.ID{{id}}, h.now)
@@ -202,7 +209,7 @@ func deleteAtOnce(h *harness) {
 	}
 }
 
-func deletedID(h *harness) {
+func deletedID(h deleter) {
 	first := h.ended("again", "", thread.Completed)
 	second := h.ended("again", "", thread.Completed)
 	h.delete(second)
@@ -222,7 +229,7 @@ func deletedID(h *harness) {
 	}
 }
 
-func deletedSpend(h *harness) {
+func deletedSpend(h deleter) {
 	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
 	root := h.running("r", "")
 	h.noError(h.OpenRoot(h.ctx, root, 100, h.now))
@@ -270,7 +277,7 @@ func deletedSpend(h *harness) {
 	}
 }
 
-func deletedUnsettled(h *harness) {
+func deletedUnsettled(h deleter) {
 	root := h.running("r", "")
 	h.noError(h.OpenRoot(h.ctx, root, 100, h.now))
 	child := h.running("c", root)
@@ -286,7 +293,7 @@ func deletedUnsettled(h *harness) {
 	}
 }
 
-func treesOfSeveral(h *harness) {
+func treesOfSeveral(h deleter) {
 	a := h.running("a", "")
 	b := h.running("b", a)
 	c := h.ended("c", b, thread.Completed)
@@ -300,7 +307,7 @@ func treesOfSeveral(h *harness) {
 	}
 }
 
-func expiredPages(h *harness) {
+func expiredPages(h deleter) {
 	var want []thread.ID
 	start := h.now
 	for i, state := range []thread.State{thread.Completed, thread.Error, thread.Completed, thread.Cancelled, thread.Completed} {
@@ -338,7 +345,7 @@ func expiredPages(h *harness) {
 	}
 }
 
-func shownPlans(h *harness) {
+func shownPlans(h deleter) {
 	shown := func(key string, now time.Time) string {
 		p, err := h.ShownPlan(h.ctx, key, now)
 		h.noError(err)
@@ -357,7 +364,7 @@ func shownPlans(h *harness) {
 	}
 }
 
-func goneRestored(h *harness) {
+func goneRestored(h deleter) {
 	root := h.running("r", "")
 	h.noError(h.OpenRoot(h.ctx, root, 100, h.now))
 	child := h.running("c", root)
@@ -383,7 +390,7 @@ func goneRestored(h *harness) {
 
 // restoreGone restores what was deleted, twice, and then what threads' folders tell, in
 // a store that has it all already.
-func (h *harness) restoreGone(gone store.Gone, root, child thread.ID) {
+func (h deleter) restoreGone(gone store.Gone, root, child thread.ID) {
 	for range 2 {
 		h.noError(h.RestoreGone(h.ctx, gone))
 	}
@@ -402,7 +409,7 @@ func (h *harness) restoreGone(gone store.Gone, root, child thread.ID) {
 	}
 }
 
-func goneInNewStore(h *harness) {
+func goneInNewStore(h deleter) {
 	gone := store.Gone{
 		Threads: []store.GoneThread{
 			{ID: "c-1", Kind: thread.KindDirective, Directive: "c", CreatedAt: h.now, DeletedAt: h.now, Open: true},

@@ -18,7 +18,7 @@ var rooms = []string{"cmd", "mcp", "orchestrator", "runtime", "tools", "spaces"}
 
 // controlRooms are the rooms behind orchestrator/control, in the order in which
 // imports may point: to the right.
-var controlRooms = []string{"operation", "control", "continuation", "scheduler", "tidy", "stop", "plan", "verify", "health", "news", "changes", "view", "settings", "threads"}
+var controlRooms = []string{"operation", "control", "continuation", "scheduler", "tidy", "stop", "replay", "plan", "verify", "health", "news", "changes", "view", "settings", "threads"}
 
 // neverImports are the rules within and across rooms that the order alone does
 // not give. A package is named by its path below the module; a rule holds for
@@ -65,6 +65,13 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/llm/textcalls", "os", "calls in text are text"},
 	{"runtime/llm", "runtime/loop", "the loop asks a client, not the other way round"},
 	{"runtime/llm", "runtime/store", "a client of a model knows no threads"},
+	{"runtime/llm/recorded", "net", "what was answered is on record"},
+	{"runtime/llm/recorded", "os", "what was answered is on record"},
+	{"runtime/replay", "net", "a replay reaches nothing"},
+	{"runtime/replay", "os", "a replay is given its store and its records"},
+	{"runtime/replay", "tools/executor", "a replay runs no tool"},
+	{"runtime/recording", "runtime/store", "a recording is a file"},
+	{"runtime/recording", "net", "a recording is a file"},
 	{"runtime/limit", "os", "limits are pure"},
 	{"runtime/limit", "runtime/store", "limits are pure"},
 	{"runtime/permission", "os", "permissions are pure"},

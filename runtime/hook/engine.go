@@ -50,6 +50,9 @@ type Block struct {
 	Text     string
 	ItemID   string // what it came from; may be empty
 	HookID   string
+	// Given is the text before it was put into an element, where a tool or a thread gave
+	// it; empty for that of an item.
+	Given string
 }
 
 // Engine fires the hooks of one thread. It is safe for concurrent use if Runner
@@ -275,8 +278,9 @@ func (f *firing) decide(params map[string]any) error {
 
 // block is the text of a result the way the model gets it.
 func (f *firing) block(itemID string, r Result) Block {
-	text := r.Text
+	text, given := r.Text, r.Text
 	if r.Knowledge {
+		given = ""
 		var missing []string
 		text, missing = expr.ExpandText(text, f.data)
 		f.miss(missing)
@@ -288,5 +292,5 @@ func (f *firing) block(itemID string, r Result) Block {
 		}
 		text = f.engine.Wrap(name, itemID, text)
 	}
-	return Block{Position: f.hook.Position, Text: text, ItemID: itemID, HookID: f.hook.ID}
+	return Block{Position: f.hook.Position, Text: text, ItemID: itemID, HookID: f.hook.ID, Given: given}
 }

@@ -40,8 +40,8 @@ func TestContext(t *testing.T) {
 	}
 	want := []hook.Block{
 		{Position: hook.Before, Text: "<Dogs id=k/dogs>about dogs: ${n} </Dogs>", ItemID: "k/dogs", HookID: "first"},
-		{Position: hook.After, Text: "${inputs.topic}", ItemID: "a", HookID: "bare"},
-		{Position: hook.After, Text: "${inputs.topic}", ItemID: "t", HookID: "bare"},
+		{Position: hook.After, Text: "${inputs.topic}", ItemID: "a", HookID: "bare", Given: "${inputs.topic}"},
+		{Position: hook.After, Text: "${inputs.topic}", ItemID: "t", HookID: "bare", Given: "${inputs.topic}"},
 	}
 	if !reflect.DeepEqual(blocks, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", blocks, want)

@@ -126,6 +126,7 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 func (r *run) onSent(c *call, turn int) func() {
 	event := transcript.CognitionRequest{
 		Turn: turn, Model: r.model.choice.Ref(), InputTokens: c.input, MaxTokens: c.allowance, Price: r.model.choice.Model.Price,
+		ContextWindow: r.model.choice.Model.ContextWindow,
 	}
 	return func() { c.leaves(func() { r.record(thread.EventCognitionRequest, event) }) }
 }

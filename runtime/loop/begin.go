@@ -51,10 +51,13 @@ func (r *run) begin(ctx context.Context) error {
 	return r.say(user)
 }
 
-// recordPrompts takes over the system prompt and puts on record what the prompts
-// are made from.
+// recordPrompts takes over the system prompt and puts on record what the first request
+// is made from.
 func (r *run) recordPrompts(system string, injected []prompt.Injected, byHooks []transcript.ContextInjected) error {
 	r.system = system
+	if err := r.Transcript.Append(thread.EventToolsOffered, transcript.ToolsOffered{Tools: r.toolset.tools}); err != nil {
+		return err
+	}
 	if system != "" {
 		if err := r.Transcript.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: system}); err != nil {
 			return err

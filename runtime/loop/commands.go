@@ -77,13 +77,24 @@ func (f *filler) output(ctx context.Context, p claude.Part) (string, error) {
 	if err != nil {
 		return "", tool.Faultf(tool.CodeBadArguments, "an argument cannot stand in the command %s: %w", p.Text, err)
 	}
-	result, err := f.callTool(ctx, shellID, map[string]any{"command": line})
+	text, err := f.printed(ctx, line)
 	if err != nil {
 		return "", fmt.Errorf("the command %s of the text of %s: %w", p.Text, f.meta.Directive, err)
 	}
-	text := shellText(result)
-	f.injected(shellID, text)
-	return fenced("output", "command", line, f.bounded(text)), nil
+	f.injected(shellID, line, text)
+	return fenced("output", "command", line, text), nil
+}
+
+// printed is what a command prints, bounded.
+func (f *filler) printed(ctx context.Context, line string) (string, error) {
+	if f.Recorded != nil {
+		return f.Recorded.Injected(shellID, line)
+	}
+	result, err := f.callTool(ctx, shellID, map[string]any{"command": line})
+	if err != nil {
+		return "", err
+	}
+	return f.bounded(shellText(result)), nil
 }
 
 // attach reads one file. The text stands as it was written where there is none, or none
@@ -97,20 +108,32 @@ func (f *filler) attach(ctx context.Context, path string) {
 	if len(f.files) == maxCommands {
 		return
 	}
-	result, err := f.callTool(ctx, readFileID, map[string]any{"path": path})
+	text, err := f.contentOf(ctx, path)
 	if err != nil {
 		f.Log.Debug().Err(err).Msg("a file that the text names is not read")
 		return
 	}
+	f.files = append(f.files, path)
+	f.texts = append(f.texts, fenced("file", "path", path, text))
+	f.injected(readFileID, path, text)
+}
+
+// contentOf is what a file says, bounded.
+func (f *filler) contentOf(ctx context.Context, path string) (string, error) {
+	if f.Recorded != nil {
+		return f.Recorded.Injected(readFileID, path)
+	}
+	result, err := f.callTool(ctx, readFileID, map[string]any{"path": path})
+	if err != nil {
+		return "", err
+	}
 	var read struct {
 		Content string `json:"content"`
 	}
-	if decode(result, &read) != nil {
-		return
+	if err := decode(result, &read); err != nil {
+		return "", err
 	}
-	f.files = append(f.files, path)
-	f.texts = append(f.texts, fenced("file", "path", path, f.bounded(read.Content)))
-	f.injected(readFileID, read.Content)
+	return f.bounded(read.Content), nil
 }
 
 // callTool calls a tool as the model of this thread would.
@@ -128,9 +151,9 @@ func (f *filler) callTool(ctx context.Context, id string, args map[string]any) (
 }
 
 // injected puts on record what has become part of the first message.
-func (f *filler) injected(id, text string) {
+func (f *filler) injected(id, of, text string) {
 	f.record(thread.EventContextInjected, transcript.ContextInjected{
-		ItemID: id, Position: "body", Directive: f.meta.Directive, Bytes: len(text),
+		ItemID: id, Position: "body", Directive: f.meta.Directive, Bytes: len(text), Text: text, Of: of,
 	})
 }
 

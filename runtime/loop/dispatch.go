@@ -23,6 +23,9 @@ import (
 
 // dispatch runs a call and returns what the model is given.
 func (r *run) dispatch(ctx context.Context, c llm.Block) toolResult {
+	if r.Recorded != nil {
+		return referee{r}.result(ctx, c)
+	}
 	result, err := r.invoke(ctx, c)
 	if err != nil && wasInterrupted(ctx) {
 		return r.show(c, brokenOff(c).Body(), true)
@@ -43,13 +46,9 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	if !known {
 		return nil, r.notOffered(c.ToolName)
 	}
-	args := c.Input
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = json.RawMessage("{}")
-	}
-	if err := notJSON(args); err != nil {
-		return nil, tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not valid JSON (%w): %s", c.ToolName, err, clip(args)).
-			WithHint("call it again with one JSON object")
+	args := argumentsOf(c)
+	if err := malformed(c, args); err != nil {
+		return nil, err
 	}
 	caller := r.caller(c)
 	caller.Secrets = r.secrets() // what comes back is masked, see [run.show]
@@ -77,6 +76,23 @@ func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
 	return r.await(ctx, entry.ID, func() (any, error) {
 		return r.Executor.RunItem(ctx, r.Resolver, entry.ID, executor.Call{Env: caller.Env, Args: args, Secrets: caller.Secrets, Warn: r.warn})
 	})
+}
+
+// argumentsOf are those of a call; none are an empty object.
+func argumentsOf(c llm.Block) json.RawMessage {
+	if len(bytes.TrimSpace(c.Input)) == 0 {
+		return json.RawMessage("{}")
+	}
+	return c.Input
+}
+
+// malformed says why arguments cannot be read; nil when they can.
+func malformed(c llm.Block, args json.RawMessage) error {
+	if err := notJSON(args); err != nil {
+		return tool.Faultf(tool.CodeBadArguments, "the arguments of %s are not valid JSON (%w): %s", c.ToolName, err, clip(args)).
+			WithHint("call it again with one JSON object")
+	}
+	return nil
 }
 
 // patience is how long a tool may take to end when it is told to. It is more

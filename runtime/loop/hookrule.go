@@ -131,8 +131,8 @@ func (r *run) afterFailure(ctx context.Context, c llm.Block, failure error) (any
 
 // callAgain makes a tool call a second time.
 func (r *run) callAgain(ctx context.Context, c llm.Block, failure error, delay *time.Duration) (any, error) {
-	if delay != nil && r.recovery.pause(ctx, *delay) != nil {
-		return nil, failure
+	if r.Recorded != nil || delay != nil && r.recovery.pause(ctx, *delay) != nil {
+		return nil, failure // the result on record is that of the last call
 	}
 	r.Log.Info().Str("tool", c.ToolName).Msg("the tool is called again")
 	return r.invoke(ctx, c)

@@ -30,6 +30,9 @@ func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
 	if h.isContext(c) {
 		return h.load(item.Knowledge, c.Action.ItemID)
 	}
+	if h.Recorded != nil {
+		return h.Recorded.Action(c)
+	}
 	if h.sumsUp(c.Action) {
 		return h.sumUp(ctx, c)
 	}

@@ -188,7 +188,7 @@ func (r *run) startHooks(ctx context.Context, data map[string]any) (prompt.Block
 			}
 			all.Add(position, b.Text)
 			injected = append(injected, transcript.ContextInjected{
-				ItemID: b.ItemID, Position: position, HookID: b.HookID, Bytes: len(b.Text),
+				ItemID: b.ItemID, Position: position, HookID: b.HookID, Bytes: len(b.Text), Text: b.Given,
 			})
 		}
 	}

@@ -97,6 +97,9 @@ func (r *run) question(kind thread.QuestionKind, code string) thread.Question {
 
 // mostLimits is what the limits can be raised to; nil for a root.
 func (r *run) mostLimits(ctx context.Context) (*thread.Limits, error) {
+	if r.Recorded != nil { // its ancestors are not here
+		return nil, nil
+	}
 	from := bounds.Source{Ledger: r.Store, Records: r.Finisher.Records}
 	return from.Most(ctx, r.meta.Limits, r.meta.ParentID)
 }
@@ -133,18 +136,9 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 		QuestionID: q.ID, Kind: string(q.Kind), Code: q.Code, Text: q.Text, Options: q.Options, Default: q.Default,
 		DeadlineAt: q.DeadlineAt.UTC().Format(time.RFC3339),
 	})
-	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
-		return thread.Answer{}, err
-	}
-	if err := r.Runner.Ask(ctx, q); err != nil {
-		return thread.Answer{}, err
-	}
-	r.Crashpoints.At(CrashAsked)
-	r.Log.Info().Str("code", q.Code).Time("deadline", q.DeadlineAt).Msg("waiting to be told what to do")
 	began := time.Now()
 	answer, err := r.awaitAnswer(ctx, q)
 	if err != nil {
-		r.withdraw(ctx, q)
 		return answer, err
 	}
 	r.record(thread.EventQuestionAnswered, transcript.QuestionAnswered{
@@ -155,9 +149,26 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 	return answer, nil
 }
 
-// awaitAnswer waits until somebody has answered, the deadline has passed or the
-// thread may not go on. It is woken by commits to the registry.
-func (r *run) awaitAnswer(ctx context.Context, q thread.Question) (thread.Answer, error) {
+// awaitAnswer puts a question where people find it, and waits until somebody has
+// answered, the deadline has passed or the thread may not go on. It is woken by commits
+// to the registry.
+func (r *run) awaitAnswer(ctx context.Context, q thread.Question) (answer thread.Answer, err error) {
+	if r.Recorded != nil {
+		return r.Recorded.Answer(q), nil
+	}
+	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
+		return thread.Answer{}, err
+	}
+	if err := r.Runner.Ask(ctx, q); err != nil {
+		return thread.Answer{}, err
+	}
+	defer func() {
+		if err != nil {
+			r.withdraw(ctx, q)
+		}
+	}()
+	r.Crashpoints.At(CrashAsked)
+	r.Log.Info().Str("code", q.Code).Time("deadline", q.DeadlineAt).Msg("waiting to be told what to do")
 	defer r.giveSlot(ctx)()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

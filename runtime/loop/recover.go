@@ -283,7 +283,7 @@ func (r *run) count(f *failure) {
 func (r *run) putOnRecord(f *failure) error {
 	return r.Transcript.Append(thread.EventErrorClassified, transcript.ErrorClassified{
 		Turn: f.turn, Attempt: f.attempt, Model: r.model.choice.Ref(), Category: f.rule.Category, Pattern: f.rule.ID,
-		Status: f.api.Status, Code: f.api.Code, Message: f.err.Error(),
+		Status: f.api.Status, Type: f.api.Type, Code: f.api.Code, Message: f.err.Error(),
 	})
 }
 

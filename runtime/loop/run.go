@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
-	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/secret"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -44,7 +43,7 @@ type Deps struct {
 	Trust     *trust.Gate
 	Executor  *executor.Executor
 	Actions   *action.Actions
-	Providers *provider.Registry
+	Providers Models
 	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
@@ -58,6 +57,8 @@ type Deps struct {
 	// its process goes on with its last hooks; it may be nil.
 	SlotFree func(ctx context.Context)
 	Settings Settings
+	// Recorded is what a thread is replayed from; nil: it runs.
+	Recorded Recorded
 	Secrets  *secret.Vault     // values of the thread's secret inputs
 	Env      map[string]string // values of the {env:…} placeholders
 	// Now is the wall clock, for what is stamped. It may be set while the thread
@@ -118,7 +119,11 @@ type run struct {
 func Run(ctx context.Context, d Deps) (thread.Record, error) { return newRun(d).toEnd(ctx) }
 
 func newRun(d Deps) *run {
-	return &run{Deps: d, clock: startedWatch(), patience: patience, lookEvery: lookEvery, recovery: newRecovery()}
+	r := &run{Deps: d, clock: startedWatch(), patience: patience, lookEvery: lookEvery, recovery: newRecovery()}
+	if d.Recorded != nil {
+		r.recovery.pause = func(context.Context, time.Duration) error { return nil }
+	}
+	return r
 }
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {

@@ -51,6 +51,9 @@ var errSummaryLate = errors.New("it took more than half of the thread's time")
 // summarise gives the successor a summary. A failure is a warning, for a
 // handoff needs none. It takes at most half of the time that is left.
 func (r *run) summarise(ctx context.Context) summary {
+	if r.Recorded != nil { // whose successor nobody makes
+		return summary{}
+	}
 	bounded, stop := context.WithTimeoutCause(ctx, r.timeLeft()/2, errSummaryLate)
 	defer stop()
 	id := finish.SummaryID(r.meta.Directive, r.ID)

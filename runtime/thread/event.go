@@ -17,6 +17,7 @@ const (
 	EventThreadCompleted    EventType = "thread_completed"
 	EventThreadError        EventType = "thread_error"
 	EventThreadCancelled    EventType = "thread_cancelled"
+	EventToolsOffered       EventType = "tools_offered"
 	EventSystemPrompt       EventType = "system_prompt"
 	EventContextInjected    EventType = "context_injected"
 	EventCognitionIn        EventType = "cognition_in"

@@ -64,6 +64,12 @@ func (e Ended) payload(t thread.EventType) any {
 	return e
 }
 
+// ToolsOffered is the payload of tools_offered: the functions that the model is given,
+// as each request has them.
+type ToolsOffered struct {
+	Tools []llm.Tool `json:"tools"`
+}
+
 // SystemPrompt is the payload of system_prompt.
 type SystemPrompt struct {
 	Text string `json:"text"`
@@ -78,6 +84,10 @@ type ContextInjected struct {
 	HookID    string `json:"hook_id,omitempty"`   // of the hook that gives it
 	Hash      string `json:"hash,omitempty"`      // SHA-256 of the item's file, hex; not of what a hook gives
 	Bytes     int    `json:"bytes"`               // of its text in the message
+	// Text is what stands in the message where no item has it: what a command or a
+	// tool gave. Of is the command, or the path of a file that was read.
+	Text string `json:"text,omitempty"`
+	Of   string `json:"of,omitempty"`
 }
 
 // CognitionIn is the payload of cognition_in: a message given to the model,
@@ -116,6 +126,8 @@ type CognitionRequest struct {
 	InputTokens int64     `json:"input_tokens"` // the most it can be
 	MaxTokens   int       `json:"max_tokens"`   // the output it was allowed
 	Price       llm.Price `json:"price"`        // micro-dollars per million tokens
+	// ContextWindow is that of the model, in tokens; 0: not known.
+	ContextWindow int `json:"context_window,omitempty"`
 }
 
 // TokenDelta is the payload of token_delta: text that arrived within one batch.
@@ -162,6 +174,7 @@ type ErrorClassified struct {
 	Category string `json:"category"`          // of the failure, for example rate_limited
 	Pattern  string `json:"pattern,omitempty"` // id of the rule that decided it
 	Status   int    `json:"status,omitempty"`  // of HTTP
+	Type     string `json:"type,omitempty"`    // the vendor's, or ours of an answer that is a failure
 	Code     string `json:"code,omitempty"`
 	Message  string `json:"message"`
 }

@@ -84,8 +84,8 @@ func saidIn(e thread.Event) string {
 // is the answer of the model before it.
 func eventText(e thread.Event, said func() string) string {
 	switch e.Type {
-	case thread.EventTokenDelta, thread.EventCognitionRequest, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
-		return "" // cognition_out and tool_call_result say it all
+	case thread.EventToolsOffered, thread.EventTokenDelta, thread.EventCognitionRequest, thread.EventCheckpoint, thread.EventCognitionReasoning, thread.EventToolCallStart:
+		return "" // cognition_out, tool_call_result and capabilities.md say it all
 	case thread.EventThreadStarted:
 		return show(e, func(p ThreadStarted) string {
 			return fmt.Sprintf("Directive `%s`, model `%s`, started %s.\n\n", p.Directive, p.Model, stamp(e.Timestamp))

@@ -116,7 +116,7 @@ func (s *searcher) add(line int, e thread.Event) {
 	case thread.EventTokenDelta:
 		s.gather(line, e)
 		return
-	case thread.EventCheckpoint, thread.EventCognitionRequest, thread.EventCognitionReasoning, thread.EventToolCallStart:
+	case thread.EventToolsOffered, thread.EventCheckpoint, thread.EventCognitionRequest, thread.EventCognitionReasoning, thread.EventToolCallStart:
 		return
 	case thread.EventCognitionOut:
 		s.stream.text.Reset()

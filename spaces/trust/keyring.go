@@ -225,6 +225,15 @@ func rank(e Entry) int {
 	return slices.Index(item.Spaces(), e.Space)
 }
 
+// Trusts says whose a key is, if it counts.
+func (r *Keyring) Trusts(key *sign.PublicKey) (owner string, trusted bool) {
+	known := r.keys[key.Fingerprint()]
+	if known == nil || !known.Equal(key) {
+		return "", false
+	}
+	return r.owners[key.Fingerprint()], true
+}
+
 // List returns every key with what it is worth: the own one first, then project,
 // user and system space, each by fingerprint.
 func (r *Keyring) List() []Entry { return slices.Clone(r.entries) }

@@ -4,11 +4,13 @@ import "github.com/spf13/cobra"
 
 // Exit codes. Programs rely on them: codes are added, never changed.
 const (
-	exitOK        = 0
-	exitFailure   = 1   // the command failed, or a thread it is about did
-	exitUsage     = 2   // the command line makes no sense
-	exitTimeout   = 3   // a wait is over, and what it waited for has not ended
-	exitCancelled = 130 // interrupted, as shells report SIGINT
+	exitOK      = 0
+	exitFailure = 1 // the command failed, or a thread it is about did
+	exitUsage   = 2 // the command line makes no sense
+	// exitCannotReplay: a recorded thread cannot be replayed.
+	exitCannotReplay = 2
+	exitTimeout      = 3   // a wait is over, and what it waited for has not ended
+	exitCancelled    = 130 // interrupted, as shells report SIGINT
 )
 
 // newExitCodesTopic is "rye-mcp help exit-codes". It names every command.
@@ -35,8 +37,11 @@ func newExitCodesTopic() *cobra.Command {
          export claude      an agent was left as it is
          threads verify     something does not verify
          threads receipt    the thread does not verify, or has not ended
+         threads export     the thread does not verify
+         replay, test       something differs from what is recorded
   2    the command line makes no sense, or
          threads watch      with --once: there was something to tell
+         replay, test       a recorded thread cannot be replayed
   3    threads wait: the time is up, and what was waited for has not ended
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run,
        threads resume and threads fork, the thread was cancelled

@@ -36,6 +36,8 @@ func newRoot(sys System) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(sys, opts),
 		newThreadsCommand(sys, opts),
+		newReplayCommand(sys, opts),
+		newTestCommand(sys, opts),
 		newInitCommand(sys, opts),
 		newInstallCommand(sys, opts),
 		newExportCommand(sys, opts),

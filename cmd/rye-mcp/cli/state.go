@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -272,4 +276,18 @@ func (p *project) tellStrangers(sys System) {
 	for _, line := range p.strangers() {
 		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(line))
 	}
+}
+
+// scratchThreads is the folder of the thread of one replay.
+const scratchThreads = "threads"
+
+// scratchRecords are those of one replay. What they are sealed with is worth nothing
+// elsewhere, and the same each time.
+func scratchRecords(dir string) (records.Records, error) {
+	key, err := sign.Generate(dir, false, bytes.NewReader(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		return nil, err
+	}
+	home := folder.Home{Dir: filepath.Join(dir, scratchThreads), Seal: place.NewSeal(key, "replay")}
+	return records.Local{Home: home.Always()}, nil
 }

@@ -25,6 +25,11 @@ func plainStore(ctx context.Context, _ System, p *project, s place.State, _ zero
 	return sqlite.Open(ctx, s.Dir, p.storeOptions(s))
 }
 
+// scratchStore is a store for one replay.
+func scratchStore(ctx context.Context, dir string) (*sqlite.Store, error) {
+	return sqlite.Open(ctx, filepath.Join(dir, scratchThreads), sqlite.Options{})
+}
+
 func openAsItIs(ctx context.Context, here process.Place, s place.State) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, s.Dir, storeOptions(here, s))
 }

@@ -1,0 +1,137 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rye-mcp/rye-mcp/runtime/hook"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/permission"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/palette"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Models are those that a thread can ask; *[provider.Registry] implements it.
+type Models interface {
+	Choose(ctx context.Context, w provider.Want) (provider.Choice, error)
+	Fallback(ctx context.Context, w provider.Want) (provider.Choice, bool, error)
+	Open(ctx context.Context, c provider.Choice) (llm.Client, func() error, error)
+}
+
+// Recorded is what a thread that is replayed goes by in place of the world: none of its
+// tools is run, its hooks start nothing, nobody is asked, and nothing is waited for. Its
+// answers of the model are those of its client.
+type Recorded interface {
+	// Call is what a tool call gave. Refused is what the thread would be told today
+	// before the tool is run; nil: the tool would be run.
+	Call(c llm.Block, refused *tool.Fault) RecordedResult
+	// Action is what an action of a hook gave, other than to read knowledge, which is
+	// read again.
+	Action(c hook.Call) (hook.Result, error)
+	// Injected is what a command in the text of a directive printed, or a file said, by
+	// the id of the tool.
+	Injected(toolID, what string) (string, error)
+	// Answer is what a person said.
+	Answer(q thread.Question) thread.Answer
+}
+
+// RecordedResult is what a model was given for a call.
+type RecordedResult struct {
+	Text    string
+	IsError bool
+	Images  []llm.Image
+}
+
+// referee says what would become of the calls of a thread that is replayed.
+type referee struct{ *run }
+
+// result is what the model is given of a call that is not made.
+func (r referee) result(ctx context.Context, c llm.Block) toolResult {
+	refused := r.refusal(c)
+	got := r.Recorded.Call(c, refused)
+	if got.IsError {
+		failure := refused
+		if failure == nil {
+			failure = faultOf(got.Text)
+		}
+		_, _ = r.afterFailure(ctx, c, failure) // what the hooks of today decide; the result stands
+	}
+	return toolResult{text: got.Text, failed: got.IsError, images: got.Images}
+}
+
+// faultOf is a failure as the model was told it.
+func faultOf(text string) *tool.Fault {
+	var told struct {
+		Error string    `json:"error"`
+		Code  tool.Code `json:"code"`
+	}
+	if json.Unmarshal([]byte(text), &told) != nil || told.Error == "" {
+		return tool.Faultf(tool.CodeToolFailed, "%s", text)
+	}
+	return tool.Faultf(told.Code, "%s", told.Error)
+}
+
+// refusal says why a call would be refused before its tool is run; nil: it would not.
+// Nothing is run to find out.
+func (r referee) refusal(c llm.Block) *tool.Fault {
+	entry, known := r.toolset.palette.Get(c.ToolName)
+	if !known {
+		return action.ToolFault(c.ToolName, r.notOffered(c.ToolName))
+	}
+	args := argumentsOf(c)
+	if err := malformed(c, args); err != nil {
+		return tool.AsFault(err)
+	}
+	if err := r.refusedNow(entry, args); err != nil {
+		return action.ToolFault(c.ToolName, err)
+	}
+	return nil
+}
+
+func (r referee) refusedNow(entry palette.Entry, args json.RawMessage) error {
+	accepted, err := tool.Accept(entry.Definition.Schema, args)
+	if err != nil {
+		return err
+	}
+	if entry.Kind == palette.KindPrimary {
+		return r.refusedPrimary(entry.ID, accepted)
+	}
+	if entry.Kind == palette.KindArtifact || entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
+		return nil
+	}
+	return r.allow(palette.Required(entry.ID))
+}
+
+// refusedPrimary looks at what a primary action executes.
+func (r referee) refusedPrimary(id string, args json.RawMessage) error {
+	var what struct {
+		Kind item.Kind `json:"item_type"`
+		ID   string    `json:"item_id"`
+	}
+	if id != executeID || json.Unmarshal(args, &what) != nil || what.ID == "" {
+		return nil
+	}
+	switch what.Kind {
+	case item.Tool:
+		if _, err := r.Executor.Find(r.Resolver, what.ID); err != nil && !threadTool(what.ID) {
+			return err
+		}
+	case item.Directive, item.Knowledge:
+		if _, err := r.Resolver.Find(what.Kind, what.ID); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return r.allow(permission.Required(permission.Execute, what.Kind, what.ID))
+}
+
+// threadTool reports whether an id is that of a tool that acts on threads, which is in
+// no registry.
+func threadTool(id string) bool {
+	return id == action.OrchestratorID || id == action.ThreadDirectiveID || id == action.DirectiveReturnID
+}

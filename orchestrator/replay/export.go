@@ -111,8 +111,8 @@ func (x *Recorder) rows(ctx context.Context, id thread.ID, scope Scope) ([]threa
 	}
 	rows = slices.DeleteFunc(rows, func(rec thread.Record) bool { return rec.Kind != thread.KindDirective })
 	if len(rows) == 0 || rows[0].ThreadID != first.ThreadID {
-		return nil, tool.Faultf(tool.CodeUnsupported, "%s is a run of a tool, which has no conversation", id).
-			WithTry("record the thread that called it")
+		return nil, tool.Faultf(tool.CodeUnsupported, "%s has no conversation of its own: it is no run of a directive", id).
+			WithTry("record the thread that started it, or one below it")
 	}
 	return rows, nil
 }

@@ -38,6 +38,9 @@ type reader struct{ *run }
 // disk, before the registry says so: of a process that is killed in between, whoever
 // settles its thread goes by the transcript, see finish.
 func (r reader) read(ctx context.Context) error {
+	if r.Recorded != nil {
+		return r.readRecorded()
+	}
 	if r.inbox.unread == 0 {
 		return nil
 	}
@@ -69,6 +72,17 @@ func (r reader) read(ctx context.Context) error {
 	r.inbox.unread -= len(due)
 	r.Crashpoints.At(CrashDelivered)
 	r.Log.Info().Int("messages", len(due)).Int("left", r.inbox.unread).Msg("messages read")
+	return nil
+}
+
+// readRecorded puts the messages into the conversation that the thread read here when it
+// was recorded.
+func (r reader) readRecorded() error {
+	for _, m := range r.Recorded.Heard(r.cost.Turns + 1) {
+		if err := r.told(m); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -121,6 +135,9 @@ func (r reader) told(m transcript.Message) error {
 func (r reader) steered(ctx context.Context) bool {
 	if r.last || r.cost.Turns >= r.meta.Limits.Turns {
 		return false
+	}
+	if r.Recorded != nil {
+		return r.Recorded.Steered(r.cost.Turns + 1)
 	}
 	rec, err := r.Store.Get(ctx, r.ID)
 	if err != nil || rec.Unread == 0 {

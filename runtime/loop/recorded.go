@@ -9,6 +9,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/permission"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/palette"
@@ -37,6 +38,10 @@ type Recorded interface {
 	Injected(toolID, what string) (string, error)
 	// Answer is what a person said.
 	Answer(q thread.Question) thread.Answer
+	// Heard are the messages that the thread read before the call of a turn, each once.
+	// Steered reports whether an instruction is among them.
+	Heard(turn int) []transcript.Message
+	Steered(turn int) bool
 }
 
 // RecordedResult is what a model was given for a call.

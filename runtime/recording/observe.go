@@ -101,6 +101,12 @@ func (o *observer) add(e thread.Event) {
 				o.Request.Messages = append(o.Request.Messages, Message{Role: p.Role, Text: textOf(p.Blocks)})
 			})
 		}
+	case thread.EventMessage:
+		if !o.asked {
+			decoded(e, func(p transcript.Message) {
+				o.Request.Messages = append(o.Request.Messages, Message{Role: llm.User, Text: textOf(p.Blocks)})
+			})
+		}
 	case thread.EventCognitionRequest, thread.EventErrorClassified:
 		o.asked = true
 	case thread.EventCognitionOut:

@@ -22,12 +22,14 @@ type facts struct {
 	injected  []transcript.ContextInjected
 	hooks     []transcript.HookFired
 	answers   []thread.Answer
+	messages  map[int][]transcript.Message // by the turn before whose call they were read
+	turn      int                          // of the last answer, while the transcript is read
 }
 
 var _ loop.Recorded = (*facts)(nil)
 
 func newFacts(t *recording.Thread) (*facts, error) {
-	f := &facts{artifacts: map[string][]byte{}}
+	f := &facts{artifacts: map[string][]byte{}, messages: map[int][]transcript.Message{}}
 	for name, content := range t.Artifacts {
 		f.artifacts[name[:min(len(name), hashDigits)]] = content
 	}
@@ -53,6 +55,16 @@ func (f *facts) add(e thread.Event) (err error) {
 		f.injected, err = appended(f.injected, e)
 	case thread.EventHookFired:
 		f.hooks, err = appended(f.hooks, e)
+	case thread.EventCognitionOut:
+		var p transcript.CognitionOut
+		if p, err = transcript.Decode[transcript.CognitionOut](e); err == nil {
+			f.turn = p.Turn
+		}
+	case thread.EventMessage:
+		var p transcript.Message
+		if p, err = transcript.Decode[transcript.Message](e); err == nil {
+			f.messages[f.turn+1] = append(f.messages[f.turn+1], p)
+		}
 	case thread.EventQuestionAnswered:
 		var p transcript.QuestionAnswered
 		if p, err = transcript.Decode[transcript.QuestionAnswered](e); err == nil {
@@ -163,4 +175,16 @@ func (f *facts) Answer(q thread.Question) thread.Answer {
 		return thread.Answer{Decision: q.Default, By: "nobody: no answer is on record"}
 	}
 	return answer
+}
+
+// Heard implements [loop.Recorded].
+func (f *facts) Heard(turn int) []transcript.Message {
+	heard := f.messages[turn]
+	delete(f.messages, turn)
+	return heard
+}
+
+// Steered implements [loop.Recorded].
+func (f *facts) Steered(turn int) bool {
+	return slices.ContainsFunc(f.messages[turn], func(m transcript.Message) bool { return m.Kind == thread.Steer })
 }

@@ -14,8 +14,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -51,6 +53,10 @@ func playActor(args []string) error {
 		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id, Message: "go on"})
 	case "copy-to-rest":
 		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id})
+	case "reconcile":
+		c.Threads.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+		c.Threads.Finisher.Now = c.Threads.Now
+		_, err = c.Health.Reconcile(ctx, health.ReconcileInput{All: true, Apply: true}, nil)
 	case "resume":
 		_, err = c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 	}

@@ -77,7 +77,7 @@ func TestReconcile(t *testing.T) {
 	s.noError(s.c.Threads.Store.OpenRoot(s.ctx, "nobody-1", 5, testTime))
 
 	server := s.controller()
-	if r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil); err != nil || len(r.Findings) != 3 {
+	if r, err := server.Health.Reconcile(s.ctx, health.ReconcileInput{}, nil); err != nil || len(r.Findings) != 5 {
 		s.Errorf("what may be on its way: %+v, %v", r.Findings, err)
 	}
 	server.Threads.Now = func() time.Time { return time.Now().Add(time.Hour) }
@@ -91,8 +91,8 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	want := []string{
-		"leftover-1 " + "lock_stale", "linked-1 " + "meta_unreadable", "nobody-1 " + "reservation_without_thread", "stray-1 " + "row_missing",
-		string(gone) + " " + "folder_missing", string(unreadable) + " " + "meta_unreadable", string(swapped) + " " + "meta_disagrees",
+		"leftover-1 " + "lock_stale", "linked-1 " + "folder_linked", "nobody-1 " + "reservation_without_thread", "stray-1 " + "meta_missing",
+		string(gone) + " " + "folder_missing", string(unreadable) + " " + "meta_unreadable", string(swapped) + " " + "meta_copied",
 	}
 	if !slices.Equal(got, want) || r.Success || r.Threads != 5 || r.Next == "" {
 		s.Errorf("found %q of %d threads, want %q", got, r.Threads, want)

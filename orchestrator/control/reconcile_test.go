@@ -46,7 +46,7 @@ func TestReconcileRelatives(t *testing.T) {
 	s.noError(err)
 	want := []string{
 		string(parent) + " " + "chain_broken", string(child) + " " + "parent_missing", string(next) + " " + "chain_broken",
-		string(dead) + " " + "process_missing", string(dead) + " " + "meta_unreadable", "held-1 " + "row_missing",
+		string(dead) + " " + "process_missing", string(dead) + " " + "folder_linked", "held-1 " + "row_missing",
 	}
 	if got := named(r.Findings); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		s.Errorf("found %q, want %q", got, want)

@@ -11,7 +11,8 @@ type Request struct {
 // ReconcileInput is the input of reconcile_threads. Without All the newest 1000 threads
 // are compared, those that have not ended, all open budgets, and as many folders.
 type ReconcileInput struct {
-	All bool `json:"all,omitempty" jsonschema:"every thread; slow"`
+	All   bool `json:"all,omitempty" jsonschema:"every thread; slow"`
+	Apply bool `json:"apply,omitempty" jsonschema:"mend what can be"`
 }
 
 // Report is the answer to thread_health.
@@ -40,21 +41,25 @@ type Report struct {
 // Reconciliation is the answer to reconcile_threads: where registry, ledger and
 // folders disagree.
 type Reconciliation struct {
-	Success  bool        `json:"success" jsonschema:"true when nothing is found"`
+	Success  bool        `json:"success" jsonschema:"true when nothing is found, or all of it is mended"`
 	Partial  bool        `json:"partial,omitempty" jsonschema:"there are more threads or folders"`
 	Total    int         `json:"thread_count"`
 	Threads  int         `json:"threads" jsonschema:"rows looked at"`
 	Folders  int         `json:"folders" jsonschema:"folders looked at"`
 	Budgets  int         `json:"budgets" jsonschema:"ledger rows looked at"`
 	Settled  []thread.ID `json:"settled" jsonschema:"threads found dead and settled just now"`
+	Mended   int         `json:"mended" jsonschema:"findings that were put right just now"`
 	Next     string      `json:"next,omitempty" jsonschema:"what to call next"`
 	Findings []Finding   `json:"findings"`
+	// Mendable says that apply would put something right.
+	Mendable bool `json:"-"`
 }
 
-// Finding is one disagreement.
+// Finding is one disagreement. [Kinds] lists the kinds.
 type Finding struct {
-	Kind     string    `json:"kind" jsonschema:"folder_missing, row_missing, reservation_without_thread, process_missing, chain_broken, parent_missing, meta_unreadable, meta_disagrees or lock_stale"`
-	ThreadID thread.ID `json:"thread_id"`
+	Kind     string    `json:"kind" jsonschema:"for example row_missing, folder_missing, row_edited, chain_broken, reservation_without_thread or rendering_stale"`
+	ThreadID thread.ID `json:"thread_id,omitempty"`
 	Detail   string    `json:"detail"`
-	Mend     string    `json:"mend" jsonschema:"what puts it right"`
+	Mend     string    `json:"mend" jsonschema:"what puts it right, or what was done"`
+	Mended   bool      `json:"mended,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // ThreadInput names one thread.
@@ -64,10 +65,15 @@ var ThreadHealth = Operation[health.Request, health.Report]{
 	},
 }
 
-// ReconcileThreads reports where registry, ledger and folders disagree.
+// ReconcileThreads reports where registry, ledger and folders disagree, and mends it.
+// What it removes is worth nothing to anybody.
 var ReconcileThreads = Operation[health.ReconcileInput, health.Reconciliation]{
-	Name: "reconcile_threads", Title: "Compare registry, ledger and folders", Group: Admin, Effect: Looks,
+	Name: "reconcile_threads", Title: "Compare registry, ledger and folders", Group: Admin, Effect: Idempotent,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.ReconcileInput) (health.Reconciliation, error) {
+		if in.Apply && by.InThread {
+			return health.Reconciliation{}, tool.Faultf(tool.CodePermissionDenied, "a thread does not mend the records of threads").
+				WithHint("call reconcile_threads without apply, and tell what it finds")
+		}
 		return c.Health.Reconcile(ctx, in, action.Told[health.Looked](by))
 	},
 }

@@ -29,6 +29,9 @@ type Rebuilder struct {
 	Host    string // of this machine
 	// Remembered is what a registry that is not believed any more said of threads.
 	Remembered map[thread.ID]store.Remembered
+	// Stopped says that a thread which never ran is not to be run: it comes back as one
+	// that was asked to stop.
+	Stopped bool
 }
 
 // RebuildStore is what a [Rebuilder] writes to.
@@ -53,13 +56,26 @@ type Skipped struct {
 // Run adds the rows that are missing. Those that are there stay as they are, so
 // it can be run again, and by several processes at once.
 func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
+	var found []records.Found
+	_, err := b.Records.Walk(math.MaxInt, func(f records.Found) error {
+		found = append(found, f)
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return Rebuilt{}, fmt.Errorf("go through the thread folders: %w", err)
+	}
+	return b.Take(ctx, found...)
+}
+
+// Take is Run for some folders.
+func (b *Rebuilder) Take(ctx context.Context, folders ...records.Found) (Rebuilt, error) {
 	var done Rebuilt
 	var found []taken
 	gone, err := b.restoreGone(ctx, &done)
 	if err != nil {
 		return done, err
 	}
-	_, err = b.Records.Walk(math.MaxInt, func(f records.Found) error {
+	for _, f := range folders {
 		switch row, err := b.read(f); {
 		case gone.has(f.ID):
 			done.Skipped = append(done.Skipped, Skipped{f.ID, errDeleted})
@@ -68,10 +84,9 @@ func (b *Rebuilder) Run(ctx context.Context) (Rebuilt, error) {
 		case row != nil:
 			found = append(found, *row)
 		}
-		return context.Cause(ctx)
-	})
-	if err != nil {
-		return done, fmt.Errorf("go through the thread folders: %w", err)
+		if err := context.Cause(ctx); err != nil {
+			return done, err
+		}
 	}
 	link(found)
 	rows := make([]store.Restored, len(found))
@@ -173,7 +188,7 @@ func (b *Rebuilder) row(meta thread.Meta, said records.Source) (*taken, error) {
 			return nil, err
 		}
 	}
-	if rec.Queued() && meta.Place != b.Records.Seal().Place() {
+	if rec.Queued() && (b.Stopped || meta.Place != b.Records.Seal().Place()) {
 		rec.CancelRequestedAt = rec.CreatedAt // nothing will start it, see [Sweeper.notHere]
 	}
 	switch {

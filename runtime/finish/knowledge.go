@@ -2,7 +2,6 @@ package finish
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -152,7 +151,7 @@ func (f *Finisher) putEntry(name string, text []byte) (err error) {
 	if err := ai.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	draft := path.Dir(name) + "/.rye-" + rand.Text() + ".tmp"
+	draft := draftOf(name)
 	if err := writeWhole(ai, draft, text); err != nil {
 		return errors.Join(err, ai.Remove(draft))
 	}

@@ -21,6 +21,7 @@ type Found struct {
 	Linked   bool // a symbolic link, which is not followed
 	HasMeta  bool
 	HasWords bool // a transcript
+	HasLocks bool // life locks, which somebody may hold
 }
 
 // Walk calls visit for every thread folder below stateDir, in the order of their
@@ -135,7 +136,8 @@ func (f *Found) look(entries []fs.DirEntry) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == filepath.Base(path) })
 	}
 	f.HasMeta, f.HasWords = has(f.Folder.Meta()), has(f.Folder.Transcript())
-	return f.HasMeta || f.HasWords || slices.ContainsFunc(entries, isLock)
+	f.HasLocks = slices.ContainsFunc(entries, isLock)
+	return f.HasMeta || f.HasWords || f.HasLocks
 }
 
 // Look finds the folder of one thread as [Walk] would. It finds a symbolic link

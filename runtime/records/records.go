@@ -95,6 +95,7 @@ type Found struct {
 	Linked   bool   // a symbolic link, which is not followed
 	HasMeta  bool
 	HasWords bool // a transcript
+	HasLives bool // of lives, which somebody may have or which a process has left
 }
 
 // Meta is the document that describes a thread, thread.json.

@@ -310,5 +310,7 @@ type Store interface {
 	Ledger
 	Keeper
 	Watcher
+	// Mend is what brings rows back to what was signed.
+	Mend() Mender
 	Close() error
 }

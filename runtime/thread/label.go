@@ -25,7 +25,13 @@ var ErrBadLabel = errors.New("not a valid label")
 
 // Reserved reports whether a key of metadata is kept by rye-mcp: nobody sets it by hand,
 // and it says something of one thread alone, and not of those that continue it.
-func Reserved(key string) bool { return key == MetadataForkedFrom || key == MetadataForkedAt }
+func Reserved(key string) bool {
+	return key == MetadataForkedFrom || key == MetadataForkedAt || key == MetadataRecordsGone
+}
+
+// MetadataRecordsGone is the key of metadata that says since when the records of a thread
+// are known to be gone, as a time of RFC 3339.
+const MetadataRecordsGone = "records_gone"
 
 // ParseName checks what somebody calls a thread, without the spaces around it.
 func ParseName(text string) (string, error) {

@@ -109,21 +109,28 @@ func healthAdvice(h health.Report) []string {
 }
 
 func newThreadsReconcileCommand(sys System, opts *options) *cobra.Command {
-	var asJSON, all bool
+	var (
+		in     health.ReconcileInput
+		asJSON bool
+	)
 	cmd := &cobra.Command{
 		Use:   "reconcile",
-		Short: "Report where registry, ledger and thread folders disagree",
-		Long: `Report where registry, ledger and thread folders disagree, and what puts it right.
-Compared are the newest 1000 threads, all that have not ended, all open budgets
-and as many folders; --all compares every thread, some seconds for tens of
-thousands. Threads whose process is gone are settled, as every look at them
-does; beside that nothing is changed. Exit code 1 when something is found.`,
+		Short: "Find, and with --apply mend, where registry, ledger and thread folders disagree",
+		Long: `Find where registry, ledger, thread folders and their knowledge entries disagree,
+and say what puts it right. Compared are the newest 1000 threads, all that have
+not ended, all open budgets and as many folders; --all compares every thread,
+some seconds for tens of thousands. Threads whose process is gone are settled, as
+every look at them does; beside that nothing is changed without --apply.
+
+--apply brings everything to what threads have signed. What is not signed is not
+believed; it is left as it is and named. Nothing of a thread is removed; it can be
+repeated, and others may work meanwhile. Exit code 1 when something is found that
+is not mended.`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: shows(func(cmd *cobra.Command, _ []string) error {
-			return reconcile(cmd.Context(), sys, *opts, health.ReconcileInput{All: all}, asJSON)
-		}),
+		RunE: shows(func(cmd *cobra.Command, _ []string) error { return reconcile(cmd.Context(), sys, *opts, in, asJSON) }),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "compare every thread, however many there are")
+	cmd.Flags().BoolVar(&in.All, "all", false, "compare every thread, however many there are")
+	cmd.Flags().BoolVar(&in.Apply, "apply", false, "mend what can be mended")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -158,8 +165,8 @@ func writeReconciliation(d display, r health.Reconciliation) error {
 			return err
 		}
 	}
-	if r.Partial {
-		if _, err := fmt.Fprintln(d.out, d.paint(dim, "Try:")+" rye-mcp threads reconcile --all, which compares every thread"); err != nil {
+	for _, try := range reconcileAdvice(r) {
+		if _, err := fmt.Fprintln(d.out, d.paint(dim, "Try:")+" "+try); err != nil {
 			return err
 		}
 	}
@@ -169,7 +176,23 @@ func writeReconciliation(d display, r health.Reconciliation) error {
 	}
 	t := table{header: []string{"FOUND", "THREAD", "DETAIL", "TO MEND IT"}}
 	for _, f := range r.Findings {
-		t.add(cell{f.Kind, yellow}, text(string(f.ThreadID)), text(f.Detail), text(f.Mend))
+		if f.Mended {
+			t.add(cell{f.Kind, green}, text(string(f.ThreadID)), text(f.Detail), cell{"mended: " + f.Mend, green})
+		} else {
+			t.add(cell{f.Kind, yellow}, text(string(f.ThreadID)), text(f.Detail), text(f.Mend))
+		}
 	}
 	return t.write(d)
+}
+
+// reconcileAdvice is what a person can do, where r.Next is for models.
+func reconcileAdvice(r health.Reconciliation) []string {
+	var tries []string
+	if r.Mendable {
+		tries = append(tries, "rye-mcp threads reconcile --apply")
+	}
+	if r.Partial {
+		tries = append(tries, "rye-mcp threads reconcile --all, which compares every thread")
+	}
+	return tries
 }

@@ -35,7 +35,7 @@ func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (adde
 		}
 	}
 	if added > 0 {
-		if err := sumBudgets(ctx, r.tx); err != nil {
+		if _, err := sumBudgets(ctx, r.tx); err != nil {
 			return 0, err
 		}
 	}
@@ -55,25 +55,40 @@ func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget)
 // sumBudgets brings the running totals of every row to what the rows below it
 // say, by the rules that stand at their columns. Where nothing was added below
 // a row that changes nothing.
-func sumBudgets(ctx context.Context, tx *sql.Tx) error {
+func sumBudgets(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 	rows, err := allBudgets(ctx, tx)
 	if err != nil {
-		return err
+		return false, err
 	}
+	wrong, circular := miscounted(rows)
+	for _, id := range circular {
+		if _, err := tx.ExecContext(ctx, "UPDATE budgets SET parent_id = NULL WHERE thread_id = ?", id); err != nil {
+			return false, err
+		}
+	}
+	for _, b := range wrong {
+		_, err := tx.ExecContext(ctx, "UPDATE budgets SET actual_spend = ?, reserved_spend = ? WHERE thread_id = ?",
+			int64(b.Actual), int64(b.Reserved), b.ThreadID)
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(wrong)+len(circular) > 0, nil
+}
+
+// miscounted returns, with the right totals, the rows whose running totals are wrong.
+// Circular are the rows that lose their parent, because that is below them.
+func miscounted(rows map[thread.ID]*store.Budget) (wrong []store.Budget, circular []thread.ID) {
 	order, circular := parentsFirst(rows)
 	for _, id := range circular {
 		rows[id].ParentID = ""
-		if _, err := tx.ExecContext(ctx, "UPDATE budgets SET parent_id = NULL WHERE thread_id = ?", id); err != nil {
-			return err
-		}
 	}
 	totals := make(map[thread.ID]store.Budget, len(rows))
 	for id, b := range rows {
-		totals[id] = store.Budget{Actual: b.Own + b.Gone}
+		totals[id] = store.Budget{ThreadID: id, Actual: b.Own + b.Gone}
 	}
 	for i := len(order) - 1; i >= 0; i-- {
-		id := order[i]
-		b, sum := rows[id], totals[id]
+		b, sum := rows[order[i]], totals[order[i]]
 		if parent, ok := totals[b.ParentID]; ok {
 			if b.Active {
 				parent.Reserved += b.MaxSpend
@@ -83,33 +98,21 @@ func sumBudgets(ctx context.Context, tx *sql.Tx) error {
 			}
 			totals[b.ParentID] = parent
 		}
-		if sum.Actual == b.Actual && sum.Reserved == b.Reserved {
-			continue
-		}
-		_, err := tx.ExecContext(ctx, "UPDATE budgets SET actual_spend = ?, reserved_spend = ? WHERE thread_id = ?",
-			int64(sum.Actual), int64(sum.Reserved), id)
-		if err != nil {
-			return err
+		if sum.Actual != b.Actual || sum.Reserved != b.Reserved {
+			wrong = append(wrong, sum)
 		}
 	}
-	return nil
+	return wrong, circular
 }
 
-func allBudgets(ctx context.Context, tx *sql.Tx) (map[thread.ID]*store.Budget, error) {
-	rows, err := tx.QueryContext(ctx, selectBudget)
-	if err != nil {
-		return nil, err
+func allBudgets(ctx context.Context, q querier) (map[thread.ID]*store.Budget, error) {
+	rows, err := q.QueryContext(ctx, selectBudget)
+	list, err := scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })
+	all := make(map[thread.ID]*store.Budget, len(list))
+	for i := range list {
+		all[list[i].ThreadID] = &list[i]
 	}
-	defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
-	all := make(map[thread.ID]*store.Budget)
-	for rows.Next() {
-		b, err := scanBudget(rows)
-		if err != nil {
-			return nil, err
-		}
-		all[b.ThreadID] = &b
-	}
-	return all, rows.Err()
+	return all, err
 }
 
 // parentsFirst orders budgets so that each comes behind its parent. A parent

@@ -1,0 +1,166 @@
+package finish
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// ErrRendering says that the rendering of a thread is not what the thread left.
+var ErrRendering = errors.New("the rendering is not that of the thread as it ended")
+
+// maxFront bounds what is read of a knowledge entry to find out what it is about.
+const maxFront = 64 << 10
+
+// CheckRendering looks whether a thread that has ended has its knowledge entry. The
+// error wraps fs.ErrNotExist where it is missing, and ErrRendering where it is a link,
+// is about another thread, or says that the thread has another state. It reads the
+// metadata alone.
+func (f *Finisher) CheckRendering(rec thread.Record) error {
+	if f.KnowledgeDir == "" {
+		return nil
+	}
+	about, err := frontOf(Rendering(f.KnowledgeDir, rec))
+	if err != nil {
+		return err
+	}
+	if about.ThreadID != rec.ThreadID || about.Status != rec.Status {
+		return fmt.Errorf("%w: it is about %.80q, which is %.20s", ErrRendering, about.ThreadID, about.Status)
+	}
+	return nil
+}
+
+// Render writes the knowledge entry of a thread that has ended, in place of whatever is
+// there, through no link. Without a transcript there is nothing to write.
+func (f *Finisher) Render(rec thread.Record) error {
+	if err := f.writeRendering(rec); err != nil {
+		return fmt.Errorf("write the rendering of %s: %w", rec.ThreadID, err)
+	}
+	return nil
+}
+
+// frontOf reads the metadata of a knowledge entry about a thread.
+func frontOf(path string) (about entry, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return about, err
+	}
+	if !info.Mode().IsRegular() {
+		return about, fmt.Errorf("%w: %s is not a regular file", ErrRendering, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return about, err
+	}
+	defer func() { _ = file.Close() }()
+	return readFront(file)
+}
+
+func readFront(from io.Reader) (about entry, err error) {
+	head, err := io.ReadAll(io.LimitReader(from, maxFront))
+	if err != nil {
+		return about, err
+	}
+	_, front, _ := bytes.Cut(head, []byte("```yaml\n"))
+	front, _, _ = bytes.Cut(front, []byte("\n```\n"))
+	if err := yaml.Unmarshal(front, &about); err != nil || about.ThreadID == "" {
+		return entry{}, fmt.Errorf("%w: it does not say which thread it is about", ErrRendering)
+	}
+	return about, nil
+}
+
+// Entry is a file among the knowledge entries about threads.
+type Entry struct {
+	Name   string // path below the folder .ai
+	Draft  bool   // somebody was about to write an entry
+	Size   int64
+	Edited time.Time
+}
+
+// Entries visits the knowledge entries about threads, at most so many, until visit
+// returns an error, and reports whether those were all. No link leads out of the folder
+// .ai.
+func (f *Finisher) Entries(most int, visit func(Entry) error) (all bool, err error) {
+	if f.KnowledgeDir == "" {
+		return true, nil
+	}
+	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, ai.Close()) }()
+	below := path.Join(filepath.Base(f.KnowledgeDir), threadsFolder)
+	if info, err := ai.Lstat(below); err != nil || !info.IsDir() {
+		return true, nil
+	}
+	walked := fs.WalkDir(ai.FS(), below, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		draft := strings.HasPrefix(d.Name(), draftStart) && strings.HasSuffix(d.Name(), draftEnd)
+		if !draft && path.Ext(name) != ".md" {
+			return nil
+		}
+		if most--; most < 0 {
+			return errEnough
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(Entry{Name: name, Draft: draft, Size: info.Size(), Edited: info.ModTime()})
+	})
+	if errors.Is(walked, errEnough) {
+		return false, nil
+	}
+	return walked == nil, walked
+}
+
+// errEnough ends a walk that may visit no more.
+var errEnough = errors.New("enough entries were visited")
+
+// RemoveDraft removes the draft of an entry, which nobody writes any more.
+func (f *Finisher) RemoveDraft(e Entry) (err error) {
+	if !e.Draft {
+		return fmt.Errorf("%s is no draft", e.Name)
+	}
+	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ai.Close()) }()
+	if err := ai.Remove(e.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// The names of drafts of entries.
+const (
+	draftStart = ".rye-"
+	draftEnd   = ".tmp"
+)
+
+// draftOf is a name for what is written before it is moved to its place.
+func draftOf(name string) string { return path.Dir(name) + "/" + draftStart + rand.Text() + draftEnd }

@@ -164,7 +164,7 @@ func (g *glance) compare(before glance) {
 // alike reports whether two rows of a thread that has not ended tell the same.
 func alike(a, b thread.Record) bool {
 	return a.Status == b.Status && a.Cost == b.Cost && a.TokenCount == b.TokenCount && a.UpdatedAt.Equal(b.UpdatedAt) &&
-		a.CancelRequestedAt.Equal(b.CancelRequestedAt) && a.Queued() == b.Queued() && a.Name == b.Name && a.SpawnCount == b.SpawnCount
+		a.CancelRequestedAt.Equal(b.CancelRequestedAt) && a.Queued() == b.Queued() && a.Name == b.Name && a.SpawnCount == b.SpawnCount && a.Unread == b.Unread
 }
 
 // topics are what has changed for those who listen.

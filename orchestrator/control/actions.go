@@ -123,9 +123,12 @@ func decides(caller action.Caller) thread.ID {
 
 // follow waits for a thread that was started synchronously. When the call is
 // cancelled the thread is too, because nobody will ask for it; when only the
-// time is up, or this process shuts down, it goes on.
+// time is up, a message interrupts the call, or this process shuts down, it goes on.
 func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (view.Started, error) {
 	_, err := t.await(ctx, req)
+	if errors.Is(context.Cause(ctx), thread.ErrInterrupted) {
+		ctx, err = context.WithoutCancel(ctx), nil
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, thread.ErrShutdown) {
 			return s, tool.Faultf(tool.CodeCancelled, "%w; thread %s goes on", cause, s.ThreadID).
@@ -140,7 +143,11 @@ func (t Threads) follow(ctx context.Context, s view.Started, req WaitRequest) (v
 	if err != nil {
 		return s, threads.Fault(err)
 	}
-	return t.goesOn(ctx, s)
+	now, err := t.goesOn(ctx, s)
+	if steered, unknown := t.steered(ctx, req.Parent); unknown == nil && steered && !now.Status.Terminal() {
+		now.Next = interruptedNext + now.Next
+	}
+	return now, err
 }
 
 // goesOn is the answer about a thread that was waited for, as it is now.

@@ -39,6 +39,23 @@ func (c *Controller) tells(
 	return news, nil
 }
 
+// interruptedNext is what the answer to a wait begins with that an instruction has ended.
+const interruptedNext = "The wait was ended by a message to you, which follows. "
+
+// steered reports whether there is an instruction for a thread that waits, which it has
+// not read: it is to read it now.
+func (c *Controller) steered(ctx context.Context, waits thread.ID) (bool, error) {
+	if waits == "" {
+		return false, nil
+	}
+	rec, err := c.Threads.Store.Get(ctx, waits)
+	if err != nil || rec.Unread == 0 {
+		return false, err
+	}
+	unread, err := c.Threads.Store.Unread(ctx, waits)
+	return slices.ContainsFunc(unread, func(m thread.Message) bool { return m.Kind == thread.Steer }), err
+}
+
 // onlyAsks reports whether a wait is over because everything that is pending waits
 // for an answer that nobody is being asked for: the caller is told the questions.
 // One that knows them and asks for time waits for the answers of others.

@@ -2,7 +2,7 @@
 // the command line and the threads themselves all call it; none of them
 // touches store, process or folder on its own. Starts, waits and answers are here; the
 // rest is behind it, in rooms whose imports point one way: continuation, scheduler,
-// tidy, stop, plan, verify, health, view, settings, threads.
+// tidy, stop, plan, verify, health, steer, view, settings, threads.
 //
 // Nothing here remembers a thread: every answer is read from the stored row,
 // after a look whether the thread's process still lives.
@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/orchestrator/steer"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
@@ -88,6 +89,7 @@ type Controller struct {
 	News     *news.Desk
 	Changes  *changes.Feed
 	Tidy     *tidy.Tidier
+	Steer    *steer.Steerer
 
 	told sync.Map // by id: questions that a waiting parent has been told of
 }
@@ -106,6 +108,7 @@ func New(d Deps) *Controller {
 	c.Changes = &changes.Feed{Threads: c.Threads}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.News = &news.Desk{Threads: c.Threads}
+	c.Steer = &steer.Steerer{Threads: c.Threads, Settings: c.Settings}
 	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
 	c.Continue = &continuation.Continuer{

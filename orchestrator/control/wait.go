@@ -36,7 +36,8 @@ type WaitRequest struct {
 	// person, each once; nil leaves them to others.
 	Ask func(context.Context, thread.Question) (thread.Answer, error)
 	// Parent is a thread that waits, and can answer: the wait is over when a child
-	// of it asks, once for each question. It cannot wait for itself, nor for one
+	// of it asks, once for each question, and when somebody has an instruction for
+	// the thread itself. It cannot wait for itself, nor for one
 	// that waits for it.
 	Parent thread.ID
 	// Caller is who waits, outside threads: the wait is over when everything that is
@@ -96,6 +97,9 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 		return view.WaitResult{}, threads.Fault(err)
 	}
 	answer := waitResult(req, rows, waiting, c.Threads.Now().Sub(began))
+	if steered, err := c.steered(ctx, req.Parent); err == nil && steered && len(answer.Pending) > 0 {
+		answer.Next = interruptedNext + answer.Next
+	}
 	if answer.Suspended = c.View.Suspended(rows); len(answer.Suspended) > 0 && len(waiting) == 0 {
 		answer.Next = view.SuspendedNext(answer.Suspended)
 	}
@@ -174,6 +178,9 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			return rows, err
 		}
 		if told, err := c.tells(ctx, req.Parent, rows, waiting); told || err != nil {
+			return rows, err
+		}
+		if steered, err := c.steered(ctx, req.Parent); steered || err != nil {
 			return rows, err
 		}
 		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {

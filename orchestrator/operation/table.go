@@ -17,7 +17,7 @@ import (
 var All = sync.OnceValue(func() *Table {
 	t := NewTable(
 		WaitThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
-		AggregateResults.Entry(), ReadTranscript.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
+		AggregateResults.Entry(), ReadTranscript.Entry(), SteerThread.Entry(), SendNote.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
 		ResumeThread.Entry(), ForkThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
 	)
 	t.parameters = generated

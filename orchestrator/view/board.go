@@ -28,6 +28,7 @@ type BoardRow struct {
 	Status    thread.State  `json:"status"`
 	Asks      bool          `json:"asks,omitempty"`
 	Queued    bool          `json:"queued,omitempty"`
+	Unread    int           `json:"unread_messages,omitempty"`
 	Directive string        `json:"directive"`
 	Name      string        `json:"name,omitempty"`
 	ParentID  thread.ID     `json:"parent_id,omitempty"`
@@ -73,7 +74,7 @@ func (v *View) Board(ctx context.Context, working, ended int) (Board, error) {
 
 func boardRow(s Summary) BoardRow {
 	return BoardRow{
-		ThreadID: s.ThreadID, Status: s.Status, Asks: s.Asks, Queued: s.Queued, Directive: s.Directive, Name: s.Name, ParentID: s.ParentID,
+		ThreadID: s.ThreadID, Status: s.Status, Asks: s.Asks, Queued: s.Queued, Unread: s.Unread, Directive: s.Directive, Name: s.Name, ParentID: s.ParentID,
 		Continues: s.ContinuationOf, Turns: s.Cost.Turns, Spend: s.Cost.Spend, CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }

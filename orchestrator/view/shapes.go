@@ -107,6 +107,7 @@ type Status struct {
 	UpdatedAt        time.Time       `json:"updated_at"`
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
 	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
+	Unread           int             `json:"unread_messages,omitempty" jsonschema:"messages to it that it has not read"`
 	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it continues too"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
 	Error            string          `json:"error,omitempty" jsonschema:"why it did not complete"`
@@ -128,6 +129,7 @@ type Summary struct {
 	Model          string       `json:"model,omitempty"`
 	Cost           thread.Cost  `json:"cost"`
 	Queued         bool         `json:"queued,omitempty" jsonschema:"is queued"`
+	Unread         int          `json:"unread_messages,omitempty"`
 	Error          string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt      time.Time    `json:"created_at"`
 	UpdatedAt      time.Time    `json:"updated_at"`

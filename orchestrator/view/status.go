@@ -24,7 +24,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 	s := Status{
 		Success: true, ThreadID: id, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt,
-		UpdatedAt: rec.UpdatedAt, CancelRequested: !rec.CancelRequestedAt.IsZero(), Queued: rec.Queued(),
+		UpdatedAt: rec.UpdatedAt, CancelRequested: !rec.CancelRequestedAt.IsZero(), Queued: rec.Queued(), Unread: rec.Unread,
 	}
 	if rec.ThreadID != id {
 		s.ResolvedThreadID = rec.ThreadID
@@ -172,7 +172,7 @@ func summary(rec thread.Record) Summary {
 	s := Summary{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, ContinuationOf: rec.ContinuationOf, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
-		Queued: rec.Queued(),
+		Queued: rec.Queued(), Unread: rec.Unread,
 	}
 	s.Error, _ = problemOf(rec.Outcome)
 	return s

@@ -177,7 +177,7 @@ func speaker(from thread.Sender) string {
 	case thread.ByClient:
 		return fmt.Sprintf("the person, through %s,", from.Name)
 	case thread.ByParent:
-		return fmt.Sprintf("thread %s, which has started you,", from.Name)
+		return fmt.Sprintf("thread %s, which you work for,", from.Name)
 	default:
 		return "the person"
 	}
@@ -188,7 +188,7 @@ func relation(kind thread.SenderKind) string {
 	case thread.ByChild:
 		return "which works for you"
 	case thread.ByParent:
-		return "which has started you"
+		return "which you work for"
 	default:
 		return "which works beside you"
 	}

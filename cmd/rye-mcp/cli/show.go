@@ -110,6 +110,9 @@ func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Mi
 	for _, w := range s.Waiting {
 		words("waits", fmt.Sprintf("%s of %s; rye-mcp threads approve %s", w.Code, w.ThreadID, w.ThreadID))
 	}
+	if s.Unread > 0 {
+		words("unread", counted(s.Unread, "message")+" to it")
+	}
 	if s.ParentID != "" {
 		row("parent", s.ParentID)
 	}

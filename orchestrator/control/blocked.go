@@ -29,7 +29,13 @@ func (c *Controller) tells(
 	}
 	for _, rec := range rows {
 		for _, w := range waiting {
-			if !threads.InChain(chain, rec.ParentID) || w.ThreadID != rec.ThreadID {
+			if !threads.InChain(chain, rec.ParentID) {
+				continue
+			}
+			if asks, err := c.asksFor(ctx, w, rec); !asks || err != nil {
+				if err != nil {
+					return false, err
+				}
 				continue
 			}
 			_, before := c.told.LoadOrStore(w.QuestionID, true)
@@ -54,6 +60,15 @@ func (c *Controller) steered(ctx context.Context, waits thread.ID) (bool, error)
 	}
 	unread, err := c.Threads.Store.Unread(ctx, waits)
 	return slices.ContainsFunc(unread, func(m thread.Message) bool { return m.Kind == thread.Steer }), err
+}
+
+// asksFor reports whether a question is that of a thread, or of an entry of a set.
+func (c *Controller) asksFor(ctx context.Context, w view.Waiting, rec thread.Record) (bool, error) {
+	if rec.Kind != thread.KindSet {
+		return w.ThreadID == rec.ThreadID, nil
+	}
+	asks, err := c.Threads.Store.Get(ctx, w.ThreadID)
+	return asks.ParentID == rec.ThreadID, err
 }
 
 // onlyAsks reports whether a wait is over because everything that is pending waits
@@ -88,7 +103,7 @@ func (c *Controller) isBlocked(ctx context.Context, rec thread.Record, waiting [
 	if slices.ContainsFunc(waiting, func(w view.Waiting) bool { return w.ThreadID == rec.ThreadID }) {
 		return true, nil
 	}
-	if !rec.Yielded || c.mayDecide(rec.ThreadID) {
+	if rec.Kind != thread.KindSet && (!rec.Yielded || c.mayDecide(rec.ThreadID)) {
 		return false, nil
 	}
 	below, _, err := c.Threads.Store.List(ctx, store.Filter{ParentID: rec.ThreadID, States: []thread.State{thread.Created, thread.Running}})

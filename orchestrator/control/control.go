@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/news"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
@@ -82,6 +83,7 @@ type Controller struct {
 	View     *view.View
 	Planner  *plan.Planner
 	Queue    *scheduler.Scheduler
+	Fanout   *fanout.Mapper
 	Stop     *stop.Stopper
 	Continue *continuation.Continuer
 	Verify   *verify.Checker
@@ -111,6 +113,8 @@ func New(d Deps) *Controller {
 	c.Steer = &steer.Steerer{Threads: c.Threads, Settings: c.Settings}
 	c.Stop = &stop.Stopper{Threads: c.Threads, Settings: c.Settings}
 	c.Queue = &scheduler.Scheduler{Threads: c.Threads, View: c.View, Settings: c.Settings, Launcher: d.Launcher}
+	c.Fanout = &fanout.Mapper{Project: d.Project, Threads: c.Threads, Planner: c.Planner, Queue: c.Queue}
+	c.Queue.Sets = c.Fanout.Advance
 	c.Continue = &continuation.Continuer{
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}

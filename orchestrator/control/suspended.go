@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
@@ -40,10 +41,10 @@ func (s *suspensions) over(rows map[thread.ID]thread.Record) bool {
 // eachSecond is what a wait does once a second, and tells whether it is over because
 // nothing goes on.
 func (c *Controller) eachSecond(
-	req WaitRequest, rows map[thread.ID]thread.Record, waiting []view.Waiting, stuck *suspensions,
+	ctx context.Context, req WaitRequest, rows map[thread.ID]thread.Record, waiting []view.Waiting, stuck *suspensions,
 ) bool {
 	if req.Progress != nil {
-		req.Progress(c.progress(rows, waiting))
+		req.Progress(c.progress(ctx, rows, waiting))
 	}
 	return stuck.over(rows)
 }

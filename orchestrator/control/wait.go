@@ -186,10 +186,14 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
 			return rows, err
 		}
-		exits.Watch(rows)
+		working, err := c.withEntries(ctx, rows)
+		if err != nil {
+			return rows, err
+		}
+		exits.Watch(working)
 		// The process that frees a slot moves the queue; this is for slots that none
 		// freed. At every commit it would keep a hundred waiting threads busy with each other.
-		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), thread.Record.Queued); {
+		switch queued := slices.ContainsFunc(slices.Collect(maps.Values(rows)), mayStand); {
 		case !queued:
 			lease.Release()
 		case backstop && lease.Turn():
@@ -202,7 +206,7 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-exits.Seen:
 		case <-tick.C:
 			c.Queue.YieldAgain(ctx)
-			timeUp = c.eachSecond(req, rows, waiting, stuck)
+			timeUp = c.eachSecond(ctx, req, rows, waiting, stuck)
 		case err := <-asking.failed:
 			return nil, err
 		case <-asking.left:
@@ -211,6 +215,27 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// mayStand reports whether a thread stands in the queue, or an entry of it may.
+func mayStand(rec thread.Record) bool {
+	return rec.Queued() || rec.Kind == thread.KindSet && rec.Status == thread.Running
+}
+
+// addSet counts the items of a set in its place.
+func (c *Controller) addSet(ctx context.Context, p *Progress, rec thread.Record) {
+	set, err := c.Threads.Store.Set(ctx, rec.ThreadID)
+	if err != nil || set.Items == 0 { // it has none yet
+		return
+	}
+	p.Total += set.Items - 1
+	p.Done += set.Items
+	if !rec.Status.Terminal() {
+		p.Done -= set.Waiting + set.Working
+	}
+	if budget, err := c.Threads.Store.Budget(ctx, rec.ThreadID); err == nil {
+		p.Spend += budget.Actual
 	}
 }
 
@@ -267,9 +292,13 @@ func waitResult(
 	return r
 }
 
-func (c *Controller) progress(rows map[thread.ID]thread.Record, waiting []view.Waiting) Progress {
+func (c *Controller) progress(ctx context.Context, rows map[thread.ID]thread.Record, waiting []view.Waiting) Progress {
 	p := Progress{Total: len(rows), Waiting: waiting, Suspended: c.View.Suspended(rows)}
 	for _, rec := range rows {
+		if rec.Kind == thread.KindSet {
+			c.addSet(ctx, &p, rec)
+			continue
+		}
 		p.Turns += rec.Cost.Turns
 		p.Spend += rec.Cost.Spend
 		if meta, err := c.Threads.Described(rec.ThreadID); err == nil && len(rows) == 1 && meta.Limits.Turns >= p.Turns {

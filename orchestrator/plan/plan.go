@@ -68,6 +68,7 @@ type Plan struct {
 	DroppedWhy  map[string]string // by capability
 	Warnings    []string
 	risks       []risk // warned of; a person may accept them
+	entry       bool   // of a set, which starts nothing else
 	// SpendAsked is true when directive or overrides name a spend limit; one that
 	// only comes from the defaults shrinks to what the parent has left.
 	SpendAsked bool
@@ -75,6 +76,15 @@ type Plan struct {
 
 // Late reports whether the parent has ended, and its last hooks start the thread.
 func (p *Plan) Late() bool { return p.Caller.Hook != nil && p.Caller.Hook.Ended }
+
+// Hashes are of the directive and of all that it extends, nearest first.
+func (p *Plan) Hashes() []string {
+	hashes := []string{p.Found.Hash}
+	for _, link := range p.composed.chain() {
+		hashes = append(hashes, link.Directive+" "+link.Hash)
+	}
+	return hashes
+}
 
 // Firing are the ids of the hooks that the thread must not fire again.
 func (p *Plan) Firing() []string {
@@ -95,8 +105,17 @@ func (c *Call) Start(ctx context.Context, caller action.Caller, req action.Start
 	if caller.InThread { // whatever a model says
 		req.Parent = caller.Env.ThreadID
 	}
+	return c.check(ctx, &Plan{Caller: caller, Request: req})
+}
+
+// Entry is Start for an entry of a set, which is its parent.
+func (c *Call) Entry(ctx context.Context, caller action.Caller, req action.StartRequest) (*Plan, error) {
+	return c.check(ctx, &Plan{Caller: caller, Request: req, entry: true})
+}
+
+func (c *Call) check(ctx context.Context, p *Plan) (*Plan, error) {
 	leftOut := config.Strings(c.Config.LeftOut())
-	p := &Plan{Caller: caller, Request: req, Warnings: leftOut}
+	p.Warnings = leftOut
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
 		func(context.Context) error { return c.Inherit(p) },
@@ -194,8 +213,16 @@ func (c *Planner) loadParent(ctx context.Context, p *Plan) error {
 	if rec.Status != thread.Running && (!p.Late() || !rec.Status.Terminal()) {
 		return fmt.Errorf("%w: %s is %s", store.ErrParentGone, rec.ThreadID, rec.Status)
 	}
+	if (rec.Kind == thread.KindSet) != p.entry {
+		return tool.Faultf(tool.CodeBadArguments, "thread %s is a set of map_threads, which starts its items alone", rec.ThreadID).
+			WithHint("leave the parent out, or name another thread")
+	}
 	if p.Parent, err = c.ParentMeta(rec.ThreadID); err != nil {
 		return err
+	}
+	if p.entry && p.Parent.ParentID == "" {
+		p.Grant = permission.ForChild(p.Permissions, nil)
+		return nil
 	}
 	above := permission.Grant{Own: p.Parent.Own(), Ceiling: p.Parent.Ceiling}
 	if hook := p.Caller.Hook; hook == nil || !hook.Exempt {

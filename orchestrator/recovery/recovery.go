@@ -128,6 +128,11 @@ func (s *Sweeper) examine(ctx context.Context, rec thread.Record, report *Report
 	if rec.Status.Terminal() || waits(rec) {
 		return rec, nil
 	}
+	if rec.Kind == thread.KindSet && rec.Status == thread.Running {
+		if goesOn, err := s.goesOn(ctx, rec, report); goesOn || err != nil {
+			return rec, err
+		}
+	}
 	if awaitsHandoff(rec) {
 		now, mayAct, err := s.afterPredecessor(ctx, rec, report)
 		if err != nil || !mayAct {
@@ -305,7 +310,7 @@ func (s *Sweeper) bury(
 	if err != nil {
 		return rec, err
 	}
-	if rec.Status == thread.Running { // before that nothing can have been started
+	if rec.Status == thread.Running && rec.Kind != thread.KindSet { // before that nothing can have been started
 		s.stopRemains(ctx, id, outcome, report)
 	}
 	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
@@ -352,6 +357,10 @@ func (s *Sweeper) outcomeOf(
 	}
 	if decided != nil {
 		return *decided, *cost, nil
+	}
+	if rec.Kind == thread.KindSet && rec.Status == thread.Running {
+		o, err := s.outcomeOfSet(ctx, rec)
+		return o, rec.Cost, err
 	}
 	spent, err := s.spent(ctx, rec, left)
 	if err != nil {

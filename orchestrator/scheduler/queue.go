@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
@@ -31,8 +32,8 @@ func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 	return rec, err
 }
 
-// Dispatch starts the threads that are queued, in the order of
-// [store.Queue.Admit], for as long as slots are free. Any process of the
+// Dispatch starts the entries of sets that are next, and then the threads that are
+// queued, in the order of [store.Queue.Admit], for as long as slots are free. Any process of the
 // project may call it, at any time: which of them gets a thread is decided in the
 // registry.
 //
@@ -43,18 +44,25 @@ func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, er
 // [Scheduler.Run].
 func (c *Scheduler) Dispatch(ctx context.Context) error {
 	load, err := c.Threads.Store.QueueLoad(ctx)
-	if err != nil || load.Queued == 0 {
+	if err != nil || load.Queued == 0 && load.Sets == 0 {
 		return err
 	}
 	now := c.begin()
+	var ofSets error
+	if load.Sets > 0 && c.Sets != nil {
+		ofSets = c.Sets(ctx, now.Call)
+		if load, err = c.Threads.Store.QueueLoad(ctx); err != nil || load.Queued == 0 {
+			return errors.Join(ofSets, err)
+		}
+	}
 	d := &dispatch{Call: now, slots: now.Slots(), fits: map[string]bool{}}
 	if load.Occupied >= d.slots {
-		return nil
+		return ofSets
 	}
 	for {
 		more, err := d.startNext(ctx)
 		if err != nil || !more {
-			return err
+			return errors.Join(ofSets, err)
 		}
 	}
 }

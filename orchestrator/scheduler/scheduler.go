@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"context"
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
@@ -25,6 +26,9 @@ type Scheduler struct {
 	View     *view.View
 	Settings *settings.Source
 	Launcher Launcher
+	// Sets starts the entries of fan-out sets that are next, see [store.Sets]; nil: there
+	// are none.
+	Sets func(context.Context, *settings.Call) error
 
 	yielding   yielding
 	complaints sync.Map // by thread id: text of the error that was logged last

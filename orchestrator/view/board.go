@@ -80,10 +80,19 @@ func boardRow(s Summary) BoardRow {
 }
 
 func (v *View) countWorking(ctx context.Context) (n int, err error) {
-	err = store.EachRow(ctx, v.Threads.Store, []thread.State{thread.Created, thread.Running}, func(thread.Record) error {
+	sets := map[thread.ID]bool{}
+	entries := map[thread.ID]int{} // by parent
+	err = store.EachRow(ctx, v.Threads.Store, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
 		n++
+		entries[rec.ParentID]++
+		sets[rec.ThreadID] = rec.Kind == thread.KindSet
 		return nil
 	})
+	for parent, below := range entries {
+		if sets[parent] {
+			n -= below
+		}
+	}
 	return n, err
 }
 
@@ -116,16 +125,34 @@ func (v *View) lastEnded(ctx context.Context, most int) (rows []thread.Record, e
 		if err != nil {
 			return nil, err
 		}
+		if entry, err := v.isEntry(ctx, rec); entry || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
 		add(rec)
 	}
 	if len(rows) == most {
 		return rows, nil
 	}
-	older, _, err := v.Threads.Store.List(ctx, store.Filter{States: terminalStates(), Limit: most})
+	older, _, err := v.Threads.Store.List(ctx, store.Filter{States: terminalStates(), Limit: most, WithoutEntries: true})
 	for _, rec := range older {
 		add(rec)
 	}
 	return rows, err
+}
+
+// isEntry reports whether a thread was started for an item of a set, which stands for it.
+func (v *View) isEntry(ctx context.Context, rec thread.Record) (bool, error) {
+	if rec.ParentID == "" {
+		return false, nil
+	}
+	parent, err := v.Threads.Store.Get(ctx, rec.ParentID)
+	if errors.Is(err, thread.ErrNotFound) {
+		return false, nil
+	}
+	return parent.Kind == thread.KindSet, err
 }
 
 func terminalStates() []thread.State {

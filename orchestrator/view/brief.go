@@ -10,20 +10,21 @@ import (
 // Brief is an answer for a model: a final text that says what the outputs say again is
 // left out. The text of a thread that has returned outputs is their JSON.
 func (s Started) Brief() Started {
-	s.End = s.brief()
+	s.End = s.End.Brief()
 	return s
 }
 
 // BriefResults are results for a model, see [Started.Brief].
 func BriefResults(results map[thread.ID]Result) map[thread.ID]Result {
 	for id, r := range results {
-		r.End = r.brief()
+		r.End = r.End.Brief()
 		results[id] = r
 	}
 	return results
 }
 
-func (e End) brief() End {
+// Brief is the end of a thread for a model, see [Started.Brief].
+func (e End) Brief() End {
 	if len(e.Outputs) == 0 || len(e.Result) == 0 || e.Result[0] != '{' {
 		return e
 	}

@@ -99,7 +99,8 @@ func (v *View) childrenOf(ctx context.Context, chain []thread.Record) (children 
 	return children, nil
 }
 
-// ListRequest selects threads.
+// ListRequest selects threads. What was started for the items of a set is found by the
+// set as its Parent, and by Text; else the set stands for it.
 type ListRequest struct {
 	States    []thread.State
 	Directive string
@@ -125,7 +126,7 @@ func (v *View) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	rows, next, err := v.Threads.Store.List(ctx, store.Filter{
 		States: req.States, Directive: req.Directive, ParentID: req.Parent, Text: req.Text,
-		Limit: req.Limit, Cursor: req.Cursor,
+		Limit: req.Limit, Cursor: req.Cursor, WithoutEntries: req.Parent == "" && req.Text == "",
 	})
 	if err != nil {
 		return List{}, threads.Fault(err)

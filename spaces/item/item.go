@@ -173,6 +173,8 @@ type Input struct {
 	Default     any // typed like Type; nil when there is none
 	Description string
 	Enum        []string
+	// File: the value is the path of a file, declared as the type [TypeFile].
+	File bool
 	// Secret: the value is for tools alone. Models and files are given a
 	// placeholder in its place. A secret is a string without default and enum.
 	Secret bool

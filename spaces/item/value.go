@@ -21,6 +21,10 @@ const (
 	TypeObject  = "object"
 )
 
+// TypeFile is the type of an input that is the path of a file of the project: a string
+// whose file the result depends on, see [Input.File].
+const TypeFile = "file"
+
 // Types lists the types of inputs and outputs.
 func Types() []string {
 	return []string{TypeString, TypeInteger, TypeNumber, TypeBoolean, TypeArray, TypeObject}

@@ -33,12 +33,9 @@ func readInput(e *element) (item.Input, error) {
 	if err := checkName(e, in.Name); err != nil {
 		return in, err
 	}
-	typ, err := typeAttr(e)
-	if err != nil {
+	var err error
+	if in.File, err = readType(e, &in); err != nil {
 		return in, err
-	}
-	if typ != "" {
-		in.Type = typ
 	}
 	if in.Required, err = e.boolAttr("required"); err != nil {
 		return in, err
@@ -60,6 +57,19 @@ func readInput(e *element) (item.Input, error) {
 		return in, err
 	}
 	return in, checkSecret(e, in)
+}
+
+// readType reads the type of an input. That of a file is a string for everything but
+// the results that depend on the file.
+func readType(e *element, in *item.Input) (file bool, err error) {
+	if written, _ := e.attr("type"); strings.EqualFold(strings.TrimSpace(written), item.TypeFile) {
+		return true, nil
+	}
+	typ, err := typeAttr(e)
+	if typ != "" {
+		in.Type = typ
+	}
+	return false, err
 }
 
 // checkSecret refuses a secret whose value would stand in the directive, or that

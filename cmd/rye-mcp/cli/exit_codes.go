@@ -23,6 +23,7 @@ func newExitCodesTopic() *cobra.Command {
   0    success
   1    failure: the command could not do its work, or
          run                a thread that did not complete
+         threads map        one of the items did not complete
          threads wait       one of the threads did not complete
          threads resume     the new thread did not complete
          threads fork       the copy was to go on and did not complete
@@ -42,7 +43,8 @@ func newExitCodesTopic() *cobra.Command {
   2    the command line makes no sense, or
          threads watch      with --once: there was something to tell
          replay, test       a recorded thread cannot be replayed
-  3    threads wait: the time is up, and what was waited for has not ended
+  3    threads wait, threads map: the time is up, and what was waited for has not
+         ended
   130  interrupted by Ctrl-C, SIGTERM or the end of the terminal; for run,
        threads resume and threads fork, the thread was cancelled
 

@@ -28,6 +28,7 @@ and "latest:review" the newest of the directive review.`,
 	}
 	cmd.AddCommand(
 		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
+		newThreadsMapCommand(sys, opts),
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
 		newThreadsApproveCommand(sys, opts), newThreadsSteerCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsForkCommand(sys, opts), newThreadsChainCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),

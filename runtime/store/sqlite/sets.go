@@ -32,14 +32,17 @@ func scanSet(r row) (s store.Set, err error) {
 	return s, err
 }
 
+// sets is the [store.Sets] of a store.
+type sets struct{ store *Store }
+
 // OpenSet implements [store.Sets]. It is on disk when it returns.
-func (s *Store) OpenSet(ctx context.Context, id thread.ID, run thread.Run, n store.NewSet, at time.Time) (rec thread.Record, err error) {
-	by := &runner{s, id, run}
+func (s sets) OpenSet(ctx context.Context, id thread.ID, run thread.Run, n store.NewSet, at time.Time) (rec thread.Record, err error) {
+	by := &runner{s.store, id, run}
 	query, args, err := by.changeSQL(store.Claimed(id, thread.Process{}, at))
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("open set %s: %w", id, err)
 	}
-	err = s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.store.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		rec, err = scanRecord(tx.QueryRowContext(ctx, query, args...))
 		if errors.Is(err, sql.ErrNoRows) {
 			return by.refused(ctx, tx, thread.Running)
@@ -100,12 +103,12 @@ func takeEntry(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 }
 
 // Set implements [store.Sets].
-func (s *Store) Set(ctx context.Context, id thread.ID) (store.Set, error) {
+func (s sets) Set(ctx context.Context, id thread.ID) (store.Set, error) {
 	return s.oneSet(ctx, "WHERE s.set_id = ?", id)
 }
 
 // LastSet implements [store.Sets].
-func (s *Store) LastSet(ctx context.Context, scope, content string) (store.Set, error) {
+func (s sets) LastSet(ctx context.Context, scope, content string) (store.Set, error) {
 	const last = ` ORDER BY (SELECT created_at FROM threads t WHERE t.thread_id = s.set_id) DESC, s.rowid DESC LIMIT 1`
 	if content == "" {
 		return s.oneSet(ctx, "WHERE s.scope = ?"+last, scope)
@@ -113,8 +116,8 @@ func (s *Store) LastSet(ctx context.Context, scope, content string) (store.Set, 
 	return s.oneSet(ctx, "WHERE s.scope = ? AND s.content = ?"+last, scope, content)
 }
 
-func (s *Store) oneSet(ctx context.Context, where string, args ...any) (set store.Set, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) error {
+func (s sets) oneSet(ctx context.Context, where string, args ...any) (set store.Set, err error) {
+	err = s.store.registry.read(ctx, func(db *sql.DB) error {
 		set, err = scanSet(db.QueryRowContext(ctx, setSQL+where, args...))
 		return err
 	})
@@ -128,8 +131,8 @@ func (s *Store) oneSet(ctx context.Context, where string, args ...any) (set stor
 }
 
 // Working implements [store.Sets].
-func (s *Store) Working(ctx context.Context) (ids []thread.ID, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) error {
+func (s sets) Working(ctx context.Context) (ids []thread.ID, err error) {
+	err = s.store.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, `SELECT thread_id FROM threads INDEXED BY threads_sets
 			WHERE is_set = 1 AND status = 'running' ORDER BY created_at, thread_id`)
 		ids, err = scanEach(rows, err, func(r row) (id thread.ID, err error) {
@@ -146,19 +149,22 @@ func (s *Store) Working(ctx context.Context) (ids []thread.ID, err error) {
 
 // lastOf follows the threads of entries to the end of their chains. UNION drops what it
 // has seen, so a circle ends.
-const lastOf = `WITH RECURSIVE entries AS (%s), chain (set_id, position, thread_id, next) AS (
+const (
+	withEntries = `WITH RECURSIVE entries AS (`
+	lastOf      = `), chain (set_id, position, thread_id, next) AS (
 	SELECT e.set_id, e.position, t.thread_id, t.continuation_thread_id FROM entries e JOIN threads t ON t.thread_id = e.thread_id
 	UNION SELECT c.set_id, c.position, t.thread_id, t.continuation_thread_id FROM chain c JOIN threads t ON t.thread_id = c.next) `
+)
 
-var entriesSQL = fmt.Sprintf(lastOf, "SELECT * FROM set_entries WHERE set_id = ? AND position >= ? ORDER BY position LIMIT ?") +
+const entriesSQL = withEntries + "SELECT * FROM set_entries WHERE set_id = ? AND position >= ? ORDER BY position LIMIT ?" + lastOf +
 	`SELECT e.position, e.entry_key, coalesce(e.started_at, 0), e.reused, e.refused, coalesce(e.thread_id, ''),
 	coalesce(t.thread_id, ''), coalesce(t.status, '')
 	FROM entries e LEFT JOIN chain c ON c.position = e.position AND c.next IS NULL LEFT JOIN threads t ON t.thread_id = c.thread_id
 	ORDER BY e.position`
 
 // Entries implements [store.Sets].
-func (s *Store) Entries(ctx context.Context, id thread.ID, from, most int) (list []store.Entry, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) error {
+func (s sets) Entries(ctx context.Context, id thread.ID, from, most int) (list []store.Entry, err error) {
+	err = s.store.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, entriesSQL, id, from, most)
 		list, err = scanEach(rows, err, scanEntry)
 		return err
@@ -182,8 +188,8 @@ func scanEntry(r row) (e store.Entry, err error) {
 }
 
 // NextEntry implements [store.Sets].
-func (s *Store) NextEntry(ctx context.Context, id thread.ID) (e store.Entry, waits bool, err error) {
-	err = s.registry.read(ctx, func(db *sql.DB) error {
+func (s sets) NextEntry(ctx context.Context, id thread.ID) (e store.Entry, waits bool, err error) {
+	err = s.store.registry.read(ctx, func(db *sql.DB) error {
 		var inputs []byte
 		err := db.QueryRowContext(ctx, `SELECT position, entry_key, inputs FROM set_entries
 			WHERE set_id = ? AND `+waiting+` ORDER BY position LIMIT 1`, id).Scan(&e.Position, &e.Key, &inputs)
@@ -200,10 +206,10 @@ func (s *Store) NextEntry(ctx context.Context, id thread.ID) (e store.Entry, wai
 }
 
 // RefuseEntry implements [store.Sets]. The set goes on with the next one when it returns.
-func (s *Store) RefuseEntry(ctx context.Context, id thread.ID, position int, why thread.Problem, at time.Time) error {
+func (s sets) RefuseEntry(ctx context.Context, id thread.ID, position int, why thread.Problem, at time.Time) error {
 	text, err := json.Marshal(why)
 	if err == nil {
-		err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		err = s.store.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, `UPDATE set_entries SET refused = ? WHERE set_id = ? AND position = ? AND `+waiting,
 				string(text), id, position)
 			if err != nil {
@@ -219,20 +225,20 @@ func (s *Store) RefuseEntry(ctx context.Context, id thread.ID, position int, why
 	return nil
 }
 
-var completedSQL = fmt.Sprintf(lastOf, `SELECT e.set_id, e.position, e.entry_key, e.thread_id, e.started_at FROM set_entries e
-	JOIN sets s ON s.set_id = e.set_id WHERE s.scope = ? AND e.thread_id IS NOT NULL AND e.entry_key IN (SELECT value FROM json_each(?))`) +
+const completedSQL = withEntries + `SELECT e.set_id, e.position, e.entry_key, e.thread_id, e.started_at FROM set_entries e
+	JOIN sets s ON s.set_id = e.set_id WHERE s.scope = ? AND e.thread_id IS NOT NULL AND e.entry_key IN (SELECT value FROM json_each(?))` + lastOf +
 	`SELECT e.entry_key, e.thread_id FROM entries e
 	JOIN chain c ON c.set_id = e.set_id AND c.position = e.position AND c.next IS NULL
 	JOIN threads t ON t.thread_id = c.thread_id WHERE t.status = 'completed' ORDER BY e.started_at`
 
 // Completed implements [store.Sets].
-func (s *Store) Completed(ctx context.Context, scope string, keys []string) (done map[string]thread.ID, err error) {
+func (s sets) Completed(ctx context.Context, scope string, keys []string) (done map[string]thread.ID, err error) {
 	type entry struct {
 		key string
 		id  thread.ID
 	}
 	var list []entry
-	err = s.registry.read(ctx, func(db *sql.DB) error {
+	err = s.store.registry.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, completedSQL, scope, jsonList(keys))
 		list, err = scanEach(rows, err, func(r row) (e entry, err error) {
 			err = r.Scan(&e.key, &e.id)

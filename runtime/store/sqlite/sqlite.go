@@ -68,6 +68,7 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 // Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
 type Store struct {
 	messages
+	sets
 
 	dir      string
 	registry *database
@@ -101,6 +102,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
 	s.messages = messages{s.registry}
+	s.sets = sets{s}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}

@@ -16,7 +16,7 @@ import (
 var doors = map[string][]string{
 	// Records and lives of threads that run elsewhere have no folders here.
 	"runtime/folder": {
-		"runtime/records/local.go", "runtime/life/local.go", "orchestrator/spawn/spawn.go",
+		"runtime/records/local.go", "runtime/records/stage.go", "runtime/life/local.go", "orchestrator/spawn/spawn.go",
 		"cmd/rye-mcp/cli/state.go", "cmd/rye-mcp/cli/thread_run.go",
 	},
 	// A store need not be files of SQLite.

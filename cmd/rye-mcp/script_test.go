@@ -61,6 +61,7 @@ func TestScript(t *testing.T) {
 			"legacysign":  legacySign,
 			"replace":     replaceIn,
 			"asks":        waitUntilAsked,
+			"fingerprint": fingerprintOf,
 		},
 	})
 }

@@ -94,6 +94,10 @@ func (r *renewal) verifyThread(ctx context.Context) error {
 	case report.Meta == nil:
 		return r.nothingSaid()
 	}
+	if from := report.Meta.Imported; from != nil {
+		return tool.Faultf(tool.CodeUnsupported, "thread %s was imported from a recording that key %s has signed: it can be read, and not be %s", id,
+			from.Signer, r.asked.done).WithHint("start %s with rye_execute", report.Meta.Directive)
+	}
 	r.meta, r.left = *report.Meta, report
 	return nil
 }

@@ -105,6 +105,31 @@ func (b *Rebuilder) Take(ctx context.Context, folders ...records.Found) (Rebuilt
 	return done, nil
 }
 
+// Rows are those that threads have by their records, for who brings threads in.
+func (b *Rebuilder) Rows(ids []thread.ID) ([]store.Restored, error) {
+	found := make([]taken, 0, len(ids))
+	for _, id := range ids {
+		f, there, err := b.Records.Look(id)
+		if err == nil && !there {
+			err = thread.ErrNoMeta
+		}
+		if err != nil {
+			return nil, fmt.Errorf("thread %s: %w", id, err)
+		}
+		row, err := b.read(f)
+		if err != nil {
+			return nil, fmt.Errorf("thread %s: %w", id, err)
+		}
+		found = append(found, *row)
+	}
+	link(found)
+	rows := make([]store.Restored, len(found))
+	for i := range found {
+		rows[i] = found[i].Restored
+	}
+	return rows, nil
+}
+
 var errDeleted = errors.New("the thread was deleted; what is left of it is no thread")
 
 // goneBefore is what is known of the deleted.
@@ -179,6 +204,9 @@ func (b *Rebuilder) row(meta thread.Meta, said records.Source) (*taken, error) {
 	}
 	if meta.ForkedFrom != nil {
 		rec.Metadata = meta.ForkedFrom.Metadata()
+	}
+	if meta.Imported != nil {
+		rec.Metadata = meta.Imported.Metadata()
 	}
 	if rec.ChainRootID == rec.ThreadID {
 		rec.ChainRootID = "" // as in the row of a thread that continues no other

@@ -33,6 +33,10 @@ type Records interface {
 	// Look finds one thread as Walk would. It finds a symbolic link that is on the way
 	// in its place, whose id is then another.
 	Look(thread.ID) (f Found, found bool, err error)
+	// Stage makes a place for threads that come from elsewhere, which nobody finds before
+	// they are moved. There is one at a time: while somebody has it the error wraps
+	// ErrStaged. What is left of one that was cut short is removed.
+	Stage() (Stage, error)
 	// Gone is what outlives the databases of the threads that were deleted.
 	Gone() Document
 }

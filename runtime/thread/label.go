@@ -26,7 +26,11 @@ var ErrBadLabel = errors.New("not a valid label")
 // Reserved reports whether a key of metadata is kept by rye-mcp: nobody sets it by hand,
 // and it says something of one thread alone, and not of those that continue it.
 func Reserved(key string) bool {
-	return key == MetadataForkedFrom || key == MetadataForkedAt || key == MetadataRecordsGone
+	switch key {
+	case MetadataForkedFrom, MetadataForkedAt, MetadataImported, MetadataRecordsGone:
+		return true
+	}
+	return false
 }
 
 // MetadataRecordsGone is the key of metadata that says since when the records of a thread

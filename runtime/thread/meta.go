@@ -51,6 +51,7 @@ type Meta struct {
 	ChainRootID    ID              `json:"chain_root_id,omitempty"`
 	Continuation   *Continuation   `json:"continuation,omitempty"` // nil: its conversation begins with it
 	ForkedFrom     *Fork           `json:"forked_from,omitempty"`  // nil: it is no copy
+	Imported       *Imported       `json:"imported,omitempty"`     // nil: it ran here
 	Cost           Cost            `json:"cost"`
 	Outcome        *Outcome        `json:"outcome,omitempty"`
 	Transcript     *TranscriptHead `json:"transcript,omitempty"`
@@ -71,6 +72,24 @@ type Fork struct {
 	ThreadID ID `json:"thread_id"`
 	// Turn is the last one of that thread that was copied; 0: all there was of it.
 	Turn int `json:"turn,omitempty"`
+}
+
+// Imported says from which recording a thread was taken in. Such a thread can be looked
+// at, and nothing goes on with it.
+type Imported struct {
+	Signer    string    `json:"signer"`          // fingerprint of the key that has signed the recording
+	Owner     string    `json:"owner,omitempty"` // whose key that is, as far as it was known
+	Recording string    `json:"recording"`       // SHA-256 of its manifest, hex
+	At        time.Time `json:"at"`
+}
+
+// MetadataImported is the key of [Record.Metadata] that says the same.
+const MetadataImported = "imported"
+
+// Metadata is what the row of the thread says.
+func (i Imported) Metadata() json.RawMessage {
+	text, _ := json.Marshal(map[string]Imported{MetadataImported: i}) // strings and a time
+	return text
 }
 
 // The keys of [Record.Metadata] that say the same as [Fork].

@@ -39,6 +39,7 @@ func newExitCodesTopic() *cobra.Command {
          threads verify     something does not verify
          threads receipt    the thread does not verify, or has not ended
          threads export     the thread does not verify
+         threads import     the file was refused, and nothing was written
          replay, test       something differs from what is recorded
   2    the command line makes no sense, or
          threads watch      with --once: there was something to tell

@@ -32,7 +32,7 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
 		newThreadsApproveCommand(sys, opts), newThreadsSteerCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsForkCommand(sys, opts), newThreadsChainCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
-		newThreadsExportCommand(sys, opts),
+		newThreadsExportCommand(sys, opts), newThreadsImportCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
 		newThreadsCallCommand(sys, opts, operation.All()), newThreadsWatchCommand(sys, opts),
 	)

@@ -40,6 +40,12 @@ var errClosed = errors.New("store is closed")
 // Now returns the store; nil while there is none.
 func (s *Store) Now(ctx context.Context) (store.Store, error) { return s.open(ctx, s.find) }
 
+// Make makes the store where there is none, for who brings threads from elsewhere.
+func (s *Store) Make(ctx context.Context) error {
+	_, err := s.open(ctx, s.create)
+	return err
+}
+
 // IsOpen reports whether the store was there when it was last looked for.
 func (s *Store) IsOpen() bool {
 	s.mu.Lock()

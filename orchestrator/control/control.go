@@ -71,6 +71,8 @@ type Deps struct {
 	// Forget takes knowledge entries of deleted threads out of the search index; nil where
 	// there is none.
 	Forget func(ctx context.Context, ids []string) error
+	// Compact makes the search index as small as it can be; nil where there is none.
+	Compact func(context.Context) (store.Vacuumed, error)
 	// Crashpoints is told of each crash point of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Crashpoints thread.Crashpoints
@@ -118,7 +120,7 @@ func New(d Deps) *Controller {
 	c.Continue = &continuation.Continuer{
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}
-	c.Tidy = &tidy.Tidier{Threads: c.Threads, Settings: c.Settings, Stop: c.Stop, Forget: d.Forget}
+	c.Tidy = &tidy.Tidier{Threads: c.Threads, Settings: c.Settings, Stop: c.Stop, Forget: d.Forget, Compact: d.Compact}
 	return c
 }
 

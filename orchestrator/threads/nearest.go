@@ -70,7 +70,7 @@ func nearIDs(given thread.ID, ids []thread.ID) (near []thread.ID) {
 // NoThread says that there are no threads of some ids: that they were deleted, or which
 // may be meant.
 func (t *Threads) NoThread(ctx context.Context, ids ...thread.ID) error {
-	if gone := t.deleted(ctx, ids); gone != nil {
+	if gone := t.Deleted(ctx, ids...); gone != nil {
 		return gone
 	}
 	f := tool.Faultf(tool.CodeNotFound, "%w: %s", thread.ErrNotFound, listed(ids)).WithHint("list_threads shows the threads of this project")
@@ -89,8 +89,8 @@ func (t *Threads) NoThread(ctx context.Context, ids ...thread.ID) error {
 	return f
 }
 
-// deleted tells that a thread was deleted, where each of some was; else it is nil.
-func (t *Threads) deleted(ctx context.Context, ids []thread.ID) error {
+// Deleted tells that a thread was deleted, where each of some was; else it is nil.
+func (t *Threads) Deleted(ctx context.Context, ids ...thread.ID) error {
 	gone, err := t.Store.Deletions(ctx, store.DeletionFilter{IDs: ids})
 	if err != nil || len(gone) == 0 || len(gone) < len(ids) {
 		return nil

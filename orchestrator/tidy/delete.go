@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 // that would be. It is done only after somebody has agreed to what was shown: a client
 // by a confirm within an hour of a dry run.
 func (t *Tidier) Delete(ctx context.Context, req DeleteRequest) (Deleted, error) {
+	req.From = cmp.Or(req.From, t.Threads.Parent) // a command that a thread has started asks for that
 	s, err := t.setOf(ctx, req.ThreadID)
 	if errors.Is(err, thread.ErrNotFound) {
 		return t.deletedBefore(ctx, req)

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -44,6 +45,8 @@ type Tidier struct {
 	Jobs []Job
 	// Forget takes knowledge entries out of the search index; nil where there is none.
 	Forget func(ctx context.Context, ids []string) error
+	// Compact makes the search index as small as it can be; nil where there is none.
+	Compact func(context.Context) (store.Vacuumed, error)
 }
 
 // Files of leases.

@@ -52,6 +52,22 @@ type Deletions interface {
 	ShownPlan(ctx context.Context, key string, now time.Time) (*ShownPlan, error)
 }
 
+// Shrinker gives room back.
+type Shrinker interface {
+	// Vacuum gives what the deleted have left back to the operating system, while others
+	// read and write. They wait for moments only; what would take longer is not done,
+	// unless alone says that nobody else is there.
+	Vacuum(ctx context.Context, alone bool) ([]Vacuumed, error)
+}
+
+// Vacuumed is what became of one part of a store. Sizes are in bytes.
+type Vacuumed struct {
+	Name   string `json:"name"`
+	Before int64  `json:"before_bytes"`
+	After  int64  `json:"after_bytes"`
+	Kept   string `json:"kept,omitempty" jsonschema:"why it is not smaller"`
+}
+
 // Expiry selects threads that have ended.
 type Expiry struct {
 	States    []thread.State // empty: all that are terminal

@@ -307,6 +307,7 @@ type Store interface {
 	Messages
 	Sets
 	Deletions
+	Shrinker
 	Ledger
 	Keeper
 	Watcher

@@ -97,6 +97,9 @@ func idsWithPrefix(ctx context.Context, p *project, prefix string) ([]string, er
 // noThread is the error about an id that names nothing, with those that may have
 // been meant.
 func noThread(ctx context.Context, p *project, given string) error {
+	if gone := p.control.Threads.Deleted(ctx, thread.ID(given)); gone != nil {
+		return gone
+	}
 	f := tool.Faultf(tool.CodeNotFound, "no thread %q in this project", given).WithHint("rye-mcp threads list")
 	if near := p.control.Threads.Nearest(ctx, thread.ID(given)); len(near) > 0 {
 		return f.With("nearest_ids", texts(near))

@@ -34,6 +34,7 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsExportCommand(sys, opts), newThreadsImportCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
+		newThreadsDeleteCommand(sys, opts), newThreadsCleanupCommand(sys, opts), newThreadsVacuumCommand(sys, opts),
 		newThreadsCallCommand(sys, opts, operation.All()), newThreadsWatchCommand(sys, opts),
 	)
 	return cmd

@@ -197,7 +197,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
+		Forget: p.index.forget, Compact: p.index.compact, Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
@@ -205,6 +205,10 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		},
 	})
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
+	p.index.exists = func() bool {
+		where, err := search.DefaultPath(p.resolver.Roots().Project, p.resolver.Roots().User, sys.Getenv)
+		return err == nil && search.Exists(where)
+	}
 	p.actions = action.New(action.Deps{
 		Resolver: p.resolver, Trust: p.trust.With(p.integrity), Executor: p.executor, Now: sys.Now,
 		Threads: operation.Actions{Threads: control.Threads{Controller: p.control}, Table: operation.All()},
@@ -272,7 +276,8 @@ func openIndex(ctx context.Context, sys System, r *resolve.Resolver) (*search.In
 // lazyIndex opens the search index when it is first used: it costs a database,
 // and few processes ever search.
 type lazyIndex struct {
-	open func() (*search.Index, error)
+	open   func() (*search.Index, error)
+	exists func() bool // whether there is a file to be opened
 
 	mu     sync.Mutex
 	opened *search.Index
@@ -298,6 +303,38 @@ func (l *lazyIndex) search(ctx context.Context, q search.Query) (search.Page, er
 		return search.Page{}, err
 	}
 	return index.Search(ctx, q)
+}
+
+// forget takes knowledge entries out of the index, if there is one.
+func (l *lazyIndex) forget(ctx context.Context, ids []string) error {
+	index, err := l.made()
+	if err != nil || index == nil {
+		return err
+	}
+	return index.Forget(ctx, ids)
+}
+
+// compact makes the index as small as it can be, if there is one.
+func (l *lazyIndex) compact(ctx context.Context) (v store.Vacuumed, err error) {
+	v.Name = "search index"
+	index, err := l.made()
+	if err != nil || index == nil {
+		return v, err
+	}
+	c, err := index.Compact(ctx)
+	v.Before, v.After, v.Kept = c.Before, c.After, c.Kept
+	return v, err
+}
+
+// made is the index where there is one; else nil.
+func (l *lazyIndex) made() (*search.Index, error) {
+	l.mu.Lock()
+	opened := l.opened
+	l.mu.Unlock()
+	if opened != nil || !l.exists() {
+		return opened, nil
+	}
+	return l.get()
 }
 
 func (l *lazyIndex) close() error {

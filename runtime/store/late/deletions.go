@@ -16,6 +16,11 @@ func (s deletions) Trees(ctx context.Context, tops []thread.ID) (map[thread.ID][
 	return ask(ctx, s.late, nil, func(now store.Store) (map[thread.ID][]thread.Record, error) { return now.Trees(ctx, tops) })
 }
 
+// Vacuum implements [store.Shrinker].
+func (s deletions) Vacuum(ctx context.Context, alone bool) ([]store.Vacuumed, error) {
+	return ask(ctx, s.late, nil, func(now store.Store) ([]store.Vacuumed, error) { return now.Vacuum(ctx, alone) })
+}
+
 // Expired implements [store.Deletions].
 func (s deletions) Expired(ctx context.Context, e store.Expiry) ([]thread.Record, error) {
 	return ask(ctx, s.late, nil, func(now store.Store) ([]thread.Record, error) { return now.Expired(ctx, e) })

@@ -75,6 +75,7 @@ type Store struct {
 	ledger   *database
 	now      func() time.Time
 	deletions
+	shrinker
 
 	rebuilding sync.Mutex
 }
@@ -106,7 +107,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
-	s.deletions = deletions{s.registry, s.ledger}
+	s.deletions, s.shrinker = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}
 	return s, nil
 }
 

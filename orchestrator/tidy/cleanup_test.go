@@ -1,0 +1,177 @@
+package tidy_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// clean cleans up as a person does who has agreed.
+func (s *scene) clean(req tidy.CleanupRequest) tidy.Cleaned {
+	s.Helper()
+	req.Agreed = true
+	told, err := s.t.Cleanup(s.ctx, req)
+	s.noError(err)
+	return told
+}
+
+// TestCleanup takes what has ended and is old enough, and nothing that goes with
+// anything else.
+func TestCleanup(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	living := s.running("living", "")
+	belowLiving := s.ended("work", living)
+	top := s.running("work", "")
+	child := s.running("work", top)
+	s.end(child, thread.Error, 3)
+	s.end(top, thread.Completed, 4)
+	failed := s.running("work", "")
+	s.end(failed, thread.Error, 1)
+	first := s.ended("work", "")
+	parentOfYoung := s.running("work", "")
+	youngChild := s.running("work", parentOfYoung)
+	s.end(parentOfYoung, thread.Completed, 1)
+	other := s.ended("other", "")
+	s.now = s.now.Add(10 * 24 * time.Hour)
+	second := s.begin(store.NewThread{Directive: "work", ContinuationOf: first})
+	s.end(second, thread.Completed, 1)
+	s.end(youngChild, thread.Completed, 1)
+	young := s.ended("work", "")
+
+	if told := s.clean(tidy.CleanupRequest{OlderThan: "11d"}); told.Threads != 0 || told.Kept != 0 || told.Left != 0 {
+		t.Errorf("older than all: %+v", told)
+	}
+	told := s.clean(tidy.CleanupRequest{OlderThan: "1w", Status: []thread.State{"Error"}, Directive: "work"})
+	// The child that failed goes from below its parent, which stays.
+	if told.Threads != 2 || !same(told.ThreadIDs, []thread.ID{child, failed}) || told.Spend != 4 || told.Bytes < 1000 {
+		t.Errorf("failed ones: %+v", told)
+	}
+	s.wantGone(child, failed)
+	s.wantWhole(top, first, other)
+	told = s.clean(tidy.CleanupRequest{OlderThan: "240h"})
+	if !same(told.ThreadIDs, []thread.ID{top, other}) || told.Kept != 3 { // below the living one, the chain that was used since, and what is above one that was
+		t.Errorf("all of ten days: %+v", told)
+	}
+	s.wantGone(top, other)
+	s.wantWhole(belowLiving, first, second, young)
+	s.wantSpent(living, 7, 7+3+4+1+7+1+1+7+1+7)
+	told = s.clean(tidy.CleanupRequest{OlderThan: "0s"})
+	if told.Kept != 1 || told.Left != 0 {
+		t.Errorf("everything: %+v", told)
+	}
+	s.wantGone(first, second, young, parentOfYoung, youngChild)
+	s.wantWhole(belowLiving)
+}
+
+// TestCleanupConfirm: a confirm holds for the time that was shown; what ends or is used
+// later stays.
+func TestCleanupConfirm(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.ended("one", "")
+	ask := func(req tidy.CleanupRequest) tidy.Cleaned {
+		t.Helper()
+		req.OlderThan, req.By = "0s", "a"
+		told, err := s.t.Cleanup(s.ctx, req)
+		s.noError(err)
+		return told
+	}
+	if told := ask(tidy.CleanupRequest{Confirm: true}); !told.DryRun || !strings.Contains(told.Next, "nothing was deleted") || told.Threads != 1 {
+		t.Errorf("never shown: %+v", told)
+	}
+	s.now = s.now.Add(time.Minute)
+	late := s.ended("late", "")
+	if told := ask(tidy.CleanupRequest{Confirm: true}); told.DryRun || told.Threads != 1 {
+		t.Errorf("confirmed: %+v", told)
+	}
+	s.wantGone(id)
+	s.wantWhole(late)
+	if told := ask(tidy.CleanupRequest{DryRun: true}); told.Threads != 1 || !strings.Contains(told.Next, "confirm: true") {
+		t.Errorf("shown: %+v", told)
+	}
+	for _, bad := range []tidy.CleanupRequest{
+		{OlderThan: ""}, {OlderThan: "30"}, {OlderThan: "-1d"}, {OlderThan: "9999999d"}, {OlderThan: "1d", Status: []thread.State{"running"}},
+		{OlderThan: "1d", Status: []thread.State{"dead"}},
+	} {
+		if told, err := s.t.Cleanup(s.ctx, bad); codeOf(err) != tool.CodeBadArguments {
+			t.Errorf("%+v: %+v, %v", bad, told, err)
+		}
+	}
+}
+
+// TestAttackCleanupOthers: a model has its thread clean up everything. Only what it has
+// started itself goes.
+func TestAttackCleanupOthers(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.running("root", "")
+	me := s.running("me", root)
+	sibling, mine, stranger := s.ended("sibling", root), s.ended("mine", me), s.ended("stranger", "")
+	for range 2 {
+		_, err := s.t.Cleanup(s.ctx, tidy.CleanupRequest{OlderThan: "0s", From: me, Confirm: true})
+		s.noError(err)
+	}
+	s.wantGone(mine)
+	s.wantWhole(sibling, stranger)
+}
+
+// TestCleanupIsBounded deletes a thousand threads at a time, and says how many are left.
+func TestCleanupIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	rows := make([]store.Restored, 2100)
+	for i := range rows {
+		rows[i].Record = thread.Record{
+			ThreadID: thread.NewID("d", testTime, i+1), Kind: thread.KindDirective, Directive: "d", Status: thread.Completed, CreatedAt: testTime,
+			UpdatedAt: testTime, CompletedAt: testTime, LastUsed: testTime, Outcome: &thread.Outcome{State: thread.Completed},
+		}
+	}
+	_, err := s.store.Restore(s.ctx, rows)
+	s.noError(err)
+	var got []int
+	for range 4 {
+		told := s.clean(tidy.CleanupRequest{OlderThan: "0s"})
+		got = append(got, told.Threads, told.Left)
+	}
+	if got[0] != 1000 || got[1] != 1100 || got[2] != 1000 || got[3] != 100 || got[4] != 100 || got[5] != 0 || got[6] != 0 {
+		t.Errorf("deleted, and left, at a time: %v", got)
+	}
+	if open, err := s.store.Deletions(s.ctx, store.DeletionFilter{Open: true}); err != nil || len(open) > 0 {
+		t.Errorf("%d deletions are open, %v", len(open), err)
+	}
+}
+
+func TestParseAge(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"30d": 720 * time.Hour, "12h": 12 * time.Hour, "0s": 0, "1d12h": 36 * time.Hour, " 2W ": 336 * time.Hour, "90m": 90 * time.Minute,
+	} {
+		if got, err := tidy.ParseAge(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "30", "1.5d", "-1d", "1d-2h", "1y", "30 d", "９d", "99999999999999999999d", "40000d", "1d\x00"} {
+		if got, err := tidy.ParseAge(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+// FuzzParseAge: an age is never negative, never longer than a hundred years.
+func FuzzParseAge(f *testing.F) {
+	for _, text := range []string{"30d", "1d12h", "0s", "9999999999w", "ſ"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if age, err := tidy.ParseAge(text); err == nil && (age < 0 || age > 101*366*24*time.Hour || age > math.MaxInt64/2) {
+			t.Errorf("%q is %v", text, age)
+		}
+	})
+}

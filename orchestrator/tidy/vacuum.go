@@ -1,0 +1,44 @@
+package tidy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+)
+
+// Vacuumed is what a vacuum did.
+type Vacuumed struct {
+	Success bool             `json:"success"`
+	Before  int64            `json:"before_bytes"`
+	After   int64            `json:"after_bytes"`
+	Parts   []store.Vacuumed `json:"parts"`
+}
+
+// Vacuum makes the databases and the search index as small as they can be. Threads go on
+// meanwhile; what they would have to wait for too long is not done while any lives, and
+// said. What a crash has left of deleted threads is removed first.
+func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
+	_, unfinished := t.Continue(ctx, nil)
+	load, err := t.Threads.Store.QueueLoad(ctx)
+	if err != nil {
+		return v, threads.Fault(err)
+	}
+	parts, err := t.Threads.Store.Vacuum(ctx, load.Occupied+load.Queued == 0)
+	if err == nil && t.Compact != nil {
+		var index store.Vacuumed
+		if index, err = t.Compact(ctx); index.Before > 0 {
+			parts = append(parts, index)
+		}
+	}
+	if err := errors.Join(unfinished, err); err != nil {
+		return v, threads.Fault(err)
+	}
+	v.Success, v.Parts = true, parts
+	for _, part := range parts {
+		v.Before += part.Before
+		v.After += part.After
+	}
+	return v, nil
+}

@@ -42,6 +42,22 @@ func ownInputs(given map[string]any) map[string]any {
 	return own
 }
 
+// childrenOf are the threads that a thread, or those that it continues, has started and of
+// whose end it was not told, nor is the one that continues it by what it begins with.
+func (c *Continuer) childrenOf(before thread.Record, meta thread.Meta, told []handoff.Child) ([]thread.ID, error) {
+	var given []thread.ID
+	if meta.Continuation != nil {
+		given = meta.Continuation.Children
+	}
+	if before.SpawnCount == 0 && len(given) == 0 {
+		return nil, nil
+	}
+	children, err := transcript.Children(c.Threads.Transcript(before.ThreadID), given)
+	return slices.DeleteFunc(children, func(id thread.ID) bool {
+		return slices.ContainsFunc(told, func(c handoff.Child) bool { return c.ThreadID == id && c.Status.Terminal() })
+	}), err
+}
+
 // seed writes down what a thread begins with that goes on with the conversation of
 // another: the artifacts of that one, and the messages.
 func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []llm.Message) error {

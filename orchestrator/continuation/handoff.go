@@ -49,6 +49,7 @@ type succession struct {
 	settings config.Continuation
 	chain    []thread.Record // the thread that hands over is the last
 	meta     thread.Meta     // of that thread
+	children []handoff.Child // that the successor is told of
 }
 
 func (h *succession) before() thread.Record { return h.chain[len(h.chain)-1] }
@@ -91,9 +92,13 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashSeeded)
+	children, err := h.childrenOf(before, h.meta, h.children)
+	if err != nil {
+		return err
+	}
 	meta := continued(h.meta, s.rec, thread.Continuation{
 		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Handoffs: h.meta.Continuation.HandoffsNow() + 1,
-		Messages: len(messages), SummaryID: h.request.SummaryID,
+		Messages: len(messages), SummaryID: h.request.SummaryID, Children: children,
 	})
 	meta.Limits = h.limits(money)
 	h.Seal(&meta)
@@ -136,6 +141,7 @@ func (h *succession) messages(ctx context.Context) ([]llm.Message, int, error) {
 		return nil, 0, err
 	}
 	m.Task = h.request.Task
+	h.children = m.Children
 	messages, turns := handoff.Compose(m, h.request.Summary, said, h.request.Ceiling)
 	return messages, turns, nil
 }

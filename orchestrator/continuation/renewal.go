@@ -51,6 +51,7 @@ type renewal struct {
 	messages  []llm.Message // that the new thread begins with
 	turns     int           // of the conversation before
 	shortened bool
+	children  []handoff.Child // that the new thread is told of, where it is
 }
 
 // before is the thread whose conversation it is.
@@ -274,7 +275,7 @@ func (r *renewal) shorten(ctx context.Context, counted int64) error {
 	in.Capabilities = r.meta.Capabilities
 	_, m.Task = prompt.Build(in)
 	r.messages, _ = handoff.Compose(m, "", r.messages, settings.Continuation.ResumeCeilingTokens)
-	r.shortened = true
+	r.shortened, r.children = true, m.Children
 	return nil
 }
 

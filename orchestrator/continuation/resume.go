@@ -210,7 +210,11 @@ func (r *resumption) begin(ctx context.Context, rec thread.Record) (thread.Meta,
 	if err == nil {
 		err = r.seed(rec, r.before(), thread.ViaResume, r.messages)
 	}
-	return r.metaOf(rec, len(r.chain)+1), err
+	meta := r.metaOf(rec, len(r.chain)+1)
+	if err == nil {
+		meta.Continuation.Children, err = r.childrenOf(r.before(), r.meta, r.children)
+	}
+	return meta, err
 }
 
 // recordResumed adds to the transcript of the thread before that it was resumed.

@@ -42,6 +42,19 @@ func (p *puppet) call(tool string) error {
 	)
 }
 
+// hear puts the oldest unread message into the transcript, as the loop does before it
+// tells the registry.
+func (p *puppet) hear() error {
+	unread, err := p.c.Threads.Store.Unread(p.ctx, p.id)
+	if err != nil {
+		return err
+	}
+	m := unread[0]
+	return p.words.Append(thread.EventMessage, transcript.Message{
+		MessageID: m.ID, Kind: m.Kind, From: m.From, Blocks: transcript.Blocks(llm.Text(llm.User, m.Text).Blocks),
+	})
+}
+
 // mutter is what a crash would leave unsigned.
 func (p *puppet) mutter(text string) error {
 	return p.words.Append(thread.EventCognitionOut, transcript.CognitionOut{

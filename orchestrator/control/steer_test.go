@@ -118,6 +118,43 @@ func TestSteerChain(t *testing.T) {
 	}
 }
 
+// TestMessageReadByTheDead: a process that is killed when a message is in its transcript,
+// and the registry does not know, has read it: the thread that is resumed is given the
+// messages behind it, and the conversation with it in it. It is told of the ends of the
+// children that the one before has started.
+func TestMessageReadByTheDead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	child := s.start("work", id)
+	s.order(id, "say hello", "started "+string(child))
+	for _, text := range []string{"read", "left"} {
+		_, err := s.steer(id, text)
+		s.noError(err)
+	}
+	s.order(id, "hear")
+	s.order(child, "complete")
+	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+	s.wait(s.c, WaitAll, id)
+	if got := s.unread(id); !slices.Equal(got, []string{"left"}) {
+		t.Errorf("the dead thread has not read %q", got)
+	}
+	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
+	s.noError(err)
+	if got := s.unread(resumed.NewThreadID); !slices.Equal(got, []string{"left"}) || len(s.unread(id)) > 0 {
+		t.Errorf("the resumed thread is to read %q", got)
+	}
+	said, err := s.c.Threads.Messages(resumed.NewThreadID)
+	s.noError(err)
+	if last := said[len(said)-1]; last.Blocks[0].Text != "read" {
+		t.Errorf("its conversation ends with %+v", last)
+	}
+	meta, err := s.folder(resumed.NewThreadID).ReadMeta(s.c.Threads.Records.Seal())
+	if err != nil || !slices.Equal(meta.Continuation.Children, []thread.ID{child}) {
+		t.Errorf("continuation %+v, %v", meta.Continuation, err)
+	}
+}
+
 // TestSteerEndsWait: a thread that waits for others hears at once of an instruction to
 // it, and is told why the wait has ended. A note can wait.
 func TestSteerEndsWait(t *testing.T) {

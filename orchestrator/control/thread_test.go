@@ -231,6 +231,10 @@ func (p *puppet) obey(order string) error {
 		err = p.converse(argument)
 	case "call": // of a tool, which does not answer
 		err = p.call(argument)
+	case "started": // a child, by a call
+		err = p.words.Append(thread.EventChildThreadStarted, transcript.ChildStarted{ThreadID: thread.ID(argument), CallID: "c1"})
+	case "hear": // the first of its messages, and not yet say so
+		err = p.hear()
 	case "mutter": // without a checkpoint
 		err = p.mutter(argument)
 	case "make": // a successor, and not yet the end

@@ -6,12 +6,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Told is what an answer tells of a thread: how it stands, and whether it asks.
-type Told struct {
-	ThreadID thread.ID
-	Status   thread.State
-	Asks     bool
-}
+// Told is what an answer tells of a thread.
+type Told = thread.Told
 
 // Teller is an answer that tells how threads stand, so that nobody needs to tell it
 // beside the answer.

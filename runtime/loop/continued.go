@@ -53,6 +53,7 @@ func (r *run) takeOver() error {
 		}
 	}
 	r.acted = r.conversation.acted()
+	r.children.ids = given.Children
 	return nil
 }
 

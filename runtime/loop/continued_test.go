@@ -161,13 +161,17 @@ func TestNudgesOfContinued(t *testing.T) {
 // it and its own turns. In records of before those were counted its place says so.
 func TestContinuedHandsOver(t *testing.T) {
 	t.Parallel()
-	for c, want := range map[thread.Continuation]thread.State{
-		{Via: thread.ViaHandoff, Position: 20}:               thread.Continued,
-		{Via: thread.ViaHandoff, Position: 21}:               thread.Error,
-		{Via: thread.ViaHandoff, Position: 30, Handoffs: 19}: thread.Continued,
-		{Via: thread.ViaHandoff, Position: 30, Handoffs: 20}: thread.Error,
-		{Via: thread.ViaResume, Message: "on", Position: 30}: thread.Continued,
+	for _, tt := range []struct {
+		c    thread.Continuation
+		want thread.State
+	}{
+		{thread.Continuation{Via: thread.ViaHandoff, Position: 20}, thread.Continued},
+		{thread.Continuation{Via: thread.ViaHandoff, Position: 21}, thread.Error},
+		{thread.Continuation{Via: thread.ViaHandoff, Position: 30, Handoffs: 19}, thread.Continued},
+		{thread.Continuation{Via: thread.ViaHandoff, Position: 30, Handoffs: 20}, thread.Error},
+		{thread.Continuation{Via: thread.ViaResume, Message: "on", Position: 30}, thread.Continued},
 	} {
+		c, want := tt.c, tt.want
 		h := newHouse(t)
 		m := handsOver(h)
 		h.script("turns:\n  - {tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 185000, output_tokens: 100}}\n")

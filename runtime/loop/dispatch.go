@@ -38,7 +38,9 @@ func (r *run) dispatch(ctx context.Context, c llm.Block) toolResult {
 		r.Log.Debug().Str("tool", c.ToolName).Str("code", string(f.Code)).Msg(f.Message)
 		return r.show(c, f.Body(), true)
 	}
-	return r.show(c, result, false)
+	shown := r.show(c, result, false)
+	shown.ended = r.children.endsIn(result)
+	return shown
 }
 
 func (r *run) invoke(ctx context.Context, c llm.Block) (any, error) {
@@ -147,6 +149,7 @@ func (r *run) caller(c llm.Block) action.Caller {
 		InThread: true,
 		Allow:    r.allow,
 		Started: func(child thread.ID, directive string) {
+			r.children.add(child)
 			r.record(thread.EventChildThreadStarted, transcript.ChildStarted{
 				ThreadID: child, Directive: directive, CallID: c.ToolCallID,
 			})

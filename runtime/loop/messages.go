@@ -41,6 +41,9 @@ func (r reader) read(ctx context.Context) error {
 	if r.Recorded != nil {
 		return r.readRecorded()
 	}
+	if err := r.tellEnds(ctx); err != nil {
+		return err
+	}
 	if r.inbox.unread == 0 {
 		return nil
 	}

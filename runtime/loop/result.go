@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/artifact"
 	"github.com/rye-mcp/rye-mcp/tools/guard"
@@ -28,6 +29,7 @@ type toolResult struct {
 	text   string
 	failed bool
 	images []llm.Image
+	ended  []thread.ID // children whose end it tells of
 }
 
 // show decides what the model is given of a result. A result longer than the

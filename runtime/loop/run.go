@@ -106,6 +106,7 @@ type run struct {
 	succession   succession
 	hands        hands // that run tools
 	inbox        inbox
+	children     children
 
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound

@@ -23,11 +23,21 @@ type Messages interface {
 	Post(ctx context.Context, m thread.Message, bound NoteBound) (unread int, err error)
 	// Unread returns the messages that nobody has read, oldest first.
 	Unread(ctx context.Context, reader thread.ID) ([]thread.Message, error)
+	// Ended returns which of some threads have ended, as they were asked for. One that is
+	// continued has ended when the last of its chain has; whose row is that one's. It is
+	// remembered until somebody commits.
+	Ended(ctx context.Context, ids []thread.ID) ([]Ended, error)
 	// Deliver records that a run has put messages of its thread into the transcript. A
 	// repeat changes nothing. It is on disk when it returns, as the transcript must be
 	// before: what is recorded here is never read again. When the thread has another run
 	// the error is ErrFenced.
 	Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error
+}
+
+// Ended is a thread that has ended.
+type Ended struct {
+	Asked  thread.ID
+	Record thread.Record // of the last of its chain
 }
 
 // Bounds of the queue of one thread.

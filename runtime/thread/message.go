@@ -30,6 +30,13 @@ const (
 	Happened MessageKind = "event"
 )
 
+// Told is what an answer tells of a thread: how it stands, and whether it asks.
+type Told struct {
+	ThreadID ID
+	Status   State
+	Asks     bool
+}
+
 // Sender is who said a message.
 type Sender struct {
 	Kind SenderKind `json:"kind"`

@@ -123,6 +123,9 @@ type Continuation struct {
 	// Message is what a person said to have the thread resumed, or begun as a copy; empty
 	// for a handoff.
 	Message string `json:"message,omitempty"`
+	// Children are the threads that those before have started and of whose end they
+	// have not been told.
+	Children []ID `json:"children,omitempty"`
 	// SummaryID is the knowledge item that sums up what went before, below
 	// agent/threads/; empty when nobody wrote one.
 	SummaryID string `json:"summary_id,omitempty"`

@@ -164,6 +164,8 @@ type ToolCallResult struct {
 	DurationMS int64  `json:"duration_ms"`
 	// Images are what the model is given to look at, by reference.
 	Images []llm.Image `json:"images,omitempty"`
+	// Ended are threads that this one has started and whose end the result tells of.
+	Ended []thread.ID `json:"ended,omitempty"`
 }
 
 // ErrorClassified is the payload of error_classified.

@@ -18,6 +18,11 @@ func (s *Store) Unread(ctx context.Context, reader thread.ID) ([]thread.Message,
 	return ask(ctx, s, nil, func(now store.Store) ([]thread.Message, error) { return now.Unread(ctx, reader) })
 }
 
+// Ended implements [store.Messages].
+func (s *Store) Ended(ctx context.Context, ids []thread.ID) ([]store.Ended, error) {
+	return ask(ctx, s, nil, func(now store.Store) ([]store.Ended, error) { return now.Ended(ctx, ids) })
+}
+
 // Deliver implements [store.Messages].
 func (s *Store) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
 	return tell(ctx, s, func(now store.Store) error { return now.Deliver(ctx, reader, run, ids, at) })

@@ -106,6 +106,49 @@ func (s messages) Unread(ctx context.Context, reader thread.ID) (list []thread.M
 	return list, nil
 }
 
+// endedSQL follows each thread to the last of its chain, in the order in which they were
+// asked for. A chain in a circle ends nowhere, and is left out.
+const endedSQL = `WITH RECURSIVE last (place, asked, thread_id) AS (
+		SELECT key, value, value FROM json_each(?1)
+		UNION SELECT l.place, l.asked, t.continuation_thread_id FROM last l JOIN threads t ON t.thread_id = l.thread_id
+			WHERE t.continuation_thread_id IS NOT NULL AND t.status = 'continued')
+	SELECT asked, ` + columns + ` FROM last JOIN threads USING (thread_id)
+	WHERE status IN ('completed', 'error', 'cancelled') ORDER BY place`
+
+// storedEnd is an [store.Ended] as it was read.
+type storedEnd struct {
+	asked  thread.ID
+	stored storedRecord
+}
+
+// behindID scans a row behind an id.
+type behindID struct {
+	row
+	id *thread.ID
+}
+
+// Scan implements row.
+func (b behindID) Scan(dest ...any) error { return b.row.Scan(append([]any{b.id}, dest...)...) }
+
+// Ended implements [store.Messages].
+func (s messages) Ended(ctx context.Context, ids []thread.ID) (ended []store.Ended, err error) {
+	found, err := recallAll(ctx, s.registry, endedSQL, jsonList(ids), func(r row) (e storedEnd, err error) {
+		e.stored, err = scanStored(behindID{r, &e.asked})
+		return e, err
+	})
+	for _, e := range found {
+		var rec thread.Record
+		if rec, err = e.stored.record(); err != nil {
+			break
+		}
+		ended = append(ended, store.Ended{Asked: e.asked, Record: rec})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("which threads have ended: %w", err)
+	}
+	return ended, nil
+}
+
 // Deliver implements [store.Messages].
 func (s messages) Deliver(ctx context.Context, reader thread.ID, run thread.Run, ids []string, at time.Time) error {
 	err := s.registry.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {

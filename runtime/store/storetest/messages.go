@@ -24,6 +24,7 @@ var messageTests = []test{
 	{"texts have a length", messageTexts},
 	{"of posts at once all are kept", messagesAtOnce},
 	{"posting and delivering wake", messagesWake},
+	{"ends are those of chains", endsOfThreads},
 }
 
 // notes are bounds of notes that nothing in a test reaches.
@@ -278,5 +279,42 @@ func messagesWake(h *harness) {
 	}
 	if now := h.get(id); !now.UpdatedAt.Equal(at) || before.UpdatedAt.Equal(at) {
 		h.Errorf("updated at %v, and was at %v", now.UpdatedAt, before.UpdatedAt)
+	}
+}
+
+func endsOfThreads(h *harness) {
+	var asked []thread.ID
+	for _, state := range thread.States() {
+		asked = append(asked, h.inState(state))
+	}
+	first := h.running("d", "")
+	n := h.newThread("d", "")
+	n.ContinuationOf, n.Handoff = first, true
+	second, _, err := h.Register(h.ctx, n, claimNothing)
+	h.noError(err)
+	c, err := store.Finished(first, thread.Outcome{State: thread.Continued, Handoff: &thread.Handoff{NewThreadID: second.ThreadID}}, nil, h.now)
+	h.noError(err)
+	h.apply(c)
+	asked = append([]thread.ID{first, "nobody"}, asked...)
+	for _, want := range [][2]string{
+		{"", "[in-completed:in-completed in-error:in-error in-cancelled:in-cancelled]"},
+		{string(second.ThreadID), "[d:d in-completed:in-completed in-error:in-error in-cancelled:in-cancelled]"},
+	} {
+		if want[0] != "" {
+			h.apply(store.Claimed(second.ThreadID, thread.Process{PID: 1}, h.now))
+			h.apply(h.finished(second.ThreadID, thread.Completed))
+		}
+		ended, err := h.Ended(h.ctx, asked)
+		h.noError(err)
+		got := []string{}
+		for _, e := range ended {
+			got = append(got, h.get(e.Asked).Directive+":"+e.Record.Directive)
+			if e.Asked == first && e.Record.ThreadID != second.ThreadID || e.Asked != first && e.Record.ThreadID != e.Asked {
+				h.Errorf("%s ended as %s", e.Asked, e.Record.ThreadID)
+			}
+		}
+		if fmt.Sprint(got) != want[1] {
+			h.Errorf("ended %v, want %s", got, want[1])
+		}
 	}
 }

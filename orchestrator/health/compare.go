@@ -290,7 +290,8 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 	if rec.Status.Terminal() {
 		r.compareTranscript(left, meta, rec)
 	}
-	if rec.Status.Terminal() && !differ(meta, rec) { // by an edited row it would be written elsewhere
+	// By an edited row it would be written elsewhere. Of what others said nothing is made.
+	if rec.Status.Terminal() && !differ(meta, rec) && meta.Imported == nil {
 		r.compareRendering(f, rec)
 	}
 	if rec.Status.Terminal() && f.HasLives {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
+	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 )
 
 func newThreadsImportCommand(sys System, opts *options) *cobra.Command {
@@ -52,7 +53,7 @@ func importThreads(ctx context.Context, sys System, opts options, file, trusted 
 	if err != nil {
 		return err
 	}
-	if err := p.store.Make(ctx); err != nil {
+	if err := late.Make(ctx, p.store); err != nil {
 		return err
 	}
 	importer := &replay.Importer{Threads: p.control.Threads, Life: p.life, Host: p.place.Host, Now: sys.Now}

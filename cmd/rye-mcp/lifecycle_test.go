@@ -314,7 +314,7 @@ func (c *cycle) processDies() bool {
 	}
 	rec, err := c.store.Get(context.Background(), e.id)
 	c.noError(err)
-	c.noError(syscall.Kill(rec.Process.PID, syscall.SIGKILL))
+	c.noError(syscall.Kill(rec.PID, syscall.SIGKILL))
 	must[view.WaitResult](c.host(), "wait_threads", args{"thread_ids": []thread.ID{e.id}, "timeout": waitPatience.Seconds()})
 	c.ends(e, thread.Error)
 	return true
@@ -409,8 +409,8 @@ func (c *cycle) open(rec thread.Record) error {
 		return err
 	case !budget.Active:
 		return fmt.Errorf("its budget is settled: %+v", budget)
-	case !c.runs(rec.Process.PID):
-		return fmt.Errorf("its process %d does not run", rec.Process.PID)
+	case !c.runs(rec.PID):
+		return fmt.Errorf("its process %d does not run", rec.PID)
 	}
 	return nil
 }

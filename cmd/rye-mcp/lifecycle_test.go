@@ -124,7 +124,8 @@ var steps = []step{
 	{"start quick", (*cycle).startQuick}, {"start hasty", (*cycle).startHasty}, {"start stay", (*cycle).startStay},
 	{"start clan", (*cycle).startClan}, {"start long", (*cycle).startLong},
 	{"cancel", (*cycle).cancel}, {"kill", (*cycle).kill}, {"process dies", (*cycle).processDies}, {"server dies", (*cycle).serverDies},
-	{"resume", (*cycle).resume}, {"reconcile", (*cycle).reconcile},
+	{"resume", (*cycle).resume}, {"fork", (*cycle).fork}, {"fork to rest", (*cycle).forkToRest},
+	{"reconcile", (*cycle).reconcile},
 }
 
 // TestLifeCycle does to threads what can be done to them, in an order of chance and
@@ -352,6 +353,30 @@ func (c *cycle) resume() bool {
 	}
 	newest.next = next.id
 	c.expect(next)
+	return true
+}
+
+func (c *cycle) fork() bool       { return c.forks(args{"message": "Go on with it."}) }
+func (c *cycle) forkToRest() bool { return c.forks(args{}) }
+
+// forks copies a thread, which itself stays as it is. One that has not said anything
+// that is signed is refused.
+func (c *cycle) forks(arguments args) bool {
+	e := c.any()
+	arguments["thread_id"] = e.id
+	forked, err := ask[continuation.Forked](c.host(), "fork_thread", arguments)
+	if e.directive == "stay" && e.status == thread.Running {
+		c.wantRefused("fork", e, err, "conflict")
+		return true
+	}
+	if err != nil {
+		c.Errorf("fork %s: %v", e.id, err)
+		return true
+	}
+	if _, err := waitFor(c.hosts[0], forked.ThreadID); err != nil {
+		c.Error(err)
+	}
+	c.expect(expected{id: forked.ThreadID, directive: e.directive, status: thread.Completed})
 	return true
 }
 

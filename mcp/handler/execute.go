@@ -91,7 +91,7 @@ func addExecute(s *server.Server, projects Projects, operations bool) {
 	if !operations {
 		text += operationsText
 	}
-	add(s, projects, texts{"rye_execute", text, []string{"resume_thread_id"}}, server.Annotations{
+	add(s, projects, texts{"rye_execute", text, []string{"resume_thread_id", "trace"}}, server.Annotations{
 		Title: "Run a directive, tool or knowledge item", Destructive: true, OpenWorld: true,
 	}, func(ctx context.Context, p *Project, call server.Call, in action.ExecuteRequest) (executeOutput, error) {
 		by := caller(p, call)

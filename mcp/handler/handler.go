@@ -65,6 +65,9 @@ func (p *Project) newsFor(call server.Call) func(context.Context, any) json.Mars
 // else the client's single root, else the working directory.
 type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
+	// Holding returns the one open project that has all of some threads; nil where none
+	// has, or several have.
+	Holding(ctx context.Context, ids []thread.ID) *Project
 	// Several reports whether calls may have to name their project: else clients
 	// are not told that they can.
 	Several() bool
@@ -87,9 +90,15 @@ func untold(projects Projects, names ...string) []string {
 	return names
 }
 
-// open finds the project of a call.
-func open(ctx context.Context, projects Projects, call server.Call) (*Project, error) {
-	p, err := projects.Project(ctx, call.Common[projectPath])
+// open finds the project of a call, which may be about some threads.
+func open(ctx context.Context, projects Projects, call server.Call, ids ...thread.ID) (p *Project, err error) {
+	path := call.Common[projectPath]
+	if path == "" && len(ids) > 0 && projects.Several() {
+		p = projects.Holding(ctx, ids)
+	}
+	if p == nil {
+		p, err = projects.Project(ctx, path)
+	}
 	if err == nil {
 		call.Notices(p.Path, p.Notices)
 		call.News(p.newsFor(call))
@@ -122,10 +131,30 @@ func add[In, Out any](
 	})
 }
 
-// addOperation registers the tool of an operation on threads.
+// threadsNamed are the threads that the arguments of an operation name.
+func threadsNamed(args json.RawMessage) []thread.ID {
+	var named struct {
+		ThreadID  thread.ID   `json:"thread_id"`
+		ThreadIDs []thread.ID `json:"thread_ids"`
+	}
+	if json.Unmarshal(args, &named) != nil {
+		return nil // the operation says what is wrong with them
+	}
+	if named.ThreadID != "" {
+		return append(named.ThreadIDs, named.ThreadID)
+	}
+	return named.ThreadIDs
+}
+
+// addOperation registers the tool of an operation on threads. One that names threads is
+// found a project by them, so that clients are not told of project_path.
 func addOperation(s *server.Server, projects Projects, e operation.Entry) {
+	without := untold(projects)
+	if e.NamesThreads {
+		without = []string{projectPath}
+	}
 	server.AddUntyped(s, server.Untyped{
-		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: untold(projects), Meta: metaOf(e.Name),
+		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: without, Meta: metaOf(e.Name),
 		Input: e.Input, Output: e.Output,
 		Bind: func(schema json.RawMessage) func(context.Context, server.Call, json.RawMessage) (any, error) {
 			decode := e.Decoder(func() (json.RawMessage, error) { return schema, nil })
@@ -134,7 +163,7 @@ func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 				if err != nil {
 					return nil, err
 				}
-				p, err := open(ctx, projects, call)
+				p, err := open(ctx, projects, call, threadsNamed(args)...)
 				if err != nil {
 					return nil, err
 				}

@@ -86,7 +86,7 @@ func addFetch(s *server.Server, projects Projects) {
 }
 
 func addSearch(s *server.Server, projects Projects) {
-	add(s, projects, texts{name: "rye_search", description: searchText}, server.Annotations{Title: "Search items", ReadOnly: true, Idempotent: true},
+	add(s, projects, texts{"rye_search", searchText, []string{"fuzzy", "proximity"}}, server.Annotations{Title: "Search items", ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, p *Project, call server.Call, in action.SearchRequest) (*action.SearchResult, error) {
 			return p.Actions.Search(ctx, caller(p, call), in)
 		})

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -52,6 +53,8 @@ type oneProject struct {
 }
 
 func (p oneProject) Several() bool { return p.several }
+
+func (oneProject) Holding(context.Context, []thread.ID) *Project { return nil }
 
 func (p oneProject) Project(context.Context, string) (*Project, error) { return p.only, nil }
 

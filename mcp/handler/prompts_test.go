@@ -12,6 +12,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/mcp/server/servertest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
@@ -127,6 +128,8 @@ func TestPrompts(t *testing.T) {
 type lost struct{ err error }
 
 func (lost) Several() bool { return false }
+
+func (lost) Holding(context.Context, []thread.ID) *Project { return nil }
 
 func (l lost) Project(context.Context, string) (*Project, error) { return nil, l.err }
 

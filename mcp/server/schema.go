@@ -51,7 +51,7 @@ const propertiesMember = "properties"
 
 // onlyTold takes away what only a check needs, within a schema and those in it.
 func onlyTold(schema *node) {
-	schema.removeAll("additionalProperties", "minimum")
+	schema.removeAll("additionalProperties", "minimum", "maximum")
 	if properties := schema.member(propertiesMember); properties != nil {
 		for _, property := range properties.kids {
 			onlyTold(property)

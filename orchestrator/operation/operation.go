@@ -13,6 +13,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -67,6 +68,8 @@ type Entry struct {
 	Name, Title, Doc string
 	Group            Group
 	Effect           Effect
+	// NamesThreads says that a call must name the threads it is about.
+	NamesThreads bool
 	// Input and Output derive the schemas, Input with further properties.
 	Input  func(more ...tool.Text) (json.RawMessage, error)
 	Output func() (json.RawMessage, error)
@@ -83,8 +86,24 @@ func (o Operation[In, Out]) Entry() Entry {
 	}
 	return Entry{
 		Name: o.Name, Title: o.Title, Doc: doc, Group: o.Group, Effect: o.Effect,
-		Input: tool.SchemaWith[In], Output: tool.SchemaFor[Out], Decoder: o.decoder,
+		NamesThreads: namesThreads(reflect.TypeFor[In]()),
+		Input:        tool.SchemaWith[In], Output: tool.SchemaFor[Out], Decoder: o.decoder,
 	}
+}
+
+// namesThreads reports whether an input must name threads.
+func namesThreads(input reflect.Type) bool {
+	for i := range input.NumField() {
+		switch f := input.Field(i); f.Tag.Get("json") {
+		case "thread_id", "thread_ids":
+			return true
+		case "":
+			if f.Anonymous && namesThreads(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (o Operation[In, Out]) decoder(schema func() (json.RawMessage, error)) func(json.RawMessage) (Call, error) {

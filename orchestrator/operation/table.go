@@ -16,8 +16,7 @@ import (
 // All is the table of operations, in the order in which they are listed.
 var All = sync.OnceValue(func() *Table {
 	t := NewTable(
-		MapThreads.Entry(),
-		WaitThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
+		WaitThreads.Entry(), MapThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
 		AggregateResults.Entry(), ReadTranscript.Entry(), SteerThread.Entry(), SendNote.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
 		ResumeThread.Entry(), ForkThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
 		DeleteThread.Entry(), CleanupThreads.Entry(),

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/confine"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -116,11 +118,45 @@ func (ps *projects) Project(ctx context.Context, path string) (*handler.Project,
 	if err != nil {
 		return nil, err
 	}
+	return ps.offered(p), nil
+}
+
+// offered is a project as the tools work on it.
+func (ps *projects) offered(p *project) *handler.Project {
 	open := &handler.Project{Path: p.path, Actions: p.actions, Control: p.control, Prompts: p.prompts, Tasks: p.tasks, Notices: p.notices}
 	if ps.clients.identify != nil {
 		open.Origin = ps.clients.origin
 	}
-	return open, nil
+	return open
+}
+
+// Holding implements [handler.Projects].
+func (ps *projects) Holding(ctx context.Context, ids []thread.ID) *handler.Project {
+	var found *project
+	for _, p := range ps.opened() {
+		known, err := p.control.Threads.Store.Known(ctx, ids)
+		if err != nil || slices.ContainsFunc(ids, func(id thread.ID) bool { return !known[id] }) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = p
+	}
+	if found == nil {
+		return nil
+	}
+	return ps.offered(found)
+}
+
+// opened are the projects that calls have named so far.
+func (ps *projects) opened() (list []*project) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.open {
+		list = append(list, p.project)
+	}
+	return list
 }
 
 // Several implements [handler.Projects]: one project is meant where one was chosen,

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -169,6 +171,49 @@ func TestOneProject(t *testing.T) {
 		t.Errorf("%d projects are open", len(ps.open))
 	}
 	ps.close()
+}
+
+// A call that names threads and no project is about the open project that has them all.
+func TestProjectOfThreads(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	sys := testSystem(base, map[string]string{"USER_SPACE": base, "RYE_CACHE_DIR": base})
+	ps, err := newProjects(sys, "", nil, zerolog.Nop(), noRoots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ps.close()
+	for dir, ids := range map[string][]thread.ID{"one": {"first-1", "both-1"}, "two": {"second-1", "both-1"}} {
+		p, err := ps.Project(t.Context(), makeDir(t, base, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			n := store.NewThread{ID: id, Run: thread.NewRun(), Kind: thread.KindDirective, Directive: "work", Now: sys.Now()}
+			if _, _, err := p.Control.Threads.Store.Register(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, test := range []struct {
+		ids  []thread.ID
+		want string
+	}{
+		{[]thread.ID{"first-1"}, "one"},
+		{[]thread.ID{"second-1", "second-1"}, "two"},
+		{[]thread.ID{"second-1", "both-1"}, "two"},
+		{[]thread.ID{"both-1"}, ""},
+		{[]thread.ID{"first-1", "second-1"}, ""},
+		{[]thread.ID{"none-1"}, ""},
+	} {
+		got := ""
+		if p := ps.Holding(t.Context(), test.ids); p != nil {
+			got = filepath.Base(p.Path)
+		}
+		if got != test.want {
+			t.Errorf("%v are in %q, want %q", test.ids, got, test.want)
+		}
+	}
 }
 
 // TestServerReconciles: a server says at its start that registry and folders

@@ -121,6 +121,13 @@ func New(d Deps) *Controller {
 		Threads: c.Threads, Settings: c.Settings, Planner: c.Planner, Queue: c.Queue, Verify: c.Verify,
 	}
 	c.Tidy = &tidy.Tidier{Threads: c.Threads, Settings: c.Settings, Stop: c.Stop, Forget: d.Forget, Compact: d.Compact}
+	c.Health.GoOn = func(ctx context.Context) error {
+		_, err := c.Tidy.Continue(ctx, nil)
+		return err
+	}
+	for _, u := range c.Health.Upkeep() {
+		c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job(u))
+	}
 	return c
 }
 

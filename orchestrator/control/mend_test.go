@@ -1,6 +1,9 @@
 package control
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +35,7 @@ type damage struct {
 	do   func(s *scene, id thread.ID)
 	// left says that apply does nothing about it.
 	left bool
+	gone bool // there is no row of it afterwards
 	// after is checked when it was mended, beside the row, which is as it was.
 	after func(s *scene, id thread.ID)
 }
@@ -145,6 +149,25 @@ var damages = []damage{
 		s.noError(os.WriteFile(draft, []byte("half"), 0o600))
 		s.noError(os.Chtimes(draft, testTime, testTime))
 	}},
+	{name: "artifact of a call that a crash cut short", kind: "artifact_orphan", do: func(s *scene, id thread.ID) {
+		sum := sha256.Sum256([]byte("a long result"))
+		_, err := s.folder(id).WriteArtifact(hex.EncodeToString(sum[:]), []byte("a long result"))
+		s.noError(err)
+	}},
+	{name: "deleted thread that was put back", kind: "deleted_back", left: true, do: func(s *scene, id thread.ID) {
+		kept := filepath.Join(s.project, "kept")
+		s.noError(os.CopyFS(kept, os.DirFS(string(s.folder(id)))))
+		s.remove(id)
+		_, err := s.c.Tidy.Continue(s.ctx, nil)
+		s.noError(err)
+		s.noError(os.CopyFS(string(s.folder(id)), os.DirFS(kept)))
+	}},
+	{name: "deletion cut short", kind: "deletion_unfinished", gone: true, do: func(s *scene, id thread.ID) { s.remove(id) },
+		after: func(s *scene, id thread.ID) {
+			if _, err := os.Stat(string(s.folder(id))); !os.IsNotExist(err) {
+				s.Errorf("its folder is there: %v", err)
+			}
+		}},
 	{name: "lock left", kind: "lock_stale", do: func(s *scene, id thread.ID) {
 		s.noError(os.WriteFile(s.folder(id).Lock(thread.NewRun()), nil, 0o600))
 	}},
@@ -152,6 +175,13 @@ var damages = []damage{
 		s.noError(s.folder("leftover-1").Make())
 		s.noError(os.WriteFile(s.folder("leftover-1").Lock(thread.NewRun()), nil, 0o600))
 	}},
+}
+
+// remove takes the row of a thread away, as the first step of a deletion does.
+func (s *scene) remove(id thread.ID) {
+	s.Helper()
+	refused, err := s.c.Threads.Store.Delete(s.ctx, [][]thread.ID{{id}}, testTime)
+	s.noError(errors.Join(append(refused, err)...))
 }
 
 // edit changes something in a file.
@@ -299,7 +329,10 @@ func containsLines(text, some string) bool {
 func (s *scene) wantMended(victims []victim) {
 	s.Helper()
 	for _, v := range victims {
-		if v.left {
+		if v.gone && v.after != nil {
+			v.after(s, v.id)
+		}
+		if v.left || v.gone {
 			continue
 		}
 		now := s.row(v.id)

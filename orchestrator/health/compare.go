@@ -112,7 +112,7 @@ func (r *reconciling) folderOf(id thread.ID) (f records.Found, found bool, err e
 }
 
 // strayFolder tells of a folder that no row knows.
-func (r *reconciling) strayFolder(f records.Found) {
+func (r *reconciling) strayFolder(ctx context.Context, f records.Found) {
 	held, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID})
 	switch {
 	case err != nil:
@@ -120,7 +120,7 @@ func (r *reconciling) strayFolder(f records.Found) {
 	case !r.reading && (held || f.HasMeta || f.HasWords):
 		r.find(findRowMissing, f.ID, "the folder of a thread without a row")
 	case f.HasMeta:
-		r.strayThread(f, held)
+		r.strayThread(ctx, f, held)
 	case held:
 		r.find(findRowMissing, f.ID, "somebody holds the life lock of a thread without a row")
 	case f.HasWords:
@@ -133,7 +133,11 @@ func (r *reconciling) strayFolder(f records.Found) {
 
 // strayThread tells of a folder with a thread.json that no row knows. It is believed
 // when it is signed for this thread and this place, and its transcript too.
-func (r *reconciling) strayThread(f records.Found, held bool) {
+func (r *reconciling) strayThread(ctx context.Context, f records.Found, held bool) {
+	if _, err := r.Checker.Threads.Store.Get(ctx, f.ID); isDeleted(err) {
+		r.find(findDeleted, f.ID, "%v, and there is a folder of it", err)
+		return
+	}
 	meta, err := r.Checker.Threads.Records.Of(f.ID).Meta().Read()
 	switch {
 	case err != nil:
@@ -148,6 +152,12 @@ func (r *reconciling) strayThread(f records.Found, held bool) {
 		return
 	}
 	r.findLost(findRowMissing, f, "the folder of a thread without a row; by its thread.json it is %s", meta.Status)
+}
+
+// isDeleted reports whether an error says that a thread was deleted.
+func isDeleted(err error) bool {
+	_, is := errors.AsType[*thread.DeletedError](err)
+	return is
 }
 
 // findUnreadable tells of a thread.json that is not believed.
@@ -405,19 +415,4 @@ func (r *reconciling) compareLives(rec row) {
 		r.findMendable(findLock, rec.ThreadID, func(ctx context.Context) (bool, error) { return r.forgetLives(ctx, rec.ThreadID) },
 			"the thread has ended, and locks of its process are left")
 	}
-}
-
-// draftGrace is how long a draft of a knowledge entry may be somebody's.
-const draftGrace = time.Hour
-
-// findDrafts looks for what those have left who were about to write a knowledge entry.
-func (r *reconciling) findDrafts(ctx context.Context) error {
-	finisher := r.Checker.Threads.Finisher
-	_, err := finisher.Entries(mostFolders(r.all), func(e finishEntry) error {
-		if e.Draft && r.Checker.Threads.Now().Sub(e.Edited) > draftGrace {
-			r.findMendable(findDraft, "", func(context.Context) (bool, error) { return true, finisher.RemoveDraft(e) }, ".ai/%s", e.Name)
-		}
-		return context.Cause(ctx)
-	})
-	return err
 }

@@ -4,6 +4,8 @@ package health
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"math"
 	"time"
 
@@ -37,6 +39,10 @@ type Looked struct {
 type Checker struct {
 	Threads  *threads.Threads
 	Settings *settings.Source
+	// GoOn goes on with deletions that were cut short; nil: nobody does.
+	GoOn func(context.Context) error
+	// Places are measured beside what is of threads: the search index, caches.
+	Places []Place
 }
 
 // Report tells how the threads of the project are. Dead ones are settled, as by
@@ -55,7 +61,7 @@ func (c *Checker) Report(ctx context.Context, req Request, progress func(Looked)
 	case len(h.Stuck) > 0:
 		h.Next = "read_transcript of a stuck thread shows what it does; cancel_thread stops it"
 	case h.OrphanedFolders > 0:
-		h.Next = "reconcile_threads names the folders without a row"
+		h.Next = "reconcile_threads names the folders without a row; with apply it makes their rows again"
 	case h.Partial:
 		h.Next = "thread_health with all goes through every folder"
 	}
@@ -69,7 +75,16 @@ func (c *Checker) count(ctx context.Context, h *Report, all bool, progress func(
 	if err := c.countAlive(ctx, h); err != nil {
 		return err
 	}
-	return c.countFolders(ctx, h, all, progress)
+	measured := sizes{}
+	if err := c.countFolders(ctx, h, measured, all, progress); err != nil {
+		return err
+	}
+	if err := c.countSizes(ctx, h, measured, all); err != nil {
+		return err
+	}
+	h.grow(measured)
+	h.advise(measured)
+	return nil
 }
 
 func (c *Checker) countRows(ctx context.Context, h *Report) error {
@@ -82,9 +97,7 @@ func (c *Checker) countRows(ctx context.Context, h *Report) error {
 	}
 	h.ThreadCount, h.ActiveThreads, h.InactiveThreads = st.Threads, st.Active, st.Threads-st.Active
 	h.AvgTokenCount, h.MaxTokenCount, h.SpendToday = st.AvgTokens, st.MaxTokens, st.Spend
-	kept, err := c.Threads.Store.Footprint(ctx)
-	h.DBSizeMB, h.SetAside = float64(kept.Bytes)/(1<<20), kept.SetAside
-	return err
+	return nil
 }
 
 // countAlive looks at every thread that has not ended.
@@ -108,14 +121,19 @@ func (c *Checker) countAlive(ctx context.Context, h *Report) error {
 }
 
 // countFolders counts what only the folders tell.
-func (c *Checker) countFolders(ctx context.Context, h *Report, all bool, progress func(Looked)) error {
-	strays := c.strays(func(records.Found) { h.OrphanedFolders++ })
+func (c *Checker) countFolders(ctx context.Context, h *Report, measured sizes, all bool, progress func(Looked)) error {
+	strays := c.strays(func(context.Context, records.Found) { h.OrphanedFolders++ })
 	complete, err := c.Threads.Records.Walk(mostFolders(all), func(f records.Found) error {
 		h.Folders++
 		if f.HasMeta && !f.Linked {
 			// Code that relies on a thread.json checks its signature; a count need not.
 			if meta, err := c.Threads.Records.Of(f.ID).Meta().Peek(); err == nil && meta.Transcript != nil {
 				h.CheckpointCount += meta.Transcript.Checkpoints
+			}
+		}
+		if !f.Linked {
+			if err := measured.ofThread(c.Threads.Records.Of(f.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err // else it was deleted just now
 			}
 		}
 		tell(progress, h.Folders, h.ThreadCount)
@@ -147,10 +165,12 @@ func tell(progress func(Looked), done, total int) {
 type strays struct {
 	c     *Checker
 	batch []records.Found
-	found func(records.Found)
+	found func(context.Context, records.Found)
 }
 
-func (c *Checker) strays(found func(records.Found)) *strays { return &strays{c: c, found: found} }
+func (c *Checker) strays(found func(context.Context, records.Found)) *strays {
+	return &strays{c: c, found: found}
+}
 
 // add looks at a folder, now or later.
 func (s *strays) add(ctx context.Context, f records.Found) error {
@@ -172,7 +192,7 @@ func (s *strays) flush(ctx context.Context) error {
 	}
 	for _, f := range s.batch {
 		if !known[f.ID] && !s.c.justMade(f.ID) {
-			s.found(f)
+			s.found(ctx, f)
 		}
 	}
 	s.batch = s.batch[:0]

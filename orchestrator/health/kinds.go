@@ -31,6 +31,9 @@ const (
 	findTotals         = "totals_wrong"
 	findRendering      = "rendering_stale"
 	findDraft          = "draft_left"
+	findArtifact       = "artifact_orphan"
+	findDeletion       = "deletion_unfinished"
+	findDeleted        = "deleted_back"
 	findLock           = "lock_stale"
 )
 
@@ -49,6 +52,9 @@ func Kinds() []Kind {
 	return []Kind{
 		{findProcess, "the row of a thread that has not ended, and who has its life", "",
 			"every look settles a dead thread; put right what the detail says, then get_status of the thread"},
+		{findDeletion, "threads that were deleted, and what is left of them", "goes on with the deletion", ""},
+		{findDeleted, "a folder, and the threads that were deleted", "",
+			"a deleted thread does not come back by itself; remove the folder, or rye-mcp threads import an archive of it"},
 		{findRowMissing, "a folder of five minutes or more, and the rows", "makes the row and the budget again from the signed files; what had not begun is not started",
 			"remove the folder when nobody needs it, or end the process that holds it"},
 		{findMetaCopied, "the thread that thread.json names, and its folder", "",
@@ -83,6 +89,7 @@ func Kinds() []Kind {
 		{findTotals, "the running totals of the ledger, and the budgets below them", "adds them up anew", ""},
 		{findRendering, "the knowledge entry of a thread that has ended, and its row", "writes it anew", ""},
 		{findDraft, "drafts of knowledge entries, an hour old", "removes them", ""},
+		{findArtifact, "the artifacts of a thread that has ended, and its transcript (with all)", "removes those that nothing there names", ""},
 		{findLock, "locks and folders without a thread, and who holds them", "removes them where nobody does",
 			"put right what the detail says"},
 	}

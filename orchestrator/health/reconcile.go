@@ -93,7 +93,10 @@ func (c *Checker) newReconciling(all bool, progress func(Looked)) *reconciling {
 func (r *reconciling) run(ctx context.Context) error {
 	parts := []func(context.Context) error{r.readRows, r.walkFolders, r.compareRows, r.compareReservations}
 	if r.reading {
-		parts = append(parts, r.compareBudgets, r.findDrafts)
+		parts = append(parts, r.compareBudgets, r.findDrafts, r.findDeletions)
+	}
+	if r.reading && r.all {
+		parts = append(parts, r.findArtifacts)
 	}
 	for _, part := range parts {
 		if err := part(ctx); err != nil {

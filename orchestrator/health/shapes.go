@@ -34,8 +34,13 @@ type Report struct {
 	SpendToday      thread.Micros `json:"spend_today" jsonschema:"US dollars, by threads created since midnight UTC"`
 	SetAside        []string      `json:"set_aside,omitempty" jsonschema:"damaged databases, replaced and kept"`
 	OrphanedFolders int           `json:"orphaned_folders" jsonschema:"of these folders, without a row"`
-	Partial         bool          `json:"partial,omitempty" jsonschema:"there are more folders"`
-	Next            string        `json:"next,omitempty" jsonschema:"what to call next"`
+	// SizesMB is what things take on the disk: databases, wal, and of the folders that were
+	// looked at transcripts, artifacts, thread_logs; renderings; what else is kept.
+	SizesMB map[string]float64 `json:"sizes_mb" jsonschema:"MiB; those of threads are of the folders looked at"`
+	Growth  Growth             `json:"growth"`
+	Advice  []string           `json:"advice,omitempty" jsonschema:"what to do about what was measured"`
+	Partial bool               `json:"partial,omitempty" jsonschema:"there are more folders"`
+	Next    string             `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
 // Reconciliation is the answer to reconcile_threads: where registry, ledger and

@@ -183,9 +183,15 @@ func (f Folder) WriteCapabilities(text []byte) error {
 	return replaceFile(f.Capabilities(), text)
 }
 
+// MaxArtifacts bounds what is kept of a thread's large results, in bytes.
+const MaxArtifacts = 256 << 20
+
+// ErrArtifactsFull says that a thread has kept as much as it may.
+var ErrArtifactsFull = fmt.Errorf("a thread keeps at most %d MiB of artifacts", MaxArtifacts>>20)
+
 // WriteArtifact stores what a tool returned under its content's hash, with an
 // extension that says what it is, and returns the path. Storing the same content
-// again changes nothing.
+// again changes nothing. The error is ErrArtifactsFull where there is too much.
 func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
 	if err := os.MkdirAll(f.Artifacts(), dirMode); err != nil {
 		return "", err
@@ -194,7 +200,28 @@ func (f Folder) WriteArtifact(hash string, content []byte) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
+	found, err := f.ListArtifacts()
+	if err != nil {
+		return "", err
+	}
+	left := int64(MaxArtifacts - len(content))
+	for _, info := range found {
+		left -= info.Size()
+	}
+	if left < 0 {
+		return "", ErrArtifactsFull
+	}
 	return path, replaceFile(path, content)
+}
+
+// RemoveArtifact removes one of the artifacts, through no link.
+func (f Folder) RemoveArtifact(name string) error {
+	own, err := os.OpenRoot(string(f))
+	if err != nil {
+		return err
+	}
+	err = own.Remove(filepath.Base(f.Artifacts()) + "/" + name)
+	return errors.Join(err, own.Close())
 }
 
 // ListArtifacts describes the artifacts, oldest first.

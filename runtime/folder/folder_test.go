@@ -276,3 +276,25 @@ func FuzzReadMeta(f *testing.F) {
 		_, _ = dir.PeekMeta() // must not panic
 	})
 }
+
+// TestMaxArtifacts: a thread that keeps very much is refused more of it.
+func TestMaxArtifacts(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	path, err := f.WriteArtifact("abc", []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, MaxArtifacts-5); err != nil { // a hole, which takes no room
+		t.Fatal(err)
+	}
+	if _, err := f.WriteArtifact("def", []byte("more than is left")); !errors.Is(err, ErrArtifactsFull) {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := f.WriteArtifact("def", []byte("less")); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.WriteArtifact("abc", []byte("content")); err != nil {
+		t.Errorf("what is kept: %v", err)
+	}
+}

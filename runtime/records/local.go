@@ -230,6 +230,9 @@ func openRegular(path string) (Reader, error) {
 	return File(path).Open()
 }
 
+// Remove implements [Artifacts].
+func (a *localArtifacts) Remove(name string) error { return a.folder.RemoveArtifact(name) }
+
 // ShareWith implements [Artifacts].
 func (a *localArtifacts) ShareWith(id thread.ID) error {
 	if err := a.folder.ShareArtifacts(a.Of(id)); err != nil {

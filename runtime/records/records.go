@@ -184,6 +184,8 @@ type Artifacts interface {
 	// Each visits everything that is kept as an artifact, with what is no artifact,
 	// until visit returns an error.
 	Each(visit func(name string, open func() (Reader, error)) error) error
+	// Remove removes the one of that name, as List has it.
+	Remove(name string) error
 	// ShareWith gives them to another thread, which is shown what refers to them. To
 	// share them again changes nothing.
 	ShareWith(thread.ID) error

@@ -10,7 +10,8 @@ import (
 // Mender brings rows back to what threads have signed, after something other than this
 // program has changed them: a person, a copy, a backup. Each method is one guarded
 // transaction. It names what was found; when that is different by then it changes
-// nothing and says so, and a repeat changes nothing.
+// nothing and says so, and a repeat changes nothing. It also keeps the files of the store
+// from growing for ever.
 type Mender interface {
 	// Relate gives a thread other relatives than it had. One that has no row is left out.
 	Relate(ctx context.Context, id thread.ID, was, now Relatives) (changed bool, err error)
@@ -36,6 +37,13 @@ type Mender interface {
 	Miscounted(ctx context.Context) ([]thread.ID, error)
 	// AddUp brings the running totals of all budgets to what the rows below them say.
 	AddUp(ctx context.Context) (changed bool, err error)
+
+	// TrimLogs makes the write-ahead logs of the databases short, and returns by how many
+	// bytes. Somebody who reads meanwhile can keep them as they are.
+	TrimLogs(ctx context.Context) (freed int64, err error)
+	// DropAside removes the damaged databases that were replaced, but for the newest so
+	// many of each, and returns their names.
+	DropAside(ctx context.Context, keep int) (dropped []string, err error)
 }
 
 // Relatives are the threads that a row names.

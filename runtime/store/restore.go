@@ -36,6 +36,7 @@ type Keeper interface {
 // Footprint is what a store leaves on a disk.
 type Footprint struct {
 	Bytes    int64    // of what is in use
+	LogBytes int64    // of that, in write-ahead logs
 	SetAside []string // damaged databases, replaced and kept
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
 
@@ -23,7 +24,7 @@ func (o *serveOptions) addFlags(cmd *cobra.Command, outside string) {
 	cmd.Flags().StringVar(&o.tools, "tools", "", "groups of tools to offer: core, threads, admin (default: all)")
 	cmd.Flags().StringArrayVar(&o.allowed, "allow-root", nil, "refuse projects outside this folder; repeat for more (default: "+outside+")")
 	cmd.Flags().BoolVar(&o.outputSchemas, "output-schemas", false, "tell clients the schemas of answers too, which is three quarters of what the tools take to list")
-	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error")
+	cmd.Flags().StringVar(&o.logFile, "log-file", "", "append the server's log to this file instead of standard error; at 8 MiB it becomes FILE.1")
 }
 
 // mcpServer is the server with its tools, for any transport.
@@ -103,7 +104,7 @@ func serverLog(sys System, path string) (zerolog.Logger, func(), error) {
 	if path == "" {
 		return newLog(sys, sys.Stderr), func() {}, nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := threadlog.OpenShared(path)
 	if err != nil {
 		return zerolog.Nop(), nil, &usageError{
 			message: fmt.Sprintf("cannot write the log: %v", err), try: "--log-file with a path that can be written",

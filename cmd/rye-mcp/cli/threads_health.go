@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,13 +73,20 @@ func writeHealth(d display, h health.Report) error {
 	row("queued", "%d", h.Queued)
 	row("spend today", "%s", h.SpendToday)
 	row("tokens", "%.0f on average, %d at most", h.AvgTokenCount, h.MaxTokenCount)
-	row("database", "%.1f MiB", h.DBSizeMB)
 	in := ""
 	if h.Partial {
 		in = fmt.Sprintf(" in %s, of more", counted(h.Folders, "folder"))
 	}
 	row("checkpoints", "%d%s", h.CheckpointCount, in)
 	row("orphaned folders", "%d%s", h.OrphanedFolders, in)
+	for _, name := range slices.Sorted(maps.Keys(h.SizesMB)) {
+		of := ""
+		if name == "transcripts" || name == "artifacts" || name == "thread_logs" {
+			of = in
+		}
+		row(strings.ReplaceAll(name, "_", " "), "%.1f MiB%s", h.SizesMB[name], of)
+	}
+	row("growth", "%.1f threads and about %.1f MiB a day, by the last %s", h.Growth.ThreadsPerDay, h.Growth.MBPerDay, counted(h.Growth.Days, "day"))
 	for _, name := range h.SetAside {
 		t.add(cell{"set aside", yellow}, text(name+", a damaged database"))
 	}
@@ -100,12 +110,20 @@ func healthAdvice(h health.Report) []string {
 	if len(h.Stuck) > 0 {
 		tries = append(tries, "rye-mcp threads tail "+string(h.Stuck[0]))
 	}
-	if h.OrphanedFolders > 0 {
-		tries = append(tries, "rye-mcp threads reconcile")
-	} else if h.Partial {
+	for _, what := range h.Advice {
+		tries = append(tries, command(what))
+	}
+	if h.Partial {
 		tries = append(tries, "rye-mcp threads health --all")
 	}
 	return tries
+}
+
+// command is advice for models as a person gives it to a terminal.
+func command(advice string) string {
+	return strings.NewReplacer(
+		"reconcile_threads with apply", "rye-mcp threads reconcile --apply", "cleanup_threads with older_than ", "rye-mcp threads cleanup --older-than ",
+	).Replace(advice)
 }
 
 func newThreadsReconcileCommand(sys System, opts *options) *cobra.Command {

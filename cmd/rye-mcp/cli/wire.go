@@ -15,8 +15,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
 	"github.com/rye-mcp/rye-mcp/mcp/task"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
+	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
@@ -204,6 +206,8 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 			Outer:   func() []string { return slices.Concat(sys.Outer, sys.Environ) },
 		},
 	})
+	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
+	p.control.Tidy.Jobs = append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys)})
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.index.exists = func() bool {
 		where, err := search.DefaultPath(p.resolver.Roots().Project, p.resolver.Roots().User, sys.Getenv)

@@ -391,6 +391,12 @@ func artifacts(t *testing.T, s Subject) {
 	if got, err := of.Artifacts().Load(wrong); err == nil {
 		t.Errorf("%q is taken for what was kept", got)
 	}
+	list, err := of.Artifacts().List()
+	must(t, err)
+	must(t, of.Artifacts().Remove(list[0].Name))
+	if left, err := of.Artifacts().List(); err != nil || len(left) != len(list)-1 || of.Artifacts().Remove("../thread.json") == nil {
+		t.Errorf("left are %v, %v", left, err)
+	}
 	enough := errors.New("enough")
 	if err := of.Artifacts().Each(func(string, func() (records.Reader, error)) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("the visit goes on: %v", err)

@@ -23,6 +23,7 @@ type Store struct {
 	closed bool
 
 	deletions
+	mending
 }
 
 var _ store.Store = (*Store)(nil)
@@ -31,7 +32,7 @@ var _ store.Store = (*Store)(nil)
 // none, or made by create when the first thread is registered.
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
-	s.deletions = deletions{s}
+	s.deletions, s.mending = deletions{s}, mending{s}
 	return s
 }
 

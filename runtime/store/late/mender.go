@@ -11,8 +11,11 @@ import (
 // mender mends in the store, if there is one by then.
 type mender struct{ *Store }
 
+// mending is the part of a [Store] that mends.
+type mending struct{ late *Store }
+
 // Mend implements [store.Store].
-func (s *Store) Mend() store.Mender { return mender{s} }
+func (m mending) Mend() store.Mender { return mender{m.late} }
 
 // Relate implements [store.Mender].
 func (m mender) Relate(ctx context.Context, id thread.ID, was, now store.Relatives) (bool, error) {
@@ -52,4 +55,14 @@ func (m mender) Miscounted(ctx context.Context) ([]thread.ID, error) {
 // AddUp implements [store.Mender].
 func (m mender) AddUp(ctx context.Context) (bool, error) {
 	return ask(ctx, m.Store, nil, func(open store.Store) (bool, error) { return open.Mend().AddUp(ctx) })
+}
+
+// TrimLogs implements [store.Mender].
+func (m mender) TrimLogs(ctx context.Context) (int64, error) {
+	return ask(ctx, m.Store, nil, func(open store.Store) (int64, error) { return open.Mend().TrimLogs(ctx) })
+}
+
+// DropAside implements [store.Mender].
+func (m mender) DropAside(ctx context.Context, keep int) ([]string, error) {
+	return ask(ctx, m.Store, nil, func(open store.Store) ([]string, error) { return open.Mend().DropAside(ctx, keep) })
 }

@@ -39,6 +39,9 @@ func FootprintOf(dir string) (store.Footprint, error) {
 				return f, err
 			}
 			f.Bytes += info.Size()
+			if strings.HasSuffix(e.Name(), "-wal") {
+				f.LogBytes += info.Size()
+			}
 		case strings.Contains(e.Name(), asideMark) && !strings.HasSuffix(e.Name(), "-wal"):
 			f.SetAside = append(f.SetAside, e.Name())
 		}

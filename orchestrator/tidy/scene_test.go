@@ -79,7 +79,7 @@ func newTidier(project string, state place.State, db store.Store, now func() tim
 		Life:  &life.Local{Project: project, Home: home, Place: process.Here("host"), Args: func(thread.ID) []string { return []string{"none"} }},
 		Freed: func(context.Context) {},
 	})
-	return &tidy.Tidier{Threads: all, Settings: &settings.Source{}, Stop: &stop.Stopper{Threads: all}}
+	return &tidy.Tidier{Threads: all, Settings: &settings.Source{}, Stop: &stop.Stopper{Threads: all}, Schedule: func() (tidy.Schedule, error) { return tidy.Schedule{Interval: time.Hour}, nil }}
 }
 
 func (s *scene) noError(err error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 )
@@ -16,9 +18,72 @@ type Job struct {
 	Run func(ctx context.Context) (did string, err error)
 }
 
-// Sweep does all jobs once, and returns what they did. Of several processes one does:
-// done is false where another is at it. A job that fails does not keep the others.
+// Schedule is when servers sweep, and how long threads are kept.
+type Schedule struct {
+	TTL      time.Duration // since the last use of a thread that has ended; 0: for ever
+	Interval time.Duration
+}
+
+// defaultInterval is taken where the settings cannot be read.
+const defaultInterval = time.Hour
+
+// schedule reads the settings. With settings that cannot be read nothing expires.
+func (t *Tidier) schedule() (Schedule, error) {
+	if t.Schedule != nil {
+		return t.Schedule()
+	}
+	s := Schedule{Interval: defaultInterval}
+	agent, _, err := t.Settings.Begin().Config.Agent()
+	if err != nil {
+		return s, err
+	}
+	if s.Interval, err = ParseAge(agent.Threads.SweepInterval); err != nil || s.Interval <= 0 {
+		return Schedule{Interval: defaultInterval}, err
+	}
+	if agent.Threads.TTL != "" {
+		s.TTL, err = ParseAge(agent.Threads.TTL)
+	}
+	return s, err
+}
+
+// Run goes on with what a crash has cut short, and then sweeps after each interval, until
+// ctx ends. Nothing expires in the first interval: nobody who only looks is in a hurry.
+func (t *Tidier) Run(ctx context.Context) {
+	if did, err := t.continueJob(ctx); err != nil && ctx.Err() == nil {
+		t.Threads.Log.Warn().Err(err).Msg("go on with deletions")
+	} else if did != "" {
+		t.Threads.Log.Info().Msg(did)
+	}
+	for {
+		s, _ := t.schedule() // the sweep says what is wrong
+		timer := time.NewTimer(s.Interval)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		did, _, err := t.Sweep(ctx)
+		if err != nil && ctx.Err() == nil {
+			t.Threads.Log.Warn().Err(err).Msg("sweep")
+		}
+		if len(did) > 0 {
+			t.Threads.Log.Info().Msg("swept: " + strings.Join(did, "; "))
+		}
+	}
+}
+
+// mostPerInterval is how many intervals the time by which threads expire can go forward in
+// one: after a pause it catches up, and a clock that jumped by years lets threads expire
+// only after that has stood for as many sweeps as their TTL has days.
+const mostPerInterval = 24
+
+// Sweep does all jobs once, and returns what they did. Of several processes one does, once
+// an interval: done is false otherwise. A job that fails does not keep the others.
 func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error) {
+	if t.Threads.Records.Seal() == nil { // no thread has been here
+		return nil, false, nil
+	}
 	hold, err := t.Threads.Life.Lease(sweepLease)
 	if errors.Is(err, life.ErrHeld) {
 		return nil, false, nil
@@ -27,8 +92,14 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 		return nil, false, fmt.Errorf("lease of the sweep: %w", err)
 	}
 	defer func() { err = errors.Join(err, hold.Release()) }()
-	var failed []error
-	for _, job := range t.jobs() {
+	s, unread := t.schedule()
+	// A server that began its interval a moment later must not leave out every other one.
+	by, due, err := t.Threads.Store.BeginSweep(ctx, t.Threads.Now(), s.Interval*9/10, s.Interval*mostPerInterval)
+	if err != nil || !due {
+		return nil, false, err
+	}
+	failed := []error{unread}
+	for _, job := range t.jobs(s.TTL, by) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -44,8 +115,13 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 }
 
 // jobs are those of this room, and those of others.
-func (t *Tidier) jobs() []Job {
-	return append([]Job{{Name: "deletions", Run: t.continueJob}}, t.Jobs...)
+func (t *Tidier) jobs(ttl time.Duration, by time.Time) []Job {
+	jobs := []Job{{Name: "deletions", Run: t.continueJob}}
+	if ttl > 0 {
+		jobs = append(jobs, Job{Name: "ttl", Run: func(ctx context.Context) (string, error) { return t.expire(ctx, by.Add(-ttl)) }})
+	}
+	jobs = append(jobs, Job{Name: "vacuum", Run: t.vacuumJob})
+	return append(jobs, t.Jobs...)
 }
 
 // continueJob goes on with deletions that a crash has cut short.
@@ -56,3 +132,52 @@ func (t *Tidier) continueJob(ctx context.Context) (string, error) {
 	}
 	return fmt.Sprintf("removed what was left of %d threads", done.Removed), err
 }
+
+// expire deletes the threads that were not used since a time, some at a time.
+func (t *Tidier) expire(ctx context.Context, until time.Time) (string, error) {
+	sum := 0
+	for ctx.Err() == nil {
+		found, err := t.expired(ctx, policy{until: until})
+		if err != nil {
+			return deletedSome(sum), err
+		}
+		if len(found.sets) == 0 {
+			break
+		}
+		threads := 0
+		for _, s := range found.sets {
+			threads += len(s.members)
+		}
+		kept, err := t.deleteSets(ctx, found.sets)
+		if sum += threads - kept; err != nil {
+			return deletedSome(sum), err
+		}
+		if _, err := t.Continue(ctx, nil); err != nil || kept == threads {
+			return deletedSome(sum), err
+		}
+	}
+	return deletedSome(sum), nil
+}
+
+func deletedSome(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("deleted %d threads", n)
+}
+
+// vacuumJob gives back what is in no use, where it is worth it and can be done in parts.
+func (t *Tidier) vacuumJob(ctx context.Context) (string, error) {
+	parts, err := t.Threads.Store.Vacuum(ctx, false)
+	var given int64
+	for _, part := range parts {
+		given += part.Before - part.After
+	}
+	if given < worthTelling {
+		return "", err
+	}
+	return fmt.Sprintf("gave back %d MB", given>>20), err
+}
+
+// worthTelling is how many bytes a vacuum gives back that is told.
+const worthTelling = 1 << 20

@@ -43,6 +43,8 @@ type Tidier struct {
 	Belongings []Belonging
 	// Jobs are what a sweep does, in this order, beside what is of this room.
 	Jobs []Job
+	// Schedule is when servers sweep; nil: as the settings say.
+	Schedule func() (Schedule, error)
 	// Forget takes knowledge entries out of the search index; nil where there is none.
 	Forget func(ctx context.Context, ids []string) error
 	// Compact makes the search index as small as it can be; nil where there is none.

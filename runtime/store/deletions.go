@@ -24,9 +24,6 @@ type Deletions interface {
 	// Expired returns the threads that have ended and were last used no later than a
 	// time, those first that were created first. Outcomes are left out.
 	Expired(ctx context.Context, e Expiry) ([]thread.Record, error)
-	// NewestUse is the end of the day, of UTC, on which any thread was last used; zero
-	// where there is none.
-	NewestUse(ctx context.Context) (time.Time, error)
 	// Delete takes sets of threads out of the registry, each set whole or not at all,
 	// and returns why one was not, in the order of the sets: a *NotEndedError where a
 	// thread of it has not ended, an *OutsideError where a thread that does not go
@@ -50,6 +47,15 @@ type Deletions interface {
 	// do; ShownPlan returns it, or nil.
 	ShowPlan(ctx context.Context, key string, p ShownPlan) error
 	ShownPlan(ctx context.Context, key string, now time.Time) (*ShownPlan, error)
+}
+
+// Sweeps keeps when servers have swept.
+type Sweeps interface {
+	// BeginSweep begins a sweep, unless one has begun within the interval; then it is not
+	// due. The time by which threads expire is never later than now, nor than most after
+	// that of the sweep before; of the first sweep it is not later than the newest use of
+	// a thread. So a clock that jumps lets nothing expire at once.
+	BeginSweep(ctx context.Context, now time.Time, interval, most time.Duration) (by time.Time, due bool, err error)
 }
 
 // Shrinker gives room back.

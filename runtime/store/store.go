@@ -308,6 +308,7 @@ type Store interface {
 	Sets
 	Deletions
 	Shrinker
+	Sweeps
 	Ledger
 	Keeper
 	Watcher

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 
 // shape is what of a schema says which values a key can have.
 type shape struct {
+	Pattern string
 	Type    string   `json:"type"`
 	Enum    []any    `json:"enum"`
 	Minimum *float64 `json:"minimum"`
@@ -73,7 +75,7 @@ func (s *shape) draw(r *rapid.T, defs map[string]*shape, label string) any {
 		}
 		return rapid.Float64Range(least, *s.Maximum).Draw(r, label)
 	case s.Type == "string":
-		return rapid.StringMatching(`[a-z]{1,8}`).Draw(r, label)
+		return rapid.StringMatching(cmp.Or(s.Pattern, `[a-z]{1,8}`)).Draw(r, label)
 	}
 	return nil // lists and what is for people
 }

@@ -44,6 +44,10 @@ type ThreadSettings struct {
 	ToolConcurrency int     `yaml:"tool_concurrency"`  // tool calls of one turn at the same time
 	SoftStopSeconds float64 `yaml:"soft_stop_seconds"` // from the request to stop to SIGTERM
 	TermSeconds     float64 `yaml:"term_seconds"`      // from SIGTERM to SIGKILL
+	// TTL is how long threads are kept that have ended, since their last use, such as 30d;
+	// empty: for ever. It is the user's alone.
+	TTL           string `yaml:"ttl"`
+	SweepInterval string `yaml:"sweep_interval"` // between two sweeps of servers, such as 60m
 }
 
 // Values of [Coordination.TranscriptIntegrity].

@@ -35,7 +35,7 @@ func assertNoZero(t *testing.T, v reflect.Value, path string) {
 		return
 	}
 	// Zero on purpose: chosen by what there is, or not for everybody.
-	chosen := []string{".DailySpend", ".Provider.Default", ".Threads.MaxRunning", ".Integrity.AcceptLegacyDirectives", ".RiskQuestions.Ask"}
+	chosen := []string{".DailySpend", ".Provider.Default", ".Threads.MaxRunning", ".Threads.TTL", ".Integrity.AcceptLegacyDirectives", ".RiskQuestions.Ask"}
 	if v.IsZero() && !slices.Contains(chosen, path) {
 		t.Errorf("%s has no shipped default", path)
 	}

@@ -286,6 +286,7 @@ func (ps *projects) serve(p *project) *served {
 	s.background.Go(func() {
 		ps.sweep(s)
 		s.background.Go(func() { ps.reconcile(s) })
+		s.background.Go(func() { p.control.Tidy.Run(s.ctx) })
 		p.control.Queue.Run(s.ctx)
 	})
 	s.background.Go(func() { ps.tellUnconfined(s) })

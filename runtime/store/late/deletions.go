@@ -16,6 +16,15 @@ func (s deletions) Trees(ctx context.Context, tops []thread.ID) (map[thread.ID][
 	return ask(ctx, s.late, nil, func(now store.Store) (map[thread.ID][]thread.Record, error) { return now.Trees(ctx, tops) })
 }
 
+// BeginSweep implements [store.Sweeps].
+func (s deletions) BeginSweep(ctx context.Context, now time.Time, interval, most time.Duration) (by time.Time, due bool, err error) {
+	opened, err := s.late.Now(ctx)
+	if err != nil || opened == nil {
+		return by, false, err
+	}
+	return opened.BeginSweep(ctx, now, interval, most)
+}
+
 // Vacuum implements [store.Shrinker].
 func (s deletions) Vacuum(ctx context.Context, alone bool) ([]store.Vacuumed, error) {
 	return ask(ctx, s.late, nil, func(now store.Store) ([]store.Vacuumed, error) { return now.Vacuum(ctx, alone) })
@@ -24,11 +33,6 @@ func (s deletions) Vacuum(ctx context.Context, alone bool) ([]store.Vacuumed, er
 // Expired implements [store.Deletions].
 func (s deletions) Expired(ctx context.Context, e store.Expiry) ([]thread.Record, error) {
 	return ask(ctx, s.late, nil, func(now store.Store) ([]thread.Record, error) { return now.Expired(ctx, e) })
-}
-
-// NewestUse implements [store.Deletions].
-func (s deletions) NewestUse(ctx context.Context) (time.Time, error) {
-	return ask(ctx, s.late, nil, func(now store.Store) (time.Time, error) { return now.NewestUse(ctx) })
 }
 
 // Delete implements [store.Deletions].

@@ -93,18 +93,14 @@ func (s *deletions) Expired(ctx context.Context, e store.Expiry) (rows []thread.
 	return rows, nil
 }
 
-// NewestUse implements [store.Deletions]. It reads no thread.
-func (s *deletions) NewestUse(ctx context.Context) (at time.Time, err error) {
+// newestUse is the end of the day, of UTC, on which any thread was last used; zero where
+// there is none. It reads no thread.
+func newestUse(ctx context.Context, tx *sql.Tx) (at time.Time, err error) {
 	const aDay = 24 * 60 * 60 * 1000
 	var day sql.NullInt64
-	err = s.registry.read(ctx, func(db *sql.DB) error {
-		return db.QueryRowContext(ctx, "SELECT max(day) FROM days WHERE used > 0").Scan(&day)
-	})
-	if err != nil {
-		return at, fmt.Errorf("newest use of a thread: %w", err)
-	}
+	err = tx.QueryRowContext(ctx, "SELECT max(day) FROM days WHERE used > 0").Scan(&day)
 	if day.Valid {
 		at = fromMillis((day.Int64 + 1) * aDay)
 	}
-	return at, nil
+	return at, err
 }

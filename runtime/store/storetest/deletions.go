@@ -21,6 +21,7 @@ var deletionTests = []test{
 	{"what a crash has left unsettled is settled", deleting(deletedUnsettled)},
 	{"trees of several threads", deleting(treesOfSeveral)},
 	{"the expired, in pages", deleting(expiredPages)},
+	{"a sweep is due once an interval, and its time goes forward by bounded steps", deleting(sweeps)},
 	{"what a dry run has told is remembered for an hour", deleting(shownPlans)},
 	{"the deleted can be told and told again", deleting(goneRestored)},
 	{"the deleted outlive a lost database", deleting(goneInNewStore)},
@@ -340,9 +341,28 @@ func expiredPages(h deleter) {
 	if _, err := h.Expired(h.ctx, store.Expiry{UsedUntil: until, States: []thread.State{thread.Running}}); err == nil {
 		h.Error("running threads can expire")
 	}
-	if newest, err := h.NewestUse(h.ctx); err != nil || newest.Before(h.now) || newest.After(h.now.Add(24*time.Hour)) {
-		h.Errorf("newest use %v, %v", newest, err)
+}
+
+func sweeps(h deleter) {
+	sweep := func(now time.Time, wantDue bool, want time.Time) {
+		h.Helper()
+		by, due, err := h.BeginSweep(h.ctx, now, time.Hour, 24*time.Hour)
+		h.noError(err)
+		if due != wantDue || due && !by.Equal(want.Truncate(time.Millisecond)) {
+			h.Errorf("at %v: due %t, by %v; want %t, %v", now, due, by, wantDue, want)
+		}
 	}
+	h.ended("d", "", thread.Completed)
+	const day = 24 * time.Hour
+	endOfDay := h.now.Truncate(day).Add(day)
+	later := h.now.AddDate(3, 0, 0) // the clock has jumped, or nothing was done for years
+	sweep(later, true, endOfDay)
+	sweep(later.Add(59*time.Minute), false, later)
+	sweep(later.Add(time.Hour), true, endOfDay.Add(day))
+	sweep(h.now, true, h.now) // it was put right
+	sweep(h.now.Add(-time.Minute), true, h.now.Add(-time.Minute))
+	sweep(h.now.Add(2*time.Hour), true, h.now.Add(2*time.Hour))
+	sweep(h.now.Add(100*day), true, h.now.Add(2*time.Hour+day))
 }
 
 func shownPlans(h deleter) {

@@ -270,6 +270,12 @@ CREATE TRIGGER threads_delete_days AFTER DELETE ON threads BEGIN
     UPDATE days SET gone = gone + old.spend WHERE day = old.created_at / 86400000;
 END;
 
+CREATE TABLE sweeps (
+    one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    swept_at   INTEGER NOT NULL CHECK (swept_at > 0),
+    counted_at INTEGER NOT NULL CHECK (counted_at > 0)
+) STRICT;
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -301,3 +307,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (14, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (15, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (16, 1);

@@ -127,6 +127,32 @@ func (f *Feed) leave(topic Topic, l *listener) {
 	}
 }
 
+// endOf ends the listening to threads that were deleted, after that was told: nothing of
+// them changes any more, and their ids do not come back.
+func (f *Feed) endOf(gone []thread.ID) {
+	if len(gone) == 0 {
+		return
+	}
+	deleted := make(map[thread.ID]bool, len(gone))
+	for _, id := range gone {
+		deleted[id] = true
+	}
+	f.mu.Lock()
+	var left []func()
+	for topic, listeners := range f.listeners {
+		if topic.ID == "" || !deleted[topic.ID] {
+			continue
+		}
+		for l := range listeners {
+			left = append(left, func() { f.leave(topic, l) })
+		}
+	}
+	f.mu.Unlock()
+	for _, leave := range left {
+		leave()
+	}
+}
+
 // Close ends all listening, and tells everybody so.
 func (f *Feed) Close() {
 	f.mu.Lock()

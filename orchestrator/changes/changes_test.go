@@ -152,6 +152,40 @@ func of(id thread.ID, a changes.Aspect) changes.Topic { return changes.Topic{ID:
 
 func all(a changes.Aspect) changes.Topic { return changes.Topic{Aspect: a} }
 
+// TestDeletedIsTold: whoever listens to a thread that is deleted is told so, once, and
+// then of nothing; the set of threads has changed.
+func TestDeletedIsTold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	before, id := s.start(store.NewThread{Directive: "before"}), s.start(store.NewThread{Directive: "one"})
+	s.end(before)
+	s.end(id)
+	remove := func(id thread.ID) {
+		t.Helper()
+		refused, err := s.store.Delete(s.ctx, [][]thread.ID{{id}}, s.now)
+		if err != nil || refused[0] != nil {
+			t.Fatal(refused, err)
+		}
+	}
+	remove(before) // before anybody listens
+	defer s.hear(all(changes.Set))()
+	stop := s.hear(of(id, changes.Result))
+	s.fence()
+	remove(id)
+	heard := s.await(of(id, changes.Result))
+	if !slices.Contains(heard, all(changes.Set)) {
+		heard = append(heard, s.await(all(changes.Set))...)
+	}
+	if slices.ContainsFunc(heard, func(topic changes.Topic) bool { return topic.ID == before }) {
+		t.Errorf("heard %v", heard)
+	}
+	stop() // it has ended already
+	s.fence()
+	if n := s.feed.Listening(); n != 1 {
+		t.Errorf("%d listen", n)
+	}
+}
+
 func TestWhatChangesIsTold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -32,6 +32,7 @@ func (f *Feed) run(ctx context.Context, commits <-chan struct{}, exits *threads.
 		seen = now
 		exits.Watch(now.active)
 		tell(f.hearing(ctx, now.topics(f.Threads.Getter(ctx))), false)
+		f.endOf(now.gone)
 		return true
 	})
 }
@@ -87,6 +88,9 @@ type glance struct {
 	active map[thread.ID]thread.Record // those that have not ended
 	asking map[thread.ID]bool
 	news   int64 // the newest
+	// deleted is the newest deletion, and gone what was deleted since the look before.
+	deleted int64
+	gone    []thread.ID
 
 	changed map[thread.ID]bool // since the look before; value: it was started, or has ended
 }
@@ -96,12 +100,17 @@ const maxNews = 1000
 
 // look looks at the threads and compares them with the look before.
 func (f *Feed) look(ctx context.Context, before glance) (now glance, err error) {
-	now = glance{active: map[thread.ID]thread.Record{}, asking: map[thread.ID]bool{}, changed: map[thread.ID]bool{}, news: before.news}
+	now = glance{active: map[thread.ID]thread.Record{}, asking: map[thread.ID]bool{}, changed: map[thread.ID]bool{}, news: before.news, deleted: before.deleted}
 	s := f.Threads.Store
 	if before.active == nil {
 		if now.news, err = s.LastNews(ctx); err != nil {
 			return now, err
 		}
+		if now.deleted, err = lastDeletion(ctx, s); err != nil {
+			return now, err
+		}
+	} else if err := now.readDeletions(ctx, s); err != nil {
+		return now, err
 	} else if err := now.readNews(ctx, s); err != nil {
 		return now, err
 	}
@@ -139,6 +148,32 @@ func (g *glance) readNews(ctx context.Context, s store.News) error {
 			}
 		}
 		if len(news) < maxNews {
+			return nil
+		}
+	}
+}
+
+func lastDeletion(ctx context.Context, s store.Deletions) (seq int64, err error) {
+	newest, err := s.Deletions(ctx, store.DeletionFilter{Newest: true, Limit: 1})
+	if err == nil && len(newest) > 0 {
+		seq = newest[0].Seq
+	}
+	return seq, err
+}
+
+// readDeletions notes the threads that were deleted.
+func (g *glance) readDeletions(ctx context.Context, s store.Deletions) error {
+	for {
+		page, err := s.Deletions(ctx, store.DeletionFilter{After: g.deleted})
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			g.deleted = d.Seq
+			g.gone = append(g.gone, d.Record.ThreadID)
+			g.changed[d.Record.ThreadID] = true
+		}
+		if len(page) < store.MaxPage {
 			return nil
 		}
 	}

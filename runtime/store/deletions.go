@@ -85,10 +85,11 @@ type Expiry struct {
 
 // DeletionFilter selects deletions.
 type DeletionFilter struct {
-	After int64       // their Seq is greater
-	Open  bool        // of which something may be left
-	IDs   []thread.ID // empty: of all threads
-	Limit int         // at most MaxPage, and that when 0
+	After  int64       // their Seq is greater
+	Open   bool        // of which something may be left
+	IDs    []thread.ID // empty: of all threads
+	Limit  int         // at most MaxPage, and that when 0
+	Newest bool        // the newest first
 }
 
 // Deletion is a thread that was deleted.

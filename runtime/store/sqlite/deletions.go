@@ -170,8 +170,12 @@ func (s *deletions) Deletions(ctx context.Context, f store.DeletionFilter) (list
 		query += " AND thread_id IN (SELECT value FROM json_each(?))"
 		args = append(args, jsonList(f.IDs))
 	}
+	order := " ORDER BY seq LIMIT ?"
+	if f.Newest {
+		order = " ORDER BY seq DESC LIMIT ?"
+	}
 	err = s.registry.read(ctx, func(db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, query+" ORDER BY seq LIMIT ?", append(args, pageOrAll(f.Limit))...)
+		rows, err := db.QueryContext(ctx, query+order, append(args, pageOrAll(f.Limit))...)
 		list, err = scanEach(rows, err, scanDeletion)
 		return err
 	})

@@ -146,6 +146,12 @@ func (s *Steerer) readWhen(ctx context.Context, rec thread.Record, m thread.Mess
 	return "before its next call of the model; what it does now goes on"
 }
 
+// What is said instead to a thread that has ended.
+const (
+	resumeHint = "resume_thread with this thread_id and the message goes on with its conversation"
+	resumeTry  = "rye-mcp threads resume %s \"MESSAGE\""
+)
+
 // mayRead refuses a message for what reads none.
 func mayRead(rec thread.Record) error {
 	switch {
@@ -153,7 +159,7 @@ func mayRead(rec thread.Record) error {
 		return tool.Faultf(tool.CodeUnsupported, "%s is no thread with a model (it is a %s), so it reads no messages", rec.ThreadID, rec.Kind)
 	case rec.Status.Terminal():
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s, and reads no message any more", rec.ThreadID, rec.Status).
-			With("status", rec.Status).WithHint("resume_thread with this thread_id and the message goes on with its conversation")
+			With("status", rec.Status).WithHint(resumeHint).WithTry(resumeTry, rec.ThreadID)
 	}
 	return nil
 }
@@ -170,7 +176,7 @@ func fault(err error) error {
 		return tool.Faultf(tool.CodeConflict, "%w", unreadable).WithHint("wait_threads until it has ended, then resume_thread with the message")
 	case errors.As(err, &unreadable):
 		return tool.Faultf(tool.CodeConflict, "%w", unreadable).With("status", unreadable.State).
-			WithHint("resume_thread with this thread_id and the message goes on with its conversation")
+			WithHint(resumeHint).WithTry(resumeTry, unreadable.Thread)
 	case errors.As(err, &full):
 		return tool.Faultf(tool.CodeConflict, "%w", full).With("unread", full.Unread).
 			WithHint("call again when it has read some; one message that says all is better than many")

@@ -158,11 +158,11 @@ func messageLine(p transcript.Message) string {
 	if !found {
 		return "« " + firstLine(says)
 	}
-	who := string(p.From.Kind)
-	if p.From.Name != "" {
-		who += " " + p.From.Name
+	from := p.From.Name
+	if from == "" {
+		from = "the " + string(p.From.Kind)
 	}
-	return fmt.Sprintf("« %s of %s: %s", p.Kind, who, firstLine(text))
+	return fmt.Sprintf("« %s from %s: %s", p.Kind, from, firstLine(text))
 }
 
 // telling are the arguments that tell a person what a call is about, in the order

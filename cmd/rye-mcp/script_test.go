@@ -62,6 +62,7 @@ func TestScript(t *testing.T) {
 			"replace":     replaceIn,
 			"asks":        waitUntilAsked,
 			"fingerprint": fingerprintOf,
+			"replays":     replaysAll,
 		},
 	})
 }

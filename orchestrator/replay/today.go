@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
@@ -75,17 +76,20 @@ func (s *Starter) Today(ctx context.Context, r *recording.Recording, t *recordin
 
 // giveInputs checks the recorded inputs against the directive of today, but for a thread
 // that continues another, which had them already.
-func giveInputs(p *plan.Plan, was thread.Meta) (err error) {
-	p.Inputs = was.Inputs
-	if was.Continuation == nil {
-		p.Inputs, p.Secrets, err = inputs.Validate(p.Doc, was.Inputs)
-		return err
-	}
-	p.Secrets = map[string]string{}
+func giveInputs(p *plan.Plan, was thread.Meta) error {
+	p.Inputs, p.Secrets = maps.Clone(was.Inputs), map[string]string{}
 	for _, name := range inputs.Secrets(p.Doc, was.Inputs) {
-		p.Secrets[name] = inputs.Placeholder(name)
+		p.Secrets[name] = inputs.Placeholder(name) // of the value nothing is on record
 	}
-	return nil
+	if was.Continuation != nil {
+		return nil
+	}
+	open, given := *p.Doc, maps.Clone(was.Inputs)
+	open.Inputs = slices.DeleteFunc(slices.Clone(open.Inputs), func(in item.Input) bool { return p.Secrets[in.Name] != "" })
+	maps.DeleteFunc(given, func(name string, _ any) bool { return p.Secrets[name] != "" })
+	values, _, err := inputs.Validate(&open, given)
+	maps.Copy(p.Inputs, values)
+	return err
 }
 
 // grantOf is what the thread may do by what its directive declares today, within what the

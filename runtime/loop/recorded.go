@@ -98,12 +98,11 @@ func (r referee) refusal(c llm.Block) *tool.Fault {
 }
 
 func (r referee) refusedNow(entry palette.Entry, args json.RawMessage) error {
-	accepted, err := tool.Accept(entry.Definition.Schema, args)
-	if err != nil {
-		return err
+	if entry.Kind == palette.KindPrimary { // which is no item, and changes with the program alone
+		return r.refusedPrimary(entry.ID, args)
 	}
-	if entry.Kind == palette.KindPrimary {
-		return r.refusedPrimary(entry.ID, accepted)
+	if _, err := tool.Accept(entry.Definition.Schema, args); err != nil {
+		return err
 	}
 	if entry.Kind == palette.KindArtifact || entry.ID == action.OrchestratorID || entry.ID == action.ThreadDirectiveID {
 		return nil
@@ -117,12 +116,12 @@ func (r referee) refusedPrimary(id string, args json.RawMessage) error {
 		Kind item.Kind `json:"item_type"`
 		ID   string    `json:"item_id"`
 	}
-	if id != executeID || json.Unmarshal(args, &what) != nil || what.ID == "" {
+	if id != executeID || json.Unmarshal(args, &what) != nil || what.ID == "" || threadTool(what.ID) {
 		return nil
 	}
 	switch what.Kind {
 	case item.Tool:
-		if _, err := r.Executor.Find(r.Resolver, what.ID); err != nil && !threadTool(what.ID) {
+		if _, err := r.Executor.Find(r.Resolver, what.ID); err != nil {
 			return err
 		}
 	case item.Directive, item.Knowledge:

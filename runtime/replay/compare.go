@@ -72,7 +72,7 @@ func compareOutcome(t *recording.Thread, now *Run) []Difference {
 		}
 		return found
 	}
-	if outside && now.Left == 0 && t.Expected.Outcome.Status == "" {
+	if outside && now.Left == 0 { // it came as far as it had come then
 		return found
 	}
 	if d := unified(outcomeText(t.Expected.Outcome), outcomeText(now.Observed.Outcome)); d != "" {

@@ -91,11 +91,11 @@ func stoppedFromOutside(t *recording.Thread) bool {
 		return true
 	}
 	o := t.Meta.Outcome
-	if o.State == thread.Cancelled {
-		return true
-	}
-	if o.Error == nil {
-		return false
+	switch {
+	case o.Error == nil:
+		return o.State == thread.Cancelled
+	case o.State == thread.Cancelled:
+		return !strings.Contains(o.Error.Message, " by hook ")
 	}
 	switch o.Error.Code {
 	case thread.CodeDied, "duration_exceeded", "transcript_lost", "disk_full":

@@ -48,15 +48,21 @@ type Run struct {
 	Turns int
 }
 
+// ErrNothing says that a thread ended before its model had answered anything.
+var ErrNothing = errors.New("the thread ended before its model had answered, so there is nothing to replay")
+
 // Again replays a thread.
 func Again(ctx context.Context, j Job) (*Run, error) {
-	s, err := open(ctx, j)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the replay of %s: %w", j.Thread.ThreadID, err)
-	}
 	calls, err := callsOf(j.Thread)
 	if err != nil {
 		return nil, err
+	}
+	if len(calls) == 0 {
+		return nil, ErrNothing
+	}
+	s, err := open(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the replay of %s: %w", j.Thread.ThreadID, err)
 	}
 	client := recorded.New(calls)
 	client.Began = func(c recorded.Call) { s.clock.set(c.At) }

@@ -26,6 +26,24 @@ func (r *Repository) Config() string {
 	if text, err := smallFile(filepath.Join(r.Common, "config")); err == nil {
 		said = factsOf(string(text))
 	}
+	return configOf(said)
+}
+
+// converting are the facts by which git changes files on their way, or looks for what a
+// git folder of ours does not have.
+var converting = []string{"core.autocrlf", "core.eol", "core.sparsecheckout", "core.sparsecheckoutcone", "extensions.refstorage"}
+
+// RawConfig is a configuration with the facts of another, for a git folder of our own
+// that takes and gives files byte by byte.
+func RawConfig(text string) string {
+	said := factsOf(text)
+	for _, key := range converting {
+		delete(said, key)
+	}
+	return configOf(said)
+}
+
+func configOf(said map[string]string) string {
 	var b strings.Builder
 	b.WriteString("[core]\n\tbare = false\n\tfsmonitor = false\n\thooksPath = /dev/null\n\tattributesFile = /dev/null\n\tquotePath = false\n" +
 		"\tbigFileThreshold = 8m\n\tpackedGitLimit = 256m\n[diff]\n\trenameLimit = 400\n[protocol]\n\tallow = never\n[submodule]\n\trecurse = false\n" +

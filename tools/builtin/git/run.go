@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -22,7 +21,6 @@ import (
 const (
 	maxTime   = 60 * time.Second
 	pageBytes = 20_000 // JSON of the lines of a page of the result
-	maxLine   = 2_000  // bytes shown of a line
 )
 
 // output is a page of what git has printed.
@@ -87,7 +85,7 @@ func (g *reader) git(ctx context.Context, r repository, c call) (*output, error)
 
 // failed explains why git refused. Its words can hold names of the repository's.
 func (r repository) failed(env tool.Env, result process.Result) error {
-	said := strings.TrimSpace(env.Masked(shown(strings.TrimSpace(string(result.Stderr)))))
+	said := strings.TrimSpace(env.Masked(gitrepo.Shown(strings.TrimSpace(string(result.Stderr)))))
 	lower := strings.ToLower(said)
 	switch {
 	case strings.Contains(lower, "does not have any commits"), strings.Contains(lower, "ambiguous argument 'head"), strings.Contains(lower, "bad revision 'head"):
@@ -156,7 +154,7 @@ func (p *pager) line() {
 		p.dropped++
 		return
 	}
-	l := shown(string(text)) + "\n"
+	l := gitrepo.Shown(string(text)) + "\n"
 	if p.room += tool.SizeInJSON(l); p.room > pageBytes && p.content.Len() > 0 {
 		p.full = true
 		p.lines--
@@ -185,30 +183,6 @@ func (p *pager) page() *output {
 	}
 	o.Note = strings.Join(notes, "; ")
 	return o
-}
-
-// shown is a line of a stranger's as it is shown: what a terminal obeys, and what
-// nobody sees, by its number.
-func shown(text string) string {
-	cut := ""
-	if len(text) > maxLine {
-		cut = fmt.Sprintf("… [line cut, %d bytes]", len(text))
-		text = text[:maxLine]
-	}
-	text = strings.ToValidUTF8(text, "\ufffd")
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\t' || r == '\n' || r == '\u200c' || r == '\u200d':
-			b.WriteRune(r)
-		case r == '\r':
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String() + cut
 }
 
 // pathspecs limit a command to a path of the project and to what tools may read.

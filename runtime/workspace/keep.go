@@ -1,0 +1,200 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// dropUnused removes the files of a workspace in which nothing is left to apply, unless
+// somebody works in them, and reports whether it has. The caller holds the lock.
+func (s *space) dropUnused() (bool, error) {
+	if used, err := s.used(); used || err != nil {
+		return false, err
+	}
+	a, err := s.read()
+	if err != nil {
+		return false, err
+	}
+	if a.AppliedAt.IsZero() {
+		return true, s.drop()
+	}
+	a.Gone = true
+	if err := s.write(a); err != nil {
+		return false, err
+	}
+	for _, part := range []string{s.tree(), s.git(), s.lent(), s.index(), filepath.Join(s.dir, "apply")} {
+		if err := removeAll(part); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// trash begins the name of what is being removed.
+const trash = ".gone-"
+
+// drop removes a workspace with everything in it. The caller holds the lock.
+func (s *space) drop() error {
+	moved := filepath.Join(filepath.Dir(s.dir), trash+s.is.Name)
+	if err := removeAll(moved); err != nil {
+		return err
+	}
+	if err := os.Rename(s.dir, moved); err != nil {
+		return err
+	}
+	return removeAll(moved)
+}
+
+// Tidy implements [Workspaces].
+func (l *Local) Tidy(ctx context.Context, w thread.Workspace) (bool, error) {
+	s, err := l.of(w)
+	if err != nil {
+		return false, err
+	}
+	now, done, err := s.look(ctx)
+	if isMissing(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	if !now.clean() {
+		return false, nil
+	}
+	return s.dropUnused()
+}
+
+// Remove implements [Workspaces].
+func (l *Local) Remove(ctx context.Context, w thread.Workspace) error {
+	s, err := l.of(w)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.drop()
+}
+
+// Kept is how many workspaces there are on this machine, and how much room they take.
+type Kept struct {
+	Workspaces int
+	Bytes      int64
+	Partial    bool // there are more files than were counted
+}
+
+// maxCounted bounds the files that [Local.Kept] looks at.
+const maxCounted = 200_000
+
+// Kept measures the workspaces of the project.
+func (l *Local) Kept() (Kept, error) {
+	base, err := l.base()
+	if err != nil {
+		return Kept{}, err
+	}
+	entries, err := os.ReadDir(base)
+	if isMissing(err) {
+		return Kept{}, nil
+	}
+	var k Kept
+	seen := 0
+	for _, e := range entries {
+		if !thread.IsWorkspaceName(e.Name()) && !strings.HasPrefix(e.Name(), trash) {
+			continue
+		}
+		dir := filepath.Join(base, e.Name())
+		if _, err := os.Lstat(filepath.Join(dir, "tree")); err == nil {
+			k.Workspaces++
+		}
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if seen++; seen > maxCounted {
+				k.Partial = true
+				return fs.SkipAll
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return nil //nolint:nilerr // what cannot be seen is not counted
+			}
+			if info, err := d.Info(); err == nil {
+				k.Bytes += info.Size()
+			}
+			return nil
+		})
+	}
+	return k, err
+}
+
+// Sweep removes what crashes have left: what was being removed, workspaces that were
+// never finished, and those that nobody works in and nothing has changed in. It goes on
+// with what was being applied to the project. Known says which workspaces threads have;
+// of others only those without changes are removed.
+func (l *Local) Sweep(ctx context.Context) error {
+	base, err := l.base()
+	if err != nil {
+		return nil //nolint:nilerr // there is no state, so there is no workspace
+	}
+	entries, err := os.ReadDir(base)
+	if isMissing(err) {
+		return nil
+	}
+	failed := []error{err}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, trash):
+			failed = append(failed, removeAll(filepath.Join(base, name)))
+		case strings.HasPrefix(name, "applying-") && strings.HasSuffix(name, ".json"):
+			failed = append(failed, l.goOn(ctx, strings.TrimSuffix(strings.TrimPrefix(name, "applying-"), ".json")))
+		case thread.IsWorkspaceName(name):
+			failed = append(failed, l.sweepOne(ctx, name))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// goOn ends what was being applied to a target, unless somebody is at it.
+func (l *Local) goOn(ctx context.Context, name string) error {
+	t := &target{Local: l, name: name}
+	free, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
+	return t.goOn()
+}
+
+// sweepOne removes a workspace that was never finished, or has no changes.
+func (l *Local) sweepOne(ctx context.Context, name string) error {
+	s, err := l.of(thread.Workspace{Name: name})
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	used, err := s.used()
+	if err == nil && !used {
+		if _, err = s.read(); isMissing(err) {
+			err = s.drop()
+			unlock()
+			return err
+		}
+	}
+	unlock()
+	if used || err != nil {
+		return err
+	}
+	_, err = l.Tidy(ctx, s.is)
+	return err
+}

@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+const (
+	// lockWait is how long a lock is waited for: as long as a large workspace is made.
+	lockWait = 2 * gitTime
+	// lockPoll is how often a held lock is looked at; a lock tells nobody that it is free.
+	lockPoll = 10 * time.Millisecond
+)
+
+// lock has this process alone make, read, apply or remove the workspace until unlock.
+func (s *space) lock(ctx context.Context) (unlock func(), err error) {
+	return lockFile(ctx, filepath.Join(s.dir, "lock"))
+}
+
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	ctx, stop := context.WithTimeoutCause(ctx, lockWait, tool.Faultf(tool.CodeConflict, "another process has been at work on the workspace for %v", lockWait).
+		WithHint("Call again later."))
+	defer stop()
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		held, err := process.Acquire(path)
+		if err == nil {
+			return func() { _ = held.Release() }, nil
+		}
+		if !errors.Is(err, process.ErrLocked) {
+			return nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// enter has the workspace kept until leave, or the end of this process. The caller holds
+// its lock.
+func (s *space) enter() (leave func(), err error) {
+	held, err := process.Acquire(filepath.Join(s.users(), string(thread.NewRun())))
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = held.Remove() }, nil
+}
+
+// used reports whether a process works in the tree. The caller holds the lock of the
+// workspace, so that none begins meanwhile.
+func (s *space) used() (bool, error) {
+	entries, err := os.ReadDir(s.users())
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		path := filepath.Join(s.users(), e.Name())
+		if err := process.RemoveLock(path); errors.Is(err, process.ErrLocked) {
+			return true, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}

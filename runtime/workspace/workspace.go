@@ -1,0 +1,173 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Workspaces are those of the threads of a project. [Local] keeps them on this machine;
+// a worker elsewhere has others.
+type Workspaces interface {
+	// Check refuses a workspace that could not be made here. It makes nothing.
+	Check(ctx context.Context) error
+	// Enter makes a workspace, or finds it, and has this process work in it until leave
+	// is called. The result says with what it began.
+	Enter(ctx context.Context, w thread.Workspace) (now thread.Workspace, work tool.Work, leave func(), err error)
+	// Changes tells what has changed. The error of a workspace that is not there wraps
+	// fs.ErrNotExist.
+	Changes(ctx context.Context, w thread.Workspace) (thread.Changes, error)
+	// Diff shows a page of what has changed.
+	Diff(ctx context.Context, w thread.Workspace, r DiffRequest) (Diff, error)
+	// Apply puts what has changed into the project or another workspace: all of it or,
+	// with a *[ConflictError], nothing.
+	Apply(ctx context.Context, w thread.Workspace, r ApplyRequest) (Applied, error)
+	// Tidy removes a workspace that nobody works in and nothing has changed in, and
+	// reports whether it is gone.
+	Tidy(ctx context.Context, w thread.Workspace) (gone bool, err error)
+	// Remove removes a workspace with all that has changed in it.
+	Remove(ctx context.Context, w thread.Workspace) error
+}
+
+// Local are workspaces in the user space of this machine.
+type Local struct {
+	Project string                 // absolute, without links
+	User    string                 // folder that holds the user's .ai
+	Seal    func() *place.Seal     // of the project's state
+	Environ []string               // of this process
+	LeftOut func(path string) bool // files of the project, by slash path, that no workspace needs; may be nil
+	Program string                 // git; empty: the one of PATH
+	Now     func() time.Time
+	// Crashpoints is told of [Crashpoints].
+	Crashpoints thread.Crashpoints
+}
+
+var _ Workspaces = (*Local)(nil)
+
+// base is the folder of all workspaces of the project.
+func (l *Local) base() (string, error) {
+	seal := l.Seal()
+	if seal == nil {
+		return "", place.ErrNoState
+	}
+	if l.User == "" {
+		return "", errors.New("the user has no space for workspaces")
+	}
+	return filepath.Join(l.User, ".ai", protect.Workspaces, seal.Place()), nil
+}
+
+// space is the folder of one workspace.
+type space struct {
+	*Local
+	dir string
+	is  thread.Workspace
+}
+
+// of is the folder of a workspace. Its name comes from a sealed thread.json, and is
+// looked at all the same: it becomes a path.
+func (l *Local) of(w thread.Workspace) (*space, error) {
+	if !thread.IsWorkspaceName(w.Name) {
+		return nil, fmt.Errorf("bug; %.60q names no workspace", w.Name)
+	}
+	base, err := l.base()
+	return &space{Local: l, dir: filepath.Join(base, w.Name), is: w}, err
+}
+
+func (s *space) tree() string  { return filepath.Join(s.dir, "tree") }
+func (s *space) git() string   { return filepath.Join(s.dir, "git") }
+func (s *space) lent() string  { return filepath.Join(s.dir, "lent") }
+func (s *space) index() string { return filepath.Join(s.dir, "index") }
+func (s *space) users() string { return filepath.Join(s.dir, "users") }
+func (s *space) about() string { return filepath.Join(s.dir, "workspace.json") }
+
+// aboutType says what workspace.json is, so that no other sealed document is taken for
+// it.
+const aboutType = "workspace"
+
+// about is workspace.json.
+type about struct {
+	Type      string           `json:"type"`
+	Place     string           `json:"place"`
+	Workspace thread.Workspace `json:"workspace"`
+	Prefix    string           `json:"prefix,omitempty"` // of the project in the tree, with slashes
+	// Base is the commit that changes are counted from: the baseline, or what was last
+	// applied.
+	Base      string    `json:"base"`
+	AppliedAt time.Time `json:"applied_at,omitzero"`
+	// Gone says that the files were removed, as there was nothing in them to apply.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// read reads workspace.json. Without one the error wraps fs.ErrNotExist.
+func (s *space) read() (about, error) {
+	var a about
+	data, err := os.ReadFile(s.about())
+	if err != nil {
+		return a, err
+	}
+	home, err := s.Seal().Open(data, &a)
+	if err != nil {
+		return about{}, fmt.Errorf("read %s: %w", s.about(), err)
+	}
+	if a.Type != aboutType || a.Place != home || a.Workspace.Name != s.is.Name {
+		return about{}, fmt.Errorf("read %s: it is that of another workspace", s.about())
+	}
+	return a, nil
+}
+
+// present is read for files that are still there.
+func (s *space) present() (about, error) {
+	a, err := s.read()
+	if err == nil && a.Gone {
+		err = &goneError{a}
+	}
+	return a, err
+}
+
+// goneError says that the files of a workspace were removed, as nothing in them was left
+// to apply.
+type goneError struct{ was about }
+
+func (e *goneError) Error() string {
+	if e.was.AppliedAt.IsZero() {
+		return "nothing was changed in the workspace, and it was removed"
+	}
+	return "what was changed in the workspace was applied at " + e.was.AppliedAt.Format(time.RFC3339) + ", and it was removed"
+}
+
+// Is makes it one of what is not there.
+func (e *goneError) Is(target error) bool { return target == fs.ErrNotExist }
+
+func (s *space) write(a about) error {
+	a.Type, a.Place = aboutType, s.Seal().Place()
+	data, err := s.Seal().Encode(a)
+	if err != nil {
+		return err
+	}
+	return writeFile(s.about(), data)
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// work is where tools work in a workspace.
+func (s *space) work(a about) tool.Work {
+	return tool.Work{Root: filepath.Join(s.tree(), filepath.FromSlash(a.Prefix)), Tree: s.tree(), Git: s.git(), Lent: filepath.Join(s.lent(), "objects")}
+}
+
+// encode is a document of ours as JSON.
+func encode(v any) ([]byte, error) { return json.Marshal(v) }

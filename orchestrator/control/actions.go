@@ -228,6 +228,7 @@ func (c *Controller) boundToolRun(
 	if p.Parent != nil {
 		n.MaxSpawns, n.Origin = p.Parent.Limits.Spawns, thread.Origin{}
 		meta.Ceiling = append([][]string{p.Parent.Own()}, p.Parent.Ceiling...)
+		meta.Workspace = p.Parent.Workspace
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
+	"github.com/rye-mcp/rye-mcp/orchestrator/changeset"
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
@@ -35,6 +36,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -53,6 +55,8 @@ type Deps struct {
 	Life      life.Life // who lives, and how that is ended
 	Trust     *trust.Gate
 	Records   records.Records // what threads leave beside their rows
+	// Workspaces are those of threads; nil: there are none.
+	Workspaces workspace.Workspaces
 	// Key reads the user's item key, which signs receipts; it may be made while a
 	// server runs.
 	Key func() (*sign.Key, error)
@@ -94,6 +98,7 @@ type Controller struct {
 	Changes  *changes.Feed
 	Tidy     *tidy.Tidier
 	Steer    *steer.Steerer
+	Changed  *changeset.Desk
 
 	told sync.Map // by id: questions that a waiting parent has been told of
 }
@@ -102,7 +107,7 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Settings: d.settings()}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Records: d.Records, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
+		Project: d.Project, Store: d.Store, Life: d.Life, Records: d.Records, Workspaces: d.Workspaces, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
 		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) },
 		Freed:     func(ctx context.Context) { c.Queue.DispatchAndLog(ctx, false, nil) },
 	})
@@ -110,6 +115,7 @@ func New(d Deps) *Controller {
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
 	c.Changes = &changes.Feed{Threads: c.Threads}
+	c.Changed = &changeset.Desk{Threads: c.Threads}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.News = &news.Desk{Threads: c.Threads}
 	c.Steer = &steer.Steerer{Threads: c.Threads, Settings: c.Settings}
@@ -128,6 +134,8 @@ func New(d Deps) *Controller {
 	for _, u := range c.Health.Upkeep() {
 		c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job(u))
 	}
+	c.Tidy.Belongings = append(c.Tidy.Belongings, tidy.Belonging{Name: "the workspace", Remove: c.Changed.Remove, Blocks: c.Changed.Unapplied})
+	c.Tidy.Jobs = append(c.Tidy.Jobs, tidy.Job{Name: "workspaces", Run: c.Changed.Sweep})
 	return c
 }
 

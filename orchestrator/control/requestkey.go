@@ -51,6 +51,8 @@ type keyedCall struct {
 	Inputs map[string]any `json:"inputs,omitempty"`
 	Model  string         `json:"model,omitempty"`
 	Limits item.LimitSet  `json:"limits,omitempty"`
+	// Workspace is left out where none is asked for, as in keys of before there were any.
+	Workspace string `json:"workspace,omitempty"`
 }
 
 // hash is the same for calls that mean the same.
@@ -79,7 +81,7 @@ func (c *Controller) callHash(req action.StartRequest) string {
 	if err != nil {
 		return ""
 	}
-	call := keyedCall{Inputs: maps.Clone(req.Inputs), Model: req.Model}
+	call := keyedCall{Inputs: maps.Clone(req.Inputs), Model: req.Model, Workspace: req.Workspace}
 	if call.Limits, err = limit.ParseOverrides(req.Limits); err != nil {
 		return ""
 	}

@@ -123,6 +123,7 @@ func (c *Call) check(ctx context.Context, p *Plan) (*Plan, error) {
 		func(context.Context) error { return c.JudgeRisk(p) },
 		func(context.Context) error { return c.ResolveLimits(p) },
 		func(context.Context) error { return c.readCoordination(p) },
+		func(ctx context.Context) error { return c.checkWorkspace(ctx, p) },
 		func(ctx context.Context) error { return c.ChooseModel(ctx, p) },
 	}
 	for _, step := range steps {
@@ -390,7 +391,7 @@ func (p *Plan) Meta(rec thread.Record) thread.Meta {
 		Status: rec.Status, CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, Model: rec.Model,
 		Inputs: p.Inputs, Limits: p.Limits, Capabilities: p.Grant.Effective(), Ceiling: p.Grant.Ceiling,
 		ChainRootID: rec.ThreadID, Warnings: p.Warnings, TraceID: p.Caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
-		Firing: p.Firing(),
+		Firing: p.Firing(), Workspace: p.Workspace(rec.ThreadID),
 	}
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}

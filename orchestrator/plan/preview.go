@@ -28,6 +28,7 @@ type Outline struct {
 	Model     string        `json:"model"`
 	WorstCost thread.Micros `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	Limits    thread.Limits `json:"limits"`
+	Workspace string        `json:"workspace,omitempty" jsonschema:"of its own"`
 	// FirstRequest is what each turn sends, and more with each.
 	FirstRequest *opening.Cost `json:"first_request,omitempty" jsonschema:"tokens of the first request"`
 	Warnings     []string      `json:"warnings,omitempty"`
@@ -61,6 +62,7 @@ func (c *Planner) Preview(ctx context.Context, caller action.Caller, req action.
 		Directive: p.Found.ID, Space: string(p.Found.Space), Path: p.Found.Path,
 		Inputs: inputs.Shown(p.Doc, p.Inputs), Model: p.Choice.Ref(), Limits: p.Limits,
 		Capabilities: p.Grant.Effective(), Dropped: p.Dropped, DroppedWhy: p.DroppedWhy, Tools: tools, WorstCost: p.Limits.Spend, FirstRequest: first, Warnings: p.Warnings,
+		Workspace:   p.wantsWorkspace(),
 		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.Found.Shadows {

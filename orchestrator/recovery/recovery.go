@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 )
 
 // Sweeper finds and settles dead threads of one project.
@@ -35,6 +36,8 @@ type Sweeper struct {
 	// ExitOf tells how a process ended that this process had started, waiting for
 	// the end until ctx ends; nil when nothing is known.
 	ExitOf func(ctx context.Context, id thread.ID) (life.Exit, bool)
+	// Workspaces are those of the threads; nil: there are none.
+	Workspaces workspace.Workspaces
 	// Crashpoints is told of each crash point of settling a dead thread.
 	Crashpoints thread.Crashpoints
 }
@@ -313,9 +316,11 @@ func (s *Sweeper) bury(
 	if rec.Status == thread.Running && rec.Kind != thread.KindSet { // before that nothing can have been started
 		s.stopRemains(ctx, id, outcome, report)
 	}
+	tidy := s.sumWorkspace(ctx, left, &outcome)
 	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
 		Msg("settling a thread whose process is gone")
 	after, err := s.Finisher.Finish(ctx, by, w, outcome, cost)
+	tidy()
 	if err != nil && after.Status.Terminal() {
 		// The thread has ended for everybody; a damaged thread.json changes nothing
 		// about that.

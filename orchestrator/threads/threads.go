@@ -22,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 )
 
 // Deps is what Threads works with; all of it belongs to one project.
@@ -31,6 +32,8 @@ type Deps struct {
 	Life    life.Life // who lives, and how that is ended
 	// Records are what the threads leave beside their rows.
 	Records records.Records
+	// Workspaces are those of the threads; nil: there are none.
+	Workspaces workspace.Workspaces
 	// Parent is the thread that this process runs in (RYE_PARENT_THREAD_ID), or
 	// empty. It becomes the parent of what is started without another one.
 	Parent thread.ID
@@ -71,7 +74,7 @@ func New(d Deps) *Threads {
 	}
 	t.Sweeper = &recovery.Sweeper{
 		Finisher: t.Finisher, Log: d.Log, StopChildren: d.StopBelow, ExitOf: t.children.exitOf,
-		Life: d.Life, Crashpoints: d.Crashpoints,
+		Life: d.Life, Crashpoints: d.Crashpoints, Workspaces: d.Workspaces,
 	}
 	return t
 }

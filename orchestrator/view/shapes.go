@@ -32,6 +32,7 @@ type End struct {
 	Outputs  map[string]any  `json:"outputs,omitempty" jsonschema:"the directive's declared outputs"`
 	Result   string          `json:"result,omitempty" jsonschema:"final text"`
 	Data     any             `json:"data,omitempty" jsonschema:"what a tool run returned"`
+	Changes  *thread.Changes `json:"changes,omitempty" jsonschema:"in the thread's workspace: diff_thread shows, apply_thread applies them"`
 }
 
 // endOf is empty for a thread that has not ended.
@@ -39,7 +40,7 @@ func endOf(o *thread.Outcome) (e End) {
 	if o == nil {
 		return e
 	}
-	e.Result, e.Outputs, e.Warnings = o.Result, o.Outputs, o.Warnings
+	e.Result, e.Outputs, e.Warnings, e.Changes = o.Result, o.Outputs, o.Warnings, o.Changes
 	e.Error, e.Problem = problemOf(o)
 	if len(o.Data) > 0 {
 		e.Data = o.Data
@@ -114,6 +115,7 @@ type Status struct {
 	Problem          *thread.Problem `json:"problem,omitempty" jsonschema:"the same with code and circumstances"`
 	LastText         string          `json:"last_text,omitempty" jsonschema:"last words the model wrote"`
 	Warnings         []string        `json:"warnings,omitempty" jsonschema:"of its start, then of what went wrong later"`
+	Changes          *thread.Changes `json:"changes,omitempty" jsonschema:"in its workspace: diff_thread shows, apply_thread applies them"`
 }
 
 // Summary is one thread of a list.

@@ -95,7 +95,7 @@ func (r *run) recordRoute() error {
 // facts are what is known about this thread when it starts.
 func (r *run) facts() prompt.Facts {
 	return prompt.Facts{
-		Directive: r.meta.Directive, ProjectPath: r.Project, Inputs: r.meta.Inputs,
+		Directive: r.meta.Directive, ProjectPath: r.place.dir(r.Project), Inputs: r.meta.Inputs,
 		Capabilities: r.task.grant.Own,
 		Thread: &prompt.ThreadFacts{
 			Model: r.meta.Model, ParentID: r.meta.ParentID, Depth: len(r.meta.Ceiling), Limits: r.meta.Limits,

@@ -146,7 +146,7 @@ func (h *hooks) hear(event hook.Event) bool { return h.engine != nil && h.engine
 // thread, in the types that conditions and templates know.
 func (r *run) about(data map[string]any) (map[string]any, error) {
 	all := map[string]any{
-		"thread_id": r.ID, "directive": r.meta.Directive, "project_path": r.Project, "inputs": r.meta.Inputs,
+		"thread_id": r.ID, "directive": r.meta.Directive, "project_path": r.place.dir(r.Project), "inputs": r.meta.Inputs,
 		"model": r.meta.Model, "limits": r.meta.Limits, "cost": r.cost,
 	}
 	maps.Copy(all, data)

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -47,6 +48,8 @@ type Deps struct {
 	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
+	// Workspaces are those of threads; nil: there are none.
+	Workspaces workspace.Workspaces
 	// StopChildren stops what the thread leaves running when it ends without
 	// having completed; children of a thread that has, or is continued, go on.
 	StopChildren func(ctx context.Context, id thread.ID) error
@@ -105,6 +108,7 @@ type run struct {
 	begins       llm.Model // the model it begins with, as a successor does
 	succession   succession
 	hands        hands // that run tools
+	place        workplace
 	inbox        inbox
 	children     children
 
@@ -129,7 +133,10 @@ func newRun(d Deps) *run {
 
 func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	defer r.hands.close()
-	outcome := r.withoutSecrets(r.toOutcome(ctx))
+	defer func() { r.place.close(ctx, r) }()
+	outcome := r.toOutcome(ctx)
+	r.place.sum(ctx, r, &outcome)
+	outcome = r.withoutSecrets(outcome)
 	r.Crashpoints.At(CrashDecided)
 	// Nothing may stop what follows: it is what waiters and parents are told.
 	ctx = context.WithoutCancel(ctx)
@@ -170,6 +177,9 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	}
 	ctx, done := r.heedRecord(ctx)
 	defer done()
+	if err := r.place.enter(ctx, r); err != nil {
+		return r.outcome(ctx, ended{err: err, doing: "making its workspace"})
+	}
 	if r.meta.Kind == thread.KindTool {
 		return r.outcome(ctx, r.timed(ctx, r.timeLeft(), r.runTool))
 	}

@@ -46,16 +46,18 @@ type Meta struct {
 	Declared []string `json:"declared_capabilities,omitempty"`
 	// Ceiling holds the capability sets of every ancestor, nearest first: a call
 	// passes when the thread's own, see [Meta.Own], and each of them allow it.
-	Ceiling        [][]string      `json:"capability_ceiling,omitempty"`
-	ContinuationOf ID              `json:"continuation_of,omitempty"`
-	ChainRootID    ID              `json:"chain_root_id,omitempty"`
-	Continuation   *Continuation   `json:"continuation,omitempty"` // nil: its conversation begins with it
-	ForkedFrom     *Fork           `json:"forked_from,omitempty"`  // nil: it is no copy
-	Imported       *Imported       `json:"imported,omitempty"`     // nil: it ran here
-	Cost           Cost            `json:"cost"`
-	Outcome        *Outcome        `json:"outcome,omitempty"`
-	Transcript     *TranscriptHead `json:"transcript,omitempty"`
-	Warnings       []string        `json:"warnings,omitempty"`
+	Ceiling        [][]string    `json:"capability_ceiling,omitempty"`
+	ContinuationOf ID            `json:"continuation_of,omitempty"`
+	ChainRootID    ID            `json:"chain_root_id,omitempty"`
+	Continuation   *Continuation `json:"continuation,omitempty"` // nil: its conversation begins with it
+	ForkedFrom     *Fork         `json:"forked_from,omitempty"`  // nil: it is no copy
+	Imported       *Imported     `json:"imported,omitempty"`     // nil: it ran here
+	// Workspace is where the thread works; nil: in the project itself.
+	Workspace  *Workspace      `json:"workspace,omitempty"`
+	Cost       Cost            `json:"cost"`
+	Outcome    *Outcome        `json:"outcome,omitempty"`
+	Transcript *TranscriptHead `json:"transcript,omitempty"`
+	Warnings   []string        `json:"warnings,omitempty"`
 }
 
 // Own are the capabilities that the thread holds itself, without regard to its

@@ -91,6 +91,7 @@ type Outcome struct {
 	Error    *Problem        `json:"error,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 	Handoff  *Handoff        `json:"handoff,omitempty"` // of a thread that is continued
+	Changes  *Changes        `json:"changes,omitempty"` // in its workspace; nil: it has none
 }
 
 // Handoff says which thread continues one whose context window was full.

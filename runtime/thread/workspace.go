@@ -51,3 +51,18 @@ func (c *Changes) Count() int {
 	}
 	return c.Added + c.Modified + c.Deleted
 }
+
+// Copy is a workspace for another thread that begins with the files of this one; nil
+// for nil.
+func (w *Workspace) Copy(id ID) *Workspace {
+	if w == nil {
+		return nil
+	}
+	return &Workspace{Type: w.Type, Name: NewWorkspaceName(), Of: id, From: w.Name}
+}
+
+// OwnWorkspace reports whether the thread, or one that it continues, has its workspace
+// for itself, and does not work in that of its parent.
+func (m Meta) OwnWorkspace() bool {
+	return m.Workspace != nil && (m.Workspace.Of == m.ThreadID || m.Workspace.Of == m.ChainRootID)
+}

@@ -160,9 +160,12 @@ func (l *Local) target(into *thread.Workspace) (*target, error) {
 	return &target{Local: l, dir: s.work(a).Root, name: into.Name}, nil
 }
 
+// applying begins the names of journals of targets, and of their locks.
+const applying = "applying-"
+
 func (t *target) file(ending string) (string, error) {
 	base, err := t.base()
-	return filepath.Join(base, "applying-"+t.name+ending), err
+	return filepath.Join(base, applying+t.name+ending), err
 }
 
 // lock has this process alone change the target.

@@ -170,7 +170,7 @@ func crashOnce(t *testing.T, at thread.Crashpoint, on int, edited bool) (done bo
 	if edited {
 		puts(t, h.Project, map[string]string{"b": "person\n"})
 	}
-	if err := h.Sweep(t.Context()); err != nil {
+	if _, err := h.Sweep(t.Context()); err != nil {
 		t.Fatalf("%s %d: %v", at, on, err)
 	}
 	after := maps.Clone(before)

@@ -33,7 +33,7 @@ type Diff struct {
 	Deleted  int       `json:"deleted"`
 	Files    []File    `json:"files,omitempty" jsonschema:"on the first page"`
 	More     int       `json:"more_files,omitempty" jsonschema:"files that are not named"`
-	Diff     string    `json:"diff,omitempty"`
+	Text     string    `json:"diff,omitempty"`
 	Next     int       `json:"next_offset,omitempty"`
 	Baseline string    `json:"baseline,omitempty" jsonschema:"commit of the workspace that it began with"`
 	Folder   string    `json:"folder,omitempty" jsonschema:"where the files are"`
@@ -97,7 +97,7 @@ func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Diff, d.Next = page(text, max(1, r.Offset), max(2_000, room-tool.SizeInJSON(strings.Join(d.Left, ""))-sizeOf(d.Files)-600))
+	d.Text, d.Next = page(text, max(1, r.Offset), max(2_000, room-tool.SizeInJSON(strings.Join(d.Left, ""))-sizeOf(d.Files)-600))
 	if d.Next > 0 {
 		d.Note = "there is more: call again with offset, or with the path of a file"
 	}

@@ -135,31 +135,36 @@ func (l *Local) Kept() (Kept, error) {
 	return k, err
 }
 
-// Sweep removes what crashes have left: what was being removed, workspaces that were
-// never finished, and those that nobody works in and nothing has changed in. It goes on
-// with what was being applied to the project. Known says which workspaces threads have;
-// of others only those without changes are removed.
-func (l *Local) Sweep(ctx context.Context) error {
+// Sweep implements [Workspaces]. It removes what was being removed as well, and workspaces
+// that were never finished.
+func (l *Local) Sweep(ctx context.Context) (removed int, err error) {
 	base, err := l.base()
 	if err != nil {
-		return nil //nolint:nilerr // there is no state, so there is no workspace
+		return 0, nil //nolint:nilerr // there is no state, so there is no workspace
 	}
 	entries, err := os.ReadDir(base)
 	if isMissing(err) {
-		return nil
+		return 0, nil
 	}
 	failed := []error{err}
 	for _, e := range entries {
+		if ctx.Err() != nil {
+			break
+		}
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, trash):
 			failed = append(failed, removeAll(filepath.Join(base, name)))
-		case strings.HasPrefix(name, "applying-") && strings.HasSuffix(name, ".json"):
-			failed = append(failed, l.goOn(ctx, strings.TrimSuffix(strings.TrimPrefix(name, "applying-"), ".json")))
+		case strings.HasPrefix(name, applying) && strings.HasSuffix(name, ".json"):
+			failed = append(failed, l.goOn(ctx, strings.TrimSuffix(strings.TrimPrefix(name, applying), ".json")))
 		case thread.IsWorkspaceName(name):
-			failed = append(failed, l.sweepOne(ctx, name))
+			gone, err := l.sweepOne(ctx, name)
+			failed = append(failed, err)
+			if gone {
+				removed++
+			}
 		}
 	}
-	return errors.Join(failed...)
+	return removed, errors.Join(failed...)
 }
 
 // goOn ends what was being applied to a target, unless somebody is at it.
@@ -173,28 +178,35 @@ func (l *Local) goOn(ctx context.Context, name string) error {
 	return t.goOn()
 }
 
-// sweepOne removes a workspace that was never finished, or has no changes.
-func (l *Local) sweepOne(ctx context.Context, name string) error {
+// sweepOne removes a workspace that was never finished, or has no changes. One that
+// somebody works in is left alone.
+func (l *Local) sweepOne(ctx context.Context, name string) (gone bool, err error) {
 	s, err := l.of(thread.Workspace{Name: name})
 	if err != nil {
-		return err
+		return false, err
 	}
+	unfinished, used, err := s.leftover(ctx)
+	if err != nil || used || unfinished {
+		return false, err
+	}
+	if a, err := s.read(); err != nil || a.Gone {
+		return false, err
+	}
+	return l.Tidy(ctx, s.is)
+}
+
+// leftover removes a workspace that was never finished, unless somebody works at it.
+func (s *space) leftover(ctx context.Context) (unfinished, used bool, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return err
+		return false, false, err
 	}
-	used, err := s.used()
-	if err == nil && !used {
-		if _, err = s.read(); isMissing(err) {
-			err = s.drop()
-			unlock()
-			return err
-		}
+	defer unlock()
+	if used, err = s.used(); used || err != nil {
+		return false, used, err
 	}
-	unlock()
-	if used || err != nil {
-		return err
+	if _, err = s.read(); !isMissing(err) {
+		return false, false, err
 	}
-	_, err = l.Tidy(ctx, s.is)
-	return err
+	return true, false, s.drop()
 }

@@ -39,6 +39,11 @@ type Workspaces interface {
 	Tidy(ctx context.Context, w thread.Workspace) (gone bool, err error)
 	// Remove removes a workspace with all that has changed in it.
 	Remove(ctx context.Context, w thread.Workspace) error
+	// Sweep removes workspaces as Tidy does, and goes on with what crashes have cut short.
+	// It returns how many are gone.
+	Sweep(ctx context.Context) (removed int, err error)
+	// Kept measures the workspaces.
+	Kept() (Kept, error)
 }
 
 // Local are workspaces in the user space of this machine.
@@ -131,24 +136,24 @@ func (s *space) read() (about, error) {
 func (s *space) present() (about, error) {
 	a, err := s.read()
 	if err == nil && a.Gone {
-		err = &goneError{a}
+		err = &GoneError{AppliedAt: a.AppliedAt}
 	}
 	return a, err
 }
 
-// goneError says that the files of a workspace were removed, as nothing in them was left
-// to apply.
-type goneError struct{ was about }
+// GoneError says that the files of a workspace were removed, as nothing in them was left
+// to apply. AppliedAt is zero where nothing ever was.
+type GoneError struct{ AppliedAt time.Time }
 
-func (e *goneError) Error() string {
-	if e.was.AppliedAt.IsZero() {
+func (e *GoneError) Error() string {
+	if e.AppliedAt.IsZero() {
 		return "nothing was changed in the workspace, and it was removed"
 	}
-	return "what was changed in the workspace was applied at " + e.was.AppliedAt.Format(time.RFC3339) + ", and it was removed"
+	return "what was changed in the workspace was applied at " + e.AppliedAt.Format(time.RFC3339) + ", and it was removed"
 }
 
 // Is makes it one of what is not there.
-func (e *goneError) Is(target error) bool { return target == fs.ErrNotExist }
+func (e *GoneError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (s *space) write(a about) error {
 	a.Type, a.Place = aboutType, s.Seal().Place()

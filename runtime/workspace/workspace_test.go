@@ -202,7 +202,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("changes: %+v, %v", c, err)
 	}
 	d, err := h.Diff(t.Context(), w, DiffRequest{})
-	if err != nil || !strings.Contains(d.Diff, "-two\n+2\n") || len(d.Files) != 5 || !d.Files[1].Binary || d.Files[0].Added != 1 || d.Folder != work.Root {
+	if err != nil || !strings.Contains(d.Text, "-two\n+2\n") || len(d.Files) != 5 || !d.Files[1].Binary || d.Files[0].Added != 1 || d.Folder != work.Root {
 		t.Errorf("diff: %+v, %v", d, err)
 	}
 	same(t, "the project before", map[string]string{"": h.status()}, map[string]string{"": before})
@@ -313,7 +313,7 @@ func TestChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	puts(t, below.Root, map[string]string{"a": "again\n"})
-	if d, err := h.Diff(t.Context(), child, DiffRequest{}); err != nil || !strings.Contains(d.Diff, "-child\n+again\n") {
+	if d, err := h.Diff(t.Context(), child, DiffRequest{}); err != nil || !strings.Contains(d.Text, "-child\n+again\n") {
 		t.Errorf("after the parent's is gone: %+v, %v", d, err)
 	}
 }
@@ -355,7 +355,7 @@ func TestTidy(t *testing.T) {
 	if k, err := h.Kept(); err != nil || k.Workspaces != 1 || k.Bytes == 0 {
 		t.Errorf("%+v, %v", k, err)
 	}
-	if err := h.Sweep(t.Context()); err != nil {
+	if _, err := h.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if k, err := h.Kept(); err != nil || k.Workspaces != 0 {

@@ -51,6 +51,8 @@ type DirectiveDoc struct {
 	Failure     string // prose of <outputs><failure>
 	// Background starts its threads with async, unless a call says how long it waits.
 	Background bool
+	// Workspace is one of thread.WorkspaceTypes; empty: it works where its starter does.
+	Workspace string
 	// ContinuationDirective is the item id of the prompt for a successor.
 	ContinuationDirective string
 	// Body is the prompt: the text after the block, or the <process> that stands

@@ -18,6 +18,7 @@ const (
 	PartOutputs     Part = "outputs"
 	PartModel       Part = "model"
 	PartExtends     Part = "extends" // which gives permissions, too
+	PartWorkspace   Part = "workspace"
 )
 
 // UnknownName is a name in a directive that the format does not know: an element,

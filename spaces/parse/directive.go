@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -84,6 +85,7 @@ func readMetadata(doc *item.DirectiveDoc, e *element) error {
 		"hooks":                  readHooks,
 		"context":                readContext,
 		"continuation_directive": readContinuation,
+		"workspace":              readWorkspace,
 	})
 }
 
@@ -110,6 +112,24 @@ func readModel(doc *item.DirectiveDoc, e *element) error {
 		return e.errorf("effort=%q is unknown; valid are %s", effort, said(strings.Join(item.Efforts(), ", ")))
 	}
 	doc.Model.Effort = effort
+	return nil
+}
+
+// readWorkspace reads where threads of the directive work. One that is not understood
+// would let them work in the project, so nothing here is let pass.
+func readWorkspace(doc *item.DirectiveDoc, e *element) error {
+	if len(e.children) > 0 || e.prose() != "" {
+		return e.errorf("<workspace> holds nothing; its attribute type is %s", said(strings.Join(thread.WorkspaceTypes(), ", ")))
+	}
+	for _, a := range e.attrs {
+		if a.Name.Local != "type" {
+			return e.errorf("<workspace> knows no attribute %q; valid is type", a.Name.Local)
+		}
+	}
+	doc.Workspace, _ = e.attr("type")
+	if !slices.Contains(thread.WorkspaceTypes(), doc.Workspace) {
+		return e.errorf("<workspace type=%q> is unknown; valid are %s", doc.Workspace, said(strings.Join(thread.WorkspaceTypes(), ", ")))
+	}
 	return nil
 }
 

@@ -45,6 +45,7 @@ func metadataShape() shape {
 		"hooks":                  {open: true, children: map[string]shape{"hook": hookShape()}},
 		"context":                contextShape(),
 		"continuation_directive": notes(),
+		"workspace":              {part: item.PartWorkspace, attrs: []string{"type"}},
 	}}
 }
 
@@ -267,6 +268,8 @@ func otherWord(name string) string {
 		return "inputs"
 	case "returns":
 		return "outputs"
+	case "worktree", "isolation":
+		return "workspace"
 	case "llm", "model_id":
 		return "model"
 	}

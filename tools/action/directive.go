@@ -137,6 +137,7 @@ func (a *Actions) fork(ctx context.Context, c Caller, r ExecuteRequest, found *r
 	start := StartRequest{
 		Directive: found.ID, Inputs: given, Async: r.Async, Model: r.Model, Limits: r.Limits,
 		WaitSeconds: r.WaitSeconds, RequestKey: r.RequestKey, Parent: parent,
+		Workspace: r.Workspace,
 	}
 	if found.Detached != nil && r.WaitSeconds == nil { // those alone say where they run
 		doc, err := found.Directive()

@@ -36,6 +36,9 @@ func forkOnly(r ExecuteRequest) []string {
 	if r.WaitSeconds != nil {
 		names = append(names, "wait_seconds")
 	}
+	if r.Workspace != "" {
+		names = append(names, "workspace")
+	}
 	if r.RequestKey != "" {
 		names = append(names, "request_key")
 	}

@@ -32,6 +32,7 @@ type ThreadDirectiveRequest struct {
 	Limits         item.LimitSet `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
 	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0" jsonschema:"then it goes on"`
 	RequestKey     string        `json:"request_key,omitempty" jsonschema:"any text: the same call again returns the same thread"`
+	Workspace      string        `json:"workspace,omitempty" alias:"isolation" enum:"worktree"`
 	ParentThreadID thread.ID     `json:"parent_thread_id,omitempty" jsonschema:"not from within a thread, which is the parent itself"`
 }
 
@@ -56,6 +57,7 @@ func (a *Actions) threadDirective(ctx context.Context, c Caller, r ExecuteReques
 		Model:       cmp.Or(p.Model, r.Model),
 		WaitSeconds: cmp.Or(p.WaitSeconds, r.WaitSeconds),
 		RequestKey:  cmp.Or(p.RequestKey, r.RequestKey),
+		Workspace:   cmp.Or(p.Workspace, r.Workspace),
 	}
 	if fork.Limits = p.Limits; fork.Limits == nil {
 		fork.Limits = r.Limits

@@ -22,15 +22,16 @@ type ExecuteRequest struct {
 	ItemID         string        `json:"item_id,omitempty" alias:"id,item,directive_id,tool_id,directive:item_type,tool:item_type,knowledge:item_type" jsonschema:"such as rye/file-system/read"`
 	ProjectPath    string        `json:"project_path,omitempty"`
 	Parameters     tool.Object   `json:"parameters,omitempty" alias:"inputs,input,params,arguments,args" jsonschema:"the item's declared inputs"`
-	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"return the plan with worst-case cost, run nothing"`
+	DryRun         bool          `json:"dry_run,omitempty" jsonschema:"plan and worst-case cost only"`
 	Trace          bool          `json:"trace,omitempty" jsonschema:"of a tool: what ran it"`
 	Thread         string        `json:"thread,omitempty" enum:"inline,fork" jsonschema:"default inline; fork with async, model, limits, wait_seconds or request_key"`
 	Async          bool          `json:"async,omitempty" alias:"background,run_in_background" jsonschema:"do not wait"`
 	Model          string        `json:"model,omitempty" jsonschema:"or tier, of the thread"`
 	Limits         item.LimitSet `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"lower ones: turns, tokens, spend (US dollars), duration_seconds, spawns, depth"`
 	WaitSeconds    *float64      `json:"wait_seconds,omitempty" alias:"timeout" minimum:"0"`
-	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"instead of item_id: a thread to resume with parameters.message, as resume_thread does"`
-	RequestKey     string        `json:"request_key,omitempty" jsonschema:"any text: the same call again returns the same thread"`
+	Workspace      string        `json:"workspace,omitempty" alias:"isolation" enum:"worktree"`
+	ResumeThreadID thread.ID     `json:"resume_thread_id,omitempty" jsonschema:"thread to resume with parameters.message"`
+	RequestKey     string        `json:"request_key,omitempty" jsonschema:"the same call again returns that thread"`
 }
 
 // FetchRequest is the input of rye_fetch: by id, or by query.

@@ -13,8 +13,8 @@ func (a *Actions) resume(ctx context.Context, c Caller, r ExecuteRequest) (any, 
 	if err := permit(c, capability("execute", item.Tool, OrchestratorID)); err != nil {
 		return nil, err
 	}
-	if r.DryRun || r.Thread == ThreadInline || r.WaitSeconds != nil || r.RequestKey != "" {
-		return nil, tool.Faultf(tool.CodeUnsupported, "a thread is resumed at once and not waited for: dry_run, inline, wait_seconds and request_key have no effect").
+	if r.DryRun || r.Thread == ThreadInline || r.WaitSeconds != nil || r.RequestKey != "" || r.Workspace != "" {
+		return nil, tool.Faultf(tool.CodeUnsupported, "a thread is resumed at once and not waited for: dry_run, inline, wait_seconds, workspace and request_key have no effect").
 			WithHint("Leave them out; wait_threads waits for the new thread.")
 	}
 	if r.ItemID != "" {

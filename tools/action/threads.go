@@ -102,6 +102,7 @@ type StartRequest struct {
 	Limits      item.LimitSet  // as given, not yet validated
 	WaitSeconds *float64       // longest wait of a synchronous start; nil: the caller's default
 	RequestKey  string         // a repeated key returns the same thread
+	Workspace   string         // one of thread.WorkspaceTypes; empty: the directive's choice
 	// Parent is a parent named by an MCP client. Empty inside threads, whose
 	// parent is the caller's own Env.ThreadID.
 	Parent thread.ID

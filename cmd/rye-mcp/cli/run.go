@@ -60,7 +60,9 @@ cancelled.`,
 	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
 	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
 	flags.add(cmd, complete, "the directive's")
+	cmd.Flags().StringVar(&flags.workspace, "workspace", "", "worktree: the thread works in a git worktree of its own")
 	cmd.ValidArgsFunction = complete.directive
+	completeFlag(cmd, "workspace", thread.WorkspaceTypes)
 	completeWith(cmd, "input", complete.inputs)
 	completeWith(cmd, inputEnvFlag, complete.inputVariables)
 	return cmd
@@ -71,6 +73,8 @@ type startFlags struct {
 	model  string
 	limits []string
 	json   bool
+	// workspace is one of thread.WorkspaceTypes; only a new thread can have one.
+	workspace string
 }
 
 // add defines the flags. Without --model the thread gets the model of usual.
@@ -176,7 +180,7 @@ func traceID(sys System) string {
 func startRequest(
 	p *project, getenv func(string) string, directive string, flags runFlags,
 ) (action.StartRequest, error) {
-	req := action.StartRequest{Directive: directive, Model: flags.model}
+	req := action.StartRequest{Directive: directive, Model: flags.model, Workspace: flags.workspace}
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
 		return req, err

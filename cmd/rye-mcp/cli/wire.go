@@ -27,6 +27,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
@@ -65,6 +66,7 @@ type project struct {
 	env        map[string]string
 	place      process.Place
 	life       *life.Local
+	workspaces *workspace.Local
 	// told are warnings that the person has been told of in other words.
 	told []string
 
@@ -124,6 +126,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	}
 	p.place = process.Here(host)
 	p.life = newLife(p)
+	p.workspaces = newWorkspaces(sys, p)
 	p.store = lateStore(ctx, sys, p, log, open)
 	if _, err := p.store.Now(ctx); err != nil {
 		return nil, err
@@ -192,7 +195,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	}
 	p.control = control.New(control.Deps{
 		Project: p.path, Store: p.store, Resolver: p.resolver, Config: p.config, Providers: p.providers,
-		Trust: p.trust, Records: p.records(), Parent: callingThread(sys, p.path), Env: p.env,
+		Trust: p.trust, Records: p.records(), Workspaces: p.workspaces, Parent: callingThread(sys, p.path), Env: p.env,
 		Palette: func(w opening.Wanted) (palette.Palette, error) {
 			return opening.Toolbox{Resolver: p.resolver, Actions: p.actions, Executor: p.executor}.Palette(w)
 		},

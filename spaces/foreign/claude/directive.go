@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -49,6 +50,7 @@ func Directive(s Source) (*item.DirectiveDoc, error) {
 	readModel(doc, f.front)
 	readTurns(doc, f.front)
 	readBackground(doc, f.front)
+	readIsolation(doc, f.front)
 	noteServers(doc, f.front)
 	noteRest(doc, f.front)
 	switch form {
@@ -120,6 +122,21 @@ func firstWords(body string) string {
 func readBackground(doc *item.DirectiveDoc, f front) {
 	given, _ := f.get("background")
 	doc.Background = given.text == "true"
+}
+
+// readIsolation takes a workspace over. One that is not known is no reason to work in the
+// project.
+func readIsolation(doc *item.DirectiveDoc, f front) {
+	given, there := f.get("isolation")
+	switch {
+	case !there || given.shape == isNothing || given.text == "none" || given.text == "false":
+	case given.shape == isText && slices.Contains(thread.WorkspaceTypes(), given.text):
+		doc.Workspace = given.text
+	default:
+		doc.Unknown = append(doc.Unknown, item.UnknownName{
+			Line: given.line, Part: item.PartWorkspace, Text: "isolation is not one of " + strings.Join(thread.WorkspaceTypes(), ", "),
+		})
+	}
 }
 
 func readPermissions(doc *item.DirectiveDoc, f front) {

@@ -160,10 +160,16 @@ You review {input:prompt} and $ARGUMENTS.`)
 	if !reflect.DeepEqual(doc.Limits, item.LimitSet{"turns": 7}) || doc.Syntax != item.SyntaxNone || doc.Inputs[0].Name != InputPrompt || !doc.Inputs[0].Required {
 		t.Errorf("%+v", doc)
 	}
+	if doc.Workspace != "worktree" {
+		t.Errorf("workspace %q", doc.Workspace)
+	}
+	if doc := read1(t, "claude/agents/x", "---\nisolation: container\n---\nDo it."); stops(doc)[item.PartWorkspace] == "" {
+		t.Error("an isolation that is not known starts a thread")
+	}
 	if !doc.Background || !slices.Contains(doc.Permissions.Capabilities, "rye.execute.tool.mcp.github.*") {
 		t.Errorf("background %t, capabilities %q", doc.Background, doc.Permissions.Capabilities)
 	}
-	for _, want := range []string{"isolation", "permissionMode", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
+	for _, want := range []string{"permissionMode", "skills", "hooks", "without effect here: capabilities, sparc_phase"} {
 		if !strings.Contains(notes(doc), want) {
 			t.Errorf("%s is not named: %s", want, notes(doc))
 		}

@@ -12,7 +12,7 @@ import (
 // understood are the keys that count, or that mean nothing for a thread.
 func understood() []string {
 	return []string{
-		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "effort", "maxTurns", "max-turns", "background", "mcpServers",
+		"name", "description", "tools", "allowed-tools", "allowed_tools", "disallowedTools", "disallowed-tools", "model", "effort", "maxTurns", "max-turns", "background", "isolation", "mcpServers",
 		"argument-hint", "version", "author", "color", "category", "tags", "license", "metadata", "compatibility", "user-invocable",
 		"disable-model-invocation", "proactive", "title", "when_to_use", "created", "updated", "keywords", "emoji", "icon", "priority", "type",
 	}
@@ -22,8 +22,6 @@ func understood() []string {
 // do instead.
 func unsupported(key string) string {
 	switch key {
-	case "isolation":
-		return "isolation is not there yet: the thread works in the project itself"
 	case "permissionMode":
 		return "permissionMode has no effect: a thread asks nobody, and may do what its tools say"
 	case "skills":

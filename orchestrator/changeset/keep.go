@@ -1,0 +1,61 @@
+package changeset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Remove removes the workspace of a thread that is deleted, with all that has changed in
+// it. One that a thread has from another stays that one's.
+func (d *Desk) Remove(ctx context.Context, rec thread.Record) error {
+	w := d.own(rec)
+	if w == nil {
+		return nil
+	}
+	return d.Threads.Workspaces.Remove(ctx, *w)
+}
+
+// Unapplied says what speaks against deleting a thread; empty: nothing.
+func (d *Desk) Unapplied(ctx context.Context, rec thread.Record) string {
+	w := d.own(rec)
+	if w == nil {
+		return ""
+	}
+	changes, err := d.Threads.Workspaces.Changes(ctx, *w)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("what has changed in it cannot be told (%v)", err)
+	case changes.Count() > 0:
+		return fmt.Sprintf("%d changed files in it were not applied (diff_thread shows them, apply_thread applies them)", changes.Count())
+	}
+	return ""
+}
+
+// own is the workspace that a thread has for itself; nil: it has none. Where nothing vouches
+// for what is known of the thread, nothing is removed for it.
+func (d *Desk) own(rec thread.Record) *thread.Workspace {
+	meta, err := d.Threads.OwnMeta(rec.ThreadID)
+	if err != nil || d.Threads.Workspaces == nil || !meta.OwnWorkspace() {
+		return nil
+	}
+	return meta.Workspace
+}
+
+// Sweep removes workspaces that nobody works in and nothing has changed in, and goes on
+// with what a crash has cut short.
+func (d *Desk) Sweep(ctx context.Context) (did string, err error) {
+	if d.Threads.Workspaces == nil {
+		return "", nil
+	}
+	removed, err := d.Threads.Workspaces.Sweep(ctx)
+	if removed > 0 {
+		did = fmt.Sprintf("removed %d without changes", removed)
+	}
+	return did, err
+}

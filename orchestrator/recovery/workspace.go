@@ -1,0 +1,37 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// sumWorkspace adds to the end of a dead thread what it has changed in a workspace of its
+// own. Tidy, called when that is recorded, removes a workspace without changes.
+func (s *Sweeper) sumWorkspace(ctx context.Context, left records.Thread, o *thread.Outcome) (tidy func()) {
+	none := func() {}
+	meta, err := left.Meta().Read()
+	if err != nil || s.Workspaces == nil || !meta.OwnWorkspace() || o.State == thread.Continued || o.Changes != nil {
+		return none
+	}
+	changes, err := s.Workspaces.Changes(ctx, *meta.Workspace)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it died before it had any
+	case err != nil:
+		s.Log.Warn().Err(err).Str("thread_id", string(left.ID())).Msg("could not tell what a dead thread has changed in its workspace")
+		return none
+	default:
+		o.Changes = &changes
+		if changes.Count() > 0 {
+			return none
+		}
+	}
+	return func() {
+		if _, err := s.Workspaces.Tidy(ctx, *meta.Workspace); err != nil {
+			s.Log.Warn().Err(err).Str("thread_id", string(left.ID())).Msg("could not remove the workspace of a dead thread")
+		}
+	}
+}

@@ -196,7 +196,7 @@ func pageOrAll(limit int) int {
 // deletedOr is err, or that the thread was deleted where err says that there is none. It
 // is asked in the rare case alone.
 func (s *deletions) deletedOr(ctx context.Context, err error, id thread.ID) error {
-	if !errors.Is(err, thread.ErrNotFound) {
+	if id == "" || !errors.Is(err, thread.ErrNotFound) {
 		return err
 	}
 	if gone, listErr := s.Deletions(ctx, store.DeletionFilter{IDs: []thread.ID{id}}); listErr == nil && len(gone) > 0 {

@@ -19,7 +19,7 @@ func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Rec
 		})
 	}
 	if err != nil {
-		return thread.Record{}, false, fmt.Errorf("register thread: %w", err)
+		return thread.Record{}, false, fmt.Errorf("register thread: %w", s.deletedOr(ctx, err, n.ContinuationOf))
 	}
 	return rec, created, nil
 }
@@ -34,7 +34,7 @@ func (s *Store) Candidate(ctx context.Context, n store.NewThread) (c store.Candi
 		c, err = s.candidate(ctx, n)
 	}
 	if err != nil {
-		return store.Candidate{}, fmt.Errorf("register thread: %w", err)
+		return store.Candidate{}, fmt.Errorf("register thread: %w", s.deletedOr(ctx, err, n.ContinuationOf))
 	}
 	return c, nil
 }

@@ -16,6 +16,7 @@ var deletionTests = []test{
 	{"nothing is left without what it is below of", deleting(deleteOutside)},
 	{"a chain goes whole", deleting(deleteChain)},
 	{"of several at once one deletes", deleting(deleteAtOnce)},
+	{"a thread is continued or deleted, and not both", deleting(deleteOrContinue)},
 	{"an id is not given out again", deleting(deletedID)},
 	{"what was spent stays in every sum", deleting(deletedSpend)},
 	{"what a crash has left unsettled is settled", deleting(deletedUnsettled)},
@@ -208,6 +209,41 @@ func deleteAtOnce(h deleter) {
 	if got := h.deletions(false); len(got) != 1 {
 		h.Errorf("deleted %v", got)
 	}
+}
+
+func deleteOrContinue(h deleter) {
+	deletions := 0
+	for range 20 {
+		id := h.ended("raced", "", thread.Completed)
+		var next thread.ID
+		var refused []error
+		errs := atOnce(2, func(i int) (err error) {
+			if i == 0 {
+				refused, err = h.Delete(h.ctx, [][]thread.ID{{id}}, h.now)
+				return err
+			}
+			n := h.newThread("raced", "")
+			n.ContinuationOf = id
+			rec, _, err := h.Register(h.ctx, n, claimNothing)
+			if err == nil {
+				next, err = rec.ThreadID, h.Link(h.ctx, id, rec.ThreadID, h.now)
+			}
+			return err
+		})
+		h.noError(errs[0])
+		var outside *store.OutsideError
+		var gone *thread.DeletedError
+		switch {
+		case refused[0] == nil && errors.As(errs[1], &gone) && gone.ID == id:
+			deletions++
+			h.gone(id)
+		case errors.As(refused[0], &outside) && outside.Thread == next && errs[1] == nil:
+			h.get(id)
+		default:
+			h.Errorf("deleted: %v, continued: %v", refused[0], errs[1])
+		}
+	}
+	h.Logf("%d of 20 were deleted", deletions)
 }
 
 func deletedID(h deleter) {

@@ -13,7 +13,7 @@ import (
 
 // batch is how many deletions go on together: as many as one transaction takes without
 // keeping others waiting.
-const batch = 200
+const batch = 500
 
 // Progress tells how far a deletion is.
 type Progress struct {

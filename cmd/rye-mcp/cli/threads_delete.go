@@ -170,7 +170,7 @@ func eachJSON[T any](sys System, list []T) error {
 func sizeOf(bytes int64) string {
 	const k = 1024
 	switch {
-	case bytes < 10*k:
+	case bytes < k:
 		return counted(int(bytes), "byte")
 	case bytes < 10*k*k:
 		return fmt.Sprintf("%.0f KiB", float64(bytes)/k)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -43,6 +44,8 @@ func playActor(args []string) error {
 	switch does {
 	case "start":
 		_, err = c.Start(ctx, action.Caller{}, action.StartRequest{Directive: "work", Parent: id})
+	case "map":
+		_, err = c.Map(ctx, action.Caller{Person: true}, MapRequest{Request: fanout.Request{Directive: "item", Items: numbered(0, 3), Concurrency: 2}})
 	case "dispatch":
 		err = c.Queue.Dispatch(ctx)
 	case "sweep":

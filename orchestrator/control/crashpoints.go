@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -11,5 +12,5 @@ import (
 
 // Crashpoints lists the crash points of starts, handoffs and stops, in order.
 func Crashpoints() []thread.Crashpoint {
-	return slices.Concat(scheduler.Crashpoints(), continuation.Crashpoints(), stop.Crashpoints())
+	return slices.Concat(scheduler.Crashpoints(), fanout.Crashpoints(), continuation.Crashpoints(), stop.Crashpoints())
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -52,6 +53,9 @@ func TestEveryCrashpoint(t *testing.T) {
 	s.noError(err)
 	successor.GiveUp(s.ctx, thread.ErrCancelled)
 	_, err = s.c.Stop.Cancel(s.ctx, root)
+	s.noError(err)
+	s.write("directives/item.md", fmt.Sprintf(itemDirective, ""))
+	_, err = s.c.Stop.Cancel(s.ctx, s.begunSet(ofItems(numbered(0, 1), 1)))
 	s.noError(err)
 	listed := slices.Concat(Crashpoints(), recovery.Crashpoints(), finish.Crashpoints())
 	unseen := func() []thread.Crashpoint {

@@ -22,7 +22,7 @@ import (
 // .ai of the folder user. What they need of the project is asked for when one is
 // called.
 func (p *project) builtins(sys System, user string) []tool.Tool {
-	all := append(file.Tools(user), shell.New(p.reach.Shell))
+	all := append(file.Shared(file.Deps{User: user, State: p.stateDir, Now: sys.Now}), shell.New(p.reach.Shell))
 	all = append(all, git.Tools(git.Deps{Environ: sys.Environ})...)
 	all = append(all, web.Tools(web.Deps{
 		Settings: func() (config.Web, error) { set, err := p.toolSettings(); return set.Web, err },
@@ -39,6 +39,15 @@ func (p *project) builtins(sys System, user string) []tool.Tool {
 	return append(all, system.Tools(system.Deps{
 		Version: version(), User: user, Now: sys.Now, Limits: p.defaultLimits, Threads: p.workingThreads,
 	})...)
+}
+
+// stateDir is where the threads of the project are; empty while there are none, and for
+// a command that looks at no project.
+func (p *project) stateDir() string {
+	if p.state == nil {
+		return ""
+	}
+	return p.state.Home().Dir
 }
 
 // toolSettings are the settings of tools: at the moment, or of the thread that this

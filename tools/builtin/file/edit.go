@@ -48,7 +48,7 @@ func editTool(s *space) tool.Tool {
 	}, s.edit)
 }
 
-func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error) {
+func (s *space) edit(ctx context.Context, env tool.Env, in editInput) (any, error) {
 	p, err := s.open(env)
 	if err != nil {
 		return nil, err
@@ -70,8 +70,15 @@ func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error)
 		return nil, tool.Faultf(tool.CodeNotFound, "%q does not exist", filepath.ToSlash(rel)).
 			With("path", filepath.ToSlash(rel)).WithHint("Make it with rye/file-system/write.")
 	}
+	if p.turn, err = s.guard.take(ctx, p.key(pl)); err != nil {
+		return nil, err
+	}
+	defer p.turn.release()
 	doc, err := p.load(pl)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.mayEdit(pl, doc.data); err != nil {
 		return nil, err
 	}
 	spans, err := doc.locate(p.maskedIDs(in.Changes))
@@ -89,6 +96,7 @@ func (s *space) edit(_ context.Context, env tool.Env, in editInput) (any, error)
 	if err := pl.replace(data); err != nil {
 		return nil, err
 	}
+	p.wrote(pl, doc.data, data, false)
 	changed := p.shownAs(data, after)
 	changed.rel, changed.ids = rel, lineIDs(changed.shown)
 	return describe(changed, parts), nil

@@ -11,7 +11,11 @@
 // sorted and hashed is what is shown.
 package file
 
-import "github.com/rye-mcp/rye-mcp/tools/tool"
+import (
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
 
 // Bounds of one result. Clients cut results between 12 000 and 50 000
 // characters, so everything stays well below 40 KB of JSON.
@@ -26,13 +30,33 @@ const (
 type space struct {
 	user   string // the folder that holds the user's .ai, which no tool touches; empty for none
 	writer writer
+	guard  *guard
+}
+
+// Deps is what the tools work with.
+type Deps struct {
+	User string // the folder that holds the user's .ai; empty for none
+	// State is the folder of the project's state, below which it is recorded who wrote
+	// what; empty while there is none. Nil: nothing is recorded, and nobody refused.
+	State func() string
+	Now   func() time.Time
 }
 
 // Tools returns the tools of the package for a user whose .ai lies in the folder
 // userSpace; empty for none. Those that change files take turns, so that calls of
 // one process made at once do not undo each other.
-func Tools(userSpace string) []tool.Tool {
-	s := &space{user: userSpace}
+func Tools(userSpace string) []tool.Tool { return Shared(Deps{User: userSpace}) }
+
+// Shared is [Tools] for a working tree that threads share: one that writes a file which
+// another has changed since it read it is refused.
+func Shared(d Deps) []tool.Tool {
+	if d.State == nil {
+		d.State = func() string { return "" }
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	s := &space{user: d.User, guard: newGuard(d.State, d.Now)}
 	return []tool.Tool{
 		readTool(s), writeTool(s), editTool(s), globTool(s), grepTool(s), lsTool(s),
 	}

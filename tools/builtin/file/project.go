@@ -19,6 +19,9 @@ type project struct {
 	here  func(path string) string // see [tool.Env.Here]
 	marks *protect.Marks
 	mask  tool.Masker // nil: there is nothing to hide
+	env   tool.Env    // of the call
+	guard *guard
+	turn  *turn // to write, while a call does
 }
 
 // open opens the project of env. The caller closes it.
@@ -32,7 +35,7 @@ func (s *space) open(env tool.Env) (*project, error) {
 	if err != nil {
 		return nil, tool.Faultf(tool.CodeNoProject, "the project cannot be opened: %w", err).With("path", at)
 	}
-	p := &project{root: root, dir: filepath.Clean(at), mask: env.Mask, here: env.Here}
+	p := &project{root: root, dir: filepath.Clean(at), mask: env.Mask, here: env.Here, env: env, guard: s.guard}
 	if p.real, err = filepath.EvalSymlinks(p.dir); err != nil {
 		return nil, errors.Join(explain(p.dir, err), root.Close())
 	}

@@ -51,8 +51,10 @@ func (s *space) read(_ context.Context, env tool.Env, in readInput) (any, error)
 	defer pl.Close()
 	data, info, err := pl.content()
 	if err != nil {
+		s.guard.missed(env, p.key(pl))
 		return nil, err
 	}
+	s.guard.saw(env, p.key(pl), data)
 	if isImage(data) {
 		return readImage(rel, data)
 	}

@@ -59,6 +59,10 @@ func (s *space) write(ctx context.Context, env tool.Env, in writeInput) (any, er
 
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
+	if err := p.takeTurn(ctx, files); err != nil {
+		return nil, err
+	}
+	defer p.turn.release()
 	if err := p.checkAll(files, in.CreateDirs); err != nil {
 		return nil, err
 	}
@@ -110,6 +114,25 @@ func badForm(problem string) *tool.Fault {
 		WithHint(`Give "path" and "content", or "files": [{"path": …, "content": …}].`)
 }
 
+// takeTurn takes the turn for all files. What is wrong with one is told by what follows.
+func (p *project) takeTurn(ctx context.Context, files []writeFile) (err error) {
+	var keys []string
+	for _, f := range files {
+		rel, err := p.locate(f.Path)
+		if err != nil {
+			return err
+		}
+		pl, err := p.find(rel, protect.Writing)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, p.key(pl))
+		pl.Close()
+	}
+	p.turn, err = p.guard.take(ctx, keys...)
+	return err
+}
+
 // checkAll checks every file; nothing is written while one of them is refused.
 func (p *project) checkAll(files []writeFile, createDirs bool) error {
 	taken := make(map[string]bool, len(files))
@@ -148,17 +171,22 @@ func (p *project) ready(f writeFile, createDirs bool) (pl *place, content []byte
 }
 
 // contentAfter is what a file holds when it is written. Appending, too, replaces
-// it, so that nobody finds a part of what was added; a change that another process
-// makes between reading and replacing is lost, as with every editor.
+// it, so that nobody finds a part of what was added; a change that a command makes
+// between reading and replacing is lost, as with every editor.
 func (p *project) contentAfter(pl *place, f writeFile) ([]byte, error) {
 	var before []byte
-	if pl.info != nil && (f.Mode == modeAppend || p.isItem(pl)) {
+	if pl.info != nil && (f.Mode == modeAppend || p.isItem(pl) || p.env.ThreadID != "") {
 		var err error
 		if before, _, err = pl.content(); err != nil {
 			if f.Mode == modeAppend {
 				return nil, err
 			}
 			before = nil // a file that cannot be read can be replaced
+		}
+	}
+	if f.Mode != modeAppend { // which undoes nothing
+		if err := p.mayReplace(pl, before, pl.info != nil); err != nil {
+			return nil, err
 		}
 	}
 	after := []byte(f.Content)
@@ -185,5 +213,7 @@ func (p *project) put(f writeFile, createDirs bool) (writtenFile, error) {
 	if err := pl.replace(content); err != nil {
 		return writtenFile{}, err
 	}
+	before := content[:len(content)-len(f.Content)] // where it was added to
+	p.wrote(pl, before, content, f.Mode != modeAppend || pl.info == nil)
 	return writtenFile{Path: filepath.ToSlash(pl.asked), Bytes: len(content), Created: pl.info == nil}, nil
 }

@@ -539,4 +539,3 @@ func TestAttackMappedList(t *testing.T) {
 		t.Errorf("%d threads are registered", len(rows))
 	}
 }
-

@@ -100,7 +100,9 @@ func (tr *sharedTree) put(path, content string) {
 }
 
 // firstID is the id of the first line that a read shows.
-func firstID(shown string) string { return regexp.MustCompile(`1:([0-9a-f]{6})\|`).FindStringSubmatch(shown)[1] }
+func firstID(shown string) string {
+	return regexp.MustCompile(`1:([0-9a-f]{6})\|`).FindStringSubmatch(shown)[1]
+}
 
 // A thread that writes what another has changed since is refused, and told by whom.
 func TestStaleWrite(t *testing.T) {

@@ -93,7 +93,7 @@ func (c *Call) manifest(
 	if err != nil {
 		return m, err
 	}
-	m.Files = facts.Files
+	m.Files, m.Said = facts.Files, facts.Said
 	artifacts, err := c.Threads.Records.Of(last.ThreadID).Artifacts().List()
 	if err != nil {
 		return m, err

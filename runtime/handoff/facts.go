@@ -22,8 +22,16 @@ type Facts struct {
 	// Files are the paths written through tools, as the model gave them but cleaned,
 	// each once, in the order in which they were last written.
 	Files []string
+	// Said are the instructions that the threads were given while they worked, oldest first.
+	Said []Said
 	// tools are the names of the tools by the references of their artifacts.
 	tools map[string]string
+}
+
+// Said is an instruction, and who has given it.
+type Said struct {
+	From thread.Sender
+	Text string
 }
 
 // FactsOf reads the transcripts of a chain, the first thread's first. Those that
@@ -54,6 +62,10 @@ func (f *Facts) read(said records.Source) error {
 			return err
 		}
 		switch e.Type {
+		case thread.EventMessage:
+			if m, err := transcript.Decode[transcript.Message](e); err == nil && m.Kind == thread.Steer {
+				f.Said = append(f.Said, Said{From: m.From, Text: m.Text()})
+			}
 		case thread.EventToolCallStart:
 			if start, err := transcript.Decode[transcript.ToolCallStart](e); err == nil {
 				open[start.CallID] = start

@@ -109,3 +109,26 @@ func TestFactsOfAChain(t *testing.T) {
 		t.Error("a folder was read as a transcript")
 	}
 }
+
+// TestFactsOfWhatWasSaid: the successor of a thread that was steered is told what to
+// follow, from whom, and no notes; however little room there is, the last of it first.
+func TestFactsOfWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	w, err := transcript.Open(records.File(path), "work-1", transcript.Options{})
+	must(t, err)
+	for _, m := range []transcript.Message{
+		{Kind: thread.Steer, From: thread.Sender{Kind: thread.ByPerson}, Blocks: llm.Text(llm.User, "The person says this.\n<message>\nUse Go.\nNot C.\n</message>").Blocks},
+		{Kind: thread.Note, From: thread.Sender{Kind: thread.ByChild, Name: "child-1"}, Blocks: llm.Text(llm.User, "A note.\n<message>\nhello\n</message>").Blocks},
+		{Kind: thread.Steer, From: thread.Sender{Kind: thread.ByParent, Name: "root-1"}, Blocks: llm.Text(llm.User, "Above.\n<message>\nHurry.\n</message>").Blocks},
+	} {
+		must(t, w.Append(thread.EventMessage, m))
+	}
+	must(t, w.Close())
+	facts, err := FactsOf(records.File(path))
+	must(t, err)
+	text := Manifest{Thread: "work-1", Via: thread.ViaHandoff, Position: 2, Directive: "work", Said: facts.Said}.at(details()[0], 10_000)
+	if want := "\n## Said while you worked, to be followed; the last counts\n- the person: Use Go. Not C.\n- root-1: Hurry.\n"; !strings.Contains(text, want) {
+		t.Errorf("%s lacks %s", text, want)
+	}
+}

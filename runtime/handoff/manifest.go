@@ -27,6 +27,7 @@ type Manifest struct {
 	Children  []Child        // of the whole chain, in the order in which they were started
 	Artifacts []Artifact     // of the whole chain
 	Files     []string       // written through tools, of the whole chain
+	Said      []Said         // to the threads of the whole chain while they worked
 	left      left
 }
 
@@ -54,14 +55,14 @@ func (m Manifest) at(d detail, most int64) string { return cutMiddle(m.render(d)
 
 // detail bounds the parts of a manifest: entries of lists, and bytes of texts.
 type detail struct {
-	result, files, artifacts, value, ended, task, live int
+	result, files, artifacts, value, ended, task, live, said int
 }
 
 // details are tried in turn until one fits. Results of children are shortened
 // first, then the lists of files and artifacts, inputs and outputs, the children
-// that have ended, and the task and the children at work last.
+// that have ended, and the task, what was said and the children at work last.
 func details() []detail {
-	d := detail{result: 1000, files: 200, artifacts: 100, value: 4000, ended: 200, task: 1 << 20, live: 1000}
+	d := detail{result: 1000, files: 200, artifacts: 100, value: 4000, ended: 200, task: 1 << 20, live: 1000, said: 4 << 10}
 	all := []detail{d}
 	for _, reduce := range []func(){
 		func() { d.result = 200 },
@@ -71,13 +72,13 @@ func details() []detail {
 		func() { d.files, d.artifacts = 10, 5 },
 		func() { d.ended = 20 },
 		func() { d.value = 60 },
-		func() { d.task = 16 << 10 },
+		func() { d.task, d.said = 16<<10, 1<<10 },
 		func() { d.files, d.artifacts, d.ended = 0, 0, 0 },
 		func() { d.task = 4 << 10 },
 		func() { d.live = 50 },
-		func() { d.task, d.value = 1<<10, 0 },
+		func() { d.task, d.value, d.said = 1<<10, 0, 200 },
 		func() { d.task, d.live = 300, 5 },
-		func() { d.task, d.live = 0, 0 },
+		func() { d.task, d.live, d.said = 0, 0, 0 },
 	} {
 		reduce()
 		all = append(all, d)
@@ -101,6 +102,9 @@ func (m Manifest) render(d detail) string {
 	m.head(&b)
 	if task := cutMiddle(strings.TrimSpace(m.Task), d.task); task != "" && d.task > 0 {
 		fmt.Fprintf(&b, "\n## The task\n<task>\n%s\n</task>\n", guard.Inside("task", task))
+	}
+	if d.said > 0 {
+		list(&b, "Said while you worked, to be followed; the last counts", m.Said, mostSaid, saidLine(d.said))
 	}
 	values(&b, "Inputs", m.Inputs, d.value)
 	values(&b, "What it had returned", m.Outputs, d.value)
@@ -154,6 +158,20 @@ func childLine(most int) func(Child) string {
 			result = short + "…"
 		}
 		return line + ": " + result
+	}
+}
+
+// mostSaid is how many instructions are passed on.
+const mostSaid = 20
+
+// saidLine is an instruction in so many bytes.
+func saidLine(most int) func(Said) string {
+	return func(s Said) string {
+		from := s.From.Name
+		if s.From.Kind == thread.ByPerson {
+			from = "the person"
+		}
+		return from + ": " + cutMiddle(strings.Join(strings.Fields(s.Text), " "), most)
 	}
 }
 

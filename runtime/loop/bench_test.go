@@ -23,11 +23,15 @@ import (
 type instant struct {
 	turns int
 	came  []time.Time
+	then  func() // when a request has come in; may be nil
 }
 
 func (m *instant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	m.came = append(m.came, time.Now()) // one request at a time
+	if m.then != nil {
+		m.then()
+	}
 	block, stop := `{"type":"tool_use","id":"call","name":"test_echo","input":{}}`, "tool_use"
 	if len(m.came) >= m.turns {
 		block, stop = `{"type":"text","text":"done"}`, "end_turn"
@@ -117,6 +121,36 @@ func BenchmarkRatioTurn(b *testing.B) {
 			}
 		}
 		reportRatio(b, threads.mean(0, turns-1), bare.mean(0, turns-1), 3)
+	})
+}
+
+// BenchmarkRatioMessage compares a turn during which somebody posts a message, from the
+// post to the model's next request with it, to a turn without one. The post, the
+// checkpoint behind the message and the delivery are each on disk.
+func BenchmarkRatioMessage(b *testing.B) {
+	b.Run("turn with a message, post to the next request/a turn without/post=FULL,checkpoint=fdatasync,delivery=FULL", func(b *testing.B) {
+		const turns = 40
+		var told, untold fastest
+		for b.Loop() {
+			for range rounds {
+				for _, with := range []bool{true, false} {
+					h, model, id := benchThread(b, turns)
+					times := &untold
+					if with {
+						times, model.then = &told, func() {
+							if len(model.came) < turns-1 {
+								h.post(id, "and mind the gap")
+							}
+						}
+					}
+					if rec := h.end(b.Context(), id); rec.Cost.Turns != turns || with && len(h.read(id)) != turns-2 {
+						b.Fatalf("%+v", rec.Outcome)
+					}
+					times.add(model.came)
+				}
+			}
+		}
+		reportRatio(b, told.mean(0, turns-2), untold.mean(0, turns-2), 4)
 	})
 }
 

@@ -26,12 +26,12 @@ func (e endOf) Tells() (told []thread.Told) {
 }
 
 // registerChild registers a thread that runs.
-func (h *house) registerChild(id thread.ID) {
+func (h *house) registerChild(ctx context.Context, id thread.ID) {
 	h.t.Helper()
 	n := store.NewThread{ID: id, Kind: thread.KindDirective, Directive: "test/child", Model: "fake/small", Now: time.Now()}
-	_, _, err := h.store.Register(h.t.Context(), n)
+	_, _, err := h.store.Register(ctx, n)
 	if err == nil {
-		_, err = storetest.As(h.store).Apply(h.t.Context(), store.Claimed(id, thread.Process{PID: 1}, time.Now()))
+		_, err = storetest.As(h.store).Apply(ctx, store.Claimed(id, thread.Process{PID: 1}, time.Now()))
 	}
 	if err != nil {
 		h.t.Error(err)
@@ -39,11 +39,11 @@ func (h *house) registerChild(id thread.ID) {
 }
 
 // completes ends it.
-func (h *house) completes(id thread.ID) {
+func (h *house) completes(ctx context.Context, id thread.ID) {
 	h.t.Helper()
 	change, err := store.Finished(id, thread.Outcome{State: thread.Completed, Result: "secret of the child"}, &thread.Cost{Turns: 2, Spend: 1500}, time.Now())
 	if err == nil {
-		_, err = storetest.As(h.store).Apply(h.t.Context(), change)
+		_, err = storetest.As(h.store).Apply(ctx, change)
 	}
 	if err != nil {
 		h.t.Error(err)
@@ -78,18 +78,18 @@ func TestEndsAreTold(t *testing.T) {
 			h.script(startsTwo)
 			started := []thread.ID{"test/a-1", "test/b-1"}
 			next := 0
-			h.threads.child = func(_ context.Context, c action.Caller, r action.StartRequest) (any, error) {
+			h.threads.child = func(ctx context.Context, c action.Caller, r action.StartRequest) (any, error) {
 				id := started[next]
 				next++
-				h.registerChild(id)
+				h.registerChild(ctx, id)
 				c.Started(id, r.Directive)
 				if id == started[1] {
-					h.completes(id)
+					h.completes(ctx, id)
 					return endOf{IDs: []thread.ID{id}}, nil // it was waited for
 				}
 				return map[string]any{"thread_id": id}, nil
 			}
-			h.tools.act = func() error { h.completes(started[0]); return nil }
+			h.tools.act = func() error { h.completes(t.Context(), started[0]); return nil }
 			id := h.register(job{capabilities: []string{"rye.execute.directive.*", "rye.execute.tool.*"}})
 			rec := h.end(t.Context(), id)
 			if rec.Status != thread.Completed {
@@ -124,9 +124,9 @@ func TestEndsOfChildrenBefore(t *testing.T) {
 	h := newHouse(t)
 	h.script("turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {}}]}\n  - text: done\n")
 	for _, id := range []thread.ID{"test/a-1", "test/b-1"} {
-		h.registerChild(id)
+		h.registerChild(t.Context(), id)
 	}
-	h.completes("test/a-1")
+	h.completes(t.Context(), "test/a-1")
 	id := h.register(job{})
 	h.continues(id, thread.Continuation{Via: thread.ViaResume, Message: "on", Position: 2, Children: []thread.ID{"test/a-1", "test/b-1"}}, handedOn()...)
 	rec := h.end(t.Context(), id)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -27,6 +28,7 @@ func TestFullDisk(t *testing.T) {
 	if os.Getenv(inNamespaceVariable) != "" {
 		t.Run("space comes back before the end", testSpaceAtTheEnd)
 		t.Run("space comes back later", testSpaceLater)
+		t.Run("while messages are read", testMessagesOnFullDisk)
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
@@ -132,4 +134,37 @@ func (h *house) checkWhole(id thread.ID) {
 	for _, result := range h.results(id) {
 		h.t.Errorf("a result of %d bytes found room on a full disk", len(result.Text))
 	}
+}
+
+// testMessagesOnFullDisk: the disk becomes full between the messages that a thread reads.
+// Each is in the transcript or in the queue when there is space again, and none can be
+// posted before.
+func testMessagesOnFullDisk(t *testing.T) {
+	h, r, filler := filled(t)
+	h.post(r.ID, "one", "two", "three")
+	r.Crashpoints = func(at thread.Crashpoint) {
+		if at != CrashHeard {
+			return
+		}
+		if err := fill(filler); err != nil {
+			t.Error(err)
+		}
+	}
+	if rec, err := r.toEnd(t.Context()); err == nil {
+		t.Fatalf("the thread ended as %s on a full disk", rec.Status)
+	}
+	_ = r.Transcript.Close()
+	late := thread.Message{ID: "late", Kind: thread.Steer, Reader: r.ID, From: thread.Sender{Kind: thread.ByPerson}, Text: "late", At: r.Now()}
+	if _, err := h.store.Post(t.Context(), late, store.NoteBound{}); err == nil {
+		t.Error("a message was posted on a full disk")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	rec := h.settle(r.ID)
+	if rec.Status != thread.Error || len(h.server.Requests()) > 0 {
+		t.Errorf("%s, %d requests", rec.Status, len(h.server.Requests()))
+	}
+	h.checkMessages(r.ID, "one", "two", "three")
+	h.checkAgreement(t.Context(), rec)
 }

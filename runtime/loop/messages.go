@@ -159,13 +159,13 @@ func (r reader) unreadWarning(ctx context.Context) (warnings []string) {
 	return []string{fmt.Sprintf("%d messages to this thread were not read; if it is resumed, they are", rec.Unread)}
 }
 
-// element is what the text of a message stands in.
+// element is what the text of a message stands in, see [transcript.TextBegins].
 const element = "message"
 
 // toldText is a message as the model reads it: who says it, what that means, and the
 // text in an element that it cannot end.
 func toldText(m thread.Message) string {
-	return fmt.Sprintf("%s\n<%s>\n%s\n</%s>", introduction(m), element, inElementOf(m.Text), element)
+	return introduction(m) + "\n" + transcript.TextBegins + inElementOf(m.Text) + transcript.TextEnds
 }
 
 func introduction(m thread.Message) string {

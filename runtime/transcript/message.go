@@ -4,10 +4,29 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
+
+// The marks around what is said in a message, for which the text itself has none.
+const (
+	TextBegins = "<message>\n"
+	TextEnds   = "\n</message>"
+)
+
+// Text is what was said, without what the model is told of it; of an event that is all.
+func (m Message) Text() string {
+	if len(m.Blocks) == 0 {
+		return ""
+	}
+	text := m.Blocks[0].Text
+	if _, said, found := strings.Cut(text, TextBegins); found {
+		return strings.TrimSuffix(said, TextEnds)
+	}
+	return text
+}
 
 // Children are the threads that a thread has started by calls of its model and of whose
 // end its transcript does not tell, after those that it was given to know of. Damaged

@@ -151,18 +151,14 @@ func endLineOf(p transcript.Ended) string {
 
 // messageLine tells who told the thread what while it worked.
 func messageLine(p transcript.Message) string {
-	if len(p.Blocks) == 0 {
-		return ""
-	}
-	says, text, found := strings.Cut(p.Blocks[0].Text, "<message>\n")
-	if !found {
-		return "« " + firstLine(says)
+	if p.Kind == thread.Happened {
+		return "« " + firstLine(p.Text())
 	}
 	from := p.From.Name
 	if from == "" {
 		from = "the " + string(p.From.Kind)
 	}
-	return fmt.Sprintf("« %s from %s: %s", p.Kind, from, firstLine(text))
+	return fmt.Sprintf("« %s from %s: %s", p.Kind, from, firstLine(p.Text()))
 }
 
 // telling are the arguments that tell a person what a call is about, in the order

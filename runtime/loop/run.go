@@ -175,6 +175,10 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	if err := r.claim(ctx); err != nil {
 		return r.outcome(ctx, ended{err: err, doing: "claiming its row"})
 	}
+	if end := r.Transcript.Decided(); end != nil { // its row is of an older time
+		r.cost = end.Cost
+		return end.Outcome
+	}
 	ctx, done := r.heedRecord(ctx)
 	defer done()
 	if err := r.place.enter(ctx, r); err != nil {

@@ -63,12 +63,13 @@ type soak struct {
 }
 
 // TestSoak works a project hard, and looks once a minute whether everything is
-// as it must be when the work rests.
+// as it must be when the work rests. Then all threads are deleted, and nothing may be
+// larger than after the first minute.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	rounds, each := soakMinutes(), time.Minute
 	if rounds == 0 {
-		rounds, each = 1, 2*time.Second
+		rounds, each = 2, time.Second
 	}
 	s := &soak{place: newPlace(t, soaked()), counts: map[string]int{}}
 	s.steady = s.serve()
@@ -76,21 +77,26 @@ func TestSoak(t *testing.T) {
 		s.hosts = append(s.hosts, s.serve())
 	}
 	var memory []int
+	var sizes []left
 	for round := range rounds {
 		s.work(uint64(round), each)
 		s.rest()
 		if memory = append(memory, residentPages(s.steady)); memory[round] > 2*memory[0] {
 			t.Errorf("the server's memory has grown from %d to %d pages", memory[0], memory[round])
 		}
+		s.wantToldParents()
+		s.noFault(s.steady)
+		s.clean()
+		sizes = append(sizes, s.measure())
+		s.wantFlat(sizes[0], sizes[round])
 		s.summary(round, memory[round])
 	}
+	s.Logf("bytes after the first round %v, after the last %v", sizes[0].bytes, sizes[len(sizes)-1].bytes)
 	s.steady.close()
 	for _, h := range s.hosts {
 		h.close()
 	}
 	s.wantRest(s.steady)
-	s.wantToldParents()
-	s.noFault(s.steady)
 }
 
 // deeds are what workers do, with how often in a thousand.

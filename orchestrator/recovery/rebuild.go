@@ -206,7 +206,7 @@ func (b *Rebuilder) row(meta thread.Meta, said records.Source) (*taken, error) {
 		rec.Metadata = meta.ForkedFrom.Metadata()
 	}
 	if meta.Imported != nil {
-		rec.Metadata = meta.Imported.Metadata()
+		rec.Metadata, rec.LastUsed = meta.Imported.Metadata(), meta.Imported.At
 	}
 	if rec.ChainRootID == rec.ThreadID {
 		rec.ChainRootID = "" // as in the row of a thread that continues no other

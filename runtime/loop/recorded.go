@@ -116,8 +116,9 @@ func (r referee) refusedPrimary(id string, args json.RawMessage) error {
 		Kind item.Kind `json:"item_type"`
 		ID   string    `json:"item_id"`
 	}
-	if id != executeID || json.Unmarshal(args, &what) != nil || what.ID == "" || threadTool(what.ID) {
-		return nil
+	unread := json.Unmarshal(args, &what) // the action itself says what is wrong
+	if unread != nil || id != executeID || what.ID == "" || threadTool(what.ID) {
+		return nil //nolint:nilerr // see above
 	}
 	switch what.Kind {
 	case item.Tool:

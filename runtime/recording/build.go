@@ -84,7 +84,11 @@ func (b *builder) add(i int, left Left) error {
 	meta.Type, meta.Place = "", "" // it is at home nowhere
 	dir := threadDir(i)
 	b.addArtifacts(dir, left.Artifacts)
-	said := b.put(path.Join(dir, transcriptFile), left.Transcript)
+	var whole bytes.Buffer
+	if err := transcript.WithoutStreams(source(left.Transcript), &whole); err != nil {
+		return err
+	}
+	said := b.put(path.Join(dir, transcriptFile), whole.Bytes())
 	if left.Capabilities != nil {
 		b.put(path.Join(dir, capabilitiesFile), left.Capabilities)
 	}

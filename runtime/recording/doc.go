@@ -7,7 +7,8 @@
 //
 //	manifest.json               what follows, each with size and SHA-256; signed
 //	threads/N/thread.json       as [thread.Meta], without its signature
-//	threads/N/transcript.jsonl  the events, with their checkpoints
+//	threads/N/transcript.jsonl  the events, with their checkpoints; of answers as they
+//	                            arrived only the lengths
 //	threads/N/capabilities.md   what the thread could do, without its signature
 //	threads/N/settings.json     [Settings]: the model and the limits that decided
 //	threads/N/expected.json     [Observed]: what a replay is held against

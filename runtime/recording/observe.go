@@ -81,10 +81,9 @@ func Observe(events iter.Seq2[thread.Event, error]) Observed {
 
 type observer struct {
 	Observed
-	asked   bool           // the first request has left
-	calls   []llm.Block    // of all answers so far
-	turns   []int          // of each call
-	results map[string]int // how many results there were, by id of the call
+	asked   bool        // the first request has left
+	calls   []llm.Block // of all answers so far
+	turns   []int       // of each call
 	ends    []thread.Event
 	answers map[int64]string // texts, by number of the event
 }

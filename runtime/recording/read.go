@@ -40,18 +40,18 @@ func damaged(format string, args ...any) error {
 // signer is to be believed is the caller's to decide. Nothing of it is run, and nothing
 // is written.
 func Open(file string) (*Recording, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
+	info, err := os.Stat(file) // to open a pipe would wait for who writes
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrNoRecording, file)
 	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
 	return Read(f, info.Size())
 }
 
@@ -102,12 +102,11 @@ func membersOf(archive *zip.Reader) (map[string]*zip.File, error) {
 		if total += f.UncompressedSize64; total > maxContent {
 			return nil, damaged("it unpacks to more than %d MB", maxContent>>20)
 		}
-		if key := strings.ToLower(f.Name); folded[key] {
+		key := strings.ToLower(f.Name)
+		if folded[key] {
 			return nil, damaged("%q is there twice", f.Name)
-		} else {
-			folded[key] = true
 		}
-		members[f.Name] = f
+		folded[key], members[f.Name] = true, f
 	}
 	return members, nil
 }

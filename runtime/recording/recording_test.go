@@ -58,6 +58,8 @@ func left(t testing.TB, planted string) recording.Left {
 		{thread.EventSystemPrompt, transcript.SystemPrompt{Text: "be kind " + planted}},
 		{thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: llm.Text(llm.User, "go "+planted).Blocks}},
 		{thread.EventCognitionRequest, transcript.CognitionRequest{Turn: 1, Model: "p/m", MaxTokens: 100, ContextWindow: 1000}},
+		{thread.EventTokenDelta, transcript.TokenDelta{Turn: 1, Type: llm.TextBlock, Text: "I say " + planted[:len(planted)/2]}},
+		{thread.EventTokenDelta, transcript.TokenDelta{Turn: 1, Type: llm.TextBlock, Text: planted[len(planted)/2:]}},
 		{thread.EventCognitionOut, transcript.CognitionOut{Turn: 1, Blocks: transcript.Blocks{
 			{Type: llm.ToolUseBlock, ToolCallID: "c1", ToolName: "look", Input: json.RawMessage(`{"at":"` + planted + `"}`)},
 		}}},
@@ -155,7 +157,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// TestAttackSecretsInRecordings: keys have got into every text that a thread leaves. Those of the key variables, and what looks like a key, are in no file of its recording.
+// TestAttackSecretsInRecordings: keys have got into every text that a thread leaves, and into the pieces in which an answer arrived. Those of the key variables, and what looks like a key, are in no file of its recording.
 func TestAttackSecretsInRecordings(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
@@ -174,8 +176,10 @@ func TestAttackSecretsInRecordings(t *testing.T) {
 		}
 		secretPart := planted[strings.LastIndexAny(planted, " ")+1:]
 		for file, text := range unzip(t, data) {
-			if bytes.Contains(text, []byte(secretPart)) {
-				t.Errorf("%s: %s has it: %s", name, file, text)
+			for _, part := range []string{secretPart, planted[len(planted)/2:]} {
+				if bytes.Contains(text, []byte(part)) {
+					t.Errorf("%s: %s has %q: %s", name, file, part, text)
+				}
 			}
 		}
 		if len(r.Manifest.Files) < 7 {
@@ -378,7 +382,7 @@ func TestHostileContent(t *testing.T) {
 	if _, err := read(packed(t, files)); !errors.Is(err, sign.ErrBadSignature) {
 		t.Errorf("a manifest that was changed: %v", err)
 	}
-	for cut := range len(good) {
+	for cut := range good {
 		if cut%37 == 0 {
 			if _, err := read(good[:cut]); err == nil {
 				t.Fatalf("cut after %d of %d bytes: taken", cut, len(good))

@@ -38,6 +38,52 @@ func Reseal(from records.Source, to io.Writer, by Signer) (thread.TranscriptHead
 	}
 }
 
+// WithoutStreams writes a transcript without the texts of answers as they arrived, of
+// which only the length is left, and everything else as it is. The whole answers have
+// them, and what stands in two pieces is found in those alone.
+func WithoutStreams(from records.Source, to io.Writer) error {
+	f, err := from.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	lines := newLineReader(wholeOf(f))
+	for {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			line, err = withoutText(line)
+		}
+		if err == nil {
+			_, err = to.Write(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// withoutText is the line of an event, with its newline; of a piece of an answer only
+// its length.
+func withoutText(line []byte) ([]byte, error) {
+	e, err := decodeLine(line)
+	if err != nil || e.Type != thread.EventTokenDelta {
+		return append(line[:len(line):len(line)], '\n'), err
+	}
+	d, err := Decode[TokenDelta](e)
+	if err != nil {
+		return nil, err
+	}
+	d.Bytes, d.Text = d.Bytes+len(d.Text), ""
+	payload, err := encode(d)
+	if err != nil {
+		return nil, err
+	}
+	return encodeLine(stamp(e.Timestamp), e.ThreadID, e.Seq, e.Type, payload)
+}
+
 // resealer writes lines, and knows all bytes so far.
 type resealer struct {
 	to          io.Writer

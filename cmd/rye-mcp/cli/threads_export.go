@@ -46,6 +46,9 @@ it away all the same: nobody can know what else is a secret.`,
 			if out == "" {
 				return &usageError{message: "name the file with --out", try: "rye-mcp threads export " + args[0] + " --out .ai/tests/NAME" + recording.Extension}
 			}
+			if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+				return &usageError{message: fmt.Sprintf("%s is not a file", out), try: "--out " + filepath.Join(out, "NAME"+recording.Extension)}
+			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
 				return exportThread(ctx, sys, p, id, scope, out)
 			})

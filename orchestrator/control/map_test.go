@@ -172,6 +172,25 @@ func TestMapAgain(t *testing.T) {
 	}
 }
 
+// TestMapMoves kills what works of a set for which nobody waits: whoever moves the queue
+// starts the next, and settles the set in the end.
+func TestMapMoves(t *testing.T) {
+	t.Parallel()
+	s := mapping(t, false)
+	set := s.begunSet(ofItems(numbered(0, 2), 1))
+	for range 2 {
+		work := s.workers(set)
+		if len(work) != 1 {
+			t.Fatalf("%v work", work)
+		}
+		s.noError(syscall.Kill(s.puppet(work[0]).pid, syscall.SIGKILL))
+		for s.row(work[0]).Status != thread.Error && s.ctx.Err() == nil {
+			s.noError(s.controller().Queue.Dispatch(s.ctx))
+		}
+	}
+	s.wantState(thread.Error, set)
+}
+
 // TestMapKeys changes what a result depends on, one by one: what has changed runs again.
 func TestMapKeys(t *testing.T) {
 	t.Parallel()

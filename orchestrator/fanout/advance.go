@@ -36,12 +36,12 @@ func (m *Mapper) Advance(ctx context.Context, now *settings.Call) error {
 // has let go, until nothing has changed.
 func (m *Mapper) advance(ctx context.Context, now *settings.Call, id thread.ID) error {
 	for before := (store.Set{}); ; {
-		set, err := m.Threads.Store.Set(ctx, id)
-		switch {
-		case errors.Is(err, store.ErrNoSet) || err == nil && set.Working == 0 && set.Waiting == 0:
-			_, err := m.Threads.Examine(ctx, id)
+		rec, err := m.Threads.Examine(ctx, id) // entries whose process is gone are settled, and the set when it is over
+		if err != nil || rec.Status.Terminal() {
 			return err
-		case err != nil || set == before || set.Waiting == 0 || set.Working >= set.Concurrency:
+		}
+		set, err := m.Threads.Store.Set(ctx, id)
+		if err != nil || set == before || set.Waiting == 0 || set.Working >= set.Concurrency {
 			return err
 		}
 		lease, err := m.Threads.Life.Lease("sets")

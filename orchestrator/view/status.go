@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -141,13 +142,30 @@ func (v *View) List(ctx context.Context, req ListRequest) (List, error) {
 		if len(req.States) > 0 && !slices.Contains(req.States, rec.Status) {
 			continue
 		}
-		list.Threads = append(list.Threads, summary(rec))
+		one := summary(rec)
+		if one.Cost.Spend, err = v.spendOf(ctx, rec); err != nil {
+			return List{}, threads.Fault(err)
+		}
+		list.Threads = append(list.Threads, one)
 	}
 	list.Count = len(list.Threads)
 	if err := v.markAsking(ctx, list.Threads); err != nil {
 		return List{}, threads.Fault(err)
 	}
 	return list, nil
+}
+
+// spendOf is what a thread has spent; of a set, which spends nothing itself, what all
+// below it have.
+func (v *View) spendOf(ctx context.Context, rec thread.Record) (thread.Micros, error) {
+	if rec.Kind != thread.KindSet {
+		return rec.Cost.Spend, nil
+	}
+	budget, err := v.Threads.Store.Budget(ctx, rec.ThreadID)
+	if errors.Is(err, store.ErrNoBudget) {
+		return 0, nil
+	}
+	return budget.Actual, err
 }
 
 // markAsking marks the threads of a list that wait for an answer.

@@ -85,7 +85,7 @@ func TestWithoutStreams(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	was, is := strings.SplitAfter(string(whole), "\n"), strings.SplitAfter(b.String(), "\n")
-	if len(was) != len(is) || strings.Contains(b.String(), "in pieces") || !strings.Contains(b.String(), `"bytes":9`) {
+	if len(was) != len(is) || strings.Contains(b.String(), "in pieces") || !strings.Contains(b.String(), `"bytes":21`) {
 		t.Fatalf("%s", b.String())
 	}
 	for i := range was {

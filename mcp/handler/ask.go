@@ -104,7 +104,7 @@ func formOf(q thread.Question) (server.ElicitRequest, error) {
 	}
 	var meanings []string
 	for _, d := range q.Options {
-		meanings = append(meanings, fmt.Sprintf("%s: %s", d, d.Means()))
+		meanings = append(meanings, fmt.Sprintf("%s: %s", d, d.Means(q)))
 	}
 	fields := map[string]field{decisionField: {
 		Type: "string", Title: "Decision", Enum: q.Options, Description: strings.Join(meanings, "; "),

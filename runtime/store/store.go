@@ -302,6 +302,7 @@ type Store interface {
 	Labels
 	Queue
 	Questions
+	Handoffs
 	News
 	Notices
 	Messages

@@ -16,6 +16,7 @@ type Question struct {
 	// Limits are those of the thread, and Most what they can be raised to; nil
 	// where nothing bounds them, or the question is not about limits.
 	Limits, Most *Limits
+	Proposal     *Proposal // of [AskHandoff]
 	AskedAt      time.Time
 	DeadlineAt   time.Time
 	Answer       *Answer // nil while the question is open
@@ -29,24 +30,58 @@ const (
 	AskLimit QuestionKind = "limit" // a limit was hit
 	AskRisk  QuestionKind = "risk"  // a directive declares a capability whose risk nobody has accepted
 	AskHook  QuestionKind = "hook"  // a hook wants a person to decide; Code is its id
+	// AskHandoff puts a handoff to somebody; Code is [HandoffFull] or [HandoffAsked].
+	AskHandoff QuestionKind = "handoff"
 )
+
+// Why a thread proposes to hand over.
+const (
+	HandoffFull  = "context_window" // its conversation takes up the share of the settings
+	HandoffAsked = "handoff_thread" // somebody has asked for it
+)
+
+// Proposal is what a thread would hand over, and what that costs.
+type Proposal struct {
+	Summary  string `json:"summary,omitempty"` // that its successor would be given; empty: there is none
+	Tokens   int64  `json:"tokens"`            // in context
+	Window   int64  `json:"window"`            // of the model
+	Spend    Micros `json:"spend"`             // of the thread and what is below it, so far
+	Left     Micros `json:"left"`              // that the successor would get
+	Expected Micros `json:"expected"`          // of the successor's first call
+	Turns    int    `json:"turns"`             // left, that the successor would get
+	// Last says that the thread has no room for another turn.
+	Last bool `json:"last,omitempty"`
+}
+
+// HandoffRequest asks a running thread to hand over after its turn.
+type HandoffRequest struct {
+	By      string // who asks, in words
+	Summary string // what the successor is given in place of a summary; may be empty
+	At      time.Time
+}
+
+// MaxSummary bounds the summary that somebody gives to a successor, in bytes.
+const MaxSummary = 32 << 10
 
 // Decision is one way to answer a question.
 type Decision string
 
 // The decisions. Raise, Finish and Stop answer [AskLimit]; Accept and Decline
-// answer [AskRisk]; GoOn and Stop answer [AskHook].
+// answer [AskRisk] and [AskHandoff]; GoOn and Stop answer [AskHook].
 const (
 	Raise   Decision = "raise"   // the thread goes on under new limits
 	Finish  Decision = "finish"  // the thread has one last turn, to return what it has
 	Stop    Decision = "stop"    // the limit, or what went wrong, ends the thread
 	GoOn    Decision = "go_on"   // the thread goes on, and tries again what failed
-	Accept  Decision = "accept"  // the thread may be started
+	Accept  Decision = "accept"  // the thread may be started, or may hand over
 	Decline Decision = "decline" // it may not
 )
 
-// Means says to whoever answers what follows from a decision.
-func (d Decision) Means() string {
+// Means says to whoever answers what follows from a decision about a question.
+func (d Decision) Means(q Question) string {
+	if q.Kind == AskHandoff {
+		return d.meansToHandoff(q)
+	}
 	switch d {
 	case Raise:
 		return "go on under new limits"
@@ -64,9 +99,22 @@ func (d Decision) Means() string {
 	return ""
 }
 
+// meansToHandoff is Means of a proposal to hand over.
+func (d Decision) meansToHandoff(q Question) string {
+	switch {
+	case d == Accept:
+		return "it hands over to a new thread"
+	case q.Proposal != nil && q.Proposal.Last:
+		return "it ends, as its conversation has no room for another turn"
+	default:
+		return "it goes on as far as its context window allows"
+	}
+}
+
 // Answer is what somebody has decided.
 type Answer struct {
 	Decision Decision
+	Summary  string             // of an Accept of a handoff: what the successor is given; empty: as proposed
 	Limits   map[string]float64 // new values of a Raise, by canonical name; spend in dollars
 	By       string             // who, in words
 	At       time.Time

@@ -34,6 +34,7 @@ type Record struct {
 	Yielded              bool            // it only waits for others, and occupies no slot
 	Unread               int             // messages that it has not read, see [Message]
 	CancelRequestedAt    time.Time
+	HandoffAskedAt       time.Time // see [HandoffRequest]
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	CompletedAt          time.Time

@@ -228,7 +228,7 @@ func TestOriginalCoordination(t *testing.T) {
 	}
 	want := config.Continuation{
 		TriggerThreshold: 0.8, ResumeCeilingTokens: 16000, SummaryDirective: "a/b", SummaryModel: "fast",
-		SummaryLimitOverrides: item.LimitSet{"turns": 3}, SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining,
+		SummaryLimitOverrides: item.LimitSet{"turns": 3}, SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining, Approval: config.ApprovalNone,
 	}
 	if !reflect.DeepEqual(got.Continuation, want) {
 		t.Errorf("got %+v, want %+v", got.Continuation, want)

@@ -123,7 +123,15 @@ type Continuation struct {
 	MaxChain int `yaml:"max_chain"`
 	// Limits of a successor: LimitsRemaining or LimitsFresh.
 	Limits string `yaml:"limits"`
+	// Approval of each handoff: ApprovalNone or ApprovalAsk.
+	Approval string `yaml:"approval"`
 }
+
+// Values of [Continuation.Approval].
+const (
+	ApprovalNone = "none" // a thread hands over by itself
+	ApprovalAsk  = "ask"  // it asks first
+)
 
 // Resilience is config/agent/resilience.yaml: limits and failures.
 type Resilience struct {

@@ -96,7 +96,7 @@ func TestShippedCoordination(t *testing.T) {
 		TranscriptIntegrity: config.TranscriptStrict,
 		Continuation: config.Continuation{
 			TriggerThreshold: 0.9, ResumeCeilingTokens: 16000, SummaryLimitOverrides: item.LimitSet{},
-			SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining,
+			SummaryMaxTokens: 4000, MaxChain: 20, Limits: config.LimitsRemaining, Approval: config.ApprovalNone,
 		},
 		Notes: config.Notes{PerTurn: 8, BytesPerTurn: 16384, Ends: true},
 	}

@@ -28,19 +28,22 @@ type questionDetails struct {
 	Reached string            `json:"reached,omitempty"`
 	Limits  *thread.Limits    `json:"limits,omitempty"`
 	Most    *thread.Limits    `json:"most,omitempty"`
+	// Proposal is of a handoff.
+	Proposal *thread.Proposal `json:"proposal,omitempty"`
 }
 
 // answerDetails is the column answer.
 type answerDetails struct {
 	Decision thread.Decision    `json:"decision"`
 	Limits   map[string]float64 `json:"limits,omitempty"`
+	Summary  string             `json:"summary,omitempty"`
 }
 
 // Ask implements [store.Runner]. It is not waited to disk: after a loss of
 // power there is no process that waits.
 func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 	details, err := json.Marshal(questionDetails{
-		Options: q.Options, Default: q.Default, Reached: q.Reached, Limits: q.Limits, Most: q.Most,
+		Options: q.Options, Default: q.Default, Reached: q.Reached, Limits: q.Limits, Most: q.Most, Proposal: q.Proposal,
 	})
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
@@ -76,7 +79,7 @@ func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 
 // Answer implements [store.Questions]. It is on disk when it returns.
 func (s *Store) Answer(ctx context.Context, id string, a thread.Answer) (q thread.Question, err error) {
-	answer, err := json.Marshal(answerDetails{Decision: a.Decision, Limits: a.Limits})
+	answer, err := json.Marshal(answerDetails{Decision: a.Decision, Limits: a.Limits, Summary: a.Summary})
 	if err != nil {
 		return q, fmt.Errorf("answer: %w", err)
 	}
@@ -168,7 +171,7 @@ func (s storedQuestion) question() (thread.Question, error) {
 	if err := json.Unmarshal(s.details, &d); err != nil {
 		return thread.Question{}, fmt.Errorf("details of question %s: %w", q.ID, err)
 	}
-	q.Options, q.Default, q.Limits, q.Most, q.Reached = d.Options, d.Default, d.Limits, d.Most, d.Reached
+	q.Options, q.Default, q.Limits, q.Most, q.Reached, q.Proposal = d.Options, d.Default, d.Limits, d.Most, d.Reached, d.Proposal
 	if len(s.answer) == 0 {
 		return q, nil
 	}
@@ -176,7 +179,7 @@ func (s storedQuestion) question() (thread.Question, error) {
 	if err := json.Unmarshal(s.answer, &a); err != nil {
 		return thread.Question{}, fmt.Errorf("answer to question %s: %w", q.ID, err)
 	}
-	q.Answer = &thread.Answer{Decision: a.Decision, Limits: a.Limits, By: s.answeredBy, At: fromMillis(s.answeredAt)}
+	q.Answer = &thread.Answer{Decision: a.Decision, Limits: a.Limits, Summary: a.Summary, By: s.answeredBy, At: fromMillis(s.answeredAt)}
 	return q, nil
 }
 

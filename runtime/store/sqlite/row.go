@@ -24,7 +24,7 @@ const (
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, coalesce(request_key, ''), coalesce(request_hash, ''), metadata,
 	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
-	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
+	coalesce(cancel_requested_at, 0), coalesce(handoff_asked_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
 )
 
 // row is a *sql.Row or *sql.Rows.
@@ -61,7 +61,7 @@ func scanRecord(r row) (thread.Record, error) {
 func scanStored(r row) (storedRecord, error) {
 	var (
 		s                                            storedRecord
-		queued, admitted                             int64
+		queued, admitted, handoff                    int64
 		cancelled, created, updated, completed, used int64
 	)
 	rec := &s.rec
@@ -71,13 +71,14 @@ func scanStored(r row) (storedRecord, error) {
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &rec.RequestHash, &s.metadata,
 		&queued, &admitted, &rec.Yielded, &rec.Unread,
-		&cancelled, &created, &updated, &completed, &used)
+		&cancelled, &handoff, &created, &updated, &completed, &used)
 	if err != nil {
 		return storedRecord{}, err
 	}
 	rec.QueuedAt = fromMillis(queued)
 	rec.AdmittedAt = fromMillis(admitted)
 	rec.CancelRequestedAt = fromMillis(cancelled)
+	rec.HandoffAskedAt = fromMillis(handoff)
 	rec.CreatedAt = fromMillis(created)
 	rec.UpdatedAt = fromMillis(updated)
 	rec.CompletedAt = fromMillis(completed)

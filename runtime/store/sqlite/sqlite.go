@@ -69,6 +69,7 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 type Store struct {
 	messages
 	sets
+	handoffs
 
 	dir      string
 	registry *database
@@ -102,8 +103,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s.messages = messages{s.registry}
-	s.sets = sets{s}
+	s.messages, s.handoffs, s.sets = messages{s.registry}, handoffs{s.registry}, sets{s}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}

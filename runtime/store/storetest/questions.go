@@ -37,6 +37,7 @@ func (h *harness) ask(q thread.Question) thread.Question {
 func questionKept(h *harness) {
 	q := h.question("q1", h.running("d", ""))
 	q.Most = &thread.Limits{Turns: 20, Spend: 900_000}
+	q.Proposal = &thread.Proposal{Summary: "half done", Tokens: 1, Window: 2, Spend: 3, Left: 4, Expected: 5, Turns: 6, Last: true}
 	h.ask(q)
 	again := q
 	again.Text = "something else"
@@ -66,7 +67,7 @@ func questionOfRunning(h *harness) {
 
 func questionFirstAnswer(h *harness) {
 	q := h.ask(h.question("q1", h.running("d", "")))
-	first := thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 20}, By: "Ada", At: h.now.Add(time.Second)}
+	first := thread.Answer{Decision: thread.Raise, Limits: map[string]float64{"turns": 20}, Summary: "half done", By: "Ada", At: h.now.Add(time.Second)}
 	got, err := h.Answer(h.ctx, "q1", first)
 	h.noError(err)
 	q.Answer = &first

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Mender", menderTests},
 		{"Fence", fenceTests},
 		{"Messages", messageTests},
+		{"Handoffs", handoffTests},
 		{"Deletions", deletionTests},
 	}
 	for _, g := range groups {

@@ -64,6 +64,8 @@ func answerOf(q thread.Question, result server.ElicitResult) (thread.Answer, err
 		return thread.Answer{Decision: thread.Accept}, nil
 	case q.Kind == thread.AskRisk:
 		return thread.Answer{Decision: thread.Decline}, nil
+	case q.Kind == thread.AskHandoff && result.Action == server.ActionDecline:
+		return thread.Answer{Decision: thread.Decline}, nil
 	case !accepted:
 		return thread.Answer{}, errLeft
 	}
@@ -73,6 +75,9 @@ func answerOf(q thread.Question, result server.ElicitResult) (thread.Answer, err
 	}
 	said, _ := content[decisionField].(string)
 	answer := thread.Answer{Decision: thread.Decision(said)}
+	if q.Kind == thread.AskHandoff && answer.Decision == thread.Accept {
+		answer.Summary, _ = content[summaryField].(string)
+	}
 	if answer.Decision != thread.Raise {
 		return answer, nil
 	}
@@ -85,8 +90,11 @@ func answerOf(q thread.Question, result server.ElicitResult) (thread.Answer, err
 	return answer, nil
 }
 
-// decisionField is the field of a form that has the decision.
-const decisionField = "decision"
+// The fields of a form that have the decision, and the summary of a handoff.
+const (
+	decisionField = "decision"
+	summaryField  = "summary"
+)
 
 // field is a property of a form.
 type field struct {
@@ -111,6 +119,9 @@ func formOf(q thread.Question) (server.ElicitRequest, error) {
 	}}
 	if slices.Contains(q.Options, thread.Raise) && q.Limits != nil {
 		maps.Copy(fields, limitFields(*q.Limits, q.Most))
+	}
+	if q.Kind == thread.AskHandoff {
+		fields[summaryField] = field{Type: "string", Title: "Summary", Description: "of accept: another text for the new thread; empty: as proposed"}
 	}
 	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": []string{decisionField}})
 	message := fmt.Sprintf("%s\nWithout an answer until %s: %s.", q.Text, q.DeadlineAt.UTC().Format("15:04:05 UTC"), q.Default)

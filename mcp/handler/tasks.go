@@ -59,7 +59,7 @@ func (t tasks) Answer(ctx context.Context, call server.Call, id, key string, giv
 		return nil //nolint:nilerr // the person has put the question away: it stays open
 	}
 	_, err = p.Control.Approve(ctx, control.ApproveRequest{
-		Person: true, ThreadID: questions[i].ThreadID, Decision: answer.Decision, Limits: answer.Limits, By: personAt(call),
+		Person: true, ThreadID: questions[i].ThreadID, Decision: answer.Decision, Limits: answer.Limits, Summary: answer.Summary, By: personAt(call),
 	})
 	if err != nil {
 		return action.Fault(err)

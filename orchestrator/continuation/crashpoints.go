@@ -6,9 +6,9 @@ import "github.com/rye-mcp/rye-mcp/runtime/thread"
 // [scheduler.CrashClaimed]. What follows is the end of that thread, and a launch.
 const (
 	CrashSuccessor  thread.Crashpoint = "handoff.registered" // the successor's row is visible
-	CrashHandedOver thread.Crashpoint = "handoff.budget"     // it has what the thread before had left
 	CrashSeeded     thread.Crashpoint = "handoff.seeded"     // its transcript has begun
 	CrashReady      thread.Crashpoint = "handoff.described"  // its thread.json is written
+	CrashHandedOver thread.Crashpoint = "handoff.budget"     // it has what the thread before had left
 )
 
 // The crash points of making a copy, in order, after [scheduler.CrashRegistered]. One
@@ -24,6 +24,6 @@ const (
 // order.
 func Crashpoints() []thread.Crashpoint {
 	return []thread.Crashpoint{
-		CrashSuccessor, CrashHandedOver, CrashSeeded, CrashReady, CrashReserved, CrashCopied, CrashRests, CrashTold,
+		CrashSuccessor, CrashSeeded, CrashReady, CrashHandedOver, CrashReserved, CrashCopied, CrashRests, CrashTold,
 	}
 }

@@ -75,15 +75,14 @@ func (c *Continuer) newSuccession(ctx context.Context, r handoff.Request) (*succ
 	return h, c.Threads.Finisher.VouchedFor(r.ThreadID, h.before().Cost.Turns)
 }
 
-// prepare gives a registered successor its budget, the beginning of its transcript
-// and its thread.json.
+// prepare gives a registered successor the beginning of its transcript, its
+// thread.json and, last, its budget.
 func (h *succession) prepare(ctx context.Context, s *successor) error {
 	before := h.before()
-	money, err := h.Threads.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, s.rec.ThreadID, h.Threads.Now())
+	budget, err := h.Threads.Store.Budget(ctx, before.ThreadID)
 	if err != nil {
 		return err
 	}
-	h.Threads.Crashpoints.At(CrashHandedOver)
 	messages, turns, err := h.messages(ctx)
 	if err != nil {
 		return err
@@ -100,16 +99,33 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 		Via: thread.ViaHandoff, Position: len(h.chain) + 1, Handoffs: h.meta.Continuation.HandoffsNow() + 1,
 		Messages: len(messages), SummaryID: h.request.SummaryID, Children: children,
 	})
-	meta.Limits = h.limits(money)
+	meta.Limits = h.limits(max(0, budget.Remaining()+budget.Pledged))
 	h.Seal(&meta)
 	if err := h.Threads.Records.Of(s.rec.ThreadID).Meta().Write(meta); err != nil {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashReady)
+	if err := h.moveMoney(ctx, meta); err != nil {
+		return err
+	}
+	h.Threads.Crashpoints.At(CrashHandedOver)
 	s.handoff = thread.Handoff{NewThreadID: s.rec.ThreadID, TrailingTurns: turns}
 	h.Threads.Log.Info().Str("thread_id", string(before.ThreadID)).Str("new_thread_id", string(s.rec.ThreadID)).
 		Int("trailing_turns", turns).Msg("successor made")
 	return nil
+}
+
+// moveMoney gives the successor what the thread before has left, behind everything
+// that can fail: a thread that keeps its money can go on. Children that have settled
+// meanwhile make it more than thread.json says.
+func (h *succession) moveMoney(ctx context.Context, meta thread.Meta) error {
+	before := h.before()
+	money, err := h.Threads.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, meta.ThreadID, h.Threads.Now())
+	if err != nil || money == meta.Limits.Spend {
+		return err
+	}
+	meta.Limits.Spend = money
+	return h.Threads.Records.Of(meta.ThreadID).Meta().Write(meta)
 }
 
 // limits are those of the successor, which has been given so much money: what the

@@ -20,6 +20,7 @@ type ApproveRequest struct {
 	ThreadID thread.ID
 	Decision thread.Decision
 	Limits   item.LimitSet // of a raise: new values, as given
+	Summary  string        // of an accepted handoff: what the successor is given; empty: as proposed
 	By       string        // who answers, in words
 	Person   bool          // a person answers, who may raise any root
 	// From is the thread that answers, which may be about threads below it only.
@@ -84,11 +85,12 @@ func (c *Controller) judge(
 		return answer, tool.Faultf(tool.CodeBadArguments, "thread %s cannot be told to %s now; valid are %v",
 			rec.ThreadID, req.Decision, q.Options).With("valid_decisions", q.Options)
 	}
-	if req.Decision != thread.Raise {
-		if len(req.Limits) > 0 {
-			return answer, tool.Faultf(tool.CodeBadArguments, "limits are part of raise, and not of %s", req.Decision)
-		}
-		return answer, nil
+	if req.Decision != thread.Raise && len(req.Limits) > 0 {
+		return answer, tool.Faultf(tool.CodeBadArguments, "limits are part of raise, and not of %s", req.Decision)
+	}
+	if err := judgeSummary(q, req); err != nil || req.Decision != thread.Raise {
+		answer.Summary = req.Summary
+		return answer, err
 	}
 	values, err := limit.ParseOverrides(req.Limits)
 	if err != nil {
@@ -116,6 +118,20 @@ func (c *Controller) judge(
 	}
 	answer.Limits = values
 	return answer, nil
+}
+
+// judgeSummary refuses a summary that no successor is given.
+func judgeSummary(q thread.Question, req ApproveRequest) error {
+	switch {
+	case req.Summary == "":
+		return nil
+	case q.Kind != thread.AskHandoff || req.Decision != thread.Accept:
+		return tool.Faultf(tool.CodeBadArguments, "summary is part of accept, of a thread that asks whether it may hand over")
+	}
+	if err := thread.CheckSummary(req.Summary); err != nil {
+		return tool.Faultf(tool.CodeBadArguments, "%w", err)
+	}
+	return nil
 }
 
 // mostByCall is what a call may raise the limits of a root to, by the person's own

@@ -81,7 +81,7 @@ func (a *asking) put(ctx context.Context, w view.Waiting) bool {
 			break
 		}
 		// An answer that was given is carried out, though the wait may be over.
-		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{Person: true, ThreadID: q.ThreadID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By})
+		_, err := a.Approve(context.WithoutCancel(ctx), ApproveRequest{Person: true, ThreadID: q.ThreadID, Decision: answer.Decision, Limits: answer.Limits, Summary: answer.Summary, By: answer.By})
 		if refused, ok := errors.AsType[*tool.Fault](err); !ok || refused.Code != tool.CodeInvalidLimits && refused.Code != tool.CodeBadArguments {
 			break
 		}

@@ -11,8 +11,9 @@ import (
 // ApproveInput is the input of approve_thread.
 type ApproveInput struct {
 	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids"`
-	Decision thread.Decision    `json:"decision" alias:"answer" enum:"raise,finish,stop,go_on"`
+	Decision thread.Decision    `json:"decision" alias:"answer" enum:"raise,finish,stop,go_on,accept,decline"`
 	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise, such as {turns: 30} or {spend: 0.5} (US dollars)"`
+	Summary  string             `json:"summary,omitempty" alias:"message,text"`
 }
 
 // ApproveThread answers a thread that waits. It is destructive, as it spends money
@@ -22,7 +23,7 @@ var ApproveThread = Operation[ApproveInput, control.Approved]{
 }
 
 func approveThread(ctx context.Context, c *control.Controller, by action.Caller, in ApproveInput) (control.Approved, error) {
-	req := control.ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, By: by.By, Person: by.Person}
+	req := control.ApproveRequest{ThreadID: in.ThreadID, Decision: in.Decision, Limits: in.Limits, Summary: in.Summary, By: by.By, Person: by.Person}
 	if by.InThread {
 		req.From = by.Env.ThreadID
 	}

@@ -17,7 +17,11 @@ func (v *View) Question(ctx context.Context, id thread.ID) (Waiting, error) {
 		return Waiting{}, threads.Fault(err)
 	}
 	q, err := v.OpenQuestion(ctx, rec)
-	return waitingOf(q), err
+	w := waitingOf(q)
+	if q.Proposal != nil {
+		w.Summary = q.Proposal.Summary
+	}
+	return w, err
 }
 
 // OpenQuestion is what a thread waits to be told. The refusal

@@ -24,6 +24,7 @@ type Waiting struct {
 	Default    thread.Decision     `json:"default" jsonschema:"holds from deadline_at on"`
 	Limits     item.LimitSet       `json:"limits,omitempty"` // as they are
 	Most       item.LimitSet       `json:"most,omitempty" jsonschema:"what they can be raised to"`
+	Summary    string              `json:"summary,omitempty"` // all of what a handoff proposes, of one question
 	AskedAt    time.Time           `json:"asked_at"`
 	DeadlineAt time.Time           `json:"deadline_at"`
 	Answer     string              `json:"how_to_answer"`

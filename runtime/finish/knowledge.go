@@ -142,20 +142,17 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 
 // putEntry replaces a file below .ai. That folder may be a link; a link below it
 // does not lead the entry out of it.
-func (f *Finisher) putEntry(name string, text []byte) (err error) {
-	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ai.Close()) }()
-	if err := ai.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	draft := draftOf(name)
-	if err := writeWhole(ai, draft, text); err != nil {
-		return errors.Join(err, ai.Remove(draft))
-	}
-	return ai.Rename(draft, name)
+func (f *Finisher) putEntry(name string, text []byte) error {
+	return f.inAI(func(ai *os.Root) error {
+		if err := ai.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		draft := draftOf(name)
+		if err := writeWhole(ai, draft, text); err != nil {
+			return errors.Join(err, ai.Remove(draft))
+		}
+		return ai.Rename(draft, name)
+	})
 }
 
 func writeWhole(in *os.Root, name string, text []byte) error {

@@ -52,9 +52,9 @@ type Successor interface {
 
 // Maker makes successors.
 type Maker interface {
-	// MakeSuccessor registers the successor of a running thread, moves the thread's
-	// reservation to it, and writes down what it begins with. When it fails nothing
-	// is left but, once the reservation has moved, a thread that cannot go on: it
-	// must end. A chain that is too long is a *ChainError.
+	// MakeSuccessor registers the successor of a running thread, writes down what it begins
+	// with, and moves the thread's reservation to it. When it fails the thread has its
+	// reservation still, and the successor has ended, unless that was the last write:
+	// then the thread cannot go on. A chain that is too long is a *ChainError.
 	MakeSuccessor(ctx context.Context, r Request) (Successor, error)
 }

@@ -30,6 +30,7 @@ const (
 	CrashAsked      thread.Crashpoint = "loop.asked"      // a question is on record and in the registry
 	CrashTold       thread.Crashpoint = "loop.told"       // the answer is on record
 	CrashSummary    thread.Crashpoint = "loop.summary"    // a handoff is prepared: its hooks are through, the summary is written
+	CrashEdited     thread.Crashpoint = "loop.edited"     // the summary that somebody wants instead is written
 	CrashSuccessor  thread.Crashpoint = "loop.successor"  // the successor is made, and waits for this thread to end
 	CrashDecided    thread.Crashpoint = "loop.decided"    // how the thread ends is decided, and known to nobody else
 	CrashChildren   thread.Crashpoint = "loop.children"   // the children of one that did not complete are stopped
@@ -43,6 +44,6 @@ func Crashpoints() []thread.Crashpoint {
 		CrashClaimed, CrashMeta, CrashToolset, CrashPrepared,
 		CrashHeard, CrashSigned, CrashDelivered, CrashAsk, CrashLedger, CrashRegistry, CrashAnswer,
 		CrashCall, CrashChild, CrashResult, CrashHook,
-		CrashCheckpoint, CrashAsked, CrashTold, CrashSummary, CrashSuccessor, CrashDecided, CrashChildren, CrashStarted, CrashAfter,
+		CrashCheckpoint, CrashAsked, CrashTold, CrashSummary, CrashEdited, CrashSuccessor, CrashDecided, CrashChildren, CrashStarted, CrashAfter,
 	}
 }

@@ -1,19 +1,25 @@
 package loop
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
@@ -42,7 +48,7 @@ const stepHooks = `hooks:
 `
 
 // passingOn are the steps of a thread that hands over, and no other comes to them.
-var passingOn = []thread.Crashpoint{CrashSummary, CrashSuccessor, CrashStarted}
+var passingOn = []thread.Crashpoint{CrashSummary, CrashEdited, CrashSuccessor, CrashStarted}
 
 // handingOver prepares a thread that comes to the steps of a handoff. Its one call
 // costs 180 000 + 2*100 micro-dollars.
@@ -53,6 +59,29 @@ func (h *house) handingOver() thread.ID {
 }
 
 const handingOverSpent = nearlyFull + 100
+
+// approvalSteps are those of a handoff that somebody has to allow, who gives it
+// another summary.
+var approvalSteps = []thread.Crashpoint{CrashSummary, CrashAsked, CrashTold, CrashEdited, CrashSuccessor, CrashDecided, CrashStarted}
+
+// asksFirst lets the threads of the house ask before they hand over, and be answered.
+func (h *house) asksFirst(id thread.ID) {
+	h.settings.Continuation.Approval = config.ApprovalAsk
+	h.settings.OnLimit.DeadlineSeconds = 600
+	h.finisher.KnowledgeDir = filepath.Join(h.project, ".ai", "knowledge")
+	ctx, cancel := context.WithCancel(h.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if q := h.askedBy(ctx, id); q.ID != "" {
+			_, _ = h.store.Answer(ctx, q.ID, thread.Answer{Decision: thread.Accept, Summary: "It is half done.", By: "Ada", At: time.Now()})
+		}
+	}()
+	h.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
 
 // cameTo are the steps that a thread comes to, each once.
 func cameTo(t *testing.T, d Deps) []thread.Crashpoint {
@@ -96,6 +125,12 @@ func TestCrashpoints(t *testing.T) {
 	if got := came[slices.Index(came, CrashSummary):]; !slices.Equal(got, []thread.Crashpoint{CrashSummary, CrashSuccessor, CrashDecided, CrashStarted}) {
 		t.Errorf("a handoff came to %q", got)
 	}
+	h = newHouse(t)
+	id = h.handingOver()
+	h.asksFirst(id)
+	if got := cameTo(t, h.deps(id)); !slices.Equal(got[slices.Index(got, CrashSummary):], approvalSteps) {
+		t.Errorf("a handoff that was allowed came to %q", got)
+	}
 	if listed := slices.DeleteFunc(Crashpoints(), func(s thread.Crashpoint) bool { return !slices.Contains(came, s) }); !slices.Equal(came, listed) {
 		t.Errorf("a handoff came to %q\nlisted are        %q", came, listed)
 	}
@@ -108,6 +143,8 @@ const (
 	projectVariable = "LOOP_TEST_PROJECT"
 	userVariable    = "LOOP_TEST_USER"
 	threadVariable  = "LOOP_TEST_THREAD"
+
+	approvalVariable = "LOOP_TEST_APPROVAL"
 )
 
 // TestDeath kills a thread's process at each step. What it leaves is settled as
@@ -124,10 +161,23 @@ func TestDeath(t *testing.T) {
 		CrashHook: 120, CrashCheckpoint: 120,
 		CrashAsked: 120, CrashTold: 120,
 		CrashDecided: 360, CrashChildren: 360,
-		CrashSummary: handingOverSpent, CrashSuccessor: handingOverSpent,
 	}
+	type death struct {
+		point    thread.Crashpoint
+		approval bool
+	}
+	var deaths []death
 	for _, point := range Crashpoints() {
-		t.Run(string(point), func(t *testing.T) {
+		if point != CrashEdited {
+			deaths = append(deaths, death{point, false})
+		}
+	}
+	for _, point := range approvalSteps {
+		deaths = append(deaths, death{point, true})
+	}
+	for _, d := range deaths {
+		point, passes := d.point, d.approval || slices.Contains(passingOn, d.point)
+		t.Run(fmt.Sprintf("%s approval=%t", point, d.approval), func(t *testing.T) {
 			t.Parallel()
 			user := t.TempDir()
 			key, err := sign.Generate(user, false, rand.Reader)
@@ -136,7 +186,7 @@ func TestDeath(t *testing.T) {
 			}
 			h := openHouse(t, t.TempDir(), key)
 			var id thread.ID
-			if slices.Contains(passingOn, point) {
+			if passes {
 				id = h.handingOver()
 			} else {
 				h.script(everyStep)
@@ -146,7 +196,7 @@ func TestDeath(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDeath$")
 			cmd.Env = append(os.Environ(), dieAtVariable+"="+string(point), projectVariable+"="+h.project,
-				userVariable+"="+user, threadVariable+"="+string(id))
+				userVariable+"="+user, threadVariable+"="+string(id), approvalVariable+"="+strconv.FormatBool(d.approval))
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -160,12 +210,16 @@ func TestDeath(t *testing.T) {
 				h.checkAgreement(t.Context(), rec)
 				return
 			}
+			want := spent[point]
+			if passes {
+				want = handingOverSpent
+			}
 			rec := h.settleDead(id)
-			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != spent[point] {
-				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, spent[point])
+			if rec.Status != thread.Error || rec.Outcome.Error.Code != "process_died" || rec.Cost.Spend != want {
+				t.Errorf("%s %+v, spent %s, want %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend, want)
 			}
 			h.checkAgreement(t.Context(), rec)
-			if !slices.Contains(passingOn, point) {
+			if !passes {
 				h.checkMessages(id, "one", "two")
 			}
 		})
@@ -180,6 +234,9 @@ func die(t *testing.T) {
 	}
 	h := openHouse(t, os.Getenv(projectVariable), key)
 	handsOver(h)
+	if os.Getenv(approvalVariable) == "true" {
+		h.asksFirst(thread.ID(os.Getenv(threadVariable)))
+	}
 	d := h.deps(thread.ID(os.Getenv(threadVariable)))
 	d.Crashpoints = func(s thread.Crashpoint) {
 		if string(s) == os.Getenv(dieAtVariable) {

@@ -4,41 +4,111 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/handoff"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/limit"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // succession is what has come of handing the thread over.
 type succession struct {
 	vetoed    bool              // while the conversation still had room
 	successor handoff.Successor // nil: none was made
+	asked     time.Time         // when somebody has asked for it, by the row
+	heeded    time.Time         // the one that was done, or could not be
 }
 
-// whenNearlyFull hands the thread over when, after a turn, its conversation takes
-// up the share of the context window at which the settings want that. It returns
-// how the thread has ended, or nil when it goes on.
-func (r *run) whenNearlyFull(ctx context.Context) *ended {
+// handover is one attempt of a thread to hand over.
+type handover struct {
+	*run
+
+	cause   error                  // the conversation takes up too much; nil: there is room
+	full    bool                   // it takes up so much that there is no other turn
+	request *thread.HandoffRequest // nil: nobody has asked for it
+	summary summary
+	undo    func() error // puts back what was there in place of the summary
+}
+
+// afterTurn hands the thread over when, after a turn, its conversation takes up the
+// share of the context window at which the settings want that, or somebody has asked
+// for it. It returns how the thread has ended, or nil when it goes on.
+func (r *run) afterTurn(ctx context.Context) *ended {
 	used, window := r.contextUse()
+	asked := r.succession.asked.After(r.succession.heeded)
 	hasRoom := float64(used) < r.Settings.Continuation.TriggerThreshold*float64(window)
 	// An answer that was cut off is continued first: nobody else could join its parts.
-	if r.Successors == nil || r.succession.vetoed || hasRoom || r.partial != "" {
+	if r.partial != "" || !asked && (r.Successors == nil || r.succession.vetoed || hasRoom) {
 		return nil
 	}
-	cause := &limit.ContextFullError{Tokens: used, Window: window}
-	next, err := r.handOff(ctx)
-	if _, vetoed := errors.AsType[*vetoError](err); vetoed {
-		r.succession.vetoed = true
-		return r.goOnFull(ctx, noHandoff(cause, err))
+	h := &handover{run: r}
+	if !hasRoom {
+		h.cause = &limit.ContextFullError{Tokens: used, Window: window}
 	}
-	if err != nil {
-		return r.endFull(ctx, cause, err)
+	if asked {
+		if err := h.takeRequest(ctx); err != nil {
+			return &ended{err: err, doing: r.doing()}
+		}
 	}
-	return &ended{handoff: next}
+	return h.begin(ctx)
+}
+
+// takeRequest reads what somebody has asked for, which counts once.
+func (h *handover) takeRequest(ctx context.Context) (err error) {
+	h.succession.heeded = h.succession.asked
+	if h.request, err = h.Store.AskedHandoff(ctx, h.ID); h.request == nil {
+		h.request = &thread.HandoffRequest{By: "somebody"} // the registry was lost and made anew
+	}
+	return err
+}
+
+// whenFull hands the thread over because its next call has no room. In its last
+// turn there is nothing to hand over.
+func (r *run) whenFull(ctx context.Context, full *fullError) *ended {
+	if r.Successors == nil || r.last {
+		return r.endFull(ctx, full.cause, nil)
+	}
+	return (&handover{run: r, cause: full.cause, full: true}).begin(ctx)
+}
+
+// begin hands the thread over, unless somebody is to be asked first.
+func (h *handover) begin(ctx context.Context) *ended {
+	err := h.prepare(ctx)
+	if err == nil && h.Settings.Continuation.Approval == config.ApprovalAsk {
+		return &ended{err: &proposed{h}, doing: doingHandoff}
+	}
+	if err == nil {
+		var next *thread.Handoff
+		if next, err = h.complete(ctx); err == nil {
+			return &ended{handoff: next}
+		}
+	}
+	return h.without(ctx, err)
+}
+
+const doingHandoff = "handing over to a successor"
+
+// without is what becomes of the thread when it has not handed over, and err says
+// why: its end, or nil when it goes on.
+func (h *handover) without(ctx context.Context, err error) *ended {
+	none, expected := errors.AsType[*noHandoffError](err)
+	if h.cause == nil && expected && ctx.Err() == nil {
+		h.warn(fmt.Sprintf("%s asked for a handoff: %s", h.request.By, none.Error()))
+		return nil
+	}
+	if h.cause == nil {
+		return &ended{err: err, doing: doingHandoff}
+	}
+	if expected && none.calledOff() && !h.full {
+		h.succession.vetoed = true
+		return h.goOnFull(ctx, noHandoff(h.cause, err))
+	}
+	return h.endFull(ctx, h.cause, err)
 }
 
 // goOnFull lets a thread go on whose conversation still has some room, unless a
@@ -51,25 +121,12 @@ func (r *run) goOnFull(ctx context.Context, cause error) *ended {
 	return nil
 }
 
-// whenFull hands the thread over because its next call has no room. In its last
-// turn there is nothing to hand over.
-func (r *run) whenFull(ctx context.Context, full *fullError) *ended {
-	if r.Successors == nil || r.last {
-		return r.endFull(ctx, full.cause, nil)
-	}
-	next, err := r.handOff(ctx)
-	if err != nil {
-		return r.endFull(ctx, full.cause, err)
-	}
-	return &ended{handoff: next}
-}
-
 // endFull ends the thread because of a conversation that does not fit. Why says
 // what came of the handoff; nil: there is none for this thread.
 func (r *run) endFull(ctx context.Context, cause, why error) *ended {
 	none, expected := errors.AsType[*noHandoffError](why)
 	if why != nil && (!expected || ctx.Err() != nil) {
-		return &ended{err: why, doing: "handing over to a successor"}
+		return &ended{err: why, doing: doingHandoff}
 	}
 	end := fmt.Errorf("%w; %s", cause, contextAdvice)
 	if none != nil {
@@ -81,26 +138,74 @@ func (r *run) endFull(ctx context.Context, cause, why error) *ended {
 	return &ended{err: end, doing: fmt.Sprintf("asking the model in turn %d", r.cost.Turns+1)}
 }
 
-// handOff hands the thread over to a successor, and returns what the outcome says
-// of it. A [*noHandoffError] says why the thread keeps its conversation; any other
-// error is its end.
-func (r *run) handOff(ctx context.Context) (*thread.Handoff, error) {
-	if err := r.mayHandOff(); err != nil {
-		return nil, err
+// prepare does what comes before a successor is made: hooks and summary. A
+// [*noHandoffError] says why the thread keeps its conversation; any other error is its
+// end. What was written is taken back with an error.
+func (h *handover) prepare(ctx context.Context) error {
+	if err := h.mayHandOff(); err != nil {
+		return err
 	}
-	if err := r.ruleOnHandoff(ctx); err != nil {
-		return nil, err
+	if err := h.ruleOnHandoff(ctx); err != nil {
+		return err
 	}
-	r.completeBefore(ctx)
-	summary := r.summarise(ctx)
+	var err error
+	if h.undo, err = h.Finisher.KeepSummary(h.meta.Directive, h.ID); err != nil {
+		return &noHandoffError{why: fmt.Errorf("no summary could be written: %w", err), advice: contextAdvice}
+	}
+	h.completeBefore(ctx)
+	h.summarise(ctx)
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return h.takeBack(context.Cause(ctx))
 	}
-	if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
-		return nil, err
+	if err := h.checkpoint(h.Transcript.Checkpoint); err != nil {
+		return h.takeBack(err)
 	}
-	r.Crashpoints.At(CrashSummary)
-	return r.makeSuccessor(ctx, summary)
+	h.Crashpoints.At(CrashSummary)
+	return nil
+}
+
+// summarise gives the successor the summary that somebody has asked for, or one that
+// is written now.
+func (h *handover) summarise(ctx context.Context) {
+	if h.request == nil || h.request.Summary == "" {
+		h.summary = h.run.summarise(ctx)
+		return
+	}
+	if err := h.put(ctx, h.request.Summary); err != nil {
+		h.warn("the summary that was given could not be kept: " + err.Error())
+	}
+}
+
+// put makes a text that somebody has given the summary.
+func (h *handover) put(ctx context.Context, text string) error {
+	text = h.cutSummary(text)
+	own, err := h.Store.Get(ctx, h.ID)
+	if err == nil {
+		err = h.Finisher.WriteSummary(own, text)
+	}
+	if err != nil {
+		return err
+	}
+	h.summary = summary{id: finish.SummaryID(h.meta.Directive, h.ID), text: text}
+	return nil
+}
+
+// complete makes the successor. When that fails, what was written before is taken back.
+func (h *handover) complete(ctx context.Context) (*thread.Handoff, error) {
+	next, err := h.makeSuccessor(ctx, h.summary)
+	if err != nil {
+		return nil, h.takeBack(err)
+	}
+	return next, nil
+}
+
+// takeBack takes back what was written for a handoff that err has prevented.
+func (h *handover) takeBack(err error) error {
+	if undone := h.undo(); undone != nil {
+		h.Log.Error().Err(undone).Msg("the summary of a handoff that was called off is left")
+	}
+	h.summary = summary{}
+	return err
 }
 
 // mayHandOff refuses a handoff that would be in vain, before anything is done for
@@ -109,6 +214,8 @@ func (r *run) mayHandOff() error {
 	done := r.meta.Continuation.HandoffsNow()
 	most := r.Settings.Continuation.MaxChain
 	switch {
+	case r.Successors == nil:
+		return &noHandoffError{why: errNoMaker, advice: contextAdvice}
 	case r.cost.Turns == 0:
 		return &noHandoffError{why: errNoProgress, advice: contextAdvice}
 	case done >= most:

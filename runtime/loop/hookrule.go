@@ -163,9 +163,12 @@ type escalated struct {
 func (e *escalated) Error() string { return e.err.Error() }
 func (e *escalated) Unwrap() error { return e.err }
 
-// afterEnd does what an end is followed by: a limit, or what a hook has handed to
-// a person. It reports whether the thread has gone on, and how that ended.
+// afterEnd does what an end is followed by: a limit, a handoff that somebody has to
+// allow, or what a hook has handed to a person. It reports whether the thread has gone on, and how that ended.
 func (r *run) afterEnd(ctx context.Context, e ended) (ended, bool) {
+	if p, ok := errors.AsType[*proposed](e.err); ok {
+		return p.handover.ask(ctx)
+	}
 	if e.err != nil && ctx.Err() == nil {
 		if esc, ok := errors.AsType[*escalated](e.err); ok {
 			return r.afterEscalation(ctx, e, esc)

@@ -54,7 +54,7 @@ func (r *run) mayGoOn(ctx context.Context) error {
 	case !rec.CancelRequestedAt.IsZero():
 		return thread.ErrCancelled
 	}
-	r.inbox.unread = rec.Unread
+	r.inbox.unread, r.succession.asked = rec.Unread, rec.HandoffAskedAt
 	return nil
 }
 

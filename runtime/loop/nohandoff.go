@@ -45,7 +45,15 @@ func (e *noHandoffError) Unwrap() error { return e.why }
 // noHandoff adds to the reason for a handoff why there was none.
 func noHandoff(cause, why error) error { return fmt.Errorf("%w; %w", cause, why) }
 
+// calledOff reports whether a hook or a person has decided so, and nothing is wrong.
+func (e *noHandoffError) calledOff() bool {
+	_, vetoed := errors.AsType[*vetoError](e.why)
+	_, declined := errors.AsType[*declinedError](e.why)
+	return vetoed || declined
+}
+
 var (
+	errNoMaker    = errors.New("nothing can continue it")
 	errNoProgress = errors.New("the thread has not had a turn of its own, and a successor would get no further")
 	errNoRoom     = errors.New("the system prompt and the tools leave a successor no room")
 )
@@ -64,3 +72,8 @@ func (e *vetoError) Error() string {
 	}
 	return fmt.Sprintf("hook %q called it off: %s", item.Shown(e.hook), e.says)
 }
+
+// declinedError says that somebody has declined a handoff.
+type declinedError struct{ by string }
+
+func (e *declinedError) Error() string { return "it was declined by " + e.by }

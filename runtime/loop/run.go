@@ -274,7 +274,7 @@ func (r *run) turns(ctx context.Context) ended {
 			if budget, err = r.betweenTurns(ctx); err != nil {
 				continue
 			}
-			if done = r.whenNearlyFull(ctx); done == nil {
+			if done = r.afterTurn(ctx); done == nil {
 				continue
 			}
 		}

@@ -1,6 +1,11 @@
 package thread
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
 
 // Question is what a thread, or the start of one, has to be told by somebody
 // before it goes on.
@@ -62,6 +67,20 @@ type HandoffRequest struct {
 
 // MaxSummary bounds the summary that somebody gives to a successor, in bytes.
 const MaxSummary = 32 << 10
+
+// ErrBadSummary is what a text is refused with that no successor is given.
+var ErrBadSummary = errors.New("not a summary")
+
+// CheckSummary refuses a text that is too long, or no text.
+func CheckSummary(text string) error {
+	switch {
+	case len(text) > MaxSummary:
+		return fmt.Errorf("%w: it has %d bytes; at most %d are taken", ErrBadSummary, len(text), MaxSummary)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: it is not UTF-8", ErrBadSummary)
+	}
+	return nil
+}
 
 // Decision is one way to answer a question.
 type Decision string

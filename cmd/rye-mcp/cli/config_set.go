@@ -253,12 +253,18 @@ func (w *writing) unaccepted(content []byte) []config.Notice {
 	return about
 }
 
-// edited is what the person makes of a text, and the file in which it is kept.
+// edited is what the person makes of the settings, and the file in which that is kept.
 func (w *writing) edited(ctx context.Context, before []byte) (after []byte, file string, err error) {
-	if !onTerminal(w.sys.Stdin) {
-		return nil, "", &usageError{message: "there is nobody to edit: standard input is no terminal", try: "rye-mcp config set " + w.name + " KEY VALUE"}
+	return editText(ctx, w.sys, before, path.Base(w.file), "rye-mcp config set "+w.name+" KEY VALUE")
+}
+
+// editText is what the person makes of a text in an editor, and the file in which it is
+// kept. Try is what can be done where nobody can edit.
+func editText(ctx context.Context, sys System, before []byte, name, try string) (after []byte, file string, err error) {
+	if !onTerminal(sys.Stdin) {
+		return nil, "", &usageError{message: "there is nobody to edit: standard input is no terminal", try: try}
 	}
-	draft, err := os.CreateTemp("", "rye-mcp-*-"+path.Base(w.file))
+	draft, err := os.CreateTemp("", "rye-mcp-*-"+name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -266,16 +272,16 @@ func (w *writing) edited(ctx context.Context, before []byte) (after []byte, file
 	if err = errors.Join(err, draft.Close()); err != nil {
 		return nil, "", err
 	}
-	editor := w.sys.Getenv("VISUAL")
+	editor := sys.Getenv("VISUAL")
 	if editor == "" {
-		editor = w.sys.Getenv("EDITOR")
+		editor = sys.Getenv("EDITOR")
 	}
 	if editor == "" {
 		editor = "vi"
 	}
 	// As git does: the variable may hold arguments.
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", draft.Name()) //nolint:gosec // the person's own editor
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.sys.Stdin, w.sys.Stdout, w.sys.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = sys.Stdin, sys.Stdout, sys.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, draft.Name(), fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
 	}

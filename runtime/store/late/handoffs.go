@@ -7,12 +7,15 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
+// handoffs is the [store.Handoffs] of a store.
+type handoffs struct{ late *Store }
+
 // AskHandoff implements [store.Handoffs].
-func (s *Store) AskHandoff(ctx context.Context, id thread.ID, r thread.HandoffRequest) error {
-	return tell(ctx, s, func(now store.Store) error { return now.AskHandoff(ctx, id, r) })
+func (s handoffs) AskHandoff(ctx context.Context, id thread.ID, r thread.HandoffRequest) error {
+	return tell(ctx, s.late, func(now store.Store) error { return now.AskHandoff(ctx, id, r) })
 }
 
 // AskedHandoff implements [store.Handoffs].
-func (s *Store) AskedHandoff(ctx context.Context, id thread.ID) (*thread.HandoffRequest, error) {
-	return ask(ctx, s, thread.ErrNotFound, func(now store.Store) (*thread.HandoffRequest, error) { return now.AskedHandoff(ctx, id) })
+func (s handoffs) AskedHandoff(ctx context.Context, id thread.ID) (*thread.HandoffRequest, error) {
+	return ask(ctx, s.late, thread.ErrNotFound, func(now store.Store) (*thread.HandoffRequest, error) { return now.AskedHandoff(ctx, id) })
 }

@@ -24,6 +24,7 @@ type Store struct {
 
 	deletions
 	mending
+	handoffs
 }
 
 var _ store.Store = (*Store)(nil)
@@ -32,7 +33,7 @@ var _ store.Store = (*Store)(nil)
 // none, or made by create when the first thread is registered.
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
-	s.deletions, s.mending = deletions{s}, mending{s}
+	s.deletions, s.mending, s.handoffs = deletions{s}, mending{s}, handoffs{s}
 	return s
 }
 

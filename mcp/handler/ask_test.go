@@ -225,3 +225,32 @@ func TestRiskIsAskedOfThePerson(t *testing.T) {
 		}
 	}
 }
+
+// TestHandoffForm: a handoff is accepted, edited and declined by a form; what is put away
+// is left to others.
+func TestHandoffForm(t *testing.T) {
+	t.Parallel()
+	q := thread.Question{
+		Kind: thread.AskHandoff, Text: "Shall it?", Options: []thread.Decision{thread.Accept, thread.Decline}, Default: thread.Decline,
+		Proposal: &thread.Proposal{Last: true},
+	}
+	form, err := formOf(q)
+	if err != nil || !strings.Contains(string(form.Schema), `"summary":{"type":"string"`) || !strings.Contains(string(form.Schema), "it ends, as its conversation has no room") {
+		t.Errorf("%s, %v", form.Schema, err)
+	}
+	for name, c := range map[string]struct {
+		given server.ElicitResult
+		want  thread.Answer // without a decision: it is left to others
+	}{
+		"accept":   {server.ElicitResult{Action: server.ActionAccept, Content: json.RawMessage(`{"decision":"accept"}`)}, thread.Answer{Decision: thread.Accept}},
+		"edit":     {server.ElicitResult{Action: server.ActionAccept, Content: json.RawMessage(`{"decision":"accept","summary":"mine"}`)}, thread.Answer{Decision: thread.Accept, Summary: "mine"}},
+		"decline":  {server.ElicitResult{Action: server.ActionAccept, Content: json.RawMessage(`{"decision":"decline","summary":"mine"}`)}, thread.Answer{Decision: thread.Decline}},
+		"refuse":   {server.ElicitResult{Action: server.ActionDecline}, thread.Answer{Decision: thread.Decline}},
+		"put away": {server.ElicitResult{Action: server.ActionCancel}, thread.Answer{}},
+	} {
+		got, err := answerOf(q, c.given)
+		if got.Decision != c.want.Decision || got.Summary != c.want.Summary || (err == nil) != (c.want.Decision != "") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}

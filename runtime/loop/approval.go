@@ -53,6 +53,9 @@ func (h *handover) propose(ctx context.Context) (*thread.Handoff, error) {
 			return nil, h.takeBack(&noHandoffError{why: fmt.Errorf("the summary that was given could not be written: %w", err), advice: contextAdvice})
 		}
 	}
+	if err := h.checkpoint(h.Transcript.Checkpoint); err != nil { // a successor is made of what is signed
+		return nil, h.takeBack(err)
+	}
 	h.Crashpoints.At(CrashEdited)
 	return h.complete(ctx)
 }

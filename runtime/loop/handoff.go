@@ -148,8 +148,7 @@ func (h *handover) prepare(ctx context.Context) error {
 	if err := h.ruleOnHandoff(ctx); err != nil {
 		return err
 	}
-	var err error
-	if h.undo, err = h.Finisher.KeepSummary(h.meta.Directive, h.ID); err != nil {
+	if err := h.keepSummary(); err != nil {
 		return &noHandoffError{why: fmt.Errorf("no summary could be written: %w", err), advice: contextAdvice}
 	}
 	h.completeBefore(ctx)
@@ -162,6 +161,16 @@ func (h *handover) prepare(ctx context.Context) error {
 	}
 	h.Crashpoints.At(CrashSummary)
 	return nil
+}
+
+// keepSummary sees to it that the summary can be taken back. A thread that is replayed
+// writes none.
+func (h *handover) keepSummary() (err error) {
+	h.undo = func() error { return nil }
+	if h.Recorded == nil {
+		h.undo, err = h.Finisher.KeepSummary(h.meta.Directive, h.ID)
+	}
+	return err
 }
 
 // summarise gives the successor the summary that somebody has asked for, or one that
@@ -179,6 +188,10 @@ func (h *handover) summarise(ctx context.Context) {
 // put makes a text that somebody has given the summary.
 func (h *handover) put(ctx context.Context, text string) error {
 	text = h.cutSummary(text)
+	if h.Recorded != nil {
+		h.summary.text = text
+		return nil
+	}
 	own, err := h.Store.Get(ctx, h.ID)
 	if err == nil {
 		err = h.Finisher.WriteSummary(own, text)

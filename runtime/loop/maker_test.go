@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
@@ -40,6 +41,9 @@ func (m *maker) MakeSuccessor(ctx context.Context, r handoff.Request) (handoff.S
 	m.hurried = m.hurried || ctx.Done() != nil
 	report, err := transcript.Verify(records.File(m.h.folder(r.ThreadID).Transcript()), m.h.key, nil)
 	m.turns = report.LastTurn
+	if err == nil && report.SignedBytes != report.Bytes {
+		return nil, fmt.Errorf("%d bytes are not signed", report.Bytes-report.SignedBytes)
+	}
 	if err == nil && m.fails != nil {
 		err = m.fails(r.ThreadID)
 	}

@@ -142,7 +142,7 @@ func (r *run) pose(ctx context.Context, q thread.Question) (thread.Answer, error
 		return answer, err
 	}
 	r.record(thread.EventQuestionAnswered, transcript.QuestionAnswered{
-		QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, By: answer.By,
+		QuestionID: q.ID, Decision: answer.Decision, Limits: answer.Limits, Summary: answer.Summary, By: answer.By,
 		WaitedMS: time.Since(began).Milliseconds(),
 	})
 	r.Crashpoints.At(CrashTold)

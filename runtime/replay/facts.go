@@ -68,7 +68,7 @@ func (f *facts) add(e thread.Event) (err error) {
 	case thread.EventQuestionAnswered:
 		var p transcript.QuestionAnswered
 		if p, err = transcript.Decode[transcript.QuestionAnswered](e); err == nil {
-			f.answers = append(f.answers, thread.Answer{Decision: p.Decision, Limits: p.Limits, By: p.By, At: e.Timestamp})
+			f.answers = append(f.answers, thread.Answer{Decision: p.Decision, Limits: p.Limits, Summary: p.Summary, By: p.By, At: e.Timestamp})
 		}
 	}
 	return err

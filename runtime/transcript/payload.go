@@ -213,7 +213,8 @@ type QuestionAsked struct {
 type QuestionAnswered struct {
 	QuestionID string             `json:"question_id"`
 	Decision   thread.Decision    `json:"decision"`
-	Limits     map[string]float64 `json:"limits,omitempty"` // new values that were given
+	Limits     map[string]float64 `json:"limits,omitempty"`  // new values that were given
+	Summary    string             `json:"summary,omitempty"` // that was given for a handoff
 	By         string             `json:"by"`
 	WaitedMS   int64              `json:"waited_ms"`
 }

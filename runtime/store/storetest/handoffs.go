@@ -14,11 +14,6 @@ var handoffTests = []test{
 	{"a successor is asked nothing", handoffOfSuccessor},
 }
 
-func (h *harness) askHandoff(id thread.ID, r thread.HandoffRequest) {
-	h.Helper()
-	h.noError(h.AskHandoff(h.ctx, id, r))
-}
-
 func handoffKept(h *harness) {
 	id := h.running("d", "")
 	if got, err := h.AskedHandoff(h.ctx, id); got != nil || err != nil || !h.get(id).HandoffAskedAt.IsZero() {
@@ -26,7 +21,7 @@ func handoffKept(h *harness) {
 	}
 	for i, summary := range []string{"", "it is half done"} {
 		want := thread.HandoffRequest{By: "Ada", Summary: summary, At: h.now.Add(time.Duration(i) * time.Second)}
-		h.askHandoff(id, want)
+		h.noError(h.AskHandoff(h.ctx, id, want))
 		got, err := h.AskedHandoff(h.ctx, id)
 		if err != nil || got == nil || !reflect.DeepEqual(*got, want) || !h.get(id).HandoffAskedAt.Equal(want.At) {
 			h.Errorf("asked %+v, %v; want %+v", got, err, want)
@@ -57,7 +52,7 @@ func handoffOfRunning(h *harness) {
 
 func handoffOfSuccessor(h *harness) {
 	id := h.running("d", "")
-	h.askHandoff(id, thread.HandoffRequest{By: "Ada", At: h.now})
+	h.noError(h.AskHandoff(h.ctx, id, thread.HandoffRequest{By: "Ada", At: h.now}))
 	next := h.successor(id, true)
 	if rec := h.get(next); !rec.HandoffAskedAt.IsZero() {
 		h.Errorf("the successor was asked at %v", rec.HandoffAskedAt)

@@ -18,11 +18,7 @@ var All = sync.OnceValue(func() *Table {
 	t := NewTable(
 		WaitThreads.Entry(), MapThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
 		AggregateResults.Entry(), ReadTranscript.Entry(), SteerThread.Entry(), SendNote.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
-<<<<<<< HEAD
-		ResumeThread.Entry(), ForkThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), DiffThread.Entry(), ApplyThread.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
-=======
-		ResumeThread.Entry(), ForkThread.Entry(), HandoffThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
->>>>>>> 18c05224 (operation: handoff_thread; cli: threads handoff, and approve edits a summary; guides: handoffs that are allowed)
+		ResumeThread.Entry(), ForkThread.Entry(), HandoffThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), DiffThread.Entry(), ApplyThread.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
 		DeleteThread.Entry(), CleanupThreads.Entry(),
 	)
 	t.parameters = generated

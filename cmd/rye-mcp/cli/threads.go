@@ -30,12 +30,8 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
 		newThreadsMapCommand(sys, opts),
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
-<<<<<<< HEAD
-		newThreadsApproveCommand(sys, opts), newThreadsSteerCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsForkCommand(sys, opts), newThreadsChainCommand(sys, opts),
-		newThreadsDiffCommand(sys, opts), newThreadsApplyCommand(sys, opts),
-=======
 		newThreadsApproveCommand(sys, opts), newThreadsSteerCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsForkCommand(sys, opts), newThreadsHandoffCommand(sys, opts), newThreadsChainCommand(sys, opts),
->>>>>>> 18c05224 (operation: handoff_thread; cli: threads handoff, and approve edits a summary; guides: handoffs that are allowed)
+		newThreadsDiffCommand(sys, opts), newThreadsApplyCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsExportCommand(sys, opts), newThreadsImportCommand(sys, opts),
 		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),

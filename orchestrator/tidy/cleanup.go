@@ -371,8 +371,11 @@ func (f *finding) livesAbove(ctx context.Context, s set) (bool, error) {
 	for id := s.members[at].ParentID; id != "" && !seen[id]; {
 		seen[id] = true
 		now, err := f.newestOf(ctx, id)
-		if errors.Is(err, thread.ErrNotFound) || err == nil && now.id == f.policy.from {
-			return false, nil
+		switch {
+		case errors.Is(err, thread.ErrNotFound):
+			now, err = carrier{}, nil
+		case err == nil && now.id == f.policy.from && now.id != "":
+			now = carrier{}
 		}
 		if err != nil || now.lives {
 			return now.lives, err

@@ -151,7 +151,7 @@ func TestCleanupIsBounded(t *testing.T) {
 func TestParseAge(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"30d": 720 * time.Hour, "12h": 12 * time.Hour, "0s": 0, "1d12h": 36 * time.Hour, " 2W ": 336 * time.Hour, "90m": 90 * time.Minute,
+		"30d": 720 * time.Hour, "12h": 12 * time.Hour, "0s": 0, "1d12h": 36 * time.Hour, "2W": 336 * time.Hour, "90m": 90 * time.Minute,
 	} {
 		if got, err := tidy.ParseAge(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)

@@ -20,20 +20,8 @@ func (x *Index) Forget(ctx context.Context, ids []string) error {
 		if err != nil {
 			return err
 		}
-		rows, err := x.db.QueryContext(ctx, `SELECT doc FROM items
-			WHERE kind = ? AND space = ? AND id IN (SELECT value FROM json_each(?))`, item.Knowledge, item.Project, string(list))
-		if err != nil {
-			return err
-		}
-		var docs []int64
-		for rows.Next() {
-			var doc int64
-			if err := rows.Scan(&doc); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			docs = append(docs, doc)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(docs) == 0 {
+		docs, err := x.docsOf(ctx, string(list))
+		if err != nil || len(docs) == 0 {
 			return err
 		}
 		return x.writing(ctx, func(w *writer) error {
@@ -45,6 +33,24 @@ func (x *Index) Forget(ctx context.Context, ids []string) error {
 			return nil
 		})
 	})
+}
+
+// docsOf are the rows of knowledge of the project with the ids of a JSON list.
+func (x *Index) docsOf(ctx context.Context, ids string) (docs []int64, err error) {
+	rows, err := x.db.QueryContext(ctx, `SELECT doc FROM items
+		WHERE kind = ? AND space = ? AND id IN (SELECT value FROM json_each(?))`, item.Knowledge, item.Project, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var doc int64
+		if err := rows.Scan(&doc); err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, rows.Err()
 }
 
 // Compacted says what became of an index. Sizes are in bytes, with its log.

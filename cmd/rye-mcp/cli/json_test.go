@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -57,6 +58,9 @@ func TestJSONKeys(t *testing.T) {
 		{"threads chain --search", view.ChainMatches{}},
 		{"threads health", health.Report{}},
 		{"threads kill", stop.Stopped{}},
+		{"threads delete", tidy.Deleted{}},
+		{"threads cleanup", tidy.Cleaned{}},
+		{"threads vacuum", tidy.Vacuumed{}},
 		{"threads list", view.List{}},
 		{"threads reconcile", health.Reconciliation{}},
 		{"threads resume", resumedJSON{}},

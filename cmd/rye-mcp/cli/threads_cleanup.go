@@ -65,7 +65,7 @@ func cleanThreads(ctx context.Context, sys System, p *project, req tidy.CleanupR
 		}
 		yes, err := confirm(sys, "\nDelete them for ever?", "--yes deletes them, --dry-run shows them")
 		if err != nil || !yes {
-			return errors.Join(err, left(sys, err))
+			return left(sys, err)
 		}
 	}
 	req.DryRun, req.Agreed, req.Until = false, true, shown.Until()

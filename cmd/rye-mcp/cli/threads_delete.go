@@ -62,7 +62,7 @@ func deleteThreads(ctx context.Context, sys System, opts options, p *project, id
 		}
 		yes, err := confirm(sys, fmt.Sprintf("\nDelete %s for ever?", goingThreads(shown)), "--yes deletes them, --dry-run shows them")
 		if err != nil || !yes {
-			return errors.Join(err, left(sys, err))
+			return left(sys, err)
 		}
 	}
 	line := startProgress(sys, "deleting "+goingThreads(shown))
@@ -86,10 +86,10 @@ func digestOf(shown tidy.Deleted, yes bool) string {
 	return shown.Digest()
 }
 
-// left says that nothing was done, to a person who has said no.
+// left says that nothing was done, to a person who has said no or cannot be asked.
 func left(sys System, err error) error {
 	if err != nil {
-		return nil
+		return err
 	}
 	_, err = fmt.Fprintln(sys.Stderr, "Nothing was deleted.")
 	return err

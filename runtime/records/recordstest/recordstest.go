@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for name, group := range map[string]func(*testing.T, Subject){
 		"Meta": meta, "MetaIsNeverHalf": metaIsNeverHalf, "Blind": blind,
 		"Transcript": transcripts, "TranscriptIsReadAsItGrows": growing, "Sizes": sizes,
-		"Unknown": unknown, "Hostile": hostile, "Artifacts": artifacts, "Capabilities": capabilities, "Found": found, "Leftovers": leftovers,
+		"Unknown": unknown, "Hostile": hostile, "Artifacts": artifacts, "Capabilities": capabilities, "Found": found, "Leftovers": leftovers, "Whole": whole, "Gone": gone,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -151,8 +151,8 @@ func (s *deletions) RestoreGone(ctx context.Context, g store.Gone) error {
 // restoreDeletion remembers a thread as deleted that there is no row of.
 func restoreDeletion(ctx context.Context, tx *sql.Tx, t store.GoneThread) error {
 	rec := thread.Record{ThreadID: t.ID, Kind: t.Kind, Directive: t.Directive, CreatedAt: t.CreatedAt}
-	if _, bad := thread.ParseID(string(t.ID)); bad != nil || t.CreatedAt.UnixMilli() <= 0 || t.DeletedAt.UnixMilli() <= 0 {
-		return nil // none that this program has written
+	if !isSound(t) {
+		return nil
 	}
 	var record any
 	if t.Open {
@@ -167,6 +167,12 @@ func restoreDeletion(ctx context.Context, tx *sql.Tx, t store.GoneThread) error 
 		ON CONFLICT (thread_id) DO NOTHING`,
 		t.ID, t.Kind, t.Directive, ordinalOf(rec), millis(t.CreatedAt), millis(t.DeletedAt), record)
 	return err
+}
+
+// isSound reports whether this program can have written what is told of a deleted thread.
+func isSound(t store.GoneThread) bool {
+	_, err := thread.ParseID(string(t.ID))
+	return err == nil && t.CreatedAt.UnixMilli() > 0 && t.DeletedAt.UnixMilli() > 0
 }
 
 // isGone reports whether a thread was deleted and something of it may be left.

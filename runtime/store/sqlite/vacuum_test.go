@@ -59,11 +59,11 @@ func TestVacuum(t *testing.T) {
 			var group sync.WaitGroup
 			group.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					if _, _, err := store.Register(t.Context(), other, store.NewThread{Kind: thread.KindDirective, Directive: "w", Now: testTime.Add(time.Duration(i) * time.Second)}, nil); err != nil {
+					if _, _, err := store.Register(context.WithoutCancel(ctx), other, store.NewThread{Kind: thread.KindDirective, Directive: "w", Now: testTime.Add(time.Duration(i) * time.Second)}, nil); err != nil {
 						t.Error(err)
 						return
 					}
-					if rec, err := other.Get(t.Context(), ids[0]); err != nil || len(rec.Outcome.Result) != 4096 {
+					if rec, err := other.Get(context.WithoutCancel(ctx), ids[0]); err != nil || len(rec.Outcome.Result) != 4096 {
 						t.Errorf("read %v, %v", rec.ThreadID, err)
 					}
 				}

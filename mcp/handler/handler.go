@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
@@ -65,8 +66,8 @@ func (p *Project) newsFor(call server.Call) func(context.Context, any) json.Mars
 // else the client's single root, else the working directory.
 type Projects interface {
 	Project(ctx context.Context, path string) (*Project, error)
-	// Holding returns the one open project that has all of some threads; nil where none
-	// has, or several have.
+	// Holding returns the one open project that has all of some threads, none of which
+	// may be named; nil where no project has, or several have.
 	Holding(ctx context.Context, ids []thread.ID) *Project
 	// Several reports whether calls may have to name their project: else clients
 	// are not told that they can.
@@ -90,20 +91,30 @@ func untold(projects Projects, names ...string) []string {
 	return names
 }
 
-// open finds the project of a call, which may be about some threads.
-func open(ctx context.Context, projects Projects, call server.Call, ids ...thread.ID) (p *Project, err error) {
-	path := call.Common[projectPath]
-	if path == "" && len(ids) > 0 && projects.Several() {
-		p = projects.Holding(ctx, ids)
-	}
-	if p == nil {
-		p, err = projects.Project(ctx, path)
-	}
+// open finds the project of a call.
+func open(ctx context.Context, projects Projects, call server.Call) (*Project, error) {
+	p, err := projects.Project(ctx, call.Common[projectPath])
 	if err == nil {
-		call.Notices(p.Path, p.Notices)
-		call.News(p.newsFor(call))
+		p.heard(call)
 	}
 	return p, err
+}
+
+// openFor finds the project of a call of an operation.
+func openFor(ctx context.Context, projects Projects, call server.Call, e operation.Entry, args json.RawMessage) (*Project, error) {
+	if call.Common[projectPath] == "" && projects.Several() && findsProject(e) {
+		if p := projects.Holding(ctx, threadsNamed(args)); p != nil {
+			p.heard(call)
+			return p, nil
+		}
+	}
+	return open(ctx, projects, call)
+}
+
+// heard says what an answer from the project tells beside its result.
+func (p *Project) heard(call server.Call) {
+	call.Notices(p.Path, p.Notices)
+	call.News(p.newsFor(call))
 }
 
 // texts are what clients are told of the tool of a primary action, and arguments
@@ -146,12 +157,19 @@ func threadsNamed(args json.RawMessage) []thread.ID {
 	return named.ThreadIDs
 }
 
-// addOperation registers the tool of an operation on threads. One that names threads is
-// found a project by them, so that clients are not told of project_path.
+// findsProject reports whether the project of a call is found by the threads that it
+// names, or is the only one that is open. What costs or destroys something and names no
+// thread is told its project.
+func findsProject(e operation.Entry) bool {
+	return e.NamesThreads || e.Effect.Has(operation.ReadOnly)
+}
+
+// addOperation registers the tool of an operation on threads. Clients are not told of
+// project_path where it can be found.
 func addOperation(s *server.Server, projects Projects, e operation.Entry) {
-	without := untold(projects)
-	if e.NamesThreads {
-		without = []string{projectPath}
+	without := untold(projects, e.Untold...)
+	if findsProject(e) {
+		without = append(slices.Clone(e.Untold), projectPath)
 	}
 	server.AddUntyped(s, server.Untyped{
 		Name: e.Name, Description: e.Doc, Annotations: annotationsOf(e), Common: common(), Untold: without, Meta: metaOf(e.Name),
@@ -163,7 +181,7 @@ func addOperation(s *server.Server, projects Projects, e operation.Entry) {
 				if err != nil {
 					return nil, err
 				}
-				p, err := open(ctx, projects, call, threadsNamed(args)...)
+				p, err := openFor(ctx, projects, call, e, args)
 				if err != nil {
 					return nil, err
 				}

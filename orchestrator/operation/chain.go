@@ -14,7 +14,7 @@ import (
 type ResumeInput struct {
 	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids,resume_thread_id"`
 	Message  string             `json:"message" minLength:"1" alias:"text,prompt"`
-	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"turns, spend (US dollars) …; left out, as it began"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"as of rye_execute; else as it began"`
 	Model    string             `json:"model,omitempty"`
 }
 
@@ -50,7 +50,7 @@ var GetChain = Operation[ThreadInput, view.Chain]{
 
 // ChainSearch searches the transcripts of a chain.
 var ChainSearch = Operation[view.ChainSearchInput, view.ChainMatches]{
-	Name: "chain_search", Title: "Search the transcripts of a chain", Group: Threads, Effect: Looks,
+	Name: "chain_search", Title: "Search the transcripts of a chain", Group: Threads, Effect: Looks, Untold: []string{"limit"},
 	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in view.ChainSearchInput) (view.ChainMatches, error) {
 		return c.View.ChainSearch(ctx, in)
 	},

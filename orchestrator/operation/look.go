@@ -51,7 +51,7 @@ var AggregateResults = Operation[AggregateInput, view.Aggregate]{
 
 // ReadTranscript reads what a thread did, a page at a time.
 var ReadTranscript = Operation[view.TranscriptInput, view.TranscriptPage]{
-	Name: "read_transcript", Title: "Read a transcript", Group: Threads, Effect: Looks,
+	Name: "read_transcript", Title: "Read a transcript", Group: Threads, Effect: Looks, Untold: []string{"format"},
 	Run: func(ctx context.Context, c *control.Controller, _ action.Caller, in view.TranscriptInput) (view.TranscriptPage, error) {
 		return c.View.ReadTranscript(ctx, in)
 	},
@@ -59,7 +59,7 @@ var ReadTranscript = Operation[view.TranscriptInput, view.TranscriptPage]{
 
 // ThreadHealth tells how the threads of a project are.
 var ThreadHealth = Operation[health.Request, health.Report]{
-	Name: "thread_health", Title: "Health of the threads", Group: Admin, Effect: Looks,
+	Name: "thread_health", Title: "Health of the threads", Group: Admin, Effect: Looks, Untold: []string{"active_days"},
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.Request) (health.Report, error) {
 		return c.Health.Report(ctx, in, action.Told[health.Looked](by))
 	},

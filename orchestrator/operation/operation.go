@@ -28,6 +28,9 @@ type Operation[In, Out any] struct {
 	Doc    string // for a model; left out, the text of NAME.md
 	Group  Group
 	Effect Effect
+	// Untold are inputs that MCP clients are not told of, since few models need them.
+	// Threads are, and rye/core says what they do.
+	Untold []string
 	// Run does it for a caller, who may be a thread, a client or a person. It, or
 	// something below it, decides what a thread may do; those who call never do.
 	Run func(ctx context.Context, c *control.Controller, by action.Caller, in In) (Out, error)
@@ -68,6 +71,7 @@ type Entry struct {
 	Name, Title, Doc string
 	Group            Group
 	Effect           Effect
+	Untold           []string
 	// NamesThreads says that a call must name the threads it is about.
 	NamesThreads bool
 	// Input and Output derive the schemas, Input with further properties.
@@ -86,7 +90,7 @@ func (o Operation[In, Out]) Entry() Entry {
 	}
 	return Entry{
 		Name: o.Name, Title: o.Title, Doc: doc, Group: o.Group, Effect: o.Effect,
-		NamesThreads: namesThreads(reflect.TypeFor[In]()),
+		Untold: o.Untold, NamesThreads: namesThreads(reflect.TypeFor[In]()),
 		Input:        tool.SchemaWith[In], Output: tool.SchemaFor[Out], Decoder: o.decoder,
 	}
 }

@@ -205,6 +205,7 @@ func TestProjectOfThreads(t *testing.T) {
 		{[]thread.ID{"both-1"}, ""},
 		{[]thread.ID{"first-1", "second-1"}, ""},
 		{[]thread.ID{"none-1"}, ""},
+		{nil, ""}, // both
 	} {
 		got := ""
 		if p := ps.Holding(t.Context(), test.ids); p != nil {

@@ -43,6 +43,14 @@ func TestHealth(t *testing.T) {
 		s.Errorf("health %+v", h)
 	}
 	s.wantState(thread.Error, dead)
+	for _, what := range []string{"databases", "wal", "transcripts", "artifacts", "thread_logs", "renderings"} {
+		if size, measured := h.SizesMB[what]; !measured || size < 0 {
+			s.Errorf("the size of %s is not told: %v", what, h.SizesMB)
+		}
+	}
+	if h.Growth.Days != 7 || h.SizesMB["databases"] <= 0 || len(h.Advice) != 1 || !strings.HasPrefix(h.Advice[0], "reconcile_threads with apply: 1 folder") {
+		s.Errorf("sizes %v, growth %+v, advice %q", h.SizesMB, h.Growth, h.Advice)
+	}
 
 	now = testTime
 	if h, err = server.Health.Report(s.ctx, health.Request{ActiveDays: 1}, nil); err != nil || h.SpendToday != 7 || h.OrphanedFolders != 0 {

@@ -22,6 +22,7 @@ const (
 	sizeArtifacts   = "artifacts"
 	sizeLogs        = "thread_logs"
 	sizeRenderings  = "renderings"
+	sizeWorkspaces  = "workspaces"
 )
 
 // sizes adds up what things take, in bytes.
@@ -69,6 +70,14 @@ func (c *Checker) countSizes(ctx context.Context, h *Report, s sizes, all bool) 
 		return err
 	}
 	h.Partial = h.Partial || !whole
+	if c.Threads.Workspaces != nil {
+		kept, err := c.Threads.Workspaces.Kept()
+		if err != nil {
+			return fmt.Errorf("size of the workspaces: %w", err)
+		}
+		s[sizeWorkspaces] = kept.Bytes
+		h.Partial = h.Partial || kept.Partial
+	}
 	for _, p := range c.Places {
 		n, err := p.Bytes(ctx)
 		if err != nil {

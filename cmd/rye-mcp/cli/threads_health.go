@@ -43,7 +43,7 @@ The folders of 1000 threads at most are looked at; --all goes through every one.
 }
 
 func showHealth(ctx context.Context, sys System, opts options, req health.Request, asJSON bool) error {
-	health := health.Report{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}}
+	health := health.Report{Success: true, ActiveDays: req.ActiveDays, Stuck: []thread.ID{}, Growth: health.Growth{Days: req.ActiveDays}}
 	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) (err error) {
 		line := startProgress(sys, "looking at the threads")
 		defer line.end()

@@ -91,7 +91,7 @@ func (o Operation[In, Out]) Entry() Entry {
 	return Entry{
 		Name: o.Name, Title: o.Title, Doc: doc, Group: o.Group, Effect: o.Effect,
 		Untold: o.Untold, NamesThreads: namesThreads(reflect.TypeFor[In]()),
-		Input:        tool.SchemaWith[In], Output: tool.SchemaFor[Out], Decoder: o.decoder,
+		Input: tool.SchemaWith[In], Output: tool.SchemaFor[Out], Decoder: o.decoder,
 	}
 }
 

@@ -30,6 +30,11 @@ type Answer struct {
 	Next       string `json:"next,omitempty" jsonschema:"what to call next"`
 }
 
+// Tells implements [view.Teller].
+func (a Answer) Tells() []view.Told {
+	return []view.Told{{ThreadID: a.ThreadID, Status: a.Status}}
+}
+
 // Counts are the items of a set by how they stand.
 type Counts struct {
 	Items     int `json:"items"`
@@ -173,7 +178,7 @@ func (m *Mapper) item(ctx context.Context, e store.Entry, whole bool) (Item, err
 		}
 		i.End = view.ResultOf(e.Last, rec).End
 		if !whole {
-			i.End = i.End.Brief()
+			i.End = i.Brief()
 		}
 		return i, nil
 	}

@@ -310,3 +310,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (14, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (15, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (16, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (17, 1);

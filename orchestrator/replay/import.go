@@ -296,13 +296,14 @@ func putTranscript(stage records.Stage, t *recording.Thread) (thread.TranscriptH
 }
 
 // metaOf is the thread.json of a thread that was taken in. It is below no thread, and
-// continues none, that is not with it.
+// continues none, that is not with it, and has no workspace: one of that name here is
+// somebody else's.
 func metaOf(t *recording.Thread, recorded []*recording.Thread, head thread.TranscriptHead, mark thread.Imported) thread.Meta {
 	with := func(id thread.ID) bool {
 		return slices.ContainsFunc(recorded, func(other *recording.Thread) bool { return other.ThreadID == id })
 	}
 	m := t.Meta
-	m.Transcript, m.Imported = &head, &mark
+	m.Transcript, m.Imported, m.Workspace = &head, &mark, nil
 	if !with(m.ParentID) {
 		m.ParentID = ""
 	}

@@ -44,6 +44,7 @@ type Ended struct {
 const (
 	MaxMessageBytes = 16 << 10 // of one text
 	MaxUnread       = 64       // messages
+	MaxUnreadPerson = 80       // where a person at a terminal posts: nobody shall keep them out
 	MaxUnreadNotes  = 48       // of those: what is left is for who steers
 )
 

@@ -23,7 +23,7 @@ func (s messages) Post(ctx context.Context, m thread.Message, bound store.NoteBo
 		if err != nil {
 			return notFound(err, m.Reader)
 		}
-		if err := canRead(rec, m.Kind); err != nil {
+		if err := canRead(rec, m); err != nil {
 			return err
 		}
 		turn, err := noteTurn(ctx, tx, m, bound)
@@ -44,7 +44,7 @@ func (s messages) Post(ctx context.Context, m thread.Message, bound store.NoteBo
 }
 
 // canRead refuses a message for a thread that will not read it, or has too many.
-func canRead(rec thread.Record, kind thread.MessageKind) error {
+func canRead(rec thread.Record, m thread.Message) error {
 	stopped := !rec.CancelRequestedAt.IsZero()
 	if rec.Status.Terminal() || stopped {
 		return &store.UnreadableError{
@@ -52,8 +52,11 @@ func canRead(rec thread.Record, kind thread.MessageKind) error {
 		}
 	}
 	most := store.MaxUnread
-	if kind == thread.Note {
+	switch {
+	case m.Kind == thread.Note:
 		most = store.MaxUnreadNotes
+	case m.From.Kind == thread.ByPerson:
+		most = store.MaxUnreadPerson
 	}
 	if rec.Unread >= most {
 		return &store.QueueFullError{Thread: rec.ThreadID, Unread: rec.Unread}

@@ -196,6 +196,13 @@ func messagesBounded(h *harness) {
 	if full.Unread != store.MaxUnread || full.Thread != id {
 		h.Errorf("refused with %+v", full)
 	}
+	for i := store.MaxUnread; i <= store.MaxUnreadPerson; i++ {
+		m := h.message(fmt.Sprint("person ", i), id)
+		m.From = thread.Sender{Kind: thread.ByPerson}
+		if _, err := h.Post(h.ctx, m, notes); (err != nil) != (i == store.MaxUnreadPerson) || err != nil && !errors.As(err, &full) {
+			h.Fatalf("message %d, of a person: %v", i, err)
+		}
+	}
 }
 
 func notesBounded(h *harness) {

@@ -53,6 +53,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/life", "runtime/loop", "a life is that of any thread"},
 	{"orchestrator/control", "tools/process", "lives are asked of runtime/life"},
 	{"orchestrator/recovery", "tools/process", "lives are asked of runtime/life"},
+	{"runtime/workspace", "runtime/store", "a workspace is files"},
+	{"runtime/workspace", "runtime/loop", "a workspace is anybody's"},
 	{"runtime/transcript", "runtime/store", "the transcript is a record"},
 	{"runtime/transcript", "runtime/folder", "where the transcript lies is not its own affair"},
 	{"runtime/loop", "os/exec", "processes belong to tools/process"},

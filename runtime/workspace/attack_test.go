@@ -127,7 +127,9 @@ func TestAttackPointer(t *testing.T) {
 	evil.base(map[string]string{"secret": "of another\n"})
 	ran := evil.arm()
 	for _, pointer := range []func() error{
-		func() error { return os.WriteFile(filepath.Join(work.Tree, ".git"), []byte("gitdir: "+filepath.Join(evil.Project, ".git")+"\n"), 0o600) },
+		func() error {
+			return os.WriteFile(filepath.Join(work.Tree, ".git"), []byte("gitdir: "+filepath.Join(evil.Project, ".git")+"\n"), 0o600)
+		},
 		func() error {
 			return errors.Join(os.Remove(filepath.Join(work.Tree, ".git")), os.Symlink(filepath.Join(evil.Project, ".git"), filepath.Join(work.Tree, ".git")))
 		},

@@ -465,7 +465,7 @@ func (p *performing) undo(m move) error {
 }
 
 func (p *performing) write() error {
-	p.Type, p.journal.Place = journalType, p.Seal().Place()
+	p.Type, p.Place = journalType, p.Seal().Place()
 	data, err := p.Seal().Encode(p.journal)
 	if err != nil {
 		return err
@@ -496,7 +496,7 @@ func (t *target) goOn() error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	if p.Type != journalType || p.journal.Place != home {
+	if p.Type != journalType || p.Place != home {
 		return fmt.Errorf("read %s: it is no journal of this project", file)
 	}
 	if p.root, err = os.OpenRoot(p.Target); isMissing(err) {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -173,6 +172,3 @@ func writeFile(path string, data []byte) error {
 func (s *space) work(a about) tool.Work {
 	return tool.Work{Root: filepath.Join(s.tree(), filepath.FromSlash(a.Prefix)), Tree: s.tree(), Git: s.git(), Lent: filepath.Join(s.lent(), "objects")}
 }
-
-// encode is a document of ours as JSON.
-func encode(v any) ([]byte, error) { return json.Marshal(v) }

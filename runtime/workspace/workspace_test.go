@@ -55,15 +55,24 @@ func houseAt(t *testing.T, project, user string) *house {
 // git runs git as the person does.
 func (h *house) git(args ...string) string { return h.gitIn(h.Project, args...) }
 
+// try is git, which may fail.
+func (h *house) try(args ...string) (string, error) { return h.gitTry(h.Project, args...) }
+
 func (h *house) gitIn(dir string, args ...string) string {
+	h.t.Helper()
+	out, err := h.gitTry(dir, args...)
+	if err != nil {
+		h.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+func (h *house) gitTry(dir string, args ...string) (string, error) {
 	h.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		h.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), err
 }
 
 func put(t *testing.T, path, text string) {
@@ -111,7 +120,7 @@ func has(t *testing.T, dir string) map[string]string {
 			to, err := os.Readlink(path)
 			all[rel] = "->" + to
 			return err
-		case d.IsDir():
+		case !d.Type().IsRegular():
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -250,7 +259,7 @@ func TestConflicts(t *testing.T) {
 	var got []string
 	for _, c := range conflict.Conflicts {
 		got = append(got, c.Path+" "+c.Kind+" "+c.Here+"/"+c.There)
-		if c.Path == "both" && c.Hunk != "<<<<<<< here\nhere\n||||||| before\nx\n=======\nthere\n>>>>>>> there\n" {
+		if c.Path == "both" && c.Hunk != "<<<<<<< here\n"+"here\n||||||| before\nx\n=======\nthere\n>>>>>>> there\n" {
 			t.Errorf("hunk %q", c.Hunk)
 		}
 	}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
@@ -38,6 +39,10 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 	} else if rec != nil {
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
+	labels, err := labelsOf(req)
+	if err != nil {
+		return view.Started{}, threads.Fault(err)
+	}
 	p, err := c.Planner.In(now).Start(ctx, caller, req)
 	if err == nil {
 		err = c.Planner.In(now).ConfirmRisk(ctx, p)
@@ -52,7 +57,7 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 		return view.Started{}, err
 	}
 	n := store.NewThread{
-		Kind: thread.KindDirective, Directive: p.Found.ID, Name: p.Name(c.Planner.Env), ParentID: p.Request.Parent,
+		Kind: thread.KindDirective, Directive: p.Found.ID, Name: cmp.Or(labels.Name, p.Name(c.Planner.Env)), Metadata: labels.Metadata, ParentID: p.Request.Parent,
 		Model: p.Choice.Ref(), RequestKey: named.RequestKey, RequestHash: named.RequestHash, Now: c.Threads.Now(), ParentEnded: p.Late(),
 		Origin: caller.Origin,
 	}
@@ -63,4 +68,15 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 		err := c.Queue.In(now).Reserve(ctx, p, rec.ThreadID)
 		return p.Meta(rec), err
 	})
+}
+
+// labelsOf checks what the caller of a start has named and noted.
+func labelsOf(req action.StartRequest) (l store.LabelChange, err error) {
+	if req.Name != "" {
+		if l.Name, err = thread.ParseName(req.Name); err != nil {
+			return l, err
+		}
+	}
+	l.Metadata, err = thread.PatchMetadata(nil, req.Metadata)
+	return l, err
 }

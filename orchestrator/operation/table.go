@@ -18,7 +18,7 @@ var All = sync.OnceValue(func() *Table {
 	t := NewTable(
 		WaitThreads.Entry(), MapThreads.Entry(), GetStatus.Entry(), GetBudget.Entry(), ListActive.Entry(), ListThreads.Entry(),
 		AggregateResults.Entry(), ReadTranscript.Entry(), SteerThread.Entry(), SendNote.Entry(), CancelThread.Entry(), KillThread.Entry(), ApproveThread.Entry(),
-		ResumeThread.Entry(), ForkThread.Entry(), HandoffThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), DiffThread.Entry(), ApplyThread.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
+		ResumeThread.Entry(), RenameThread.Entry(), ForkThread.Entry(), HandoffThread.Entry(), GetChain.Entry(), ChainSearch.Entry(), DiffThread.Entry(), ApplyThread.Entry(), ThreadHealth.Entry(), ReconcileThreads.Entry(),
 		DeleteThread.Entry(), CleanupThreads.Entry(),
 	)
 	t.parameters = generated

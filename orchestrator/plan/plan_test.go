@@ -80,6 +80,35 @@ func TestFirstWords(t *testing.T) {
 	}
 }
 
+// TestName: the first words of the prompt, as a person would read them.
+func TestName(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"\n# Review\n\nLook at **{input:path}** and `go.mod`.":                          "Review Look at src/a.go and go.mod.",
+		"\n<process>\n  <step name=\"w\">\n Write \"{input:path}\".\n</step></process>": `Write "src/a.go".`,
+		"```\ncode 1 < 2\n```":      "code 1 < 2",
+		"Use {input:token} at once": "Use {secret:token} at once",
+		"a\x1b[31mb\u202ec":         "a [31mb c",
+		"":                          "what it does",
+		" <a/> \n":                  "what it does",
+	} {
+		p := &Plan{
+			Doc: &item.DirectiveDoc{Body: body, Description: "what it does"}, Found: &resolve.Found{Entry: resolve.Entry{ID: "d"}},
+			Inputs: map[string]any{"path": "src/a.go", "token": "{secret:token}"},
+		}
+		if got := p.Name(nil); got != want {
+			t.Errorf("%q: %q, want %q", body, got, want)
+		}
+	}
+	agent := &Plan{Doc: &item.DirectiveDoc{Body: "You are careful.", Syntax: item.SyntaxNone}, Inputs: map[string]any{"prompt": "Find the bug"}}
+	if got := agent.Name(nil); got != "Find the bug" {
+		t.Errorf("an agent: %q", got)
+	}
+	if got := (&Plan{Doc: &item.DirectiveDoc{}, Found: &resolve.Found{Entry: resolve.Entry{ID: "d"}}}).Name(nil); got != "d" {
+		t.Errorf("without any text: %q", got)
+	}
+}
+
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	doc := &item.DirectiveDoc{Name: "child", Inputs: []item.Input{

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // Started is the answer to a fork: the thread as it stands when the answer is
@@ -108,6 +109,8 @@ type Status struct {
 	UpdatedAt        time.Time       `json:"updated_at"`
 	ElapsedSeconds   float64         `json:"elapsed_seconds"`
 	LastEvent        string          `json:"last_event,omitempty" jsonschema:"newest kind of event in the transcript"`
+	TokenCount       int64           `json:"token_count,omitempty" jsonschema:"in its context at the last report"`
+	Metadata         tool.Object     `json:"metadata,omitempty" jsonschema:"what was noted of it"`
 	Unread           int             `json:"unread_messages,omitempty" jsonschema:"messages to it that it has not read"`
 	Children         []thread.ID     `json:"children,omitempty" jsonschema:"newest first, those of the threads it continues too"`
 	Waiting          []Waiting       `json:"waiting,omitempty" jsonschema:"open questions, here and below"`
@@ -135,6 +138,9 @@ type Summary struct {
 	Error          string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt      time.Time    `json:"created_at"`
 	UpdatedAt      time.Time    `json:"updated_at"`
+	LastUsed       time.Time    `json:"last_used,omitzero"`
+	TokenCount     int64        `json:"token_count,omitempty" jsonschema:"in its context at the last report"`
+	Metadata       tool.Object  `json:"metadata,omitempty" jsonschema:"what was noted of it"`
 }
 
 // List is the answer to list_active and list_threads.
@@ -142,5 +148,5 @@ type List struct {
 	Success    bool      `json:"success"`
 	Count      int       `json:"count"`
 	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to get the next page"`
-	Threads    []Summary `json:"threads" jsonschema:"newest first"`
+	Threads    []Summary `json:"threads" jsonschema:"newest first, or as sorted"`
 }

@@ -64,16 +64,21 @@ func misleads(r rune) bool {
 // PlainName is a text as a name that was not chosen by anybody: without what
 // [ParseName] refuses, and cut to its bounds.
 func PlainName(text string) string {
-	text = strings.Map(func(r rune) rune {
+	text = PlainText(text)
+	if runes := []rune(text); len(runes) > MaxNameRunes {
+		text = string(runes[:MaxNameRunes])
+	}
+	return strings.TrimSpace(text)
+}
+
+// PlainText has spaces in place of the characters that no name has.
+func PlainText(text string) string {
+	return strings.Map(func(r rune) rune {
 		if misleads(r) {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	if runes := []rune(text); len(runes) > MaxNameRunes {
-		text = string(runes[:MaxNameRunes])
-	}
-	return strings.TrimSpace(text)
 }
 
 // PatchMetadata applies a JSON merge patch (RFC 7396) to metadata, which may be empty:

@@ -14,7 +14,7 @@ func Body(doc *item.DirectiveDoc, values map[string]any, env map[string]string) 
 	body := doc.Body
 	switch doc.Syntax {
 	case item.SyntaxNone: // of an agent, whose task stands below its own text
-		if task := text(values, claude.InputPrompt); task != "" {
+		if task := Task(doc, values); task != "" {
 			body += "\n\nYour task:\n" + task
 		}
 	case item.SyntaxDollar:
@@ -23,6 +23,15 @@ func Body(doc *item.DirectiveDoc, values map[string]any, env map[string]string) 
 		body = Interpolate(body, values, env)
 	}
 	return Below(body, doc.After)
+}
+
+// Task is what an agent is to do, which stands below its own text; empty for all other
+// directives.
+func Task(doc *item.DirectiveDoc, values map[string]any) string {
+	if doc.Syntax != item.SyntaxNone {
+		return ""
+	}
+	return text(values, claude.InputPrompt)
 }
 
 // DollarValues are the values of a directive whose syntax is [item.SyntaxDollar].

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -95,14 +96,16 @@ type HookCall struct {
 
 // StartRequest asks for a thread.
 type StartRequest struct {
-	Directive   string         // item id
-	Inputs      map[string]any // as given, not yet validated; with placeholders of the caller's secrets
-	Async       bool           // answer as soon as the thread is started
-	Model       string         // "provider/model", a model or a tier; empty: the directive's choice
-	Limits      item.LimitSet  // as given, not yet validated
-	WaitSeconds *float64       // longest wait of a synchronous start; nil: the caller's default
-	RequestKey  string         // a repeated key returns the same thread
-	Workspace   string         // one of thread.WorkspaceTypes; empty: the directive's choice
+	Directive   string          // item id
+	Inputs      map[string]any  // as given, not yet validated; with placeholders of the caller's secrets
+	Async       bool            // answer as soon as the thread is started
+	Model       string          // "provider/model", a model or a tier; empty: the directive's choice
+	Limits      item.LimitSet   // as given, not yet validated
+	WaitSeconds *float64        // longest wait of a synchronous start; nil: the caller's default
+	RequestKey  string          // a repeated key returns the same thread
+	Name        string          // what people see in lists; empty: the first words of the prompt
+	Metadata    json.RawMessage // an object to note of the thread; may be empty
+	Workspace   string          // one of thread.WorkspaceTypes; empty: the directive's choice
 	// Parent is a parent named by an MCP client. Empty inside threads, whose
 	// parent is the caller's own Env.ThreadID.
 	Parent thread.ID

@@ -50,7 +50,8 @@ func newExitCodesTopic() *cobra.Command {
        threads resume and threads fork, the thread was cancelled
 
 The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, help,
-threads list, threads show, threads tail, threads chain, threads approve, threads handoff,
+threads list, threads show, threads rename, threads meta, threads tail,
+threads chain, threads approve, threads handoff,
 threads steer, threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, mcp add, mcp list, mcp discover and

@@ -29,6 +29,8 @@ type runFlags struct {
 	startFlags
 	inputs []string
 	env    []string // inputs that variables of the environment hold
+	name   string
+	meta   []string // KEY=VALUE
 }
 
 func newRunCommand(sys System, opts *options) *cobra.Command {
@@ -59,6 +61,8 @@ cancelled.`,
 	}
 	cmd.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input as name=value; repeat for more")
 	cmd.Flags().StringArrayVar(&flags.env, inputEnvFlag, nil, "an input as name=VARIABLE of the environment that holds it; repeat for more")
+	cmd.Flags().StringVar(&flags.name, "name", "", "what the thread is called instead of the first words of its prompt")
+	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "metadata to note of it as key=value; repeat for more")
 	flags.add(cmd, complete, "the directive's")
 	cmd.Flags().StringVar(&flags.workspace, "workspace", "", "worktree: the thread works in a git worktree of its own")
 	cmd.ValidArgsFunction = complete.directive
@@ -180,7 +184,12 @@ func traceID(sys System) string {
 func startRequest(
 	p *project, getenv func(string) string, directive string, flags runFlags,
 ) (action.StartRequest, error) {
-	req := action.StartRequest{Directive: directive, Model: flags.model, Workspace: flags.workspace}
+	req := action.StartRequest{Directive: directive, Model: flags.model, Workspace: flags.workspace, Name: flags.name}
+	noted, err := metadataPatch(flags.meta, nil)
+	if err != nil {
+		return req, err
+	}
+	req.Metadata = json.RawMessage(noted)
 	found, err := p.resolver.Find(item.Directive, directive)
 	if err != nil {
 		return req, err

@@ -3,12 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -26,13 +28,53 @@ func age(d time.Duration) string {
 	}
 }
 
-// statusJSON is what threads show writes with --json: the answer of get_status,
-// what the named thread continues, and what came out in the end.
+// statusJSON is what threads show writes with --json: the answer of get_status, what
+// else is known of the named thread, and what came out in the end.
 type statusJSON struct {
 	view.Status
-	ContinuationOf thread.ID      `json:"continuation_of,omitempty"`
-	Result         string         `json:"result,omitempty"`
-	Outputs        map[string]any `json:"outputs,omitempty"`
+	aboutThread
+	Result  string         `json:"result,omitempty"`
+	Outputs map[string]any `json:"outputs,omitempty"`
+}
+
+// aboutThread is what a person may want to know of a thread beside how it stands.
+type aboutThread struct {
+	ContinuationOf thread.ID   `json:"continuation_of,omitempty"`
+	LastUsed       time.Time   `json:"last_used"`
+	Bytes          int64       `json:"bytes"` // of its records on disk
+	Chain          []thread.ID `json:"chain,omitempty"`
+	Forks          []thread.ID `json:"forks,omitempty"` // the newest
+}
+
+// maxForksShown bounds the forks that are named.
+const maxForksShown = 50
+
+func lookAbout(ctx context.Context, p *project, id thread.ID) (about aboutThread, err error) {
+	rec, err := p.store.Get(ctx, id)
+	if err != nil {
+		return about, err
+	}
+	about = aboutThread{ContinuationOf: rec.ContinuationOf, LastUsed: rec.LastUsed}
+	// What cannot be measured hides nothing else.
+	about.Bytes, _ = p.control.Threads.Records.Of(id).Whole().Size()
+	chain, err := p.control.Threads.Chain(ctx, id)
+	if err != nil {
+		return about, err
+	}
+	if len(chain) > 1 {
+		for _, member := range chain {
+			about.Chain = append(about.Chain, member.ThreadID)
+		}
+	}
+	of, err := json.Marshal(map[string]thread.ID{thread.MetadataForkedFrom: id})
+	if err != nil {
+		return about, err
+	}
+	forks, _, err := p.store.List(ctx, store.Filter{Metadata: of, Limit: maxForksShown})
+	for _, fork := range forks {
+		about.Forks = append(about.Forks, fork.ThreadID)
+	}
+	return about, err
 }
 
 func showThread(ctx context.Context, sys System, opts options, p *project, id thread.ID, asJSON bool) error {
@@ -44,16 +86,16 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if err != nil {
 		return err
 	}
-	rec, err := p.store.Get(ctx, id)
+	about, err := lookAbout(ctx, p, id)
 	if err != nil {
 		return err
 	}
 	result := results.Results[id]
 	if asJSON {
-		return writeJSON(sys.Stdout, statusJSON{status, rec.ContinuationOf, result.Result, result.Outputs})
+		return writeJSON(sys.Stdout, statusJSON{status, about, result.Result, result.Outputs})
 	}
 	file := p.control.Threads.Transcript(cmp.Or(status.ResolvedThreadID, id)).Where()
-	if err := writeStatus(newDisplay(sys, opts), status, rec.ContinuationOf, results.Totals.TreeSpend, file); err != nil {
+	if err := writeStatus(newDisplay(sys, opts), status, about, results.Totals.TreeSpend, file); err != nil {
 		return err
 	}
 	if result.Result == "" {
@@ -69,7 +111,7 @@ func asksItself(s view.Status) bool {
 	return slices.ContainsFunc(s.Waiting, func(w view.Waiting) bool { return w.ThreadID == id })
 }
 
-func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Micros, transcript string) error {
+func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.Micros, transcript string) error {
 	var t table
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
 	// Words wrap below each other; ids and paths are there to be copied.
@@ -80,8 +122,8 @@ func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Mi
 		}
 	}
 	row("thread", s.ThreadID)
-	if before != "" {
-		row("continues", before)
+	if about.ContinuationOf != "" {
+		row("continues", about.ContinuationOf)
 	}
 	if s.ResolvedThreadID != "" {
 		row("continued as", s.ResolvedThreadID)
@@ -97,9 +139,13 @@ func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Mi
 	row("directive", s.Directive)
 	row("model", s.Model)
 	row("started", s.CreatedAt.Format(time.RFC3339))
+	row("last used", about.LastUsed.Format(time.RFC3339))
 	row("took", fmt.Sprintf("%.1f s", s.ElapsedSeconds))
 	row("turns", s.Cost.Turns)
 	row("tokens", s.Cost.Tokens())
+	if s.TokenCount > 0 {
+		row("context", fmt.Sprintf("%d tokens at the last report", s.TokenCount))
+	}
 	words("spend", fmt.Sprintf("%s (with everything below it %s)", s.Cost.Spend, treeSpend))
 	if c := s.ChainCost; c != nil {
 		words("chain", fmt.Sprintf("%s, %s in all its threads; rye-mcp threads chain %s", counted(c.Turns, "turn"), c.Spend, s.ThreadID))
@@ -119,6 +165,15 @@ func writeStatus(d display, s view.Status, before thread.ID, treeSpend thread.Mi
 	for _, child := range s.Children {
 		row("child", child)
 	}
+	for _, fork := range about.Forks {
+		row("fork", fork)
+	}
+	if noted, err := metadataRows(s.Metadata); err == nil {
+		for _, n := range noted {
+			words("metadata", n[0]+" = "+n[1])
+		}
+	}
+	row("on disk", sizeOf(about.Bytes))
 	row("transcript", transcript)
 	d.width = 0
 	return t.write(d)

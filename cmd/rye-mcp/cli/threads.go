@@ -27,7 +27,7 @@ and "latest:review" the newest of the directive review.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsTailCommand(sys, opts),
+		newThreadsListCommand(sys, opts), newThreadsShowCommand(sys, opts), newThreadsRenameCommand(sys, opts), newThreadsMetaCommand(sys, opts), newThreadsTailCommand(sys, opts),
 		newThreadsMapCommand(sys, opts),
 		newThreadsWaitCommand(sys, opts), newThreadsCancelCommand(sys, opts), newThreadsKillCommand(sys, opts),
 		newThreadsApproveCommand(sys, opts), newThreadsSteerCommand(sys, opts), newThreadsResumeCommand(sys, opts), newThreadsForkCommand(sys, opts), newThreadsHandoffCommand(sys, opts), newThreadsChainCommand(sys, opts),
@@ -45,7 +45,8 @@ func newThreadsShowCommand(sys System, opts *options) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "show ID",
-		Short:             "Show how a thread stands and what it returned",
+		Aliases:           []string{"info"},
+		Short:             "Show what is known of a thread: how it stands, its labels, sizes and result",
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -26,6 +27,11 @@ type listFlags struct {
 	directive string
 	parent    string
 	text      string
+	name      string
+	meta      []string // KEY=VALUE
+	older     string
+	newer     string
+	sort      string
 	limit     int
 	all       bool
 	json      bool
@@ -37,7 +43,12 @@ func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List threads, newest first",
+		Long: `List threads, newest first, or in another order. How old a thread is counts from
+when it was last used. Threads started for the items of a list (rye-mcp threads
+map) stand under their set, which --parent shows.`,
 		Example: `  rye-mcp threads list --active
+  rye-mcp threads list --older-than 30d --sort spend
+  rye-mcp threads list --meta team=parser --sort "name desc"
   rye-mcp threads list --status error --text review --all`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
@@ -52,10 +63,16 @@ func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 	cmd.Flags().StringVar(&flags.directive, "directive", "", "only threads of this directive")
 	cmd.Flags().StringVar(&flags.parent, "parent", "", "only children of this thread")
 	cmd.Flags().StringVar(&flags.text, "text", "", "only threads whose id, name or directive contains this")
+	cmd.Flags().StringVar(&flags.name, "name", "", "only threads whose name contains this")
+	cmd.Flags().StringArrayVar(&flags.meta, "meta", nil, "only threads with this metadata, as key=value; repeat for more")
+	cmd.Flags().StringVar(&flags.older, "older-than", "", "only threads that were last used longer ago, such as 30d or 12h")
+	cmd.Flags().StringVar(&flags.newer, "newer-than", "", "only threads that were used since, such as 30d or 12h")
+	cmd.Flags().StringVar(&flags.sort, "sort", "", "order by "+strings.Join(view.SortNames(), ", ")+"; with \" asc\" or \" desc\" behind it")
 	cmd.Flags().IntVar(&flags.limit, "limit", 50, "most threads to list")
 	cmd.Flags().BoolVar(&flags.all, "all", false, "list all of them, however many there are")
 	jsonFlag(cmd, &flags.json)
 	completeFlag(cmd, "status", stateNames)
+	completeFlag(cmd, "sort", view.SortNames)
 	completeWith(cmd, "parent", complete.anyThread)
 	completeWith(cmd, "directive", complete.directive)
 	return cmd
@@ -110,7 +127,7 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 		_, err := fmt.Fprintln(sys.Stdout, none)
 		return err
 	}
-	if err := writeList(newDisplay(sys, opts), list, sys.Now()); err != nil {
+	if err := writeList(newDisplay(sys, opts), list, flags.column(), sys.Now()); err != nil {
 		return err
 	}
 	if list.NextCursor != "" {
@@ -120,7 +137,13 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 }
 
 func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, error) {
-	in := operation.ListInput{Directive: f.directive, Query: f.text, Limit: f.limit}
+	in := operation.ListInput{
+		Directive: f.directive, Query: f.text, Name: f.name, OlderThan: f.older, NewerThan: f.newer, Sort: f.sort, Limit: f.limit,
+	}
+	var err error
+	if in.Metadata, err = metadataPatch(f.meta, nil); err != nil {
+		return in, err
+	}
 	if f.active {
 		in.Status = []thread.State{thread.Created, thread.Running}
 	}
@@ -130,7 +153,6 @@ func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, 
 	if f.all {
 		in.Limit = maxListed
 	}
-	var err error
 	if f.parent != "" {
 		in.ParentID, err = completeID(ctx, p, f.parent)
 	}
@@ -150,11 +172,26 @@ func listPages(ctx context.Context, sys System, p *project, in operation.ListInp
 	return list, err
 }
 
+// column is the one that a list has because of its order or its bounds.
+func (f listFlags) column() string {
+	by, _, _ := strings.Cut(f.sort, " ")
+	switch {
+	case by == string(store.ByTokens):
+		return "TOKENS"
+	case by == string(store.ByLastUsed), f.older != "", f.newer != "":
+		return "USED"
+	}
+	return ""
+}
+
 // writeList writes a row for each thread. The thread that it continues has a column
-// where there is one.
-func writeList(d display, list view.List, now time.Time) error {
+// where there is one, and so has what the list is ordered by.
+func writeList(d display, list view.List, more string, now time.Time) error {
 	chains := slices.ContainsFunc(list.Threads, func(s view.Summary) bool { return s.ContinuationOf != "" })
 	t := table{header: []string{"THREAD", "STATUS", "TURNS", "SPEND", "AGE", "NAME"}}
+	if more != "" {
+		t.header = slices.Insert(t.header, 5, more)
+	}
 	if chains {
 		t.header = append(t.header, "CONTINUES")
 	}
@@ -162,6 +199,12 @@ func writeList(d display, list view.List, now time.Time) error {
 		row := []cell{
 			text(string(s.ThreadID)), {stateOf(s.Status, s.Queued, s.Asks), stateColor(s.Status)}, text(strconv.Itoa(s.Cost.Turns)),
 			text(s.Cost.Spend.String()), text(age(now.Sub(s.CreatedAt))), text(s.Name),
+		}
+		switch more {
+		case "TOKENS":
+			row = slices.Insert(row, 5, text(strconv.FormatInt(s.TokenCount, 10)))
+		case "USED":
+			row = slices.Insert(row, 5, text(age(now.Sub(s.LastUsed))))
 		}
 		if chains {
 			row = append(row, text(string(s.ContinuationOf)))

@@ -14,7 +14,9 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/orchestrator/steer"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
@@ -125,6 +127,8 @@ var steps = []step{
 	{"start clan", (*cycle).startClan}, {"start long", (*cycle).startLong},
 	{"cancel", (*cycle).cancel}, {"kill", (*cycle).kill}, {"process dies", (*cycle).processDies}, {"server dies", (*cycle).serverDies},
 	{"resume", (*cycle).resume}, {"fork", (*cycle).fork}, {"fork to rest", (*cycle).forkToRest},
+	{"steer", (*cycle).steer}, {"hand over", (*cycle).handOver},
+	{"delete", (*cycle).deletes}, {"delete by force", (*cycle).deletesByForce}, {"clean up", (*cycle).cleanUp},
 	{"reconcile", (*cycle).reconcile},
 }
 
@@ -133,7 +137,7 @@ var steps = []step{
 // chains are what the model says. The seed and the steps are told when it fails.
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
-	walks, length := sized(2, 40), sized(60, 150)
+	walks, length := sized(2, 40), sized(50, 150)
 	for seed := range walks {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := newCycle(t, uint64(seed))
@@ -217,7 +221,13 @@ func (c *cycle) one(among []*expected) *expected {
 	return among[c.chance.IntN(len(among))]
 }
 
-func (c *cycle) any() *expected { return c.one(c.some(func(*expected) bool { return true })) }
+// any is a thread by chance, which is started where there is none.
+func (c *cycle) any() *expected {
+	if len(c.threads) == 0 {
+		c.startQuick()
+	}
+	return c.one(c.some(func(*expected) bool { return true }))
+}
 
 // newest is the last of a thread's chain.
 func (c *cycle) newest(e *expected) *expected {
@@ -380,9 +390,131 @@ func (c *cycle) forks(arguments args) bool {
 	return true
 }
 
+// steer tells a thread to go on, which breaks off its call of the model. One that has
+// ended is refused.
+func (c *cycle) steer() bool {
+	e := c.any()
+	newest := c.newest(e)
+	_, err := ask[steer.Steered](c.host(), "steer_thread", args{"thread_id": e.id, "message": "Go on with it.", "interrupt": true})
+	if newest.status != thread.Running {
+		c.wantRefused("steer", newest, err, "conflict")
+		return true
+	}
+	if err != nil {
+		c.Errorf("steer %s: %v", e.id, err)
+		return true
+	}
+	if _, err := waitFor(c.hosts[0], newest.id); err != nil {
+		c.Error(err)
+	}
+	newest.status = thread.Completed // those below it go on
+	return true
+}
+
+// handOver asks a thread that has ended to hand over, which it cannot any more.
+func (c *cycle) handOver() bool {
+	e := c.any()
+	if c.newest(e).status == thread.Running {
+		return false
+	}
+	_, err := ask[struct{}](c.host(), "handoff_thread", args{"thread_id": e.id})
+	c.wantRefused("handoff", e, err, "conflict")
+	return true
+}
+
+func (c *cycle) deletes() bool        { return c.deletesWith(false) }
+func (c *cycle) deletesByForce() bool { return c.deletesWith(true) }
+
+// deletesWith deletes a thread with its chain and all below, as a dry run has shown. Any
+// of those that has not ended is in the way, unless it is stopped by force.
+func (c *cycle) deletesWith(force bool) bool {
+	e, h := c.any(), c.host()
+	going := c.with(e)
+	lives := slices.ContainsFunc(going, func(e *expected) bool { return e.status == thread.Running })
+	spent := c.spentToday()
+	shown := must[tidy.Deleted](h, "delete_thread", args{"thread_id": e.id, "dry_run": true, "force": force})
+	if !slices.Equal(slices.Sorted(slices.Values(shown.ThreadIDs)), idsOf(going)) {
+		c.Errorf("the dry run of %s shows %v, want %v", e.id, shown.ThreadIDs, idsOf(going))
+	}
+	_, err := ask[tidy.Deleted](h, "delete_thread", args{"thread_id": e.id, "confirm": true, "force": force})
+	if lives && !force {
+		c.wantRefused("delete", e, err, "conflict")
+		return true
+	}
+	if err != nil {
+		c.Errorf("delete %s: %v", e.id, err)
+		return true
+	}
+	for _, gone := range going {
+		delete(c.threads, gone.id)
+		_, err := ask[view.Status](h, "get_status", args{"thread_id": gone.id})
+		c.wantRefused("status", gone, err, "not_found")
+	}
+	// What is stopped by force may have paid for the call that was on its way.
+	if now := c.spentToday(); now < spent || now != spent && !lives {
+		c.Errorf("after %s was deleted %s were spent today, before %s", e.id, now, spent)
+	}
+	return true
+}
+
+func (c *cycle) spentToday() thread.Micros {
+	return must[health.Report](c.hosts[0], "thread_health", nil).SpendToday
+}
+
+func idsOf(list []*expected) (ids []thread.ID) {
+	for _, e := range list {
+		ids = append(ids, e.id)
+	}
+	return ids
+}
+
+// with are a thread, its chain, and all below those with their chains.
+func (c *cycle) with(top *expected) []*expected {
+	in := map[thread.ID]bool{top.id: true}
+	for grows := true; grows; {
+		grows = false
+		for id, e := range c.threads {
+			if !in[id] && (in[e.parent] || in[e.of] || in[e.next]) {
+				in[id], grows = true, true
+			}
+		}
+	}
+	return c.some(func(e *expected) bool { return in[e.id] })
+}
+
+// cleanUp deletes all that has ended, unless something above it, below it or in its
+// chain has not, as a dry run shows. A thread whose process still writes its last files
+// stays until it has.
+func (c *cycle) cleanUp() bool {
+	h := c.host()
+	going := c.some(func(e *expected) bool { return !c.livesWith(e) })
+	c.until(func() (bool, string) {
+		shown := must[tidy.Cleaned](h, "cleanup_threads", args{"older_than": "0s", "dry_run": true})
+		return shown.Threads == len(going), fmt.Sprintf("%+v were to be cleaned up, want %v", shown, idsOf(going))
+	})
+	done := must[tidy.Cleaned](h, "cleanup_threads", args{"older_than": "0s", "confirm": true})
+	if done.Threads != len(going) {
+		c.Errorf("%+v were cleaned up, want %v", done, idsOf(going))
+	}
+	for _, e := range going {
+		delete(c.threads, e.id)
+	}
+	return true
+}
+
+// livesWith reports whether any of those that a thread is bound to by chains and parents
+// has not ended.
+func (c *cycle) livesWith(e *expected) bool {
+	top := e
+	for top.parent != "" && c.threads[top.parent] != nil {
+		top = c.threads[top.parent]
+	}
+	return slices.ContainsFunc(c.with(top), func(e *expected) bool { return e.status == thread.Running })
+}
+
 // reconcile finds nothing to mend, whatever was killed.
 func (c *cycle) reconcile() bool {
-	found := must[health.Reconciliation](c.host(), "reconcile_threads", args{"all": true})
+	found := must[health.Reconciliation](c.host(), "reconcile_threads", args{"all": true, "apply": c.chance.IntN(2) == 0})
 	if len(found.Findings) > 0 {
 		c.Errorf("reconcile: %+v", found.Findings)
 	}
@@ -415,15 +547,22 @@ func (c *cycle) agrees() {
 		if got := (expected{rec.ThreadID, rec.Directive, rec.ParentID, rec.Status, rec.ContinuationOf, rec.ContinuationThreadID}); got != *e {
 			c.Errorf("got %+v, want %+v", got, *e)
 		}
-		if e.status.Terminal() {
-			err = errors.Join(rowSettled(context.Background(), c.store, rec), filesAgree(placetest.Dir(c.dir), rec))
-		} else {
+		switch {
+		case !e.status.Terminal():
 			err = c.open(rec)
+		case c.livesBelow(e): // and holds some of its money
+			err = filesAgree(placetest.Dir(c.dir), rec)
+		default:
+			err = errors.Join(rowSettled(context.Background(), c.store, rec), filesAgree(placetest.Dir(c.dir), rec))
 		}
 		if err != nil {
 			c.Errorf("%s: %v", rec.ThreadID, err)
 		}
 	}
+}
+
+func (c *cycle) livesBelow(e *expected) bool {
+	return slices.ContainsFunc(c.below(e), func(e *expected) bool { return e.status == thread.Running })
 }
 
 // open checks a thread that stays.

@@ -161,7 +161,8 @@ var plain = map[string]bool{
 // untoldInputs are inputs that clients are not told of: other tools do the same, or a
 // guide tells of them to those who need them.
 var untoldInputs = map[string][]string{
-	"rye_execute": {"resume_thread_id", "trace"}, "rye_fetch": {"query", "scope", "limit"}, "rye_search": {"fuzzy", "proximity"},
+	"rye_execute": {"resume_thread_id", "trace"}, "rye_fetch": {"query", "scope", "limit", "overwrite"},
+	"rye_search": {"fields", "fuzzy", "proximity"},
 }
 
 // sameMeaning fails unless what a client is told has every name, type, value to choose

@@ -75,7 +75,7 @@ func readKept(s *server.Server, in action.FetchRequest) (fetchOutput, error) {
 
 func addFetch(s *server.Server, projects Projects) {
 	// With a destination it writes; what stood there is kept.
-	add(s, projects, texts{"rye_fetch", fetchText, []string{"query", "scope", "limit"}}, server.Annotations{Title: "Read an item"},
+	add(s, projects, texts{"rye_fetch", fetchText, []string{"query", "scope", "limit", "overwrite"}}, server.Annotations{Title: "Read an item"},
 		func(ctx context.Context, p *Project, call server.Call, in action.FetchRequest) (fetchOutput, error) {
 			if strings.HasPrefix(in.ItemID, server.KeptPrefix) {
 				return readKept(s, in)
@@ -86,7 +86,7 @@ func addFetch(s *server.Server, projects Projects) {
 }
 
 func addSearch(s *server.Server, projects Projects) {
-	add(s, projects, texts{"rye_search", searchText, []string{"fuzzy", "proximity"}}, server.Annotations{Title: "Search items", ReadOnly: true, Idempotent: true},
+	add(s, projects, texts{"rye_search", searchText, []string{"fields", "fuzzy", "proximity"}}, server.Annotations{Title: "Search items", ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, p *Project, call server.Call, in action.SearchRequest) (*action.SearchResult, error) {
 			return p.Actions.Search(ctx, caller(p, call), in)
 		})

@@ -12,7 +12,7 @@ import (
 type ApproveInput struct {
 	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids"`
 	Decision thread.Decision    `json:"decision" alias:"answer" enum:"raise,finish,stop,go_on,accept,decline"`
-	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise, such as {turns: 30} or {spend: 0.5} (US dollars)"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"of raise: {turns: 30} or {spend: 0.5} (dollars)"`
 	Summary  string             `json:"summary,omitempty" alias:"message,text"`
 }
 

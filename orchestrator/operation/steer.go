@@ -13,7 +13,7 @@ import (
 type SteerInput struct {
 	ThreadID  thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
 	Message   string    `json:"message" alias:"text,prompt"`
-	Interrupt bool      `json:"interrupt,omitempty" jsonschema:"what runs now"`
+	Interrupt bool      `json:"interrupt,omitempty" jsonschema:"its call too"`
 }
 
 // SteerThread tells a thread something while it works.

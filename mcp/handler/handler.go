@@ -158,10 +158,9 @@ func threadsNamed(args json.RawMessage) []thread.ID {
 }
 
 // findsProject reports whether the project of a call is found by the threads that it
-// names, or is the only one that is open. What costs or destroys something and names no
-// thread is told its project.
+// names, or is the only one that is open. What starts threads is told its project.
 func findsProject(e operation.Entry) bool {
-	return e.NamesThreads || e.Effect.Has(operation.ReadOnly)
+	return e.NamesThreads || e.Group == operation.Admin || e.Effect.Has(operation.ReadOnly)
 }
 
 // addOperation registers the tool of an operation on threads. Clients are not told of

@@ -48,7 +48,7 @@ func TestProjectByThread(t *testing.T) {
 		{"cancel_thread", args{"thread_ids": []string{"held-1"}}, `"code":"not_found"`},
 		{"get_status", args{"thread_id": "other-1"}, `"code":"no_project"`},
 		{"list_threads", args{}, `"code":"no_project"`}, // several are open
-		{"cleanup_threads", args{"older_than": "30d", "dry_run": true}, `"code":"no_project"`},
+		{"map_threads", args{"directive": "greet", "items": []any{map[string]any{}}}, `"code":"no_project"`},
 		{"get_status", args{"thread_id": "held-1", "project_path": "/there"}, `"code":"no_project"`}, // it is taken as it is
 	} {
 		if r := c.Call(call.tool, call.args); !strings.Contains(string(r.JSON), call.want) {

@@ -14,14 +14,14 @@ import (
 type ResumeInput struct {
 	ThreadID thread.ID          `json:"thread_id" alias:"id,thread,thread_ids,resume_thread_id"`
 	Message  string             `json:"message" minLength:"1" alias:"text,prompt"`
-	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"as of rye_execute; else as it began"`
+	Limits   map[string]float64 `json:"limits,omitempty" alias:"limit_overrides" jsonschema:"else as it began"`
 	Model    string             `json:"model,omitempty"`
 }
 
 // ResumeThread resumes a thread that has ended. It is about the open world:
 // the thread it starts may use any tool.
 var ResumeThread = Operation[ResumeInput, continuation.Resumed]{
-	Name: "resume_thread", Title: "Resume a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld,
+	Name: "resume_thread", Title: "Resume a thread that has ended", Group: Threads, Effect: Destructive | OpenWorld, Untold: []string{"model"},
 	Run: resumeThread,
 }
 

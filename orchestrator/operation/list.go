@@ -23,7 +23,7 @@ type ListActiveInput struct {
 
 // ListActive lists the threads that have not ended.
 var ListActive = Operation[ListActiveInput, view.List]{
-	Name: "list_active", Title: "List working threads", Group: Threads, Effect: Looks,
+	Name: "list_active", Title: "List working threads", Group: Threads, Effect: Looks, Untold: []string{"limit"},
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in ListActiveInput) (view.List, error) {
 		req := view.ListRequest{
 			States: []thread.State{thread.Created, thread.Running}, Parent: in.ParentID, Limit: in.Limit, Cursor: in.Cursor,

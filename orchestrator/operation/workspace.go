@@ -12,8 +12,8 @@ import (
 // DiffInput is the input of diff_thread.
 type DiffInput struct {
 	ThreadID thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
-	Path     string    `json:"path,omitempty" jsonschema:"only this"`
-	Offset   int       `json:"offset,omitempty" minimum:"1" jsonschema:"line"`
+	Path     string    `json:"path,omitempty"`
+	Offset   int       `json:"offset,omitempty" minimum:"1"`
 }
 
 // DiffThread shows what a thread has changed in its workspace.

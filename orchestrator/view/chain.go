@@ -88,7 +88,7 @@ const defaultMatches = 50
 type ChainSearchInput struct {
 	ThreadID   thread.ID `json:"thread_id" alias:"id,thread,thread_ids"`
 	Query      string    `json:"query" alias:"text,pattern" minLength:"1" maxLength:"1000"`
-	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text" jsonschema:"text in upper or lower case; regex: RE2"`
+	SearchType string    `json:"search_type,omitempty" enum:"text,regex" default:"text"`
 	Limit      int       `json:"limit,omitempty" alias:"max_results" minimum:"1" maximum:"500" default:"50"`
 }
 

@@ -55,7 +55,7 @@ type SearchRequest struct {
 	Scope       string      `json:"scope,omitempty" alias:"item_type,type" jsonschema:"directive, tool, knowledge or tool.rye.core.*"`
 	Source      string      `json:"source,omitempty" alias:"space" enum:"project,user,system,all"`
 	Fields      []string    `json:"fields,omitempty" jsonschema:"title, name, description, category, body; or title:words"`
-	Filters     tool.Object `json:"filters,omitempty" jsonschema:"{tags: [a, b], version: \u003e=1.2, author: !x, date_from: 2026-01-31}"`
+	Filters     tool.Object `json:"filters,omitempty" jsonschema:"{tags: [a], version: 1.2, author: !x, date_from: 2026-01-31}"`
 	Fuzzy       int         `json:"fuzzy,omitempty" maximum:"3" jsonschema:"wrong letters a word"`
 	Proximity   int         `json:"proximity,omitempty" maximum:"1000" jsonschema:"most words between"`
 	SortBy      search.Sort `json:"sort_by,omitempty" enum:"score,date,name"`

@@ -29,6 +29,9 @@ func newExitCodesTopic() *cobra.Command {
          threads fork       the copy was to go on and did not complete
          threads cancel     a thread could not be stopped
          threads kill       a thread could not be stopped
+         threads apply      nothing was applied: the work conflicts with the project
+         threads delete     a thread was not deleted
+         threads cleanup    something that was to go could not be removed
          threads reconcile  something disagrees
          doctor             a check fails
          install            the server does not start, or a file is left as it is
@@ -51,8 +54,8 @@ func newExitCodesTopic() *cobra.Command {
 
 The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, help,
 threads list, threads show, threads rename, threads meta, threads tail,
-threads chain, threads approve, threads handoff,
-threads steer, threads health, threads call, trust, config set, config edit, keys generate,
+threads chain, threads approve, threads handoff, threads steer, threads diff,
+threads vacuum, threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
 items search, items copy, items new, mcp add, mcp list, mcp discover and
 mcp import.

@@ -90,7 +90,7 @@ func TestOperationOfATable(t *testing.T) {
 	client := servertest.Start(t, s)
 	tools := client.Tools()
 	at := slices.IndexFunc(tools, func(told servertest.Tool) bool { return told.Name == "praise_thread" })
-	if at < 0 || len(tools) != 5 || tools[at].Title != praise.Title || !strings.Contains(string(tools[at].InputSchema), `"project_path":`) {
+	if at < 0 || len(tools) != 5 || tools[at].Title != praise.Title || strings.Contains(string(tools[at].InputSchema), `"project_path":`) {
 		t.Fatalf("the tools are %+v", tools)
 	}
 	once("the MCP tool", string(client.Call("praise_thread", map[string]any{"id": rec.ThreadID, "words": "good", "project_path": p.resolver.Roots().Project}).JSON),

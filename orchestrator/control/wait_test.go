@@ -196,7 +196,7 @@ func TestListAndStatus(t *testing.T) {
 	status, err := s.c.View.Status(s.ctx, root)
 	s.noError(err)
 	if status.Status != thread.Running || fmt.Sprint(status.Children) != fmt.Sprint(listed(view.ListRequest{Parent: root})) ||
-		status.Limits == nil || status.Limits.Spend != 1_000_000 || status.Name != "Do some work" {
+		status.Limits == nil || status.Limits.Spend != 1_000_000 || status.Name != "Work." {
 		s.Errorf("status %+v", status)
 	}
 	dead, err := s.c.View.Status(s.ctx, children[2])

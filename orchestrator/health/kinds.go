@@ -60,7 +60,7 @@ func Kinds() []Kind {
 		{findMetaCopied, "the thread that thread.json names, and its folder", "",
 			"nothing of a copy is believed; put back the file as it was, or remove the copy"},
 		{findMetaForeign, "who signed thread.json, and for which project", "",
-			"nothing of another user or project is believed; rye-mcp trust --adopt-state takes over a whole state folder; else remove this one"},
+			"nothing of another user or project is believed; a person can take over a whole state folder (rye/guides/health); else remove this one"},
 		{findMetaUnreadable, "thread.json, and its signature", "",
 			"nobody signs again what was changed; put back the file as it was; without it the thread can start no children"},
 		{findMetaMissing, "a transcript or a row that had thread.json, and the folder", "",

@@ -3,6 +3,7 @@ package finish
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -303,6 +304,44 @@ func TestAttackRenderingOutside(t *testing.T) {
 	}
 	if found, err := os.ReadDir(filepath.Join(ai, "knowledge", "other")); err != nil || len(found) != 1 || found[0].Name() != "x.md" {
 		t.Errorf("written are %v, %v", found, err)
+	}
+}
+
+// TestAttackRenderingsElsewhere: the folder .ai of a repository is a link out of the project, to entries that look like those about threads. They are not looked at, and count as none.
+func TestAttackRenderingsElsewhere(t *testing.T) {
+	t.Parallel()
+	project, outside := t.TempDir(), t.TempDir()
+	rec := thread.Record{ThreadID: "x-1", Directive: "x", Status: thread.Completed}
+	f := &Finisher{KnowledgeDir: KnowledgeDir(project)}
+	entry := filepath.Join(outside, f.below(RenderingID(rec)+".md"))
+	if err := os.MkdirAll(filepath.Dir(entry), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(entry, []byte("```yaml\nthread_id: x-1\nstatus: completed\n```\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look := func() (found int, err error) {
+		t.Helper()
+		whole, err := f.Entries(9, func(Entry) error { found++; return nil })
+		if err != nil || !whole {
+			t.Errorf("whole %t, %v", whole, err)
+		}
+		return found, f.CheckRendering(rec)
+	}
+	if err := os.Symlink(outside, filepath.Join(project, ".ai")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := look(); found != 0 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("behind the link %d are found, %v", found, err)
+	}
+	if err := os.Remove(filepath.Join(project, ".ai")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(outside, filepath.Join(project, ".ai")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := look(); found != 1 || err != nil {
+		t.Errorf("in the project %d are found, %v", found, err)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
 // ErrRendering says that the rendering of a thread is not what the thread left.
@@ -32,7 +34,12 @@ func (f *Finisher) CheckRendering(rec thread.Record) error {
 	if f.KnowledgeDir == "" {
 		return nil
 	}
-	about, err := frontOf(Rendering(f.KnowledgeDir, rec))
+	ai, err := f.openAI()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ai.Close() }()
+	about, err := frontOf(ai, f.below(RenderingID(rec)+".md"))
 	if err != nil {
 		return err
 	}
@@ -51,16 +58,28 @@ func (f *Finisher) Render(rec thread.Record) error {
 	return nil
 }
 
+// openAI opens the folder .ai to look at the entries in it. No link leads out of the
+// project: one in the place of the folder counts as if it were missing, and the error
+// wraps fs.ErrNotExist.
+func (f *Finisher) openAI() (*os.Root, error) {
+	return resolve.OpenAI(filepath.Dir(filepath.Dir(f.KnowledgeDir)), item.Project)
+}
+
+// below is the path of a file or folder of knowledge below the folder .ai.
+func (f *Finisher) below(name string) string {
+	return path.Join(filepath.Base(f.KnowledgeDir), name)
+}
+
 // frontOf reads the metadata of a knowledge entry about a thread.
-func frontOf(path string) (about entry, err error) {
-	info, err := os.Lstat(path)
+func frontOf(ai *os.Root, name string) (about entry, err error) {
+	info, err := ai.Lstat(name)
 	if err != nil {
 		return about, err
 	}
 	if !info.Mode().IsRegular() {
-		return about, fmt.Errorf("%w: %s is not a regular file", ErrRendering, path)
+		return about, fmt.Errorf("%w: %s is not a regular file", ErrRendering, name)
 	}
-	file, err := os.Open(path)
+	file, err := ai.Open(name)
 	if err != nil {
 		return about, err
 	}
@@ -91,12 +110,12 @@ type Entry struct {
 
 // Entries visits the knowledge entries about threads, at most so many, until visit
 // returns an error, and reports whether those were all. No link leads out of the folder
-// .ai.
+// .ai, nor that out of the project.
 func (f *Finisher) Entries(most int, visit func(Entry) error) (all bool, err error) {
 	if f.KnowledgeDir == "" {
 		return true, nil
 	}
-	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
+	ai, err := f.openAI()
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -104,7 +123,7 @@ func (f *Finisher) Entries(most int, visit func(Entry) error) (all bool, err err
 		return false, err
 	}
 	defer func() { err = errors.Join(err, ai.Close()) }()
-	below := path.Join(filepath.Base(f.KnowledgeDir), threadsFolder)
+	below := f.below(threadsFolder)
 	if info, err := ai.Lstat(below); err != nil || !info.IsDir() {
 		return true, nil
 	}
@@ -145,7 +164,7 @@ func (f *Finisher) RemoveDraft(e Entry) (err error) {
 	if !e.Draft {
 		return fmt.Errorf("%s is no draft", e.Name)
 	}
-	ai, err := os.OpenRoot(filepath.Dir(f.KnowledgeDir))
+	ai, err := f.openAI()
 	if err != nil {
 		return err
 	}

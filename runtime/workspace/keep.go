@@ -98,8 +98,12 @@ type Kept struct {
 // maxCounted bounds the files that [Local.Kept] looks at.
 const maxCounted = 200_000
 
-// Kept measures the workspaces of the project.
+// Kept measures the workspaces of the project. Without a state of its own, or
+// without a user space, it has none.
 func (l *Local) Kept() (Kept, error) {
+	if l.Seal() == nil || l.User == "" {
+		return Kept{}, nil
+	}
 	base, err := l.base()
 	if err != nil {
 		return Kept{}, err

@@ -259,7 +259,7 @@ func (s *space) checkOut(ctx context.Context, g *git, commit string) error {
 	if err := os.Mkdir(s.tree(), 0o700); err != nil {
 		return err
 	}
-	if _, _, err := g.run(ctx, call{tree: s.tree(), index: s.index()}, "checkout-index", "--all", "--force", "-u"); err != nil {
+	if _, _, err := g.run(ctx, call{tree: s.tree(), index: s.index()}, "checkout-index", "-a", "-f", "-u"); err != nil {
 		return err
 	}
 	if err := copySmall(s.index(), filepath.Join(s.git(), "index")); err != nil {

@@ -370,4 +370,8 @@ func TestTidy(t *testing.T) {
 	if k, err := h.Kept(); err != nil || k.Workspaces != 0 {
 		t.Errorf("%+v, %v", k, err)
 	}
+	stateless := Local{User: h.User, Seal: func() *place.Seal { return nil }}
+	if k, err := stateless.Kept(); err != nil || k != (Kept{}) {
+		t.Errorf("without a state: %+v, %v", k, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 )
 
 // Job is something that a server does for a project from time to time.
@@ -22,6 +23,9 @@ type Job struct {
 type Schedule struct {
 	TTL      time.Duration // since the last use of a thread that has ended; 0: for ever
 	Interval time.Duration
+	// CompressAfter is how long ago threads have ended whose transcripts are compressed; 0:
+	// none are.
+	CompressAfter time.Duration
 }
 
 // defaultInterval is taken where the settings cannot be read.
@@ -42,6 +46,9 @@ func (t *Tidier) schedule() (Schedule, error) {
 	}
 	if agent.Threads.TTL != "" {
 		s.TTL, err = ParseAge(agent.Threads.TTL)
+	}
+	if after := agent.Threads.CompressAfter; after != config.CompressOff && err == nil {
+		s.CompressAfter, err = ParseAge(after)
 	}
 	return s, err
 }
@@ -99,7 +106,7 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 		return nil, false, err
 	}
 	failed := []error{unread}
-	for _, job := range t.jobs(s.TTL, by) {
+	for _, job := range t.jobs(s, by) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -115,10 +122,15 @@ func (t *Tidier) Sweep(ctx context.Context) (did []string, done bool, err error)
 }
 
 // jobs are those of this room, and those of others.
-func (t *Tidier) jobs(ttl time.Duration, by time.Time) []Job {
+func (t *Tidier) jobs(s Schedule, by time.Time) []Job {
 	jobs := []Job{{Name: "deletions", Run: t.continueJob}}
-	if ttl > 0 {
-		jobs = append(jobs, Job{Name: "ttl", Run: func(ctx context.Context) (string, error) { return t.expire(ctx, by.Add(-ttl)) }})
+	if s.TTL > 0 {
+		jobs = append(jobs, Job{Name: "ttl", Run: func(ctx context.Context) (string, error) { return t.expire(ctx, by.Add(-s.TTL)) }})
+	}
+	if s.CompressAfter > 0 {
+		jobs = append(jobs, Job{Name: "transcripts", Run: func(ctx context.Context) (string, error) {
+			return t.compressJob(ctx, by.Add(-s.CompressAfter))
+		}})
 	}
 	jobs = append(jobs, Job{Name: "vacuum", Run: t.vacuumJob})
 	return append(jobs, t.Jobs...)

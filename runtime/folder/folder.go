@@ -62,6 +62,9 @@ func (f Folder) Meta() string { return filepath.Join(string(f), "thread.json") }
 // Transcript is the path of transcript.jsonl.
 func (f Folder) Transcript() string { return filepath.Join(string(f), "transcript.jsonl") }
 
+// Compressed is the path of a transcript that was compressed.
+func (f Folder) Compressed() string { return f.Transcript() + ".zst" }
+
 // Log is the path of the process's own log.
 func (f Folder) Log() string { return filepath.Join(string(f), "thread.log") }
 

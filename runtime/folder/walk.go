@@ -136,7 +136,7 @@ func (f *Found) look(entries []fs.DirEntry) bool {
 	has := func(path string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == filepath.Base(path) })
 	}
-	f.HasMeta, f.HasWords = has(f.Folder.Meta()), has(f.Folder.Transcript())
+	f.HasMeta, f.HasWords = has(f.Folder.Meta()), has(f.Folder.Transcript()) || has(f.Folder.Compressed())
 	f.HasLocks = slices.ContainsFunc(entries, isLock)
 	return f.HasMeta || f.HasWords || f.HasLocks
 }

@@ -22,6 +22,8 @@ type Local struct {
 	// Home is where the folders are. It is asked for each time: the first thread
 	// makes it.
 	Home func() folder.Home
+	// Crashpoints are those of compressing a transcript.
+	Crashpoints thread.Crashpoints
 }
 
 var _ Records = Local{}
@@ -29,7 +31,7 @@ var _ Records = Local{}
 // Of implements [Records].
 func (l Local) Of(id thread.ID) Thread {
 	home := l.Home()
-	return &local{Home: home, id: id, folder: home.Of(id)}
+	return &local{Home: home, id: id, folder: home.Of(id), crash: l.Crashpoints}
 }
 
 // Seal implements [Records].
@@ -58,6 +60,7 @@ type local struct {
 	folder.Home
 	id     thread.ID
 	folder folder.Folder
+	crash  thread.Crashpoints
 }
 
 type (
@@ -80,7 +83,7 @@ func (t *local) Prepare() error { return folder.Prepare(t.Dir, t.id) }
 
 // Begun implements [Thread].
 func (t *local) Begun() (bool, error) {
-	for _, file := range []string{t.folder.Meta(), t.folder.Transcript()} {
+	for _, file := range []string{t.folder.Meta(), t.folder.Transcript(), t.folder.Compressed()} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 			return err == nil, err
 		}
@@ -144,11 +147,26 @@ func (t *localWhole) Remove() error {
 // Size implements [Whole].
 func (t *localWhole) Size() (int64, error) { return folder.Size(t.Dir, t.id) }
 
+// Compressible implements [Whole].
+func (t *localWhole) Compressible() (int64, error) { return (*local)(t).words().compressible() }
+
+// Compress implements [Whole].
+func (t *localWhole) Compress() (before, after int64, err error) {
+	if before, after, err = (*local)(t).words().compress(); err != nil {
+		return 0, 0, fmt.Errorf("compress the transcript of %s: %w", t.id, err)
+	}
+	return before, after, nil
+}
+
 // Meta implements [Thread].
 func (t *local) Meta() Meta { return (*localMeta)(t) }
 
 // Transcript implements [Thread].
-func (t *local) Transcript() Transcript { return File(t.folder.Transcript()) }
+func (t *local) Transcript() Transcript { return t.words() }
+
+func (t *local) words() words {
+	return words{File: File(t.folder.Transcript()), packed: t.folder.Compressed(), crash: t.crash.At}
+}
 
 // Artifacts implements [Thread].
 func (t *local) Artifacts() Artifacts { return (*localArtifacts)(t) }

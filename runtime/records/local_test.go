@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		_, _ = fmt.Fprintln(os.Stderr, hammer(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(crashDir); dir != "" {
+		_, _ = fmt.Fprintln(os.Stderr, compressAndDie(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

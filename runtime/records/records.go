@@ -83,6 +83,12 @@ type Whole interface {
 	Remove() error
 	// Size is how many bytes it takes.
 	Size() (int64, error)
+	// Compressible is how many bytes of it Compress would make smaller; 0: none.
+	Compressible() (int64, error)
+	// Compress makes smaller what is worth it, and returns how many bytes that had and
+	// has. Everything reads the same afterwards, and can be written to. The caller has a
+	// life of the thread.
+	Compress() (before, after int64, err error)
 }
 
 // ErrLinked says that records of a thread are not where they should be: something that

@@ -48,7 +48,13 @@ type ThreadSettings struct {
 	// empty: for ever. It is the user's alone.
 	TTL           string `yaml:"ttl"`
 	SweepInterval string `yaml:"sweep_interval"` // between two sweeps of servers, such as 60m
+	// CompressAfter is how long ago threads have ended whose transcripts are compressed, such
+	// as 24h, or CompressOff. It is the user's alone.
+	CompressAfter string `yaml:"compress_after"`
 }
+
+// CompressOff is the [ThreadSettings.CompressAfter] with which no transcript is compressed.
+const CompressOff = "off"
 
 // Values of [Coordination.TranscriptIntegrity].
 const (

@@ -10,18 +10,18 @@ import (
 // not count, not even in a project that its user has accepted.
 func TestAttackTTL(t *testing.T) {
 	t.Parallel()
-	hostile := "threads: {ttl: 1h, sweep_interval: 1m, tool_concurrency: 2}\n"
+	hostile := "threads: {ttl: 1h, sweep_interval: 1m, compress_after: 1m, tool_concurrency: 2}\n"
 	for name, files := range map[string]map[string]string{
 		"of the project":        {"project/agent/agent.yaml": hostile},
-		"over that of a user's": {"project/agent/agent.yaml": hostile, "user/agent/agent.yaml": "threads: {ttl: 8w, sweep_interval: 2h}\n"},
+		"over that of a user's": {"project/agent/agent.yaml": hostile, "user/agent/agent.yaml": "threads: {ttl: 8w, sweep_interval: 2h, compress_after: off}\n"},
 	} {
 		for _, open := range []func(t *testing.T, files map[string]string) string{
 			func(t *testing.T, files map[string]string) string { l, _ := spaces(t, files); return keeps(t, l) },
 			func(t *testing.T, files map[string]string) string { l, _ := accepted(t, files); return keeps(t, l) },
 		} {
-			want := " 60m"
+			want := " 60m 24h"
 			if len(files) > 1 {
-				want = "8w 2h"
+				want = "8w 2h off"
 			}
 			if got := open(t, files); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -36,5 +36,5 @@ func keeps(t *testing.T, l *config.Loader) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agent.Threads.TTL + " " + agent.Threads.SweepInterval
+	return agent.Threads.TTL + " " + agent.Threads.SweepInterval + " " + agent.Threads.CompressAfter
 }

@@ -38,7 +38,7 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for name, group := range map[string]func(*testing.T, Subject){
 		"Meta": meta, "MetaIsNeverHalf": metaIsNeverHalf, "Blind": blind,
-		"Transcript": transcripts, "TranscriptIsReadAsItGrows": growing, "Sizes": sizes,
+		"Transcript": transcripts, "Compressed": compressed, "TranscriptIsReadAsItGrows": growing, "Sizes": sizes,
 		"Unknown": unknown, "Hostile": hostile, "Artifacts": artifacts, "Capabilities": capabilities, "Found": found, "Leftovers": leftovers, "Whole": whole, "Gone": gone,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,6 +219,119 @@ func transcripts(t *testing.T, s Subject) {
 	if _, err := transcript.Verify(of.Transcript(), s.Seal(), &head); err == nil {
 		t.Error("a truncated transcript verifies")
 	}
+}
+
+// compressed: a transcript reads the same before and after it was compressed, and
+// is written to like any other.
+func compressed(t *testing.T, s Subject) {
+	of := prepared(t, s, one)
+	if _, err := of.Whole().Compressible(); err != nil {
+		t.Fatal(err)
+	}
+	prepared(t, s, other)
+	said(t, s, other, 1)
+	if before, _, err := s.Of(other).Whole().Compress(); before != 0 || err != nil {
+		t.Errorf("a short one: %d, %v", before, err)
+	}
+	head := said(t, s, one, 4000)
+	plain := readTranscript(t, of, head)
+	bytes, err := of.Whole().Compressible()
+	must(t, err)
+	before, after, err := of.Whole().Compress()
+	if err != nil || bytes != head.Bytes || before != bytes || after <= 0 || after >= before/2 {
+		t.Fatalf("%d of %d bytes became %d, %v", before, bytes, after, err)
+	}
+	if again, _, err := of.Whole().Compress(); again != 0 || err != nil {
+		t.Errorf("compressed again: %d, %v", again, err)
+	}
+	if size, err := of.Whole().Size(); err != nil || size != after {
+		t.Errorf("it takes %d bytes, want %d: %v", size, after, err)
+	}
+	if packed := readTranscript(t, of, head); packed != plain {
+		t.Error("it reads as something else")
+	}
+	f, found, err := s.Look(one)
+	if begun, err2 := of.Begun(); !begun || !found || !f.HasWords || err != nil || err2 != nil {
+		t.Errorf("begun %t, found %+v, %v, %v", begun, f, err, err2)
+	}
+	open, err := of.Transcript().Open()
+	must(t, err)
+	w, err := transcript.Open(of.Transcript(), one, transcript.Options{Signer: s.Seal().Key()})
+	must(t, err)
+	must(t, w.Add(transcript.Resumed(other, "other", "go on", 1)))
+	must(t, errors.Join(w.InPlace(), w.Close()))
+	old, err := io.ReadAll(io.NewSectionReader(open, 0, math.MaxInt64))
+	if must(t, errors.Join(err, open.Close())); hashOf(old) != plain.hash {
+		t.Error("who was reading meanwhile reads something else")
+	}
+	report, err := transcript.Verify(of.Transcript(), s.Seal(), &head)
+	if err != nil || report.Bytes <= head.Bytes || report.Turns != 4000 {
+		t.Errorf("added to: %+v, %v", report, err)
+	}
+	if again, _, err := of.Whole().Compress(); again <= before || err != nil {
+		t.Errorf("compressed anew: %d, %v", again, err)
+	}
+	if report, err = transcript.Verify(of.Transcript(), s.Seal(), &head); err != nil || report.Bytes <= head.Bytes {
+		t.Errorf("compressed anew: %+v, %v", report, err)
+	}
+	must(t, of.Whole().Remove())
+	if _, err := of.Transcript().Open(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+// reading is what is read of a transcript.
+type reading struct {
+	hash, pages, last string
+	size              int64
+	changed           int64
+	turns             int
+	mentions          int
+}
+
+func readTranscript(t *testing.T, of records.Thread, head thread.TranscriptHead) (r reading) {
+	t.Helper()
+	open, err := of.Transcript().Open()
+	must(t, err)
+	content, err := io.ReadAll(io.NewSectionReader(open, 0, math.MaxInt64))
+	must(t, err)
+	for _, at := range []int64{0, 1, 256<<10 - 5, 256 << 10, int64(len(content)) - 7, 40} { // in any order
+		part := make([]byte, 10)
+		n, err := open.ReadAt(part, at)
+		if want := content[at:min(at+10, int64(len(content)))]; !bytes.Equal(part[:n], want) || (n < 10) != errors.Is(err, io.EOF) {
+			t.Errorf("at %d: %q, %v, want %q", at, part[:n], err, want)
+		}
+	}
+	if r.size, err = open.Size(); err != nil || r.size != int64(len(content)) || r.size != head.Bytes {
+		t.Errorf("size %d of %d, %v", r.size, len(content), err)
+	}
+	must(t, open.Close())
+	stamp, err := of.Transcript().Stamp()
+	must(t, err)
+	if r.hash, r.changed = hashOf(content), stamp.Changed.UnixNano(); stamp.Size != r.size {
+		t.Errorf("size by its stamp: %d", stamp.Size)
+	}
+	for cursor := ""; ; {
+		page, err := transcript.Tail(of.Transcript(), transcript.TailOptions{Cursor: cursor, MaxBytes: 40_000})
+		must(t, err)
+		r.pages = hashOf([]byte(r.pages + page.Content))
+		if cursor = page.Next; page.AtEnd {
+			break
+		}
+	}
+	page, err := transcript.Tail(of.Transcript(), transcript.TailOptions{Last: 3})
+	must(t, err)
+	r.last = page.Content
+	found, err := transcript.Mentions(of.Transcript(), []string{"cognition_out", "nowhere"})
+	must(t, err)
+	r.mentions = len(found)
+	outcome, cost, err := transcript.LastOutcome(of.Transcript())
+	must(t, err)
+	if outcome == nil || cost == nil {
+		t.Fatal("it has no end")
+	}
+	r.turns = cost.Turns
+	return r
 }
 
 // growing: a reader that is open sees what is appended, and a watcher is told or not;

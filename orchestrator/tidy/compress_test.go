@@ -95,6 +95,15 @@ func TestCompressEnded(t *testing.T) {
 	s.wantGone(old)
 	s.delete(held)
 	s.wantGone(held)
+	v, err := s.t.Vacuum(s.ctx)
+	if s.noError(err); len(v.Parts) == 0 || v.Parts[len(v.Parts)-1].Name == "transcripts" {
+		t.Errorf("a vacuum with nothing to compress: %+v", v)
+	}
+	s.now = s.now.Add(2 * day)
+	if v, err = s.t.Vacuum(s.ctx); err != nil || v.Parts[len(v.Parts)-1].Name != "transcripts" || v.Parts[len(v.Parts)-1].After <= 0 {
+		t.Errorf("vacuum %+v, %v", v, err)
+	}
+	s.wantForm(true, recent, living)
 	if did := s.sweepLater(); strings.Contains(did, "transcripts") {
 		t.Errorf("with nothing to do it did %q", did)
 	}

@@ -3,6 +3,7 @@ package tidy
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -16,7 +17,8 @@ type Vacuumed struct {
 	Parts   []store.Vacuumed `json:"parts"`
 }
 
-// Vacuum makes the databases and the search index as small as they can be. Threads go on
+// Vacuum makes the databases and the search index as small as they can be, and compresses
+// the transcripts that the sweep would, however many. Threads go on
 // meanwhile; what they would have to wait for too long is not done while any lives, and
 // said. What a crash has left of deleted threads is removed first.
 func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
@@ -32,6 +34,11 @@ func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
 			parts = append(parts, index)
 		}
 	}
+	if err == nil {
+		var said []store.Vacuumed
+		said, err = t.vacuumTranscripts(ctx)
+		parts = append(parts, said...)
+	}
 	if err := errors.Join(unfinished, err); err != nil {
 		return v, threads.Fault(err)
 	}
@@ -41,4 +48,18 @@ func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
 		v.After += part.After
 	}
 	return v, nil
+}
+
+// vacuumTranscripts compresses what the settings say. It returns nothing where there was
+// nothing to do.
+func (t *Tidier) vacuumTranscripts(ctx context.Context) ([]store.Vacuumed, error) {
+	s, err := t.schedule()
+	if err != nil || s.CompressAfter == 0 {
+		return nil, err
+	}
+	n, part, err := t.compress(ctx, t.Threads.Now().Add(-s.CompressAfter), math.MaxInt64)
+	if n == 0 {
+		return nil, err
+	}
+	return []store.Vacuumed{part}, err
 }

@@ -1,10 +1,14 @@
 package control
 
 import (
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -29,5 +33,28 @@ func TestReconcileSound(t *testing.T) {
 	r, err := s.later().Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
 	if err != nil || len(r.Findings) > 0 || r.Threads < 6 {
 		s.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)
+	}
+}
+
+// TestReconcileRowsMadeAgain: a row that was made again does not know its run. Once apply
+// has written the rendering of such a thread, nothing is found.
+func TestReconcileRowsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.ended(s.start("idle", ""))
+	again, err := s.c.Threads.Store.Get(s.ctx, id)
+	s.noError(err)
+	s.remove(id)
+	s.noError(s.c.Threads.Store.EndDeletions(s.ctx, []thread.ID{id}))
+	again.ParentID = ""
+	_, err = s.c.Threads.Store.Restore(s.ctx, []store.Restored{{Record: again}})
+	s.noError(err)
+	s.noError(os.Remove(s.rendering(id)))
+	for _, apply := range []bool{true, false} {
+		r, err := s.later().Health.Reconcile(s.ctx, health.ReconcileInput{All: true, Apply: apply}, nil)
+		found := slices.DeleteFunc(r.Findings, func(f health.Finding) bool { return f.ThreadID != id || f.Mended })
+		if err != nil || len(found) > 0 || apply == (r.Mended == 0) {
+			t.Errorf("apply %t found %+v, mended %d, %v", apply, found, r.Mended, err)
+		}
 	}
 }

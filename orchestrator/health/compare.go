@@ -304,7 +304,7 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 	if rec.Status.Terminal() && !differ(meta, rec) && meta.Imported == nil {
 		r.compareRendering(f, rec)
 	}
-	if rec.Status.Terminal() && f.HasLives {
+	if rec.Status.Terminal() && (f.HasRuns || f.HasLives && rec.Run.NamesLife()) {
 		r.compareLives(rec)
 	}
 	return &meta, context.Cause(ctx)

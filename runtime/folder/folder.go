@@ -101,8 +101,14 @@ func (f Folder) Locks() ([]string, error) {
 // isLock reports whether an entry of a thread's folder is a life lock. There are others,
 // such as that of who resumes the thread.
 func isLock(e fs.DirEntry) bool {
+	return isRunLock(e) || e.Name() == formerLock+lockEnding && e.Type().IsRegular()
+}
+
+// isRunLock reports whether an entry is a life lock with the name of a run. It goes with
+// the life; the other one stays.
+func isRunLock(e fs.DirEntry) bool {
 	name, isLock := strings.CutSuffix(e.Name(), lockEnding)
-	return isLock && e.Type().IsRegular() && (name == formerLock || thread.Run(name).NamesLife())
+	return isLock && e.Type().IsRegular() && thread.Run(name).NamesLife()
 }
 
 // Capabilities is the path of capabilities.md.

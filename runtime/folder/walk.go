@@ -22,6 +22,7 @@ type Found struct {
 	HasMeta  bool
 	HasWords bool // a transcript
 	HasLocks bool // life locks, which somebody may hold
+	HasRuns  bool // locks among those that have the names of runs
 }
 
 // Walk calls visit for every thread folder below stateDir, in the order of their
@@ -137,7 +138,7 @@ func (f *Found) look(entries []fs.DirEntry) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == filepath.Base(path) })
 	}
 	f.HasMeta, f.HasWords = has(f.Folder.Meta()), has(f.Folder.Transcript()) || has(f.Folder.Compressed())
-	f.HasLocks = slices.ContainsFunc(entries, isLock)
+	f.HasLocks, f.HasRuns = slices.ContainsFunc(entries, isLock), slices.ContainsFunc(entries, isRunLock)
 	return f.HasMeta || f.HasWords || f.HasLocks
 }
 

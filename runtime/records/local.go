@@ -52,7 +52,10 @@ func (l Local) Look(id thread.ID) (Found, bool, error) {
 func (l Local) Gone() Document { return l.Home().Gone() }
 
 func foundIn(f folder.Found) Found {
-	return Found{ID: f.ID, Where: string(f.Folder), Linked: f.Linked, HasMeta: f.HasMeta, HasWords: f.HasWords, HasLives: f.HasLocks}
+	return Found{
+		ID: f.ID, Where: string(f.Folder), Linked: f.Linked, HasMeta: f.HasMeta, HasWords: f.HasWords,
+		HasLives: f.HasLocks, HasRuns: f.HasRuns,
+	}
 }
 
 // local are the records in the folder of a thread. Its parts are views of it.

@@ -106,6 +106,7 @@ type Found struct {
 	HasMeta  bool
 	HasWords bool // a transcript
 	HasLives bool // of lives, which somebody may have or which a process has left
+	HasRuns  bool // lives among those that the runs name; what is left of the others stays
 }
 
 // Meta is the document that describes a thread, thread.json.

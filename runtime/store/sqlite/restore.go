@@ -76,6 +76,11 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 	threads = slices.SortedStableFunc(slices.Values(threads), func(a, b store.Restored) int {
 		return a.Record.QueuedAt.Compare(b.Record.QueuedAt)
 	})
+	add, err := r.tx.PrepareContext(ctx, restoreSQL) // it takes longer than a row does
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, add.Close()) }()
 	for _, t := range threads {
 		if gone, err := isGone(ctx, r.tx, t.Record.ThreadID); err != nil {
 			return 0, err
@@ -83,7 +88,7 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 			r.refused = append(r.refused, store.RefusedRow{ThreadID: t.Record.ThreadID, Err: errGone})
 			continue
 		}
-		n, err := r.insert(t.Record.ThreadID, func() (sql.Result, error) { return insertRecord(ctx, r.tx, t.Record) })
+		n, err := r.insert(t.Record.ThreadID, func() (sql.Result, error) { return insertRecord(ctx, add, t.Record) })
 		if err != nil {
 			return 0, err
 		}
@@ -131,7 +136,8 @@ var errUnfit = errors.New("does not fit a row")
 // errGone says that what is left of a deleted thread is no thread.
 var errGone = errors.New("it was deleted, and what is left of it is being removed")
 
-func insertRecord(ctx context.Context, tx *sql.Tx, rec thread.Record) (sql.Result, error) {
+// insertRecord runs restoreSQL.
+func insertRecord(ctx context.Context, add *sql.Stmt, rec thread.Record) (sql.Result, error) {
 	var result any
 	if rec.Outcome != nil {
 		text, err := json.Marshal(rec.Outcome)
@@ -144,7 +150,7 @@ func insertRecord(ctx context.Context, tx *sql.Tx, rec thread.Record) (sql.Resul
 	if len(rec.Metadata) > 0 {
 		metadata = string(rec.Metadata)
 	}
-	return tx.ExecContext(ctx, restoreSQL,
+	return add.ExecContext(ctx,
 		orNull(rec.RequestKey), orNullTime(rec.QueuedAt), orNullTime(rec.AdmittedAt), rec.Yielded,
 		rec.ThreadID, ordinalOf(rec), storedKind(rec.Kind), rec.Kind == thread.KindSet, rec.Directive, rec.Name, orNull(rec.ParentID), rec.Status,
 		rec.PID, rec.Host, rec.Boot, rec.PIDNamespace, rec.Started, rec.Model,

@@ -62,7 +62,7 @@ func Kinds() []Kind {
 		{findMetaForeign, "who signed thread.json, and for which project", "",
 			"nothing of another user or project is believed; a person can take over a whole state folder (rye/guides/health); else remove this one"},
 		{findMetaUnreadable, "thread.json, and its signature", "",
-			"nobody signs again what was changed; put back the file as it was; without it the thread can start no children"},
+			"nobody signs again what was changed; put back the file as it was; without it the thread can start no children; a folder without a row can be removed"},
 		{findMetaMissing, "a transcript or a row that had thread.json, and the folder", "",
 			"the row does not know what is in it; put back the file as it was, or delete_thread"},
 		{findTranscript, "the transcript, and what thread.json says of it", "",

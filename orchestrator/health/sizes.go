@@ -137,7 +137,10 @@ func (h *Report) advise(s sizes) {
 	case s[sizeDatabases] > smallStore && s[sizeDatabases] > int64(h.ThreadCount)*muchRow:
 		h.Advice = append(h.Advice, fmt.Sprintf("rye-mcp threads vacuum: the databases have %.0f MiB for %d threads", mib(s[sizeDatabases]), h.ThreadCount))
 	}
-	if h.OrphanedFolders > 0 {
+	switch {
+	case h.OrphanedFolders == 1:
+		h.Advice = append(h.Advice, "reconcile_threads with apply: 1 folder has no row")
+	case h.OrphanedFolders > 1:
 		h.Advice = append(h.Advice, fmt.Sprintf("reconcile_threads with apply: %d folders have no row", h.OrphanedFolders))
 	}
 }

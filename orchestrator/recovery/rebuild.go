@@ -150,7 +150,7 @@ func (b *Rebuilder) restoreGone(ctx context.Context, done *Rebuilt) (goneBefore,
 	}
 	if unread != nil { // somebody else's, or damaged: the folders tell what there is
 		done.Skipped = append(done.Skipped, Skipped{"deleted.json", unread})
-		return goneBefore{}, nil
+		return goneBefore{}, nil //nolint:nilerr // it is told
 	}
 	known := goneBefore{ids: make(map[thread.ID]bool, len(g.Threads)), spent: g.Spent}
 	for _, t := range g.Threads {

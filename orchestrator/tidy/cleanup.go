@@ -333,7 +333,7 @@ func (f *finding) takes(ctx context.Context, s set) (bool, error) {
 		return false, err
 	}
 	if f.policy.from != "" && f.mayDelete(ctx, f.policy.from, s) != nil || f.blocks(ctx, s) != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // what may not go stays
 	}
 	for _, rec := range s.members {
 		if held, err := f.Threads.Life.Held(life.Key{Thread: rec.ThreadID}); held || err != nil {

@@ -17,7 +17,7 @@ func (s Started) Brief() Started {
 // BriefResults are results for a model, see [Started.Brief].
 func BriefResults(results map[thread.ID]Result) map[thread.ID]Result {
 	for id, r := range results {
-		r.End = r.End.Brief()
+		r.End = r.Brief()
 		results[id] = r
 	}
 	return results

@@ -81,7 +81,7 @@ func (m *Marks) Of(path string, info fs.FileInfo) Access {
 	names := Split(path)
 	access := ByName(names)
 	for _, user := range m.user {
-		if within(user, names) && !(m.own != nil && within(m.own, names)) {
+		if within(user, names) && (m.own == nil || !within(m.own, names)) {
 			return Nothing
 		}
 	}

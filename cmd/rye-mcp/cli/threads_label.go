@@ -79,7 +79,7 @@ the chain have the same; 16 KiB is the most.`,
 
 // noteOf changes the metadata of a thread, if there is anything to change, and shows it.
 func noteOf(ctx context.Context, sys System, opts options, p *project, id thread.ID, patch tool.Object, asJSON bool) error {
-	metadata := tool.Object(nil)
+	var metadata tool.Object
 	if len(patch) > 0 {
 		done, err := operation.RenameThread.Run(ctx, p.control, callerOf(sys, p), operation.RenameInput{ThreadID: id, Metadata: patch})
 		if err != nil {

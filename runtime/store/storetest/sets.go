@@ -291,7 +291,8 @@ func setQueue(h *harness) {
 		_, err := h.Enqueue(h.ctx, id, 0, h.now)
 		h.noError(err)
 	}
-	for place, next := (store.QueuePlace{}), (thread.Record{}); ; ids = append(ids, next.ThreadID) {
+	var next thread.Record
+	for place := (store.QueuePlace{}); ; ids = append(ids, next.ThreadID) {
 		next, place, err = h.Next(h.ctx, 100, place)
 		if h.noError(err); next.ThreadID == "" {
 			break

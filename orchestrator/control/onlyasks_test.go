@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -57,6 +59,36 @@ func TestWaitInWhichAllAsk(t *testing.T) {
 		t.Errorf("a patient one: %+v", r)
 	}
 	s.order(second, "complete")
+}
+
+// decidedMeanwhile is a store in which every question is decided right after the first
+// look at those that are open, as one is whose deadline has come.
+type decidedMeanwhile struct {
+	store.Store
+	looks atomic.Int32
+}
+
+func (d *decidedMeanwhile) Questions(ctx context.Context, f store.QuestionFilter) ([]thread.Question, error) {
+	if d.looks.Add(1) > 1 {
+		return nil, nil
+	}
+	return d.Store.Questions(ctx, f)
+}
+
+// A wait that a question has ended tells that question, though it is decided meanwhile:
+// pending without a question means that a thread works.
+func TestWaitTellsWhatEndedIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.start("idle", "")
+	s.asks(id)
+	s.c.Threads.Store = &decidedMeanwhile{Store: s.c.Threads.Store}
+	r, err := s.c.Wait(s.ctx, WaitRequest{ThreadIDs: []thread.ID{id}, Timeout: giveUp, Caller: "a model"})
+	s.noError(err)
+	if len(r.Pending) != 1 || len(r.Waiting) != 1 || !strings.Contains(r.Next, "approve_thread") {
+		t.Errorf("%+v", r)
+	}
+	s.order(id, "complete")
 }
 
 // While the person is asked a wait goes on; when they put the question away it is

@@ -85,17 +85,14 @@ func (c *Controller) Wait(ctx context.Context, req WaitRequest) (view.WaitResult
 		return view.WaitResult{}, threads.Fault(err)
 	}
 	req.ThreadIDs = known
-	rows, err := c.await(ctx, req)
+	seen, err := c.await(ctx, req)
 	if errors.Is(err, action.ErrCallAgain) {
 		return view.WaitResult{}, err
 	}
 	if err != nil {
 		return view.WaitResult{}, threads.Fault(err)
 	}
-	waiting, err := c.View.WaitingFor(ctx, rows)
-	if err != nil {
-		return view.WaitResult{}, threads.Fault(err)
-	}
+	rows, waiting := seen.rows, seen.waiting
 	answer := waitResult(req, rows, waiting, c.Threads.Now().Sub(began))
 	if steered, err := c.steered(ctx, req.Parent); err == nil && steered && len(answer.Pending) > 0 {
 		answer.Next = interruptedNext + answer.Next
@@ -136,21 +133,38 @@ func (c *Controller) WaitTime(by action.Caller, asked *float64) (time.Duration, 
 	return settings.Seconds(min(timeout, set.WaitThreads.MaxTimeout)), nil
 }
 
-// await looks at the threads until the wait is over and returns their rows by
-// asked id. The thread that this process belongs to, if any, gives its slot away
+// standing is how the threads of a wait were seen: their rows by asked id, and the open
+// questions of theirs. The look that ends a wait is the one that its caller is told of: a
+// question may be decided right after it.
+type standing struct {
+	rows    map[thread.ID]thread.Record
+	waiting []view.Waiting
+}
+
+// await looks at the threads until the wait is over and returns how they were seen
+// then. The thread that this process belongs to, if any, gives its slot away
 // meanwhile.
-func (c *Controller) await(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
+func (c *Controller) await(ctx context.Context, req WaitRequest) (standing, error) {
 	rows, over, err := c.lookOver(ctx, req)
 	if over || err != nil || req.Timeout <= 0 {
-		return rows, err
+		return c.asTheyStand(ctx, rows, err)
 	}
 	defer c.Queue.GiveSlot(ctx)()
 	return c.awaitLooking(ctx, req)
 }
 
+// asTheyStand adds the open questions to the rows of a wait that is over.
+func (c *Controller) asTheyStand(ctx context.Context, rows map[thread.ID]thread.Record, err error) (standing, error) {
+	if err != nil {
+		return standing{}, err
+	}
+	waiting, err := c.View.WaitingFor(ctx, rows)
+	return standing{rows, waiting}, err
+}
+
 // awaitLooking looks again at every commit and death, and keeps the queue moving
 // while one of the threads stands in it: nobody else need be there to do so.
-func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thread.ID]thread.Record, error) {
+func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (standing, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes := c.Threads.Store.Changes(watching)
@@ -171,24 +185,25 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 	for {
 		rows, over, err := c.lookOver(ctx, req)
 		if over || err != nil || timeUp {
-			return rows, err
+			return c.asTheyStand(ctx, rows, err)
 		}
 		waiting, err := asking.look(watching, rows)
+		now := standing{rows, waiting}
 		if err != nil {
-			return rows, err
+			return now, err
 		}
 		if told, err := c.tells(ctx, req.Parent, rows, waiting); told || err != nil {
-			return rows, err
+			return now, err
 		}
 		if steered, err := c.steered(ctx, req.Parent); steered || err != nil {
-			return rows, err
+			return now, err
 		}
 		if over, err := c.onlyAsks(ctx, req, rows, waiting, asking); over || err != nil {
-			return rows, err
+			return now, err
 		}
 		working, err := c.withEntries(ctx, rows)
 		if err != nil {
-			return rows, err
+			return now, err
 		}
 		exits.Watch(working)
 		// The process that frees a slot moves the queue; this is for slots that none
@@ -208,12 +223,12 @@ func (c *Controller) awaitLooking(ctx context.Context, req WaitRequest) (map[thr
 			c.Queue.YieldAgain(ctx)
 			timeUp = c.eachSecond(ctx, req, rows, waiting, stuck)
 		case err := <-asking.failed:
-			return nil, err
+			return now, err
 		case <-asking.left:
 		case <-deadline.C:
 			timeUp = true
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return now, context.Cause(ctx)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // left is what stands on the disk when a soak rests and its threads were deleted.
 type left struct {
-	folders, renderings int // of threads
+	folders, renderings []string // of threads, and drafts of renderings
 	bytes               map[string]int64
 }
 
@@ -62,12 +62,12 @@ func (s *soak) measure() left {
 			l.bytes["folders"] += size
 		}
 		if filepath.Base(path) == "thread.json" {
-			l.folders++
+			l.folders = append(l.folders, path)
 		}
 	})
 	s.sum(filepath.Join(s.dir, ".ai", "knowledge"), func(path string, size int64) {
 		l.bytes["renderings"] += size
-		l.renderings++
+		l.renderings = append(l.renderings, path)
 	})
 	s.sum(filepath.Join(filepath.Dir(s.dir), "cache"), func(_ string, size int64) { l.bytes["index"] += size })
 	return l
@@ -93,8 +93,8 @@ func (s *soak) sum(dir string, visit func(path string, size int64)) {
 // wantFlat fails the test when something has grown since the first round.
 func (s *soak) wantFlat(first, now left) {
 	s.Helper()
-	if now.folders > 0 || now.renderings > 0 {
-		s.Errorf("of deleted threads %d folders and %d renderings are left", now.folders, now.renderings)
+	if len(now.folders)+len(now.renderings) > 0 {
+		s.Errorf("of deleted threads the folders %q and the renderings %q are left", now.folders, now.renderings)
 	}
 	for what, most := range slack {
 		if now.bytes[what] > first.bytes[what]+most {

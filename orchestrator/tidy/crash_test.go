@@ -18,17 +18,18 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
-// process is another process that deletes a thread, and dies at a crash point.
-func (s *scene) process(id thread.ID, point thread.Crashpoint) *exec.Cmd {
+// process is another process that does a deed to a thread, and dies at a crash point.
+func (s *scene) process(id thread.ID, point thread.Crashpoint, deed string) *exec.Cmd {
 	s.Helper()
 	executable, err := os.Executable()
 	s.noError(err)
-	return exec.CommandContext(s.ctx, executable, "actor", s.project, string(id), string(point))
+	return exec.CommandContext(s.ctx, executable, "actor", s.project, string(id), string(point), deed)
 }
 
-func (s *scene) dieAt(id thread.ID, point thread.Crashpoint) {
+// dieAt has another process die at a crash point while it does a deed.
+func (s *scene) dieAt(id thread.ID, point thread.Crashpoint, deed string) {
 	s.Helper()
-	out, err := s.process(id, point).CombinedOutput()
+	out, err := s.process(id, point, deed).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		s.Fatalf("the process that was to die at %s ended with %v: %s", point, err, out)
@@ -50,7 +51,7 @@ func TestKilledDeleter(t *testing.T) {
 			below := s.ended("below", top)
 			s.end(top, thread.Completed, 7)
 			other := s.ended("other", "")
-			s.dieAt(top, point)
+			s.dieAt(top, point, "delete")
 
 			rows, _, err := s.store.List(s.ctx, store.Filter{})
 			s.noError(err)
@@ -101,7 +102,7 @@ func TestLostAfterCrash(t *testing.T) {
 			copied := t.TempDir()
 			s.noError(os.CopyFS(copied, os.DirFS(s.folder(top))))
 			if point != never {
-				s.dieAt(top, point)
+				s.dieAt(top, point, "delete")
 			} else {
 				s.delete(top)
 				s.noError(os.CopyFS(s.folder(top), os.DirFS(copied)))
@@ -146,7 +147,7 @@ func TestAttackDeleteTwice(t *testing.T) {
 	var group sync.WaitGroup
 	for _, id := range []thread.ID{top, top, below, beside} {
 		group.Go(func() {
-			if out, err := s.process(id, "").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "true") {
+			if out, err := s.process(id, never, "delete").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "true") {
 				t.Errorf("delete %s: %v, %s", id, err, out)
 			}
 		})

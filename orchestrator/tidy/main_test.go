@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// actor deletes a thread of a project, and dies when it comes to a crash point.
+// actor does something with a thread of a project, and dies when it comes to a crash point.
 func actor(args []string) error {
-	project, id, point := args[0], thread.ID(args[1]), thread.Crashpoint(args[2])
+	project, id, point, deed := args[0], thread.ID(args[1]), thread.Crashpoint(args[2]), deeds[args[3]]
 	t, _, err := openTidier(context.Background(), project, func() time.Time { return testTime })
 	if err != nil {
 		return err
@@ -42,11 +42,29 @@ func actor(args []string) error {
 			select {} // until it is delivered
 		}
 	}
-	told, err := t.Delete(context.Background(), tidy.DeleteRequest{ThreadID: id, Agreed: true})
-	if err == nil {
-		_, err = fmt.Printf("%t %s\n", told.Success, told.DeletedAt)
-	}
-	return err
+	t.Threads.Finisher.Crashpoints = t.Threads.Crashpoints
+	return deed(context.Background(), t, id)
+}
+
+// deeds are what an actor does.
+var deeds = map[string]func(context.Context, *tidy.Tidier, thread.ID) error{
+	"delete": func(ctx context.Context, t *tidy.Tidier, id thread.ID) error {
+		told, err := t.Delete(ctx, tidy.DeleteRequest{ThreadID: id, Agreed: true})
+		if err == nil {
+			_, err = fmt.Printf("%t %s\n", told.Success, told.DeletedAt)
+		}
+		return err
+	},
+	"end": func(ctx context.Context, t *tidy.Tidier, id thread.ID) error {
+		return end(ctx, t, id, thread.Completed, 7)
+	},
+	"sum up": func(ctx context.Context, t *tidy.Tidier, id thread.ID) error {
+		rec, err := t.Threads.Store.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		return t.Threads.Finisher.WriteSummary(rec, "what it did")
+	},
 }
 
 func lifeOf(s *scene, id thread.ID) life.Key {

@@ -126,16 +126,26 @@ func (s *scene) any() storetest.Any { return storetest.As(s.store) }
 // end ends a thread that has spent something, with all that it leaves.
 func (s *scene) end(id thread.ID, as thread.State, spent thread.Micros) {
 	s.Helper()
-	f := s.t.Threads.Finisher
+	s.noError(end(s.ctx, s.t, id, as, spent))
+}
+
+// end is the end of a thread, as its process does it.
+func end(ctx context.Context, t *tidy.Tidier, id thread.ID, as thread.State, spent thread.Micros) error {
+	f := t.Threads.Finisher
 	w, err := f.OpenTranscript(id)
-	s.noError(err)
-	rec, err := s.store.Get(s.ctx, id)
-	s.noError(err)
-	_, err = s.t.Threads.Records.Of(id).Artifacts().Write(artifactOf(id), []byte("an artifact of "+id))
-	s.noError(err)
-	_, err = f.Finish(s.ctx, s.store.Runner(id, rec.Run), w, thread.Outcome{State: as, Result: "done"}, thread.Cost{Turns: 1, Spend: spent})
-	s.noError(err)
-	s.noError(w.Close())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	rec, err := t.Threads.Store.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if _, err = t.Threads.Records.Of(id).Artifacts().Write(artifactOf(id), []byte("an artifact of "+id)); err != nil {
+		return err
+	}
+	_, err = f.Finish(ctx, t.Threads.Store.Runner(id, rec.Run), w, thread.Outcome{State: as, Result: "done"}, thread.Cost{Turns: 1, Spend: spent})
+	return err
 }
 
 // artifactOf is the hash of the artifact of a thread.

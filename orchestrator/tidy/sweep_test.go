@@ -127,7 +127,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	cut := s.ended("cut", "")
-	s.dieAt(cut, tidy.CrashIntended)
+	s.dieAt(cut, tidy.CrashIntended, "delete")
 	s.t.Schedule = func() (tidy.Schedule, error) { return tidy.Schedule{Interval: time.Nanosecond}, nil }
 	swept := make(chan struct{})
 	s.t.Jobs = []tidy.Job{{Name: "tell", Run: func(ctx ctx) (string, error) {

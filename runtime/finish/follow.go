@@ -36,7 +36,7 @@ func (f *Finisher) Follow(rec thread.Record, w *transcript.Writer) (stop func() 
 	// It is opened under a name of its own and then moved: what stands at its place
 	// may be somebody's link.
 	draft := draftOf(name)
-	file, err := ai.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := openDraft(ai, draft)
 	if err != nil {
 		return nil, err
 	}

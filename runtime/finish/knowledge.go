@@ -140,6 +140,10 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	return f.putEntry(filepath.Base(f.KnowledgeDir)+"/"+id+".md", text)
 }
 
+// CrashDrafted: the draft of a knowledge entry is on disk. It is no step of one sequence:
+// each entry comes to it, as often as it is written.
+const CrashDrafted thread.Crashpoint = "finish.drafted"
+
 // putEntry replaces a file below .ai. That folder may be a link; a link below it
 // does not lead the entry out of it.
 func (f *Finisher) putEntry(name string, text []byte) error {
@@ -151,12 +155,13 @@ func (f *Finisher) putEntry(name string, text []byte) error {
 		if err := writeWhole(ai, draft, text); err != nil {
 			return errors.Join(err, ai.Remove(draft))
 		}
+		f.Crashpoints.At(CrashDrafted)
 		return ai.Rename(draft, name)
 	})
 }
 
 func writeWhole(in *os.Root, name string, text []byte) error {
-	file, err := in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := openDraft(in, name)
 	if err != nil {
 		return err
 	}

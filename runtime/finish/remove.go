@@ -2,8 +2,8 @@ package finish
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 
 	"gopkg.in/yaml.v3"
@@ -17,21 +17,26 @@ func KnowledgeIDs(rec thread.Record) []string {
 	return []string{RenderingID(rec), KnowledgeID(SummaryID(rec.Directive, rec.ThreadID))}
 }
 
-// RemoveKnowledge removes the entries of a thread. A file in the place of one that is not
-// of the thread by what stands in it stays, and no link is followed. It can be repeated.
+// RemoveKnowledge removes the entries of a thread and their drafts, which nobody may write
+// any more. A file in the place of an entry that is not of the thread by what stands in it
+// stays, and no link is followed. It can be repeated.
 func (f *Finisher) RemoveKnowledge(rec thread.Record) error {
 	if f.KnowledgeDir == "" {
 		return nil
 	}
-	ai, knowledge := filepath.Split(f.KnowledgeDir)
-	var failed []error
+	var names []string // all in one folder
 	for _, id := range KnowledgeIDs(rec) {
-		err := itemfile.Remove(ai, knowledge+"/"+id+".md", func(head []byte) bool { return isEntryOf(head, rec.ThreadID) })
-		if err != nil {
-			failed = append(failed, fmt.Errorf("remove the knowledge entry %s: %w", id, err))
-		}
+		name := path.Base(id) + ".md"
+		names = append(names, name, path.Base(draftOf(name)))
 	}
-	return errors.Join(failed...)
+	ai, knowledge := filepath.Split(f.KnowledgeDir)
+	err := itemfile.Remove(ai, path.Join(knowledge, path.Dir(RenderingID(rec))), names, func(name string, head []byte) bool {
+		return isDraft(name) || isEntryOf(head, rec.ThreadID)
+	})
+	if err != nil {
+		return fmt.Errorf("remove the knowledge entries of %s: %w", rec.ThreadID, err)
+	}
+	return nil
 }
 
 // isEntryOf reports whether the beginning of a file is that of an entry of a thread.

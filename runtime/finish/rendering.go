@@ -2,7 +2,8 @@ package finish
 
 import (
 	"bytes"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -134,7 +135,7 @@ func (f *Finisher) Entries(most int, visit func(Entry) error) (all bool, err err
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		draft := strings.HasPrefix(d.Name(), draftStart) && strings.HasSuffix(d.Name(), draftEnd)
+		draft := isDraft(d.Name())
 		if !draft && path.Ext(name) != ".md" {
 			return nil
 		}
@@ -181,5 +182,27 @@ const (
 	draftEnd   = ".tmp"
 )
 
-// draftOf is a name for what is written before it is moved to its place.
-func draftOf(name string) string { return path.Dir(name) + "/" + draftStart + rand.Text() + draftEnd }
+func isDraft(name string) bool {
+	return strings.HasPrefix(name, draftStart) && strings.HasSuffix(name, draftEnd)
+}
+
+// draftOf is the name of what is written before it is moved to its place as that entry. It
+// is always the same: what a killed process leaves goes with the next draft, or with the
+// thread.
+func draftOf(name string) string {
+	sum := sha256.Sum256([]byte(path.Base(name)))
+	return path.Join(path.Dir(name), draftStart+hex.EncodeToString(sum[:8])+draftEnd)
+}
+
+// openDraft makes the draft of an entry.
+func openDraft(ai *os.Root, draft string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	file, err := ai.OpenFile(draft, flags, 0o600)
+	if !errors.Is(err, fs.ErrExist) {
+		return file, err
+	}
+	if err := ai.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return ai.OpenFile(draft, flags, 0o600)
+}

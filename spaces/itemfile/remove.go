@@ -15,22 +15,33 @@ import (
 // that what lies behind it is somebody else's.
 var ErrLinked = errors.New("is not followed, as it is a symbolic link or no folder")
 
-// Remove removes a file below a folder, if it is one: what it begins with is asked
-// for. A symbolic link in its place is removed and not followed; one on the way there is
-// ErrLinked, and nothing is removed. Without a file there is nothing to do.
-func Remove(dir, name string, isOne func(head []byte) bool) (err error) {
-	above, name, err := Above(dir, name)
+// Remove removes files of a folder below another, each if it is one: what it begins with
+// is asked for. A symbolic link in the place of a file is removed and not followed; one on
+// the way to the folder is ErrLinked, and nothing is removed. A file that is not there is
+// no error. All are tried; the error joins those of the files that stay.
+func Remove(dir, folder string, names []string, isOne func(name string, head []byte) bool) (err error) {
+	above, _, err := Above(dir, folder+"/")
 	if err != nil || above == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, above.Close()) }()
+	var failed []error
+	for _, name := range names {
+		if err := remove(above, name, isOne); err != nil {
+			failed = append(failed, fmt.Errorf("remove %s: %w", path.Join(folder, name), err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func remove(above *os.Root, name string, isOne func(name string, head []byte) bool) error {
 	info, err := above.Lstat(name)
 	if err != nil || info.IsDir() {
 		return gone(err)
 	}
 	if info.Mode().IsRegular() {
 		head, err := headOf(above, name)
-		if err != nil || !isOne(head) {
+		if err != nil || !isOne(name, head) {
 			return gone(err)
 		}
 	}

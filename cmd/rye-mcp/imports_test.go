@@ -102,6 +102,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"spaces/search/query", "os", "a query is text"},
 	{"spaces/search/query", "database/sql", "a query is text"},
 	{"spaces/configfile", module, "files of other programs are bytes"},
+	{"spaces/disktest", module, "a disk knows nothing of what is on it"},
 	{"spaces/itemfile", "tools", "files of items know no tools"},
 }
 

@@ -52,10 +52,8 @@ func playActor(args []string) error {
 		_, err = c.Threads.Sweep(ctx)
 	case "cancel":
 		_, err = c.Stop.Cancel(ctx, id)
-	case "copy": // with a message
-		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id, Message: "go on"})
-	case "copy-to-rest":
-		_, err = c.Continue.Fork(ctx, continuation.ForkRequest{ThreadID: id})
+	case "copy", "copy-to-rest", "copy-below", "copy-below-to-rest":
+		err = playForker(ctx, c, does, id)
 	case "reconcile":
 		c.Threads.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 		c.Threads.Finisher.Now = c.Threads.Now
@@ -64,6 +62,17 @@ func playActor(args []string) error {
 		_, err = c.Continue.Resume(ctx, continuation.ResumeRequest{ThreadID: id, Message: "go on"})
 	}
 	return errors.Join(err, errors.New("bug; still alive"))
+}
+
+// playForker forks a thread in one of the ways of [forkWalks].
+func playForker(ctx context.Context, c *Controller, how string, id thread.ID) error {
+	source, err := c.Threads.Store.Get(ctx, id)
+	for _, walk := range forkWalks(id, source.ParentID) {
+		if err == nil && walk.how == how {
+			_, err = c.Continue.Fork(ctx, walk.request)
+		}
+	}
+	return err
 }
 
 // dieAtPoint kills the process at the step that its environment names.

@@ -405,57 +405,121 @@ func TestAttackForkStranger(t *testing.T) {
 	}
 }
 
+// forkWalk is a way to fork, and the steps of it.
+type forkWalk struct {
+	how     string // as [playActor] has it
+	request continuation.ForkRequest
+	points  []thread.Crashpoint
+}
+
+// forkLaunched are the last steps of a fork with a message: the copy is in the queue.
+var forkLaunched = []thread.Crashpoint{scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded}
+
+// forkWalks fork a thread that another one has started: by a person and by that one, with
+// a message and to rest.
+func forkWalks(source, parent thread.ID) []forkWalk {
+	begin := []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, continuation.CrashReserved, continuation.CrashCopied}
+	runs := slices.Concat(begin, []thread.Crashpoint{scheduler.CrashPrepared, scheduler.CrashDescribed}, forkLaunched)
+	rests := slices.Concat(begin, []thread.Crashpoint{continuation.CrashRests, continuation.CrashTold}, finish.Crashpoints())
+	return []forkWalk{
+		{"copy", continuation.ForkRequest{ThreadID: source, Message: "go on"}, runs},
+		{"copy-to-rest", continuation.ForkRequest{ThreadID: source}, rests},
+		{"copy-below", continuation.ForkRequest{ThreadID: source, Message: "go on", From: parent}, runs},
+		{"copy-below-to-rest", continuation.ForkRequest{ThreadID: source, From: parent}, rests},
+	}
+}
+
+// sampled are some of the steps of a sequence, and all of them in a soak.
+func sampled(points []thread.Crashpoint) (some []thread.Crashpoint) {
+	if os.Getenv("RYE_SOAK_MINUTES") != "" {
+		return points
+	}
+	for i := 0; i < len(points); i += 3 {
+		some = append(some, points[i])
+	}
+	return some
+}
+
+// TestForkSteps: a fork comes to the steps at which [TestKilledForker] kills, each once,
+// and to no other.
+func TestForkSteps(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	root := s.start("idle", "")
+	first := s.start("work", root)
+	s.order(first, "say hello", "complete")
+	for _, walk := range forkWalks(first, root) {
+		var came []thread.Crashpoint
+		note := func(at thread.Crashpoint) { came = append(came, at) }
+		s.c.Threads.Crashpoints, s.c.Threads.Finisher.Crashpoints = note, note
+		s.fork(walk.request)
+		if !slices.Equal(came, walk.points) {
+			t.Errorf("%s came to %v, want %v", walk.how, came, walk.points)
+		}
+	}
+}
+
 // TestKilledForker kills who forks after each step. Nothing is held, the source is as it
-// was, and what the copy has become is no other than a start leaves.
+// was, and what the copy has become is no other than a start leaves. Of the forks by a
+// thread it takes a sample.
 func TestKilledForker(t *testing.T) {
 	t.Parallel()
-	launched := []thread.Crashpoint{scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded}
-	for how, points := range map[string][]thread.Crashpoint{
-		"copy": append([]thread.Crashpoint{
-			scheduler.CrashClaimed, scheduler.CrashRegistered, continuation.CrashReserved, continuation.CrashCopied, scheduler.CrashPrepared,
-			scheduler.CrashDescribed,
-		}, launched...),
-		"copy-to-rest": append([]thread.Crashpoint{
-			scheduler.CrashClaimed, scheduler.CrashRegistered, continuation.CrashReserved, continuation.CrashCopied, continuation.CrashRests,
-			continuation.CrashTold,
-		}, finish.Crashpoints()...),
-	} {
+	for i, walk := range forkWalks("", "") {
+		points := walk.points
+		if strings.Contains(walk.how, "below") {
+			points = sampled(points)
+		}
 		for _, at := range points {
-			t.Run(how+" "+string(at), func(t *testing.T) {
+			t.Run(walk.how+" "+string(at), func(t *testing.T) {
 				t.Parallel()
 				s := newScene(t)
-				first := s.start("work", "")
+				root := s.start("idle", "")
+				first := s.start("work", root)
 				s.order(first, "say hello", "complete")
 				s.verify(first)
 				left := s.leaves(first)
-				s.dieAfter(at, how, first)
-				s.c.Queue.DispatchAndLog(s.ctx, true, nil)
-				_, err := s.c.Threads.Sweep(s.ctx)
-				s.noError(err)
-				switch {
-				case at == scheduler.CrashClaimed:
-				case slices.Contains(launched, at):
-					s.order(secondChild, "claim", "complete")
-					s.wantState(thread.Completed, secondChild)
-				case slices.Contains(finish.Crashpoints(), at):
-					s.wantState(thread.Completed, secondChild)
-					if again := s.resume(secondChild); again.ReconstructedTurns != 1 {
-						s.Errorf("resumed %+v", again)
-					}
-				default:
-					s.wantState(thread.Error, secondChild)
-					if at != scheduler.CrashRegistered {
-						s.wantTree(secondChild, store.TreeSpend{Threads: 1})
-					}
-				}
+				s.dieAfter(at, walk.how, first)
+				s.wantKilledFork(at)
+				s.wantTreeFree(root)
 				if now := s.leaves(first); !reflect.DeepEqual(now, left) {
 					s.Errorf("the source was\n%v, and is\n%v", left, now)
 				}
-				again := s.fork(continuation.ForkRequest{ThreadID: first})
-				if v := s.verify(again.ThreadID); !v.Verified || again.Turns != 1 {
-					s.Errorf("again %+v: %+v", again, v)
+				again := s.fork(forkWalks(first, root)[i].request)
+				if again.Turns != 1 {
+					s.Errorf("again %+v", again)
+				}
+				if again.Status != thread.Completed {
+					s.order(again.ThreadID, "complete")
+				}
+				if v := s.verify(again.ThreadID); !v.Verified {
+					s.Errorf("again: %+v", v)
 				}
 			})
+		}
+	}
+}
+
+// wantKilledFork looks at the copy of somebody who died after a step.
+func (s *scene) wantKilledFork(at thread.Crashpoint) {
+	s.Helper()
+	s.c.Queue.DispatchAndLog(s.ctx, true, nil)
+	_, err := s.c.Threads.Sweep(s.ctx)
+	s.noError(err)
+	switch {
+	case at == scheduler.CrashClaimed:
+	case slices.Contains(forkLaunched, at):
+		s.order(secondChild, "claim", "complete")
+		s.wantState(thread.Completed, secondChild)
+	case slices.Contains(finish.Crashpoints(), at):
+		s.wantState(thread.Completed, secondChild)
+		if again := s.resume(secondChild); again.ReconstructedTurns != 1 {
+			s.Errorf("resumed %+v", again)
+		}
+		s.order(s.row(secondChild).ContinuationThreadID, "complete")
+	default:
+		s.wantState(thread.Error, secondChild)
+		if at != scheduler.CrashRegistered {
+			s.wantTree(secondChild, store.TreeSpend{Threads: 1})
 		}
 	}
 }

@@ -288,14 +288,34 @@ func TestMapManyServers(t *testing.T) {
 	}
 }
 
+// mapSteps are the steps of starting a set and its entries.
+func mapSteps() []thread.Crashpoint {
+	return slices.Concat(fanout.Crashpoints(), []thread.Crashpoint{
+		scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded,
+	})
+}
+
+// wantRuns fails the test unless so many threads of a directive have completed.
+func (s *scene) wantRuns(want int) {
+	s.Helper()
+	rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{States: []thread.State{thread.Completed}, Directive: "item"})
+	s.noError(err)
+	runs := 0
+	for _, rec := range rows {
+		if rec.Kind == thread.KindDirective {
+			runs++
+		}
+	}
+	if runs != want {
+		s.Errorf("%d items ran", runs)
+	}
+}
+
 // TestKilledMapper kills a caller at each step of starting a set and its entries. The
 // same call by another finishes all, each item once.
 func TestKilledMapper(t *testing.T) {
 	t.Parallel()
-	points := slices.Concat(fanout.Crashpoints(), []thread.Crashpoint{
-		scheduler.CrashRegistered, scheduler.CrashPrepared, scheduler.CrashDescribed, scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded,
-	})
-	for _, at := range points {
+	for _, at := range mapSteps() {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			s := mapping(t, true)
@@ -311,17 +331,7 @@ func TestKilledMapper(t *testing.T) {
 			if !a.Success || a.Counts.Completed != 3 {
 				t.Fatalf("answer %+v", a)
 			}
-			rows, _, err := s.c.Threads.Store.List(s.ctx, store.Filter{States: []thread.State{thread.Completed}})
-			s.noError(err)
-			runs := 0
-			for _, rec := range rows {
-				if rec.Kind == thread.KindDirective {
-					runs++
-				}
-			}
-			if runs != 3 {
-				t.Errorf("%d items ran", runs)
-			}
+			s.wantRuns(3)
 			active, err := s.c.Threads.Store.Active(s.ctx)
 			if s.noError(err); len(active) > 0 {
 				t.Errorf("budgets are held: %+v", active)

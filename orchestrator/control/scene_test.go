@@ -88,6 +88,12 @@ func newScene(t testing.TB) *scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return newSceneIn(t, dir)
+}
+
+// newSceneIn is [newScene] in a folder with a short name.
+func newSceneIn(t testing.TB, dir string) *scene {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), giveUp)
 	t.Cleanup(cancel)
 	s := &scene{

@@ -3,91 +3,55 @@ package loop
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/disktest"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
-// inNamespaceVariable tells the test binary that it runs where it may mount.
-const inNamespaceVariable = "LOOP_TEST_IN_NAMESPACE"
-
 // TestFullDisk runs threads on a disk that becomes full while a result is
-// written, in a process with namespaces of its own, for it needs a small disk.
+// written.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(inNamespaceVariable) != "" {
-		t.Run("space comes back before the end", testSpaceAtTheEnd)
-		t.Run("space comes back later", testSpaceLater)
-		t.Run("while messages are read", testMessagesOnFullDisk)
+	if !disktest.Isolated(t) {
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
-	cmd.Env = append(os.Environ(), inNamespaceVariable+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
-		t.Skipf("this kernel gives no user namespace: %v", err)
-	}
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	t.Run("space comes back before the end", testSpaceAtTheEnd)
+	t.Run("space comes back later", testSpaceLater)
+	t.Run("while messages are read", testMessagesOnFullDisk)
 }
 
 // filled is a house on a disk of its own that a tool fills, whose result then has
 // no room.
-func filled(t *testing.T) (h *house, r *run, filler string) {
+func filled(t *testing.T) (h *house, r *run, disk *disktest.Disk) {
 	t.Helper()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	disk = disktest.Mount(t, t.TempDir(), "2m")
 	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h = openHouse(t, disk, key)
-	filler = filepath.Join(disk, "filler")
-	h.tools.act = func() error { return fill(filler) }
+	h = openHouse(t, disk.Dir, key)
+	h.tools.act = func() error {
+		disk.Fill()
+		return nil
+	}
 	h.script("turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_act}], usage: {input_tokens: 100, output_tokens: 10}}\n" +
 		"  - {text: done, usage: {input_tokens: 100, output_tokens: 10}}\n")
-	return h, newRun(h.deps(h.register(job{}))), filler
-}
-
-// fill writes a file until the disk is full.
-func fill(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	chunk := make([]byte, 4<<10)
-	for err == nil {
-		_, err = f.Write(chunk)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
+	return h, newRun(h.deps(h.register(job{}))), disk
 }
 
 // testSpaceAtTheEnd: the thread says what was the matter.
 func testSpaceAtTheEnd(t *testing.T) {
-	h, r, filler := filled(t)
-	r.StopChildren = func(context.Context, thread.ID) error { return os.Remove(filler) }
+	h, r, disk := filled(t)
+	r.StopChildren = func(context.Context, thread.ID) error {
+		disk.Empty()
+		return nil
+	}
 	rec, err := r.toEnd(t.Context())
 	if err != nil || rec.Status != thread.Error || rec.Outcome.Error.Code != "disk_full" ||
 		!strings.Contains(rec.Outcome.Error.Message, "no space left") {
@@ -103,7 +67,7 @@ func testSpaceAtTheEnd(t *testing.T) {
 // testSpaceLater: the process ends without an outcome that counts, and what it
 // left is settled when there is space.
 func testSpaceLater(t *testing.T) {
-	h, r, filler := filled(t)
+	h, r, disk := filled(t)
 	if rec, err := r.toEnd(t.Context()); err == nil {
 		t.Fatalf("the thread ended as %s on a full disk", rec.Status)
 	}
@@ -111,9 +75,7 @@ func testSpaceLater(t *testing.T) {
 	if rec, err := h.store.Get(t.Context(), r.ID); err != nil || rec.Status.Terminal() {
 		t.Errorf("%s, %v", rec.Status, err)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	disk.Empty()
 	rec := h.settle(r.ID)
 	if code := rec.Outcome.Error.Code; rec.Status != thread.Error || code != "disk_full" && code != "process_died" || rec.Cost.Spend != 120 {
 		t.Errorf("%s %+v, spent %s", rec.Status, rec.Outcome.Error, rec.Cost.Spend)
@@ -140,14 +102,11 @@ func (h *house) checkWhole(id thread.ID) {
 // Each is in the transcript or in the queue when there is space again, and none can be
 // posted before.
 func testMessagesOnFullDisk(t *testing.T) {
-	h, r, filler := filled(t)
+	h, r, disk := filled(t)
 	h.post(r.ID, "one", "two", "three")
 	r.Crashpoints = func(at thread.Crashpoint) {
-		if at != CrashHeard {
-			return
-		}
-		if err := fill(filler); err != nil {
-			t.Error(err)
+		if at == CrashHeard {
+			disk.Fill()
 		}
 	}
 	if rec, err := r.toEnd(t.Context()); err == nil {
@@ -158,9 +117,7 @@ func testMessagesOnFullDisk(t *testing.T) {
 	if _, err := h.store.Post(t.Context(), late, store.NoteBound{}); err == nil {
 		t.Error("a message was posted on a full disk")
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	disk.Empty()
 	rec := h.settle(r.ID)
 	if rec.Status != thread.Error || len(h.server.Requests()) > 0 {
 		t.Errorf("%s, %d requests", rec.Status, len(h.server.Requests()))

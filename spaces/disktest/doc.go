@@ -1,0 +1,2 @@
+// Package disktest gives tests small disks that become full.
+package disktest

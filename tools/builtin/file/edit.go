@@ -115,17 +115,11 @@ func (p *project) maskedIDs(changes []editChange) []editChange {
 // unchanged looks once more, right before the file is replaced, whether
 // another process has written to it.
 func (pl *place) unchanged(doc *document) error {
-	info, err := pl.in().Lstat(pl.name)
-	if err != nil {
-		return explain(doc.rel, err)
+	now, _, err := pl.content()
+	if err != nil && tool.AsFault(err).Code == tool.CodeNotFound {
+		return err
 	}
-	var now []byte
-	if info.Mode().IsRegular() && info.Size() == int64(len(doc.data)) {
-		if now, err = pl.in().ReadFile(pl.name); err != nil {
-			return explain(doc.rel, err)
-		}
-	}
-	if !bytes.Equal(now, doc.data) {
+	if err != nil || !bytes.Equal(now, doc.data) {
 		return stale(doc.rel, "%q changed while it was being edited; nothing was written")
 	}
 	return nil

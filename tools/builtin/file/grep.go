@@ -100,7 +100,7 @@ type grepper struct {
 func (s *grepper) run(ctx context.Context, pl *place) (*grepResult, error) {
 	s.result.Matches = []grepMatch{}
 	left, err := s.walk(ctx, pl, s.all, func(w walked) error {
-		if !w.entry.Type().IsRegular() || !s.included(w.shown) {
+		if !w.info.Mode().IsRegular() || !s.included(w.shown) {
 			return nil
 		}
 		return s.file(w)
@@ -129,6 +129,10 @@ func (s *grepper) included(rel string) bool {
 }
 
 func (s *grepper) file(w walked) error {
+	if w.info.Size() > maxGrepBytes {
+		s.result.SkippedLarge++
+		return nil
+	}
 	data, err := s.content(w)
 	switch {
 	case err != nil:
@@ -146,14 +150,12 @@ func (s *grepper) file(w walked) error {
 	return s.lines(w.shown, s.shownAs(data, splitLines(data)))
 }
 
-// content reads a file up to one byte more than is searched. It must
-// still be the file that the walk has judged.
+// content reads a file up to one byte more than is searched.
 func (s *grepper) content(w walked) ([]byte, error) {
-	info, err := w.dir.Lstat(w.entry.Name())
-	if err != nil || info.Size() > maxGrepBytes {
-		return make([]byte, maxGrepBytes+1), err
+	pl := place{
+		project: s.project, want: protect.Reading, asked: w.rel, folders: []folder{{root: w.dir}},
+		names: namesOf(w.real), name: w.info.Name(), info: w.info, access: protect.Writing,
 	}
-	pl := place{asked: w.rel, folders: []folder{{root: w.dir}}, name: w.entry.Name(), info: info}
 	f, _, err := pl.open()
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/protect"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -192,6 +193,34 @@ func TestStaleWriteUnread(t *testing.T) {
 	}
 }
 
+// A file that another thread replaces between the look at it and its opening, or while a
+// thread waits for its turn, is the new one: reading and editing go on with that.
+func TestReplacedWhileOpened(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("f", "old\n")
+	p, err := (&space{}).open(tool.Env{Project: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	pl, err := p.find("f", protect.Writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pl.Close()
+	do[writeResult](b, "write", in{"path": "f", "content": "new\n"})
+	if data, _, err := pl.content(); err != nil || string(data) != "new\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := os.Remove(filepath.Join(b.dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := pl.content(); tool.AsFault(err).Code != tool.CodeNotFound {
+		t.Errorf("a file that is gone: %v", err)
+	}
+}
+
 // TestAttackStaleLink: a thread writes a file that another has changed by another name of it, through a link, a folder that is a link or a path with "..".
 // The file is known by where it lies, and the write is refused.
 func TestAttackStaleLink(t *testing.T) {
@@ -280,7 +309,7 @@ func TestTwentyWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, start := make([]*exec.Cmd, writers), make([]io.Closer, writers)
+	began, start, outs := make([]*exec.Cmd, writers), make([]io.Closer, writers), make([]io.Reader, writers)
 	for i := range writers {
 		cmd := exec.CommandContext(t.Context(), executable, "-test.run=^TestTwentyWriters$")
 		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s", writerVar, i, tr.dir, tr.state))
@@ -293,14 +322,15 @@ func TestTwentyWriters(t *testing.T) {
 		if _, err := out.Read(make([]byte, 1)); err != nil { // it has begun
 			t.Fatal(err)
 		}
-		began[i], start[i] = cmd, in
+		began[i], start[i], outs[i] = cmd, in, out
 	}
 	for _, in := range start {
 		_ = in.Close()
 	}
-	for _, cmd := range began {
+	for i, cmd := range began {
+		said, _ := io.ReadAll(outs[i])
 		if err := cmd.Wait(); err != nil {
-			t.Error(err)
+			t.Errorf("writer %d: %v\n%s", i, err, said)
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(tr.dir, "shared"))

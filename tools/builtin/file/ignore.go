@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/tools/gitignore"
 )
@@ -35,7 +36,7 @@ func (in ignoring) with(dir *os.Root, shown string) ignoring {
 	if err != nil || !info.Mode().IsRegular() {
 		return in
 	}
-	f, err := dir.Open(ignoreFile)
+	f, err := reading(dir, ignoreFile)
 	if err != nil {
 		return in
 	}
@@ -117,7 +118,7 @@ func (in *ignoring) add(base, name string) {
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}

@@ -17,7 +17,9 @@ import (
 // folder on the way is open, so that what is read and written lies where it was
 // judged to lie, whatever is renamed meanwhile.
 type place struct {
-	asked   string // the path as it was given
+	project *project
+	want    protect.Access // it is refused with less
+	asked   string         // the path as it was given
 	folders []folder
 	names   []string // from the project's root on
 	missing []string // folders before the name that do not exist
@@ -60,15 +62,15 @@ const maxLinks = 40
 
 // find follows a path to its place and judges it. The caller closes it.
 func (p *project) find(rel string, want protect.Access) (*place, error) {
-	pl := &place{asked: rel, folders: []folder{{root: p.root}}, access: protect.Writing}
-	if err := p.walkTo(pl, want); err != nil {
+	pl := &place{project: p, want: want, asked: rel, folders: []folder{{root: p.root}}, access: protect.Writing}
+	if err := p.walkTo(pl); err != nil {
 		pl.Close()
 		return nil, err
 	}
 	return pl, nil
 }
 
-func (p *project) walkTo(pl *place, want protect.Access) error {
+func (p *project) walkTo(pl *place) error {
 	info, err := p.root.Stat(".")
 	if err != nil {
 		return explain(pl.asked, err)
@@ -89,11 +91,11 @@ func (p *project) walkTo(pl *place, want protect.Access) error {
 		switch {
 		case err != nil:
 			return err
-		case pl.access < want:
-			return p.refusal(pl, want)
+		case pl.access < pl.want:
+			return pl.refusal()
 		case link == "":
 			if pl.info == nil && len(todo) > 0 {
-				return p.beyond(pl, todo, want)
+				return p.beyond(pl, todo)
 			}
 			continue
 		}
@@ -102,8 +104,8 @@ func (p *project) walkTo(pl *place, want protect.Access) error {
 		}
 		todo = append(namesOf(link), todo...)
 	}
-	if pl.access < want {
-		return p.refusal(pl, want)
+	if pl.access < pl.want {
+		return pl.refusal()
 	}
 	return nil
 }
@@ -201,7 +203,7 @@ func openSame(in *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 }
 
 // beyond takes note of what would have to be made on the way to the name.
-func (p *project) beyond(pl *place, todo []string, want protect.Access) error {
+func (p *project) beyond(pl *place, todo []string) error {
 	for _, name := range todo {
 		if name == ".." {
 			return explain(pl.asked, fs.ErrNotExist)
@@ -209,8 +211,8 @@ func (p *project) beyond(pl *place, todo []string, want protect.Access) error {
 		pl.missing = append(pl.missing, pl.name)
 		pl.names, pl.name = append(pl.names, name), name
 		p.judge(pl)
-		if pl.access < want {
-			return p.refusal(pl, want)
+		if pl.access < pl.want {
+			return pl.refusal()
 		}
 	}
 	return nil
@@ -227,9 +229,9 @@ func (p *project) accessTo(rel string, info fs.FileInfo) protect.Access {
 }
 
 // refusal tells a model what it may not touch.
-func (p *project) refusal(pl *place, want protect.Access) error {
+func (pl *place) refusal() error {
 	path := filepath.ToSlash(pl.asked)
-	if pl.access == protect.Reading && want == protect.Writing {
+	if pl.access == protect.Reading && pl.want == protect.Writing {
 		return tool.Faultf(tool.CodeProtected, "%q is protected: it can be read and not written, because settings decide what threads may do and cost", path).
 			With("path", path).WithHint("Ask the person to change it. Items below .ai/directives, .ai/tools and .ai/knowledge can be written.")
 	}
@@ -248,27 +250,63 @@ func (pl *place) confirm() error {
 	return nil
 }
 
-// open opens the regular file of a place for reading. Anything else is refused
-// before it is opened: opening a named pipe would block.
+// maxReplaced bounds how often a file is opened that others replace meanwhile.
+const maxReplaced = 100
+
+// open opens the regular file of a place for reading. Writers replace files whole, so
+// another one may stand there by now: it is judged like the first.
 func (pl *place) open() (*os.File, fs.FileInfo, error) {
 	if pl.info == nil {
 		return nil, nil, explain(pl.asked, fs.ErrNotExist)
 	}
+	f, info, err := pl.openJudged()
+	for tries := 1; errors.Is(err, errMoved) && tries < maxReplaced; tries++ {
+		if err := pl.judgeAgain(); err != nil {
+			return nil, nil, err
+		}
+		f, info, err = pl.openJudged()
+	}
+	return f, info, err
+}
+
+// reading opens a file for reading. A named pipe that has come to stand there meanwhile
+// does not keep it waiting for a writer.
+func reading(in *os.Root, name string) (*os.File, error) {
+	return in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// openJudged opens the file that was judged. Anything but a regular file is refused
+// before it is opened.
+func (pl *place) openJudged() (*os.File, fs.FileInfo, error) {
 	if err := checkRegular(pl.asked, pl.info); err != nil {
 		return nil, nil, err
 	}
-	f, err := pl.in().Open(pl.name)
+	f, err := reading(pl.in(), pl.name)
 	if err != nil {
 		return nil, nil, explain(pl.asked, err)
 	}
 	info, err := f.Stat()
-	if err == nil && !os.SameFile(info, pl.info) {
+	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(info, pl.info)) { // a pipe can have the number of a file that went
 		err = errMoved
 	}
 	if err != nil {
 		return nil, nil, errors.Join(explain(pl.asked, err), f.Close())
 	}
 	return f, info, nil
+}
+
+// judgeAgain judges what stands at the name of a place now.
+func (pl *place) judgeAgain() error {
+	info, err := pl.in().Lstat(pl.name)
+	if err != nil {
+		return explain(pl.asked, err)
+	}
+	pl.info = info
+	pl.project.judge(pl)
+	if pl.access < pl.want {
+		return pl.refusal()
+	}
+	return nil
 }
 
 // make makes the folders that are missing.

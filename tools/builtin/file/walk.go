@@ -59,7 +59,8 @@ type walked struct {
 	dir   *os.Root // that it stands in
 	rel   string   // relative to the project, with slashes; as it is
 	shown string   // the same as it is shown
-	entry fs.DirEntry
+	real  string   // the same without links
+	info  fs.FileInfo
 }
 
 // walk calls visit for what lies below a place, or for the file there; without all,
@@ -71,7 +72,7 @@ func (p *project) walk(ctx context.Context, pl *place, all bool, visit func(walk
 		if pl.info == nil {
 			return skipped{}, explain(pl.asked, fs.ErrNotExist)
 		}
-		return skipped{}, visit(walked{pl.in(), asked, p.masked(asked), fs.FileInfoToDirEntry(pl.info)})
+		return skipped{}, visit(walked{pl.in(), asked, p.masked(asked), pl.rel(), pl.info})
 	}
 	list, err := p.entries(pl.in())
 	if err != nil {
@@ -108,7 +109,7 @@ func (w *walker) each(dir *os.Root, asked, real string, list []entry, in ignorin
 		if d.IsDir() {
 			err = w.below(dir, d.Name(), asked, real, info, in)
 		} else {
-			err = w.visit(walked{dir, asked, w.masked(asked), d})
+			err = w.visit(walked{dir, asked, w.masked(asked), real, info})
 		}
 		if err != nil {
 			return err

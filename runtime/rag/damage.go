@@ -1,0 +1,155 @@
+package rag
+
+import (
+	"context"
+	"crypto/subtle"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+)
+
+// Damage is a file that was set aside, in whose place there is a new one.
+type Damage struct {
+	Path  string // of the index
+	Aside string // where the file is now
+	Err   error  // what was wrong with it
+}
+
+// ensureMark is checkMark for a database that may be new: it gets its mark before anything
+// else is in it.
+func (d *database) ensureMark(ctx context.Context, db *sql.DB) error {
+	if d.mark == "" {
+		return nil
+	}
+	if fresh, err := isFresh(ctx, db); err != nil {
+		return err
+	} else if !fresh {
+		return d.checkMark(ctx, db)
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	if _, err := tx.ExecContext(ctx, "CREATE TABLE place (mark TEXT NOT NULL) STRICT"); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO place (mark) VALUES (?)", d.mark); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// checkMark compares the mark of a database with the one that it must carry. One in which
+// there is nothing needs none.
+func (d *database) checkMark(ctx context.Context, db *sql.DB) error {
+	if d.mark == "" {
+		return nil
+	}
+	if fresh, err := isFresh(ctx, db); err != nil || fresh {
+		return err
+	}
+	found, err := readMark(ctx, db)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(found), []byte(d.mark)) != 1 {
+		return &DamageError{Path: d.path, Err: ErrForeign}
+	}
+	return nil
+}
+
+// isFresh reports whether nothing is in a database.
+func isFresh(ctx context.Context, db *sql.DB) (bool, error) {
+	var anything bool
+	err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master)").Scan(&anything)
+	return !anything, err
+}
+
+// readMark returns the mark; empty when there is none. A view of that name is none: it
+// could say anything.
+func readMark(ctx context.Context, db *sql.DB) (mark string, err error) {
+	var tables int
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'place'").Scan(&tables)
+	if err != nil || tables == 0 {
+		return "", err
+	}
+	err = db.QueryRowContext(ctx, "SELECT CAST(mark AS TEXT) FROM place LIMIT 1").Scan(&mark)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return mark, err
+}
+
+// setAside moves a damaged file out of the way. Of several processes one moves it: the
+// file is looked at again with the turn of a writer, and is left when it is sound by then.
+func (x *Index) setAside(ctx context.Context, damage *DamageError) (err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.drop(); err != nil && !errors.As(err, new(*DamageError)) {
+		return err
+	}
+	home, err := x.opts.Find(ctx)
+	if err != nil {
+		return err
+	}
+	q, err := sharedfile.OpenQueue(lockPath(damage.Path), x.opts.Shared)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	release, err := q.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !exists(damage.Path) {
+		return nil
+	}
+	d := &database{path: damage.Path, mark: home.Mark}
+	found, ok := errors.AsType[*DamageError](d.inspect(ctx, q))
+	if !ok {
+		return nil
+	}
+	aside, err := move(damage.Path, x.opts.Now())
+	if err != nil {
+		return fmt.Errorf("set aside %s: %w", damage.Path, err)
+	}
+	x.opts.Damaged(Damage{Path: damage.Path, Aside: aside, Err: found.Err})
+	return nil
+}
+
+// inspect looks at the mark and reads everything in the file.
+func (d *database) inspect(ctx context.Context, q *sharedfile.Queue) (err error) {
+	db := sharedfile.Pool(d.path, 1, "query_only(1)")
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = q.Retry(ctx, func() error {
+		if err := d.checkMark(ctx, db); err != nil {
+			return err
+		}
+		var answer string
+		if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&answer); err != nil || answer == "ok" {
+			return err
+		}
+		return &DamageError{Path: d.path, Err: errors.New(strings.Join(strings.Fields(answer), " "))}
+	})
+	return d.Explain(err)
+}
+
+// move renames a database and its log to a name that is free, and returns that.
+func move(path string, now time.Time) (aside string, err error) {
+	named := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	aside = named
+	for n := 2; exists(aside); n++ {
+		aside = fmt.Sprintf("%s-%d", named, n)
+	}
+	if err := sharedfile.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return aside, nil
+}

@@ -1,0 +1,132 @@
+package rag
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"strings"
+)
+
+// Delete takes rows away, with their words and vectors, and returns how many there were.
+func (x *Index) Delete(ctx context.Context, d Deletion) (deleted int, err error) {
+	where, err := d.statement()
+	if err != nil {
+		return 0, err
+	}
+	if db, err := x.open(ctx, false); err == nil && db == nil {
+		return 0, nil // there is no file, and none is made for this
+	}
+	err = x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		w := writer{ctx: ctx, tx: tx, touched: map[space]bool{}}
+		if err := w.touch(where); err != nil {
+			return err
+		}
+		gone, err := tx.ExecContext(ctx, "DELETE FROM entries AS e WHERE "+where.sql(), where.args...)
+		if err != nil {
+			return err
+		}
+		n, err := gone.RowsAffected()
+		if err != nil {
+			return err
+		}
+		deleted = int(n)
+		if err := w.closeChapters(); err != nil {
+			return err
+		}
+		return w.forgetEmpty()
+	})
+	return deleted, err
+}
+
+// statement selects the rows of a deletion.
+func (d Deletion) statement() (conditions, error) {
+	var c conditions
+	for field, name := range map[string]string{"namespace": d.Namespace, "project": d.Project, "thread_id": d.ThreadID} {
+		if err := checkName(field, name, false); err != nil {
+			return c, err
+		}
+	}
+	switch {
+	case len(d.Keys) == 0 && d.ThreadID == "" && !d.All:
+		return c, refuse("keys", "there are none; name keys, a thread, or say that all is meant")
+	case d.Namespace == "" && (len(d.Keys) > 0 || d.All):
+		return c, refuse("namespace", "it is empty; keys are those of one namespace")
+	}
+	if d.Namespace != "" {
+		c.add("e.namespace = (SELECT id FROM namespaces WHERE name = ?)", d.Namespace)
+	}
+	if d.Project != AllProjects {
+		c.add("e.project = ?", d.Project)
+	}
+	if d.ThreadID != "" {
+		c.add("e.thread_id = ?", d.ThreadID)
+	}
+	if len(d.Keys) > 0 {
+		c.add("e.key IN (SELECT value FROM json_each(?))", list(d.Keys))
+	}
+	return c, nil
+}
+
+// touch notes the spaces of the rows that are deleted.
+func (w *writer) touch(where conditions) (err error) {
+	rows, err := w.tx.QueryContext(w.ctx, "SELECT DISTINCT e.namespace, e.model FROM entries AS e WHERE e.model <> 0 AND "+where.sql(), where.args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, func(scan func(...any) error) error {
+		var s space
+		err := scan(&s.namespace, &s.model)
+		w.touched[s] = true
+		return err
+	})
+}
+
+// forgetEmpty deletes what is left of namespaces and models that have no row any more.
+func (w *writer) forgetEmpty() error {
+	for _, statement := range []string{
+		"DELETE FROM spaces WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.namespace = spaces.namespace AND v.model = spaces.model)",
+		"DELETE FROM chapters WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.namespace = chapters.namespace AND s.model = chapters.model)",
+		"DELETE FROM namespaces WHERE NOT EXISTS (SELECT 1 FROM counts c WHERE c.namespace = namespaces.id)",
+		"DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.model = models.id)",
+	} {
+		if _, err := w.tx.ExecContext(w.ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditions are parts of a WHERE, all of which must hold, with their arguments.
+type conditions struct {
+	parts []string
+	args  []any
+}
+
+func (c *conditions) add(part string, args ...any) {
+	c.parts = append(c.parts, part)
+	c.args = append(c.args, args...)
+}
+
+func (c conditions) sql() string {
+	if len(c.parts) == 0 {
+		return "TRUE"
+	}
+	return strings.Join(c.parts, " AND ")
+}
+
+// list is a parameter for json_each.
+func list[T any](values []T) string {
+	encoded, _ := json.Marshal(values) // numbers and strings always can be
+	return string(encoded)
+}
+
+// each calls f for every row, and closes rows.
+func each(rows *sql.Rows, f func(scan func(...any) error) error) error {
+	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

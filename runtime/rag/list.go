@@ -1,0 +1,80 @@
+package rag
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+)
+
+// Listing selects rows without a search.
+type Listing struct {
+	Namespace string
+	Project   string   // AllProjects means all
+	Keys      []string // empty means any
+	ThreadID  string   // empty means any
+	Where     Where
+	Limit     int   // at most; 0 means no bound
+	After     int64 // the ID of the last row of the page before; 0: from the newest
+}
+
+// Listed is a row that was listed. Its ID is for Listing.After.
+type Listed struct {
+	Row
+
+	ID int64
+}
+
+// List returns rows, the last one stored first, without their vectors. Where there is no
+// index there are none.
+func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error) {
+	if err := checkNames(map[string]string{"namespace": l.Namespace, "project": l.Project, "thread_id": l.ThreadID}); err != nil {
+		return nil, err
+	}
+	if err := l.Where.check(); err != nil {
+		return nil, err
+	}
+	limit := -1
+	if l.Limit > 0 {
+		limit = l.Limit
+	}
+	where := l.conditions()
+	err = x.read(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT e.id, e.project, e.key, e.thread_id, e.chain_root, e.created_at, e.metadata, e.text,
+			ifnull(m.name, ''), ifnull(m.dimension, 0)
+			FROM entries AS e LEFT JOIN models AS m ON m.id = e.model WHERE `+where.sql()+` ORDER BY e.id DESC LIMIT ?`,
+			append(where.args[:len(where.args):len(where.args)], limit)...)
+		if err != nil {
+			return err
+		}
+		found = nil
+		return each(rows, func(scan func(...any) error) error {
+			r := Listed{Row: Row{Namespace: l.Namespace}}
+			var created int64
+			var metadata string
+			err := scan(&r.ID, &r.Project, &r.Key, &r.ThreadID, &r.ChainRoot, &created, &metadata, &r.Text, &r.Model, &r.Dimension)
+			r.CreatedAt, r.Metadata = time.UnixMilli(created).UTC(), json.RawMessage(metadata)
+			found = append(found, r)
+			return err
+		})
+	})
+	return found, err
+}
+
+func (l Listing) conditions() (c conditions) {
+	c.add("e.namespace = (SELECT id FROM namespaces WHERE name = ?)", l.Namespace)
+	if l.Project != AllProjects {
+		c.add("e.project = ?", l.Project)
+	}
+	if len(l.Keys) > 0 {
+		c.add("e.key IN (SELECT value FROM json_each(?))", list(l.Keys))
+	}
+	if l.ThreadID != "" {
+		c.add("e.thread_id = ?", l.ThreadID)
+	}
+	if l.After > 0 {
+		c.add("e.id < ?", l.After)
+	}
+	c.addWhere(l.Where)
+	return c
+}

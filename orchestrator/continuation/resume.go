@@ -229,12 +229,12 @@ func (c *Continuer) recordResumed(ctx context.Context, r *resumption, id thread.
 
 // addAfterEnd adds to the transcript of a thread that has ended.
 func (c *Continuer) addAfterEnd(ctx context.Context, rec thread.Record, added transcript.Addition) error {
-	if err := c.Threads.AwaitRelease(ctx, rec.ThreadID); err != nil {
+	if _, err := c.Threads.AwaitRelease(ctx, rec.ThreadID); err != nil {
 		return err
 	}
-	hold, err := c.Threads.Life.Claim(life.Of(rec))
-	if err != nil {
-		return err
+	_, hold, ok, err := c.Threads.Sweeper.ClaimEnded(ctx, rec.ThreadID)
+	if !ok {
+		return cmp.Or(err, life.ErrHeld)
 	}
 	defer func() { _ = hold.Release() }()
 	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)

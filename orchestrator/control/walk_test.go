@@ -57,7 +57,7 @@ func TestEveryCrashpoint(t *testing.T) {
 	s.write("directives/item.md", fmt.Sprintf(itemDirective, ""))
 	_, err = s.c.Stop.Cancel(s.ctx, s.begunSet(ofItems(numbered(0, 1), 1)))
 	s.noError(err)
-	listed := slices.Concat(Crashpoints(), recovery.Crashpoints(), finish.Crashpoints())
+	listed := slices.Concat(Crashpoints(), recovery.Crashpoints(), finish.Crashpoints(), finish.EntryCrashpoints())
 	unseen := func() []thread.Crashpoint {
 		mu.Lock()
 		defer mu.Unlock()

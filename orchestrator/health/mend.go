@@ -180,24 +180,6 @@ func (r *reconciling) takeBack(ctx context.Context) (mended []Finding, err error
 	return mended, nil
 }
 
-// claimEnded takes the life of a thread that has ended, while its files are mended; the
-// row is as it is by then. It is not ok when somebody else has the life, who does it, or
-// the thread goes on.
-func (r *reconciling) claimEnded(ctx context.Context, id thread.ID) (rec thread.Record, hold life.Hold, ok bool, err error) {
-	t := r.Checker.Threads
-	if rec, err = t.Store.Get(ctx, id); err != nil || !rec.Status.Terminal() {
-		return rec, nil, false, ignoreGone(err)
-	}
-	if held, err := t.Life.Held(life.Key{Thread: id}); held || err != nil {
-		return rec, nil, false, err
-	}
-	hold, err = t.Life.Claim(life.Of(rec))
-	if errors.Is(err, life.ErrHeld) {
-		return rec, nil, false, nil
-	}
-	return rec, hold, err == nil, err
-}
-
 // ignoreGone leaves out that a thread was deleted since.
 func ignoreGone(err error) error {
 	if errors.Is(err, thread.ErrNotFound) {
@@ -212,7 +194,7 @@ func (r *reconciling) writeEnd(ctx context.Context, id thread.ID) (bool, error) 
 	if err := t.Records.Of(id).Prepare(); err != nil {
 		return false, err
 	}
-	rec, hold, ok, err := r.claimEnded(ctx, id)
+	rec, hold, ok, err := r.Checker.Threads.Sweeper.ClaimEnded(ctx, id)
 	if !ok {
 		return false, err
 	}
@@ -281,7 +263,7 @@ func (r *reconciling) correct(ctx context.Context, id thread.ID) (bool, error) {
 
 // render writes the knowledge entry of a thread that has ended.
 func (r *reconciling) render(ctx context.Context, id thread.ID) (bool, error) {
-	rec, hold, ok, err := r.claimEnded(ctx, id)
+	rec, hold, ok, err := r.Checker.Threads.Sweeper.ClaimEnded(ctx, id)
 	if !ok {
 		return false, err
 	}
@@ -297,7 +279,7 @@ func (r *reconciling) render(ctx context.Context, id thread.ID) (bool, error) {
 
 // forgetLives removes the locks that processes of an ended thread have left.
 func (r *reconciling) forgetLives(ctx context.Context, id thread.ID) (bool, error) {
-	_, hold, ok, err := r.claimEnded(ctx, id)
+	_, hold, ok, err := r.Checker.Threads.Sweeper.ClaimEnded(ctx, id)
 	if !ok {
 		return false, err
 	}

@@ -82,12 +82,9 @@ func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Repor
 	if err != nil || meta.Status.Terminal() || rec.Outcome == nil {
 		return nil // without a readable thread.json there is nothing to complete
 	}
-	hold, err := s.Life.Claim(life.Of(rec))
-	if errors.Is(err, life.ErrHeld) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("claim the life of %s: %w", rec.ThreadID, err)
+	rec, hold, ok, err := s.ClaimEnded(ctx, rec.ThreadID)
+	if !ok {
+		return err
 	}
 	defer func() { _ = hold.Release() }()
 	w, err := s.Finisher.OpenTranscript(rec.ThreadID)
@@ -100,6 +97,43 @@ func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Repor
 		report.Completed = append(report.Completed, rec.ThreadID)
 	}
 	return err
+}
+
+// ClaimEnded takes the life of a thread that has ended, to write its files: a deletion waits
+// for that with the removal of these. The row is read while the life is held. It is not ok
+// when somebody else has a life of the thread, the thread goes on, or there is none any more.
+func (s *Sweeper) ClaimEnded(ctx context.Context, id thread.ID) (rec thread.Record, hold life.Hold, ok bool, err error) {
+	if rec, err = s.Finisher.Store.Get(ctx, id); err != nil || !rec.Status.Terminal() {
+		return rec, nil, false, s.leave(nil, id, err)
+	}
+	held, err := s.Life.Held(life.Key{Thread: id})
+	if err != nil || held {
+		return rec, nil, false, err
+	}
+	hold, claimed := s.Life.Claim(life.Of(rec))
+	if errors.Is(claimed, life.ErrHeld) {
+		return rec, nil, false, nil
+	}
+	if rec, err = s.Finisher.Store.Get(ctx, id); err != nil || !rec.Status.Terminal() {
+		return rec, nil, false, s.leave(hold, id, err)
+	}
+	if claimed != nil {
+		return rec, nil, false, fmt.Errorf("claim the life of %s: %w", id, claimed)
+	}
+	return rec, hold, true, nil
+}
+
+// leave lets go of a thread whose files are not written. Of one that was deleted, which err
+// says, no folder is left that was made anew for its life; that is no error.
+func (s *Sweeper) leave(hold life.Hold, id thread.ID, err error) error {
+	if hold != nil {
+		_ = hold.Release()
+	}
+	if !errors.Is(err, thread.ErrNotFound) {
+		return err
+	}
+	_, _ = s.Finisher.Records.Of(id).RemoveLeftover() // else a sweep does it
+	return nil
 }
 
 // completeRecent completes the threads that ended last: those whose process a
@@ -235,6 +269,9 @@ func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.T
 	s.Crashpoints.At(crashLocked)
 
 	rec, err := s.Finisher.Store.Get(ctx, id)
+	if errors.Is(err, thread.ErrNotFound) {
+		_ = s.leave(hold, id, err)
+	}
 	if err != nil || rec.Status.Terminal() || waits(rec) {
 		return rec, err // it was put in the queue since
 	}

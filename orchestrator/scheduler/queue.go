@@ -91,14 +91,13 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 // life of one thread; the store decides which run it has.
 func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, err error) {
 	run := thread.NewRun()
+	var taken claim
 	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
 		if !d.canRun(r) {
 			return store.ErrTaken
 		}
-		if hold != nil { // another has admitted that one
-			_ = hold.Release()
-		}
-		if hold, err = d.takeLife(life.Key{Thread: r.ThreadID, Run: run}); err != nil {
+		taken.giveUp() // another has admitted that one
+		if taken, err = d.takeLife(life.Key{Thread: r.ThreadID, Run: run}); err != nil {
 			return store.ErrTaken
 		}
 		d.Threads.Crashpoints.At(CrashTaken)
@@ -106,11 +105,9 @@ func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold
 	})
 	if err == nil && admitted {
 		d.Threads.Crashpoints.At(CrashAdmitted)
-		return rec, hold, nil
+		return rec, taken.hold, nil
 	}
-	if hold != nil {
-		_ = hold.Release()
-	}
+	taken.giveUp()
 	return rec, nil, err
 }
 
@@ -132,16 +129,17 @@ func (d *dispatch) canRun(rec thread.Record) bool {
 
 // takeLife takes the life of a thread in the queue. A folder that cannot be used
 // keeps nobody else from running: the thread is passed over.
-func (d *dispatch) takeLife(k life.Key) (life.Hold, error) {
-	if err := d.Threads.Records.Of(k.Thread).Prepare(); err != nil {
+func (d *dispatch) takeLife(k life.Key) (claim, error) {
+	place := d.Threads.Records.Of(k.Thread)
+	if err := place.Prepare(); err != nil {
 		d.complain(k.Thread, err, "a queued thread has no usable folder")
-		return nil, err
+		return claim{}, err
 	}
 	hold, err := d.Threads.Life.Claim(k)
 	if err != nil {
 		d.complain(k.Thread, err, "could not lock a queued thread")
 	}
-	return hold, err
+	return claim{place, hold}, err
 }
 
 // launchAdmitted starts the process of a thread that has a slot, and lets go of

@@ -71,7 +71,7 @@ func (t *Threads) Settled(ctx context.Context, id thread.ID) (thread.Record, err
 	if err != nil || !rec.Status.Terminal() {
 		return rec, err
 	}
-	if err := t.AwaitRelease(ctx, id); err != nil {
+	if _, err := t.AwaitRelease(ctx, id); err != nil {
 		return rec, err
 	}
 	// The check is about to name what cannot be completed.
@@ -97,8 +97,8 @@ const (
 )
 
 // AwaitRelease waits until nobody holds the life of an ended thread, but not for
-// ever: its files are then judged as they are.
-func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) error {
+// ever: its files are then judged as they are, and free is false.
+func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) (free bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, releaseGrace)
 	defer stop()
 	poll := time.NewTicker(releasePoll)
@@ -106,12 +106,12 @@ func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) error {
 	for {
 		held, err := t.Life.Held(life.Key{Thread: id})
 		if err != nil || !held {
-			return err
+			return err == nil, err
 		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return nil
+			return false, nil
 		}
 	}
 }

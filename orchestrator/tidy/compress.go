@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -64,26 +63,8 @@ func (t *Tidier) compressOne(ctx context.Context, id thread.ID) (before, after i
 	if bytes, err := whole.Compressible(); err != nil || bytes == 0 {
 		return 0, 0, err
 	}
-	removing, err := t.lease(ctx, deletionsLease)
-	if err != nil || removing == nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, removing.Release()) }()
-	rec, err := t.Threads.Store.Get(ctx, id)
-	if errors.Is(err, thread.ErrNotFound) || err == nil && !rec.Status.Terminal() {
-		return 0, 0, nil
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	if held, err := t.Threads.Life.Held(life.Key{Thread: id}); held || err != nil {
-		return 0, 0, err
-	}
-	hold, err := t.Threads.Life.Claim(life.Of(rec))
-	if errors.Is(err, life.ErrHeld) {
-		return 0, 0, nil
-	}
-	if err != nil {
+	_, hold, ok, err := t.Threads.Sweeper.ClaimEnded(ctx, id)
+	if !ok {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, hold.Release()) }()

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/lineage"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -154,27 +152,24 @@ func (t *Tidier) blocks(ctx context.Context, s set) error {
 	return nil
 }
 
-// fresh is for how long after its end a thread is taken to write its last files.
-const fresh = time.Minute
-
 // awaitFiles waits until nobody writes to the files of the members any more.
 func (t *Tidier) awaitFiles(ctx context.Context, s set) error {
 	for _, rec := range s.members {
-		if t.Threads.Now().Sub(rec.UpdatedAt).Abs() < fresh {
-			if err := t.Threads.AwaitRelease(ctx, rec.ThreadID); err != nil {
-				return err
-			}
-		}
-		held, err := t.Threads.Life.Held(life.Key{Thread: rec.ThreadID})
-		if err != nil {
+		if err := t.awaitWriter(ctx, rec.ThreadID); err != nil {
 			return err
-		}
-		if held {
-			return tool.Faultf(tool.CodeConflict, "thread %s has ended and its process still writes its last files", rec.ThreadID).
-				WithHint("call again in a moment")
 		}
 	}
 	return nil
+}
+
+// awaitWriter waits a moment for the process that has the life of a thread which has ended.
+func (t *Tidier) awaitWriter(ctx context.Context, id thread.ID) error {
+	free, err := t.Threads.AwaitRelease(ctx, id)
+	if err != nil || free {
+		return err
+	}
+	return tool.Faultf(tool.CodeConflict, "thread %s has ended and a process still writes its last files", id).
+		WithHint("call again in a moment")
 }
 
 // refusal tells why a set could not be deleted.

@@ -131,6 +131,10 @@ func (t *Tidier) removeFiles(ctx context.Context, open []store.Deletion, done *C
 }
 
 func (t *Tidier) removeOne(ctx context.Context, rec thread.Record) error {
+	// Without a row nobody begins to write: a life is taken first, then the row is read.
+	if err := t.awaitWriter(ctx, rec.ThreadID); err != nil {
+		return err
+	}
 	at := t.Threads.Crashpoints.At
 	for _, b := range t.Belongings {
 		if err := b.Remove(ctx, rec); err != nil {

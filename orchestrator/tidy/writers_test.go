@@ -1,13 +1,20 @@
 package tidy_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 )
 
@@ -54,4 +61,144 @@ func TestKilledWriter(t *testing.T) {
 			s.wantNothing()
 		})
 	}
+}
+
+// afterHeld is a life that tells of each answer to whether somebody has a life of a thread.
+type afterHeld struct {
+	life.Life
+	then func(held bool)
+}
+
+func (l afterHeld) Held(k life.Key) (bool, error) {
+	held, err := l.Life.Held(k)
+	if k.Run == "" {
+		l.then(held)
+	}
+	return held, err
+}
+
+// mender is another process that completes the end of a thread. It waits at a crash point
+// until it is let go.
+type mender struct {
+	at, done chan struct{}
+	goOn     func()
+}
+
+// completing begins to complete the end of a thread, whose thread.json a crash has kept
+// from saying so.
+func (s *scene) completing(id thread.ID, point thread.Crashpoint) *mender {
+	s.Helper()
+	other := openScene(s.TB, s.project)
+	goOn := make(chan struct{})
+	m := &mender{at: make(chan struct{}), done: make(chan struct{}), goOn: sync.OnceFunc(func() { close(goOn) })}
+	other.t.Threads.Finisher.Crashpoints = func(now thread.Crashpoint) {
+		if now == point {
+			close(m.at)
+			<-goOn
+		}
+	}
+	rec, err := other.store.Get(other.ctx, id)
+	s.noError(err)
+	go func() {
+		defer close(m.done)
+		other.t.Threads.Complete(other.ctx, rec)
+	}()
+	s.Cleanup(func() { m.goOn(); <-m.done })
+	return m
+}
+
+// half is a thread whose row has ended, while its thread.json says that it runs.
+func (s *scene) half() thread.ID {
+	s.Helper()
+	id := s.running("work", "")
+	meta, err := s.t.Threads.Records.Of(id).Meta().Read()
+	s.noError(err)
+	s.end(id, thread.Completed, 7)
+	s.noError(s.t.Threads.Records.Of(id).Meta().Write(meta))
+	return id
+}
+
+// TestWriterMeanwhile deletes a thread while another process completes its end, which has
+// begun after the deletion looked for such a process. What is removed waits for it, at
+// each step, and nothing comes back.
+func TestWriterMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, point := range append(finish.Crashpoints(), finish.EntryCrashpoints()...) {
+		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			id := s.half()
+			var m *mender
+			s.t.Threads.Life = afterHeld{s.t.Threads.Life, func(held bool) {
+				if m == nil {
+					m = s.completing(id, point)
+					<-m.at
+				} else if held { // the removal waits
+					m.goOn()
+				}
+			}}
+			s.delete(id)
+			m.goOn()
+			<-m.done
+			s.wantGone(id)
+			s.wantNothing()
+		})
+	}
+}
+
+// TestWriterHangs deletes a thread while a process hangs that writes its files. The deletion
+// stays on record, says why, and the next one ends it when the process has gone on.
+func TestWriterHangs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.half()
+	var m *mender
+	impatient, stop := context.WithCancel(s.ctx)
+	s.t.Threads.Life = afterHeld{s.t.Threads.Life, func(held bool) {
+		if m == nil {
+			m = s.completing(id, finish.CrashDrafted)
+			<-m.at
+		} else if held {
+			stop()
+		}
+	}}
+	_, err := s.t.Threads.Life.Held(life.Key{Thread: id})
+	s.noError(err)
+	refused, err := s.store.Delete(s.ctx, [][]thread.ID{{id}}, s.now)
+	s.noError(errors.Join(append(refused, err)...))
+	done, err := s.t.Continue(impatient, nil)
+	if err != nil && !errors.Is(err, context.Canceled) || done.Left != 1 || !strings.Contains(fmt.Sprint(done.Kept), "still writes") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := os.Lstat(s.folder(id)); err != nil {
+		t.Errorf("the folder: %v", err)
+	}
+	m.goOn()
+	<-m.done
+	if told := s.delete(id); told.DeletedAt == "" {
+		t.Errorf("told %+v", told)
+	}
+	s.wantGone(id)
+	s.wantNothing()
+}
+
+// TestLateWriter: whoever finds a thread by a row that was deleted meanwhile writes
+// nothing, and leaves no folder: one that settles it, one that completes its end.
+func TestLateWriter(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.running("work", "")
+	alive, err := s.store.Get(s.ctx, id)
+	s.noError(err)
+	s.end(id, thread.Completed, 7)
+	ended, err := s.store.Get(s.ctx, id)
+	s.noError(err)
+	s.delete(id)
+	s.now = time.Now().Add(2 * time.Hour)
+	if _, err := s.t.Threads.Sweeper.Examine(s.ctx, alive); !errors.Is(err, thread.ErrNotFound) {
+		t.Errorf("settled: %v", err)
+	}
+	s.noError(s.t.Threads.Sweeper.Complete(s.ctx, ended))
+	s.wantGone(id)
+	s.wantNothing()
 }

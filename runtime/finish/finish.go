@@ -35,6 +35,18 @@ func Crashpoints() []thread.Crashpoint {
 	return []thread.Crashpoint{CrashTranscript, CrashLedger, CrashMeta, CrashKnowledge, CrashRegistry}
 }
 
+// The crash points of writing a knowledge entry, in order. The sequence comes to them before
+// [CrashKnowledge], and so does each entry that is written by itself.
+const (
+	CrashComposed thread.Crashpoint = "finish.composed" // the text is there, and nothing of it on disk
+	CrashDrafted  thread.Crashpoint = "finish.drafted"  // the draft is on disk
+)
+
+// EntryCrashpoints lists the crash points of writing a knowledge entry, in order.
+func EntryCrashpoints() []thread.Crashpoint {
+	return []thread.Crashpoint{CrashComposed, CrashDrafted}
+}
+
 // Finisher applies outcomes.
 type Finisher struct {
 	Store store.Store

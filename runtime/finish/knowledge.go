@@ -140,13 +140,10 @@ func (f *Finisher) writeEntry(id string, head entry, body []byte) error {
 	return f.putEntry(filepath.Base(f.KnowledgeDir)+"/"+id+".md", text)
 }
 
-// CrashDrafted: the draft of a knowledge entry is on disk. It is no step of one sequence:
-// each entry comes to it, as often as it is written.
-const CrashDrafted thread.Crashpoint = "finish.drafted"
-
 // putEntry replaces a file below .ai. That folder may be a link; a link below it
 // does not lead the entry out of it.
 func (f *Finisher) putEntry(name string, text []byte) error {
+	f.Crashpoints.At(CrashComposed)
 	return f.inAI(func(ai *os.Root) error {
 		if err := ai.MkdirAll(path.Dir(name), 0o700); err != nil {
 			return err

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,15 +34,21 @@ func Remove(stateDir string, id thread.ID) (err error) {
 	case err != nil:
 		return err
 	}
-	err = empty(own, stateDir, id)
-	if err = errors.Join(err, own.Close()); err != nil {
-		return err
+	defer func() { err = errors.Join(err, own.Close()) }()
+	for range removeTries {
+		shared, err := empty(own, stateDir, id)
+		if err != nil || shared {
+			return err
+		}
+		if err = gone(above.Remove(name)); !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
-	if err := gone(above.Remove(name)); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return fmt.Errorf("somebody writes to the folder of %s", id)
 }
+
+// removeTries is how often a folder is emptied in which a lock is made meanwhile.
+const removeTries = 5
 
 // gone is nil for what is not there any more.
 func gone(err error) error {
@@ -51,12 +58,13 @@ func gone(err error) error {
 	return err
 }
 
-// empty removes what is in the folder of a thread. Thread.json goes last, so that what a
-// crash leaves is still known as what is left of a thread.
-func empty(own *os.Root, stateDir string, id thread.ID) error {
+// empty removes what is in the folder of a thread, which may be shared with threads whose
+// folders are in it. Thread.json goes last, so that what a crash leaves is still known as
+// what is left of a thread.
+func empty(own *os.Root, stateDir string, id thread.ID) (shared bool, err error) {
 	entries, err := fs.ReadDir(own.FS(), ".")
 	if err != nil {
-		return err
+		return false, err
 	}
 	var last string
 	for _, e := range entries {
@@ -65,6 +73,7 @@ func empty(own *os.Root, stateDir string, id thread.ID) error {
 			last = name
 			continue
 		case e.IsDir() && name != filepath.Base(Of(stateDir, id).Artifacts()) && holdsThread(stateDir, string(id)+"/"+name):
+			shared = true
 			continue
 		case e.IsDir():
 			err = own.RemoveAll(name)
@@ -72,13 +81,13 @@ func empty(own *os.Root, stateDir string, id thread.ID) error {
 			err = own.Remove(name)
 		}
 		if gone(err) != nil {
-			return err
+			return shared, err
 		}
 	}
 	if last == "" {
-		return nil
+		return shared, nil
 	}
-	return gone(own.RemoveAll(last))
+	return shared, gone(own.RemoveAll(last))
 }
 
 // holdsThread reports whether there is the folder of a thread in one below the state.

@@ -15,7 +15,7 @@ import (
 const (
 	// lockWait is how long a lock is waited for: as long as a large workspace is made.
 	lockWait = 2 * gitTime
-	// lockPoll is how often a held lock is looked at; a lock tells nobody that it is free.
+	// lockPoll is how often a held lock is looked at.
 	lockPoll = 10 * time.Millisecond
 )
 
@@ -28,22 +28,11 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	ctx, stop := context.WithTimeoutCause(ctx, lockWait, tool.Faultf(tool.CodeConflict, "another process has been at work on the workspace for %v", lockWait).
 		WithHint("Call again later."))
 	defer stop()
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		held, err := process.Acquire(path)
-		if err == nil {
-			return func() { _ = held.Release() }, nil
-		}
-		if !errors.Is(err, process.ErrLocked) {
-			return nil, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	held, err := process.Await(ctx, path, lockPoll)
+	if err != nil {
+		return nil, err
 	}
+	return func() { _ = held.Release() }, nil
 }
 
 // enter has the workspace kept until leave, or the end of this process. The caller holds

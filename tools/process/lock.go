@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,6 +69,25 @@ func Acquire(path string) (*Lock, error) {
 		wait = min(2*wait, acquireWaitMax)
 	}
 	return nil, fmt.Errorf("lock %s: %w (tried %d times)", path, errRetry, acquireTries)
+}
+
+// Await is Acquire for somebody who waits for the holder. It looks every so often, as a
+// lock tells nobody that it is free, until ctx ends; the error is the cause of that then.
+// Others that wait too, however many, are no reason to give up.
+func Await(ctx context.Context, path string, every time.Duration) (*Lock, error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		lock, err := acquireOnce(path)
+		if !errors.Is(err, ErrLocked) && !errors.Is(err, errRetry) {
+			return lock, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 func acquireOnce(path string) (*Lock, error) {

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -255,4 +257,40 @@ func TestInheritRefuses(t *testing.T) {
 	must(t, lock.Release())
 	must(t, os.Remove(path))
 	refuse("the file has lost its name", same.Fd(), ErrNotHeld)
+}
+
+// Await has the lock as soon as it is free, however many wait for it, and gives up with
+// the cause of its context, leaving nothing.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := Acquire(path)
+	must(t, err)
+	why := errors.New("enough")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(why)
+	if _, err := Await(ctx, path, time.Millisecond); !errors.Is(err, why) {
+		t.Errorf("a lock that somebody holds: %v", err)
+	}
+	if _, err := Await(t.Context(), filepath.Join(path, "none"), time.Millisecond); err == nil {
+		t.Error("a lock that cannot be made")
+	}
+	var holders atomic.Int32
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			lock, err := Await(t.Context(), path, time.Millisecond)
+			if err != nil || holders.Add(1) != 1 {
+				t.Errorf("%d have it, %v", holders.Load(), err)
+				return
+			}
+			holders.Add(-1)
+			if err := lock.Release(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	must(t, held.Release())
+	all.Wait()
+	wantHeld(t, path, false)
 }

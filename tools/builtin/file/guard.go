@@ -119,8 +119,11 @@ func (g *guard) take(ctx context.Context, paths ...string) (_ *turn, err error) 
 		names[i] = shardOf(path)
 	}
 	slices.Sort(names)
+	ctx, stop := context.WithTimeoutCause(ctx, turnPatience, tool.Faultf(tool.CodeConflict, "others have been writing to the same files for %v", turnPatience).
+		WithHint("Call again; nothing was written."))
+	defer stop()
 	for _, name := range slices.Compact(names) {
-		if t.locks[name], err = await(ctx, filepath.Join(dir, name+".turn")); err != nil {
+		if t.locks[name], err = process.Await(ctx, filepath.Join(dir, name+".turn"), turnPoll); err != nil {
 			delete(t.locks, name)
 			t.release()
 			return nil, err
@@ -144,25 +147,6 @@ func (g *guard) folder() (string, error) {
 		return "", fmt.Errorf("make the records of who wrote what: %w", err)
 	}
 	return dir, nil
-}
-
-func await(ctx context.Context, path string) (*process.Lock, error) {
-	ctx, stop := context.WithTimeout(ctx, turnPatience)
-	defer stop()
-	poll := time.NewTicker(turnPoll)
-	defer poll.Stop()
-	for {
-		lock, err := process.Acquire(path)
-		if !errors.Is(err, process.ErrLocked) {
-			return lock, err
-		}
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-			return nil, tool.Faultf(tool.CodeConflict, "somebody else is writing to the same files: %w", err).
-				WithHint("Call again; nothing was written.")
-		}
-	}
 }
 
 // release lets others write.

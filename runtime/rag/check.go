@@ -111,7 +111,7 @@ func isField(name string) bool {
 }
 
 func (w Where) check() error {
-	for name, values := range w.Fields {
+	for name, values := range w {
 		if !isField(name) {
 			return refuse("where", "%.64q is no name of a field; valid are letters, digits and _", name)
 		}

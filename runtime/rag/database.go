@@ -81,6 +81,10 @@ func (d *database) Ready(ctx context.Context, db *sql.DB) bool {
 
 // Prepare implements [sharedfile.Owner].
 func (d *database) Prepare(ctx context.Context, db *sql.DB) error {
+	// In a database that has nothing yet, what is deleted later can be given back in parts.
+	if _, err := db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+		return err
+	}
 	if err := d.ensureMark(ctx, db); err != nil {
 		return err
 	}

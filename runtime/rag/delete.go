@@ -41,13 +41,13 @@ func (x *Index) Delete(ctx context.Context, d Deletion) (deleted int, err error)
 // statement selects the rows of a deletion.
 func (d Deletion) statement() (conditions, error) {
 	var c conditions
-	for field, name := range map[string]string{"namespace": d.Namespace, "project": d.Project, "thread_id": d.ThreadID} {
+	for field, name := range map[string]string{"namespace": d.Namespace, "project": d.Project} {
 		if err := checkName(field, name, false); err != nil {
 			return c, err
 		}
 	}
 	switch {
-	case len(d.Keys) == 0 && d.ThreadID == "" && !d.All:
+	case len(d.Keys) == 0 && len(d.ThreadIDs) == 0 && !d.All:
 		return c, refuse("keys", "there are none; name keys, a thread, or say that all is meant")
 	case d.Namespace == "" && (len(d.Keys) > 0 || d.All):
 		return c, refuse("namespace", "it is empty; keys are those of one namespace")
@@ -58,8 +58,8 @@ func (d Deletion) statement() (conditions, error) {
 	if d.Project != AllProjects {
 		c.add("e.project = ?", d.Project)
 	}
-	if d.ThreadID != "" {
-		c.add("e.thread_id = ?", d.ThreadID)
+	if len(d.ThreadIDs) > 0 {
+		c.add("e.thread_id IN (SELECT value FROM json_each(?)) AND e.thread_id <> ''", list(d.ThreadIDs))
 	}
 	if len(d.Keys) > 0 {
 		c.add("e.key IN (SELECT value FROM json_each(?))", list(d.Keys))

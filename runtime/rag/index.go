@@ -129,7 +129,13 @@ func (x *Index) read(ctx context.Context, f func(context.Context, *sql.Tx) error
 // write runs f in one transaction, which is on disk when it returns.
 func (x *Index) write(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
 	return x.mending(ctx, true, func(db *database) error {
-		return db.Write(ctx, sharedfile.Durable, func() error { return nil }, f)
+		return db.Write(ctx, sharedfile.Durable, func() error { return nil }, func(ctx context.Context, tx *sql.Tx) error {
+			// What is deleted is overwritten. The setting is one of the connection.
+			if _, err := tx.ExecContext(ctx, "PRAGMA secure_delete = FAST"); err != nil {
+				return err
+			}
+			return f(ctx, tx)
+		})
 	})
 }
 

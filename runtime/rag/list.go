@@ -12,7 +12,7 @@ type Listing struct {
 	Namespace string
 	Project   string   // AllProjects means all
 	Keys      []string // empty means any
-	ThreadID  string   // empty means any
+	ThreadIDs []string // empty means any
 	Where     Where
 	Limit     int   // at most; 0 means no bound
 	After     int64 // the ID of the last row of the page before; 0: from the newest
@@ -28,7 +28,7 @@ type Listed struct {
 // List returns rows, the last one stored first, without their vectors. Where there is no
 // index there are none.
 func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error) {
-	if err := checkNames(map[string]string{"namespace": l.Namespace, "project": l.Project, "thread_id": l.ThreadID}); err != nil {
+	if err := checkNames(map[string]string{"namespace": l.Namespace, "project": l.Project}); err != nil {
 		return nil, err
 	}
 	if err := l.Where.check(); err != nil {
@@ -69,8 +69,8 @@ func (l Listing) conditions() (c conditions) {
 	if len(l.Keys) > 0 {
 		c.add("e.key IN (SELECT value FROM json_each(?))", list(l.Keys))
 	}
-	if l.ThreadID != "" {
-		c.add("e.thread_id = ?", l.ThreadID)
+	if len(l.ThreadIDs) > 0 {
+		c.add("e.thread_id IN (SELECT value FROM json_each(?))", list(l.ThreadIDs))
 	}
 	if l.After > 0 {
 		c.add("e.id < ?", l.After)

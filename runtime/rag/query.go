@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -134,16 +135,9 @@ func (s search) excluded() (ids []string) {
 
 // addWhere selects by metadata.
 func (c *conditions) addWhere(w Where) {
-	if len(w.Kinds) > 0 {
-		c.addField("kind", w.Kinds)
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		c.add("json_extract(e.metadata, ?) IN (SELECT value FROM json_each(?))", "$."+name, list(w[name]))
 	}
-	for name, values := range w.Fields {
-		c.addField(name, values)
-	}
-}
-
-func (c *conditions) addField(name string, values []string) {
-	c.add("json_extract(e.metadata, ?) IN (SELECT value FROM json_each(?))", "$."+name, list(values))
 }
 
 // count tells how many rows there are, and how many of them cannot be compared.
@@ -193,7 +187,7 @@ func (s search) load(ordered []fused) ([]Hit, error) {
 	err = each(rows, func(scan func(...any) error) error {
 		var (
 			id, created int64
-			h           Hit
+			h           = Hit{Namespace: s.Namespace}
 			metadata    string
 		)
 		if err := scan(&id, &h.Key, &h.Project, &h.Text, &metadata, &h.ThreadID, &h.ChainRoot, &created); err != nil {

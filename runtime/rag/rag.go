@@ -54,15 +54,13 @@ type Query struct {
 	Where                       Where
 }
 
-// Where selects rows by their metadata.
-type Where struct {
-	Kinds  []string            // values of the field "kind"; empty means any
-	Fields map[string][]string // values of other fields of text, all of which must match
-}
+// Where selects rows by their metadata: each field that is named, of text, must have one of
+// the values.
+type Where map[string][]string
 
 // Hit is a row that was found.
 type Hit struct {
-	Key, Project string
+	Namespace, Key, Project string
 	// Score is the cosine where vectors were compared, else the share of the best BM25.
 	Score               float64
 	By                  Method
@@ -101,12 +99,12 @@ type Stored struct {
 }
 
 // Deletion says what is deleted: rows that match everything that is set. One of Keys,
-// ThreadID and All is needed.
+// ThreadIDs and All is needed.
 type Deletion struct {
-	Namespace string // empty: any, with ThreadID
+	Namespace string // empty: any, with ThreadIDs
 	Project   string // AllProjects means all
 	Keys      []string
-	ThreadID  string
+	ThreadIDs []string
 	All       bool // the whole namespace, or one project of it
 }
 

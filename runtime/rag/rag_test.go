@@ -3,6 +3,7 @@ package rag_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -121,11 +122,11 @@ func TestWhere(t *testing.T) {
 		want  string
 	}{
 		"all":         {rag.Where{}, "a b c d"},
-		"a kind":      {rag.Where{Kinds: []string{"decision"}}, "a b"},
-		"kinds":       {rag.Where{Kinds: []string{"decision", "discovery"}}, "a b c"},
-		"a field":     {rag.Where{Fields: map[string][]string{"state": {"current"}}}, "a"},
-		"both":        {rag.Where{Kinds: []string{"discovery"}, Fields: map[string][]string{"state": {"old"}}}, ""},
-		"hostile one": {rag.Where{Kinds: []string{`"]') OR 1=1 --`}}, ""},
+		"a kind":      {rag.Where{"kind": {"decision"}}, "a b"},
+		"kinds":       {rag.Where{"kind": {"decision", "discovery"}}, "a b c"},
+		"a field":     {rag.Where{"state": {"current"}}, "a"},
+		"both":        {rag.Where{"kind": {"discovery"}, "state": {"old"}}, ""},
+		"hostile one": {rag.Where{"kind": {`"]') OR 1=1 --`}}, ""},
 	} {
 		for _, q := range []rag.Query{ask("common"), ask("", 1, 0), ask("common", 1, 0)} {
 			q.Where = tt.where
@@ -135,7 +136,7 @@ func TestWhere(t *testing.T) {
 		}
 	}
 	q := ask("common")
-	q.Where.Fields = map[string][]string{`a"b`: {"x"}}
+	q.Where = rag.Where{`a"b`: {"x"}}
 	if _, err := x.Query(t.Context(), q); !isRefusal(err, "where") {
 		t.Errorf("a hostile field: %v", err)
 	}
@@ -274,8 +275,8 @@ func TestDelete(t *testing.T) {
 		want     string // keys that are left
 	}{
 		"keys":                {rag.Deletion{Namespace: "ns", Project: "p", Keys: []string{"a", "x"}}, "b c d"},
-		"a thread":            {rag.Deletion{Project: rag.AllProjects, ThreadID: "t"}, "a c"},
-		"a thread's keys":     {rag.Deletion{Namespace: "ns", Project: "p", ThreadID: "t", Keys: []string{"a", "b"}}, "a c d"},
+		"a thread":            {rag.Deletion{Project: rag.AllProjects, ThreadIDs: []string{"t", "u"}}, "a c"},
+		"a thread's keys":     {rag.Deletion{Namespace: "ns", Project: "p", ThreadIDs: []string{"t"}, Keys: []string{"a", "b"}}, "a c d"},
 		"a project":           {rag.Deletion{Namespace: "ns", Project: "q", All: true}, "a b"},
 		"a namespace":         {rag.Deletion{Namespace: "ns", Project: rag.AllProjects, All: true}, ""},
 		"another namespace":   {rag.Deletion{Namespace: "no", Project: rag.AllProjects, All: true}, "a b c d"},
@@ -410,5 +411,27 @@ func TestDeletedFile(t *testing.T) {
 	store(t, x, row("b", "common"))
 	if answer := find(t, x, ask("common")); keys(answer) != "b" {
 		t.Errorf("%s", show(answer))
+	}
+}
+
+// What was deleted is not in the files any more after they were made smaller.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	path := pathIn(t.TempDir())
+	x := open(t, path)
+	for i := range 200 {
+		store(t, x, row(fmt.Sprint(i), "confidential "+strings.Repeat(fmt.Sprint("w", i, " "), 200)))
+	}
+	if _, err := x.Delete(t.Context(), rag.Deletion{Namespace: "ns", Project: "p", All: true}); err != nil {
+		t.Fatal(err)
+	}
+	done, err := x.Compact(t.Context())
+	if err != nil || done.Kept != "" || done.After*4 > done.Before {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for _, ending := range []string{"", "-wal"} {
+		if content, err := os.ReadFile(path + ending); err != nil || strings.Contains(string(content), "confidential") {
+			t.Errorf("%s has it still, %v", path+ending, err)
+		}
 	}
 }

@@ -46,7 +46,7 @@ func (m *reference) mayCome(q rag.Query, r rag.Row) bool {
 		return false
 	}
 	return r.Namespace == q.Namespace && (q.Project == rag.AllProjects || q.Project == r.Project) &&
-		(len(q.Where.Kinds) == 0 || slices.Contains(q.Where.Kinds, metadata.Kind))
+		(len(q.Where) == 0 || slices.Contains(q.Where["kind"], metadata.Kind))
 }
 
 // nearest answers a query for a vector.
@@ -112,7 +112,7 @@ func drawQuery(r *rapid.T) rag.Query {
 		Model: one("model", "m", "n"), Vector: drawVector(r, rapid.IntRange(2, 3).Draw(r, "dimension")),
 	}
 	if rapid.Bool().Draw(r, "of kinds") {
-		q.Where.Kinds = []string{"k"}
+		q.Where = rag.Where{"kind": {"k"}}
 	}
 	return q
 }
@@ -123,7 +123,7 @@ func history(r *rapid.T, t testing.TB, x *rag.Index, m *reference) {
 		switch rapid.IntRange(0, 9).Draw(r, "change") {
 		case 0:
 			id := rapid.SampledFrom([]string{"t1", "t2"}).Draw(r, "deleted")
-			if _, err := x.Delete(t.Context(), rag.Deletion{Project: rag.AllProjects, ThreadID: id}); err != nil {
+			if _, err := x.Delete(t.Context(), rag.Deletion{Project: rag.AllProjects, ThreadIDs: []string{id}}); err != nil {
 				r.Fatal(err)
 			}
 			m.rows = slices.DeleteFunc(m.rows, func(o rag.Row) bool { return o.ThreadID == id })

@@ -3,6 +3,7 @@ package settings
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -87,7 +88,33 @@ func (c *Call) Handed(ctx context.Context, model string, secrets map[string]stri
 	if err != nil {
 		c.log.Warn().Err(err).Msg("the key of a thread's provider")
 	}
+	if memory, _, err := c.Config.Memory(); err == nil && memory.Enabled {
+		keys, given = c.embeddingKey(ctx, memory.Embedding, keys, given)
+	}
 	return spawn.Handed{Inputs: secrets, Keys: keys, ProviderKeys: given, Settings: c.decided()}
+}
+
+// embeddingKey adds the key of the endpoint that texts are embedded at.
+func (c *Call) embeddingKey(
+	ctx context.Context, set config.Embedding, variables []string, given map[string]string,
+) ([]string, map[string]string) {
+	endpoint := set.Endpoint()
+	if endpoint.APIKeyEnv != "" {
+		variables = append(variables, endpoint.APIKeyEnv)
+	}
+	key, err := c.Providers.KeyGiven(ctx, endpoint)
+	if err != nil {
+		c.log.Warn().Err(err).Msg("the key of the embedding endpoint")
+	}
+	if key == "" {
+		return variables, given
+	}
+	given = maps.Clone(given)
+	if given == nil {
+		given = map[string]string{}
+	}
+	given[endpoint.Name] = key
+	return variables, given
 }
 
 // Seal puts into the thread.json of a thread which settings its process is

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ const keychainService = "rye-mcp"
 // KeyError says that a provider's key could not be had.
 type KeyError struct {
 	Provider string
+	File     string // below config, that names the command
 	From     string // api_key_command or api_key_keychain
 	Program  string // that was run
 	Reason   string // without anything that the program printed
@@ -49,7 +51,7 @@ func (e *KeyError) Try() string {
 	if e.Store != "" {
 		return "put the key in once: " + e.Store
 	}
-	return fmt.Sprintf("run the command of %s in ~/.ai/config/agent/providers/%s.yaml by hand: it has to print the key and nothing else", e.From, e.Provider)
+	return fmt.Sprintf("run the command of %s in ~/.ai/config/%s by hand: it has to print the key and nothing else", e.From, e.File)
 }
 
 // keyring runs the commands that give keys, and keeps what they gave in memory.
@@ -92,30 +94,50 @@ func (k *keyring) keep(name string, key knownKey) {
 // Keys in variables are not among them.
 func (r *Registry) Keys(ctx context.Context, ref string) (map[string]string, error) {
 	p, _, err := r.split(ref)
-	if err != nil || p == nil || r.inVariable(*p) || !givenByCommand(*p) {
+	if err != nil || p == nil {
 		return nil, err
 	}
-	key, err := r.key(ctx, *p)
-	if err != nil {
+	key, err := r.KeyGiven(ctx, *p)
+	if err != nil || key == "" {
 		return nil, err
 	}
 	return map[string]string{p.Name: key}, nil
 }
 
-// key is the key of a provider; empty when it needs none.
-func (r *Registry) key(ctx context.Context, p config.Provider) (string, error) {
+// KeyGiven is the key that a command gives for a provider, or for what is described as
+// one; empty where none does, or a variable has the key.
+func (s *Source) KeyGiven(ctx context.Context, p config.Provider) (string, error) {
+	if s.inVariable(p) || !givenByCommand(p) {
+		return "", nil
+	}
+	return s.Key(ctx, p)
+}
+
+// Key is the key of a provider, or of what is described as one; empty when it needs
+// none, or its variable is not set. The error is a [*KeyError].
+func (s *Source) Key(ctx context.Context, p config.Provider) (string, error) {
 	switch {
-	case r.inVariable(p):
-		return r.getenv(p.APIKeyEnv), nil
+	case s.inVariable(p):
+		return s.getenv(p.APIKeyEnv), nil
 	case !givenByCommand(p):
 		return "", nil
 	}
-	return r.keys.of(ctx, p)
+	return s.keys.of(ctx, p)
+}
+
+// KeyAgain is a key in place of one that was refused, as a command may give it; false
+// where none can be had.
+func (s *Source) KeyAgain(ctx context.Context, p config.Provider, refused string) (string, bool) {
+	if s.inVariable(p) || !givenByCommand(p) {
+		return "", false
+	}
+	key, err := s.keys.again(ctx, p, refused)
+	return key, err == nil && key != refused
 }
 
 // inVariable reports whether the variable that holds a provider's key is set.
-func (r *Registry) inVariable(p config.Provider) bool {
-	return p.APIKeyEnv != "" && r.getenv(p.APIKeyEnv) != ""
+func (s *Source) inVariable(p config.Provider) bool {
+	return p.APIKeyEnv != "" && s.getenv(p.APIKeyEnv) != ""
 }
 
 func givenByCommand(p config.Provider) bool {
@@ -124,7 +146,7 @@ func givenByCommand(p config.Provider) bool {
 
 // of runs the command of a provider, unless what it gave is still good.
 func (k *keyring) of(ctx context.Context, p config.Provider) (string, error) {
-	failed := &KeyError{Provider: p.Name, From: "api_key_command"}
+	failed := &KeyError{Provider: p.Name, File: cmp.Or(p.File, "agent/providers/"+p.Name+".yaml"), From: "api_key_command"}
 	argv := p.APIKeyCommand
 	if p.APIKeyKeychain != "" {
 		failed.From = "api_key_keychain"

@@ -34,7 +34,7 @@ func keyOf(t *testing.T, r *Registry) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.key(t.Context(), p)
+	return r.Key(t.Context(), p)
 }
 
 func TestKeyCommand(t *testing.T) {
@@ -97,7 +97,7 @@ func TestKeyCommandHangs(t *testing.T) {
 	cancel(why)
 	r.keys.run = process.Run
 	p, _, _ := r.config.Provider("openai")
-	if _, err := r.key(gone, p); !errors.Is(err, why) {
+	if _, err := r.Key(gone, p); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
 }

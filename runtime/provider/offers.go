@@ -73,7 +73,7 @@ func (r *Registry) KeySource(p config.Provider) string {
 
 // TryKey asks for the key of a provider, as the start of a thread does.
 func (r *Registry) TryKey(ctx context.Context, p config.Provider) error {
-	_, err := r.key(ctx, p)
+	_, err := r.Key(ctx, p)
 	return err
 }
 

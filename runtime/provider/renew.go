@@ -14,7 +14,7 @@ import (
 // of an hour: when it is refused the command is asked for another, so that a thread can
 // run for longer.
 func (r *Registry) keyed(ctx context.Context, p config.Provider, connect func(key string) llm.Client) (llm.Client, error) {
-	key, err := r.key(ctx, p)
+	key, err := r.Key(ctx, p)
 	if err != nil {
 		return nil, err
 	}

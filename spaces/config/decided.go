@@ -23,6 +23,7 @@ type Decided struct {
 	said   decided
 	hooks  func() (Hooks, []string, error)
 	tools  func() (Tools, []string, error)
+	memory func() (Memory, []string, error)
 	errors func() (ErrorRules, []string, error)
 	files  func() *Snapshot
 }
@@ -37,6 +38,7 @@ type decided struct {
 	Hooks        part            `json:"hooks"`
 	ErrorRules   part            `json:"error_rules"`
 	Tools        part            `json:"tools"`
+	Memory       part            `json:"memory"`
 	Providers    map[string]part `json:"providers"` // by name
 }
 
@@ -75,7 +77,7 @@ func (sn *Snapshot) ownSource() (source string, own bool) {
 	if err != nil {
 		return "", false
 	}
-	kinds := []kind{agentKind, coordinationKind, resilienceKind, toolsKind, hooksKind, errorKind}
+	kinds := []kind{agentKind, coordinationKind, resilienceKind, toolsKind, memoryKind, hooksKind, errorKind}
 	for _, name := range names {
 		kinds = append(kinds, providerKind(name))
 	}
@@ -120,6 +122,9 @@ func (sn *Snapshot) decide() ([]byte, error) {
 		return nil, err
 	}
 	if said.Tools, err = partOf(sn.Tools()); err != nil {
+		return nil, err
+	}
+	if said.Memory, err = partOf(sn.Memory()); err != nil {
 		return nil, err
 	}
 	return json.Marshal(said)
@@ -169,6 +174,7 @@ func (l *Loader) ReadDecided(data []byte) (*Decided, error) {
 		return hooks, warnings, err
 	})
 	d.tools = once(func() (Tools, []string, error) { return valueOf[Tools](d.said.Tools) })
+	d.memory = once(func() (Memory, []string, error) { return valueOf[Memory](d.said.Memory) })
 	d.errors = once(func() (ErrorRules, []string, error) { return valueOf[ErrorRules](d.said.ErrorRules) })
 	return d, nil
 }
@@ -216,6 +222,9 @@ func (d *Decided) Hooks() (Hooks, []string, error) { return d.hooks() }
 
 // Tools is tools.yaml.
 func (d *Decided) Tools() (Tools, []string, error) { return d.tools() }
+
+// Memory is memory.yaml.
+func (d *Decided) Memory() (Memory, []string, error) { return d.memory() }
 
 // ErrorRules are error_classification.yaml of all spaces.
 func (d *Decided) ErrorRules() (ErrorRules, []string, error) { return d.errors() }

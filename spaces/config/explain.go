@@ -17,6 +17,7 @@ const (
 	RiskSettings         = "capability_risk"
 	ToolsSettings        = "tools"
 	NotifySettings       = "notify"
+	MemorySettings       = "memory"
 	ProviderSettings     = "providers/"
 )
 
@@ -50,7 +51,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (sn *Snapshot) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings, MemorySettings}
 	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -83,6 +84,8 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 		s, err = sn.toolsSettings()
 	case NotifySettings:
 		s, err = sn.notifySettings()
+	case MemorySettings:
+		s, err = sn.memorySettings()
 	default:
 		return sn.explainProvider(name)
 	}

@@ -15,7 +15,7 @@ import (
 var formOfDecided = sync.OnceValue(func() string {
 	var b strings.Builder
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[decided](), reflect.TypeFor[Hooks](), reflect.TypeFor[ErrorRules](), reflect.TypeFor[Tools](), reflect.TypeFor[Provider](),
+		reflect.TypeFor[decided](), reflect.TypeFor[Hooks](), reflect.TypeFor[ErrorRules](), reflect.TypeFor[Tools](), reflect.TypeFor[Provider](), reflect.TypeFor[Memory](),
 	} {
 		describe(&b, t, map[reflect.Type]bool{})
 	}

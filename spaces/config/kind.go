@@ -28,6 +28,7 @@ var (
 	riskKind   = kind{schema: "capability_risk.schema.json", files: []string{"agent/capability_risk.yaml"}, shipped: true}
 	toolsKind  = kind{schema: "tools.schema.json", files: []string{"agent/tools.yaml"}, shipped: true}
 	notifyKind = kind{schema: "notify.schema.json", files: []string{NotifyFile}, shipped: true}
+	memoryKind = kind{schema: "memory.schema.json", files: []string{memoryFile}, shipped: true}
 	errorKind  = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
 	hooksKind  = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}
 )

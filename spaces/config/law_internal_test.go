@@ -84,7 +84,7 @@ func (s *shape) draw(r *rapid.T, defs map[string]*shape, label string) any {
 // not accepted, no value that holds becomes looser than it is without them.
 func TestStrangersOnlyTighten(t *testing.T) {
 	t.Parallel()
-	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind, toolsKind} {
+	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind, toolsKind, memoryKind} {
 		t.Run(k.schema, func(t *testing.T) {
 			t.Parallel()
 			rules, err := rulesOf(k.schema)

@@ -215,6 +215,7 @@ const (
 // Provider is config/agent/providers/<name>.yaml.
 type Provider struct {
 	Name       string `yaml:"-"`            // of the file
+	File       string `yaml:"-"`            // below config, where the name does not tell
 	API        string `yaml:"api"`          // the wire protocol: APIAnthropic, APIOpenAI or APIScripted
 	BaseURL    string `yaml:"base_url"`     // http or https; {model} in it is the model, its query goes behind every path
 	BaseURLEnv string `yaml:"base_url_env"` // variable that overrides BaseURL when it is set

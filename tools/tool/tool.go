@@ -61,6 +61,8 @@ type Env struct {
 	// Where it is set, arguments may hold secrets, and must not become arguments or
 	// environment of a process.
 	Mask Masker
+	// Purse pays for what a tool buys; nil outside threads, where nobody is charged.
+	Purse Purse
 }
 
 // Work is the workspace of a thread: a working tree of its own.

@@ -20,6 +20,7 @@ type threadSettings interface {
 	ErrorRules() (config.ErrorRules, []string, error)
 	Integrity() (trust.Settings, error)
 	Tools() (config.Tools, []string, error)
+	Memory() (config.Memory, []string, error)
 }
 
 // errOtherSettings is the refusal of settings that no starter of the thread has

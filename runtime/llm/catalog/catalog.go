@@ -39,6 +39,7 @@ type head struct {
 type provider struct {
 	ID       string   `json:"id"`
 	Size     int      `json:"size"`     // of the packed models, in bytes
+	API      string   `json:"api"`      // what the addresses of its API begin with, as a regular expression
 	Match    *rule    `json:"match"`    // other names of the provider
 	Fallback []string `json:"fallback"` // providers whose models it offers as well
 
@@ -178,6 +179,17 @@ func (c *Catalog) lookup(provider, model string, day time.Time, long bool) (llm.
 		out.ContextWindow = now.Long.Above
 	}
 	return out, true
+}
+
+// At is the provider whose API is at an address; empty when it is nobody's.
+func (c *Catalog) At(address string) string {
+	for _, p := range c.head.Providers {
+		// All expressions of the data compile, says a test.
+		if begins, err := regexp.MatchString("^(?:"+p.API+")", address); p.API != "" && err == nil && begins {
+			return p.ID
+		}
+	}
+	return ""
 }
 
 // Offers reports whether a provider itself has a model: not one it would bill at

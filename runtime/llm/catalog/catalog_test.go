@@ -98,6 +98,31 @@ func TestOffers(t *testing.T) {
 	}
 }
 
+// TestEmbeddings: models for embeddings, which bill what they are given alone, have a
+// price where their vendor's API is.
+func TestEmbeddings(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, test := range []struct {
+		address, provider, model string
+		input                    int64
+	}{
+		{"https://api.openai.com/v1", "openai", "text-embedding-3-small", 20_000},
+		{"https://api.openai.com/v1", "openai", "text-embedding-3-large", 130_000},
+		{"https://me.openai.azure.com/openai/v1", "azure", "text-embedding-3-small", 20_000},
+		{"https://generativelanguage.googleapis.com/v1beta/openai", "google", "gemini-embedding-001", 150_000},
+		{"https://api.mistral.ai/v1", "mistral", "mistral-embed", 100_000},
+		{"https://example.org/api.openai.com", "", "text-embedding-3-small", 0},
+		{"http://127.0.0.1:4000", "", "text-embedding-3-small", 0},
+	} {
+		provider := c.At(test.address)
+		got, _ := c.Lookup(provider, test.model, day("2026-10-01"))
+		if provider != test.provider || got.Price.Input != test.input || got.Priced != (test.input > 0) {
+			t.Errorf("%s %s: %q %+v", test.address, test.model, provider, got)
+		}
+	}
+}
+
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	source, version, date := load(t).Info()
@@ -116,6 +141,9 @@ func TestData(t *testing.T) {
 	for _, p := range c.head.Providers {
 		if p.Match != nil {
 			checkRule(t, p.ID, *p.Match)
+		}
+		if _, err := regexp.Compile(p.API); err != nil {
+			t.Errorf("%s: %v", p.ID, err)
 		}
 		if len(p.models()) == 0 {
 			t.Errorf("%s: no models", p.ID)

@@ -51,7 +51,9 @@ type Call struct {
 	clock   clock
 	stalled atomic.Bool // the clock has ended the call
 	// Sent, when not nil, is called once the whole request has left.
-	Sent    func()
+	Sent func()
+	// Whole says that one JSON value is asked for, and no stream of events.
+	Whole   bool
 	begun   bool // a byte of a good answer has arrived
 	content int  // bytes of the answer, without what the protocol adds
 }

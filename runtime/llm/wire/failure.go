@@ -107,7 +107,7 @@ func (c *Call) StreamError(event []byte) error {
 
 // refusal reads an answer that is not a success; it is nil for one that is.
 func (c *Call) refusal(resp *http.Response) error {
-	if resp.StatusCode/100 == 2 && mayStream(resp) {
+	if resp.StatusCode/100 == 2 && (c.Whole || mayStream(resp)) {
 		return nil
 	}
 	if resp.StatusCode/100 == 3 {

@@ -30,10 +30,10 @@ const base = (p) => (typeof p === "object" ? p.base : p);
 const highest = (p) => (typeof p === "object" ? Math.max(p.base, ...p.tiers.map((t) => t.price)) : p);
 
 // [input, output, cache read, cache write]; a cache without a price of its own
-// is billed as input.
+// is billed as input, and so is what a model for embeddings gives, which has none.
 function rates(prices, of) {
   const input = of(prices.input_mtok);
-  return [input, of(prices.output_mtok), of(prices.cache_read_mtok ?? input), of(prices.cache_write_mtok ?? input)].map(micros);
+  return [input, of(prices.output_mtok ?? input), of(prices.cache_read_mtok ?? input), of(prices.cache_write_mtok ?? input)].map(micros);
 }
 
 const maximum = (a, b) => a.map((x, i) => Math.max(x, b[i]));
@@ -47,8 +47,10 @@ function price(prices) {
   return out;
 }
 
-const priced = (prices) =>
-  prices.input_mtok !== undefined && prices.output_mtok !== undefined && !beyondTokens.some((k) => k in prices);
+const embeds = (model) => /embed/.test(model.id);
+
+const priced = (model, prices) =>
+  prices.input_mtok !== undefined && (prices.output_mtok !== undefined || embeds(model)) && !beyondTokens.some((k) => k in prices);
 
 // A price by the time of day counts with the highest of the day.
 function dayMaximum(price, byHour) {
@@ -60,7 +62,7 @@ function dayMaximum(price, byHour) {
 function priceList(model) {
   const list = Array.isArray(model.prices) ? model.prices : [{ prices: model.prices }];
   if (model.id.endsWith(":free") && list.every((p) => Object.keys(p.prices).length === 0)) return [{ rates: [0, 0, 0, 0] }];
-  if (!list.every((p) => priced(p.prices))) return undefined;
+  if (!list.every((p) => priced(model, p.prices))) return undefined;
   const byHour = list.filter((p) => p.constraint?.type === "time_of_date").map((p) => price(p.prices));
   return list
     .filter((p) => p.constraint?.type !== "time_of_date")
@@ -95,7 +97,7 @@ try {
     version,
     date,
     providers: found.map((p, i) => ({
-      id: p.id, size: models[i].length, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
+      id: p.id, size: models[i].length, api: p.api_pattern, match: p.provider_match && rule(p.provider_match), fallback: p.fallback_model_providers,
     })),
   };
   const out = join(dirname(fileURLToPath(import.meta.url)), "..");

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -166,13 +168,28 @@ type scenario struct {
 	// and in this one only in a soak.
 	steps []string
 	run   func(p *place, h *host, died func() bool)
+	more  string // files of the project, in place of those of [walked]
 }
+
+// place is the project of the scenario.
+func (s scenario) place(t *testing.T) *place {
+	t.Helper()
+	return newPlace(t, fmt.Sprintf(walked, s.slots)+s.more)
+}
+
+// asksFirst lets threads ask before they hand over.
+const asksFirst = `
+-- .ai/config/agent/resilience.yaml --
+on_limit: {deadline_seconds: 600}
+-- .ai/config/agent/coordination.yaml --
+continuation: {approval: ask}
+`
 
 // everything is what every step begins with.
 var everything = []string{""}
 
 var scenarios = []scenario{
-	{"family", 4, everything, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "family") }},
+	{"family", 4, everything, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "family") }, ""},
 	{"line", 1, []string{"start.queued", "queue.", "launch.", "finish."}, func(p *place, h *host, died func() bool) {
 		first, _ := start(h, "stay")
 		for range 2 {
@@ -181,59 +198,65 @@ var scenarios = []scenario{
 		p.wantCallsOr(1, died)
 		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": first.ThreadID})
 		p.wantCallsOr(3, died)
-	}},
+	}, ""},
 	{"cancel", 4, []string{"stop.", "loop.decided", "loop.children", "finish."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
 		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
-	}},
+	}, ""},
 	{"cancel in the queue", 1, []string{"stop.", "queue."}, func(p *place, h *host, died func() bool) {
 		clan, _ := start(h, "clan")
 		p.wantCallsOr(2, died)
 		_, _ = ask[stop.Stopped](h, "cancel_thread", args{"thread_id": clan.ThreadID})
-	}},
+	}, ""},
 	{"kill", 4, []string{"stop."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
 		_, _ = ask[stop.Stopped](h, "kill_thread", args{"thread_id": clan.ThreadID})
-	}},
+	}, ""},
 	{"death", 4, []string{"settle.", "stop.", "finish."}, func(p *place, h *host, died func() bool) {
 		clan := startClan(p, h, died)
 		if clan.PID != 0 {
 			_ = syscall.Kill(clan.PID, syscall.SIGKILL)
 		}
 		_, _ = waitFor(h, clan.ThreadID)
-	}},
-	{"question", 4, []string{"loop.asked", "loop.told"}, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "curious") }},
+	}, ""},
+	{"question", 4, []string{"loop.asked", "loop.told"}, func(_ *place, h *host, _ func() bool) { _, _ = fork(h, "curious") }, ""},
 	{"handoff", 4, []string{"handoff.", "finish.", "launch.", "settle.", "loop.su", "loop.decided", "loop.started"}, func(_ *place, h *host, _ func() bool) {
 		_, _ = fork(h, "long")
-	}},
+	}, ""},
+	{"handoff with leave", 4, []string{"loop.asked", "loop.told", "loop.edited"}, func(_ *place, h *host, _ func() bool) {
+		long, _ := start(h, "long")
+		_, _ = waitFor(h, long.ThreadID) // until it asks
+		_, _ = ask[control.Approved](h, "approve_thread", args{"thread_id": long.ThreadID, "decision": thread.Accept, "summary": "Half done."})
+		_, _ = waitFor(h, long.ThreadID)
+	}, asksFirst},
 	{"resume", 4, []string{"start.", "launch."}, func(_ *place, h *host, _ func() bool) {
 		quick, _ := fork(h, "quick")
 		resumed, _ := resume(h, quick.ThreadID)
 		_, _ = waitFor(h, resumed.NewThreadID)
-	}},
+	}, ""},
 	{"fork", 4, []string{"fork."}, func(_ *place, h *host, _ func() bool) {
 		quick, _ := fork(h, "quick")
 		for _, message := range []string{"Go on with it.", ""} {
 			copied, _ := ask[continuation.Forked](h, "fork_thread", args{"thread_id": quick.ThreadID, "message": message})
 			_, _ = waitFor(h, copied.ThreadID)
 		}
-	}},
+	}, ""},
 	{"set", 4, []string{"set."}, func(_ *place, h *host, _ func() bool) {
 		_, _ = ask[fanout.Answer](h, "map_threads", args{"directive": "quick", "items": []args{{}}})
-	}},
+	}, ""},
 	{"steer", 4, []string{"loop.heard", "loop.signed", "loop.delivered"}, func(p *place, h *host, died func() bool) {
 		stay, _ := start(h, "stay")
 		p.wantCallsOr(1, died)
 		_, _ = ask[steer.Steered](h, "steer_thread", args{"thread_id": stay.ThreadID, "message": "Go on with it.", "interrupt": true})
 		_, _ = waitFor(h, stay.ThreadID)
-	}},
+	}, ""},
 	{"dead spawner", 4, []string{"settle.", "queue."}, func(p *place, h *host, died func() bool) {
 		env, _ := p.dieAt("start.queued", 1)
 		spawner := p.serve(env...)
 		_, _ = start(spawner, "quick")
 		spawner.close()
 		_, _ = waitFor(h, newest(h))
-	}},
+	}, ""},
 }
 
 func fork(h *host, directive string) (view.Started, error) {
@@ -322,16 +345,11 @@ func TestFaultWalk(t *testing.T) {
 
 // walkedElsewhere are beginnings of steps at which tests of packages kill processes as
 // well: TestKilledForker and TestKilledMapper of orchestrator/control, TestDeath of
-// runtime/loop. Here a soak alone does, and at the last not even that: no thread of the
-// walk needs leave to hand over.
+// runtime/loop. Here a soak alone does.
 var walkedElsewhere = []string{"fork.", "set.", "loop.heard", "loop.signed", "loop.delivered", "loop.edited"}
 
 func isWalkedElsewhere(point thread.Crashpoint) bool {
-	begins := func(begin string) bool { return strings.HasPrefix(string(point), begin) }
-	if soakMinutes() > 0 {
-		return begins("loop.edited")
-	}
-	return slices.ContainsFunc(walkedElsewhere, begins)
+	return soakMinutes() == 0 && slices.ContainsFunc(walkedElsewhere, func(begin string) bool { return strings.HasPrefix(string(point), begin) })
 }
 
 func (s scenario) isAbout(point thread.Crashpoint) bool {
@@ -351,7 +369,7 @@ func (s scenario) times() int {
 // somebody shall. Each step is chosen by one scenario; a soak takes it in all.
 func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Crashpoint]int {
 	t.Helper()
-	p := newPlace(t, fmt.Sprintf(walked, s.slots))
+	p := s.place(t)
 	env, steps := p.trace()
 	h := p.serve(env...)
 	s.run(p, h, func() bool { return false })
@@ -373,7 +391,7 @@ func (s scenario) traced(t *testing.T, chosen *sync.Map) map[thread.Crashpoint]i
 // reports false when nobody came to the step so often.
 func (s scenario) dies(t *testing.T, point thread.Crashpoint, n int) bool {
 	t.Helper()
-	p := newPlace(t, fmt.Sprintf(walked, s.slots))
+	p := s.place(t)
 	env, died := p.dieAt(point, n)
 	if h, err := p.tryServe(env...); err == nil {
 		s.run(p, h, died)
@@ -419,6 +437,9 @@ func (p *place) wantChains() {
 	}
 	for id, rec := range at {
 		next := rec.ContinuationThreadID
+		if kept := p.hasSummary(rec); kept && rec.Status != thread.Continued {
+			p.Errorf("%s is %s and has a summary for a successor", id, rec.Status)
+		}
 		switch {
 		case rec.Status == thread.Continued && next == "":
 			p.Errorf("%s is continued by nobody", id)
@@ -429,6 +450,13 @@ func (p *place) wantChains() {
 			p.Errorf("%s is %s with %d turns, and %s is not continued by it", id, rec.Status, rec.Cost.Turns, rec.ContinuationOf)
 		}
 	}
+}
+
+// hasSummary reports whether there is a summary of a thread for its successor.
+func (p *place) hasSummary(rec thread.Record) bool {
+	name := finish.KnowledgeID(finish.SummaryID(rec.Directive, rec.ThreadID)) + ".md"
+	_, err := os.Stat(filepath.Join(finish.KnowledgeDir(p.dir), name))
+	return err == nil
 }
 
 // wantRest checks that nothing works on the project any more and that all its
@@ -471,7 +499,8 @@ func (p *place) wantEndOf(h *host, active []view.Summary) {
 }
 
 // wantEndOfOne waits until a thread has ended. A wait in which everything asks
-// returns at once, so it is repeated until the question's deadline has decided.
+// returns at once, so it is repeated until the question's deadline has decided; handoffs
+// that nobody has heard of are declined.
 func (p *place) wantEndOfOne(h *host, id thread.ID) {
 	p.Helper()
 	p.until(func() (bool, string) {
@@ -479,6 +508,11 @@ func (p *place) wantEndOfOne(h *host, id thread.ID) {
 		otherwise := fmt.Sprintf("%s does not end (%v)\nthe server's log:\n%s", id, err, h.readLog())
 		if err != nil || len(waited.Pending) > 0 && len(waited.Waiting) == 0 {
 			p.Fatal(otherwise)
+		}
+		for _, open := range waited.Waiting {
+			if open.Kind == thread.AskHandoff {
+				_, _ = ask[control.Approved](h, "approve_thread", args{"thread_id": open.ThreadID, "decision": thread.Decline})
+			}
 		}
 		return len(waited.Pending) == 0, otherwise
 	})

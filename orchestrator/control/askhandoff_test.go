@@ -1,13 +1,19 @@
 package control
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -142,6 +148,39 @@ func TestAttackHandoffStranger(t *testing.T) {
 		}
 		if !s.row(id).HandoffAskedAt.IsZero() {
 			s.Errorf("%s was asked", id)
+		}
+	}
+}
+
+// TestSummaryOfDead: a thread that dies between the summary for its successor and the
+// handoff has handed over to nobody, so its summary goes, as after a handoff that fails.
+// Somebody else's file in that place stays.
+func TestSummaryOfDead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	finisher := s.c.Threads.Finisher
+	path := func(id thread.ID) string {
+		return filepath.Join(finisher.KnowledgeDir, finish.KnowledgeID(finish.SummaryID("work", id))+".md")
+	}
+	dies, handsOver, strange := s.start("work", ""), s.start("work", ""), s.start("work", "")
+	s.order(handsOver, "say one")
+	for _, id := range []thread.ID{dies, handsOver} {
+		s.noError(finisher.WriteSummary(s.row(id), "It is half done."))
+	}
+	s.noError(os.WriteFile(path(strange), []byte("# Not its\n"), 0o600))
+	s.handOver(handsOver)
+	for _, id := range []thread.ID{dies, strange} {
+		s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGKILL))
+		s.gone(id)
+		s.wait(s.c, WaitAll, id)
+		s.wantState(thread.Error, id)
+	}
+	if _, err := os.Stat(path(dies)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the summary of the dead thread: %v", err)
+	}
+	for _, id := range []thread.ID{handsOver, strange} {
+		if _, err := os.Stat(path(id)); err != nil {
+			t.Error(err)
 		}
 	}
 }

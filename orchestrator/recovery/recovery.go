@@ -352,6 +352,7 @@ func (s *Sweeper) bury(
 	}
 	if rec.Status == thread.Running && rec.Kind != thread.KindSet { // before that nothing can have been started
 		s.stopRemains(ctx, id, outcome, report)
+		s.takeBackSummary(rec, outcome)
 	}
 	tidy := s.sumWorkspace(ctx, left, &outcome)
 	s.Log.Debug().Str("thread_id", string(id)).Int("pid", rec.PID).Str("status", string(outcome.State)).
@@ -385,6 +386,17 @@ func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.
 		report.Stopped = append(report.Stopped, stopped...)
 	}
 	s.Crashpoints.At(crashChildren)
+}
+
+// takeBackSummary removes the summary that a thread had for a successor which never came
+// to be.
+func (s *Sweeper) takeBackSummary(rec thread.Record, outcome thread.Outcome) {
+	if outcome.State == thread.Continued {
+		return
+	}
+	if err := s.Finisher.RemoveSummary(rec); err != nil {
+		s.Log.Warn().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("the summary of a dead thread is left")
+	}
 }
 
 // outcomeOf decides how a dead thread ended: as it had decided itself, when

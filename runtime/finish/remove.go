@@ -6,8 +6,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/itemfile"
 )
@@ -21,28 +19,39 @@ func KnowledgeIDs(rec thread.Record) []string {
 // any more. A file in the place of an entry that is not of the thread by what stands in it
 // stays, and no link is followed. It can be repeated.
 func (f *Finisher) RemoveKnowledge(rec thread.Record) error {
-	if f.KnowledgeDir == "" {
-		return nil
-	}
-	var names []string // all in one folder
-	for _, id := range KnowledgeIDs(rec) {
-		name := path.Base(id) + ".md"
-		names = append(names, name, path.Base(draftOf(name)))
-	}
-	ai, knowledge := filepath.Split(f.KnowledgeDir)
-	err := itemfile.Remove(ai, path.Join(knowledge, path.Dir(RenderingID(rec))), names, func(name string, head []byte) bool {
-		return isDraft(name) || isEntryOf(head, rec.ThreadID)
-	})
-	if err != nil {
+	if err := f.removeEntries(rec, KnowledgeIDs(rec)...); err != nil {
 		return fmt.Errorf("remove the knowledge entries of %s: %w", rec.ThreadID, err)
 	}
 	return nil
 }
 
+// RemoveSummary removes the summary of a thread that has handed over to nobody, as
+// [Finisher.RemoveKnowledge] does.
+func (f *Finisher) RemoveSummary(rec thread.Record) error {
+	if err := f.removeEntries(rec, KnowledgeID(SummaryID(rec.Directive, rec.ThreadID))); err != nil {
+		return fmt.Errorf("remove the summary of %s: %w", rec.ThreadID, err)
+	}
+	return nil
+}
+
+// removeEntries removes entries of a thread, which are all in one folder.
+func (f *Finisher) removeEntries(rec thread.Record, ids ...string) error {
+	if f.KnowledgeDir == "" {
+		return nil
+	}
+	var names []string
+	for _, id := range ids {
+		name := path.Base(id) + ".md"
+		names = append(names, name, path.Base(draftOf(name)))
+	}
+	ai, knowledge := filepath.Split(f.KnowledgeDir)
+	return itemfile.Remove(ai, path.Join(knowledge, path.Dir(RenderingID(rec))), names, func(name string, head []byte) bool {
+		return isDraft(name) || isEntryOf(head, rec.ThreadID)
+	})
+}
+
 // isEntryOf reports whether the beginning of a file is that of an entry of a thread.
 func isEntryOf(head []byte, id thread.ID) bool {
-	_, after, found := bytes.Cut(head, []byte("```yaml\n"))
-	front, _, ended := bytes.Cut(after, []byte("```"))
-	var e entry
-	return found && ended && yaml.Unmarshal(front, &e) == nil && e.ThreadID == id
+	about, err := readFront(bytes.NewReader(head))
+	return err == nil && about.ThreadID == id
 }

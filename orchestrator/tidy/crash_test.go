@@ -2,6 +2,7 @@ package tidy_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -36,13 +37,13 @@ func (s *scene) dieAt(id thread.ID, point thread.Crashpoint, deed string) {
 	}
 }
 
-// TestKilledDeleter kills a process at each crash point of a deletion. Nobody sees the
-// threads any more, no sum has changed, and whoever comes next removes the rest: the
-// next deletion, the sweep of a server, or somebody who deletes the same again. Nor does
-// anything of it come back where the databases are lost at that moment.
+// TestKilledDeleter kills a process at each crash point of a deletion, each time it comes
+// there. Nobody sees the threads any more, no sum has changed, and the next one to come
+// removes the rest: the next deletion, the sweep of a server, or somebody who deletes the
+// same again.
 func TestKilledDeleter(t *testing.T) {
 	t.Parallel()
-	for i, point := range tidy.Crashpoints() {
+	for i, point := range deleterSteps(t) {
 		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
@@ -82,6 +83,30 @@ func TestKilledDeleter(t *testing.T) {
 			s.wantSpent(root, 14, 21)
 		})
 	}
+}
+
+// deleterSteps are the steps of the deletion of two threads, as [actor] reads them.
+func deleterSteps(t *testing.T) (steps []thread.Crashpoint) {
+	t.Helper()
+	s := newScene(t)
+	top := s.running("top", "")
+	s.ended("below", top)
+	s.end(top, thread.Completed, 7)
+	came := map[thread.Crashpoint]int{}
+	s.t.Threads.Crashpoints = func(at thread.Crashpoint) {
+		came[at]++
+		steps = append(steps, thread.Crashpoint(fmt.Sprintf("%s#%d", at, came[at])))
+	}
+	s.delete(top)
+	for _, listed := range tidy.Crashpoints() {
+		if came[listed] == 0 {
+			t.Errorf("nobody comes to %s", listed)
+		}
+	}
+	if want := 2 * len(s.t.Belongings); came[tidy.CrashBelongings] != want || came[tidy.CrashFolder] != 2 || len(came) != len(tidy.Crashpoints()) {
+		t.Errorf("came to %v", steps)
+	}
+	return steps
 }
 
 // never is no crash point.

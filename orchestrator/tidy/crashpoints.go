@@ -7,7 +7,7 @@ const (
 	CrashIntended   thread.Crashpoint = "tidy.intended"   // the rows are gone; who comes next goes on
 	CrashLedger     thread.Crashpoint = "tidy.ledger"     // the budgets are folded into those above them
 	CrashRemembered thread.Crashpoint = "tidy.remembered" // what outlives the databases is written
-	CrashBelongings thread.Crashpoint = "tidy.belongings" // what other rooms keep for a thread is gone
+	CrashBelongings thread.Crashpoint = "tidy.belongings" // something that another room keeps for a thread is gone
 	CrashKnowledge  thread.Crashpoint = "tidy.knowledge"  // its knowledge entries are gone
 	CrashFolder     thread.Crashpoint = "tidy.folder"     // its folder is gone
 	CrashForgotten  thread.Crashpoint = "tidy.forgotten"  // the search index knows nothing of a batch

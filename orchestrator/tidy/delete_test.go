@@ -143,7 +143,7 @@ func TestBelongings(t *testing.T) {
 	id := s.ended("one", "")
 	why, fails := "it has changes that nobody applied", errors.New("it cannot be removed")
 	var removed []thread.ID
-	s.t.Belongings = []tidy.Belonging{{
+	s.t.Belongings = append(s.t.Belongings, tidy.Belonging{
 		Name: "the workspace",
 		Remove: func(_ ctx, rec thread.Record) error {
 			if fails != nil {
@@ -153,7 +153,7 @@ func TestBelongings(t *testing.T) {
 			return nil
 		},
 		Blocks: func(ctx, thread.Record) string { return why },
-	}, {Name: "nothing", Remove: func(ctx, thread.Record) error { return nil }}}
+	}, tidy.Belonging{Name: "nothing", Remove: func(ctx, thread.Record) error { return nil }})
 	_, err := s.t.Delete(s.ctx, tidy.DeleteRequest{ThreadID: id, Agreed: true})
 	if codeOf(err) != tool.CodeConflict || !strings.Contains(err.Error(), why) {
 		t.Errorf("blocked: %v", err)

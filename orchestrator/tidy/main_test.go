@@ -1,9 +1,12 @@
 package tidy_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,15 +32,24 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// actor does something with a thread of a project, and dies when it comes to a crash point.
+// actor does something with a thread of a project, and dies when it comes to a crash
+// point, or to that for the nth time: "point#n".
 func actor(args []string) error {
-	project, id, point, deed := args[0], thread.ID(args[1]), thread.Crashpoint(args[2]), deeds[args[3]]
+	project, id, deed := args[0], thread.ID(args[1]), deeds[args[3]]
+	point, nth, _ := strings.Cut(args[2], "#")
+	left, err := strconv.Atoi(cmp.Or(nth, "1"))
+	if err != nil {
+		return err
+	}
 	t, _, err := openTidier(context.Background(), project, func() time.Time { return testTime })
 	if err != nil {
 		return err
 	}
 	t.Threads.Crashpoints = func(at thread.Crashpoint) {
-		if at == point {
+		if string(at) != point {
+			return
+		}
+		if left--; left == 0 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until it is delivered
 		}

@@ -140,8 +140,8 @@ func (t *Tidier) removeOne(ctx context.Context, rec thread.Record) error {
 		if err := b.Remove(ctx, rec); err != nil {
 			return fmt.Errorf("%s: %w", b.Name, err)
 		}
+		at(CrashBelongings)
 	}
-	at(CrashBelongings)
 	if err := notOurs(t.Threads.Finisher.RemoveKnowledge(rec)); err != nil {
 		return err
 	}

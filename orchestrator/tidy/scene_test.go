@@ -79,7 +79,20 @@ func newTidier(project string, state place.State, db store.Store, now func() tim
 		Life:  &life.Local{Project: project, Home: home, Place: process.Here("host"), Args: func(thread.ID) []string { return []string{"none"} }},
 		Freed: func(context.Context) {},
 	})
-	return &tidy.Tidier{Threads: all, Settings: &settings.Source{}, Stop: &stop.Stopper{Threads: all}, Schedule: func() (tidy.Schedule, error) { return tidy.Schedule{Interval: time.Hour}, nil }}
+	t := &tidy.Tidier{Threads: all, Settings: &settings.Source{}, Stop: &stop.Stopper{Threads: all}, Schedule: func() (tidy.Schedule, error) { return tidy.Schedule{Interval: time.Hour}, nil }}
+	for _, kept := range keptFor {
+		t.Belongings = append(t.Belongings, tidy.Belonging{Name: kept, Remove: func(_ context.Context, rec thread.Record) error {
+			return os.RemoveAll(keptIn(project, kept, rec.ThreadID))
+		}})
+	}
+	return t
+}
+
+// keptFor are the folders in which something is kept for each thread, at [keptIn].
+var keptFor = []string{"trees", "notes"}
+
+func keptIn(project, kept string, id thread.ID) string {
+	return filepath.Join(project, kept, strings.ReplaceAll(string(id), "/", "_"))
 }
 
 func (s *scene) noError(err error) {
@@ -112,6 +125,9 @@ func (s *scene) begin(n store.NewThread) thread.ID {
 	}
 	_, err = s.any().Apply(s.ctx, store.Claimed(rec.ThreadID, thread.Process{PID: 1 << 30, Host: "elsewhere", Boot: "another"}, s.now))
 	s.noError(err)
+	for _, kept := range keptFor {
+		s.noError(os.MkdirAll(keptIn(s.project, kept, rec.ThreadID), 0o700))
+	}
 	of := s.t.Threads.Records.Of(rec.ThreadID)
 	s.noError(of.Prepare())
 	s.noError(of.Meta().Write(thread.Meta{
@@ -187,7 +203,11 @@ func (s *scene) wantGone(ids ...thread.ID) {
 		if _, err := s.store.Budget(s.ctx, id); err == nil {
 			s.Errorf("%s has a budget", id)
 		}
-		for _, path := range []string{s.folder(id), s.rendering(id)} {
+		paths := []string{s.folder(id), s.rendering(id)}
+		for _, kept := range keptFor {
+			paths = append(paths, keptIn(s.project, kept, id))
+		}
+		for _, path := range paths {
 			if _, err := os.Lstat(path); !os.IsNotExist(err) {
 				s.Errorf("%s: %v", path, err)
 			}
@@ -212,6 +232,10 @@ func (s *scene) wantWhole(ids ...thread.ID) {
 		s.noError(err)
 		_, err = os.Stat(s.rendering(id))
 		s.noError(err)
+		for _, kept := range keptFor {
+			_, err = os.Stat(keptIn(s.project, kept, id))
+			s.noError(err)
+		}
 	}
 }
 

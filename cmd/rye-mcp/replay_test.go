@@ -109,15 +109,15 @@ func (p *place) listed(dir string) []string {
 	return ids
 }
 
-// TestImportWalk kills an import at every step of it, each time it comes there: all
-// threads of the recording are there afterwards, or none, and another import brings the
-// rest.
+// TestImportWalk kills an import at every step of it, each time it comes there; while it
+// puts threads together once, but in a soak. All threads of the recording are there
+// afterwards, or none, and another import brings the rest.
 func TestImportWalk(t *testing.T) {
 	t.Parallel()
 	p, recording := recordedLead(t)
 	for _, at := range replay.Crashpoints() {
 		times := 1
-		if at == replay.CrashMoved {
+		if at == replay.CrashMoved || at == replay.CrashPut && soakMinutes() > 0 {
 			times = 3
 		}
 		for n := 1; n <= times; n++ {

@@ -24,7 +24,8 @@ import (
 
 // The crash points of an import, in order.
 const (
-	CrashStaged  thread.Crashpoint = "import.staged"  // all threads are put together and verified, where nobody finds them
+	CrashPut     thread.Crashpoint = "import.put"     // one more is put together, where nobody finds it
+	CrashStaged  thread.Crashpoint = "import.staged"  // all are, and are verified
 	CrashMoved   thread.Crashpoint = "import.moved"   // the records of one more are in their place, without a row
 	CrashRows    thread.Crashpoint = "import.rows"    // all rows are there
 	CrashCleared thread.Crashpoint = "import.cleared" // nothing is left beside them
@@ -32,7 +33,7 @@ const (
 
 // Crashpoints lists the crash points of an import, in order.
 func Crashpoints() []thread.Crashpoint {
-	return []thread.Crashpoint{CrashStaged, CrashMoved, CrashRows, CrashCleared}
+	return []thread.Crashpoint{CrashPut, CrashStaged, CrashMoved, CrashRows, CrashCleared}
 }
 
 // Importer takes recorded threads into a project. They can be looked at, recorded again
@@ -144,6 +145,7 @@ func (i *Importer) takeIn(ctx context.Context, recorded []*recording.Thread, mar
 		if err := put(stage, t, recorded, mark); err != nil {
 			return fmt.Errorf("put thread %s together: %w", t.ThreadID, err)
 		}
+		i.Threads.Crashpoints.At(CrashPut)
 	}
 	rows, err := i.rows(stage, recorded)
 	if err != nil {

@@ -32,8 +32,8 @@ func (s *scene) wantNothing() {
 	}
 }
 
-// TestKilledWriter kills a process that writes a knowledge entry of its thread. Who settles
-// the thread removes the draft, and where that could not be done who deletes it does.
+// TestKilledWriter kills a process that writes a knowledge entry of its thread. The
+// draft goes when the thread is settled, or with the thread where that could not be done.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	for _, deed := range []string{"end", "sum up"} {

@@ -1,0 +1,4 @@
+package memory
+
+// Fenced is fenced, for tests.
+var Fenced = fenced

@@ -1,0 +1,283 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// Write implements [memory.Memory].
+func (b *Book) Write(ctx context.Context, by memory.Writer, n memory.New) (memory.Wrote, error) {
+	e, removed, err := b.draft(by, n)
+	if err != nil {
+		return memory.Wrote{}, err
+	}
+	vector, note := b.embed(ctx, words(e.Entry)) // before the lock: it may take long
+	e.model, e.vector = vector.Model, vector.Vector
+	unlock, err := b.Lock(ctx)
+	if err != nil {
+		return memory.Wrote{}, err
+	}
+	defer unlock()
+	old, err := b.replaced(ctx, by, n.Supersedes)
+	if err != nil {
+		return memory.Wrote{}, err
+	}
+	wrote, err := b.put(ctx, e, old)
+	wrote.Removed = removed
+	if wrote.Note == "" {
+		wrote.Note = note
+	}
+	return wrote, err
+}
+
+// draft is an entry that is not written yet. It has no key.
+func (b *Book) draft(by memory.Writer, n memory.New) (kept, int, error) {
+	// A file that a person brings in may have what threads returned.
+	if err := kindOf(n.Kind); err != nil && (n.Kind != memory.Result || n.From == "" || by.By != memory.ByPerson) {
+		return kept{}, 0, err
+	}
+	if len(n.Supersedes) > maxSupersedes {
+		return kept{}, 0, tool.Faultf(tool.CodeBadArguments, "an entry takes the place of at most %d others, and not of %d", maxSupersedes, len(n.Supersedes))
+	}
+	title, text, removed, err := cleaned(n)
+	if err != nil {
+		return kept{}, 0, err
+	}
+	return kept{
+		Entry: memory.Entry{
+			Kind: n.Kind, Title: title, Text: text, Project: b.Project,
+			Origins: []memory.Origin{b.origin(by, n.From)},
+		},
+		place: b.Seal.Place(), chainRoot: string(by.ChainRoot),
+	}, removed, nil
+}
+
+func (b *Book) origin(by memory.Writer, from string) memory.Origin {
+	return memory.Origin{
+		By: by.By, Thread: by.Thread, Directive: name(by.Directive), At: b.Now().UTC().Truncate(time.Millisecond), From: name(from),
+	}
+}
+
+// replaced are the entries whose place a new one takes.
+func (b *Book) replaced(ctx context.Context, by memory.Writer, keys []string) ([]kept, error) {
+	found, err := b.among(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var old []kept
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		k, ok := found[key]
+		switch {
+		case !ok:
+			return nil, noEntry(key)
+		case !k.Current():
+			return nil, tool.Faultf(tool.CodeConflict, "%s was superseded before, by %s", key, k.SupersededBy).
+				WithHint("Take the place of %s, if that no longer holds.", k.SupersededBy)
+		case k.Kind == memory.Result:
+			return nil, tool.Faultf(tool.CodeUnsupported, "%s is what a thread returned, and stays so", key)
+		}
+		if err := mayChange(by, k.Entry); err != nil {
+			return nil, err
+		}
+		old = append(old, k)
+	}
+	return old, nil
+}
+
+// mayChange keeps everybody else from what a person wrote.
+func mayChange(by memory.Writer, e memory.Entry) error {
+	if by.By == memory.ByPerson || !slices.ContainsFunc(e.Origins, memory.Origin.OfPerson) {
+		return nil
+	}
+	return tool.Faultf(tool.CodePermissionDenied, "%s was written by a person, who alone changes it", e.Key).
+		WithHint("Write what you know as an entry of its own, and tell the person that the two differ.")
+}
+
+// put stores an entry in the place of others, or folds it into one that says the same. The
+// caller has the lock.
+func (b *Book) put(ctx context.Context, e kept, old []kept) (memory.Wrote, error) {
+	same, err := b.sameAs(ctx, e, old)
+	if err != nil {
+		return memory.Wrote{}, err
+	}
+	if same != nil {
+		return b.fold(ctx, e, *same, old)
+	}
+	if err := b.roomFor(ctx, e.Writer()); err != nil {
+		return memory.Wrote{}, err
+	}
+	if e.Key, err = b.freeKey(ctx, e); err != nil {
+		return memory.Wrote{}, err
+	}
+	for _, k := range old {
+		e.Supersedes = append(e.Supersedes, k.Key)
+	}
+	if err := b.store(ctx, append(supersededBy(old, e.Key), e)...); err != nil {
+		return memory.Wrote{}, err
+	}
+	return memory.Wrote{Key: e.Key, Superseded: e.Supersedes}, nil
+}
+
+// supersededBy are entries as history.
+func supersededBy(old []kept, key string) []kept {
+	all := slices.Clone(old)
+	for i := range all {
+		all[i].SupersededBy = key
+	}
+	return all
+}
+
+// freeKey is the key of an entry. Another entry may have it that was edited since, or is
+// history.
+func (b *Book) freeKey(ctx context.Context, e kept) (string, error) {
+	for again := 0; ; again++ {
+		key := keyOf(e.place, e.Kind, e.Title, e.Text, again)
+		found, err := b.among(ctx, []string{key})
+		if k, taken := found[key]; err != nil || !taken || sameText(k.Entry, e.Entry) && k.Current() {
+			return key, err // what nobody vouches for makes room
+		}
+	}
+}
+
+func sameText(a, b memory.Entry) bool {
+	return normal(a.Title) == normal(b.Title) && normal(a.Text) == normal(b.Text)
+}
+
+// roomFor refuses a thread that writes without end.
+func (b *Book) roomFor(ctx context.Context, by memory.Origin) error {
+	if by.Thread == "" {
+		return nil
+	}
+	rows, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), ThreadID: string(by.Thread), Limit: maxOfThread})
+	if err == nil && len(rows) >= maxOfThread {
+		return tool.Faultf(tool.CodeUnsupported, "this thread has written %d entries, and more are not kept", maxOfThread).
+			WithHint("Take the place of entries with supersedes, or forget some with %s.", memory.ForgetID)
+	}
+	return err
+}
+
+// fold adds to an entry who else says the same, and marks what the new one supersedes.
+func (b *Book) fold(ctx context.Context, e, into kept, old []kept) (memory.Wrote, error) {
+	wrote := memory.Wrote{
+		Key: into.Key, Folded: true, Existing: into.Title + "\n" + into.Text,
+		Note: "this stands already, and nothing was added; if yours says something else, write it with supersedes: [" + into.Key + "]",
+	}
+	if len(into.Supersedes)+len(old) > mostSuperseded {
+		return memory.Wrote{}, tool.Faultf(tool.CodeConflict, "%s stands already, and has taken the place of %d entries", into.Key, len(into.Supersedes)).
+			WithHint("Say what is new in a text of its own.")
+	}
+	changed := supersededBy(old, into.Key)
+	for _, k := range old {
+		into.Supersedes = append(into.Supersedes, k.Key)
+		wrote.Superseded = append(wrote.Superseded, k.Key)
+	}
+	by := e.Writer()
+	known := slices.ContainsFunc(into.Origins, func(o memory.Origin) bool { return o.By == by.By && o.Thread == by.Thread })
+	// A person among them is never left out: it is by that that others keep off.
+	switch {
+	case !known && len(into.Origins) < maxOrigins:
+		into.Origins = append(slices.Clone(into.Origins), by)
+	case !known && by.OfPerson():
+		into.Origins = append(slices.Clone(into.Origins[:maxOrigins-1]), by)
+	case len(old) == 0:
+		return wrote, nil
+	}
+	return wrote, b.store(ctx, append(changed, into)...)
+}
+
+// store writes entries, with a row for each further thread that said the same.
+func (b *Book) store(ctx context.Context, entries ...kept) error {
+	var rows []rag.Row
+	for _, k := range entries {
+		r, err := b.row(k)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, r)
+		for _, o := range k.Origins[1:] {
+			if o.Thread != "" {
+				rows = append(rows, b.saidRow(k, o))
+			}
+		}
+	}
+	_, err := b.Index.Store(ctx, rows)
+	return err
+}
+
+// saidRow lets a deletion of a thread find what it said after others had.
+func (b *Book) saidRow(k kept, o memory.Origin) rag.Row {
+	return rag.Row{
+		Namespace: saidSpace, Key: saidKey(k.Key, o.Thread), Project: b.Seal.Place(), ThreadID: string(o.Thread), ChainRoot: k.chainRoot,
+		Text: k.Key, Metadata: []byte("{}"), CreatedAt: o.At,
+	}
+}
+
+func saidKey(key string, id thread.ID) string { return key + "/" + string(id) }
+
+// nearest is how many entries are compared with a new one.
+const nearest = 12
+
+// sameAs finds the entry that says what a new one says: by normalized text, by vector, or
+// by words. Those whose place the new one takes are not meant.
+func (b *Book) sameAs(ctx context.Context, e kept, but []kept) (*kept, error) {
+	candidates, err := b.candidates(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	is := gistOf(words(e.Entry))
+	for _, c := range candidates {
+		k := c.kept
+		if !k.Current() || k.Kind == memory.Result || slices.ContainsFunc(but, func(o kept) bool { return o.Key == k.Key }) {
+			continue
+		}
+		other := gistOf(words(k.Entry))
+		near := k.Kind == e.Kind && (is.sameFact(other) || is.comparable(other) && c.cosine >= sameMeaning)
+		if normal(k.Text) == normal(e.Text) || near {
+			return &k, nil
+		}
+	}
+	return nil, nil
+}
+
+// candidate is an entry that may say the same.
+type candidate struct {
+	kept
+	cosine float64 // 0 where vectors were not compared
+}
+
+// candidates are the entries nearest to a new one, and the one that has its key.
+func (b *Book) candidates(ctx context.Context, e kept) ([]candidate, error) {
+	answer, err := b.Index.Query(ctx, rag.Query{
+		Namespace: Namespace, Text: words(e.Entry), Vector: e.vector, Model: e.model, Limit: nearest, MinFloor: -1, Project: e.place, Where: current(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := []string{keyOf(e.place, e.Kind, e.Title, e.Text, 0)}
+	near := map[string]float64{}
+	for _, h := range answer.Hits {
+		if !slices.Contains(keys, h.Key) {
+			keys = append(keys, h.Key)
+		}
+		if h.By != rag.ByText {
+			near[h.Key] = h.Score
+		}
+	}
+	found, err := b.among(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var all []candidate
+	for _, key := range keys {
+		if k, ok := found[key]; ok {
+			all = append(all, candidate{k, near[key]})
+		}
+	}
+	return all, nil
+}

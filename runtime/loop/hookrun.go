@@ -51,7 +51,7 @@ func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
 	if err != nil {
 		return hook.Result{}, err
 	}
-	return h.result(ctx, result, child)
+	return h.result(ctx, c, result, child)
 }
 
 // isContext reports whether an action makes knowledge part of a prompt, as the
@@ -128,13 +128,16 @@ func (r *run) hookCaller(c hook.Call, child *thread.ID) action.Caller {
 }
 
 // result is what an action gave, as text.
-func (h hookRunner) result(ctx context.Context, result any, child thread.ID) (hook.Result, error) {
+func (h hookRunner) result(ctx context.Context, c hook.Call, result any, child thread.ID) (hook.Result, error) {
 	switch result := result.(type) {
 	case *action.FetchResult:
 		return h.load(result.ItemType, result.ItemID)
 	case *action.KnowledgeResult:
 		return h.load(item.Knowledge, result.ItemID)
 	case *action.ToolResult:
+		if quoter, ok := result.Data.(tool.Quoter); ok && c.Event.Kind() == hook.KindContext {
+			return hook.Result{Text: h.Secrets.Mask(quoter.ForPrompt())}, nil
+		}
 		return hook.Result{Text: h.bounded(result.Data)}, nil
 	}
 	if child == "" {

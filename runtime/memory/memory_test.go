@@ -134,14 +134,14 @@ func (s *scene) titles() []string {
 	return titles
 }
 
-// refused is the fault of an error.
-func refused(t testing.TB, err error, code tool.Code) *tool.Fault {
+// refused is what a fault says.
+func refused(t testing.TB, err error, code tool.Code) string {
 	t.Helper()
 	f, ok := errors.AsType[*tool.Fault](err)
 	if !ok || f.Code != code {
 		t.Fatalf("%v, want a fault with %s", err, code)
 	}
-	return f
+	return f.Message
 }
 
 func TestWriteAndRecall(t *testing.T) {
@@ -259,8 +259,8 @@ func TestSupersede(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	_, err := s.Write(t.Context(), threadWriter("four"), entries.New{Kind: entries.Decision, Title: "D", Text: "cache again", Supersedes: []string{a.Key}})
-	if f := refused(t, err, tool.CodeConflict); !strings.Contains(f.Message, b.Key) {
-		t.Error(f.Message)
+	if said := refused(t, err, tool.CodeConflict); !strings.Contains(said, b.Key) {
+		t.Error(said)
 	}
 	_, err = s.Write(t.Context(), threadWriter("four"), entries.New{Kind: entries.Decision, Title: "D", Text: "cache again", Supersedes: []string{"0123456789abcdef"}})
 	refused(t, err, tool.CodeNotFound)

@@ -179,7 +179,7 @@ func (b *Book) fold(ctx context.Context, e, into kept, old []kept) (memory.Wrote
 	}
 	by := e.Writer()
 	known := slices.ContainsFunc(into.Origins, func(o memory.Origin) bool { return o.By == by.By && o.Thread == by.Thread })
-	// A person among them is never left out: it is by that that others keep off.
+	// A person among them is never left out, for others keep off what is a person's.
 	switch {
 	case !known && len(into.Origins) < maxOrigins:
 		into.Origins = append(slices.Clone(into.Origins), by)

@@ -49,24 +49,23 @@ func denies(word string) bool {
 	return false
 }
 
-// gist is what two texts are compared by.
-type gist struct {
+// wording is what two texts are compared by.
+type wording struct {
 	words []string // of substance, in order
 	facts []string // words that must be the same, in order: numbers, names, denials
 }
 
-func gistOf(text string) gist {
-	var g gist
+func wordingOf(text string) (w wording) {
 	names := namesOf(text)
-	for _, w := range wordsOf(text) {
-		if !slight(w) {
-			g.words = append(g.words, w)
+	for _, word := range wordsOf(text) {
+		if !slight(word) {
+			w.words = append(w.words, word)
 		}
-		if denies(w) || names[w] || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("_./+#", r) }) {
-			g.facts = append(g.facts, w)
+		if denies(word) || names[word] || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("_./+#", r) }) {
+			w.facts = append(w.facts, word)
 		}
 	}
-	return g
+	return w
 }
 
 // namesOf are the words, in small letters, that a text writes with a capital where no
@@ -90,12 +89,12 @@ func namesOf(text string) map[string]bool {
 }
 
 // sameFact reports whether two texts say the same by their words.
-func (g gist) sameFact(other gist) bool {
-	return g.comparable(other) && overlap(g.words, other.words) >= sameWords && overlap(pairs(g.words), pairs(other.words)) >= samePairs
+func (w wording) sameFact(other wording) bool {
+	return w.comparable(other) && overlap(w.words, other.words) >= sameWords && overlap(pairs(w.words), pairs(other.words)) >= samePairs
 }
 
 // comparable reports whether nothing of substance is known to differ.
-func (g gist) comparable(other gist) bool { return slices.Equal(g.facts, other.facts) }
+func (w wording) comparable(other wording) bool { return slices.Equal(w.facts, other.facts) }
 
 // pairs are the neighbours in a list.
 func pairs(words []string) []string {

@@ -230,13 +230,13 @@ func (b *Book) sameAs(ctx context.Context, e kept, but []kept) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	is := gistOf(words(e.Entry))
+	is := wordingOf(words(e.Entry))
 	for _, c := range candidates {
 		k := c.kept
 		if !k.Current() || k.Kind == memory.Result || slices.ContainsFunc(but, func(o kept) bool { return o.Key == k.Key }) {
 			continue
 		}
-		other := gistOf(words(k.Entry))
+		other := wordingOf(words(k.Entry))
 		near := k.Kind == e.Kind && (is.sameFact(other) || is.comparable(other) && c.cosine >= sameMeaning)
 		if normal(k.Text) == normal(e.Text) || near {
 			return &k, nil

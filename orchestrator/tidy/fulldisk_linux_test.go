@@ -1,18 +1,26 @@
 package tidy_test
 
 import (
+	"errors"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // TestFullDisk deletes threads on a disk that becomes full before it, and at each crash
 // point. What is done is done, what cannot be written is said, and when there is room
-// again all of it goes; no sum has changed.
+// again all of it goes; no sum has changed. It compresses transcripts on such a disk, and
+// adds to compressed ones.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if !disktest.Isolated(t) {
@@ -21,6 +29,49 @@ func TestFullDisk(t *testing.T) {
 	for _, at := range append([]thread.Crashpoint{never}, tidy.Crashpoints()...) {
 		t.Run("full at "+string(at), func(t *testing.T) { deleteOnFullDisk(t, at) })
 	}
+	t.Run("compress", compressOnFullDisk)
+}
+
+// compressOnFullDisk: the disk is full again behind each transcript that was compressed. The
+// others stay as they are, and so does a compressed one that somebody would add to.
+func compressOnFullDisk(t *testing.T) {
+	disk := disktest.Mount(t, t.TempDir(), "8m")
+	s := openScene(t, disk.Dir)
+	first, second := s.talked("first", ""), s.talked("second", "")
+	local, _ := s.t.Threads.Records.(records.Local)
+	local.Crashpoints = func(now thread.Crashpoint) {
+		if now == records.CrashRemoved {
+			disk.Fill()
+		}
+	}
+	s.t.Threads.Records = local
+	s.pass(30 * time.Hour)
+	s.compressAfter(day)
+	s.now = s.now.Add(time.Hour)
+	if did, _, err := s.t.Sweep(s.ctx); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(strings.Join(did, "; "), "compressed 1, ") {
+		t.Errorf("did %q, %v", did, err)
+	}
+	s.wantForm(true, first)
+	s.wantForm(false, second)
+	if w, err := s.t.Threads.Finisher.OpenTranscript(first); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("it was opened to be written: %v, %v", w, err)
+	}
+	s.wantForm(true, first)
+	for _, id := range []thread.ID{first, second} {
+		if _, err := transcript.Verify(s.t.Threads.Records.Of(id).Transcript(), s.t.Threads.Records.Seal(), nil); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if drafts, err := filepath.Glob(filepath.Join(s.folder(id), "*.draft")); err != nil || len(drafts) > 0 {
+			t.Errorf("left are %q, %v", drafts, err)
+		}
+	}
+	disk.Empty()
+	local.Crashpoints = nil
+	s.t.Threads.Records = local
+	s.talk(first)
+	s.wantForm(false, first)
+	s.sweepLater()
+	s.wantForm(true, first, second)
 }
 
 func deleteOnFullDisk(t *testing.T, at thread.Crashpoint) {

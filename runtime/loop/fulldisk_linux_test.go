@@ -24,18 +24,60 @@ func TestFullDisk(t *testing.T) {
 	t.Run("space comes back before the end", testSpaceAtTheEnd)
 	t.Run("space comes back later", testSpaceLater)
 	t.Run("while messages are read", testMessagesOnFullDisk)
+	for _, at := range approvalSteps {
+		t.Run("while it hands over, at "+string(at), func(t *testing.T) { testHandoffOnFullDisk(t, at) })
+	}
+}
+
+// onDisk is a house on a disk of its own.
+func onDisk(t *testing.T) (*house, *disktest.Disk) {
+	t.Helper()
+	disk := disktest.Mount(t, t.TempDir(), "2m")
+	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openHouse(t, disk.Dir, key), disk
+}
+
+// testHandoffOnFullDisk: the disk becomes full while a thread asks whether it may hand over,
+// and does. It has handed over then, or died as any other, and the next one hands over.
+func testHandoffOnFullDisk(t *testing.T, at thread.Crashpoint) {
+	h, disk := onDisk(t)
+	id := h.handingOver()
+	h.asksFirst(id)
+	r := newRun(h.deps(id))
+	came := false
+	r.Crashpoints = func(now thread.Crashpoint) {
+		if now == at {
+			came = true
+			disk.Fill()
+		}
+	}
+	rec, err := r.toEnd(t.Context())
+	_ = r.Transcript.Close()
+	disk.Empty()
+	if err != nil {
+		rec = h.settle(id)
+	}
+	handedOver := rec.Status == thread.Continued // behind its outcome it has; before that there may be room for a line
+	if !came || !handedOver && (rec.Status != thread.Error || at == CrashDecided || at == CrashStarted) {
+		t.Errorf("it came there %t, %v, and is %s %+v", came, err, rec.Status, rec.Outcome.Error)
+	}
+	h.checkAgreement(t.Context(), rec)
+	h.stopped = nil
+	next := h.handingOver()
+	h.asksFirst(next)
+	if rec := h.end(t.Context(), next); rec.Status != thread.Continued {
+		t.Errorf("the next one is %s %+v", rec.Status, rec.Outcome.Error)
+	}
 }
 
 // filled is a house on a disk of its own that a tool fills, whose result then has
 // no room.
 func filled(t *testing.T) (h *house, r *run, disk *disktest.Disk) {
 	t.Helper()
-	disk = disktest.Mount(t, t.TempDir(), "2m")
-	key, err := sign.Generate(t.TempDir(), false, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = openHouse(t, disk.Dir, key)
+	h, disk = onDisk(t)
 	h.tools.act = func() error {
 		disk.Fill()
 		return nil

@@ -22,7 +22,7 @@ func (s *Sweeper) goesOn(ctx context.Context, rec thread.Record, report *Report)
 		return false, fmt.Errorf("entries of %s: %w", rec.ThreadID, err)
 	}
 	for _, entry := range entries {
-		if _, err := s.examine(ctx, entry, report); err != nil {
+		if _, err := s.examine(ctx, entry, report); err != nil && !thread.WasDeleted(err, entry.ThreadID) {
 			return false, err
 		}
 	}

@@ -18,7 +18,8 @@ import (
 // once, whoever starts it.
 type Sets interface {
 	// OpenSet stores the entries of a set that the run has registered, and makes it
-	// running. With a cancel on record it is thread.ErrSettled.
+	// running. With a cancel on record it is thread.ErrSettled. A result that is to be used
+	// again and was deleted by now counts as deleted since.
 	OpenSet(ctx context.Context, id thread.ID, run thread.Run, s NewSet, at time.Time) (thread.Record, error)
 	// Set returns how a set stands, or an error wrapping ErrNoSet.
 	Set(ctx context.Context, id thread.ID) (Set, error)

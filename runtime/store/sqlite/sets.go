@@ -65,7 +65,7 @@ func insertSet(ctx context.Context, tx *sql.Tx, id thread.ID, n store.NewSet, at
 		return err
 	}
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO set_entries (set_id, position, entry_key, inputs, thread_id, started_at, reused)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`)
+		VALUES (?, ?, ?, ?, (SELECT thread_id FROM threads WHERE thread_id = ?), ?, ?)`)
 	if err != nil {
 		return err
 	}

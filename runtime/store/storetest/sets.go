@@ -16,6 +16,7 @@ var setTests = []test{
 	{"an entry is started once, by whoever comes first", setEntryOnce},
 	{"no more entries work than may", setBound},
 	{"an aborted start takes no entry", setAborted},
+	{"a result that is deleted before the set is open", setReusesDeleted},
 	{"a refused entry waits no longer", setRefused},
 	{"an entry stands as the last of its chain", setChain},
 	{"what has completed is found by key, within its scope", setCompleted},
@@ -188,6 +189,21 @@ func setAborted(h *harness) {
 	}
 	if e := h.entries(id)[0]; !e.Waits() {
 		h.Errorf("entry %+v", e)
+	}
+}
+
+// setReusesDeleted deletes the thread whose result is used again before the set is open:
+// the entry then stands as one whose thread was deleted afterwards.
+func setReusesDeleted(h *harness) {
+	id, run := h.registeredSet("")
+	s := newSet("", "x", 1, "a", "b")
+	s.Entries[0].Done = h.inState(thread.Completed)
+	_, err := h.Delete(h.ctx, [][]thread.ID{{s.Entries[0].Done}}, h.now)
+	h.noError(err)
+	_, err = h.OpenSet(h.ctx, id, run, s, h.now)
+	h.noError(err)
+	if e := h.entries(id); !e[0].Deleted() || e[0].Waits() || !e[1].Waits() {
+		h.Errorf("entries %+v", e)
 	}
 }
 

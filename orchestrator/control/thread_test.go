@@ -43,8 +43,10 @@ type puppet struct {
 	c     *Controller
 	words *transcript.Writer
 	made  handoff.Successor
-	turn  int      // of the conversation, the last one
-	conn  net.Conn // nil: nobody gives orders
+	turn  int // of the conversation, the last one
+	// pauseAt is the step of its end at which the process waits.
+	pauseAt thread.Crashpoint
+	conn    net.Conn // nil: nobody gives orders
 }
 
 // playThread is the process behind "thread run …" in these tests. Without a
@@ -167,6 +169,9 @@ func (p *puppet) outcome(state thread.State) (thread.Outcome, thread.Cost, error
 // line. It leaves its children to the test.
 func (p *puppet) end(state thread.State) error {
 	p.c.Threads.Finisher.Crashpoints = func(s thread.Crashpoint) {
+		if s == p.pauseAt {
+			p.pause()
+		}
 		if s == finish.CrashRegistry && p.conn != nil {
 			_ = p.say(time.Now().UnixNano())
 		}
@@ -186,6 +191,14 @@ func (p *puppet) end(state thread.State) error {
 		os.Exit(1)
 	}
 	return err
+}
+
+// pause says so, and waits until somebody lets it go on by a signal.
+func (p *puppet) pause() {
+	goesOn := make(chan os.Signal, 1)
+	signal.Notify(goesOn, syscall.SIGCONT)
+	_ = p.say("paused")
+	<-goesOn
 }
 
 func (p *puppet) obey(order string) error {
@@ -245,6 +258,8 @@ func (p *puppet) obey(order string) error {
 		return p.handOver()
 	case "die-at": // a step of what comes next
 		err = os.Setenv(pointVar, argument)
+	case "pause-at": // a step of its end
+		p.pauseAt = thread.Crashpoint(argument)
 	case "panic":
 		panic("told to")
 	case "give-up": // as a process that fails before its loop

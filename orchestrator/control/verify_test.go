@@ -8,12 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/verify"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/audit"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -90,6 +95,43 @@ func (s *scene) rewind(id thread.ID) {
 	s.noError(err)
 	meta.Status, meta.Outcome, meta.Transcript = thread.Running, nil, nil
 	s.noError(s.folder(id).WriteMeta(meta, s.c.Threads.Records.Seal()))
+}
+
+// seenHeld tells when somebody asks whether a life is held.
+type seenHeld struct {
+	life.Life
+	asked func()
+}
+
+func (l seenHeld) Held(k life.Key) (bool, error) {
+	l.asked()
+	return l.Life.Held(k)
+}
+
+// TestVerifyEnding: a thread that has signed its end, and whose row does not say so for
+// another moment, is waited for. It is not taken for damaged, and can be forked.
+func TestVerifyEnding(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.start("idle", "")
+	s.order(id, "say 1", "pause-at "+string(finish.CrashKnowledge), "complete")
+	waits := make(chan struct{})
+	s.c.Threads.Life = seenHeld{s.c.Threads.Life, sync.OnceFunc(func() { close(waits) })}
+	verdicts := make(chan verify.Verdict, 1)
+	go func() { verdicts <- s.verify(id) }()
+	select {
+	case v := <-verdicts:
+		t.Fatalf("it was not waited for: %+v", v)
+	case <-waits:
+	}
+	s.noError(syscall.Kill(s.puppet(id).pid, syscall.SIGCONT))
+	if v := <-verdicts; !v.Verified || v.Status != thread.Completed {
+		t.Errorf("%+v", v)
+	}
+	forked, err := s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: id})
+	if err != nil || !forked.Success {
+		t.Errorf("fork: %+v, %v", forked, err)
+	}
 }
 
 // TestRollbackIsNotSigned puts back an older state of a thread, every file of it

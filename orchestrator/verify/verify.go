@@ -129,6 +129,11 @@ func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (threa
 		if report.Good() {
 			return rec, report, nil
 		}
+		if isEnding(rec, report) {
+			if err := c.Threads.AwaitRelease(ctx, id); err != nil {
+				return rec, nil, err
+			}
+		}
 		now, err := c.Threads.Settled(ctx, id)
 		if err != nil {
 			return rec, nil, err
@@ -138,6 +143,12 @@ func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (threa
 		}
 		rec = now
 	}
+}
+
+// isEnding reports whether a thread has signed its end and its row does not say so yet:
+// the row is the last that is written.
+func isEnding(rec thread.Record, r *audit.Report) bool {
+	return !rec.Status.Terminal() && r.Meta != nil && r.Meta.Status.Terminal()
 }
 
 // AsSet verifies a thread that is to be continued, as strictly as the settings say.

@@ -24,7 +24,7 @@ func (m *Mapper) Advance(ctx context.Context, now *settings.Call) error {
 	}
 	var failed []error
 	for _, id := range ids {
-		if err := m.advance(ctx, now, id); err != nil {
+		if err := m.advance(ctx, now, id); err != nil && !thread.WasDeleted(err, id) {
 			failed = append(failed, fmt.Errorf("set %s: %w", id, err))
 		}
 	}

@@ -106,6 +106,7 @@ func (c *Checker) countAlive(ctx context.Context, h *Report) error {
 	return store.EachRow(ctx, c.Threads.Store, active, func(rec thread.Record) error {
 		now, err := c.Threads.Sweeper.Examine(ctx, rec)
 		switch {
+		case thread.WasDeleted(err, rec.ThreadID):
 		case err != nil:
 			c.Threads.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
 		case now.Queued():

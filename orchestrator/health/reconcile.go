@@ -189,6 +189,8 @@ var errEnough = errors.New("enough rows were read")
 func (r *reconciling) readRow(ctx context.Context, rec thread.Record) {
 	now, err := r.Checker.Threads.Sweeper.Examine(ctx, rec)
 	switch {
+	case thread.WasDeleted(err, rec.ThreadID):
+		return
 	case err != nil:
 		now = rec
 		r.find(findProcess, rec.ThreadID, "its process is gone and it cannot be settled: %v", err)

@@ -50,7 +50,7 @@ func (s *Sweeper) RunOnce(ctx context.Context) (*Report, error) {
 	var failed []error
 	err := store.EachRow(ctx, s.Finisher.Store, []thread.State{thread.Created, thread.Running}, func(rec thread.Record) error {
 		report.Looked++
-		if _, err := s.examine(ctx, rec, report); err != nil {
+		if _, err := s.examine(ctx, rec, report); err != nil && !thread.WasDeleted(err, rec.ThreadID) {
 			failed = append(failed, err)
 		}
 		return nil
@@ -146,7 +146,7 @@ func (s *Sweeper) completeRecent(ctx context.Context, report *Report) error {
 	}
 	var failed []error
 	for _, rec := range rows {
-		if err := s.complete(ctx, rec, report); err != nil {
+		if err := s.complete(ctx, rec, report); err != nil && !thread.WasDeleted(err, rec.ThreadID) {
 			failed = append(failed, fmt.Errorf("complete %s: %w", rec.ThreadID, err))
 		}
 	}

@@ -76,6 +76,9 @@ func (c *Scheduler) examineOccupants(ctx context.Context, all bool, exits *threa
 			continue
 		}
 		now, err := c.Threads.Sweeper.Examine(ctx, rec)
+		if thread.WasDeleted(err, rec.ThreadID) { // and has no slot any more
+			continue
+		}
 		if err != nil {
 			// It keeps its slot, and the others must not suffer for it.
 			c.complain(rec.ThreadID, err, "could not settle a thread whose process is gone")

@@ -58,6 +58,8 @@ func Fault(err error) *tool.Fault {
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("nothing of it is left; list_threads shows the threads of this project")
 	case errors.Is(err, thread.ErrNotFound):
 		return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("list_threads shows the threads of this project")
+	case errors.Is(err, thread.ErrSettled): // somebody has ended it, or stops it, at the same time
+		return tool.Faultf(tool.CodeConflict, "%w", err).WithHint("get_status tells how it stands")
 	case errors.Is(err, thread.ErrUnfit), errors.Is(err, thread.ErrBadID):
 		return tool.Faultf(tool.CodeBadArguments, "%w", err).
 			WithHint("give the directive a shorter id, or put right what lies in the state folder of the threads")

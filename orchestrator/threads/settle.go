@@ -59,7 +59,7 @@ func (t *Threads) AwaitRow(ctx context.Context, rec thread.Record, wanted func(t
 // itself or by others who have noticed.
 func (t *Threads) SettleDead(ctx context.Context, id thread.ID) {
 	_, err := t.AwaitRow(ctx, thread.Record{ThreadID: id}, func(r thread.Record) bool { return r.Status.Terminal() })
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !thread.WasDeleted(err, id) {
 		t.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not settle a thread whose process has ended")
 	}
 }

@@ -63,9 +63,13 @@ func (v *View) List(ctx context.Context, req ListRequest) (List, error) {
 	}
 	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
 	for _, rec := range rows {
-		if now, err := v.Threads.Sweeper.Examine(ctx, rec); err == nil {
+		now, err := v.Threads.Sweeper.Examine(ctx, rec)
+		switch {
+		case thread.WasDeleted(err, rec.ThreadID):
+			continue
+		case err == nil:
 			rec = now
-		} else {
+		default:
 			v.Threads.Log.Error().Err(err).Str("thread_id", string(rec.ThreadID)).Msg("could not settle a thread whose process is gone")
 		}
 		if len(req.States) > 0 && !slices.Contains(req.States, rec.Status) {

@@ -63,6 +63,13 @@ func (e *DeletedError) Error() string {
 // Is makes it a kind of [ErrNotFound].
 func (e *DeletedError) Is(target error) bool { return target == ErrNotFound }
 
+// WasDeleted reports whether an error says that this very thread was deleted, which it
+// may be between a look at its row and the next.
+func WasDeleted(err error, id ID) bool {
+	deleted, is := errors.AsType[*DeletedError](err)
+	return is && deleted.ID == id
+}
+
 // SignalError is the cause of a stop by a signal. It is a cancel, whether or
 // not one is on record.
 type SignalError struct{ Signal string }

@@ -32,7 +32,7 @@ func settled(ctx context.Context, state string) (err error) {
 	}
 	var wrong []error
 	for _, rec := range rows {
-		if err := errors.Join(rowSettled(ctx, st, rec), filesAgree(state, rec)); err != nil {
+		if err := errors.Join(rowSettled(ctx, st, rec), messagesCounted(ctx, st, rec), filesAgree(state, rec)); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", rec.ThreadID, err))
 		}
 	}
@@ -74,9 +74,22 @@ func rowSettled(ctx context.Context, st store.Store, rec thread.Record) error {
 	return nil
 }
 
+// messagesCounted checks that as many messages are unread as the row of a thread says.
+func messagesCounted(ctx context.Context, st store.Store, rec thread.Record) error {
+	unread, err := st.Unread(ctx, rec.ThreadID)
+	if err == nil && len(unread) != rec.Unread {
+		err = fmt.Errorf("%d messages are unread, and its row says %d", len(unread), rec.Unread)
+	}
+	return err
+}
+
 // treesAddUp checks that what a root has spent is the sum of what each thread
-// below it has, and its own.
-func treesAddUp(ctx context.Context, st store.Ledger, rows []thread.Record) error {
+// below it has, and its own, and what the deleted below it had.
+func treesAddUp(ctx context.Context, st store.Store, rows []thread.Record) error {
+	gone, err := st.Gone(ctx)
+	if err != nil {
+		return err
+	}
 	own, parents := map[thread.ID]thread.Micros{}, map[thread.ID]thread.ID{}
 	for _, rec := range rows {
 		parents[rec.ThreadID] = rec.ParentID
@@ -86,7 +99,7 @@ func treesAddUp(ctx context.Context, st store.Ledger, rows []thread.Record) erro
 		for parents[root] != "" {
 			root = parents[root]
 		}
-		own[root] += rec.Cost.Spend
+		own[root] += rec.Cost.Spend + gone.Spent[rec.ThreadID]
 	}
 	var wrong []error
 	for root, sum := range own {

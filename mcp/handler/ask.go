@@ -77,6 +77,9 @@ func answerOf(q thread.Question, result server.ElicitResult) (thread.Answer, err
 	answer := thread.Answer{Decision: thread.Decision(said)}
 	if q.Kind == thread.AskHandoff && answer.Decision == thread.Accept {
 		answer.Summary, _ = content[summaryField].(string)
+		if sameWords(answer.Summary, proposed(q)) { // a field of one line has lost its line breaks
+			answer.Summary = ""
+		}
 	}
 	if answer.Decision != thread.Raise {
 		return answer, nil
@@ -88,6 +91,17 @@ func answerOf(q thread.Question, result server.ElicitResult) (thread.Answer, err
 		}
 	}
 	return answer, nil
+}
+
+func sameWords(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
+
+// proposed is the summary that stands in the form of a handoff, to be edited: what is
+// proposed, unless that was cut.
+func proposed(q thread.Question) string {
+	if q.Proposal == nil || len(q.Proposal.Summary) >= thread.MaxSummary {
+		return ""
+	}
+	return q.Proposal.Summary
 }
 
 // The fields of a form that have the decision, and the summary of a handoff.
@@ -102,6 +116,7 @@ type field struct {
 	Title       string            `json:"title"`
 	Description string            `json:"description,omitempty"`
 	Enum        []thread.Decision `json:"enum,omitempty"`
+	Default     string            `json:"default,omitempty"` // clients know it since revision 2025-11-25
 }
 
 // formOf is a question as a form. What is in it depends on the question alone, so
@@ -121,7 +136,9 @@ func formOf(q thread.Question) (server.ElicitRequest, error) {
 		maps.Copy(fields, limitFields(*q.Limits, q.Most))
 	}
 	if q.Kind == thread.AskHandoff {
-		fields[summaryField] = field{Type: "string", Title: "Summary", Description: "of accept: another text for the new thread; empty: as proposed"}
+		fields[summaryField] = field{
+			Type: "string", Title: "Summary", Description: "of accept: another text for the new thread; empty: as proposed", Default: proposed(q),
+		}
 	}
 	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": []string{decisionField}})
 	message := fmt.Sprintf("%s\nWithout an answer until %s: %s.", q.Text, q.DeadlineAt.UTC().Format("15:04:05 UTC"), q.Default)

@@ -29,6 +29,16 @@ const waitingKey = "the one that asks"
 // ends it.
 func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) {
 	t.Helper()
+	return threadThatAsks(t, p, thread.Question{
+		Kind: thread.AskLimit, Code: "turns_exceeded", Reached: "2", Text: "What now?",
+		Options: []thread.Decision{thread.Raise, thread.Finish, thread.Stop}, Default: thread.Stop,
+		Limits: &thread.Limits{Turns: 2, Tokens: 1000, Spend: 50_000, DurationSeconds: 60},
+	})
+}
+
+// threadThatAsks is [waitingThread] with another question.
+func threadThatAsks(t *testing.T, p *Project, about thread.Question) (q thread.Question, finish func()) {
+	t.Helper()
 	db := p.Control.Threads.Store
 	var dir folder.Folder
 	var lock *process.Lock
@@ -46,11 +56,8 @@ func waitingThread(t *testing.T, p *Project) (q thread.Question, finish func()) 
 	if err == nil {
 		_, err = storetest.As(db).Apply(t.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: os.Getpid(), Host: "here"}, now))
 	}
-	q = thread.Question{
-		ID: "question-1", ThreadID: rec.ThreadID, Kind: thread.AskLimit, Code: "turns_exceeded", Reached: "2", Text: "What now?",
-		Options: []thread.Decision{thread.Raise, thread.Finish, thread.Stop}, Default: thread.Stop,
-		Limits: &thread.Limits{Turns: 2, Tokens: 1000, Spend: 50_000, DurationSeconds: 60}, AskedAt: now, DeadlineAt: now.Add(time.Hour),
-	}
+	q = about
+	q.ID, q.ThreadID, q.AskedAt, q.DeadlineAt = "question-1", rec.ThreadID, now, now.Add(time.Hour)
 	if err == nil {
 		err = storetest.As(db).Ask(t.Context(), q)
 	}
@@ -150,6 +157,9 @@ func wantAnswer(t *testing.T, p *Project, q thread.Question, want *thread.Answer
 	case want == nil || got == nil || got.Decision != want.Decision || !strings.HasPrefix(got.By, "the person"):
 		t.Errorf("answered %+v, want %+v", got, want)
 	default:
+		if got.Summary != want.Summary {
+			t.Errorf("summary %q, want %q", got.Summary, want.Summary)
+		}
 		a, _ := json.Marshal(got.Limits)
 		b, _ := json.Marshal(want.Limits)
 		if string(a) != string(b) {
@@ -252,5 +262,156 @@ func TestHandoffForm(t *testing.T) {
 		if got.Decision != c.want.Decision || got.Summary != c.want.Summary || (err == nil) != (c.want.Decision != "") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// handoffOf is a question whether a thread may hand over.
+var handoffOf = thread.Question{
+	Kind: thread.AskHandoff, Code: thread.HandoffFull, Text: "Shall it hand over?",
+	Options: []thread.Decision{thread.Accept, thread.Decline}, Default: thread.Decline,
+	Proposal: &thread.Proposal{Summary: "Half done.\nThe rest is next.", Tokens: 18_000, Window: 20_000},
+}
+
+// TestHandoffAsksThePerson: a client that waits for a thread which would hand over shows
+// its person the form with the summary in it, and what the person does with it is the
+// answer.
+func TestHandoffAsksThePerson(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer servertest.Answer
+		want   *thread.Answer // nil: the question stays open
+	}{
+		"accept": {
+			servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "accept"}},
+			&thread.Answer{Decision: thread.Accept},
+		},
+		"accept as it stands, in one line": {
+			servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "accept", "summary": "Half done. The rest is next."}},
+			&thread.Answer{Decision: thread.Accept},
+		},
+		"edit": {
+			servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "accept", "summary": "Nearly done."}},
+			&thread.Answer{Decision: thread.Accept, Summary: "Nearly done."},
+		},
+		"decline in the form": {
+			servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "decline", "summary": "Half done.\nThe rest is next."}},
+			&thread.Answer{Decision: thread.Decline},
+		},
+		"decline":  {servertest.Answer{Action: server.ActionDecline}, &thread.Answer{Decision: thread.Decline}},
+		"cancel":   {servertest.Answer{Action: server.ActionCancel}, nil},
+		"broken":   {servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "raise"}}, nil},
+		"too much": {servertest.Answer{Action: server.ActionAccept, Content: map[string]any{"decision": "accept", "summary": strings.Repeat("x", thread.MaxSummary+1)}}, nil},
+	} {
+		for _, transport := range servertest.Transports {
+			t.Run(name+"/"+string(transport), func(t *testing.T) {
+				t.Parallel()
+				p := newFolder(t, newFiles())
+				q, finish := threadThatAsks(t, p, handoffOf)
+				defer finish()
+				var times atomic.Int32
+				client := connectAsking(t, p, transport, func(form servertest.Question) servertest.Answer {
+					times.Add(1)
+					if !strings.Contains(form.Message, handoffOf.Text) || !strings.Contains(string(form.Schema), `"default":"Half done.\nThe rest is next."`) {
+						t.Errorf("asked %s %s", form.Message, form.Schema)
+					}
+					return c.answer
+				})
+				waiting := client.CallAsync("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
+				if c.want != nil {
+					go func() {
+						awaitAnswer(t, p, q)
+						finish()
+					}()
+				}
+				want := `"result":"done"`
+				if c.want == nil {
+					want = `"pending":["` + string(q.ThreadID) + `"]` // nobody is asked any more
+				}
+				if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), want) {
+					t.Errorf("waited: %s, %v", r.JSON, r.Err)
+				}
+				if times.Load() == 0 || c.want != nil && times.Load() > 1 {
+					t.Errorf("the person was asked %d times", times.Load())
+				}
+				wantAnswer(t, p, q, c.want)
+			})
+		}
+	}
+}
+
+// awaitAnswer waits until a question has an answer.
+func awaitAnswer(t *testing.T, p *Project, q thread.Question) {
+	t.Helper()
+	for changes := p.Control.Threads.Store.Changes(t.Context()); ; <-changes {
+		if now, err := p.Control.Threads.Store.Question(t.Context(), q.ID); err != nil || now.Answer != nil {
+			return
+		}
+	}
+}
+
+// TestHandoffNobodyAnswers: when the deadline of the question has passed the form is
+// withdrawn, and the wait goes on to the end of the thread.
+func TestHandoffNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []servertest.Transport{servertest.Stdio, servertest.StreamableHTTP, servertest.SSE} {
+		t.Run(string(transport), func(t *testing.T) {
+			t.Parallel()
+			p := newFolder(t, newFiles())
+			q, finish := threadThatAsks(t, p, handoffOf)
+			defer finish()
+			withdrawn := make(chan struct{})
+			client := connectAsking(t, p, transport, func(form servertest.Question) servertest.Answer {
+				// As the thread does at the deadline.
+				if _, err := p.Control.Threads.Store.Answer(t.Context(), q.ID, thread.Answer{Decision: q.Default, By: "nobody in time", At: time.Now()}); err != nil {
+					t.Error(err)
+				}
+				<-form.Withdrawn
+				close(withdrawn)
+				return servertest.Answer{}
+			})
+			waiting := client.CallAsync("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
+			<-withdrawn
+			finish()
+			if r := waiting.Result(); r.Err != nil || !strings.Contains(string(r.JSON), `"result":"done"`) {
+				t.Errorf("waited: %s, %v", r.JSON, r.Err)
+			}
+		})
+	}
+}
+
+// TestHandoffClientDies: a client that dies while its person is asked answers nothing;
+// the question stays for another one, which need not know forms.
+func TestHandoffClientDies(t *testing.T) {
+	t.Parallel()
+	p := newFolder(t, newFiles())
+	q, finish := threadThatAsks(t, p, handoffOf)
+	defer finish()
+	s := server.New(server.Options{Version: "test", MapError: action.Fault, OutputSchemas: true})
+	Register(s, oneProject{only: p}, Groups(), operation.All())
+	url := servertest.Serve(t, s, server.HTTPOptions{})
+	asked, over := make(chan struct{}), make(chan struct{})
+	defer close(over)
+	dies := servertest.Connect(t, url, servertest.Asking(func(servertest.Question) servertest.Answer {
+		close(asked)
+		<-over
+		return servertest.Answer{}
+	}))
+	cut := dies.CallAsync("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
+	<-asked
+	cut.Cut()
+	other := servertest.Connect(t, url) // has no elicitation
+	r := other.Call("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
+	if r.IsError || !strings.Contains(string(r.JSON), `"summary":"Half done.\nThe rest is next."`) || !strings.Contains(string(r.JSON), "approve_thread") {
+		t.Errorf("another client: %s", r.JSON)
+	}
+	if refused := other.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "raise"}); refused.Code() != tool.CodeBadArguments {
+		t.Errorf("raised: %s", refused.JSON)
+	}
+	if r := other.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "accept", "summary": "Mine."}); r.IsError {
+		t.Errorf("approved: %s", r.JSON)
+	}
+	now, err := p.Control.Threads.Store.Question(t.Context(), q.ID)
+	if err != nil || now.Answer == nil || now.Answer.Decision != thread.Accept || now.Answer.Summary != "Mine." {
+		t.Errorf("answered %+v, %v", now.Answer, err)
 	}
 }

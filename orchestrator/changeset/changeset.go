@@ -21,8 +21,8 @@ type Desk struct{ Threads *threads.Threads }
 type Request struct {
 	ThreadID thread.ID // any of its chain
 	// From is the thread that asks, which may look at its own and at those of threads below
-	// it, and applies them to where it works itself. Empty: whoever works with the project,
-	// or the thread that this process runs in.
+	// it, and applies them to where it works itself. Empty: the thread that this process runs
+	// in or, where there is none, a person or client of the project.
 	From thread.ID
 	// Path and Offset say what is shown, and Room how much.
 	Path   string
@@ -57,7 +57,7 @@ func (d *Desk) Diff(ctx context.Context, r Request) (Shown, error) {
 		return Shown{}, err
 	}
 	diff, err := d.Threads.Workspaces.Diff(ctx, *meta.Workspace, workspace.DiffRequest{Path: r.Path, Offset: r.Offset, Room: r.Room})
-	if nothing, ok := nothingLeft(rec, err); ok {
+	if nothing, ok := nothingLeft(rec, meta, err); ok {
 		diff = workspace.Diff{Note: nothing.Error(), Applied: nothing.AppliedAt}
 	} else if err != nil {
 		return Shown{}, d.told(rec, err)
@@ -88,7 +88,7 @@ func (d *Desk) Apply(ctx context.Context, r Request) (Applied, error) {
 		return Applied{}, threads.Fault(err)
 	}
 	done, err := d.Threads.Workspaces.Apply(ctx, *meta.Workspace, workspace.ApplyRequest{Into: into, Person: r.Protected && into == nil})
-	if nothing, ok := nothingLeft(rec, err); ok {
+	if nothing, ok := nothingLeft(rec, meta, err); ok {
 		done = workspace.Applied{Note: nothing.Error(), Before: nothing.AppliedAt}
 	} else if err != nil {
 		return Applied{}, d.told(rec, err)
@@ -148,16 +148,16 @@ func (d *Desk) told(rec thread.Record, err error) error {
 		WithHint("wait_threads waits for it")
 }
 
-// nothingLeft reports whether an error says that the workspace of a thread that has ended
-// is gone, as nothing in it was left to apply.
-func nothingLeft(rec thread.Record, err error) (*workspace.GoneError, bool) {
+// nothingLeft reports whether an error says that a thread which has ended has no workspace:
+// nothing in it was left to apply, or it was never made.
+func nothingLeft(rec thread.Record, meta thread.Meta, err error) (*workspace.GoneError, bool) {
 	if !errors.Is(err, fs.ErrNotExist) || !rec.Status.Terminal() {
 		return nil, false
 	}
 	if gone, ok := errors.AsType[*workspace.GoneError](err); ok {
 		return gone, true
 	}
-	return &workspace.GoneError{}, true
+	return &workspace.GoneError{NotMade: meta.Workspace.Baseline == ""}, true
 }
 
 // maxConflicts bounds the conflicts that one answer names.

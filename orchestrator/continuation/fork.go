@@ -259,7 +259,11 @@ func (f *forking) metaOf(rec thread.Record) thread.Meta {
 	meta.Inputs, meta.ChainRootID, meta.ForkedFrom = ownInputs(f.meta.Inputs), now.ChainRootID, &origin
 	meta.Capabilities, meta.Declared, meta.Ceiling = now.Capabilities, now.Declared, now.Ceiling
 	meta.Firing = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.meta.Firing, now.Firing))))
-	if meta.Workspace = f.meta.Workspace.Copy(rec.ThreadID); meta.Workspace == nil {
+	var into *thread.Workspace
+	if f.plan.Parent != nil {
+		into = f.plan.Parent.Workspace
+	}
+	if meta.Workspace = f.meta.Workspace.Copy(rec.ThreadID, into); meta.Workspace == nil {
 		meta.Workspace = now.Workspace
 	}
 	return meta

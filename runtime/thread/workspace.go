@@ -13,6 +13,9 @@ type Workspace struct {
 	Of   ID     `json:"of"`   // the thread that it was made for; others work in it too
 	// From is the name of the workspace whose files it began with; empty: the project.
 	From string `json:"from,omitempty"`
+	// Copied says that what had changed in From counts as changed here too: it is applied
+	// with this one, to where that one would have been.
+	Copied bool `json:"copied,omitempty"`
 	// Baseline is the commit that it began with; empty before it was made.
 	Baseline string `json:"baseline,omitempty"`
 }
@@ -52,13 +55,16 @@ func (c *Changes) Count() int {
 	return c.Added + c.Modified + c.Deleted
 }
 
-// Copy is a workspace for another thread that begins with the files of this one; nil
-// for nil.
-func (w *Workspace) Copy(id ID) *Workspace {
+// Copy is a workspace for a thread that begins with the files of this one, and is applied
+// to the workspace into, or where that is nil to the project; nil for nil. Where this one
+// is into, what has changed in it is there already.
+func (w *Workspace) Copy(id ID, into *Workspace) *Workspace {
 	if w == nil {
 		return nil
 	}
-	return &Workspace{Type: w.Type, Name: NewWorkspaceName(), Of: id, From: w.Name}
+	return &Workspace{
+		Type: w.Type, Name: NewWorkspaceName(), Of: id, From: w.Name, Copied: into == nil || into.Name != w.Name,
+	}
 }
 
 // OwnWorkspace reports whether the thread, or one that it continues, has its workspace

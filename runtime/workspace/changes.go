@@ -87,11 +87,8 @@ func (n *state) read(ctx context.Context) (err error) {
 	n.left = f.left
 	all, err := n.git.between(ctx, n.Base, n.tree)
 	for _, c := range all {
-		rel, below := c.path, n.Prefix == ""
-		if !below {
-			rel, below = strings.CutPrefix(c.path, n.Prefix+"/")
-		}
-		if !below {
+		rel, is := n.inProject(c.path)
+		if !is {
 			n.outside = append(n.outside, c.path)
 			continue
 		}
@@ -99,6 +96,17 @@ func (n *state) read(ctx context.Context) (err error) {
 		n.changes = append(n.changes, c)
 	}
 	return err
+}
+
+// inProject is a path of the tree as one of the project.
+func (a about) inProject(path string) (rel string, is bool) { return below(a.Prefix, path) }
+
+// below is a path relative to a folder, which is empty for all.
+func below(folder, path string) (rel string, is bool) {
+	if folder == "" {
+		return path, true
+	}
+	return strings.CutPrefix(path, folder+"/")
 }
 
 // clean reports whether there is nothing in the workspace to apply, or to lose.

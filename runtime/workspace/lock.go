@@ -24,6 +24,23 @@ func (s *space) lock(ctx context.Context) (unlock func(), err error) {
 	return lockFile(ctx, filepath.Join(s.dir, "lock"))
 }
 
+// maxMade bounds how often the folder of a workspace is made that others remove.
+const maxMade = 10
+
+// lockMade is lock of a workspace that need not be there. One that is clean can be removed
+// between the making of its folder and the locking.
+func (s *space) lockMade(ctx context.Context) (unlock func(), err error) {
+	for range maxMade {
+		if err = os.MkdirAll(s.users(), 0o700); err != nil {
+			return nil, err
+		}
+		if unlock, err = s.lock(ctx); !isMissing(err) {
+			return unlock, err
+		}
+	}
+	return nil, err
+}
+
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	ctx, stop := context.WithTimeoutCause(ctx, lockWait, tool.Faultf(tool.CodeConflict, "another process has been at work on the workspace for %v", lockWait).
 		WithHint("Call again later."))

@@ -48,10 +48,7 @@ func (l *Local) Enter(ctx context.Context, w thread.Workspace) (thread.Workspace
 	if err != nil {
 		return w, tool.Work{}, nil, err
 	}
-	if err := os.MkdirAll(s.users(), 0o700); err != nil {
-		return w, tool.Work{}, nil, err
-	}
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockMade(ctx)
 	if err != nil {
 		return w, tool.Work{}, nil, err
 	}
@@ -72,6 +69,7 @@ type source struct {
 	repo *gitrepo.Repository // of the project
 	head string              // its commit; empty: none that can be borrowed
 	from *space              // another workspace, whose files it begins with; nil: the project's
+	base string              // what changes are counted from; empty: what it begins with
 }
 
 // make makes the files of a workspace. The caller holds its lock. What a crash has left
@@ -105,7 +103,7 @@ func (s *space) make(ctx context.Context, before about) (about, error) {
 		return before, err
 	}
 	s.Crashpoints.At(CrashMakeFiles)
-	a := about{Workspace: s.is, Prefix: src.repo.Prefix, Base: commit, AppliedAt: before.AppliedAt}
+	a := about{Workspace: s.is, Prefix: src.repo.Prefix, Base: cmp.Or(src.base, commit), AppliedAt: before.AppliedAt}
 	a.Workspace.Baseline = commit
 	if err := os.MkdirAll(s.work(a).Root, 0o700); err != nil { // a project without files
 		return before, err
@@ -134,14 +132,17 @@ func (s *space) source(ctx context.Context) (src source, done func(), err error)
 	if err != nil {
 		return src, done, err
 	}
-	if _, err := from.present(); err != nil {
+	a, err := from.present()
+	if err != nil {
 		unlock()
 		if isMissing(err) {
 			return src, done, nil
 		}
 		return src, done, err
 	}
-	src.from = from
+	if src.from = from; s.is.Copied {
+		src.base = a.Base
+	}
 	return src, unlock, nil
 }
 
@@ -232,11 +233,8 @@ func (s *space) leftOut(prefix string) func(string) bool {
 		if never(path) {
 			return true
 		}
-		rel, below := path, prefix == ""
-		if !below {
-			rel, below = strings.CutPrefix(path, prefix+"/")
-		}
-		return below && s.LeftOut != nil && s.LeftOut(rel)
+		rel, is := below(prefix, path)
+		return is && s.LeftOut != nil && s.LeftOut(rel)
 	}
 }
 

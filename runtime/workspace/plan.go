@@ -29,7 +29,8 @@ type planning struct {
 	root      *os.Root
 	folders   folders
 	marks     *protect.Marks
-	noModes   bool // the file system keeps no mode of files
+	noModes   bool              // the file system keeps no mode of files
+	began     map[string]change // of a copy: what has changed since it began, see [thread.Workspace.Copied]
 	steps     []step
 	merged    []string
 	conflicts []Conflict
@@ -63,6 +64,9 @@ func (p *planning) plan(ctx context.Context) (err error) {
 	if err := p.unpack(ctx, p.Base, "base", func(c change) bool { return c.newMode != modeNone && c.oldMode != modeNone }); err != nil {
 		return err
 	}
+	if err := p.sinceCopied(ctx); err != nil {
+		return err
+	}
 	for _, c := range p.changes {
 		if err := p.decide(ctx, c); err != nil {
 			return err
@@ -74,6 +78,22 @@ func (p *planning) plan(ctx context.Context) (err error) {
 	// Files go before others come: one may stand where a folder was.
 	slices.SortStableFunc(p.steps, func(a, b step) int { return rank(a) - rank(b) })
 	return nil
+}
+
+// sinceCopied looks what has changed since a copy began: a file of the target that is as
+// it was then has what was changed before from the other workspace.
+func (p *planning) sinceCopied(ctx context.Context) error {
+	if !p.Workspace.Copied || !p.AppliedAt.IsZero() {
+		return nil
+	}
+	all, err := p.git.between(ctx, p.Workspace.Baseline, p.tree)
+	p.began = map[string]change{}
+	for _, c := range all {
+		if rel, is := p.inProject(c.path); is {
+			p.began[rel] = c
+		}
+	}
+	return err
 }
 
 func rank(s step) int {
@@ -142,7 +162,7 @@ func (p *planning) decide(ctx context.Context, c change) error {
 	}
 	switch {
 	case p.is(ours, c.newMode, c.newHash): // it is there already
-	case p.is(ours, c.oldMode, c.oldHash):
+	case p.is(ours, c.oldMode, c.oldHash), p.asCopied(c.path, ours):
 		p.take(c, ours, info)
 	default:
 		return p.both(ctx, c, ours, info)
@@ -226,6 +246,12 @@ func (p *planning) is(m mark, mode, hash string) bool {
 		return m.kind == kindLink && mode == modeLink && m.hash(len(hash)) == hash
 	}
 	return m.kind == kindFile && (p.noModes || m.exec == (mode == modeExec)) && m.hash(len(hash)) == hash
+}
+
+// asCopied reports whether a file is what the copy began with.
+func (p *planning) asCopied(path string, m mark) bool {
+	c, changed := p.began[path]
+	return changed && p.is(m, c.oldMode, c.oldHash)
 }
 
 // take writes a file as the thread has left it.

@@ -141,11 +141,17 @@ func (s *space) present() (about, error) {
 }
 
 // GoneError says that the files of a workspace were removed, as nothing in them was left
-// to apply. AppliedAt is zero where nothing ever was.
-type GoneError struct{ AppliedAt time.Time }
+// to apply, or have not been made.
+type GoneError struct {
+	AppliedAt time.Time // zero: nothing ever was
+	NotMade   bool      // the thread has ended, or rests as a copy, without a workspace
+}
 
 func (e *GoneError) Error() string {
-	if e.AppliedAt.IsZero() {
+	switch {
+	case e.NotMade:
+		return "the thread has made no workspace yet; resume_thread has it make one"
+	case e.AppliedAt.IsZero():
 		return "nothing was changed in the workspace, and it was removed"
 	}
 	return "what was changed in the workspace was applied at " + e.AppliedAt.Format(time.RFC3339) + ", and it was removed"

@@ -327,6 +327,70 @@ func TestChildren(t *testing.T) {
 	}
 }
 
+// TestCopies: the workspace of a copy begins with what the other one had changed, and is
+// applied with it, whether that one has been applied meanwhile or not.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"not applied", "applied before", "applied and gone"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.base(map[string]string{"a": "x\n", "b": "x\n", "goes": "x\n"})
+			is := thread.Workspace{Type: thread.WorkspaceWorktree, Name: thread.NewWorkspaceName(), Of: "d/t-1"}
+			_, source, leave, err := h.Enter(t.Context(), is)
+			if err != nil {
+				t.Fatal(err)
+			}
+			puts(t, source.Root, map[string]string{"a": "source\n", "b": "source\n", "goes": "", "sub/made": "source\n"})
+			if name == "applied and gone" {
+				leave()
+				h.apply(is, ApplyRequest{})
+			}
+			copied, work := h.enterNamed(*is.Copy("d/t-2", nil))
+			puts(t, work.Root, map[string]string{"a": "copy\n", "sub/made": "copy\n"})
+			want := map[string]string{"a": "copy\n", "b": "source\n", "sub/made": "copy\n"}
+			same(t, "copy", has(t, work.Root), want)
+			if name == "applied before" {
+				h.apply(is, ApplyRequest{})
+			}
+			changed := 4
+			if name == "applied and gone" {
+				changed = 2
+			}
+			if c, err := h.Changes(t.Context(), copied); err != nil || c.Count() != changed {
+				t.Errorf("%+v, %v", c, err)
+			}
+			h.apply(copied, ApplyRequest{})
+			same(t, "project", has(t, h.Project), want)
+
+			// What a person does after that counts as theirs again.
+			puts(t, work.Root, map[string]string{"a": "copy 2\n"})
+			puts(t, h.Project, map[string]string{"a": "source\n"})
+			if _, err := h.Apply(t.Context(), copied, ApplyRequest{}); !errors.As(err, new(*ConflictError)) {
+				t.Errorf("the person's file is overwritten: %v", err)
+			}
+		})
+	}
+}
+
+// TestCopyOfParents: the copy of a thread that works in the tree of the thread which asks
+// is applied there, and only what it does itself counts.
+func TestCopyOfParents(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.base(map[string]string{"a": "x\n"})
+	parent, above := h.enter("")
+	puts(t, above.Root, map[string]string{"a": "parent\n"})
+	copied, work := h.enterNamed(*parent.Copy("d/t-2", &parent))
+	puts(t, work.Root, map[string]string{"b": "copy\n"})
+	if c, err := h.Changes(t.Context(), copied); err != nil || c.Count() != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	puts(t, above.Root, map[string]string{"a": "parent 2\n"})
+	h.apply(copied, ApplyRequest{Into: &parent})
+	same(t, "parent", has(t, above.Root), map[string]string{"a": "parent 2\n", "b": "copy\n"})
+}
+
 // TestTidy: a workspace goes when nothing has changed in it and nobody works there.
 func TestTidy(t *testing.T) {
 	t.Parallel()

@@ -130,7 +130,7 @@ func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (threa
 			return rec, report, nil
 		}
 		if isEnding(rec, report) {
-			if err := c.Threads.AwaitRelease(ctx, id); err != nil {
+			if _, err := c.Threads.AwaitRelease(ctx, id); err != nil {
 				return rec, nil, err
 			}
 		}

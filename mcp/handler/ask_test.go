@@ -401,7 +401,7 @@ func TestHandoffClientDies(t *testing.T) {
 	cut.Cut()
 	other := servertest.Connect(t, url) // has no elicitation
 	r := other.Call("wait_threads", map[string]any{"thread_ids": []thread.ID{q.ThreadID}, "timeout": 60})
-	if r.IsError || !strings.Contains(string(r.JSON), `"summary":"Half done.\nThe rest is next."`) || !strings.Contains(string(r.JSON), "approve_thread") {
+	if r.IsError || !strings.Contains(string(r.JSON), `"kind":"handoff"`) || !strings.Contains(string(r.JSON), "approve_thread with this thread_id") {
 		t.Errorf("another client: %s", r.JSON)
 	}
 	if refused := other.Call("approve_thread", map[string]any{"thread_id": q.ThreadID, "decision": "raise"}); refused.Code() != tool.CodeBadArguments {

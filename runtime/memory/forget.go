@@ -161,7 +161,7 @@ func (b *Book) OfThreads(ctx context.Context, ids []thread.ID) (int, error) {
 func (b *Book) saidIn(ctx context.Context, ids []thread.ID) (keys []string, err error) {
 	for _, id := range ids {
 		for _, space := range []string{Namespace, saidSpace} {
-			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadID: string(id)}, func(r rag.Row) error {
+			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadIDs: []string{string(id)}}, func(r rag.Row) error {
 				key, _, _ := strings.Cut(r.Key, "/")
 				keys = append(keys, key)
 				return nil
@@ -211,7 +211,7 @@ func (b *Book) ForgetThread(ctx context.Context, id thread.ID) error {
 
 // removeRows removes rows of a thread for which no entry stands.
 func (b *Book) removeRows(ctx context.Context, key string, id thread.ID) error {
-	rows, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), Keys: []string{key}, ThreadID: string(id)})
+	rows, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), Keys: []string{key}, ThreadIDs: []string{string(id)}})
 	if err != nil {
 		return err
 	}

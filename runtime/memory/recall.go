@@ -35,7 +35,7 @@ func (b *Book) Recall(ctx context.Context, q memory.Question) (memory.Recalled, 
 	limit := min(orDefault(q.Limit, b.Settings.Limit), maxRecalled)
 	where := current()
 	for _, k := range q.Kinds {
-		where.Kinds = append(where.Kinds, string(k))
+		where["kind"] = append(where["kind"], string(k))
 	}
 	floor := q.MinFloor
 	if floor == 0 {

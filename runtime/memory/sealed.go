@@ -31,7 +31,7 @@ const (
 )
 
 // current selects what is not history.
-func current() rag.Where { return rag.Where{Fields: map[string][]string{"state": {stateCurrent}}} }
+func current() rag.Where { return rag.Where{"state": {stateCurrent}} }
 
 // document is an entry as it is signed.
 type document struct {

@@ -154,7 +154,7 @@ func (b *Book) roomFor(ctx context.Context, by memory.Origin) error {
 	if by.Thread == "" {
 		return nil
 	}
-	rows, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), ThreadID: string(by.Thread), Limit: maxOfThread})
+	rows, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), ThreadIDs: []string{string(by.Thread)}, Limit: maxOfThread})
 	if err == nil && len(rows) >= maxOfThread {
 		return tool.Faultf(tool.CodeUnsupported, "this thread has written %d entries, and more are not kept", maxOfThread).
 			WithHint("Take the place of entries with supersedes, or forget some with %s.", memory.ForgetID)

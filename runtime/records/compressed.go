@@ -66,13 +66,18 @@ func openCompressed(path string) (*compressed, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compressedIn(f)
+}
+
+// compressedIn reads the compressed record in an open file, which it closes with itself.
+func compressedIn(f *os.File) (*compressed, error) {
 	c := &compressed{from: file{f}, at: -1}
 	size, err := c.from.Size()
 	if err == nil {
 		err = c.readTable(size)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", f.Name(), err), f.Close())
 	}
 	return c, nil
 }

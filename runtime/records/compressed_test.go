@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -306,4 +308,46 @@ func FuzzCompressed(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestCopy reads a copy wherever it lies, by what is in it, also through a link.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("plain.zst", "{}\n")
+	write("short", "{")
+	write("other", "\x28\xb5\x2f\xfd\x04\x00\x09\x00\x00{\x99\xe9\xd8\x51") // of the program zstd
+	of := written(t, local(t.TempDir(), nil), lines(700_000))
+	if _, _, err := of.Whole().Compress(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(of.Transcript().Where(), at("link.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"plain.zst": "{}\n", "short": "{", "link.jsonl": string(lines(700_000))} {
+		r, err := records.Copy(at(name)).Open()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		size, err := r.Size()
+		got, readErr := io.ReadAll(io.NewSectionReader(r, 0, size))
+		if err := errors.Join(err, readErr, r.Close()); err != nil || string(got) != want {
+			t.Errorf("%s: %.40q, %v", name, got, err)
+		}
+	}
+	if err := syscall.Mkfifo(at("pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"other": records.ErrDamaged, "missing": fs.ErrNotExist, ".": nil, "pipe": nil} {
+		if _, err := records.Copy(at(name)).Open(); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

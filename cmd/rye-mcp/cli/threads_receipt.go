@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -106,12 +107,30 @@ func checkReceipt(sys System, flags verifyFlags) (v receiptVerdict, err error) {
 	if flags.transcript == "" {
 		return v, nil
 	}
-	_, err = receipt.CheckTranscript(records.File(flags.transcript), key)
+	_, err = receipt.CheckTranscript(records.Copy(flags.transcript), key)
+	err = unread(err, flags.transcript)
 	if tampered, ok := errors.AsType[*transcript.TamperError](err); ok {
 		v.FirstBadTurn = tampered.Turn
 	}
 	v.Transcript = err == nil
 	return v, err
+}
+
+// compressedEnding is what the name of a transcript has behind it when that is compressed.
+const compressedEnding = ".zst"
+
+// unread says what to do about a copy of a transcript that could not be read.
+func unread(err error, file string) error {
+	switch {
+	case errors.Is(err, records.ErrDamaged):
+		return tool.Faultf(tool.CodeIntegrity, "%w", err).
+			WithTry("zstd -dc %s > transcript.jsonl, then --transcript transcript.jsonl", file)
+	case errors.Is(err, fs.ErrNotExist):
+		if _, missing := os.Stat(file + compressedEnding); missing == nil {
+			return tool.Faultf(tool.CodeNotFound, "%w", err).WithTry("--transcript %s, which is the same, compressed", file+compressedEnding)
+		}
+	}
+	return err
 }
 
 // whose says to whom the key of a receipt belongs. It must be the one in the

@@ -30,9 +30,10 @@ that has ended, what the ledger says that it has spent. What does not verify is
 named, with the first turn that cannot be trusted.
 
 With --receipt a receipt of "threads receipt" is checked instead, and with
---transcript a copy of the transcript against it; neither needs the project. The
-receipt must be signed by you, by somebody you trust (see "keys trust"), or by
-the key in the file that --key names.
+--transcript a copy of the transcript against it, which may be the compressed
+one, transcript.jsonl.zst; neither needs the project. The receipt must be signed
+by you, by somebody you trust (see "keys trust"), or by the key in the file that
+--key names.
 
 Exit code 0 when everything verifies, 1 when something does not.`,
 		Example: `  rye-mcp threads verify --all

@@ -307,6 +307,7 @@ type Store interface {
 	Notices
 	Messages
 	Sets
+	Latest
 	Deletions
 	Shrinker
 	Sweeps

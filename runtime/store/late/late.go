@@ -25,6 +25,7 @@ type Store struct {
 	deletions
 	mending
 	handoffs
+	latest
 }
 
 var _ store.Store = (*Store)(nil)
@@ -33,7 +34,7 @@ var _ store.Store = (*Store)(nil)
 // none, or made by create when the first thread is registered.
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
-	s.deletions, s.mending, s.handoffs = deletions{s}, mending{s}, handoffs{s}
+	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
 	return s
 }
 

@@ -69,6 +69,7 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 type Store struct {
 	messages
 	sets
+	latest
 	handoffs
 
 	dir      string
@@ -103,7 +104,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s.messages, s.handoffs, s.sets = messages{s.registry}, handoffs{s.registry}, sets{s}
+	s.messages, s.handoffs, s.sets, s.latest = messages{s.registry}, handoffs{s.registry}, sets{s}, latest{s.registry}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Questions", questionTests},
 		{"News", newsTests},
 		{"Sets", setTests},
+		{"Latest", latestTests},
 		{"Keep", keepTests},
 		{"Mender", menderTests},
 		{"Fence", fenceTests},

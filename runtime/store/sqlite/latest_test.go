@@ -1,0 +1,21 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLatestGoesThroughAnIndex: nothing is read of threads of other directives.
+func TestLatestGoesThroughAnIndex(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	for name, query := range map[string]string{"in a tree": latestInTreeSQL, "completed": latestCompletedSQL, "any": latestSQL} {
+		plan := strings.Join(queryPlan(t, s.registry, query, "d", "t"), "\n")
+		if strings.Contains(plan, "SCAN t\n") || strings.Contains(plan, "SCAN threads") {
+			t.Errorf("%s reads the whole table:\n%s", name, plan)
+		}
+		if name != "in a tree" && !strings.Contains(plan, "SEARCH threads USING INDEX threads_directive") {
+			t.Errorf("%s does not go through the index of directives:\n%s", name, plan)
+		}
+	}
+}

@@ -41,6 +41,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/store", "runtime/llm", "the store knows nothing of models"},
 	{"runtime/store", "tools", "the store knows nothing of tools"},
 	{"runtime/store/sqlite/sharedfile", module, "a shared file knows neither threads nor tables"},
+	{"runtime/digest", "runtime/loop", "what threads have left is asked for from anywhere"},
+	{"runtime/digest", "os", "a digest is made of rows and records"},
 	{"runtime/rag", "runtime/loop", "an index is anybody's"},
 	{"runtime/memory", "runtime/loop", "what is remembered is anybody's"},
 	{"runtime/memory", "runtime/store", "entries are kept by the index"},

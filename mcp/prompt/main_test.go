@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/mcp/prompt"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -67,7 +68,7 @@ func newHouse(t testing.TB) *house {
 }
 
 // compose stands for the orchestrator.
-func compose(_ context.Context, found *resolve.Found, values map[string]any) (*action.Composed, error) {
+func compose(_ context.Context, _ thread.ID, found *resolve.Found, values map[string]any) (*action.Composed, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err

@@ -157,7 +157,7 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 			r.meta.ThreadID, strings.Join(secrets, ", "), r.asked.done).With("directive", r.meta.Directive).
 			WithHint("start %s again with rye_execute", r.meta.Directive)
 	}
-	if err := r.planning().Inherit(p); err != nil {
+	if err := r.planning().Inherit(p, r.meta.ThreadID); err != nil {
 		return err
 	}
 	p.Grant = permission.Grant{Own: r.meta.Own(), Ceiling: r.meta.Ceiling}

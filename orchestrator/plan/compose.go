@@ -28,9 +28,9 @@ type composition struct {
 // composition puts a directive, which has passed the trust gate, together with
 // what it extends by its own choice or that of a resolve_extends hook. Every hook
 // of the thread to come has been found valid then. Model is what the caller asks
-// for instead of the directive's choice, or empty.
+// for instead of the directive's choice, or empty; of is the thread that asks, or empty.
 func (c *Call) composition(
-	found *resolve.Found, doc *item.DirectiveDoc, inputs map[string]any, model string,
+	of thread.ID, found *resolve.Found, doc *item.DirectiveDoc, inputs map[string]any, model string,
 ) (*composition, error) {
 	hooks, warnings, err := c.Hooks()
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Call) composition(
 	if err != nil {
 		return nil, hookFault(err)
 	}
-	composed, err := prompt.Composer{Resolver: c.Resolver, Trust: c.Trust}.Compose(found, extends)
+	composed, err := prompt.Composer{Resolver: c.Resolver.For(of), Trust: c.Trust}.Compose(found, extends)
 	if err != nil {
 		if by != nil {
 			err = fmt.Errorf("hook %q (%s) lets %s extend %s: %w", item.Shown(by.Hook), by.Source, found.ID, extends, err)
@@ -86,13 +86,14 @@ func hookFault(err error) error {
 }
 
 // Compose makes a directive, which has passed the trust gate, ready for the
-// caller's own model. Values are its validated inputs. No provider is needed.
-func (c *Planner) Compose(_ context.Context, found *resolve.Found, values map[string]any) (*action.Composed, error) {
+// caller's own model; of is the thread that calls, or empty. Values are its validated
+// inputs. No provider is needed.
+func (c *Planner) Compose(_ context.Context, of thread.ID, found *resolve.Found, values map[string]any) (*action.Composed, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
 	}
-	composed, err := c.In(c.Settings.Begin()).composition(found, doc, values, "")
+	composed, err := c.In(c.Settings.Begin()).composition(of, found, doc, values, "")
 	if err != nil {
 		return nil, err
 	}

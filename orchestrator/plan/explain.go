@@ -108,7 +108,7 @@ func newExplainer(ctx context.Context, c *Planner, req ExplainRequest) (*explain
 	now := c.In(c.Settings.Begin())
 	gate := now.Trust
 	now.Trust = &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
-	composed, err := now.composition(found, doc, req.Inputs, "")
+	composed, err := now.composition("", found, doc, req.Inputs, "")
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (e *explainer) know(ctx context.Context, c *Call, doc *item.DirectiveDoc, c
 		self.Model = choice.Ref()
 	}
 	e.facts, err = prompt.Facts{
-		Directive: e.plan.Directive, Body: inputs.Body(doc, given, c.Env), ProjectPath: c.Project, Inputs: given,
+		Directive: e.plan.Directive, Text: prompt.Clean(prompt.Fill(doc, given, c.Env)), Body: inputs.Body(doc, given, c.Env), ProjectPath: c.Project, Inputs: given,
 		Capabilities: composed.Permissions.Capabilities, Thread: self,
 	}.Data()
 	if noModel != nil {
@@ -191,6 +191,9 @@ func refusals(r *resolve.Resolver, gate *trust.Gate, composed *composition) []st
 		look(item.Directive, link.ID)
 	}
 	for _, ref := range composed.Context {
+		if item.NamesThread(ref.ID) {
+			continue // the state key vouches for it
+		}
 		look(item.Knowledge, ref.ID)
 	}
 	return all

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (c *Call) check(ctx context.Context, p *Plan) (*Plan, error) {
 	p.Warnings = leftOut
 	steps := []func(context.Context) error{
 		func(context.Context) error { return c.loadDirective(p) },
-		func(context.Context) error { return c.Inherit(p) },
+		func(context.Context) error { return c.Inherit(p, cmp.Or(p.Request.Parent, c.Threads.Parent)) },
 		func(ctx context.Context) error { return c.loadParent(ctx, p) },
 		func(context.Context) error { return c.JudgeRisk(p) },
 		func(context.Context) error { return c.ResolveLimits(p) },
@@ -177,9 +178,10 @@ func (c *Call) FindDirective(p *Plan) error {
 	return err
 }
 
-// Inherit composes the directive with what it extends.
-func (c *Call) Inherit(p *Plan) error {
-	composed, err := c.composition(p.Found, p.Doc, p.Inputs, p.Request.Model)
+// Inherit composes the directive with what it extends, for a thread that is below of, or
+// goes on from it; of is empty for none.
+func (c *Call) Inherit(p *Plan, of thread.ID) error {
+	composed, err := c.composition(of, p.Found, p.Doc, p.Inputs, p.Request.Model)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (s *Starter) Today(ctx context.Context, r *recording.Recording, t *recordin
 	if err := giveInputs(p, t.Meta); err != nil {
 		return nil, threads.Fault(err)
 	}
-	if err := now.Inherit(p); err != nil {
+	if err := now.Inherit(p, ""); err != nil {
 		return nil, threads.Fault(err)
 	}
 	p.Grant = grantOf(p.Permissions, t.Meta)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rye-mcp/rye-mcp/runtime/digest"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -45,9 +46,11 @@ type choice struct {
 
 func (v *Validator) look(s shared) *world {
 	unchecked := &trust.Gate{Settings: func() (trust.Settings, error) { return trust.Settings{Mode: trust.Off}, nil }}
+	of := *v // which knows no threads
+	of.Resolver = digest.Promised(v.Resolver)
 	w := &world{
-		Validator: v, shared: s,
-		composer: prompt.Composer{Resolver: v.Resolver, Trust: unchecked},
+		Validator: &of, shared: s,
+		composer: prompt.Composer{Resolver: of.Resolver, Trust: unchecked},
 		ids:      sync.OnceValue(v.allIDs),
 		choices:  map[provider.Want]choice{},
 		listed:   map[string]bool{},
@@ -89,7 +92,7 @@ func (w *world) exists(kind item.Kind, id string) error {
 // inherited tells that something an item needs will not be used as it is, where
 // that is not told of the thing itself.
 func (w *world) inherited(l *list, line int, found *resolve.Found) {
-	if !w.listed[found.Path] {
+	if !w.listed[found.Path] && !item.NamesThread(found.ID) {
 		w.signature(l, line, trust.SubjectOf(found))
 	}
 }

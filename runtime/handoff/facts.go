@@ -24,6 +24,8 @@ type Facts struct {
 	Files []string
 	// Said are the instructions that the threads were given while they worked, oldest first.
 	Said []Said
+	// Noted is what the threads wrote into the memory of the project, oldest first.
+	Noted []Noted
 	// tools are the names of the tools by the references of their artifacts.
 	tools map[string]string
 }
@@ -32,6 +34,13 @@ type Facts struct {
 type Said struct {
 	From thread.Sender
 	Text string
+}
+
+// Noted is an entry for the memory of the project.
+type Noted struct {
+	Kind  string `json:"kind"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
 }
 
 // FactsOf reads the transcripts of a chain, the first thread's first. Those that
@@ -96,6 +105,9 @@ func (f *Facts) add(call transcript.ToolCallStart, result transcript.ToolCallRes
 	if result.IsError {
 		return
 	}
+	if n, is := notedBy(call); is {
+		f.Noted = append(f.Noted, n)
+	}
 	for _, written := range filesOf(call) {
 		f.Files = append(slices.DeleteFunc(f.Files, func(earlier string) bool { return earlier == written }), written)
 	}
@@ -103,6 +115,18 @@ func (f *Facts) add(call transcript.ToolCallStart, result transcript.ToolCallRes
 
 // artifactNames finds the references that shortened results give.
 var artifactNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bartifact ([0-9a-f]{16})\b`) })
+
+// noteID is the tool that writes into the memory of the project.
+const noteID = "rye/memory/write"
+
+// notedBy is what a call notes, by its input.
+func notedBy(call transcript.ToolCallStart) (n Noted, is bool) {
+	input, is := inputOf(call, noteID)
+	if !is || json.Unmarshal(input, &n) != nil || n.Title == "" && n.Text == "" {
+		return Noted{}, false
+	}
+	return n, true
+}
 
 // Tools that write files; both take the path in their parameter "path", the first
 // also several in "files".
@@ -114,20 +138,28 @@ const (
 // executeName is what a model calls the action that runs any tool.
 const executeName = "rye_execute"
 
+// inputOf is the input of one of some tools that a call runs by itself or by the action
+// which runs any tool.
+func inputOf(call transcript.ToolCallStart, tools ...string) (input []byte, is bool) {
+	input = []byte(call.Input)
+	if call.Tool != executeName {
+		return input, slices.ContainsFunc(tools, func(id string) bool { return call.Tool == palette.FlatName(id) })
+	}
+	var execute struct {
+		ItemID     string          `json:"item_id"`
+		Parameters json.RawMessage `json:"parameters"`
+		DryRun     bool            `json:"dry_run"`
+	}
+	if json.Unmarshal(input, &execute) != nil || execute.DryRun || !slices.Contains(tools, execute.ItemID) {
+		return nil, false
+	}
+	return execute.Parameters, true
+}
+
 // filesOf are the files that a call writes, by its input.
 func filesOf(call transcript.ToolCallStart) []string {
-	input := []byte(call.Input)
-	if call.Tool == executeName {
-		var execute struct {
-			ItemID     string          `json:"item_id"`
-			Parameters json.RawMessage `json:"parameters"`
-			DryRun     bool            `json:"dry_run"`
-		}
-		if json.Unmarshal(input, &execute) != nil || execute.DryRun || execute.ItemID != writeID && execute.ItemID != editID {
-			return nil
-		}
-		input = execute.Parameters
-	} else if call.Tool != palette.FlatName(writeID) && call.Tool != palette.FlatName(editID) {
+	input, is := inputOf(call, writeID, editID)
+	if !is {
 		return nil
 	}
 	type target struct {

@@ -21,11 +21,11 @@ var eventData = map[Event]string{
 }
 
 // threadData are what a thread knows of itself before its first turn.
-const threadData = "directive directive_body project_path inputs capabilities_summary model parent_thread_id depth limits " +
+const threadData = "directive directive_text directive_body project_path inputs capabilities_summary model parent_thread_id depth limits " +
 	"spend_limit max_turns"
 
 // runningData are what every event after the start tells of the thread.
-const runningData = "thread_id directive project_path inputs model limits cost"
+const runningData = "thread_id directive directive_text project_path inputs model limits cost"
 
 // Data names the data of a known event, beside "event".
 func (e Event) Data() []string { return strings.Fields(eventData[e]) }

@@ -44,7 +44,7 @@ func TestDataOfHooks(t *testing.T) {
 	}
 	hooks := set.All()
 	if got := hooks[0].Data(); !slices.Equal(got, []string{
-		"cost", "current_max", "current_value", "directive", "inputs", "limit_code", "limits", "model", "project_path", "thread_id",
+		"cost", "current_max", "current_value", "directive", "directive_text", "inputs", "limit_code", "limits", "model", "project_path", "thread_id",
 	}) {
 		t.Errorf("of one event: %q", got)
 	}

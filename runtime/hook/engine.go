@@ -42,6 +42,9 @@ type Result struct {
 	// Knowledge says that Text is the body of a knowledge item: ${…} in it is
 	// filled in. What a tool or a thread gave is taken as it is.
 	Knowledge bool
+	// Verbatim says that Text, of a knowledge item, is nothing that was written to be
+	// filled in.
+	Verbatim bool
 }
 
 // Block is text that a hook of a context event gives.
@@ -114,7 +117,7 @@ func (e *Engine) each(ctx context.Context, event Event, data map[string]any, don
 		f := &firing{engine: e, hook: h, event: event, data: data}
 		f.run(ctx)
 		done(f)
-		if breaksIntegrity(f.err) {
+		if breaksIntegrity(f.err) || f.err != nil && h.Required && event.Kind() == KindContext {
 			return fmt.Errorf("hook %q (%s): %w", item.Shown(h.ID), h.Source(), f.err)
 		}
 	}
@@ -281,6 +284,8 @@ func (f *firing) block(itemID string, r Result) Block {
 	text, given := r.Text, r.Text
 	if r.Knowledge {
 		given = ""
+	}
+	if r.Knowledge && !r.Verbatim {
 		var missing []string
 		text, missing = expr.ExpandText(text, f.data)
 		f.miss(missing)

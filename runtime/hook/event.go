@@ -81,6 +81,11 @@ func (e Event) rules() eventRules {
 	return events[i]
 }
 
+// contextEvents are those of KindContext.
+func contextEvents() []Event {
+	return slices.DeleteFunc(Events(), func(e Event) bool { return e.Kind() != KindContext })
+}
+
 // ParseEvent reads the name of an event.
 func ParseEvent(name string) (Event, error) {
 	known := make([]string, len(events))
@@ -152,9 +157,9 @@ func verdictOf(event Event, params map[string]any) (Verdict, error) {
 	return Verdict(name), nil
 }
 
-func oneOf(verdicts []Verdict) string {
-	names := make([]string, len(verdicts))
-	for i, v := range verdicts {
+func oneOf[T ~string](words []T) string {
+	names := make([]string, len(words))
+	for i, v := range words {
 		names[i] = string(v)
 	}
 	return strings.Join(names, ", ")

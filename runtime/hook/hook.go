@@ -58,6 +58,7 @@ type Hook struct {
 	Position    string // Before or After
 	Wrap        bool   // whether its text is put into an element that names it
 	Timeout     time.Duration
+	Required    bool          // the thread does not start when it fails
 	Actions     []item.Action // never empty
 }
 
@@ -127,7 +128,7 @@ func (d *definition) errorAt(key, format string, args ...any) error {
 func (d *definition) hook() (*Hook, error) {
 	h := &Hook{
 		ID: d.ID, Layer: d.layer, Path: d.path, Line: d.Line, Description: d.Description, Condition: d.condition,
-		Position: d.Position, Wrap: d.Wrap == nil || *d.Wrap, Timeout: DefaultTimeout, Actions: d.Actions,
+		Position: d.Position, Wrap: d.Wrap == nil || *d.Wrap, Timeout: DefaultTimeout, Required: d.Required, Actions: d.Actions,
 	}
 	switch {
 	case d.ID == "":
@@ -147,6 +148,9 @@ func (d *definition) hook() (*Hook, error) {
 		h.Position = Before
 	default:
 		return nil, d.errorAt("position", "position %q is unknown; want %s or %s", d.Position, Before, After)
+	}
+	if h.Required && h.Event.Kind() != KindContext {
+		return nil, d.errorAt("required", "required is for hooks of %s: they run before a thread has begun", oneOf(contextEvents()))
 	}
 	if d.Timeout > maxTimeout {
 		return nil, d.errorAt("timeout", "timeout is %g; a hook may take %d seconds at most", d.Timeout, maxTimeout)

@@ -27,7 +27,7 @@ type hookRunner struct{ *run }
 
 // Run implements [hook.Runner].
 func (h hookRunner) Run(ctx context.Context, c hook.Call) (hook.Result, error) {
-	if h.isContext(c) {
+	if h.isContext(c) && (h.Recorded == nil || !item.NamesThread(c.Action.ItemID)) {
 		return h.load(item.Knowledge, c.Action.ItemID)
 	}
 	if h.Recorded != nil {
@@ -167,7 +167,11 @@ func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 	if err != nil {
 		return hook.Result{}, err
 	}
-	return hook.Result{Text: sign.Hide(h.Secrets.Mask(doc.Body)), Name: doc.Name, Knowledge: true}, nil
+	return hook.Result{
+		Text: sign.Hide(h.Secrets.Mask(doc.Body)), Name: doc.Name,
+		// What the latest thread has left is another text tomorrow, so this one goes on record.
+		Knowledge: !item.NamesThread(id), Verbatim: item.IsThreadRecord(kind, id),
+	}, nil
 }
 
 // outcomeOf is the result of a child that a hook has started.

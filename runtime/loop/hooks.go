@@ -142,12 +142,15 @@ func (r *run) notify(ctx context.Context, event hook.Event, data map[string]any)
 // hear reports whether an event has to be told to hooks.
 func (h *hooks) hear(event hook.Event) bool { return h.engine != nil && h.engine.Hooks.Hears(event) }
 
+// directiveText is the name of what the directive is about in the data of events.
+const directiveText = "directive_text"
+
 // about adds to the data of an event what every event after the start tells of the
 // thread, in the types that conditions and templates know.
 func (r *run) about(data map[string]any) (map[string]any, error) {
 	all := map[string]any{
 		"thread_id": r.ID, "directive": r.meta.Directive, "project_path": r.place.dir(r.Project), "inputs": r.meta.Inputs,
-		"model": r.meta.Model, "limits": r.meta.Limits, "cost": r.cost,
+		"model": r.meta.Model, "limits": r.meta.Limits, "cost": r.cost, directiveText: r.task.text,
 	}
 	maps.Copy(all, data)
 	plain, err := expr.Plain(all)

@@ -24,6 +24,7 @@ type task struct {
 	doc      *item.DirectiveDoc
 	composed *prompt.Composition
 	grant    permission.Grant
+	text     any // what [prompt.Clean] makes of doc; nil before the thread begins
 }
 
 // toolset is what the model is offered to act with.

@@ -21,7 +21,7 @@ func Prepare(
 	composed *prompt.Composition, doc *item.DirectiveDoc, values map[string]any, env map[string]string, facts prompt.Facts,
 ) (Prompts, error) {
 	filled := prompt.Task(doc, values, env)
-	facts.Body = filled.Body
+	facts.Body, facts.Text = filled.Body, prompt.Clean(prompt.Fill(doc, values, env))
 	data, err := facts.Data()
 	if err != nil {
 		return Prompts{}, err

@@ -75,7 +75,8 @@ func oneLine(value any) string {
 // Facts are what ${…} in context stands for when a prompt is made.
 type Facts struct {
 	Directive    string // id
-	Body         string // with its placeholders filled in
+	Text         string // what [Clean] makes of it, with its placeholders filled in
+	Body         string // likewise
 	ProjectPath  string
 	Inputs       map[string]any
 	Capabilities []string
@@ -94,7 +95,7 @@ type ThreadFacts struct {
 // know them.
 func (f Facts) Data() (map[string]any, error) {
 	data := map[string]any{
-		"directive": f.Directive, "directive_body": f.Body, "project_path": f.ProjectPath, "inputs": f.Inputs,
+		"directive": f.Directive, "directive_text": f.Text, "directive_body": f.Body, "project_path": f.ProjectPath, "inputs": f.Inputs,
 		"capabilities_summary": "none",
 	}
 	if len(f.Capabilities) > 0 {
@@ -138,7 +139,10 @@ type Injected struct {
 // have nothing for is empty in the text, and a warning.
 func (c *Composition) Inject(data map[string]any) (blocks Blocks, injected []Injected, warnings []string) {
 	for _, ref := range c.Context {
-		body, missing := expr.ExpandText(ref.Doc.Body, data)
+		body, missing := ref.Doc.Body, []string(nil)
+		if !item.IsThreadRecord(item.Knowledge, ref.ID) { // which nobody wrote to be filled in
+			body, missing = expr.ExpandText(body, data)
+		}
 		text := Wrap(ref.Doc.Name, ref.ID, body)
 		blocks.Add(ref.Position, text)
 		injected = append(injected, Injected{KnowledgeRef: ref, Bytes: len(text)})

@@ -152,6 +152,7 @@ type writtenHook struct {
 	Position    string          `yaml:"position"`
 	Wrap        *bool           `yaml:"wrap"`
 	Timeout     float64         `yaml:"timeout"` // seconds
+	Required    bool            `yaml:"required"`
 	Description string          `yaml:"description"`
 	Action      *writtenAction  `yaml:"action"`
 	Actions     []writtenAction `yaml:"actions"`
@@ -195,7 +196,7 @@ func (h *Hook) read() error {
 		return h.file.errorAt(h.at, "action: missing; want what the hook does")
 	}
 	h.Hook = item.Hook{
-		ID: w.ID, Event: w.Event, Position: w.Position, Wrap: w.Wrap, Timeout: w.Timeout, Description: w.Description,
+		ID: w.ID, Event: w.Event, Position: w.Position, Wrap: w.Wrap, Timeout: w.Timeout, Required: w.Required, Description: w.Description,
 		Line: h.LineOf(),
 	}
 	for _, a := range w.Actions {

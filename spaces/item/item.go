@@ -136,6 +136,7 @@ type Hook struct {
 	Position    string
 	Wrap        *bool
 	Timeout     float64 // seconds; 0: not given
+	Required    bool    // the thread does not start without what it gives
 	Description string
 	Conditions  []Condition
 	When        string // the short form's expression

@@ -36,6 +36,13 @@ func readHook(e *element) (item.Hook, error) {
 		}
 		hook.Wrap = &wrap
 	}
+	if _, ok := e.attr("required"); ok {
+		required, err := e.boolAttr("required")
+		if err != nil {
+			return hook, err
+		}
+		hook.Required = required
+	}
 	if err := readTimeout(&hook, e); err != nil {
 		return hook, err
 	}

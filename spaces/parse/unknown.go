@@ -86,7 +86,7 @@ func permissionsShape() shape {
 
 func hookShape() shape {
 	call := shape{open: true, attrs: []string{"item_type", "item_id"}}
-	hook := shape{open: true, attrs: []string{"id", "event", "position", "wrap", "timeout"}, children: map[string]shape{
+	hook := shape{open: true, attrs: []string{"id", "event", "position", "wrap", "required", "timeout"}, children: map[string]shape{
 		"condition": {open: true, attrs: []string{"path", "op", "value"}},
 		"action":    {open: true, attrs: []string{"primary", "item_type", "item_id", "set_extends"}, children: map[string]shape{}},
 	}}

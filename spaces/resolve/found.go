@@ -51,12 +51,16 @@ type NotFoundError struct {
 	ID      string
 	Space   item.Space // empty when all were looked at
 	Nearest []string   // ids that look alike, best first
+	Why     string     // of what a thread should have left; empty for items in files
 }
 
 func (e *NotFoundError) Error() string {
 	kind := string(e.Kind)
 	if kind == "" {
 		kind = "item"
+	}
+	if e.Why != "" {
+		return fmt.Sprintf("no %s %q: %s", kind, e.ID, e.Why)
 	}
 	if e.Space != "" {
 		return fmt.Sprintf("no %s %q in the %s space", kind, e.ID, e.Space)

@@ -68,7 +68,7 @@ func (s space) list() []Entry {
 // fsys, rel the one within the folder of the kind.
 func (s space) listed(fsys fs.FS, name, rel string, d fs.DirEntry) (Entry, bool) {
 	id, ext, ok := s.id(rel)
-	if !ok || item.CheckID(id) != nil {
+	if !ok || item.CheckID(id) != nil || s.kind == item.Knowledge && item.NamesThread(id) {
 		return Entry{}, false
 	}
 	// Stat follows a link, and fails on one that leaves the space. Nearly all are none,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 )
@@ -15,18 +16,44 @@ import (
 type Resolver struct {
 	roots Roots
 	only  item.Space // empty: all
+	left  Left       // nil: there is nothing
+	of    thread.ID  // that asks; empty: none does
+}
+
+// Left finds what threads have left under ids that name the directive or the request
+// key of a thread and not the thread, see [item.NamesThread].
+type Left interface {
+	// Find returns the knowledge of that id as the thread of sees it; empty: none does.
+	// The error is a [*NotFoundError] where there is none.
+	Find(id string, of thread.ID) (*Found, error)
 }
 
 // New returns a resolver over roots. Folders need not exist; they are looked at
 // when an item is asked for.
 func New(roots Roots) *Resolver { return &Resolver{roots: roots} }
 
+// WithLeft returns a resolver that finds what threads have left, too. They are of the
+// project, and what they have left belongs to the project space.
+func (r *Resolver) WithLeft(left Left) *Resolver {
+	with := *r
+	with.left = left
+	return &with
+}
+
+// For returns the resolver of a thread: which others it means by the latest of a
+// directive depends on where it stands among them.
+func (r *Resolver) For(of thread.ID) *Resolver {
+	mine := *r
+	mine.of = of
+	return &mine
+}
+
 // In returns a resolver that looks at one space only.
 func (r *Resolver) In(space item.Space) *Resolver {
-	only := &Resolver{only: space}
+	only := &Resolver{only: space, of: r.of}
 	switch space {
 	case item.Project:
-		only.roots.Project = r.roots.Project
+		only.roots.Project, only.left = r.roots.Project, r.left
 	case item.User:
 		only.roots.User = r.roots.User
 	case item.System:
@@ -70,6 +97,9 @@ func (r *Resolver) Find(kind item.Kind, id string) (*Found, error) {
 // FindAny looks a bare id up as every kind. Besides the errors of Find it
 // returns [*AmbiguousError] when items of several kinds have the id.
 func (r *Resolver) FindAny(id string) (*Found, error) {
+	if item.NamesThread(id) {
+		return r.Find(item.Knowledge, id)
+	}
 	var hits []*Found
 	for _, kind := range item.Kinds() {
 		found, err := r.lookUp(kind, id)
@@ -98,6 +128,9 @@ func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
 	if err := item.CheckID(id); err != nil {
 		return nil, err
 	}
+	if kind == item.Knowledge && item.NamesThread(id) {
+		return r.leftBy(id)
+	}
 	spaces, err := r.open(kind, id)
 	if err != nil {
 		return nil, err
@@ -118,6 +151,14 @@ func (r *Resolver) lookUp(kind item.Kind, id string) (found *Found, err error) {
 		}
 	}
 	return found, nil
+}
+
+// leftBy finds what the thread has left that an id names. No file stands in for it.
+func (r *Resolver) leftBy(id string) (*Found, error) {
+	if r.left == nil {
+		return nil, &NotFoundError{Kind: item.Knowledge, ID: id, Space: r.only, Why: "no threads can be asked here"}
+	}
+	return r.left.Find(id, r.of)
 }
 
 // Directive parses a found directive.

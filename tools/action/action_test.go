@@ -117,7 +117,7 @@ func newHouse(t *testing.T) *house {
 }
 
 // compose stands for the orchestrator.
-func (h *house) compose(_ context.Context, found *resolve.Found, values map[string]any) (*Composed, error) {
+func (h *house) compose(_ context.Context, _ thread.ID, found *resolve.Found, values map[string]any) (*Composed, error) {
 	doc, err := found.Directive()
 	if err != nil || h.composed == nil {
 		return &Composed{Body: inputs.Body(doc, values, nil)}, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
@@ -20,8 +21,8 @@ type Deps struct {
 	Executor *executor.Executor
 	Threads  Threads
 	// Compose makes a directive, which may be used, ready for the caller's own
-	// model. Inputs are validated.
-	Compose func(ctx context.Context, found *resolve.Found, inputs map[string]any) (*Composed, error)
+	// model. Inputs are validated; of is the thread that calls, or empty.
+	Compose func(ctx context.Context, of thread.ID, found *resolve.Found, inputs map[string]any) (*Composed, error)
 	Trust   *trust.Gate
 	Key     func() (*sign.Key, error) // the user's signing key, or sign.ErrNoKey
 	Now     func() time.Time

@@ -34,6 +34,9 @@ func (a *Actions) copyItem(c Caller, found *resolve.Found, r FetchRequest) (copi
 	if err := a.mayCopy(c, found, space); err != nil {
 		return copied{}, err
 	}
+	if item.NamesThread(found.ID) {
+		return copied{}, noFile(found)
+	}
 	if found.Detached != nil {
 		return copied{}, tool.Faultf(tool.CodeUnsupported, "%s is a file of another program and is not copied as an item", found.Path).
 			WithHint("A directive of the same id in .ai/directives goes before it.")

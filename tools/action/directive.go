@@ -54,8 +54,8 @@ type ContextItem struct {
 	Path      string     `json:"path"`
 }
 
-func (a *Actions) inlineDirective(ctx context.Context, r ExecuteRequest, found usable) (any, error) {
-	inline, err := a.inline(ctx, found, func(*item.DirectiveDoc) (map[string]any, error) {
+func (a *Actions) inlineDirective(ctx context.Context, c Caller, r ExecuteRequest, found usable) (any, error) {
+	inline, err := a.inline(ctx, c, found, func(*item.DirectiveDoc) (map[string]any, error) {
 		given, err := r.Parameters.Map()
 		if err != nil {
 			return nil, badArgument("parameters", err)

@@ -82,7 +82,7 @@ func (a *Actions) executeItem(ctx context.Context, c Caller, r ExecuteRequest, p
 	case item.Knowledge:
 		return executeKnowledge(c, r, use)
 	default:
-		return a.inlineDirective(ctx, r, use)
+		return a.inlineDirective(ctx, c, r, use)
 	}
 }
 

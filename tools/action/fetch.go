@@ -91,7 +91,7 @@ func (a *Actions) fetch(ctx context.Context, c Caller, r FetchRequest) (any, err
 	case r.ItemID == "":
 		return nil, tool.Faultf(tool.CodeBadArguments, `missing property "item_id" or "query"`)
 	}
-	found, err := a.findIn(a.in(r.Source), c, "fetch", r.ItemType, r.ItemID)
+	found, err := a.findIn(a.in(c, r.Source), c, "fetch", r.ItemType, r.ItemID)
 	if err != nil {
 		return nil, err
 	}

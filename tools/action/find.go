@@ -5,20 +5,22 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // find resolves an item that c may use for action. What c may not use is
 // refused before it is looked for, so that a refusal tells nothing about it.
 func (a *Actions) find(c Caller, action, itemType, id string) (*resolve.Found, error) {
-	return a.findIn(a.Resolver, c, action, itemType, id)
+	return a.findIn(a.in(c, ""), c, action, itemType, id)
 }
 
-// in is the resolver for a space that a request names, or for all.
-func (a *Actions) in(source string) *resolve.Resolver {
+// in is the resolver of a caller for a space that a request names, or for all.
+func (a *Actions) in(c Caller, source string) *resolve.Resolver {
+	mine := a.Resolver.For(c.Env.ThreadID)
 	if source == "" {
-		return a.Resolver
+		return mine
 	}
-	return a.Resolver.In(item.Space(source))
+	return mine.In(item.Space(source))
 }
 
 func (a *Actions) findIn(spaces *resolve.Resolver, c Caller, action, itemType, id string) (*resolve.Found, error) {
@@ -67,8 +69,14 @@ func discreet(c Caller, err error) error {
 	}
 	for _, kind := range kinds {
 		if permit(c, "rye.search."+string(kind)) != nil {
-			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID, Space: missing.Space}
+			return &resolve.NotFoundError{Kind: missing.Kind, ID: missing.ID, Space: missing.Space, Why: missing.Why}
 		}
 	}
 	return err
+}
+
+// noFile refuses to copy or sign what a thread has left, which is made when it is asked for.
+func noFile(found *resolve.Found) error {
+	return tool.Faultf(tool.CodeUnsupported, "%s is no file: it is made of what a thread has left whenever it is asked for", found.ID).
+		WithHint("Fetch it, and write what is to stay into a knowledge item of your own.")
 }

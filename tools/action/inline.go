@@ -36,7 +36,7 @@ func (a *Actions) Inline(ctx context.Context, c Caller, id string, given func(*i
 	if decision.Warning != "" {
 		use.warnings = []string{decision.Warning}
 	}
-	inline, err := a.inline(ctx, use, given)
+	inline, err := a.inline(ctx, c, use, given)
 	if err != nil {
 		return nil, Fault(err)
 	}
@@ -44,7 +44,7 @@ func (a *Actions) Inline(ctx context.Context, c Caller, id string, given func(*i
 }
 
 // inline composes a directive, which may be used.
-func (a *Actions) inline(ctx context.Context, found usable, given func(*item.DirectiveDoc) (map[string]any, error)) (*Inline, error) {
+func (a *Actions) inline(ctx context.Context, c Caller, found usable, given func(*item.DirectiveDoc) (map[string]any, error)) (*Inline, error) {
 	doc, err := found.Directive()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (a *Actions) inline(ctx context.Context, found usable, given func(*item.Dir
 	if err != nil {
 		return nil, err
 	}
-	composed, err := a.Compose(ctx, found.Found, values)
+	composed, err := a.Compose(ctx, c.Env.ThreadID, found.Found, values)
 	if err != nil {
 		return nil, err
 	}

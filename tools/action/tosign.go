@@ -35,14 +35,17 @@ func (a *Actions) toSign(c Caller, r SignRequest) ([]resolve.Entry, error) {
 	case IsPath(r.ItemID):
 		return a.filesToSign(c, kinds, r.ItemID)
 	case strings.ContainsAny(r.ItemID, patternRunes):
-		return a.itemsToSign(a.in(r.Source), kinds, r.ItemID)
+		return a.itemsToSign(a.in(c, r.Source), kinds, r.ItemID)
 	}
-	found, err := a.findIn(a.in(r.Source), c, "sign", r.ItemType, r.ItemID)
+	found, err := a.findIn(a.in(c, r.Source), c, "sign", r.ItemType, r.ItemID)
 	if err != nil {
 		return nil, err
 	}
 	if found.Space == item.System {
 		return nil, systemItem(r.ItemID)
+	}
+	if item.NamesThread(found.ID) {
+		return nil, noFile(found)
 	}
 	return []resolve.Entry{found.Entry}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
+	"github.com/rye-mcp/rye-mcp/runtime/digest"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -78,7 +79,7 @@ func explainHooks(ctx context.Context, sys System, opts options, directive strin
 		return err
 	}
 	planner := plan.Planner{
-		Project: roots.Project, Resolver: resolve.New(roots), Env: placeholderEnv(roots),
+		Project: roots.Project, Resolver: digest.Promised(resolve.New(roots)), Env: placeholderEnv(roots),
 		Settings: &settings.Source{Config: config.New(roots), Trust: newGate(sys, roots), Providers: providerSource(sys)},
 	}
 	given, err := explainInputs(sys, planner.Resolver, directive, flags.run)

@@ -113,7 +113,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	rec, err := loop.Run(ctx, loop.Deps{
 		ID: id, Project: p.path, Process: thread.Process(p.place.Self()), Store: p.store, Runner: p.store.Runner(id, run), Finisher: finisher, Transcript: w,
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
-		Resolver: p.resolver, Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
+		Resolver: p.resolver.For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
 		Crashpoints: sys.Crashpoints, Secrets: vault,
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/digest"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
@@ -109,7 +110,8 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	path, user := state.project, state.finder.User
 	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
 	p := &project{path: path, env: placeholderEnv(roots), state: state}
-	p.resolver = resolve.New(roots)
+	left := &digest.Source{Records: p.records()}
+	p.resolver = resolve.New(roots).WithLeft(left)
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots)
 	p.providers = providerSource(sys)
@@ -128,6 +130,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.life = newLife(p)
 	p.workspaces = newWorkspaces(sys, p)
 	p.store = lateStore(ctx, sys, p, log, open)
+	left.Store = p.store
 	if _, err := p.store.Now(ctx); err != nil {
 		return nil, err
 	}

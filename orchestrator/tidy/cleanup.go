@@ -128,16 +128,21 @@ func (t *Tidier) policy(req CleanupRequest) (policy, error) {
 	if err != nil {
 		return policy{}, tool.Faultf(tool.CodeBadArguments, "older_than: %w", err)
 	}
-	p := policy{directive: req.Directive, until: t.Threads.Now().Add(-age), from: req.From}
-	for _, state := range req.Status {
+	states, err := ParseEnded(req.Status)
+	return policy{states: states, directive: req.Directive, until: t.Threads.Now().Add(-age), from: req.From}, err
+}
+
+// ParseEnded reads states in which threads have ended, in either case.
+func ParseEnded(given []thread.State) (states []thread.State, err error) {
+	for _, state := range given {
 		state = thread.State(strings.ToLower(string(state)))
 		if !state.Terminal() {
-			return policy{}, tool.Faultf(tool.CodeBadArguments, "status %.40q is none in which a thread has ended", state).
+			return nil, tool.Faultf(tool.CodeBadArguments, "status %.40q is none in which a thread has ended", state).
 				With("valid_status", ended())
 		}
-		p.states = append(p.states, state)
+		states = append(states, state)
 	}
-	return p, nil
+	return states, nil
 }
 
 func ended() []thread.State {

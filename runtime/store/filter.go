@@ -2,6 +2,8 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -26,6 +28,27 @@ type Filter struct {
 	Sort                  Sort
 	Limit                 int    // rows a page; at most MaxPage, DefaultPage when 0
 	Cursor                string // next of the previous page
+}
+
+// Check refuses a filter that selects nothing in any store: a state or an order that there
+// is none of, a negative limit, metadata that no thread can have.
+func (f Filter) Check() error {
+	if f.Limit < 0 {
+		return fmt.Errorf("limit %d is negative", f.Limit)
+	}
+	if !slices.Contains(SortKeys(), f.Sort.By) {
+		return fmt.Errorf("%q is not a sort key; there are %q", f.Sort.By, SortKeys()[1:])
+	}
+	for _, state := range f.States {
+		if !state.Valid() {
+			return fmt.Errorf("%q is not a state of a thread; there are %v", state, thread.States())
+		}
+	}
+	if len(f.Metadata) == 0 {
+		return nil
+	}
+	_, err := thread.ParseMetadata(f.Metadata)
+	return err
 }
 
 // Sort is an order of rows. The zero value is the newest first. Rows that are equal in

@@ -96,18 +96,35 @@ var errNoThreads = tool.Faultf(tool.CodeNotFound, "no thread has run in this pro
 // withProject opens the project to look at it. A folder without threads is left
 // as it is: looking makes no state.
 func withProject(ctx context.Context, sys System, opts options, do func(context.Context, *project) error) error {
+	return inProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
+		switch there, err := p.hasThreads(ctx, sys); {
+		case err != nil:
+			return err
+		case !there:
+			return errNoThreads
+		}
+		return do(ctx, p)
+	})
+}
+
+// inProject is withProject for what has something to say of a folder without threads,
+// which then has a store of none.
+func inProject(ctx context.Context, sys System, opts options, do func(context.Context, *project) error) error {
 	p, err := openNamed(ctx, sys, opts)
 	if err != nil {
 		return err
 	}
-	if there, err := p.store.Now(ctx); err != nil {
-		return errors.Join(err, p.Close())
-	} else if there == nil {
-		p.tellStrangers(sys)
-		_ = p.Close() // nothing was opened
-		return errNoThreads
-	}
 	return errors.Join(do(ctx, p), p.Close())
+}
+
+// hasThreads reports whether a thread has ever run in the project, and says whose are left
+// as they are.
+func (p *project) hasThreads(ctx context.Context, sys System) (bool, error) {
+	there, err := p.store.Now(ctx)
+	if err == nil && there == nil {
+		p.tellStrangers(sys)
+	}
+	return there != nil, err
 }
 
 // openNamed opens the project that the options name.

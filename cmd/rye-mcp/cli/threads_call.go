@@ -46,7 +46,10 @@ func newOperationCommand(sys System, opts *options, operations *operation.Table,
 			if err != nil {
 				return err
 			}
-			return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
+			return inProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
+				if _, err := p.hasThreads(ctx, sys); err != nil {
+					return err
+				}
 				return callOperation(ctx, sys, p, operations, e.Name, given)
 			})
 		}),

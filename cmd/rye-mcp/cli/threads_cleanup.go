@@ -35,6 +35,9 @@ shown what goes and asked; --yes does not ask.`,
 			for _, state := range states {
 				req.Status = append(req.Status, thread.State(state))
 			}
+			if _, err := tidy.ParseEnded(req.Status); err != nil {
+				return &usageError{message: "--status: " + err.Error(), try: "--status completed,error,cancelled,continued"}
+			}
 			return withProject(cmd.Context(), sys, *opts, func(ctx context.Context, p *project) error {
 				return cleanThreads(ctx, sys, p, req, how)
 			})

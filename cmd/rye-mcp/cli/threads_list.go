@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -95,6 +94,9 @@ func (f listFlags) check(limited bool) error {
 	case f.active && len(f.status) > 0:
 		return &usageError{message: "--active and --status contradict each other", try: "--status created,running"}
 	}
+	if _, err := view.ParseSort(f.sort); err != nil {
+		return &usageError{message: fmt.Sprintf("--sort %q is not known", f.sort), try: "--sort " + strings.Join(view.SortNames(), ", or ") + `, or "name desc"`}
+	}
 	for _, name := range f.status {
 		if !slices.Contains(stateNames(), name) {
 			return &usageError{message: fmt.Sprintf("--status %q is not known", name), try: "--status " + strings.Join(stateNames(), ",")}
@@ -106,17 +108,20 @@ func (f listFlags) check(limited bool) error {
 func listThreads(ctx context.Context, sys System, opts options, flags listFlags) error {
 	list := view.List{Success: true, Threads: []view.Summary{}}
 	none := "no threads match"
-	err := withProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
+	err := inProject(ctx, sys, opts, func(ctx context.Context, p *project) error {
 		in, err := flags.input(ctx, p)
 		if err != nil {
 			return err
 		}
-		list, err = listPages(ctx, sys, p, in, flags.all)
+		if list, err = listPages(ctx, sys, p, in, flags.all); err != nil {
+			return err
+		}
+		there, err := p.hasThreads(ctx, sys)
+		if !there {
+			none = "no threads in this project yet"
+		}
 		return err
 	})
-	if errors.Is(err, errNoThreads) {
-		err, none = nil, "no threads in this project yet"
-	}
 	if err != nil {
 		return err
 	}

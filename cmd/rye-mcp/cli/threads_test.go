@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +80,49 @@ func TestCompleteID(t *testing.T) {
 	var usage *usageError
 	if _, err := completeID(t.Context(), p, "../x"); !errors.As(err, &usage) {
 		t.Errorf("../x: %v", err)
+	}
+}
+
+// TestWithoutThreads: what is wrong with a command is told in a project without threads
+// too, and not that there are none; looking makes no state there.
+func TestWithoutThreads(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		command string
+		says    string // what is wrong; empty: nothing is
+	}{
+		{"list", ""},
+		{"list --sort spend --older-than 1d --meta a=1 --text x", ""},
+		{"list --sort wat", `--sort "wat"`},
+		{"list --status wat", `--status "wat"`},
+		{"list --older-than wat", "older_than"},
+		{"list --newer-than wat", "newer_than"},
+		{"list --meta =1", "KEY=VALUE"},
+		{`list --meta a"b=1`, "metadata"},
+		{"list --parent nobody", "nobody"},
+		{"list --limit 0", "--limit 0"},
+		{"cleanup --older-than wat", "--older-than"},
+		{"cleanup --older-than 1d --status running", "--status"},
+		{"call list_threads sort=wat", "sort"},
+		{"call list_threads cursor=wat", "cursor"},
+		{"call list_active cursor=wat", "cursor"},
+	} {
+		dir := realDir(t)
+		sys := testSystem(dir, map[string]string{"USER_SPACE": t.TempDir()})
+		var out strings.Builder
+		sys.Stdout = &out
+		cmd := newThreadsCommand(sys, &options{})
+		cmd.SetArgs(strings.Fields(test.command))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		switch {
+		case test.says == "" && (err != nil || out.String() != "no threads in this project yet\n"):
+			t.Errorf("%s: %q, %v", test.command, out.String(), err)
+		case test.says != "" && (err == nil || errors.Is(err, errNoThreads) || !strings.Contains(err.Error(), test.says)):
+			t.Errorf("%s: %q, %v; want the error to say %q", test.command, out.String(), err, test.says)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s has left %v, %v", test.command, left, err)
+		}
 	}
 }

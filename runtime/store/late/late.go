@@ -136,10 +136,16 @@ func (s *Store) Register(ctx context.Context, n store.NewThread) (rec thread.Rec
 // List implements [store.Registry].
 func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record, next string, err error) {
 	now, err := s.Now(ctx)
-	if err != nil || now == nil {
+	if err != nil {
 		return nil, "", err
 	}
-	return now.List(ctx, f)
+	if now != nil {
+		return now.List(ctx, f)
+	}
+	if err = f.Check(); err == nil && f.Cursor != "" {
+		err = store.ErrBadCursor // of another store
+	}
+	return nil, "", err
 }
 
 // Admit implements [store.Queue].

@@ -115,6 +115,24 @@ func TestNeverMade(t *testing.T) {
 	}
 }
 
+// TestChecksWithoutStore: a filter that no store would take is refused while there is
+// none, and so is a place in a list that nobody has given out.
+func TestChecksWithoutStore(t *testing.T) {
+	t.Parallel()
+	none := func(context.Context) (store.Store, error) { return nil, nil }
+	s := New(none, none)
+	for _, f := range []store.Filter{
+		{Sort: store.Sort{By: "wat"}}, {States: []thread.State{"wat"}}, {Limit: -1}, {Metadata: []byte(`[1]`)}, {Cursor: "wat"},
+	} {
+		if _, _, err := s.List(t.Context(), f); err == nil {
+			t.Errorf("%+v was not refused", f)
+		}
+	}
+	if rows, next, err := s.List(t.Context(), store.Filter{Text: "a"}); err != nil || len(rows) > 0 || next != "" {
+		t.Errorf("%v, %q, %v", rows, next, err)
+	}
+}
+
 // TestSuite: a store that is made when the first thread is registered does what every
 // store does.
 func TestSuite(t *testing.T) {

@@ -15,10 +15,7 @@ import (
 // ordered by, and the id, of the last row before it), so its cost does not grow with
 // the number of threads before it.
 func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record, next string, err error) {
-	limit, err := pageSize(f.Limit)
-	if err != nil {
-		return nil, "", fmt.Errorf("list threads: %w", err)
-	}
+	limit := pageSize(f.Limit)
 	l, err := newListing(f, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return nil, "", fmt.Errorf("list threads: %w", err)
@@ -41,14 +38,11 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 	return rows, next, nil
 }
 
-func pageSize(limit int) (int, error) {
-	switch {
-	case limit < 0:
-		return 0, fmt.Errorf("limit %d is negative", limit)
-	case limit == 0:
-		return store.DefaultPage, nil
+func pageSize(limit int) int {
+	if limit == 0 {
+		return store.DefaultPage
 	}
-	return min(limit, store.MaxPage), nil
+	return min(limit, store.MaxPage)
 }
 
 // order is a sort key in the database: what rows are ordered by, and the index that has
@@ -59,20 +53,19 @@ type order struct {
 	key func(thread.Record) any
 }
 
-func orderBy(by store.SortKey) (o order, known bool) {
+func orderBy(by store.SortKey) order {
 	switch by {
-	case store.ByCreated:
-		return order{"created_at", "", "threads_created", func(r thread.Record) any { return millis(r.CreatedAt) }}, true
 	case store.ByLastUsed:
-		return order{"last_used", "", "threads_used", func(r thread.Record) any { return millis(r.LastUsed) }}, true
+		return order{"last_used", "", "threads_used", func(r thread.Record) any { return millis(r.LastUsed) }}
 	case store.ByTokens:
-		return order{"token_count", "", "threads_tokens", func(r thread.Record) any { return r.TokenCount }}, true
+		return order{"token_count", "", "threads_tokens", func(r thread.Record) any { return r.TokenCount }}
 	case store.BySpend:
-		return order{"spend", "", "threads_spend", func(r thread.Record) any { return int64(r.Cost.Spend) }}, true
+		return order{"spend", "", "threads_spend", func(r thread.Record) any { return int64(r.Cost.Spend) }}
 	case store.ByName:
-		return order{"name", " COLLATE NOCASE", "threads_name", func(r thread.Record) any { return r.Name }}, true
+		return order{"name", " COLLATE NOCASE", "threads_name", func(r thread.Record) any { return r.Name }}
+	case store.ByCreated:
 	}
-	return order{}, false
+	return order{"created_at", "", "threads_created", func(r thread.Record) any { return millis(r.CreatedAt) }}
 }
 
 // condition is a part of WHERE.
@@ -93,15 +86,11 @@ type listing struct {
 }
 
 func newListing(f store.Filter, limit int) (*listing, error) {
-	by, known := orderBy(f.Sort.By)
-	if !known {
-		return nil, fmt.Errorf("%q is not a sort key; there are %q", f.Sort.By, store.SortKeys()[1:])
+	if err := f.Check(); err != nil {
+		return nil, err
 	}
-	l := &listing{filter: f, order: by, limit: limit}
+	l := &listing{filter: f, order: orderBy(f.Sort.By), limit: limit}
 	for _, state := range f.States {
-		if !state.Valid() {
-			return nil, fmt.Errorf("%q is not a state of a thread; there are %v", state, thread.States())
-		}
 		if !slices.Contains(l.states, state) {
 			l.states = append(l.states, state)
 		}

@@ -117,7 +117,7 @@ func processHouse(t *testing.T) (*house, order) {
 }
 
 // TestCrashWalk kills a process at every step of making a workspace and of applying it,
-// and at every file. Whoever comes next finds all files applied or none, nothing beside
+// and at every file. The next process finds all files applied or none, nothing beside
 // them, and can apply what is left.
 func TestCrashWalk(t *testing.T) {
 	t.Parallel()
@@ -188,6 +188,38 @@ func crashOnce(t *testing.T, at thread.Crashpoint, on int, edited bool) (done bo
 		same(t, string(at)+" at last", has(t, h.Project), after)
 	}
 	return false
+}
+
+// TestDraftsGone: a process is killed before it moves files into their places, and the new
+// files are removed by somebody: nothing is applied, and nothing is in the way of it.
+func TestDraftsGone(t *testing.T) {
+	t.Parallel()
+	for _, at := range []thread.Crashpoint{CrashApplyReady, CrashApplyPlaced} {
+		h, o := processHouse(t)
+		h.base(map[string]string{"a": "x\n", "b": "x\n"})
+		o.Workspace = thread.Workspace{Type: thread.WorkspaceWorktree, Name: thread.NewWorkspaceName(), Of: "d/t-1"}
+		_, work := h.enterNamed(o.Workspace)
+		puts(t, work.Root, map[string]string{"a": "y\n", "b": "y\n"})
+		before := has(t, h.Project)
+		if o.Apply, o.DieAt, o.DieOn = true, at, 1; !h.process(o) {
+			t.Fatalf("%s was not met", at)
+		}
+		drafts, err := filepath.Glob(filepath.Join(h.Project, ".rye-apply-*[0-9]"))
+		if err != nil || len(drafts) == 0 {
+			t.Fatalf("%v, %v", drafts, err)
+		}
+		for _, draft := range drafts {
+			if err := os.Remove(draft); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.Sweep(t.Context()); err != nil {
+			t.Error(err)
+		}
+		same(t, string(at), has(t, h.Project), before)
+		h.apply(o.Workspace, ApplyRequest{})
+		same(t, string(at)+" at last", has(t, h.Project), map[string]string{"a": "y\n", "b": "y\n"})
+	}
 }
 
 // TestTwentyWriters: twenty processes make a workspace each, write into it and apply it,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
@@ -107,7 +108,7 @@ func (g *git) run(ctx context.Context, c call, args ...string) ([]byte, int, err
 	case result.Truncated:
 		return nil, 0, tooLarge("the names of its files take more than 256 MiB")
 	case result.ExitCode != 0 && !c.fails || result.ExitCode < 0:
-		return nil, 0, gitFailed(args[0], string(result.Stderr))
+		return nil, 0, gitFailed(args[0], string(result.Stderr), tree)
 	}
 	return result.Stdout, result.ExitCode, nil
 }
@@ -118,17 +119,37 @@ func (g *git) line(ctx context.Context, c call, args ...string) (string, error) 
 	return strings.TrimSpace(string(out)), err
 }
 
-func gitFailed(command, said string) error {
+// gitFailed says what a caller can do about a command that has failed and worked in a tree.
+func gitFailed(command, said, tree string) error {
 	said = gitrepo.Shown(strings.TrimSpace(said))
 	f := tool.Faultf(tool.CodeToolFailed, "git %s failed: %.500s", command, said)
-	if strings.Contains(said, "No space left") || strings.Contains(said, "Disk quota") {
-		f.Code = tool.CodeDiskFull
+	if fullDisk(said, tree) {
+		f = tool.Faultf(tool.CodeDiskFull, "the disk of the workspaces is full: git %s failed: %.500s", command, said)
 		return f.WithHint("make room on the disk of the user space, then call again")
 	}
 	if lower := strings.ToLower(said); strings.Contains(lower, "bad object") || strings.Contains(lower, "unable to read") || strings.Contains(lower, "missing") {
 		return f.WithHint("The repository has lost objects that the workspace began with (pruned, or a partial clone). The files of the workspace are as they were; tell the person.")
 	}
 	return f.WithHint("Tell the person.")
+}
+
+// fullDisk reports whether a command failed as there was no room. Of some files git does not
+// say why they cannot be written.
+func fullDisk(said, tree string) bool {
+	for _, sure := range []string{"No space left", "Disk quota", "Out of diskspace"} {
+		if strings.Contains(said, sure) {
+			return true
+		}
+	}
+	if !strings.Contains(said, "unable to write") {
+		return false
+	}
+	f, err := os.CreateTemp(tree, "rye-room-")
+	if err == nil {
+		_, err = f.Write(make([]byte, 64<<10))
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func tooLarge(why string) error {

@@ -427,22 +427,42 @@ func (p *performing) removeEmpty(dir string) {
 }
 
 // takeBack puts every file back that was moved. One that somebody has changed since stays
-// as it is.
+// as it is. The journal may stay behind, as on a full disk: goOn finds that the new files
+// are gone.
 func (p *performing) takeBack() error {
+	var failed error
 	if p.Phase == phasePlacing {
 		p.Phase = phaseBack
-		if err := p.write(); err != nil {
-			return err
-		}
+		failed = p.write()
 	}
 	if p.Phase == phaseBack {
 		for _, m := range slices.Backward(p.Moves) {
 			if err := p.undo(m); err != nil {
-				return fmt.Errorf("take %s back: %w", shownPath(m.Path), err)
+				return errors.Join(failed, fmt.Errorf("take %s back: %w", shownPath(m.Path), err))
 			}
 		}
 	}
-	return p.sweep()
+	return errors.Join(failed, p.sweep())
+}
+
+// lacksDrafts reports whether a new file is neither in its place nor beside it.
+func (p *performing) lacksDrafts() (bool, error) {
+	for _, m := range p.Moves {
+		if m.Draft == "" {
+			continue
+		}
+		_, err := p.root.Lstat(filepath.FromSlash(m.Draft))
+		if err == nil {
+			continue
+		}
+		if !isMissing(err) {
+			return false, err
+		}
+		if now, err := p.textAt(m.Path); err != nil || now != m.After {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 func (p *performing) undo(m move) error {
@@ -510,7 +530,14 @@ func (t *target) goOn() error {
 	case phasePlaced:
 		return p.end()
 	case phasePlacing:
-		err := p.placeAll()
+		lacks, err := p.lacksDrafts()
+		if err != nil {
+			return err
+		}
+		if lacks {
+			return p.takeBack()
+		}
+		err = p.placeAll()
 		if errors.As(err, new(*ConflictError)) { // taken back
 			return nil
 		}

@@ -20,6 +20,6 @@
 //
 // Changes are applied all or none: what is to be written is decided in memory, put
 // down in a journal, written beside the files that it replaces, and moved into place.
-// Whoever comes next after a crash goes on from the journal, or takes back what was
-// done where somebody has changed a file since.
+// The next process after a crash goes on from the journal, or takes back what was done
+// where somebody has changed a file since.
 package workspace

@@ -43,6 +43,9 @@ type Recall struct {
 	MaxTokens  int     `yaml:"max_tokens"`  // of all results together
 }
 
+// MemoryInState begins a [Memory.Store] in the user's state of the project.
+const MemoryInState = ".ai/state/"
+
 // memoryFile is where the settings stand, below .ai/config.
 const memoryFile = "agent/memory.yaml"
 
@@ -109,6 +112,9 @@ func (m *Memory) validate(s *settings) error {
 		return s.errorAt(at("api_key_command"), "want the name of a program or its whole path, and its arguments, each a word of the list")
 	case strings.Contains("/"+m.Store+"/", "/../") || strings.HasSuffix(m.Store, "/") || strings.ContainsRune(m.Store, 0):
 		return s.errorAt([]string{"store"}, "want the path of a file, without ..")
+	case strings.HasPrefix(m.Store, MemoryInState) && strings.Count(m.Store[len(MemoryInState):], "/") != 1,
+		strings.HasPrefix(m.Store, MemoryInState+"threads/"):
+		return s.errorAt([]string{"store"}, "below .ai/state want a folder of its own and a file, such as memory/memory.db")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/rag"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/testrun"
@@ -36,6 +37,7 @@ func (p *project) builtins(sys System, user string) []tool.Tool {
 		Home: sys.HomeDir, Environ: sys.Environ,
 	}), keys.New(keys.Deps{Keyring: p.trust.Keyring}))
 	all = append(all, mcp.Tools(p.servers(sys))...)
+	all = append(all, rag.Tools(p.ragDeps(sys))...)
 	return append(all, system.Tools(system.Deps{
 		Version: version(), User: user, Now: sys.Now, Limits: p.defaultLimits, Threads: p.workingThreads,
 	})...)

@@ -62,6 +62,7 @@ type project struct {
 	executor   *executor.Executor
 	reach      *reach.Reach
 	mcp        mcpclient.Primitive
+	memory     *memory
 	control    *control.Controller
 	actions    *action.Actions
 	env        map[string]string
@@ -115,6 +116,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.config = config.New(roots)
 	p.trust = newGate(sys, roots)
 	p.providers = providerSource(sys)
+	p.memory = newMemory(sys, p, log)
 	var err error
 	if err = p.bound(sys, roots); err != nil {
 		return nil, err
@@ -271,7 +273,7 @@ func belowThread(sys System) bool {
 // Close releases what the project holds; its threads go on.
 func (p *project) Close() error {
 	p.items.Close()
-	return errors.Join(p.executor.Close(), p.index.close(), p.control.Close())
+	return errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close())
 }
 
 // openIndex opens the search index of the spaces of a resolver.

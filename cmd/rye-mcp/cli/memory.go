@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/rag"
+	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
+)
+
+// memory is what threads of the project remember beyond what is declared. Nothing of it is
+// opened, made or looked for before it is on and used.
+type memory struct {
+	settings func() (config.Memory, error) // as they hold for a call
+	state    *projectState
+	home     func() (string, error) // of the person
+	log      zerolog.Logger
+	source   *embed.Source
+
+	mu      sync.Mutex
+	indexes map[string]*rag.Index // by the setting that says where they lie
+}
+
+// newMemory is the memory of a project.
+func newMemory(sys System, p *project, log zerolog.Logger) *memory {
+	return &memory{
+		settings: p.memorySettings, state: p.state, home: sys.HomeDir, log: log,
+		source:  embed.NewSource(embed.Deps{Providers: p.providers, Now: sys.Now}),
+		indexes: map[string]*rag.Index{},
+	}
+}
+
+// memorySettings are the settings of memory: at the moment, or of the thread that this
+// process runs.
+func (p *project) memorySettings() (config.Memory, error) {
+	if p.decided != nil {
+		set, _, err := p.decided.Memory()
+		return set, err
+	}
+	set, _, err := p.config.Read().Memory()
+	return set, err
+}
+
+// openedMemory is memory as one call sees it.
+type openedMemory struct {
+	settings config.Memory
+	index    *rag.Index
+}
+
+// open opens memory for a call; false: it is off, and nothing was touched.
+func (m *memory) open() (openedMemory, bool, error) {
+	set, err := m.settings()
+	if err != nil || !set.Enabled {
+		return openedMemory{}, false, err
+	}
+	return openedMemory{set, m.index(set.Store)}, true, nil
+}
+
+// embedder turns texts into vectors by settings; purse pays, where it is not nil.
+func (m *memory) embedder(set config.Memory, purse tool.Purse) embed.Client {
+	return m.source.For(set.Embedding, purse)
+}
+
+// index is the index at a place that the settings name.
+func (m *memory) index(store string) *rag.Index {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if x := m.indexes[store]; x != nil {
+		return x
+	}
+	x := rag.New(rag.Options{
+		Find: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Find) },
+		Make: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Make) },
+		Damaged: func(d rag.Damage) {
+			m.log.Warn().Err(d.Err).Str("path", d.Path).Str("aside", d.Aside).Msg("the index of memory was set aside")
+		},
+		Now: m.state.finder.Now,
+	})
+	m.indexes[store] = x
+	return x
+}
+
+// memoryMark names the index in the mark that it carries.
+const memoryMark = "memory"
+
+// homeOf is where an index lies. One in the user's state of the project carries the mark
+// of that place; one elsewhere the person has named, for all projects.
+func (m *memory) homeOf(store string, state func() (place.State, error)) (rag.Home, error) {
+	below, inState := strings.CutPrefix(store, config.MemoryInState)
+	if !inState {
+		path, err := m.person(store)
+		return rag.Home{Path: path}, err
+	}
+	found, err := state()
+	if err != nil || found.Seal == nil {
+		return rag.Home{}, err
+	}
+	return rag.Home{Path: filepath.Join(filepath.Dir(found.Dir), filepath.FromSlash(below)), Mark: found.Seal.Mark(memoryMark)}, nil
+}
+
+// person is a path that the person has written.
+func (m *memory) person(path string) (string, error) {
+	below, inHome := strings.CutPrefix(path, "~/")
+	if !inHome {
+		return path, nil
+	}
+	home, err := m.home()
+	return filepath.Join(home, below), err
+}
+
+// place is what rows of the project are stored under: it stays when the folder moves.
+func (m *memory) place(find func() (place.State, error)) (string, error) {
+	found, err := find()
+	if err != nil || found.Seal == nil {
+		return "", err
+	}
+	return found.Seal.Place(), nil
+}
+
+// alone keeps other processes from embedding the whole index at the same time.
+func (m *memory) alone(ctx context.Context, x *rag.Index) (release func(), busy bool, err error) {
+	status, err := x.Status(ctx)
+	if err != nil || status.Path == "" {
+		return func() {}, false, err
+	}
+	lock, err := process.Acquire(filepath.Join(filepath.Dir(status.Path), "reindex.lock"))
+	if errors.Is(err, process.ErrLocked) {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return func() { _ = lock.Release() }, false, nil // it ends with the process at the latest
+}
+
+// close closes what was opened.
+func (m *memory) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var failed error
+	for _, x := range m.indexes {
+		failed = errors.Join(failed, x.Close())
+	}
+	return failed
+}

@@ -16,24 +16,17 @@ func (x *Index) Delete(ctx context.Context, d Deletion) (deleted int, err error)
 	if db, err := x.open(ctx, false); err == nil && db == nil {
 		return 0, nil // there is no file, and none is made for this
 	}
-	err = x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		w := writer{ctx: ctx, tx: tx, touched: map[space]bool{}}
+	err = x.change(ctx, func(w *writer) error {
 		if err := w.touch(where); err != nil {
 			return err
 		}
-		gone, err := tx.ExecContext(ctx, "DELETE FROM entries AS e WHERE "+where.sql(), where.args...)
+		gone, err := w.tx.ExecContext(w.ctx, "DELETE FROM entries AS e WHERE "+where.sql(), where.args...)
 		if err != nil {
 			return err
 		}
 		n, err := gone.RowsAffected()
-		if err != nil {
-			return err
-		}
 		deleted = int(n)
-		if err := w.closeChapters(); err != nil {
-			return err
-		}
-		return w.forgetEmpty()
+		return err
 	})
 	return deleted, err
 }
@@ -79,21 +72,6 @@ func (w *writer) touch(where conditions) (err error) {
 		w.touched[s] = true
 		return err
 	})
-}
-
-// forgetEmpty deletes what is left of namespaces and models that have no row any more.
-func (w *writer) forgetEmpty() error {
-	for _, statement := range []string{
-		"DELETE FROM spaces WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.namespace = spaces.namespace AND v.model = spaces.model)",
-		"DELETE FROM chapters WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.namespace = chapters.namespace AND s.model = chapters.model)",
-		"DELETE FROM namespaces WHERE NOT EXISTS (SELECT 1 FROM counts c WHERE c.namespace = namespaces.id)",
-		"DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.model = models.id)",
-	} {
-		if _, err := w.tx.ExecContext(w.ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // conditions are parts of a WHERE, all of which must hold, with their arguments.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	Damaged func(Damage)
 	// Shared is how the file is shared with other processes.
 	Shared sharedfile.Options
+
+	step    func(name string) // of tests: what a crash may come between
+	chapter int               // of tests: how many vectors a new chapter has
 }
 
 // At are the options of an index at one path, whose folder is made with it.
@@ -54,6 +58,9 @@ type Index struct {
 func New(opts Options) *Index {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.chapter == 0 {
+		opts.chapter = vector.MaxRecords
 	}
 	if opts.Damaged == nil {
 		opts.Damaged = func(Damage) {}

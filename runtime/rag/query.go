@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 )
 
 // Query finds what is most like a text, or a vector. Where there is no index, or no such
@@ -18,9 +20,14 @@ func (x *Index) Query(ctx context.Context, q Query) (answer Answer, err error) {
 	if q, err = q.check(); err != nil {
 		return Answer{}, err
 	}
-	err = x.read(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		answer, err = search{ctx: ctx, tx: tx, Query: q}.answer()
-		return err
+	err = x.mending(ctx, false, func(db *database) error {
+		if db == nil {
+			return nil
+		}
+		return db.read(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			answer, err = search{ctx: ctx, tx: tx, codes: x.codes(db), Query: q}.answer()
+			return err
+		})
 	})
 	if answer.By == "" {
 		answer.By = q.method()
@@ -47,6 +54,7 @@ type search struct {
 
 	ctx   context.Context //nolint:containedctx // lives exactly as long as the query
 	tx    *sql.Tx
+	codes vector.Dir
 	space space      // namespace, and model of the vector; 0 where there is none yet
 	where conditions // of rows that may be found, on entries e
 }

@@ -75,9 +75,8 @@ func (x *Index) SetVectors(ctx context.Context, model string, vectors []Embedded
 	if db, err := x.open(ctx, false); len(vectors) == 0 || err == nil && db == nil {
 		return 0, nil
 	}
-	err = x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = x.change(ctx, func(w *writer) error {
 		set = 0
-		w := writer{ctx: ctx, tx: tx, models: map[modelKey]int64{}, touched: map[space]bool{}}
 		for i, v := range vectors {
 			done, err := w.embed(v.ID, model, units[i])
 			if err != nil {
@@ -87,7 +86,7 @@ func (x *Index) SetVectors(ctx context.Context, model string, vectors []Embedded
 				set++
 			}
 		}
-		return w.closeChapters()
+		return nil
 	})
 	return set, err
 }
@@ -106,7 +105,9 @@ func (w *writer) embed(entry int64, model string, unit []float32) (done bool, er
 	if err != nil {
 		return false, err
 	}
-	w.touched[space{namespace, former}] = former != 0
+	if former != 0 {
+		w.touched[space{namespace, former}] = true
+	}
 	if _, err := w.tx.ExecContext(w.ctx, "DELETE FROM vectors WHERE entry = ?", entry); err != nil {
 		return false, err
 	}

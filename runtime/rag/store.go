@@ -28,17 +28,37 @@ func (x *Index) Store(ctx context.Context, rows []Row) (Stored, error) {
 		return Stored{}, nil
 	}
 	var done Stored
-	err := x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := x.change(ctx, func(w *writer) error {
 		done = Stored{}
-		w := writer{ctx: ctx, tx: tx, namespaces: map[string]int64{}, models: map[modelKey]int64{}, touched: map[space]bool{}}
 		for _, row := range accepted {
 			if err := w.put(row, &done); err != nil {
 				return err
 			}
 		}
-		return w.closeChapters()
+		return nil
 	})
 	return done, err
+}
+
+// change writes in one transaction, parts the vectors into chapters, and afterwards makes
+// the files of those that are new.
+func (x *Index) change(ctx context.Context, f func(*writer) error) error {
+	parted := false
+	err := x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		w := &writer{ctx: ctx, tx: tx, chapter: int64(x.opts.chapter), namespaces: map[string]int64{}, models: map[modelKey]int64{}, touched: map[space]bool{}}
+		if err := f(w); err != nil {
+			return err
+		}
+		if err := w.partChapters(); err != nil {
+			return err
+		}
+		parted = w.parted
+		return nil
+	})
+	if err == nil && parted {
+		x.updateCodes(ctx)
+	}
+	return err
 }
 
 // space is the vectors of one model in one namespace.
@@ -53,9 +73,11 @@ type modelKey struct {
 type writer struct {
 	ctx        context.Context //nolint:containedctx // lives exactly as long as the transaction
 	tx         *sql.Tx
+	chapter    int64 // how many vectors a new chapter has
 	namespaces map[string]int64
 	models     map[modelKey]int64
 	touched    map[space]bool // spaces that have other vectors than before
+	parted     bool           // there are other chapters than before
 }
 
 // put writes one row in the place of the one that has its key.

@@ -131,6 +131,8 @@ CREATE TRIGGER vector_removed AFTER DELETE ON vectors BEGIN
     UPDATE spaces SET live = live - 1
         WHERE namespace = OLD.namespace AND model = OLD.model AND closed < OLD.seq;
     UPDATE chapters SET live = live - 1
-        WHERE namespace = OLD.namespace AND model = OLD.model AND after < OLD.seq AND through >= OLD.seq;
+        WHERE namespace = OLD.namespace AND model = OLD.model AND after < OLD.seq AND through = (
+            SELECT min(c.through) FROM chapters c
+            WHERE c.namespace = OLD.namespace AND c.model = OLD.model AND c.through >= OLD.seq);
 END;
 -- +goose StatementEnd

@@ -2,10 +2,15 @@ package rag_test
 
 import (
 	"cmp"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -158,15 +163,19 @@ func embedSome(r *rapid.T, t testing.TB, x *rag.Index, m *reference) {
 	}
 }
 
-// A query for a vector answers what looking at every row does.
+// A query for a vector answers what looking at every row does, with or without files of
+// codes, whatever becomes of those.
 func TestAgainstReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		x := rag.New(rag.At(pathIn(t.TempDir()), mark))
+		path := pathIn(t.TempDir())
+		x := rag.New(rag.At(path, mark).WithTests(rapid.SampledFrom([]int{2, 4, 1000}).Draw(r, "size of a chapter"), nil))
 		defer x.Close() //nolint:errcheck // the folder goes with the test
 		m := &reference{}
 		history(r, t, x, m)
+		checkChapters(r, path)
 		for range 5 {
+			damageCodes(r, codesOf(path))
 			q := drawQuery(r)
 			answer, err := x.Query(t.Context(), q)
 			if err != nil {
@@ -176,6 +185,78 @@ func TestAgainstReference(t *testing.T) {
 			checkCounts(r, answer, m, q)
 		}
 	})
+}
+
+// codesOf is the folder of the files of codes.
+func codesOf(path string) string { return strings.TrimSuffix(path, ".db") + ".codes" }
+
+// checkChapters wants each vector to be counted in one chapter, or among those in none, and
+// nothing to be left of what was deleted.
+func checkChapters(r *rapid.T, path string) {
+	if _, err := os.Lstat(path); err != nil {
+		return // nothing was stored
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	for what, query := range map[string]string{
+		"chapters that miscount": `SELECT count(*) FROM chapters AS c WHERE live = 0 OR live <> (SELECT count(*) FROM vectors AS v
+			WHERE v.namespace = c.namespace AND v.model = c.model AND v.seq > c.after AND v.seq <= c.through)`,
+		"spaces that miscount": `SELECT count(*) FROM spaces AS s WHERE live <> (SELECT count(*) FROM vectors AS v
+			WHERE v.namespace = s.namespace AND v.model = s.model AND v.seq > s.closed)`,
+		"chapters that overlap": `SELECT count(*) FROM chapters AS a JOIN chapters AS b USING (namespace, model)
+			WHERE a.through < b.through AND a.through > b.after`,
+		"chapters of no space": "SELECT count(*) FROM chapters AS c WHERE NOT EXISTS (SELECT 1 FROM spaces AS s WHERE s.namespace = c.namespace AND s.model = c.model AND s.closed >= c.through)",
+		"vectors of no entry":  "SELECT count(*) FROM vectors AS v WHERE NOT EXISTS (SELECT 1 FROM entries AS e WHERE e.id = v.entry AND e.model = v.model AND e.namespace = v.namespace)",
+		"entries of no vector": "SELECT count(*) FROM entries WHERE model <> 0 AND id NOT IN (SELECT entry FROM vectors)",
+		"words of no entry":    "SELECT count(*) FROM words WHERE rowid NOT IN (SELECT id FROM entries)",
+		"entries of no words":  "SELECT count(*) FROM entries WHERE id NOT IN (SELECT rowid FROM words)",
+		"empty namespaces":     "SELECT count(*) FROM namespaces WHERE id NOT IN (SELECT namespace FROM entries)",
+		"unused models":        "SELECT count(*) FROM models WHERE id NOT IN (SELECT model FROM entries)",
+	} {
+		var n int
+		if err := db.QueryRow(query).Scan(&n); err != nil || n != 0 {
+			r.Fatalf("%d %s, %v", n, what, err)
+		}
+	}
+}
+
+// damageCodes does to one of the files of codes, or to all, what crashes, disks and people
+// do.
+func damageCodes(r *rapid.T, dir string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.codes"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if len(files) == 0 {
+		return
+	}
+	one := func(label string) string { return files[rapid.IntRange(0, len(files)-1).Draw(r, label)] }
+	file := one("damaged file")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return // a folder since the last time
+	}
+	switch rapid.IntRange(0, 6).Draw(r, "damage") {
+	case 0:
+		err = os.RemoveAll(dir)
+	case 1:
+		err = os.Truncate(file, int64(rapid.IntRange(0, len(content)-1).Draw(r, "size")))
+	case 2:
+		content[rapid.IntRange(0, len(content)-1).Draw(r, "at")] ^= 0x40
+		err = os.WriteFile(file, content, 0o600)
+	case 3:
+		err = os.Rename(file, one("other file"))
+	case 4:
+		err = errors.Join(os.Remove(file), os.Mkdir(file, 0o700))
+	case 5:
+		err = os.WriteFile(file, append(content, content...), 0o600)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
 }
 
 // compareHits wants the same rows in the same order, but for scores that differ by what

@@ -3,6 +3,7 @@ package continuation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
@@ -85,7 +86,8 @@ func (c *Continuer) mayAsk(ctx context.Context, rec thread.Record, from thread.I
 		}
 	}
 	if rec.Kind != thread.KindDirective {
-		return set.Continuation, tool.Faultf(tool.CodeUnsupported, "%s has no conversation to hand over", rec.ThreadID).WithHint("get_status says what it is")
+		return set.Continuation, tool.Faultf(tool.CodeUnsupported, "%s has no conversation to hand over", rec.ThreadID).
+			WithHint("get_status says what it is").WithTry("rye-mcp threads show %s", rec.ThreadID)
 	}
 	if err := mayHandOver(rec); err != nil {
 		return set.Continuation, err
@@ -97,7 +99,7 @@ func (c *Continuer) mayAsk(ctx context.Context, rec thread.Record, from thread.I
 	if done := meta.Continuation.HandoffsNow(); done >= set.Continuation.MaxChain {
 		return set.Continuation, tool.Faultf(tool.CodeUnsupported, "thread %s cannot hand over: %w", rec.ThreadID,
 			&handoff.ChainError{Handoffs: done, Max: set.Continuation.MaxChain}).
-			WithHint("when it has ended, a person can go on with it by resume_thread")
+			WithHint("when it has ended, a person can go on with it by resume_thread").WithTry("%s", tryResume(rec.ThreadID))
 	}
 	return set.Continuation, nil
 }
@@ -107,15 +109,19 @@ func mayHandOver(rec thread.Record) error {
 	switch {
 	case rec.Status.Terminal():
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s; only one that runs can hand over", rec.ThreadID, rec.Status).
-			With("thread_id", rec.ThreadID).WithHint("resume_thread with a message goes on with it in a new thread")
+			With("thread_id", rec.ThreadID).WithHint("resume_thread with a message goes on with it in a new thread").WithTry("rye-mcp threads resume %s MESSAGE", rec.ThreadID)
 	case rec.Status != thread.Running:
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s and has not begun, so it has nothing to hand over", rec.ThreadID, rec.Status).
-			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended; resume_thread goes on with it then")
+			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended; resume_thread goes on with it then").WithTry("%s", tryResume(rec.ThreadID))
 	case !rec.CancelRequestedAt.IsZero():
 		return tool.Faultf(tool.CodeConflict, "thread %s has been asked to stop, so it does not hand over", rec.ThreadID).
-			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended; resume_thread goes on with it then")
+			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended; resume_thread goes on with it then").WithTry("%s", tryResume(rec.ThreadID))
 	}
 	return nil
+}
+
+func tryResume(id thread.ID) string {
+	return fmt.Sprintf("when it has ended: rye-mcp threads resume %s MESSAGE", id)
 }
 
 // notAsked tells of a thread that has ended since it was looked at.

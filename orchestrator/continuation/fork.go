@@ -161,10 +161,14 @@ func (f *forking) chooseTurn(context.Context) error {
 	id := f.before().ThreadID
 	if last == 0 {
 		return tool.Faultf(tool.CodeBadArguments, "at_turn is %d, and thread %s has no turn of its own yet", f.turn, id).
-			With("thread_id", id).WithHint("leave at_turn out to copy what it began with")
+			With("thread_id", id).WithHint("leave at_turn out to copy what it began with").WithTry("%s", tryTurns(id))
 	}
 	return tool.Faultf(tool.CodeBadArguments, "at_turn is %d; thread %s has the turns 1 to %d", f.turn, id, last).
-		With("thread_id", id).With("valid_turns", fmt.Sprintf("1 to %d", last)).WithHint("read_transcript shows them")
+		With("thread_id", id).With("valid_turns", fmt.Sprintf("1 to %d", last)).WithHint("read_transcript shows them").WithTry("%s", tryTurns(id))
+}
+
+func tryTurns(id thread.ID) string {
+	return fmt.Sprintf("rye-mcp threads tail %s -n 1000 shows the turns; without --at-turn all are copied", id)
 }
 
 // bindToParent makes the copy a child of the thread that asks, if one does, and holds

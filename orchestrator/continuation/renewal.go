@@ -74,7 +74,8 @@ func (r *renewal) mayTouch(ctx context.Context) error {
 		return nil
 	case thread.KindSet:
 		return tool.Faultf(tool.CodeUnsupported, "%s is a set of threads, which has no conversation to go on with", rec.ThreadID).
-			WithHint("list_threads with this parent_id shows the threads of the set")
+			WithHint("list_threads with this parent_id shows the threads of the set").
+			WithTry("rye-mcp threads list --parent %s", rec.ThreadID)
 	case thread.KindTool:
 	}
 	return tool.Faultf(tool.CodeUnsupported, "%s is a run of the tool %s, which has no conversation to go on with", rec.ThreadID, rec.Directive).
@@ -97,7 +98,7 @@ func (r *renewal) verifyThread(ctx context.Context) error {
 	}
 	if from := report.Meta.Imported; from != nil {
 		return tool.Faultf(tool.CodeUnsupported, "thread %s was imported from a recording that key %s has signed: it can be read, and not be %s", id,
-			from.Signer, r.asked.done).WithHint("start %s with rye_execute", report.Meta.Directive)
+			from.Signer, r.asked.done).WithHint("start %s with rye_execute", report.Meta.Directive).WithTry("rye-mcp run %s", report.Meta.Directive)
 	}
 	r.meta, r.left = *report.Meta, report
 	return nil
@@ -107,10 +108,11 @@ func (r *renewal) nothingSaid() *tool.Fault {
 	before := r.before()
 	if !before.Status.Terminal() {
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s and has no signed turn yet, so it cannot be %s", before.ThreadID, before.Status, r.asked.done).
-			With("thread_id", before.ThreadID).WithHint("get_status says how many turns it has had")
+			With("thread_id", before.ThreadID).
+			WithHint("get_status says how many turns it has had").WithTry("rye-mcp threads show %s says how many turns it has had", before.ThreadID)
 	}
 	return tool.Faultf(tool.CodeUnsupported, "thread %s ended before it had begun its conversation, so there is nothing to %s", before.ThreadID, r.asked.verb).
-		With("directive", before.Directive).WithHint("start %s again with rye_execute", before.Directive)
+		With("directive", before.Directive).WithHint("start %s again with rye_execute", before.Directive).WithTry("rye-mcp run %s", before.Directive)
 }
 
 // handoffs is how many there have been since a person's last message, which the one
@@ -154,8 +156,8 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 	p.Inputs = ownInputs(r.meta.Inputs)
 	if secrets := inputs.Secrets(p.Doc, p.Inputs); len(secrets) > 0 {
 		return tool.Faultf(tool.CodeUnsupported, "thread %s had secret inputs (%s), whose values are kept nowhere, so it cannot be %s",
-			r.meta.ThreadID, strings.Join(secrets, ", "), r.asked.done).With("directive", r.meta.Directive).
-			WithHint("start %s again with rye_execute", r.meta.Directive)
+			r.meta.ThreadID, strings.Join(secrets, ", "), r.asked.done).
+			With("directive", r.meta.Directive).WithHint("start %s again with rye_execute", r.meta.Directive).WithTry("rye-mcp run %s", r.meta.Directive)
 	}
 	if err := r.planning().Inherit(p, r.meta.ThreadID); err != nil {
 		return err

@@ -130,11 +130,13 @@ func (r *resumption) findThread(ctx context.Context) (err error) {
 	switch {
 	case !rec.Status.Terminal():
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s; only one that has ended can be resumed", rec.ThreadID, rec.Status).
-			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it")
+			With("thread_id", rec.ThreadID).WithHint("wait_threads until it has ended, or cancel_thread to end it").
+			WithTry(threads.TryUntilEnded, rec.ThreadID)
 	case len(lineage.Linked(r.chain)) < len(r.chain):
 		// Its words are those of a thread that others continue, or still runs.
 		return tool.Faultf(tool.CodeUnsupported, "thread %s never came to continue %s, so there is nothing of its own to resume",
-			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf)
+			rec.ThreadID, rec.ContinuationOf).With("resumable", rec.ContinuationOf).WithHint("resume_thread of %s", rec.ContinuationOf).
+			WithTry("rye-mcp threads resume %s MESSAGE", rec.ContinuationOf)
 	}
 	return nil
 }
@@ -151,7 +153,8 @@ func (r *resumption) keepOthers(ctx context.Context) (err error) {
 	switch {
 	case errors.Is(err, life.ErrHeld):
 		return tool.Faultf(tool.CodeConflict, "thread %s is being resumed by another call", id).With("thread_id", id).
-			WithHint("wait_threads of %s waits for the thread that continues it; resume that when it has ended", id)
+			WithHint("wait_threads of %s waits for the thread that continues it; resume that when it has ended", id).
+			WithTry(threads.TryUntilEnded, id)
 	case errors.Is(err, fs.ErrNotExist): // without a folder it does not verify
 		return nil
 	case err != nil:

@@ -150,7 +150,7 @@ func answerFault(err error) error {
 	if late, ok := errors.AsType[*store.AnsweredError](err); ok {
 		return tool.Faultf(tool.CodeUnsupported, "%w", late).
 			With("decision", late.Question.Answer.Decision).With("answered_by", late.Question.Answer.By).
-			WithHint("get_status tells how the thread goes on")
+			WithHint("get_status tells how the thread goes on").WithTry("rye-mcp threads show %s", late.Question.ThreadID)
 	}
 	return threads.Fault(err)
 }

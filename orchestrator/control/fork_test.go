@@ -415,12 +415,17 @@ type forkWalk struct {
 // forkLaunched are the last steps of a fork with a message: the copy is in the queue.
 var forkLaunched = []thread.Crashpoint{scheduler.CrashQueued, scheduler.CrashLaunched, scheduler.CrashRecorded}
 
+// forkEnds are the last steps of one without: the copy ends.
+var forkEnds = []thread.Crashpoint{
+	finish.CrashTranscript, finish.CrashLedger, finish.CrashMeta, finish.CrashComposed, finish.CrashDrafted, finish.CrashKnowledge, finish.CrashRegistry,
+}
+
 // forkWalks fork a thread that another one has started: by a person and by that one, with
 // a message and to rest.
 func forkWalks(source, parent thread.ID) []forkWalk {
 	begin := []thread.Crashpoint{scheduler.CrashClaimed, scheduler.CrashRegistered, continuation.CrashReserved, continuation.CrashCopied}
 	runs := slices.Concat(begin, []thread.Crashpoint{scheduler.CrashPrepared, scheduler.CrashDescribed}, forkLaunched)
-	rests := slices.Concat(begin, []thread.Crashpoint{continuation.CrashRests, continuation.CrashTold}, finish.Crashpoints())
+	rests := slices.Concat(begin, []thread.Crashpoint{continuation.CrashRests, continuation.CrashTold}, forkEnds)
 	return []forkWalk{
 		{"copy", continuation.ForkRequest{ThreadID: source, Message: "go on"}, runs},
 		{"copy-to-rest", continuation.ForkRequest{ThreadID: source}, rests},
@@ -510,7 +515,7 @@ func (s *scene) wantKilledFork(at thread.Crashpoint) {
 	case slices.Contains(forkLaunched, at):
 		s.order(secondChild, "claim", "complete")
 		s.wantState(thread.Completed, secondChild)
-	case slices.Contains(finish.Crashpoints(), at):
+	case slices.Contains(forkEnds, at):
 		s.wantState(thread.Completed, secondChild)
 		if again := s.resume(secondChild); again.ReconstructedTurns != 1 {
 			s.Errorf("resumed %+v", again)

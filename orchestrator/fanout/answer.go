@@ -66,7 +66,8 @@ const pageItems = 1000
 
 // NoSet says that a thread is no set.
 func NoSet(id thread.ID) *tool.Fault {
-	return tool.Faultf(tool.CodeBadArguments, "thread %s is no set of map_threads", id).WithHint("get_status shows what it is")
+	return tool.Faultf(tool.CodeBadArguments, "thread %s is no set of map_threads", id).
+		WithHint("get_status shows what it is").WithTry("rye-mcp threads show %s", id)
 }
 
 // Answer is how a set stands.

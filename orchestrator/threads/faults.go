@@ -115,6 +115,9 @@ func budgetFault(err error) *tool.Fault {
 	return nil
 }
 
+// TryUntilEnded is what a person can do who has to wait for the end of a thread, by its id.
+const TryUntilEnded = "rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again"
+
 // chainFault tells what keeps a thread from being continued; nil for other
 // errors.
 func chainFault(err error) *tool.Fault {
@@ -125,10 +128,10 @@ func chainFault(err error) *tool.Fault {
 	switch {
 	case errors.As(err, &linked):
 		return tool.Faultf(tool.CodeConflict, "%w", linked).With("continued_by", linked.By).
-			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By)
+			WithHint("wait_threads or get_status of %s; resume that when it has ended", linked.By).WithTry(TryUntilEnded, linked.By)
 	case errors.As(err, &working):
 		return tool.Faultf(tool.CodeConflict, "%w", working).With("thread_id", working.Thread).
-			WithHint("wait_threads until %s has ended", working.Thread)
+			WithHint("wait_threads until %s has ended", working.Thread).WithTry(TryUntilEnded, working.Thread)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (v *View) Question(ctx context.Context, id thread.ID) (Waiting, error) {
 func (v *View) OpenQuestion(ctx context.Context, rec thread.Record) (thread.Question, error) {
 	if rec.Status.Terminal() {
 		return thread.Question{}, tool.Faultf(tool.CodeUnsupported, "thread %s has ended (%s), so there is nothing to decide",
-			rec.ThreadID, rec.Status).WithHint("get_status tells how it ended")
+			rec.ThreadID, rec.Status).WithHint("get_status tells how it ended").WithTry("rye-mcp threads show %s", rec.ThreadID)
 	}
 	open, err := v.Threads.Store.Questions(ctx, store.QuestionFilter{ThreadID: rec.ThreadID, Open: true})
 	if err != nil {
@@ -41,7 +41,7 @@ func (v *View) OpenQuestion(ctx context.Context, rec thread.Record) (thread.Ques
 	f := tool.Faultf(tool.CodeUnsupported, "thread %s has no open question: it works", rec.ThreadID)
 	waiting, err := v.WaitingBelow(ctx, rec.ThreadID)
 	if err != nil || len(waiting) == 0 {
-		return thread.Question{}, f.WithHint("get_status tells how it stands")
+		return thread.Question{}, f.WithHint("get_status tells how it stands").WithTry("rye-mcp threads show %s", rec.ThreadID)
 	}
 	var ids []thread.ID
 	for _, w := range waiting {

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 func newThreadsForkCommand(sys System, opts *options) *cobra.Command {
@@ -79,7 +77,7 @@ func forkThread(ctx context.Context, sys System, p *project, in operation.ForkIn
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	forked, err := operation.ForkThread.Run(context.WithoutCancel(ctx), p.control, atTerminal(sys), in)
 	if err != nil {
-		return forkAdvice(err, in)
+		return err
 	}
 	id := forked.ThreadID
 	if !asJSON {
@@ -107,22 +105,4 @@ func forkThread(ctx context.Context, sys System, p *project, in operation.ForkIn
 		return tellJSON(sys, forkedJSON{runJSON{id, result}, forked.ForkedFrom, forked.AtTurn, forked.Turns, forked.Shortened}, result)
 	}
 	return tellRun(sys, id, result)
-}
-
-// forkAdvice names the commands, where a refusal to fork names what a model would call.
-func forkAdvice(err error, in operation.ForkInput) error {
-	f, ok := errors.AsType[*tool.Fault](err)
-	if !ok {
-		return err
-	}
-	directive, startAgain := f.Details["directive"]
-	switch {
-	case startAgain:
-		return f.WithHint("rye-mcp run %s", directive)
-	case in.AtTurn != nil && f.Details["thread_id"] != nil && f.Code == tool.CodeBadArguments:
-		return f.WithHint("rye-mcp threads tail %s -n 1000 shows the turns; without --at-turn all are copied", in.ThreadID)
-	case f.Code == tool.CodeConflict:
-		return f.WithHint("rye-mcp threads show %s says how many turns it has had", in.ThreadID)
-	}
-	return err
 }

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 func newThreadsHandoffCommand(sys System, opts *options) *cobra.Command {
@@ -45,7 +43,7 @@ A thread that has ended is continued by "rye-mcp threads resume".`,
 				by.By = "a person, with rye-mcp threads handoff"
 				asked, err := operation.HandoffThread.Run(ctx, p.control, by, in)
 				if err != nil {
-					return handoffAdvice(err)
+					return err
 				}
 				return conclude(sys, asJSON, asked, true, func() error {
 					what := "hands over after its turn"
@@ -61,13 +59,4 @@ A thread that has ended is continued by "rye-mcp threads resume".`,
 	cmd.Flags().StringVar(&summary, "summary", "", "file with the summary for the new thread (-: standard input)")
 	jsonFlag(cmd, &asJSON)
 	return cmd
-}
-
-// handoffAdvice names the command that goes on with a thread which cannot hand over.
-func handoffAdvice(err error) error {
-	f, ok := errors.AsType[*tool.Fault](err)
-	if ok && f.Code == tool.CodeConflict {
-		return f.WithHint("when it has ended: rye-mcp threads resume %s MESSAGE", f.Details["thread_id"])
-	}
-	return err
 }

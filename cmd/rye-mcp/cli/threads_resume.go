@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
-	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 func newThreadsResumeCommand(sys System, opts *options) *cobra.Command {
@@ -116,7 +114,7 @@ func resumeThread(ctx context.Context, sys System, p *project, in operation.Resu
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	resumed, err := operation.ResumeThread.Run(context.WithoutCancel(ctx), p.control, atTerminal(sys), in)
 	if err != nil {
-		return resumeAdvice(err)
+		return err
 	}
 	id := resumed.NewThreadID
 	if !asJSON {
@@ -136,25 +134,4 @@ func resumeThread(ctx context.Context, sys System, p *project, in operation.Resu
 		}, result)
 	}
 	return tellRun(sys, id, result)
-}
-
-// resumeAdvice names the commands, where a refusal to resume names what a model
-// would call.
-func resumeAdvice(err error) error {
-	f, ok := errors.AsType[*tool.Fault](err)
-	if !ok {
-		return err
-	}
-	const untilEnded = "rye-mcp threads wait %[1]s, or rye-mcp threads cancel %[1]s, and then again"
-	for _, advice := range []struct{ detail, try string }{
-		{"thread_id", untilEnded},
-		{"continued_by", untilEnded},
-		{"resumable", "rye-mcp threads resume %s MESSAGE"},
-		{"directive", "rye-mcp run %s"},
-	} {
-		if named, ok := f.Details[advice.detail]; ok {
-			return f.WithHint(advice.try, named)
-		}
-	}
-	return err
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 )
 
 // after is the mark of the file that a step writes.
@@ -31,7 +33,50 @@ func (p *performing) draft(steps []step) error {
 		}
 		p.Crashpoints.At(CrashApplyDrafted)
 	}
-	return nil
+	return p.syncDrafts()
+}
+
+// syncDrafts waits until all new files are on the disk.
+func (p *performing) syncDrafts() error {
+	var names []string
+	for _, m := range p.Moves {
+		if m.Draft != "" && !strings.HasPrefix(m.After, kindLink+" ") {
+			names = append(names, m.Draft)
+		}
+	}
+	return syncAll(p.root, names)
+}
+
+// syncedAtOnce is how many files wait for the disk at a time, which takes them together.
+const syncedAtOnce = 8
+
+// syncAll waits until files or folders are on the disk. One after the other, and each as it
+// is written, thousands of them take minutes.
+func syncAll(root *os.Root, names []string) error {
+	queue := make(chan string)
+	failed := make([]error, min(syncedAtOnce, len(names)))
+	var all sync.WaitGroup
+	for i := range failed {
+		all.Go(func() {
+			for name := range queue {
+				failed[i] = errors.Join(failed[i], syncFile(root, name))
+			}
+		})
+	}
+	for _, name := range names {
+		queue <- name
+	}
+	close(queue)
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+func syncFile(root *os.Root, name string) error {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (p *performing) copyIn(s step, draft string) error {
@@ -59,21 +104,27 @@ func (p *performing) copyIn(s step, draft string) error {
 	if s.exec {
 		mode |= mode & 0o444 >> 2
 	}
-	return fill(p.root, name, from, os.O_EXCL, mode, exact)
-}
-
-// fill writes a file and waits until it is on the disk. The umask changes a mode that is
-// not exact.
-func fill(root *os.Root, name string, from io.Reader, how int, mode fs.FileMode, exact bool) error {
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, mode)
+	to, err := fill(p.root, name, from, os.O_EXCL, mode, exact)
 	if err != nil {
 		return err
+	}
+	return to.Close()
+}
+
+// fill writes a file, which the caller closes. The umask changes a mode that is not exact.
+func fill(root *os.Root, name string, from io.Reader, how int, mode fs.FileMode, exact bool) (*os.File, error) {
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, mode)
+	if err != nil {
+		return nil, err
 	}
 	_, err = io.Copy(to, from)
 	if err == nil && exact {
 		err = to.Chmod(mode)
 	}
-	return errors.Join(err, to.Sync(), to.Close())
+	if err != nil {
+		return nil, errors.Join(err, to.Close())
+	}
+	return to, nil
 }
 
 // unchanged looks whether every file is still what was looked at.

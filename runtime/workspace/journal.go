@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,8 +83,12 @@ func (t *target) perform(steps []step, of *space, base string) error {
 // intend writes the journal.
 func (p *performing) intend(steps []step) error {
 	stamp := strings.ToLower(string(thread.NewRun())[1:9])
+	stepped, made := map[string]bool{}, map[string]bool{}
+	for _, s := range steps {
+		stepped[s.path] = true
+	}
 	for i, s := range steps {
-		beside := p.standing(s.path, steps)
+		beside := p.standing(s.path, stepped)
 		m := move{Path: s.path, Before: s.before.text()}
 		name := ".rye-apply-" + stamp + "-" + strconv.Itoa(i)
 		if s.source != "" {
@@ -95,7 +98,7 @@ func (p *performing) intend(steps []step) error {
 				return err
 			}
 			m.After = after
-			p.addMade(path.Dir(s.path))
+			p.addMade(path.Dir(s.path), made)
 		}
 		if m.Before != "" {
 			m.Old = path.Join(beside, name+"-old")
@@ -107,12 +110,12 @@ func (p *performing) intend(steps []step) error {
 
 // standing is the nearest folder above a path that is there, and stays: none of the
 // steps puts a file in the place of it, or of one above.
-func (p *performing) standing(at string, steps []step) string {
+func (p *performing) standing(at string, stepped map[string]bool) string {
 	found := ""
 	for at = path.Dir(at); at != "."; at = path.Dir(at) {
 		info, err := p.root.Lstat(filepath.FromSlash(at))
 		there := err == nil && info.IsDir()
-		if slices.ContainsFunc(steps, func(s step) bool { return s.path == at }) {
+		if stepped[at] {
 			found = ""
 		} else if there && found == "" {
 			found = at
@@ -124,15 +127,17 @@ func (p *performing) standing(at string, steps []step) string {
 	return found
 }
 
-// addMade takes note of folders that have to be made.
-func (p *performing) addMade(dir string) {
-	if dir == "." || slices.Contains(p.Made, dir) {
+// addMade takes note of folders that have to be made, those above first. Known has those
+// that it was asked about.
+func (p *performing) addMade(dir string, known map[string]bool) {
+	if dir == "." || known[dir] {
 		return
 	}
+	known[dir] = true
 	if info, err := p.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
 		return
 	}
-	p.addMade(path.Dir(dir))
+	p.addMade(path.Dir(dir), known)
 	p.Made = append(p.Made, dir)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -126,24 +127,21 @@ func (p *performing) keepOld(at, old string) error {
 		return err
 	}
 	defer func() { _ = from.Close() }() // only read
-	return fill(p.root, old, from, os.O_TRUNC, info.Mode().Perm(), true)
+	to, err := fill(p.root, old, from, os.O_TRUNC, info.Mode().Perm(), true)
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.Sync(), to.Close())
 }
 
 // syncFolders makes the moves survive a crash of the machine. A file system that cannot
 // sync a folder has its own ways.
 func (p *performing) syncFolders() {
-	done := map[string]bool{}
+	dirs := map[string]bool{}
 	for _, m := range p.Moves {
-		dir := path.Dir(m.Path)
-		if done[dir] {
-			continue
-		}
-		done[dir] = true
-		if f, err := p.root.Open(filepath.FromSlash(dir)); err == nil {
-			_ = f.Sync()
-			_ = f.Close()
-		}
+		dirs[path.Dir(m.Path)] = true
 	}
+	_ = syncAll(p.root, slices.Collect(maps.Keys(dirs)))
 }
 
 // end records that the workspace was applied, and sweeps.

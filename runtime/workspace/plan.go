@@ -30,6 +30,7 @@ type planning struct {
 	folders   folders
 	marks     *protect.Marks
 	noModes   bool              // the file system keeps no mode of files
+	gone      map[string]bool   // files that the thread has removed
 	began     map[string]change // of a copy: what has changed since it began, see [thread.Workspace.Copied]
 	steps     []step
 	merged    []string
@@ -66,6 +67,12 @@ func (p *planning) plan(ctx context.Context) (err error) {
 	}
 	if err := p.sinceCopied(ctx); err != nil {
 		return err
+	}
+	p.gone = map[string]bool{}
+	for _, c := range p.changes {
+		if c.newMode == modeNone {
+			p.gone[c.path] = true
+		}
 	}
 	for _, c := range p.changes {
 		if err := p.decide(ctx, c); err != nil {
@@ -190,7 +197,7 @@ func (p *planning) here(c change) (info fs.FileInfo, inTheWay bool, err error) {
 				p.conflict(c, kindPerson, "", shownPath(at)+" is a git repository, whose settings run commands")
 				return nil, true, nil
 			}
-		case p.goes(at): // its file is removed first
+		case p.gone[at]: // its file is removed first
 		default:
 			p.conflict(c, kindInTheWay, "", shownPath(at)+" is no folder")
 			return nil, true, nil
@@ -221,15 +228,10 @@ func isRepository(root *os.Root, dir string) bool {
 	return true
 }
 
-// goes reports whether a path is one of a file that the thread has removed.
-func (p *planning) goes(at string) bool {
-	return slices.ContainsFunc(p.changes, func(c change) bool { return c.path == at && c.newMode == modeNone })
-}
-
 // empties reports whether the thread has removed every file of a folder.
 func (p *planning) empties(dir string) bool {
 	err := fs.WalkDir(p.root.FS(), dir, func(at string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !p.goes(at) {
+		if err == nil && !d.IsDir() && !p.gone[at] {
 			err = errors.New("it stays")
 		}
 		return err

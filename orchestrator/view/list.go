@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,10 +59,13 @@ func (v *View) List(ctx context.Context, req ListRequest) (List, error) {
 	if err != nil {
 		return List{}, threads.Fault(err)
 	}
-	if next != "" && req.aged() {
-		next = fmt.Sprintf("%d.%s", asOf.UnixMilli(), next)
-	}
 	list := List{Success: true, Threads: []Summary{}, NextCursor: next}
+	if next != "" && len(rows) < cmp.Or(req.Limit, store.DefaultPage) {
+		list.Partial, list.LookedAt = true, store.MaxScanned
+	}
+	if next != "" && req.aged() {
+		list.NextCursor = fmt.Sprintf("%d.%s", asOf.UnixMilli(), next)
+	}
 	for _, rec := range rows {
 		now, err := v.Threads.Sweeper.Examine(ctx, rec)
 		switch {

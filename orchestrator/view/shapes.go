@@ -148,5 +148,7 @@ type List struct {
 	Success    bool      `json:"success"`
 	Count      int       `json:"count"`
 	NextCursor string    `json:"next_cursor,omitempty" jsonschema:"give it back to get the next page"`
+	Partial    bool      `json:"partial,omitempty" jsonschema:"only looked_at threads were compared with query for this page, and there are more: go on with next_cursor"`
+	LookedAt   int       `json:"looked_at,omitempty"`
 	Threads    []Summary `json:"threads" jsonschema:"newest first, or as sorted"`
 }

@@ -129,16 +129,17 @@ func listThreads(ctx context.Context, sys System, opts options, flags listFlags)
 		return writeJSON(sys.Stdout, list)
 	}
 	if list.Count == 0 {
-		_, err := fmt.Fprintln(sys.Stdout, none)
-		return err
+		_, err = fmt.Fprintln(sys.Stdout, none)
+	} else {
+		err = writeList(newDisplay(sys, opts), list, flags.column(), sys.Now())
 	}
-	if err := writeList(newDisplay(sys, opts), list, flags.column(), sys.Now()); err != nil {
-		return err
-	}
-	if list.NextCursor != "" {
+	switch {
+	case list.Partial:
+		_, _ = fmt.Fprintf(sys.Stderr, "looked at %d threads, and there are more; --all looks at them\n", list.LookedAt)
+	case list.NextCursor != "":
 		_, _ = fmt.Fprintln(sys.Stderr, "there are more; --all lists them")
 	}
-	return nil
+	return err
 }
 
 func (f listFlags) input(ctx context.Context, p *project) (operation.ListInput, error) {
@@ -172,7 +173,7 @@ func listPages(ctx context.Context, sys System, p *project, in operation.ListInp
 		in.Cursor = list.NextCursor
 		page, err = operation.ListThreads.Run(ctx, p.control, atTerminal(sys), in)
 		list.Threads = append(list.Threads, page.Threads...)
-		list.Count, list.NextCursor = len(list.Threads), page.NextCursor
+		list.Count, list.NextCursor, list.Partial, list.LookedAt = len(list.Threads), page.NextCursor, page.Partial, page.LookedAt
 	}
 	return list, err
 }

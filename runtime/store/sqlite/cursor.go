@@ -26,10 +26,15 @@ type cursor struct {
 	Filter string    `json:"f"`
 }
 
-// cursor is where the page ends that has this row at its end.
-func (l *listing) cursor(last thread.Record) string {
-	c := cursor{ID: last.ThreadID, Filter: fingerprint(l.filter)}
-	switch key := l.order.key(last).(type) {
+// positionOf is where a row stands.
+func (l *listing) positionOf(rec thread.Record) position {
+	return position{l.order.key(rec), rec.ThreadID}
+}
+
+// cursor is where the page ends that has this place at its end.
+func (l *listing) cursor(last position) string {
+	c := cursor{ID: last.id, Filter: fingerprint(l.filter)}
+	switch key := last.key.(type) {
 	case int64:
 		c.Number = key
 	case string:

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,22 +21,74 @@ func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record,
 	if err != nil {
 		return nil, "", fmt.Errorf("list threads: %w", err)
 	}
+	var end *position
 	err = s.registry.read(ctx, func(db *sql.DB) error {
-		query, args, err := l.plan(ctx, db)
-		if err != nil {
-			return err
-		}
-		rows, err = scanAll(db.QueryContext(ctx, query, args...))
+		rows, end, err = l.read(ctx, db)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("list threads: %w", err)
-	}
-	if len(rows) > limit {
+	case len(rows) > limit:
 		rows = rows[:limit]
-		next = l.cursor(rows[limit-1])
+		next = l.cursor(l.positionOf(rows[limit-1]))
+	case end != nil:
+		next = l.cursor(*end)
 	}
 	return rows, next, nil
+}
+
+// firstScanned is how many rows are compared with a text at first: a page of what many
+// have is full before more are.
+const firstScanned = 1000
+
+// read reads a page, and returns where a list by text was looked at that far and not to
+// its end.
+func (l *listing) read(ctx context.Context, db *sql.DB) (rows []thread.Record, end *position, err error) {
+	for _, most := range []int{firstScanned, store.MaxScanned} {
+		page := *l
+		page.conditions = slices.Clone(l.conditions)
+		if end, err = page.bound(ctx, db, most); err != nil {
+			return nil, nil, err
+		}
+		query, args, err := page.plan(ctx, db)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, err = scanAll(db.QueryContext(ctx, query, args...))
+		if err != nil || end == nil || len(rows) == l.limit {
+			return rows, end, err
+		}
+	}
+	return rows, end, nil
+}
+
+// bound adds the texts, ends a list by them where so many rows are to be looked at, and
+// returns that place; nil where there are fewer. It is a place, and no number, so that
+// nothing is left out where rows come and go between this look and the next.
+func (l *listing) bound(ctx context.Context, db *sql.DB, most int) (*position, error) {
+	if len(l.texts) == 0 {
+		return nil, nil
+	}
+	all := *l
+	all.selected, all.limit, all.offset = "thread_id, "+l.order.column, 1, most-1
+	query, args, err := all.plan(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	var end position
+	err = db.QueryRowContext(ctx, query, args...).Scan(&end.id, &end.key)
+	if err == nil {
+		l.addPlace(end, ">=", "<=")
+	}
+	l.conditions = append(l.conditions, l.texts...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &end, nil
 }
 
 func pageSize(limit int) int {
@@ -81,15 +134,19 @@ type listing struct {
 	states     []thread.State // each once
 	order      order
 	conditions []condition // all but states
-	limit      int
-	labelled   bool // rows without metadata are not wanted
+	// texts are those conditions that no index helps with. [listing.bound] adds them.
+	texts    []condition
+	selected string // columns
+	limit    int
+	offset   int
+	labelled bool // rows without metadata are not wanted
 }
 
 func newListing(f store.Filter, limit int) (*listing, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	l := &listing{filter: f, order: orderBy(f.Sort.By), limit: limit}
+	l := &listing{filter: f, order: orderBy(f.Sort.By), selected: columns, limit: limit}
 	for _, state := range f.States {
 		if !slices.Contains(l.states, state) {
 			l.states = append(l.states, state)
@@ -114,13 +171,19 @@ func (l *listing) addCursor() error {
 	if err != nil {
 		return err
 	}
-	than := "<"
-	if l.filter.Sort.Ascending {
-		than = ">"
-	}
-	// On the left a collation would keep SQLite from looking up both in the index.
-	l.add("", fmt.Sprintf("(%s, thread_id) %s (?%s, ?)", l.order.column, than, l.order.collation), at.key, at.id)
+	l.addPlace(at, "<", ">")
 	return nil
+}
+
+// addPlace adds the condition that rows stand so to a place: in a list that descends, and
+// in one that ascends. On the left a collation would keep SQLite from looking up both in
+// the index.
+func (l *listing) addPlace(at position, descending, ascending string) {
+	than := descending
+	if l.filter.Sort.Ascending {
+		than = ascending
+	}
+	l.add("", fmt.Sprintf("(%s, thread_id) %s (?%s, ?)", l.order.column, than, l.order.collation), at.key, at.id)
 }
 
 func (l *listing) addFilter() {
@@ -136,10 +199,10 @@ func (l *listing) addFilter() {
 	}
 	if f.Text != "" {
 		text := like(f.Text)
-		l.add("", `(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, text, text, text)
+		l.texts = append(l.texts, condition{`(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, []any{text, text, text}, ""})
 	}
 	if f.Name != "" {
-		l.add("", `name LIKE ? ESCAPE '\'`, like(f.Name))
+		l.texts = append(l.texts, condition{`name LIKE ? ESCAPE '\'`, []any{like(f.Name)}, ""})
 	}
 	if !f.UsedBefore.IsZero() {
 		l.add("threads_used", "last_used < ?", millis(f.UsedBefore))

@@ -54,7 +54,7 @@ func checkPlan(t *testing.T, s *Store, name string, f store.Filter) {
 			t.Fatal(err)
 		}
 		if page == "next" {
-			f.Cursor = l.cursor(thread.Record{ThreadID: "t", CreatedAt: testTime, LastUsed: testTime, Name: "n"})
+			f.Cursor = l.cursor(l.positionOf(thread.Record{ThreadID: "t", CreatedAt: testTime, LastUsed: testTime, Name: "n"}))
 		}
 		plan := listPlan(t, s, f)
 		for _, step := range plan {
@@ -86,6 +86,50 @@ func TestListSortsFew(t *testing.T) {
 	}
 }
 
+// TestListByText compares a bounded number of rows with a text for each page, in every
+// order, and finds all that there are over the pages, once each.
+func TestListByText(t *testing.T) {
+	t.Parallel()
+	const threads, every = 2*store.MaxScanned + store.MaxScanned/2, 1000
+	s := open(t, t.TempDir(), Options{})
+	err := beside(t, s.registry, numbers+`INSERT INTO threads (thread_id, kind, directive, name, status, created_at, updated_at, last_used, spend, token_count)
+		SELECT 't-' || i, 'directive', 'd', CASE WHEN i % ?2 = 0 THEN 'needle ' || (i % 7) ELSE 'hay ' || (i % 7) END, 'created', 1000 + i / 3, 1, 1000 + i / 5, i % 11, i % 13 FROM n`,
+		threads, every)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range store.SortKeys() {
+		for _, f := range []store.Filter{{Text: "needle"}, {Name: "needle", States: []thread.State{thread.Created, thread.Error}}, {Text: "straw"}} {
+			f.Sort = store.Sort{By: by, Ascending: by == store.BySpend}
+			found, pages := map[thread.ID]bool{}, 0
+			for pages == 0 || f.Cursor != "" {
+				rows, next, err := s.List(t.Context(), f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, rec := range rows {
+					if found[rec.ThreadID] {
+						t.Errorf("%+v finds %s twice", f, rec.ThreadID)
+					}
+					found[rec.ThreadID] = true
+				}
+				f.Cursor, pages = next, pages+1
+			}
+			want := threads / every
+			if f.Text == "straw" {
+				want = 0
+			}
+			if len(found) != want || pages != 3 {
+				t.Errorf("%+v finds %d threads in %d pages, want %d in 3", f, len(found), pages, want)
+			}
+		}
+	}
+	// What is found at once ends a page before.
+	if rows, next, err := s.List(t.Context(), store.Filter{Text: "needle", Limit: 2}); err != nil || len(rows) != 2 || next == "" {
+		t.Errorf("%d rows, next %q, %v", len(rows), next, err)
+	}
+}
+
 func listPlan(t *testing.T, s *Store, f store.Filter) (steps []string) {
 	t.Helper()
 	l, err := newListing(f, 51)
@@ -95,6 +139,9 @@ func listPlan(t *testing.T, s *Store, f store.Filter) (steps []string) {
 	var query string
 	var args []any
 	err = s.registry.read(t.Context(), func(db *sql.DB) (err error) {
+		if _, err := l.bound(t.Context(), db, store.MaxScanned); err != nil {
+			return err
+		}
 		query, args, err = l.plan(t.Context(), db)
 		return err
 	})
@@ -152,7 +199,7 @@ func FuzzCursor(f *testing.F) {
 		return all
 	}
 	for _, l := range lists(f) {
-		f.Add(l.cursor(thread.Record{ThreadID: "d-1", CreatedAt: testTime, LastUsed: testTime, Name: "Ä", TokenCount: 7}))
+		f.Add(l.cursor(l.positionOf(thread.Record{ThreadID: "d-1", CreatedAt: testTime, LastUsed: testTime, Name: "Ä", TokenCount: 7})))
 	}
 	f.Add("")
 	f.Add("e30")
@@ -170,10 +217,10 @@ func FuzzCursor(f *testing.F) {
 			}
 			number, _ := at.key.(int64)
 			name, _ := at.key.(string)
-			filter.Cursor = l.cursor(thread.Record{
+			filter.Cursor = l.cursor(l.positionOf(thread.Record{
 				ThreadID: at.id, CreatedAt: fromMillis(number), LastUsed: fromMillis(number), Name: name,
 				TokenCount: number, Cost: thread.Cost{Spend: thread.Micros(number)},
-			})
+			}))
 			if again, err := decodeCursor(filter); err != nil || again != at && number != 0 {
 				t.Errorf("%+v came back as %+v, %v", at, again, err)
 			}

@@ -44,13 +44,13 @@ func (l *listing) inOrder() bool {
 // perState reads a SELECT for each state and merges them: each is read from its own
 // index in page order, where "status IN (…)" would sort or scan everything.
 func (l *listing) perState() (string, []any) {
-	from := "SELECT " + columns + " FROM threads"
+	from := "SELECT " + l.selected + " FROM threads"
 	where, args := l.where()
 	if len(l.states) == 0 {
 		if len(where) > 0 {
 			from += " WHERE " + strings.Join(where, " AND ")
 		}
-		return from + l.end(), append(args, l.limit)
+		return from + l.end(), append(args, l.limit, l.offset)
 	}
 	var selects []string
 	var all []any
@@ -58,7 +58,7 @@ func (l *listing) perState() (string, []any) {
 		selects = append(selects, from+" WHERE "+strings.Join(append([]string{"status = ?"}, where...), " AND "))
 		all = append(append(all, state), args...)
 	}
-	return strings.Join(selects, " UNION ALL ") + l.end(), append(all, l.limit)
+	return strings.Join(selects, " UNION ALL ") + l.end(), append(all, l.limit, l.offset)
 }
 
 // narrowing are the conditions by which an index finds rows, those of one index as one.
@@ -99,11 +99,11 @@ func (l *listing) by(index string) (string, []any) {
 	if in := l.inStates(); in.sql != "" {
 		where, args = append(where, in.sql), append(args, in.args...)
 	}
-	query := "SELECT " + columns + " FROM threads INDEXED BY " + index
+	query := "SELECT " + l.selected + " FROM threads INDEXED BY " + index
 	if len(where) > 0 {
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
-	return query + l.end(), append(args, l.limit)
+	return query + l.end(), append(args, l.limit, l.offset)
 }
 
 // where are the conditions but that on states.
@@ -120,5 +120,5 @@ func (l *listing) end() string {
 	if l.filter.Sort.Ascending {
 		direction = "ASC"
 	}
-	return fmt.Sprintf(" ORDER BY %s%s %s, thread_id %s LIMIT ?", l.order.column, l.order.collation, direction, direction)
+	return fmt.Sprintf(" ORDER BY %s%s %s, thread_id %s LIMIT ? OFFSET ?", l.order.column, l.order.collation, direction, direction)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
+	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -20,7 +21,7 @@ import (
 
 // outline keeps what is compared of a row.
 func (r *reconciling) outline(rec thread.Record) row {
-	o := row{Record: rec, gone: knownGone(rec.Metadata), neverRan: neverRan(rec)}
+	o := row{Record: rec, gone: knownGone(rec.Metadata), neverRan: finish.NeverRan(rec)}
 	if rec.Outcome != nil {
 		if r.reading {
 			o.end = digest(rec.Outcome)
@@ -41,13 +42,6 @@ func knownGone(metadata json.RawMessage) bool {
 	}
 	var noted map[string]json.RawMessage
 	return json.Unmarshal(metadata, &noted) == nil && noted[thread.MetadataRecordsGone] != nil
-}
-
-// neverRan reports whether a thread ended before it had a process. Its files may not
-// have been written.
-func neverRan(rec thread.Record) bool {
-	o := rec.Outcome
-	return rec.Status.Terminal() && rec.PID == 0 && rec.Cost == (thread.Cost{}) && o != nil && o.Error != nil && o.Error.Doing == thread.DoingStarting
 }
 
 // digest is the same for two outcomes that say the same: in a signed file the members

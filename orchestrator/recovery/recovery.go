@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -139,8 +138,7 @@ func (s *Sweeper) leave(hold life.Hold, id thread.ID, err error) error {
 // completeRecent completes the threads that ended last: those whose process a
 // crash of the machine can have stopped between two steps.
 func (s *Sweeper) completeRecent(ctx context.Context, report *Report) error {
-	ended := slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
-	rows, _, err := s.Finisher.Store.List(ctx, store.Filter{States: ended, Limit: store.DefaultPage})
+	rows, _, err := s.Finisher.Store.List(ctx, store.Filter{States: thread.EndStates(), Limit: store.DefaultPage})
 	if err != nil {
 		return fmt.Errorf("list ended threads: %w", err)
 	}

@@ -138,15 +138,11 @@ func ParseEnded(given []thread.State) (states []thread.State, err error) {
 		state = thread.State(strings.ToLower(string(state)))
 		if !state.Terminal() {
 			return nil, tool.Faultf(tool.CodeBadArguments, "status %.40q is none in which a thread has ended", state).
-				With("valid_status", ended())
+				With("valid_status", thread.EndStates())
 		}
 		states = append(states, state)
 	}
 	return states, nil
-}
-
-func ended() []thread.State {
-	return slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
 }
 
 // agreedUntil is up to when threads may have been used, and whether somebody has agreed

@@ -136,7 +136,7 @@ func (v *View) lastEnded(ctx context.Context, most int) (rows []thread.Record, e
 	if len(rows) == most {
 		return rows, nil
 	}
-	older, _, err := v.Threads.Store.List(ctx, store.Filter{States: terminalStates(), Limit: most, WithoutEntries: true})
+	older, _, err := v.Threads.Store.List(ctx, store.Filter{States: thread.EndStates(), Limit: most, WithoutEntries: true})
 	for _, rec := range older {
 		add(rec)
 	}
@@ -153,8 +153,4 @@ func (v *View) isEntry(ctx context.Context, rec thread.Record) (bool, error) {
 		return false, nil
 	}
 	return parent.Kind == thread.KindSet, err
-}
-
-func terminalStates() []thread.State {
-	return slices.DeleteFunc(slices.Clone(thread.States()), func(s thread.State) bool { return !s.Terminal() })
 }

@@ -111,7 +111,7 @@ func (f *Finisher) Finish(
 	}
 	if decided := w.Decided(); decided != nil {
 		o, cost = decided.Outcome, decided.Cost
-	} else if neverRan(rec) {
+	} else if NeverRan(rec) {
 		o, cost = *rec.Outcome, rec.Cost
 	} else if rec.Status.Terminal() {
 		return rec, fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
@@ -193,9 +193,9 @@ func (f *Finisher) FinishRow(ctx context.Context, by store.Runner, o thread.Outc
 	return f.applyOutcome(ctx, by, o, thread.Cost{}, f.Now())
 }
 
-// neverRan reports whether a thread ended before it had a process: its transcript
-// cannot have lost anything.
-func neverRan(rec thread.Record) bool {
+// NeverRan reports whether a thread ended before it had a process: its transcript
+// cannot have lost anything, and its files may not have been written.
+func NeverRan(rec thread.Record) bool {
 	p := rec.Outcome
 	return rec.Status.Terminal() && rec.PID == 0 && rec.Cost == (thread.Cost{}) && p != nil && p.Error != nil && p.Error.Doing == thread.DoingStarting
 }

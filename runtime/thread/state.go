@@ -28,6 +28,11 @@ func States() []State {
 	return []State{Created, Running, Completed, Error, Cancelled, Continued}
 }
 
+// EndStates lists the states in which a thread has ended.
+func EndStates() []State {
+	return slices.DeleteFunc(States(), func(s State) bool { return !s.Terminal() })
+}
+
 // moves is the whole transition table.
 var moves = map[State][]State{
 	Created: {Running, Error, Cancelled},

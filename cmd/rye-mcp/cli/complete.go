@@ -90,8 +90,7 @@ func (c completer) endedThread(cmd *cobra.Command, args []string, prefix string)
 	if len(args) > 0 {
 		return nil, justThese
 	}
-	ended := slices.DeleteFunc(thread.States(), func(s thread.State) bool { return !s.Terminal() })
-	return c.ids(cmd.Context(), args, store.Filter{Text: prefix, States: ended})
+	return c.ids(cmd.Context(), args, store.Filter{Text: prefix, States: thread.EndStates()})
 }
 
 // ids lists threads whose id begins with the filter's text, newest first.

@@ -64,7 +64,7 @@ func (b behind) Scan(into ...any) error { return b.row.Scan(append([]any{b.first
 func (s *deletions) Expired(ctx context.Context, e store.Expiry) (rows []thread.Record, err error) {
 	states := e.States
 	if len(states) == 0 {
-		states = slices.DeleteFunc(thread.States(), func(state thread.State) bool { return !state.Terminal() })
+		states = thread.EndStates()
 	}
 	where, args := []string{"created_at <= ?", "last_used <= ?"}, []any{millis(e.UsedUntil), millis(e.UsedUntil)}
 	if e.Directive != "" {

@@ -22,7 +22,13 @@ const mostRounds = 5
 // mend is what one process of the project does at a time: another waits a while. Each
 // mend is guarded all the same, since threads start and end meanwhile.
 func (c *Checker) mend(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {
-	lease, err := c.leaseToMend(ctx)
+	if c.Threads.Records.Seal() == nil { // there are no threads
+		return c.mendAll(ctx, in, progress)
+	}
+	lease, err := c.Threads.AwaitLease(ctx, mendLease, mendPatience)
+	if err == nil && lease == nil {
+		err = tool.Faultf(tool.CodeConflict, "another process mends the records of this project").WithHint("call again later")
+	}
 	if err != nil {
 		return Reconciliation{}, threads.Fault(err)
 	}
@@ -30,41 +36,10 @@ func (c *Checker) mend(ctx context.Context, in ReconcileInput, progress func(Loo
 	return c.mendAll(ctx, in, progress)
 }
 
-// The wait for another process that mends. Its end makes no event.
 const (
 	mendLease    = "reconcile"
-	mendPatience = 20 * time.Second
-	mendPoll     = 20 * time.Millisecond
+	mendPatience = 20 * time.Second // for another process that mends
 )
-
-func (c *Checker) leaseToMend(ctx context.Context) (life.Hold, error) {
-	if c.Threads.Records.Seal() == nil {
-		return nobodys{}, nil // there are no threads
-	}
-	over := time.NewTimer(mendPatience)
-	defer over.Stop()
-	poll := time.NewTicker(mendPoll)
-	defer poll.Stop()
-	for {
-		lease, err := c.Threads.Life.Lease(mendLease)
-		if !errors.Is(err, life.ErrHeld) {
-			return lease, err
-		}
-		select {
-		case <-poll.C:
-		case <-over.C:
-			return nil, tool.Faultf(tool.CodeConflict, "another process mends the records of this project").WithHint("call again later")
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// nobodys is a lease where nobody needs one.
-type nobodys struct{}
-
-func (nobodys) Release() error { return nil }
-func (nobodys) End() error     { return nil }
 
 // mendAll mends what was found and compares again, until nothing is left that can be
 // mended. What was found and is not found again was put right by a step for something

@@ -3,6 +3,7 @@ package threads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -112,6 +113,34 @@ func (t *Threads) AwaitRelease(ctx context.Context, id thread.ID) (free bool, er
 		case <-poll.C:
 		case <-ctx.Done():
 			return false, nil
+		}
+	}
+}
+
+// leasePoll is how often a lease is asked for: one that becomes free makes no event.
+const leasePoll = 10 * time.Millisecond
+
+// AwaitLease waits for a lease of the project. It is nil when another process keeps it for
+// longer than patience.
+func (t *Threads) AwaitLease(ctx context.Context, name string, patience time.Duration) (life.Hold, error) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	poll := time.NewTicker(leasePoll)
+	defer poll.Stop()
+	for {
+		hold, err := t.Life.Lease(name)
+		if err == nil {
+			return hold, nil
+		}
+		if !errors.Is(err, life.ErrHeld) {
+			return nil, fmt.Errorf("lease of %s: %w", name, err)
+		}
+		select {
+		case <-poll.C:
+		case <-over.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
 }

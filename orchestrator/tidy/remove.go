@@ -46,7 +46,7 @@ func (t *Tidier) Continue(ctx context.Context, progress func(Progress)) (done Co
 	if err != nil || len(open) == 0 {
 		return done, err
 	}
-	hold, err := t.lease(ctx, deletionsLease)
+	hold, err := t.Threads.AwaitLease(ctx, deletionsLease, leaseGrace)
 	if err != nil || hold == nil {
 		return Continued{Left: len(open), Busy: true}, err
 	}

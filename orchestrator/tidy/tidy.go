@@ -10,14 +10,11 @@ package tidy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
-	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -57,33 +54,5 @@ const (
 	sweepLease     = "sweep"
 )
 
-// Bounds of the wait for another process that removes what is left of the deleted.
-const (
-	leaseGrace = 10 * time.Second
-	leasePoll  = 10 * time.Millisecond // a lease that becomes free makes no event
-)
-
-// lease waits for a lease of the project. It is nil when another process keeps it for
-// longer than a moment.
-func (t *Tidier) lease(ctx context.Context, name string) (life.Hold, error) {
-	over := time.NewTimer(leaseGrace)
-	defer over.Stop()
-	poll := time.NewTicker(leasePoll)
-	defer poll.Stop()
-	for {
-		hold, err := t.Threads.Life.Lease(name)
-		if !errors.Is(err, life.ErrHeld) {
-			if err != nil {
-				return nil, fmt.Errorf("lease of %s: %w", name, err)
-			}
-			return hold, nil
-		}
-		select {
-		case <-poll.C:
-		case <-over.C:
-			return nil, nil
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
+// leaseGrace bounds the wait for another process that removes what is left of the deleted.
+const leaseGrace = 10 * time.Second

@@ -276,8 +276,8 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 		return nil, context.Cause(ctx)
 	}
 	if differ(meta, rec) {
-		// Whoever ends it is about to make the two agree, or it has ended since the rows
-		// were read.
+		// A process that ends it is about to make the two agree, or it has ended since the
+		// rows were read.
 		if settling, err := r.Checker.Threads.Life.Held(life.Key{Thread: f.ID}); err != nil || settling {
 			return &meta, err
 		}

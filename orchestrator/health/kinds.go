@@ -6,43 +6,42 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Kinds of finding.
+// Kinds of finding, by what disagrees.
 const (
-	findProcess        = "process_missing"
-	findRowMissing     = "row_missing"
-	findRowBehind      = "row_behind"
-	findRowEdited      = "row_edited"
-	findFolderMissing  = "folder_missing"
-	findFolderBack     = "folder_back"
-	findFolderLinked   = "folder_linked"
-	findMetaMissing    = "meta_missing"
-	findMetaUnreadable = "meta_unreadable"
-	findMetaForeign    = "meta_foreign"
-	findMetaCopied     = "meta_copied"
-	findMetaBehind     = "meta_behind"
-	findMetaDisagrees  = "meta_disagrees"
-	findTranscript     = "transcript_damaged"
-	findParent         = "parent_missing"
-	findParentDiffers  = "parent_differs"
-	findChain          = "chain_broken"
-	findReservation    = "reservation_without_thread"
-	findBudgetMissing  = "budget_missing"
-	findBudgetDiffers  = "budget_differs"
-	findTotals         = "totals_wrong"
-	findRendering      = "rendering_stale"
-	findDraft          = "draft_left"
-	findArtifact       = "artifact_orphan"
-	findDeletion       = "deletion_unfinished"
-	findDeleted        = "deleted_back"
-	findLock           = "lock_stale"
+	findProcess        = "process_missing"            // the row of a thread that has not ended, and the life of its run
+	findDeletion       = "deletion_unfinished"        // the threads that were deleted, and what is left of them
+	findDeleted        = "deleted_back"               // a folder, and the threads that were deleted
+	findRowMissing     = "row_missing"                // a folder of five minutes or more, and the rows
+	findMetaCopied     = "meta_copied"                // the thread that thread.json names, and its folder
+	findMetaForeign    = "meta_foreign"               // the signer and the project of thread.json, and those of here
+	findMetaUnreadable = "meta_unreadable"            // thread.json, and its signature
+	findMetaMissing    = "meta_missing"               // a transcript or a row that had thread.json, and the folder
+	findTranscript     = "transcript_damaged"         // the transcript, and what thread.json says of it
+	findRowBehind      = "row_behind"                 // a row that has not begun, and a signed transcript that has ended
+	findRowEdited      = "row_edited"                 // a row that has ended, and the signed thread.json and transcript
+	findMetaDisagrees  = "meta_disagrees"             // the same, where these two do not vouch for one end
+	findMetaBehind     = "meta_behind"                // a row that has ended, and thread.json
+	findFolderMissing  = "folder_missing"             // a row, and the folders
+	findFolderBack     = "folder_back"                // the note that records are gone, and the folder
+	findFolderLinked   = "folder_linked"              // a symbolic link in the place of a folder
+	findParent         = "parent_missing"             // the parent that a row names, and the rows
+	findParentDiffers  = "parent_differs"             // the parent that a row names, and the one in the signed thread.json
+	findChain          = "chain_broken"               // both ends of a hand-over or resumption, and what is signed
+	findReservation    = "reservation_without_thread" // active budgets, and the rows
+	findBudgetMissing  = "budget_missing"             // the row of a thread that began, and the ledger
+	findBudgetDiffers  = "budget_differs"             // what a thread itself has spent, in the ledger and in the signed thread.json
+	findTotals         = "totals_wrong"               // the running totals of the ledger, and the budgets below them
+	findRendering      = "rendering_stale"            // the knowledge entry of a thread that has ended, and its row
+	findDraft          = "draft_left"                 // drafts of knowledge entries, an hour old
+	findArtifact       = "artifact_orphan"            // the artifacts of a thread that has ended, and its transcript (with all)
+	findLock           = "lock_stale"                 // locks and folders without a thread, and their holders
 )
 
 // Kind is one way in which registry, ledger, folders and renderings can disagree.
 type Kind struct {
-	Name     string
-	Compared string // what is held against what
-	Mend     string // what apply does; empty: it does nothing
-	Advice   string // what to do where apply does nothing, and why it does not
+	Name   string
+	Mend   string // what apply does; empty: it does nothing
+	Advice string // where apply does nothing: why, and what to do
 }
 
 // Kinds lists every kind, in the order in which apply mends: what others are held
@@ -50,48 +49,37 @@ type Kind struct {
 // the files.
 func Kinds() []Kind {
 	return []Kind{
-		{findProcess, "the row of a thread that has not ended, and who has its life", "",
-			"every look settles a dead thread; put right what the detail says, then get_status of the thread"},
-		{findDeletion, "threads that were deleted, and what is left of them", "goes on with the deletion", ""},
-		{findDeleted, "a folder, and the threads that were deleted", "",
-			"a deleted thread does not come back by itself; remove the folder, or rye-mcp threads import an archive of it"},
-		{findRowMissing, "a folder of five minutes or more, and the rows", "makes the row and the budget again from the signed files; what had not begun is not started",
-			"remove the folder when nobody needs it, or end the process that holds it"},
-		{findMetaCopied, "the thread that thread.json names, and its folder", "",
-			"nothing of a copy is believed; put back the file as it was, or remove the copy"},
-		{findMetaForeign, "who signed thread.json, and for which project", "",
-			"nothing of another user or project is believed; a person can take over a whole state folder (rye/guides/health); else remove this one"},
-		{findMetaUnreadable, "thread.json, and its signature", "",
-			"nobody signs again what was changed; put back the file as it was; without it the thread can start no children; a folder without a row can be removed"},
-		{findMetaMissing, "a transcript or a row that had thread.json, and the folder", "",
-			"the row does not know what is in it; put back the file as it was, or delete_thread"},
-		{findTranscript, "the transcript, and what thread.json says of it", "",
-			"nothing makes up what was cut off; put back the file as it was; rye-mcp threads verify tells more"},
-		{findRowBehind, "a row that has not begun, and a signed transcript that has ended", "ends the row as the transcript says", ""},
-		{findRowEdited, "kind, directive, state, outcome and cost in a row that has ended, and in the signed thread.json and transcript",
-			"brings the row to what is signed", ""},
-		{findMetaDisagrees, "the same, where thread.json and transcript do not vouch for one end", "",
-			"it cannot be told which of the two is right; rye-mcp threads verify tells more"},
-		{findMetaBehind, "a row that has ended, and thread.json", "repeats the last steps of the end", ""},
-		{findFolderMissing, "the row of a thread, and its folder", "writes the end of one that never ran; notes at any other that its records are gone",
-			"nothing brings back a removed folder; result and cost are in the row"},
-		{findFolderBack, "the note that records are gone, and the folder", "takes the note away", ""},
-		{findFolderLinked, "a symbolic link in the place of a folder", "", "links are not followed; remove the link, and put the folder in its place"},
-		{findParent, "the parent that a row names, and the rows", "brings the row to what is signed, or makes the thread one without a parent", ""},
-		{findParentDiffers, "the parent that a row names, and the one in the signed thread.json", "brings the row to what is signed", ""},
-		{findChain, "both ends of a hand-over or resumption, and what is signed", "brings the links to what is signed; drops one to a thread without a row",
-			"nobody continues it by what is signed; resume_thread or fork_thread goes on with what it had said"},
-		{findReservation, "active budgets, and the rows", "settles the budget, which its parent has back", ""},
-		{findBudgetMissing, "the row of a thread that began, and the ledger", "makes the budget again from the signed thread.json",
-			"nothing signed says how much it had; its cost is in the row"},
-		{findBudgetDiffers, "what a thread itself has spent by the ledger, and by the signed thread.json", "brings the ledger to what is signed",
-			"neither row nor thread.json can be believed; rye-mcp threads verify tells more"},
-		{findTotals, "the running totals of the ledger, and the budgets below them", "adds them up anew", ""},
-		{findRendering, "the knowledge entry of a thread that has ended, and its row", "writes it anew", ""},
-		{findDraft, "drafts of knowledge entries, an hour old", "removes them", ""},
-		{findArtifact, "the artifacts of a thread that has ended, and its transcript (with all)", "removes those that nothing there names", ""},
-		{findLock, "locks and folders without a thread, and who holds them", "removes them where nobody does",
-			"put right what the detail says"},
+		{findProcess, "", "a dead thread is settled by every look, and this one could not be; put right what the detail says, then get_status of the thread"},
+		{findDeletion, "goes on with the deletion", ""},
+		{findDeleted, "", "a deleted thread does not come back; remove the folder, or bring the thread back from an archive with rye-mcp threads import"},
+		{findRowMissing, "makes the row and the budget again from the signed files; a thread that had not begun is not started",
+			"end the process that holds the folder, or remove the folder when nobody needs it"},
+		{findMetaCopied, "", "a copy is not believed; put back the file as it was, or remove the copy"},
+		{findMetaForeign, "", "files of another user or project are not believed; remove the folder, or take over a whole state folder (rye/guides/health)"},
+		{findMetaUnreadable, "", "a changed file is not signed again, and the thread starts no children without it; put back the file as it was; " +
+			"a folder without a row can be removed"},
+		{findMetaMissing, "", "the row does not know what was in thread.json; put back the file as it was, or delete_thread"},
+		{findTranscript, "", "a transcript that was cut off or changed is not made up; rye-mcp threads verify tells more; put back the file as it was"},
+		{findRowBehind, "ends the row as the transcript says", ""},
+		{findRowEdited, "brings the row to what is signed", ""},
+		{findMetaDisagrees, "", "one of the two is wrong, and neither proves which; rye-mcp threads verify tells more; put back the file as it was"},
+		{findMetaBehind, "repeats the last steps of the end", ""},
+		{findFolderMissing, "writes the end of a thread that never ran; notes at any other that its records are gone",
+			"a removed folder does not come back by itself; put back a copy, or keep result and cost, which are in the row"},
+		{findFolderBack, "takes the note away", ""},
+		{findFolderLinked, "", "links are not followed; remove the link, and put the folder in its place"},
+		{findParent, "brings the row to what is signed, or makes the thread one without a parent", ""},
+		{findParentDiffers, "brings the row to what is signed", ""},
+		{findChain, "brings the links to what is signed; drops one to a thread without a row",
+			"by what is signed no thread continues it; resume_thread or fork_thread goes on with what it had said"},
+		{findReservation, "settles the budget, which its parent has back", ""},
+		{findBudgetMissing, "makes the budget again from the signed thread.json", "no signed file says how much it had; its cost is in the row"},
+		{findBudgetDiffers, "brings the ledger to what is signed", "neither row nor thread.json can be believed; rye-mcp threads verify tells more"},
+		{findTotals, "adds them up anew", ""},
+		{findRendering, "writes it anew", ""},
+		{findDraft, "removes them", ""},
+		{findArtifact, "removes those that the transcript does not name", ""},
+		{findLock, "removes them where nobody holds them", "put right what the detail says"},
 	}
 }
 

@@ -42,8 +42,8 @@ const (
 )
 
 // mendAll mends what was found and compares again, until nothing is left that can be
-// mended. What was found and is not found again was put right by a step for something
-// else, or by somebody else.
+// mended. A fault that is not found again was put right by a step for another one, or by
+// another process.
 func (c *Checker) mendAll(ctx context.Context, in ReconcileInput, progress func(Looked)) (Reconciliation, error) {
 	var done []Finding
 	var tried []fault
@@ -87,8 +87,8 @@ func (f fault) asMended() Finding {
 	return told
 }
 
-// apply mends what can be. Tried is what was found in another state by then. What could
-// not be mended says why.
+// apply mends what can be. Tried are faults that were in another state by then. The others
+// that stay say why.
 func (r *reconciling) apply(ctx context.Context) (mended []Finding, tried []fault, err error) {
 	mended, err = r.takeBack(ctx)
 	if err != nil {

@@ -72,6 +72,7 @@ type row struct {
 // fault is something that was found.
 type fault struct {
 	Finding
+	rank int // of its kind, see [Kinds]
 	// mend puts it right in one guarded step, and reports whether it has changed anything;
 	// nil: apply does nothing about it.
 	mend func(context.Context) (bool, error)
@@ -104,9 +105,7 @@ func (r *reconciling) run(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(r.faults, func(a, b fault) int {
-		_, rankA := kindOf(a.Kind)
-		_, rankB := kindOf(b.Kind)
-		return cmp.Or(cmp.Compare(rankA, rankB), cmp.Compare(a.ThreadID, b.ThreadID))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.ThreadID, b.ThreadID))
 	})
 	return nil
 }
@@ -138,25 +137,29 @@ func (r *reconciling) answer(mended []Finding) Reconciliation {
 
 // find notes something that apply does nothing about.
 func (r *reconciling) find(kind string, id thread.ID, format string, args ...any) {
-	k, _ := kindOf(kind)
-	r.add(fault{Finding: Finding{Kind: kind, ThreadID: id, Detail: fmt.Sprintf(format, args...), Mend: k.Advice}})
+	r.add(kind, id, fault{}, format, args...)
 }
 
 // findMendable notes something that a step puts right.
 func (r *reconciling) findMendable(
 	kind string, id thread.ID, mend func(context.Context) (bool, error), format string, args ...any,
 ) {
-	k, _ := kindOf(kind)
-	r.add(fault{Finding: Finding{Kind: kind, ThreadID: id, Detail: fmt.Sprintf(format, args...), Mend: "apply " + k.Mend}, mend: mend})
+	r.add(kind, id, fault{mend: mend}, format, args...)
 }
 
 // findLost notes what can be made again from a folder.
 func (r *reconciling) findLost(kind string, f records.Found, format string, args ...any) {
-	k, _ := kindOf(kind)
-	r.add(fault{Finding: Finding{Kind: kind, ThreadID: f.ID, Detail: fmt.Sprintf(format, args...), Mend: "apply " + k.Mend}, folder: &f})
+	r.add(kind, f.ID, fault{folder: &f}, format, args...)
 }
 
-func (r *reconciling) add(f fault) { r.faults = append(r.faults, f) }
+func (r *reconciling) add(kind string, id thread.ID, f fault, format string, args ...any) {
+	k, rank := kindOf(kind)
+	f.Finding, f.rank = Finding{Kind: kind, ThreadID: id, Detail: fmt.Sprintf(format, args...), Mend: k.Advice}, rank
+	if f.mendable() {
+		f.Mend = "apply " + k.Mend
+	}
+	r.faults = append(r.faults, f)
+}
 
 // readRows reads the registry and settles who is dead.
 func (r *reconciling) readRows(ctx context.Context) error {

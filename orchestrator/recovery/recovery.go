@@ -1,9 +1,9 @@
 // Package recovery settles threads whose process is gone. A thread is dead when
 // its row is not terminal, nobody has the life of its run, and it does not stand in
 // line; that is true from the moment the process ends, however it ended, and
-// cannot be confused by a reused process id. What another machine runs, whose
-// locks need not be seen here, is left alone for as long as it is heard of. One that is queued and has been
-// asked to stop is dead too: nothing will ever start it.
+// cannot be confused by a reused process id. A thread of another machine, whose
+// locks need not be seen here, is left alone for as long as it is heard of. One that
+// is queued and has been asked to stop is dead too: nothing will ever start it.
 package recovery
 
 import (
@@ -366,8 +366,8 @@ func (s *Sweeper) bury(
 	return after, err
 }
 
-// stopRemains stops what a dead thread has left running. What cannot be stopped
-// must not keep the thread open for ever.
+// stopRemains stops what a dead thread has left running. A process that cannot be
+// stopped must not keep the thread open for ever.
 func (s *Sweeper) stopRemains(ctx context.Context, id thread.ID, outcome thread.Outcome, report *Report) {
 	// A process that was killed could not stop what its tools had started.
 	if err := s.Life.Leftovers(ctx, id); err != nil {

@@ -96,7 +96,7 @@ func (t *Tidier) cleanup(ctx context.Context, req CleanupRequest) (Cleaned, erro
 	}
 	told.Kept += kept
 	told.Threads -= kept
-	// Whoever goes away does not take back what is on record.
+	// The deletion is on record: a caller that goes away does not take it back.
 	done, err := t.Continue(context.WithoutCancel(ctx), req.Progress)
 	told.Failed = done.Kept
 	if err != nil {

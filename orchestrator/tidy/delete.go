@@ -41,7 +41,7 @@ func (t *Tidier) Delete(ctx context.Context, req DeleteRequest) (Deleted, error)
 		return Deleted{}, threads.Fault(err)
 	}
 	told.Living = nil
-	// Whoever goes away does not take back what is on record.
+	// The deletion is on record: a caller that goes away does not take it back.
 	return told, faultOrNil(t.finish(context.WithoutCancel(ctx), req.Progress, &told))
 }
 

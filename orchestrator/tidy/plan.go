@@ -62,7 +62,7 @@ func (t *Tidier) topOf(ctx context.Context, id thread.ID) (thread.ID, error) {
 	return linked[0].ThreadID, nil
 }
 
-// setOf is what goes with a thread. Whoever is dead in it is settled.
+// setOf is what goes with a thread. Its dead threads are settled.
 func (t *Tidier) setOf(ctx context.Context, id thread.ID) (set, error) {
 	top, err := t.topOf(ctx, id)
 	if err != nil {

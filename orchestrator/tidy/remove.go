@@ -39,8 +39,8 @@ func (c *Continued) keep(id thread.ID, err error) {
 	}
 }
 
-// Continue removes what is left of the threads that were deleted, whoever has done that.
-// What cannot be removed now stays on record for the next time. Progress may be nil.
+// Continue removes what is left of the threads that were deleted, by any process. It keeps
+// on record what cannot be removed now, for the next time. Progress may be nil.
 func (t *Tidier) Continue(ctx context.Context, progress func(Progress)) (done Continued, err error) {
 	open, err := t.open(ctx, 0)
 	if err != nil || len(open) == 0 {

@@ -4,8 +4,8 @@
 // A deletion is a record of intent in the store, with which the rows are gone for
 // everybody; then the budgets, the files, and the end of the record follow. A crash
 // between any two leaves the record, and whoever comes next goes on: the next deletion,
-// or the sweep of a server. What goes always goes whole: a chain with everything below
-// it, all of which has ended.
+// or the sweep of a server. Only whole sets go: a chain with everything below it, all of
+// which has ended.
 package tidy
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Belonging is something that is kept for threads beside their rows and records, such as
-// a workspace. Whoever keeps it says how it goes.
+// Belonging is something that another room keeps for threads beside their rows and
+// records, such as a workspace. That room says how it goes.
 type Belonging struct {
 	Name string // for messages: "the workspace"
 	// Remove takes it away, as far as it is there. It is called after the row of the

@@ -20,7 +20,7 @@ type Vacuumed struct {
 // Vacuum makes the databases and the search index as small as they can be, and compresses
 // the transcripts that the sweep would, however many. Threads go on
 // meanwhile; what they would have to wait for too long is not done while any lives, and
-// said. What a crash has left of deleted threads is removed first.
+// said. The leftovers of deleted threads are removed first.
 func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
 	_, unfinished := t.Continue(ctx, nil)
 	load, err := t.Threads.Store.QueueLoad(ctx)

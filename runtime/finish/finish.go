@@ -142,8 +142,8 @@ func (f *Finisher) Finish(
 }
 
 // countRead has the registry say of messages that they were read which stand in the
-// transcript: a process that was killed in between has not. Whoever continues the thread
-// is given the others.
+// transcript: a process that was killed in between has not. The others go to the thread
+// that continues this one.
 func (f *Finisher) countRead(ctx context.Context, by store.Runner, rec thread.Record) error {
 	if rec.Unread == 0 {
 		return nil

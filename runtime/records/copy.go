@@ -16,7 +16,8 @@ var _ Source = Copy("")
 // zstdMagic is what a frame of zstd begins with (RFC 8878, 3.1.1).
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
-// Open implements [Source]. What was compressed by another program is [ErrDamaged].
+// Open implements [Source]. A file that another program has compressed is
+// [ErrDamaged].
 func (p Copy) Open() (Reader, error) {
 	f, err := os.OpenFile(string(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -35,7 +35,7 @@ type Records interface {
 	Look(thread.ID) (f Found, found bool, err error)
 	// Stage makes a place for threads that come from elsewhere, which nobody finds before
 	// they are moved. There is one at a time: while somebody has it the error wraps
-	// ErrStaged. What is left of one that was cut short is removed.
+	// ErrStaged. It removes the leftovers of one that was cut short.
 	Stage() (Stage, error)
 	// Gone is what outlives the databases of the threads that were deleted.
 	Gone() Document

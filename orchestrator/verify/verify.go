@@ -124,6 +124,9 @@ func (c *Checker) verify(ctx context.Context, id thread.ID, lenient bool) (threa
 		}
 		report, err := c.audit(ctx, rec, lenient)
 		if err != nil {
+			if _, gone := c.Threads.Store.Get(ctx, id); thread.WasDeleted(gone, id) {
+				return rec, nil, gone // and its files with it
+			}
 			return rec, nil, fmt.Errorf("verify %s: %w", id, err)
 		}
 		if report.Good() {

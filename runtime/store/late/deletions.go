@@ -65,9 +65,13 @@ func (s deletions) RestoreGone(ctx context.Context, g store.Gone) error {
 	return tell(ctx, s.late, func(now store.Store) error { return now.RestoreGone(ctx, g) })
 }
 
-// ShowPlan implements [store.Deletions].
+// ShowPlan implements [store.Deletions]. Where nothing can go, nothing is remembered.
 func (s deletions) ShowPlan(ctx context.Context, key string, p store.ShownPlan) error {
-	return tell(ctx, s.late, func(now store.Store) error { return now.ShowPlan(ctx, key, p) })
+	now, err := s.late.Now(ctx)
+	if err != nil || now == nil {
+		return err
+	}
+	return now.ShowPlan(ctx, key, p)
 }
 
 // ShownPlan implements [store.Deletions].

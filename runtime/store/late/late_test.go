@@ -128,6 +128,9 @@ func TestChecksWithoutStore(t *testing.T) {
 			t.Errorf("%+v was not refused", f)
 		}
 	}
+	if err := s.ShowPlan(t.Context(), "cleanup", store.ShownPlan{Digest: "d", At: time.Now()}); err != nil {
+		t.Errorf("a plan of nothing: %v", err)
+	}
 	if rows, next, err := s.List(t.Context(), store.Filter{Text: "a"}); err != nil || len(rows) > 0 || next != "" {
 		t.Errorf("%v, %q, %v", rows, next, err)
 	}

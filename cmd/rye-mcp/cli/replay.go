@@ -215,6 +215,20 @@ type threadReplay struct {
 	Turns       int                `json:"turns"`
 	Calls       int                `json:"tool_calls"`
 	Differences []rerun.Difference `json:"differences"`
+	Note        string             `json:"note,omitempty"` // what was not compared
+}
+
+// notCompared says of a thread that began with the conversation of another that its first
+// messages are not those of the directive.
+func notCompared(meta thread.Meta) string {
+	before := meta.ContinuationOf
+	if meta.ForkedFrom != nil {
+		before = meta.ForkedFrom.ThreadID
+	}
+	if meta.Continuation == nil {
+		return ""
+	}
+	return fmt.Sprintf("it began with the conversation of %s, as recorded: what the directive says is compared in a replay of that one", before)
 }
 
 // text is a report for people.
@@ -231,6 +245,9 @@ func (r threadReplay) text() string {
 		fmt.Fprintf(&b, ": %s, %s", counted(r.Turns, "turn"), counted(r.Calls, "tool call"))
 	}
 	b.WriteString("\n")
+	if r.Note != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Note)
+	}
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "%s:\n", d.Part)
 		if d.Note != "" {

@@ -55,7 +55,7 @@ func (r *replayer) all(ctx context.Context, from *recording.Recording, directive
 func (r *replayer) one(
 	ctx context.Context, from *recording.Recording, t *recording.Thread, directive string,
 ) (report threadReplay, now *recording.Observed, err error) {
-	report = threadReplay{ThreadID: t.ThreadID, Directive: t.Directive, Verdict: verdictSame, Differences: []rerun.Difference{}}
+	report = threadReplay{ThreadID: t.ThreadID, Directive: t.Directive, Verdict: verdictSame, Differences: []rerun.Difference{}, Note: notCompared(t.Meta)}
 	start, run, err := r.run(ctx, from, t, directive)
 	if ctx.Err() != nil {
 		return report, nil, context.Cause(ctx)

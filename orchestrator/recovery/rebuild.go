@@ -88,13 +88,10 @@ func (b *Rebuilder) Take(ctx context.Context, folders ...records.Found) (Rebuilt
 			return done, err
 		}
 	}
-	link(found)
-	rows := make([]store.Restored, len(found))
 	for i := range found {
 		found[i].Budget.Gone = gone.spent[found[i].Record.ThreadID]
-		rows[i] = found[i].Restored
 	}
-	restored, err := b.Store.Restore(ctx, rows)
+	restored, err := b.Store.Restore(ctx, linked(found))
 	if err != nil {
 		return done, err
 	}
@@ -122,12 +119,17 @@ func (b *Rebuilder) Rows(ids []thread.ID) ([]store.Restored, error) {
 		}
 		found = append(found, *row)
 	}
+	return linked(found), nil
+}
+
+// linked are the rows of threads, with what these know only from each other.
+func linked(found []taken) []store.Restored {
 	link(found)
 	rows := make([]store.Restored, len(found))
 	for i := range found {
 		rows[i] = found[i].Restored
 	}
-	return rows, nil
+	return rows
 }
 
 var errDeleted = errors.New("the thread was deleted; what is left of it is no thread")

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,15 +19,15 @@ import (
 type Damage struct {
 	Path  string // of the index
 	Aside string // where the file is now
-	Err   error  // what was wrong with it
+	Err   error  // what was wrong with it; ErrForeign of one that nothing was read of
+	// Rows that could be read stand in the new file, vectors included where they could be
+	// read. Lost counts those of which something could not.
+	Saved, Lost int
 }
 
 // ensureMark is checkMark for a database that may be new: it gets its mark before anything
 // else is in it.
 func (d *database) ensureMark(ctx context.Context, db *sql.DB) error {
-	if d.mark == "" {
-		return nil
-	}
 	if fresh, err := isFresh(ctx, db); err != nil {
 		return err
 	} else if !fresh {
@@ -48,9 +50,6 @@ func (d *database) ensureMark(ctx context.Context, db *sql.DB) error {
 // checkMark compares the mark of a database with the one that it must carry. One in which
 // there is nothing needs none.
 func (d *database) checkMark(ctx context.Context, db *sql.DB) error {
-	if d.mark == "" {
-		return nil
-	}
 	if fresh, err := isFresh(ctx, db); err != nil || fresh {
 		return err
 	}
@@ -103,25 +102,81 @@ func (x *Index) setAside(ctx context.Context, damage *DamageError) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
-	release, err := q.Acquire(ctx)
+	told, err := moveDamaged(ctx, q, newDatabase(damage.Path, home.Mark), x.opts.Now())
+	if err != nil || told == nil {
+		return err
+	}
+	if x.db, err = openDatabase(ctx, home, x.opts); err != nil {
+		return fmt.Errorf("open the index: %w", err)
+	}
+	saved, err := x.salvageAll(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
-	if !exists(damage.Path) {
-		return nil
+	if saved.Aside != "" {
+		told.Aside = saved.Aside
 	}
-	d := &database{path: damage.Path, mark: home.Mark}
+	told.Saved, told.Lost = saved.Saved, saved.Lost
+	x.opts.Damaged(*told)
+	return nil
+}
+
+// moveDamaged looks at the file with the turn of a writer, and moves it when it is damaged.
+func moveDamaged(ctx context.Context, q *sharedfile.Queue, d *database, now time.Time) (*Damage, error) {
+	release, err := q.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if !exists(d.path) {
+		return nil, nil
+	}
 	found, ok := errors.AsType[*DamageError](d.inspect(ctx, q))
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	aside, err := move(damage.Path, x.opts.Now())
-	if err != nil {
-		return fmt.Errorf("set aside %s: %w", damage.Path, err)
+	if d.named && !d.isOurs(ctx) {
+		return nil, found
 	}
-	x.opts.Damaged(Damage{Path: damage.Path, Aside: aside, Err: found.Err})
-	return nil
+	mark := pendingMark
+	if errors.Is(found, ErrForeign) {
+		mark = foreignMark
+	}
+	aside := free(d.path+mark, now)
+	if err := move(d.path, aside); err != nil {
+		return nil, fmt.Errorf("set aside %s: %w", d.path, err)
+	}
+	return &Damage{Path: d.path, Aside: aside, Err: found.Err}, nil
+}
+
+// isOurs reports whether the mark of a damaged file can be read.
+func (d *database) isOurs(ctx context.Context) bool {
+	db := sharedfile.Pool(d.path, 1, "query_only(1)")
+	defer db.Close() //nolint:errcheck // it was only read
+	found, err := readMark(ctx, db)
+	return err == nil && subtle.ConstantTimeCompare([]byte(found), []byte(d.mark)) == 1
+}
+
+// These stand in the names of files that were set aside, before the time.
+const (
+	foreignMark = ".foreign-" // nothing of it is read
+	pendingMark = ".damaged-" // its rows are to be brought back
+	doneMark    = ".corrupt-" // they have been, as far as they could be read
+)
+
+// pending are the damaged files whose rows are to be brought back.
+func pending(path string) (files []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, filepath.Base(path)+pendingMark) && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+			files = append(files, filepath.Join(filepath.Dir(path), name))
+		}
+	}
+	return files, err
 }
 
 // inspect looks at the mark and reads everything in the file.
@@ -141,15 +196,20 @@ func (d *database) inspect(ctx context.Context, q *sharedfile.Queue) (err error)
 	return d.Explain(err)
 }
 
-// move renames a database and its log to a name that is free, and returns that.
-func move(path string, now time.Time) (aside string, err error) {
-	named := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
-	aside = named
-	for n := 2; exists(aside); n++ {
-		aside = fmt.Sprintf("%s-%d", named, n)
+// free is a name that begins so and ends with the time in UTC, which no file has.
+func free(begin string, now time.Time) string {
+	named := begin + now.UTC().Format("20060102T150405Z")
+	name := named
+	for n := 2; exists(name); n++ {
+		name = fmt.Sprintf("%s-%d", named, n)
 	}
-	if err := sharedfile.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	return name
+}
+
+// move renames a database and its log.
+func move(path, to string) error {
+	if err := sharedfile.Rename(path, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return aside, nil
+	return nil
 }

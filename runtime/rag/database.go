@@ -27,6 +27,16 @@ type database struct {
 	*sharedfile.File
 
 	path, mark string
+	named      bool // by a person, see Home.Mark
+}
+
+// newDatabase describes the file of a place.
+func newDatabase(path, mark string) *database {
+	d := &database{path: path, mark: mark}
+	if mark == "" {
+		d.mark, d.named = "index of rye-mcp", true
+	}
+	return d
 }
 
 var _ sharedfile.Owner = (*database)(nil)
@@ -40,7 +50,7 @@ func openDatabase(ctx context.Context, home Home, opts Options) (d *database, er
 	if err := prepareDir(path); err != nil {
 		return nil, err
 	}
-	d = &database{path: path, mark: home.Mark}
+	d = newDatabase(path, home.Mark)
 	if d.File, err = sharedfile.Open(ctx, path, lockPath(path), d, opts.Shared); err != nil {
 		return nil, err
 	}

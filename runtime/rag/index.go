@@ -18,7 +18,9 @@ import (
 // Home is where an index lies.
 type Home struct {
 	Path string // of the database; empty: there is none yet
-	Mark string // which it must carry; empty: none
+	// Mark is what it must carry. One that does not is set aside. Empty is for a file that
+	// a person has named, in whose place nothing is moved but an index of ours.
+	Mark string
 }
 
 // Options of an index.
@@ -108,12 +110,15 @@ func (x *Index) open(ctx context.Context, toWrite bool) (*database, error) {
 		return nil, err
 	}
 	if !toWrite && !exists(home.Path) {
-		return nil, nil
+		if left, err := pending(home.Path); err != nil || len(left) == 0 {
+			return nil, err
+		}
 	}
 	x.db, err = openDatabase(ctx, home, x.opts)
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
+	_, _ = x.salvageAll(ctx) // what a process that died has begun; in vain it is tried the next time
 	return x.db, nil
 }
 
@@ -136,7 +141,7 @@ func (x *Index) read(ctx context.Context, f func(context.Context, *sql.Tx) error
 // write runs f in one transaction, which is on disk when it returns.
 func (x *Index) write(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
 	return x.mending(ctx, true, func(db *database) error {
-		return db.Write(ctx, sharedfile.Durable, func() error { return nil }, func(ctx context.Context, tx *sql.Tx) error {
+		return db.Write(ctx, sharedfile.Durable, nothing, func(ctx context.Context, tx *sql.Tx) error {
 			// What is deleted is overwritten. The setting is one of the connection.
 			if _, err := tx.ExecContext(ctx, "PRAGMA secure_delete = FAST"); err != nil {
 				return err

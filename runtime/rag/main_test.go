@@ -32,8 +32,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func play(role string, _ []string) error { return fmt.Errorf("bug; no role %q", role) }
-
 const mark = "mark of this place"
 
 var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

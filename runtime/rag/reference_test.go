@@ -236,8 +236,8 @@ func damageCodes(r *rapid.T, dir string) {
 	one := func(label string) string { return files[rapid.IntRange(0, len(files)-1).Draw(r, label)] }
 	file := one("damaged file")
 	content, err := os.ReadFile(file)
-	if err != nil {
-		return // a folder since the last time
+	if err != nil || len(content) == 0 {
+		return // it is damaged already
 	}
 	switch rapid.IntRange(0, 6).Draw(r, "damage") {
 	case 0:

@@ -45,7 +45,7 @@ func (x *Index) Store(ctx context.Context, rows []Row) (Stored, error) {
 func (x *Index) change(ctx context.Context, f func(*writer) error) error {
 	parted := false
 	err := x.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		w := &writer{ctx: ctx, tx: tx, chapter: int64(x.opts.chapter), namespaces: map[string]int64{}, models: map[modelKey]int64{}, touched: map[space]bool{}}
+		w := x.newWriter(ctx, tx)
 		if err := f(w); err != nil {
 			return err
 		}
@@ -59,6 +59,13 @@ func (x *Index) change(ctx context.Context, f func(*writer) error) error {
 		x.updateCodes(ctx)
 	}
 	return err
+}
+
+func (x *Index) newWriter(ctx context.Context, tx *sql.Tx) *writer {
+	return &writer{
+		ctx: ctx, tx: tx, chapter: int64(x.opts.chapter),
+		namespaces: map[string]int64{}, models: map[modelKey]int64{}, touched: map[space]bool{},
+	}
 }
 
 // space is the vectors of one model in one namespace.

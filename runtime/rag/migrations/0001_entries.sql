@@ -67,6 +67,14 @@ CREATE TABLE chapters (
 
 CREATE INDEX thin_chapters ON chapters (namespace, model) WHERE live < 128;
 
+-- A row while rows of a damaged file are brought back that was in the place of this one.
+CREATE TABLE salvage (
+    file    TEXT    NOT NULL PRIMARY KEY, -- its name
+    through INTEGER NOT NULL DEFAULT 0,   -- the last id that was looked at
+    saved   INTEGER NOT NULL DEFAULT 0,
+    lost    INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
 -- How many entries there are of each kind, and the bytes of their texts.
 CREATE TABLE counts (
     namespace INTEGER NOT NULL,

@@ -168,7 +168,7 @@ func summed(all []change) thread.Changes {
 			c.Modified++
 		}
 		if len(c.Files) < maxNamed {
-			c.Files = append(c.Files, one.letter()+" "+strings.ToValidUTF8(one.path, "\uFFFD"))
+			c.Files = append(c.Files, one.letter()+" "+shownPath(one.path))
 		}
 	}
 	return c

@@ -98,8 +98,13 @@ func (n *state) diff(ctx context.Context, r DiffRequest) (Diff, error) {
 		return d, err
 	}
 	d.Text, d.Next = page(text, max(1, r.Offset), max(2_000, room-tool.SizeInJSON(strings.Join(d.Left, ""))-sizeOf(d.Files)-600))
-	if d.Next > 0 {
+	switch {
+	case d.Next > 0:
 		d.Note = "there is more: call again with offset, or with the path of a file"
+	case text == "":
+		d.Note = "nothing has changed at this path"
+	case d.Text == "":
+		d.Note = "the offset is past the end: leave it out to begin with the files"
 	}
 	return d, nil
 }

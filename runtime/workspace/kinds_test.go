@@ -212,4 +212,33 @@ func TestPages(t *testing.T) {
 	if lines != 6000 || pages < 3 {
 		t.Errorf("%d lines on %d pages", lines, pages)
 	}
+	if d, err := h.Diff(t.Context(), w, DiffRequest{Offset: 1 << 30}); err != nil || d.Text != "" || !strings.Contains(d.Note, "past the end") {
+		t.Errorf("past the end: %+v, %v", d, err)
+	}
+	if d, err := h.Diff(t.Context(), w, DiffRequest{Path: "b"}); err != nil || d.Text != "" || !strings.Contains(d.Note, "nothing has changed at this path") {
+		t.Errorf("another path: %+v, %v", d, err)
+	}
+}
+
+// TestAttackNamesOfFiles: a thread makes files whose names have line breaks and what a terminal obeys, to say something in the name of the program.
+// Outcomes, differences and conflicts show those characters by their numbers.
+func TestAttackNamesOfFiles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.base(map[string]string{"a": "x\n"})
+	w, work := h.enter("")
+	name := "a\nM b\x1b[2J\u202e"
+	puts(t, work.Root, map[string]string{name: "y\n"})
+	puts(t, h.Project, map[string]string{name: "z\n"})
+	const shown = "a<U+000A>M b<U+001B>[2J<U+202E>"
+	if c, err := h.Changes(t.Context(), w); err != nil || len(c.Files) != 1 || c.Files[0] != "A "+shown {
+		t.Errorf("%q, %v", c.Files, err)
+	}
+	if d, err := h.Diff(t.Context(), w, DiffRequest{}); err != nil || len(d.Files) != 1 || d.Files[0].Path != shown {
+		t.Errorf("%+v, %v", d.Files, err)
+	}
+	_, err := h.Apply(t.Context(), w, ApplyRequest{})
+	if conflict, is := errors.AsType[*ConflictError](err); !is || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Path != shown {
+		t.Errorf("%v", err)
+	}
 }

@@ -317,7 +317,7 @@ func (c *cycle) ends(e *expected, as thread.State) {
 	}
 }
 
-// processDies kills the process of a thread. Whoever looks finds it dead.
+// processDies kills the process of a thread. The next look finds it dead.
 func (c *cycle) processDies() bool {
 	e := c.one(c.staying())
 	if e == nil {
@@ -450,7 +450,7 @@ func (c *cycle) deletesWith(force bool) bool {
 		_, err := ask[view.Status](h, "get_status", args{"thread_id": gone.id})
 		c.wantRefused("status", gone, err, "not_found")
 	}
-	// What is stopped by force may have paid for the call that was on its way.
+	// A thread that is stopped by force may have paid for the call that was on its way.
 	if now := c.spentToday(); now < spent || now != spent && !lives {
 		c.Errorf("after %s was deleted %s were spent today, before %s", e.id, now, spent)
 	}

@@ -1,6 +1,6 @@
 // Package steer tells threads something while they work: people, clients and the
 // threads above them give instructions, threads of one root write each other notes.
-// What is told stands in the store until the thread reads it, before its next call of a
+// A message stands in the store until the thread reads it, before its next call of a
 // model (runtime/loop).
 package steer
 
@@ -146,7 +146,7 @@ func (s *Steerer) readWhen(ctx context.Context, rec thread.Record, m thread.Mess
 	return "before its next call of the model; what it does now goes on"
 }
 
-// What is said instead to a thread that has ended.
+// The next steps where a thread has ended.
 const (
 	resumeHint = "resume_thread with this thread_id and the message goes on with its conversation"
 	resumeTry  = "rye-mcp threads resume %s \"MESSAGE\""

@@ -17,8 +17,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// ListRequest selects threads. What was started for the items of a set is found by the
-// set as its Parent, and by Text; else the set stands for it.
+// ListRequest selects threads. Those started for the items of a set are found by the
+// set as their Parent, and by Text; else the set stands for them.
 type ListRequest struct {
 	States    []thread.State
 	Directive string

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
-// maxSteers bounds the instructions that are read before one call of the model. What is
-// left is read before the next.
+// maxSteers bounds the instructions that are read before one call of the model. The
+// others are read before the next.
 const maxSteers = 16
 
 // inbox is what a thread knows of the messages to it. The goroutine of Run reads them,
@@ -34,7 +34,7 @@ type inbox struct {
 type reader struct{ *run }
 
 // read puts what the thread has not read into its conversation, in order. It is
-// called before the model is asked. What was read is in the transcript, signed and on
+// called before the model is asked. A read message is in the transcript, signed and on
 // disk, before the registry says so: of a process that is killed in between, whoever
 // settles its thread goes by the transcript, see finish.
 func (r reader) read(ctx context.Context) error {

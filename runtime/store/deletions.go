@@ -14,7 +14,7 @@ import (
 // whoever finds a deletion that has not ended goes on with it. Each step can be
 // repeated.
 //
-// What was deleted is remembered for as long as something may still name it (the newest
+// A deletion is remembered for as long as something may still name the thread (the newest
 // 10 000): it is told from what there never was (*thread.DeletedError), and its id is
 // not given out again. What it has spent stays in every sum.
 type Deletions interface {

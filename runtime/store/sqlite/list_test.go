@@ -124,7 +124,7 @@ func TestListByText(t *testing.T) {
 			}
 		}
 	}
-	// What is found at once ends a page before.
+	// A page that is full ends before.
 	if rows, next, err := s.List(t.Context(), store.Filter{Text: "needle", Limit: 2}); err != nil || len(rows) != 2 || next == "" {
 		t.Errorf("%d rows, next %q, %v", len(rows), next, err)
 	}

@@ -47,7 +47,9 @@ type Start struct {
 // are now. Directive is another one to be run with the same inputs; empty: its own.
 // Everything passes the trust gate as at a start. Nothing is written.
 func (s *Starter) Today(ctx context.Context, r *recording.Recording, t *recording.Thread, directive string) (*Start, error) {
-	now := s.Planner.In(s.Settings.Begin())
+	planner := *s.Planner
+	planner.Resolver = planner.Resolver.WithLeft(replay.LeftIn(t))
+	now := planner.In(s.Settings.Begin())
 	p := &plan.Plan{Request: action.StartRequest{Directive: t.Directive, Inputs: t.Meta.Inputs, Model: t.Meta.Model}}
 	if directive != "" {
 		p.Request.Directive = directive

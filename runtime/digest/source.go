@@ -64,7 +64,7 @@ func (s *Source) Find(id string, of thread.ID) (*resolve.Found, error) {
 		return nil, fmt.Errorf("knowledge %q: %w", id, err)
 	}
 	front, err := yaml.Marshal(front{
-		Name: path.Base(rec.Directive), Title: "What " + string(rec.ThreadID) + " left", EntryType: "thread_digest",
+		Name: path.Base(id), Title: "What " + string(rec.ThreadID) + " left", EntryType: "thread_digest",
 		Category: path.Dir(id), ThreadID: rec.ThreadID, Directive: rec.Directive, Status: rec.Status,
 	})
 	if err != nil {

@@ -245,6 +245,53 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestRequired: what a required hook cannot give ends the thread, and the hooks behind it
+// do not fire. What another cannot give is missed.
+func TestRequired(t *testing.T) {
+	t.Parallel()
+	s := newScene(ofXML(t, `
+<hook id="wanted" event="thread_started"><fetch item_id="none"/></hook>
+<hook id="other" event="thread_started" required="true"><when>other exists</when><fetch item_id="none"/></hook>
+<hook id="had" event="thread_started" required="true"><fetch item_id="had"/></hook>
+<hook id="needed" event="thread_started" required="true"><fetch item_id="none"/></hook>
+<hook id="behind" event="thread_started"><fetch item_id="behind"/></hook>`))
+	none := errors.New("no such knowledge")
+	s.run = func(_ context.Context, c hook.Call) (hook.Result, error) {
+		if c.Action.ItemID == "none" {
+			return hook.Result{}, none
+		}
+		return hook.Result{Text: "x"}, nil
+	}
+	_, err := s.Context(t.Context(), hook.EventThreadStarted, nil)
+	if !errors.Is(err, none) || !strings.Contains(err.Error(), `hook "needed" (d.md:9)`) || s.ids() != "wanted had needed" {
+		t.Errorf("%v, fired %s", err, s.ids())
+	}
+	none = nil
+	s.fired = nil
+	if _, err := s.Context(t.Context(), hook.EventThreadStarted, nil); err != nil || s.ids() != "wanted had needed behind" {
+		t.Errorf("%v, fired %s", err, s.ids())
+	}
+}
+
+// TestVerbatim: what a thread has left is no template, and is on record as it was given
+// only where no item has it.
+func TestVerbatim(t *testing.T) {
+	t.Parallel()
+	s := newScene(ofXML(t, `<hook id="a" event="thread_started"><fetch item_id="x"/></hook>`))
+	for result, want := range map[hook.Result]hook.Block{
+		{Text: "${a}", Name: "n", Knowledge: true}:                 {Text: "<n id=x>1</n>"},
+		{Text: "${a}", Name: "n", Knowledge: true, Verbatim: true}: {Text: "<n id=x>${a}</n>"},
+		{Text: "${a}", Name: "n", Verbatim: true}:                  {Text: "<n id=x>${a}</n>", Given: "${a}"},
+	} {
+		s.run = func(context.Context, hook.Call) (hook.Result, error) { return result, nil }
+		want.Position, want.ItemID, want.HookID = hook.Before, "x", "a"
+		blocks, err := s.Context(t.Context(), hook.EventThreadStarted, map[string]any{"a": 1})
+		if err != nil || len(blocks) != 1 || blocks[0] != want {
+			t.Errorf("%+v: %+v, %v", result, blocks, err)
+		}
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	s := newScene(ofXML(t, `<hook id="slow" event="after_complete" timeout="0.001"><execute item_id="slow"/><execute item_id="behind"/></hook>

@@ -56,6 +56,8 @@ func TestBadDirectiveHooks(t *testing.T) {
 		{"event far off", `<hook id="a" event="x">` + action + `</hook>`, "there are resolve_extends, build_system_prompt"},
 		{"position", `<hook id="a" event="error" position="top">` + action + `</hook>`, `position "top"`},
 		{"timeout", `<hook id="a" event="error" timeout="1e300">` + action + `</hook>`, "timeout is 1e+300; a hook may take 1000000 seconds"},
+		{"required elsewhere", `<hook id="a" event="after_step" required="true">` + action + `</hook>`, "required is for hooks of build_system_prompt, thread_started, thread_continued"},
+		{"required anywhere", `<hook id="a" required="true"><when>x exists</when>` + action + `</hook>`, "required is for hooks of build_system_prompt"},
 		{"condition", `<hook id="a" event="error"><condition path="p" op="is" value="1"/>` + action + `</hook>`, `condition 1.op: "is" is unknown`},
 		{"when", `<hook id="a"><when>cost ></when>` + action + `</hook>`, "<when>: character 7: want a value"},
 		{"twice", `<hook id="a" event="error">` + action + `</hook> <hook id="a" event="limit">` + action + `</hook>`, "taken by the hook on line 5"},

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
 // begin writes the first message of its own and puts what happens on record.
@@ -65,10 +66,11 @@ func (r *run) recordPrompts(system string, injected []prompt.Injected, byHooks [
 		}
 	}
 	for _, i := range injected {
-		err := r.Transcript.Append(thread.EventContextInjected, transcript.ContextInjected{
-			ItemID: i.ID, Position: i.Position, Directive: i.Directive, Hash: i.Hash, Bytes: i.Bytes,
-		})
-		if err != nil {
+		context := transcript.ContextInjected{ItemID: i.ID, Position: i.Position, Directive: i.Directive, Hash: i.Hash, Bytes: i.Bytes}
+		if item.NamesThread(i.ID) { // which is another text tomorrow
+			context.Text = i.Doc.Body
+		}
+		if err := r.Transcript.Append(thread.EventContextInjected, context); err != nil {
 			return err
 		}
 	}

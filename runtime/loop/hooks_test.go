@@ -355,6 +355,51 @@ func TestAfterComplete(t *testing.T) {
 	}
 }
 
+// TestAfterCompleteAlways: the last hooks run once however a thread completes or fails,
+// and know what its directive is about.
+func TestAfterCompleteAlways(t *testing.T) {
+	t.Parallel()
+	const output = `<output name="path" type="string" required="true">p</output>`
+	const returns = "turns:\n  - {tool_calls: [{name: rye_directive_return, input: {path: /tmp/x}}]}\n"
+	for name, c := range map[string]struct {
+		script, outputs string
+		via             thread.Via
+		limits          func(*thread.Limits)
+		state           thread.State
+	}{
+		"text":             {script: toText, state: thread.Completed},
+		"outputs":          {script: returns, outputs: output, state: thread.Completed},
+		"a successor":      {script: toText, via: thread.ViaHandoff, state: thread.Completed},
+		"resumed":          {script: toText, via: thread.ViaResume, state: thread.Completed},
+		"a copy":           {script: toText, via: thread.ViaFork, state: thread.Completed},
+		"outputs, resumed": {script: returns, outputs: output, via: thread.ViaResume, state: thread.Completed},
+		"a limit":          {script: "turns:\n  - {tool_calls: [{name: test_echo, input: {word: a}}]}\n", limits: func(l *thread.Limits) { l.Turns = 1 }, state: thread.Error},
+		"the model fails":  {script: "turns:\n  - error: {status: 400, type: invalid_request_error, message: no}\n", state: thread.Error},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.script(c.script)
+			h.toolItems("echo")
+			h.hooks(inHooks("last", "after_complete", "{path: directive_text, op: contains, value: task}",
+				"primary: execute, item_type: tool, item_id: test/echo, params: {word: '${directive_text}'}"))
+			id := h.register(job{outputs: c.outputs, limits: c.limits})
+			if c.via != "" {
+				given := thread.Continuation{Via: c.via}
+				if c.via == thread.ViaResume {
+					given.Message = "Go on."
+				}
+				h.continues(id, given, handedOn()...)
+			}
+			rec := h.end(t.Context(), id)
+			order, by := h.fired(id)
+			if rec.Status != c.state || !slices.Equal(order, []string{"last"}) || by["last"].Error != "" || len(by["last"].Warnings) > 0 {
+				t.Errorf("%s %+v, fired %+v", rec.Status, rec.Outcome.Error, by)
+			}
+		})
+	}
+}
+
 // TestToolRunHasNoHooks: a tool run is no thread with a directive.
 func TestToolRunHasNoHooks(t *testing.T) {
 	t.Parallel()

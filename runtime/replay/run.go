@@ -64,6 +64,7 @@ func Again(ctx context.Context, j Job) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the replay of %s: %w", j.Thread.ThreadID, err)
 	}
+	s.Today.Resolver = s.Today.Resolver.WithLeft(LeftIn(j.Thread))
 	client := recorded.New(calls)
 	client.Began = func(c recorded.Call) { s.clock.set(c.At) }
 	said, err := s.run(ctx, client)

@@ -85,7 +85,7 @@ type ContextInjected struct {
 	Hash      string `json:"hash,omitempty"`      // SHA-256 of the item's file, hex; not of what a hook gives
 	Bytes     int    `json:"bytes"`               // of its text in the message
 	// Text is what stands in the message where no item has it: what a command or a
-	// tool gave. Of is the command, or the path of a file that was read.
+	// tool gave, or what another thread has left. Of is the command, or the path of a file that was read.
 	Text string `json:"text,omitempty"`
 	Of   string `json:"of,omitempty"`
 }

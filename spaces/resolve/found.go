@@ -43,6 +43,9 @@ type Found struct {
 	// Detached is the signature of an item of another program, which stands apart from
 	// its file; nil for items of .ai.
 	Detached *Detached
+	// Recorded says that this is what a recorded thread was told, which a replay reads
+	// again. There is no file of it, and nobody has signed it.
+	Recorded bool
 }
 
 // NotFoundError says that no space has the item.

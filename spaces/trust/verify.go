@@ -21,11 +21,12 @@ type Subject struct {
 	// the one of another program that the subject is from.
 	Detached *resolve.Detached
 	Folder   string
+	Recorded bool // see [resolve.Found.Recorded]
 }
 
 // SubjectOf is the subject that an item is.
 func SubjectOf(f *resolve.Found) Subject {
-	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content, Detached: f.Detached, Folder: f.Folder}
+	return Subject{Kind: f.Kind, ID: f.ID, Space: f.Space, Path: f.Path, Ext: f.Ext, Content: f.Content, Detached: f.Detached, Folder: f.Folder, Recorded: f.Recorded}
 }
 
 // Name is what a signature of the subject must be for.

@@ -40,6 +40,9 @@ func findFault(err error) *tool.Fault {
 			WithHint("An id is a path below the folder of its kind, without extension, such as rye/file-system/read.")
 	}
 	if e, ok := errors.AsType[*resolve.NotFoundError](err); ok {
+		if e.Why != "" {
+			return tool.Faultf(tool.CodeNotFound, "%w", err).WithHint("The id names what a thread has left: have it complete first; list_threads shows how it stands.").WithTry("rye-mcp threads list")
+		}
 		nearest := e.Nearest
 		if nearest == nil {
 			nearest = []string{}

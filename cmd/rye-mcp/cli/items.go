@@ -70,7 +70,7 @@ func newItemActions(ctx context.Context, sys System, opts options) (*itemActions
 	if err != nil {
 		return nil, err
 	}
-	resolver := resolve.New(roots)
+	resolver := resolve.New(roots).WithLeft(newLateLeft(ctx, sys, roots.Project))
 	a := &itemActions{roots: roots}
 	a.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, resolver) }
 	a.Actions = action.New(action.Deps{

@@ -38,7 +38,7 @@ func compileSchema(name string) (*jsonschema.Schema, error) {
 	}
 	defer func() { _ = file.Close() }() // only read
 	compiler := jsonschema.NewCompiler()
-	compiler.ExtractAnnotations = true // for $comment
+	compiler.ExtractAnnotations = true // for $comment and description
 	if err := compiler.AddResource(name, file); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (l layer) check(schema *jsonschema.Schema) (warnings []string, err error) {
 	err = schema.Validate(l.values)
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
-		return warnings, l.firstOf(leaves(invalid))
+		return warnings, l.firstOf(schema, leaves(invalid))
 	}
 	return warnings, err
 }
@@ -130,15 +130,40 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-// firstOf makes an error of the fault that stands first in the file.
-func (l layer) firstOf(faults []*jsonschema.ValidationError) error {
+// firstOf makes an error of the fault that stands first in the file. What a text must be
+// like is told in the words of the schema: nobody should have to read its pattern.
+func (l layer) firstOf(schema *jsonschema.Schema, faults []*jsonschema.ValidationError) error {
 	first := slices.MinFunc(faults, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(
 			cmp.Compare(l.lineOf(keysOf(a.InstanceLocation)), l.lineOf(keysOf(b.InstanceLocation))),
 			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
 			cmp.Compare(a.Message, b.Message))
 	})
-	return l.errorAt(keysOf(first.InstanceLocation), "%s", item.ShownIn(first.Message))
+	at := keysOf(first.InstanceLocation)
+	if form := formOf(schema, at); form != "" && strings.HasSuffix(first.KeywordLocation, "/pattern") {
+		return l.errorAt(at, "want %s", form)
+	}
+	return l.errorAt(at, "%s", item.ShownIn(first.Message))
+}
+
+// formOf is what a schema says in words of the value at a place; empty: nothing.
+func formOf(schema *jsonschema.Schema, at []string) string {
+	for schema != nil && schema.Ref != nil {
+		schema = schema.Ref
+	}
+	if schema == nil {
+		return ""
+	}
+	if len(at) == 0 {
+		return schema.Description
+	}
+	if property := schema.Properties[at[0]]; property != nil {
+		return formOf(property, at[1:])
+	}
+	if others, ok := schema.AdditionalProperties.(*jsonschema.Schema); ok {
+		return formOf(others, at[1:])
+	}
+	return formOf(schema.Items2020, at[1:])
 }
 
 // keysOf splits a JSON pointer as the schema library writes it: in the form for

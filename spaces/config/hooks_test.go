@@ -172,7 +172,7 @@ func TestHookErrors(t *testing.T) {
 		{"no hook", "hooks:\n- 3\n", 2, "expected object"},
 		{"no id", "hooks:\n- event: error\n" + action, 2, "missing properties: 'id'"},
 		{"no event", "hooks:\n- id: a\n" + action, 2, "missing properties: 'event'"},
-		{"id with blanks", "hooks:\n- event: error\n  id: a b\n" + action, 3, "does not match"},
+		{"id with blanks", "hooks:\n- event: error\n  id: a b\n" + action, 3, "want a word without spaces"},
 		{"no action", "hooks:\n- id: a\n  event: error\n", 2, "action: missing"},
 		{"both actions", "hooks:\n- id: a\n  event: error\n" + action + "  actions: [{set_extends: b}]\n", 5, "keep one"},
 		{"no actions", "hooks:\n- id: a\n  event: error\n  actions: []\n", 4, "minimum 1"},

@@ -97,3 +97,46 @@ func TestAllows(t *testing.T) {
 		t.Error("a key without a rule may be changed")
 	}
 }
+
+// TestPatternsAreDescribed: what a text must be like is said in words, not with a pattern.
+func TestPatternsAreDescribed(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(schemaFiles, "schema/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := 0
+	var visit func(name string, value any)
+	visit = func(name string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			if pattern, is := v["pattern"].(string); is {
+				patterns++
+				if words, _ := v["description"].(string); words == "" {
+					t.Errorf("%s: nothing describes %s", name, pattern)
+				}
+			}
+			for _, below := range v {
+				visit(name, below)
+			}
+		case []any:
+			for _, below := range v {
+				visit(name, below)
+			}
+		}
+	}
+	for _, name := range names {
+		text, err := schemaFiles.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema any
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		visit(name, schema)
+	}
+	if patterns < 20 {
+		t.Errorf("%d patterns were looked at", patterns)
+	}
+}

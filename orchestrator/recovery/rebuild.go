@@ -263,7 +263,7 @@ func (b *Rebuilder) complete(rec *thread.Record, said records.Source) error {
 	return nil
 }
 
-// costSoFar adds up the answers in a transcript.
+// costSoFar adds up the answers in a transcript, and what tools have bought.
 func costSoFar(said records.Source) (cost thread.Cost, err error) {
 	for e, err := range transcript.Events(said) {
 		switch {
@@ -272,6 +272,7 @@ func costSoFar(said records.Source) (cost thread.Cost, err error) {
 		case err != nil:
 			continue // what can be read counts
 		case e.Type != thread.EventCognitionOut:
+			cost.Spend = cost.Spend.Plus(boughtIn(e))
 			continue
 		}
 		if out, err := transcript.Decode[transcript.CognitionOut](e); err == nil {
@@ -284,6 +285,20 @@ func costSoFar(said records.Source) (cost thread.Cost, err error) {
 		}
 	}
 	return cost, nil
+}
+
+// boughtIn is what an event says that tools have bought.
+func boughtIn(e thread.Event) thread.Micros {
+	if e.Type != thread.EventToolCallResult && e.Type != thread.EventHookFired {
+		return 0
+	}
+	bought, err := transcript.Decode[struct {
+		Spend thread.Micros `json:"spend"`
+	}](e)
+	if err != nil {
+		return 0
+	}
+	return max(0, bought.Spend)
 }
 
 // budget is the ledger row of a thread. A tool run below a thread holds nothing.

@@ -85,6 +85,23 @@ func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amoun
 	return err
 }
 
+// SpendAfter implements [store.Afterwards]. The money was entered for the root before it
+// began; where that has ended it may be others' by now.
+func (s *Store) SpendAfter(ctx context.Context, id thread.ID, amount thread.Micros, at time.Time) error {
+	x, err := s.Exposure(ctx, id)
+	if err != nil {
+		return err
+	}
+	if amount > 0 && !x.Open {
+		if err := s.enter(ctx, x.Root, x.Most.Plus(amount)); err != nil {
+			return err
+		}
+	}
+	err = s.Store.SpendAfter(ctx, id, amount, at)
+	s.update(ctx, id)
+	return err
+}
+
 // giveUp settles the budget of a thread that does not begin.
 func (s *Store) giveUp(ctx context.Context, id thread.ID, at time.Time) error {
 	rec, err := s.Get(ctx, id)

@@ -134,7 +134,7 @@ func (r *run) await(ctx context.Context, id string, call func() (any, error)) (a
 
 // env is where the tools of this thread run.
 func (r *run) env() tool.Env {
-	env := tool.Env{Project: r.Project, Work: r.place.in, ThreadID: r.ID, TraceID: r.meta.TraceID, Artifacts: r.records().Artifacts()}
+	env := tool.Env{Project: r.Project, Work: r.place.in, ThreadID: r.ID, TraceID: r.meta.TraceID, Artifacts: r.records().Artifacts(), Purse: &r.purse}
 	if !r.Secrets.Empty() {
 		env.Mask = r.Secrets
 	}

@@ -66,7 +66,7 @@ func (r *run) commandLine(a item.Action) string {
 
 // hookFired puts a hook that is through on record.
 func (r *run) hookFired(f transcript.HookFired) {
-	f.Error = r.Secrets.Mask(f.Error)
+	f.Error, f.Spend = r.Secrets.Mask(f.Error), r.purse.record()
 	r.put(thread.EventHookFired, f)
 	log := r.Log.Info()
 	if f.Error != "" {

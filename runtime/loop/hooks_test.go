@@ -47,7 +47,7 @@ func (h *house) hooks(list ...string) { h.write(hooksFile, "hooks:\n"+strings.Jo
 func (h *house) toolItems(names ...string) {
 	for _, name := range names {
 		h.write(".ai/tools/test/"+name+".yaml", "version: 1.0.0\ntool_type: builtin\nexecutor_id: rye/core/builtin\ncategory: test\n"+
-			"description: x\nparameters: {type: object, properties: {word: {type: string}}, additionalProperties: false}\n")
+			"description: x\nparameters: {type: object, properties: {word: {type: string}, most: {type: integer}, cost: {type: integer}}, additionalProperties: false}\n")
 	}
 }
 

@@ -92,6 +92,7 @@ type run struct {
 	meta         thread.Meta
 	clock        stopwatch
 	cost         thread.Cost
+	purse        purse
 	model        model
 	cacheKey     string // see [cacheKeyOf]
 	system       string
@@ -125,6 +126,7 @@ func Run(ctx context.Context, d Deps) (thread.Record, error) { return newRun(d).
 
 func newRun(d Deps) *run {
 	r := &run{Deps: d, clock: startedWatch(), patience: patience, lookEvery: lookEvery, recovery: newRecovery()}
+	r.purse.run = r
 	if d.Recorded != nil {
 		r.recovery.pause = func(context.Context, time.Duration) error { return nil }
 	}
@@ -135,6 +137,7 @@ func (r *run) toEnd(ctx context.Context) (thread.Record, error) {
 	defer r.hands.close()
 	defer func() { r.place.close(ctx, r) }()
 	outcome := r.toOutcome(ctx)
+	r.cost.Spend = r.purse.close()
 	r.place.sum(ctx, r, &outcome)
 	outcome = r.withoutSecrets(outcome)
 	r.Crashpoints.At(CrashDecided)
@@ -177,6 +180,7 @@ func (r *run) toOutcome(ctx context.Context) (outcome thread.Outcome) {
 	}
 	if end := r.Transcript.Decided(); end != nil { // its row is of an older time
 		r.cost = end.Cost
+		r.purse.begin(end.Cost.Spend)
 		return end.Outcome
 	}
 	ctx, done := r.heedRecord(ctx)

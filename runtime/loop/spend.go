@@ -87,11 +87,12 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 			inContext = u.ContextTokens()
 		}
 	}
-	r.cost = r.cost.Add(used)
-
 	ctx = context.WithoutCancel(ctx) // money that was spent is recorded whatever happens
-	if err := r.Runner.Report(ctx, r.cost.Spend, r.Now()); err != nil && !errors.Is(err, store.ErrNoBudget) {
-		return u, fmt.Errorf("report spend: %w", err)
+	own, err := r.purse.add(ctx, spend)
+	r.cost = r.cost.Add(used)
+	r.cost.Spend = own // with what its tools have bought
+	if err != nil {
+		return u, err
 	}
 	r.Crashpoints.At(CrashLedger)
 	if err := r.Runner.RecordCost(ctx, r.cost, inContext); err != nil {

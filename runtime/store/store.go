@@ -312,6 +312,7 @@ type Store interface {
 	Shrinker
 	Sweeps
 	Ledger
+	Afterwards
 	Keeper
 	Watcher
 	// Mend is what brings rows back to what was signed.

@@ -162,6 +162,9 @@ type ToolCallResult struct {
 	Text       string `json:"text"` // what the model is given
 	IsError    bool   `json:"is_error,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
+	// Spend is what tools have bought of the thread's money since the event before that
+	// says so.
+	Spend thread.Micros `json:"spend,omitempty"`
 	// Images are what the model is given to look at, by reference.
 	Images []llm.Image `json:"images,omitempty"`
 	// Ended are threads that this one has started and whose end the result tells of.
@@ -237,6 +240,8 @@ type HookFired struct {
 	Error      string   `json:"error,omitempty"`  // of the action that failed
 	Warnings   []string `json:"warnings,omitempty"`
 	DurationMS int64    `json:"duration_ms"`
+	// Spend is that of [ToolCallResult].
+	Spend thread.Micros `json:"spend,omitempty"`
 }
 
 // DirectiveReturn is the payload of directive_return: outputs that were

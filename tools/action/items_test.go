@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/rag"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/testrun"
@@ -27,7 +28,7 @@ func builtinDefinitions(t *testing.T) []tool.Definition {
 		t.Fatal(err)
 	}
 	for _, builtin := range slices.Concat(
-		file.Tools(""), git.Tools(git.Deps{}), web.Tools(web.Deps{}), mcp.Tools(mcp.Source{}), system.Tools(system.Deps{}),
+		file.Tools(""), git.Tools(git.Deps{}), web.Tools(web.Deps{}), mcp.Tools(mcp.Source{}), rag.Tools(rag.Deps{}), system.Tools(system.Deps{}),
 		[]tool.Tool{shell.New(nil), testrun.New(testrun.Deps{}), keys.New(keys.Deps{})},
 	) {
 		definitions = append(definitions, builtin.Definition())

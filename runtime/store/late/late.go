@@ -25,6 +25,7 @@ type Store struct {
 	deletions
 	mending
 	handoffs
+	afterwards
 	latest
 }
 
@@ -35,6 +36,7 @@ var _ store.Store = (*Store)(nil)
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
+	s.afterwards = afterwards{s}
 	return s
 }
 

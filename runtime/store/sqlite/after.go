@@ -17,6 +17,9 @@ const aboveSQL = `WITH RECURSIVE above (thread_id) AS (
 	VALUES (?1) UNION
 	SELECT b.parent_id FROM budgets b JOIN above USING (thread_id) WHERE b.status = 'settled' AND b.parent_id IS NOT NULL) `
 
+// leastSQL is the budget of them that has the least left.
+const leastSQL = selectBudget + ` WHERE thread_id IN above ORDER BY max_spend - actual_spend - reserved_spend - pledged_spend LIMIT 1`
+
 // ReserveAfter implements [store.Ledger]. The reservation is on disk when it
 // returns.
 func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error {
@@ -26,8 +29,7 @@ func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amoun
 // holdAbove adds amount to what is held below a parent that has ended, at all
 // that count it, if each of them has that much left.
 func holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error {
-	least, err := scanBudget(tx.QueryRowContext(ctx, aboveSQL+selectBudget+` WHERE thread_id IN above
-		ORDER BY max_spend - actual_spend - reserved_spend - pledged_spend LIMIT 1`, parent))
+	least, err := scanBudget(tx.QueryRowContext(ctx, aboveSQL+leastSQL, parent))
 	if err != nil {
 		return noBudget(err, parent)
 	}

@@ -71,6 +71,7 @@ type Store struct {
 	sets
 	latest
 	handoffs
+	afterwards
 
 	dir      string
 	registry *database
@@ -108,7 +109,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
-	s.deletions, s.shrinker = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}
+	s.deletions, s.shrinker, s.afterwards = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}, afterwards{s.ledger}
 	return s, nil
 }
 

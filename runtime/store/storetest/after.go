@@ -19,6 +19,8 @@ var afterTests = []test{
 	{"a late child has what its parent had left", reserveAfter},
 	{"a late child has no more than those above have left", reserveAfterAbove},
 	{"at once no more is given late than there is", reserveAfterAtOnce},
+	{"what is bought late comes out of what was left", spendAfter},
+	{"what is bought late counts above", spendAfterAbove},
 }
 
 func (h *harness) newLate(directive string, parent thread.ID) store.NewThread {
@@ -193,4 +195,63 @@ func (r *modelRun) reserveAfter(t *rapid.T) {
 		t.Fatal(err)
 	}
 	r.m.nodes[child] = &node{parent: parent, max: amount, active: true}
+}
+
+// stands checks what a thread has come to, and what of it is its own.
+func stands(h *harness, id thread.ID, actual, own thread.Micros) {
+	h.Helper()
+	b, err := h.Budget(h.ctx, id)
+	if err != nil || b.Actual != actual || b.Own != own || b.Reserved != 0 {
+		h.Errorf("%+v, %v; want actual %d, own %d", b, err, actual, own)
+	}
+}
+
+func spendAfter(h *harness) {
+	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
+	h.report("root", 30)
+	if err := h.SpendAfter(h.ctx, "root", 1, h.now); !errors.Is(err, store.ErrNoBudget) {
+		h.Errorf("a thread that has not ended: %v", err)
+	}
+	h.settle("root")
+	h.noError(h.SpendAfter(h.ctx, "root", 50, h.now))
+	stands(h, "root", 80, 30) // its own spend is what it was signed with
+	h.noError(h.SpendAfter(h.ctx, "root", -45, h.now))
+	stands(h, "root", 35, 30)
+	var short *store.InsufficientError
+	if err := h.SpendAfter(h.ctx, "root", 66, h.now); !errors.As(err, &short) || *short != (store.InsufficientError{Parent: "root", Requested: 66, Remaining: 65}) {
+		h.Errorf("66 of 65: %v", err)
+	}
+	for name, err := range map[string]error{
+		"more than was added is given back": h.SpendAfter(h.ctx, "root", -6, h.now), "an unknown thread": h.SpendAfter(h.ctx, "nobody", 1, h.now),
+	} {
+		if !errors.Is(err, store.ErrNoBudget) {
+			h.Errorf("%s: %v", name, err)
+		}
+	}
+	off, err := h.Mend().Miscounted(h.ctx)
+	if err != nil || len(off) > 0 {
+		h.Errorf("%v do not add up, %v", off, err)
+	}
+}
+
+func spendAfterAbove(h *harness) {
+	h.noError(h.OpenRoot(h.ctx, "root", 100, h.now))
+	h.reserve("a", "root", 60)
+	h.reserve("b", "a", 50)
+	h.report("b", 10)
+	h.settle("b")
+	h.settle("a")
+	h.noError(h.SpendAfter(h.ctx, "b", 20, h.now))
+	stands(h, "b", 30, 10)
+	stands(h, "a", 30, 0)
+	stands(h, "root", 30, 0)
+	h.report("root", 65) // 5 are left
+	var short *store.InsufficientError
+	if err := h.SpendAfter(h.ctx, "b", 6, h.now); !errors.As(err, &short) || short.Parent != "root" || short.Remaining != 5 {
+		h.Errorf("6 of 5: %v", err)
+	}
+	off, err := h.Mend().Miscounted(h.ctx)
+	if err != nil || len(off) > 0 {
+		h.Errorf("%v do not add up, %v", off, err)
+	}
 }

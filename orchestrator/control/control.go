@@ -75,8 +75,8 @@ type Deps struct {
 	// Forget takes knowledge entries of deleted threads out of the search index; nil where
 	// there is none.
 	Forget func(ctx context.Context, ids []string) error
-	// Compact makes the search index as small as it can be; nil where there is none.
-	Compact func(context.Context) (store.Vacuumed, error)
+	// Compact make what lies beside the databases as small as it can be.
+	Compact []func(context.Context) (store.Vacuumed, error)
 	// Crashpoints is told of each crash point of a start, of a stop, and of the end that
 	// this process gives a dead thread.
 	Crashpoints thread.Crashpoints

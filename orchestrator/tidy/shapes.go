@@ -28,6 +28,7 @@ type Deleted struct {
 	Threads   int           `json:"threads" jsonschema:"that go: the chain and all below it"`
 	ThreadIDs []thread.ID   `json:"thread_ids" jsonschema:"of many the first"`
 	Bytes     int64         `json:"bytes" jsonschema:"of their folders"`
+	With      []string      `json:"with,omitempty" jsonschema:"what else goes with them"`
 	Spend     thread.Micros `json:"spend" jsonschema:"US dollars; it stays in the sums above and of the day"`
 	Living    []thread.ID   `json:"living,omitempty" jsonschema:"of these, which have not ended"`
 	Blocked   string        `json:"blocked,omitempty" jsonschema:"why they are deleted with force only"`

@@ -29,6 +29,9 @@ type Belonging struct {
 	// Blocks says why a thread should not go yet; empty: nothing speaks against it. A
 	// deletion with force goes on all the same. It may be nil.
 	Blocks func(ctx context.Context, rec thread.Record) (why string)
+	// Tell says what of it goes with some threads: "3 entries of memory"; empty: nothing. It
+	// may be nil.
+	Tell func(ctx context.Context, ids []thread.ID) (string, error)
 }
 
 // Tidier takes threads away.
@@ -44,8 +47,9 @@ type Tidier struct {
 	Schedule func() (Schedule, error)
 	// Forget takes knowledge entries out of the search index; nil where there is none.
 	Forget func(ctx context.Context, ids []string) error
-	// Compact makes the search index as small as it can be; nil where there is none.
-	Compact func(context.Context) (store.Vacuumed, error)
+	// Compact make what lies beside the databases as small as it can be: the search index,
+	// and what is remembered.
+	Compact []func(context.Context) (store.Vacuumed, error)
 }
 
 // Files of leases.

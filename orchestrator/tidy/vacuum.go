@@ -17,7 +17,7 @@ type Vacuumed struct {
 	Parts   []store.Vacuumed `json:"parts"`
 }
 
-// Vacuum makes the databases and the search index as small as they can be, and compresses
+// Vacuum makes the databases, the search index and memory as small as they can be, and compresses
 // the transcripts that the sweep would, however many. Threads go on
 // meanwhile; what they would have to wait for too long is not done while any lives, and
 // said. The leftovers of deleted threads are removed first.
@@ -28,10 +28,13 @@ func (t *Tidier) Vacuum(ctx context.Context) (v Vacuumed, err error) {
 		return v, threads.Fault(err)
 	}
 	parts, err := t.Threads.Store.Vacuum(ctx, load.Occupied+load.Queued == 0)
-	if err == nil && t.Compact != nil {
-		var index store.Vacuumed
-		if index, err = t.Compact(ctx); index.Before > 0 {
-			parts = append(parts, index)
+	for _, compact := range t.Compact {
+		if err != nil {
+			break
+		}
+		var part store.Vacuumed
+		if part, err = compact(ctx); part.Before > 0 {
+			parts = append(parts, part)
 		}
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ type Embedded struct {
 	Vector []float32
 }
 
+// ErrNoEndpoint says that nobody embeds texts.
+var ErrNoEndpoint = errors.New("there is no endpoint for embeddings")
+
 // Settings bound what is recalled where a call does not say.
 type Settings struct {
 	Limit      int     // entries
@@ -48,10 +52,13 @@ type Returned struct {
 
 // Deps is what a Book works with.
 type Deps struct {
-	Index   Index
-	Seal    *place.Seal
+	Index Index
+	Seal  *place.Seal // nil: the project has no state of this user, and no entries
+	// Make makes the state of a project that has none, for the first entry.
+	Make    func() (*place.Seal, error)
 	Project string // its folder
-	// Embed embeds a text; nil, or no vector: entries are found by words alone.
+	// Embed embeds a text. Where it is nil, or there is no endpoint (ErrNoEndpoint), entries
+	// are found by words alone.
 	Embed func(ctx context.Context, text string) (Embedded, error)
 	// Lock is had by one writer of the project at a time.
 	Lock func(context.Context) (unlock func(), err error)
@@ -71,12 +78,29 @@ var _ memory.Memory = (*Book)(nil)
 // New returns the memory of a project.
 func New(d Deps) *Book { return &Book{d} }
 
+// made is the book of a project that has state, which is made where there is none.
+func (b *Book) made() (*Book, error) {
+	if b.Seal != nil {
+		return b, nil
+	}
+	seal, err := b.Make()
+	if err != nil {
+		return nil, err
+	}
+	with := *b
+	with.Seal = seal
+	return &with, nil
+}
+
 // pageSize is how many rows are read together.
 const pageSize = 500
 
 // each visits the entries of this project, or of all, that the seal vouches for, and
 // counts the others.
 func (b *Book) each(ctx context.Context, anywhere bool, visit func(kept) error) (refused int, err error) {
+	if b.Seal == nil {
+		return 0, nil
+	}
 	err = b.rows(ctx, rag.Listing{Namespace: Namespace, Project: b.scope(anywhere)}, func(r rag.Row) error {
 		k, err := b.opened(r, anywhere)
 		if err != nil {
@@ -129,7 +153,7 @@ func (b *Book) get(ctx context.Context, key string) (kept, error) {
 // among returns those entries of this project that there are.
 func (b *Book) among(ctx context.Context, keys []string) (map[string]kept, error) {
 	found := map[string]kept{}
-	if len(keys) == 0 {
+	if len(keys) == 0 || b.Seal == nil {
 		return found, nil
 	}
 	err := b.rows(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place(), Keys: keys}, func(r rag.Row) error {
@@ -142,7 +166,8 @@ func (b *Book) among(ctx context.Context, keys []string) (map[string]kept, error
 }
 
 func noEntry(key string) error {
-	return tool.Faultf(tool.CodeNotFound, "no entry %.40q in this project", key).WithHint("%s names the keys.", memory.ListID)
+	return tool.Faultf(tool.CodeNotFound, "no entry %.40q in this project", key).WithHint("%s names the keys.", memory.ListID).
+		WithTry("rye-mcp memory list --history")
 }
 
 // List implements [memory.Memory]: the newest entries first.
@@ -225,7 +250,10 @@ func (b *Book) embed(ctx context.Context, text string) (Embedded, string) {
 		return Embedded{}, ""
 	}
 	v, err := b.Embed(ctx, text)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNoEndpoint): // which is no fault: words alone count then
+		return Embedded{}, ""
+	case err != nil:
 		return Embedded{}, fmt.Sprintf("no vector was made, so words alone count: %v", err)
 	}
 	return v, ""

@@ -96,7 +96,7 @@ func kindOf(k memory.Kind) error {
 	if slices.Contains(memory.Written(), k) {
 		return nil
 	}
-	return tool.Faultf(tool.CodeBadArguments, "there is no kind %.40q", string(k)).With("valid_kinds", memory.Written())
+	return tool.Faultf(tool.CodeBadArguments, "there is no kind %.40q; valid are %s", string(k), names(memory.Written()))
 }
 
 // name is one line of at most maxName bytes.
@@ -106,6 +106,15 @@ func name(text string) string {
 		text = strings.ToValidUTF8(text[:maxName], "")
 	}
 	return text
+}
+
+// names are kinds in a sentence.
+func names(kinds []memory.Kind) string {
+	var all []string
+	for _, k := range kinds {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, ", ")
 }
 
 // clip is a text within so many characters.

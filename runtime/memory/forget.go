@@ -14,6 +14,9 @@ import (
 // Forget implements [memory.Memory]. What others have said too stays, as theirs; a person
 // takes away all of it.
 func (b *Book) Forget(ctx context.Context, by memory.Writer, key string) (memory.Forgotten, error) {
+	if b.Seal == nil {
+		return memory.Forgotten{}, noEntry(key)
+	}
 	unlock, err := b.Lock(ctx)
 	if err != nil {
 		return memory.Forgotten{}, err
@@ -159,6 +162,9 @@ func (b *Book) OfThreads(ctx context.Context, ids []thread.ID) (int, error) {
 
 // saidIn are the keys of the entries that some threads said, each once.
 func (b *Book) saidIn(ctx context.Context, ids []thread.ID) (keys []string, err error) {
+	if b.Seal == nil {
+		return nil, nil
+	}
 	for _, id := range ids {
 		for _, space := range []string{Namespace, saidSpace} {
 			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadIDs: []string{string(id)}}, func(r rag.Row) error {

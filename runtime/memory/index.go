@@ -21,6 +21,10 @@ func (b *Book) IndexThread(ctx context.Context, by memory.Writer, id thread.ID) 
 			return memory.Wrote{}, err
 		}
 	}
+	b, err := b.made()
+	if err != nil {
+		return memory.Wrote{}, err
+	}
 	left, err := b.Returned(ctx, id)
 	if err != nil {
 		return memory.Wrote{}, err
@@ -67,6 +71,24 @@ func firstLine(text string) string {
 		}
 	}
 	return text
+}
+
+// Keep makes an entry a person's too: it stays when the thread that wrote it is deleted, and
+// only a person changes it.
+func (b *Book) Keep(ctx context.Context, key string) error {
+	if b.Seal == nil {
+		return noEntry(key)
+	}
+	unlock, err := b.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	k, err := b.get(ctx, key)
+	if err != nil || !k.saidToo(b.origin(memory.Writer{By: memory.ByPerson}, "")) {
+		return err
+	}
+	return b.store(ctx, k)
 }
 
 // Change is what a person changes of an entry; nil leaves it.
@@ -132,6 +154,9 @@ func (b *Book) changed(k kept, c Change) (kept, int, error) {
 
 // Damaged are the keys of the rows of this project that nobody vouches for.
 func (b *Book) Damaged(ctx context.Context) (keys []string, err error) {
+	if b.Seal == nil {
+		return nil, nil
+	}
 	err = b.rows(ctx, rag.Listing{Namespace: Namespace, Project: b.Seal.Place()}, func(r rag.Row) error {
 		if _, err := b.opened(r, false); err != nil {
 			keys = append(keys, r.Key)
@@ -143,6 +168,9 @@ func (b *Book) Damaged(ctx context.Context) (keys []string, err error) {
 
 // ForgetDamaged removes those rows, and returns how many they were.
 func (b *Book) ForgetDamaged(ctx context.Context) (int, error) {
+	if b.Seal == nil {
+		return 0, nil
+	}
 	unlock, err := b.Lock(ctx)
 	if err != nil {
 		return 0, err

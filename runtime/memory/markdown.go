@@ -125,17 +125,9 @@ func parseHeading(heading string, line int) (Parsed, error) {
 	kind, title, found := strings.Cut(heading, ": ")
 	k := memory.Kind(strings.ToLower(strings.TrimSpace(kind)))
 	if !found || !slices.Contains(memory.Kinds(), k) {
-		return Parsed{}, &FileError{line, fmt.Sprintf("%.60q is no entry; write \"## kind: title\" with a kind of %s", heading, kindNames())}
+		return Parsed{}, &FileError{line, fmt.Sprintf("%.60q is no entry; write \"## kind: title\" with a kind of %s", heading, names(memory.Kinds()))}
 	}
 	return Parsed{Entry: memory.Entry{Kind: k, Title: cleanLine(title)}, Line: line}, nil
-}
-
-func kindNames() string {
-	var names []string
-	for _, k := range memory.Kinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
 }
 
 func (p *Parsed) parseNote(line string, at int) error {
@@ -249,6 +241,9 @@ func (p Parsed) source() string {
 // Export returns all entries with their history, oldest first, so that what is superseded
 // stands before what supersedes it.
 func (b *Book) Export(ctx context.Context, kinds []memory.Kind) (memory.Listed, error) {
+	if b.Seal == nil {
+		return memory.Listed{}, nil
+	}
 	unlock, err := b.Lock(ctx)
 	if err != nil {
 		return memory.Listed{}, err

@@ -24,11 +24,11 @@ const (
 func (b *Book) Recall(ctx context.Context, q memory.Question) (memory.Recalled, error) {
 	for _, k := range q.Kinds {
 		if !slices.Contains(memory.Kinds(), k) {
-			return memory.Recalled{}, tool.Faultf(tool.CodeBadArguments, "there is no kind %.40q", string(k)).With("valid_kinds", memory.Kinds())
+			return memory.Recalled{}, tool.Faultf(tool.CodeBadArguments, "there is no kind %.40q; valid are %s", string(k), names(memory.Kinds()))
 		}
 	}
 	text := clip(cleanText(q.Text), maxQuery)
-	if text == "" {
+	if text == "" || b.Seal == nil {
 		return memory.Recalled{}, nil
 	}
 	vector, note := b.embed(ctx, text)

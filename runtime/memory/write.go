@@ -13,6 +13,10 @@ import (
 
 // Write implements [memory.Memory].
 func (b *Book) Write(ctx context.Context, by memory.Writer, n memory.New) (memory.Wrote, error) {
+	b, err := b.made()
+	if err != nil {
+		return memory.Wrote{}, err
+	}
 	e, removed, err := b.draft(by, n)
 	if err != nil {
 		return memory.Wrote{}, err
@@ -177,18 +181,27 @@ func (b *Book) fold(ctx context.Context, e, into kept, old []kept) (memory.Wrote
 		into.Supersedes = append(into.Supersedes, k.Key)
 		wrote.Superseded = append(wrote.Superseded, k.Key)
 	}
-	by := e.Writer()
-	known := slices.ContainsFunc(into.Origins, func(o memory.Origin) bool { return o.By == by.By && o.Thread == by.Thread })
-	// A person among them is never left out, for others keep off what is a person's.
-	switch {
-	case !known && len(into.Origins) < maxOrigins:
-		into.Origins = append(slices.Clone(into.Origins), by)
-	case !known && by.OfPerson():
-		into.Origins = append(slices.Clone(into.Origins[:maxOrigins-1]), by)
-	case len(old) == 0:
+	if !into.saidToo(e.Writer()) && len(old) == 0 {
 		return wrote, nil
 	}
 	return wrote, b.store(ctx, append(changed, into)...)
+}
+
+// saidToo adds one who says the same, and reports whether that changes anything. A person
+// is never left out, for others keep off what is a person's.
+func (k *kept) saidToo(by memory.Origin) bool {
+	known := slices.ContainsFunc(k.Origins, func(o memory.Origin) bool { return o.By == by.By && o.Thread == by.Thread })
+	switch {
+	case known && (!by.OfPerson() || slices.ContainsFunc(k.Origins, memory.Origin.OfPerson)):
+		return false
+	case len(k.Origins) < maxOrigins:
+		k.Origins = append(slices.Clone(k.Origins), by)
+	case by.OfPerson():
+		k.Origins = append(slices.Clone(k.Origins[:maxOrigins-1]), by)
+	default:
+		return false
+	}
+	return true
 }
 
 // store writes entries, with a row for each further thread that said the same.

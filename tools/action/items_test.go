@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
+	"github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/rag"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
@@ -29,6 +30,7 @@ func builtinDefinitions(t *testing.T) []tool.Definition {
 	}
 	for _, builtin := range slices.Concat(
 		file.Tools(""), git.Tools(git.Deps{}), web.Tools(web.Deps{}), mcp.Tools(mcp.Source{}), rag.Tools(rag.Deps{}), system.Tools(system.Deps{}),
+		memory.Tools(memory.Deps{}),
 		[]tool.Tool{shell.New(nil), testrun.New(testrun.Deps{}), keys.New(keys.Deps{})},
 	) {
 		definitions = append(definitions, builtin.Definition())

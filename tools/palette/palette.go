@@ -139,8 +139,8 @@ func (p *Palette) addTools(in Input, r reach) {
 			d.Schema = brief(d.Schema)
 			size := len(names[c.id]) + len(d.Description) + len(d.Schema)
 			switch {
-			case errors.Is(err, chain.ErrNoTool):
-				continue // what tools run on is nothing to call
+			case errors.Is(err, chain.ErrNoTool), d.ForHooks, d.Off != nil && d.Off():
+				continue // what tools run on is nothing to call, and so is what is off
 			case err != nil:
 				s.Problem, s.ByID = err.Error(), errors.As(err, new(*unnamedError))
 			case r.directives && c.id == threadDirectiveID && (pattern{text: c.pattern}).wildcards() > 0:

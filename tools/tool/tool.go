@@ -31,6 +31,11 @@ type Definition struct {
 	Paged bool
 	// Untold are parameters that are taken, and that a model is not told of.
 	Untold []string
+	// Off reports whether settings switch the tool off, so that no model is offered it;
+	// nil: it is on.
+	Off func() bool
+	// ForHooks says that no model is offered it: hooks call it, and who knows its id.
+	ForHooks bool
 	// CommandLine is the parameter that is a command line of the shell; empty for
 	// none. Values that are put into it are quoted.
 	CommandLine string

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/builtin/git"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/keys"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
+	memtools "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/rag"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/shell"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/system"
@@ -38,6 +39,7 @@ func (p *project) builtins(sys System, user string) []tool.Tool {
 	}), keys.New(keys.Deps{Keyring: p.trust.Keyring}))
 	all = append(all, mcp.Tools(p.servers(sys))...)
 	all = append(all, rag.Tools(p.ragDeps(sys))...)
+	all = append(all, memtools.Tools(p.entryDeps())...)
 	return append(all, system.Tools(system.Deps{
 		Version: version(), User: user, Now: sys.Now, Limits: p.defaultLimits, Threads: p.workingThreads,
 	})...)

@@ -18,7 +18,9 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
 	"github.com/rye-mcp/rye-mcp/tools/action"
+	memtools "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -48,6 +50,11 @@ func TestJSONKeys(t *testing.T) {
 		{"keys list", keyListJSON{}},
 		{"keys show", keyJSON{}},
 		{"keys trust", keyJSON{}},
+		{"memory add", memtools.Wrote{}},
+		{"memory forget", memtools.Forgotten{}},
+		{"memory import", remembered.Brought{}},
+		{"memory list", entryListJSON{}},
+		{"memory show", memtools.Entry{}},
 		{"models", modelsJSON{}},
 		{"run", runJSON{}},
 		{"sign", action.SignResult{}},

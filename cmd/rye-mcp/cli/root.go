@@ -52,6 +52,7 @@ func newRoot(sys System) *cobra.Command {
 		newValidateCommand(sys, opts),
 		newHooksCommand(sys, opts),
 		newItemsCommand(sys, opts),
+		newMemoryCommand(sys, opts),
 		newSignCommand(sys, opts),
 		newMCPCommand(sys, opts),
 		newKeysCommand(sys, opts),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,7 @@ func tellDeleted(sys System, opts options, shown []tidy.Deleted, asJSON bool) er
 		case d.Blocked != "":
 			note = d.Blocked
 		}
+		note = strings.Join(slices.DeleteFunc(append([]string{note}, d.With...), func(s string) bool { return s == "" }), "; ")
 		t.add(text(string(d.ThreadID)), text(counted(d.Threads-1, "other")), text(sizeOf(d.Bytes)), text(d.Spend.String()), text(note))
 	}
 	return t.write(newDisplay(sys, opts))

@@ -10,8 +10,8 @@ func newThreadsVacuumCommand(sys System, opts *options) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "vacuum",
-		Short: "Make registry, ledger and search index as small as they can be",
-		Long: `Make registry, ledger and search index as small as they can be: what deleted threads
+		Short: "Make databases, search index and memory as small as they can be",
+		Long: `Make registry, ledger, search index and memory as small as they can be: what deleted threads
 have left is given back to the operating system. Threads go on meanwhile.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {

@@ -207,7 +207,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Forget: p.index.forget, Compact: p.index.compact, Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
+		Forget: p.index.forget, Compact: []func(context.Context) (store.Vacuumed, error){p.index.compact, p.compactMemory}, Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
@@ -215,6 +215,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		},
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
+	p.connectMemory()
 	p.control.Tidy.Jobs = append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys)})
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.index.exists = func() bool {

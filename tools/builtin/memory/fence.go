@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/tools/guard"
@@ -40,11 +41,11 @@ func Fenced(e Entry, text string) string {
 		attribute("superseded_by", e.SupersededBy)
 	}
 	trust := trustUnverified
-	if by.OfPerson() {
+	if slices.ContainsFunc(e.Origins, Origin.OfPerson) {
 		trust = trustPerson
 	}
 	attribute("trust", trust)
-	b.WriteString(">\n" + guard.Quoted(oneLine(e.Title)) + "\n" + guard.Quoted(text) + "\n</" + element + ">")
+	b.WriteString(">\n" + guard.Quoted(oneLine(e.Title)+"\n"+text) + "\n</" + element + ">") // together: one may end as an element begins
 	return b.String()
 }
 

@@ -88,7 +88,7 @@ func (c coder) name(of chapter) vector.Name {
 func (c coder) build(of chapter) (vector.Chapter, error) {
 	rows, err := c.tx.QueryContext(c.ctx, `SELECT v.seq, v.vector, e.project, e.thread_id, e.chain_root,
 		ifnull(CASE json_type(e.metadata, '$.kind') WHEN 'text' THEN json_extract(e.metadata, '$.kind') END, '')
-		FROM vectors AS v JOIN entries AS e ON e.id = v.entry
+		FROM vectors AS v CROSS JOIN entries AS e ON e.id = v.entry
 		WHERE v.namespace = ? AND v.model = ? AND v.seq > ? AND v.seq <= ? ORDER BY v.seq`,
 		c.space.namespace, c.space.model, of.after, of.through)
 	if err != nil {

@@ -70,7 +70,7 @@ func (l Listing) conditions() (c conditions) {
 		c.add("e.key IN (SELECT value FROM json_each(?))", list(l.Keys))
 	}
 	if len(l.ThreadIDs) > 0 {
-		c.add("e.thread_id IN (SELECT value FROM json_each(?))", list(l.ThreadIDs))
+		c.add("e.thread_id IN (SELECT value FROM json_each(?)) AND e.thread_id <> ''", list(l.ThreadIDs))
 	}
 	if l.After > 0 {
 		c.add("e.id < ?", l.After)

@@ -29,7 +29,7 @@ func (s search) byVector() ([]*candidate, error) {
 		closed = chapters[len(chapters)-1].through
 	}
 	best := nearestRows{most: s.depth()}
-	if err := s.exactly("v.seq > ?", closed, best.add); err != nil {
+	if err := s.exactly(afterSeq, closed, best.add); err != nil {
 		return nil, err
 	}
 	if len(chapters) == 0 {
@@ -65,7 +65,7 @@ func (s search) settle(top *vector.Top, best *nearestRows) (done bool, err error
 		for i, b := range batch {
 			seqs[i] = b.Seq
 		}
-		if err := s.exactly("v.seq IN (SELECT value FROM json_each(?))", list(seqs), best.add); err != nil {
+		if err := s.exactly(ofSeqs, list(seqs), best.add); err != nil {
 			return false, err
 		}
 	}
@@ -146,12 +146,22 @@ func (s search) searchCodes(chapters []chapter, most int) (*vector.Top, error) {
 	return top, context.Cause(s.ctx)
 }
 
+// Parts of a space. The + keeps SQLite from an index over the whole of it where few rows
+// are named, as CROSS JOIN keeps it from looking for them among all entries of a project.
+const (
+	afterSeq  = "v.namespace = ? AND v.model = ? AND v.seq > ?"
+	ofSeqs    = "+v.namespace = ? AND +v.model = ? AND v.seq IN (SELECT value FROM json_each(?))"
+	ofEntries = "+v.namespace = ? AND +v.model = ? AND v.entry IN (SELECT value FROM json_each(?))"
+)
+
+func exactQuery(part string, where conditions) string {
+	return "SELECT v.vector, e.id, e.project, e.key FROM vectors AS v CROSS JOIN entries AS e ON e.id = v.entry WHERE " + part + " AND " + where.sql()
+}
+
 // exactly compares the stored vectors of a part of the space with that of the query.
 func (s search) exactly(part string, arg any, f func(c *candidate)) error {
 	args := slices.Concat([]any{s.space.namespace, s.space.model, arg}, s.where.args)
-	rows, err := s.tx.QueryContext(s.ctx, `SELECT v.vector, e.id, e.project, e.key
-		FROM vectors AS v JOIN entries AS e ON e.id = v.entry
-		WHERE v.namespace = ? AND v.model = ? AND `+part+" AND "+s.where.sql(), args...)
+	rows, err := s.tx.QueryContext(s.ctx, exactQuery(part, s.where), args...)
 	if err != nil {
 		return err
 	}
@@ -193,7 +203,7 @@ func (s search) compare(byText, byVector []*candidate) error {
 		left[c.id] = c
 		ids = append(ids, c.id)
 	}
-	return s.exactly("v.entry IN (SELECT value FROM json_each(?))", list(ids), func(c *candidate) {
+	return s.exactly(ofEntries, list(ids), func(c *candidate) {
 		of := left[c.id]
 		of.cosine, of.compared = c.cosine, true
 	})

@@ -47,7 +47,7 @@ func (s search) byText() ([]*candidate, error) {
 		return nil, err
 	}
 	rows, err := s.tx.QueryContext(s.ctx, `SELECT e.id, e.project, e.key, -bm25(words, 1.0, 0.0) AS score
-		FROM words JOIN entries AS e ON e.id = words.rowid WHERE words MATCH ? AND `+s.where.sql()+`
+		FROM words CROSS JOIN entries AS e ON e.id = words.rowid WHERE words MATCH ? AND `+s.where.sql()+`
 		ORDER BY score DESC, e.project, e.key LIMIT ?`,
 		slices.Concat([]any{s.match(words)}, s.where.args, []any{s.depth()})...)
 	if err != nil {

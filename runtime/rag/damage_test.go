@@ -80,9 +80,11 @@ func TestAttackNamedIndex(t *testing.T) {
 	// One of ours that is damaged is set aside there too.
 	path := filepath.Join(t.TempDir(), "mine.db")
 	x := rag.New(rag.At(path, ""))
+	var rows []rag.Row
 	for i := range 300 {
-		store(t, x, row(fmt.Sprint(i), strings.Repeat("text ", 100)))
+		rows = append(rows, row(fmt.Sprint(i), strings.Repeat("text ", 100)))
 	}
+	store(t, x, rows...)
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}

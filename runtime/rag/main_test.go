@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// Each check writes files; the command line can ask for more.
-	if err := flag.Set("rapid.checks", "30"); err != nil {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -55,7 +55,7 @@ func written(process string, n int) rag.Row {
 }
 
 const (
-	eachWrites = 60
+	eachWrites = 40
 	smallest   = 16 // vectors of a chapter
 )
 

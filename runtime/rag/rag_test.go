@@ -419,9 +419,11 @@ func TestCompact(t *testing.T) {
 	t.Parallel()
 	path := pathIn(t.TempDir())
 	x := open(t, path)
+	var rows []rag.Row
 	for i := range 200 {
-		store(t, x, row(fmt.Sprint(i), "confidential "+strings.Repeat(fmt.Sprint("w", i, " "), 200)))
+		rows = append(rows, row(fmt.Sprint(i), "confidential "+strings.Repeat(fmt.Sprint("w", i, " "), 200)))
 	}
+	store(t, x, rows...)
 	if _, err := x.Delete(t.Context(), rag.Deletion{Namespace: "ns", Project: "p", All: true}); err != nil {
 		t.Fatal(err)
 	}

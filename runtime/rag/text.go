@@ -21,12 +21,12 @@ const (
 	maxMatches = 20_000
 )
 
-// terms are the words of a text, each once, in their order. They have only what FTS5 keeps
-// of a text, so nothing in them is syntax.
+// terms are the words of a text, each once, in their order, up to maxTerms of the first
+// MaxText bytes. They have only what FTS5 keeps of a text, so nothing in them is syntax.
 func terms(text string) (words []string) {
 	seen := map[string]bool{}
 	separates := func(r rune) bool { return !query.IsWordRune(r) && !unicode.Is(unicode.M, r) }
-	for word := range strings.FieldsFuncSeq(text, separates) {
+	for word := range strings.FieldsFuncSeq(text[:min(len(text), MaxText)], separates) {
 		word = strings.ToLower(word)
 		if seen[word] || len(word) > maxTermSize || !strings.ContainsFunc(word, query.IsWordRune) {
 			continue

@@ -110,12 +110,12 @@ func (l *Library) Items(ctx context.Context, kind item.Kind, prefix string, most
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		entries, err := l.Actions.Resolver.All(k)
+		entries, err := l.Actions.Resolver.Items(k)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.ID, prefix) && !item.IsThreadRecord(e.Kind, e.ID) {
+			if strings.HasPrefix(e.ID, prefix) {
 				ids = append(ids, e.ID)
 			}
 		}

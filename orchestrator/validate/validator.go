@@ -68,15 +68,12 @@ func (v *Validator) Items(ctx context.Context, entries []resolve.Entry, settings
 func (v *Validator) Entries(spaces ...item.Space) ([]resolve.Entry, error) {
 	var entries []resolve.Entry
 	for _, kind := range item.Kinds() {
-		listed, err := v.Resolver.All(kind)
+		listed, err := v.Resolver.Items(kind)
 		if err != nil {
 			return nil, err
 		}
 		first := map[string]item.Space{}
 		for _, e := range listed {
-			if item.IsThreadRecord(e.Kind, e.ID) {
-				continue
-			}
 			if _, taken := first[e.ID]; !taken {
 				first[e.ID] = e.Space
 			}

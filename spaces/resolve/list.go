@@ -18,14 +18,20 @@ import (
 // are not entered, because what they lead to is listed where it is. Neither are
 // hidden folders and those that package managers fill; ids in them still
 // resolve.
-func (r *Resolver) All(kind item.Kind) (entries []Entry, err error) {
+func (r *Resolver) All(kind item.Kind) ([]Entry, error) { return r.list(kind, true) }
+
+// Items is [Resolver.All] without the records of threads. There may be very many of
+// them, so their folder is not read.
+func (r *Resolver) Items(kind item.Kind) ([]Entry, error) { return r.list(kind, false) }
+
+func (r *Resolver) list(kind item.Kind, records bool) (entries []Entry, err error) {
 	spaces, err := r.open(kind, "")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeAll(spaces)) }()
 	for _, s := range spaces {
-		listed := s.list()
+		listed := s.list(records)
 		slices.SortStableFunc(listed, func(a, b Entry) int {
 			return cmp.Or(
 				cmp.Compare(a.ID, b.ID),
@@ -38,7 +44,7 @@ func (r *Resolver) All(kind item.Kind) (entries []Entry, err error) {
 }
 
 // list walks the space.
-func (s space) list() []Entry {
+func (s space) list(records bool) []Entry {
 	if s.place != nil && s.place.Form == claude.Skill {
 		return s.listSkills()
 	}
@@ -49,11 +55,12 @@ func (s space) list() []Entry {
 	var entries []Entry
 	visit := func(name string, d fs.DirEntry, err error) error {
 		// A file that cannot be read (err) is passed over; the walk goes on beside it.
-		if err == nil && d.IsDir() && name != dir && Skipped(d.Name()) {
+		rel := strings.TrimPrefix(name, dir+"/")
+		if err == nil && d.IsDir() && name != dir && (Skipped(d.Name()) || !records && s.kind == item.Knowledge && rel == item.ThreadRecords) {
 			return fs.SkipDir
 		}
 		if err == nil && !d.IsDir() {
-			if e, ok := s.listed(fsys, name, strings.TrimPrefix(name, dir+"/"), d); ok {
+			if e, ok := s.listed(fsys, name, rel, d); ok {
 				entries = append(entries, e)
 			}
 		}

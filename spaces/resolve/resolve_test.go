@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -299,6 +300,33 @@ func TestAll(t *testing.T) {
 	for _, e := range entries {
 		if _, err := w.Find(item.Tool, e.ID); err != nil {
 			t.Errorf("%s is listed but not found: %v", e.ID, err)
+		}
+	}
+}
+
+// TestItems lists what All lists but for the records of threads.
+func TestItems(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{
+		"knowledge/agent/threads.md", "knowledge/agent/threads/a.md", "knowledge/agent/threads/d/b.md", "knowledge/agent/threadsafe/c.md",
+		"knowledge/own/agent/threads/d.md", "directives/agent/threads/e.md",
+	} {
+		write(t, w.project, name, "x")
+	}
+	write(t, w.user, "knowledge/agent/threads/f.md", "x")
+	for _, kind := range item.Kinds() {
+		all, err := w.All(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, err := w.Items(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(e resolve.Entry) bool { return item.IsThreadRecord(e.Kind, e.ID) })
+		if !slices.Equal(items, want) || kind == item.Knowledge && len(want) != len(all)-3 {
+			t.Errorf("%s: %+v, want %+v", kind, items, want)
 		}
 	}
 }

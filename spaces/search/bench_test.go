@@ -72,6 +72,25 @@ func BenchmarkRatioSearch(b *testing.B) {
 	b.Run("search of 10 000 items after one has changed/before/NORMAL", ratio(refresh, warm, 1.5))
 }
 
+// BenchmarkRatioSearchBeside: a search in a project of so many threads that have ended,
+// against one of few.
+func BenchmarkRatioSearchBeside(b *testing.B) {
+	beside := func(threads int) time.Duration {
+		w := newWorld(b, library())
+		for i := range threads {
+			w.write(fmt.Sprintf("project/knowledge/agent/threads/work/work-%d.md", i), knowledge("Work", "records", "what it said"))
+		}
+		x := w.open()
+		query := search.Query{Text: "what"}
+		find(b, x, query)
+		return best(9, func() { find(b, x, query) })
+	}
+	few := beside(1000)
+	for _, thousands := range []int{10, 100} {
+		b.Run(fmt.Sprintf("search with %d 000 threads/with 1 000/nothing is written", thousands), ratio(beside(1000*thousands), few, 1.5))
+	}
+}
+
 // ratio reports how many times as long something took.
 func ratio(took, against time.Duration, goal float64) func(*testing.B) {
 	return func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 )
 
@@ -41,5 +42,42 @@ func TestRecordsOfThreads(t *testing.T) {
 		if slices.ContainsFunc(page.Results, func(h search.Hit) bool { return item.IsThreadRecord(h.Type, h.ID) }) {
 			t.Errorf("scope %q has records of threads", scope)
 		}
+	}
+}
+
+// spied is a source that counts how often the records of threads are listed.
+type spied struct {
+	*resolve.Resolver
+
+	all int
+}
+
+func (s *spied) All(kind item.Kind) ([]resolve.Entry, error) {
+	s.all++
+	return s.Resolver.All(kind)
+}
+
+// TestRecordsAreNotLookedAt: a search does not look at the records of threads, neither in
+// their folder nor in its index, unless it is for them.
+func TestRecordsAreNotLookedAt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{
+		"project/knowledge/agent/threads/work/work-1.md": knowledge("Work", "records", "what it did"),
+		"project/knowledge/agent/threads.md":             knowledge("Threads", "ours", "what somebody wrote"),
+	})
+	source := &spied{Resolver: resolve.New(w.roots)}
+	x, err := search.Open(t.Context(), w.db, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	for range 2 {
+		if page := find(t, x, search.Query{Text: "what"}); page.Total != 1 || source.all != 0 {
+			t.Errorf("%d found, records listed %d times", page.Total, source.all)
+		}
+		if page := find(t, x, search.Query{Text: "what", Threads: true}); page.Total != 2 || source.all == 0 {
+			t.Errorf("with threads: %d found, records listed %d times", page.Total, source.all)
+		}
+		source.all = 0
 	}
 }

@@ -55,11 +55,14 @@ func (s state) String() string {
 
 // refresh brings the index up to the files. What takes longer than the patience of a
 // search is left to the builder.
-func (x *Index) refresh(ctx context.Context) (state, error) {
+//
+// The records of threads are looked at for those alone who search in them: they are
+// many, and there is another one with each thread.
+func (x *Index) refresh(ctx context.Context, records bool) (state, error) {
 	if building := x.builder.left(); building > 0 {
 		return state{items: x.builder.items, building: building}, nil
 	}
-	changes, gone, s, err := x.compare(ctx)
+	changes, gone, s, err := x.compare(ctx, records)
 	if err != nil {
 		return s, err
 	}
@@ -99,13 +102,17 @@ func (x *Index) bring(ctx, soon context.Context, changes []change, gone []place)
 
 // compare lists the files, and says which rows are missing, old, or of files that
 // have gone.
-func (x *Index) compare(ctx context.Context) (changes []change, gone []place, s state, err error) {
-	rows, err := x.rows(ctx)
+func (x *Index) compare(ctx context.Context, records bool) (changes []change, gone []place, s state, err error) {
+	rows, err := x.rows(ctx, records)
 	if err != nil {
 		return nil, nil, s, err
 	}
+	list := x.src.Items
+	if records {
+		list = x.src.All
+	}
 	for _, kind := range item.Kinds() {
-		entries, err := x.src.All(kind)
+		entries, err := list(kind)
 		if err != nil {
 			return nil, nil, s, fmt.Errorf("list %s items: %w", kind, err)
 		}
@@ -133,8 +140,9 @@ func (x *Index) compare(ctx context.Context) (changes []change, gone []place, s 
 }
 
 // rows reads the stamps that the index has.
-func (x *Index) rows(ctx context.Context) (rows map[place]string, err error) {
-	result, err := x.db.QueryContext(ctx, "SELECT kind, space, path, stamp FROM items")
+func (x *Index) rows(ctx context.Context, records bool) (rows map[place]string, err error) {
+	result, err := x.db.QueryContext(ctx, "SELECT kind, space, path, stamp FROM items WHERE ? OR NOT (kind = ? AND id GLOB ?)",
+		records, item.Knowledge, item.ThreadRecords+"/*")
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func (x *Index) attempt(ctx context.Context, l *lookup) (Page, error) {
 			return Page{}, err
 		}
 	}
-	state, err := x.refresh(ctx)
+	state, err := x.refresh(ctx, l.within.threads)
 	if err != nil {
 		return Page{}, err
 	}

@@ -18,6 +18,8 @@ import (
 type Source interface {
 	// All lists the items of a kind in all spaces, shadowed ones included.
 	All(kind item.Kind) ([]resolve.Entry, error)
+	// Items is All without the records of threads.
+	Items(kind item.Kind) ([]resolve.Entry, error)
 	// Roots are the spaces the entries are in.
 	Roots() resolve.Roots
 }

@@ -51,7 +51,11 @@ func (a *Actions) List(ctx context.Context, r ListRequest) ([]Listed, error) {
 		if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, kind) {
 			continue
 		}
-		entries, err := a.Resolver.All(kind)
+		list := a.Resolver.Items
+		if r.Threads {
+			list = a.Resolver.All
+		}
+		entries, err := list(kind)
 		if err != nil {
 			return nil, Fault(err)
 		}
@@ -78,7 +82,7 @@ func (a *Actions) List(ctx context.Context, r ListRequest) ([]Listed, error) {
 }
 
 func (r ListRequest) wants(e resolve.Entry) bool {
-	if len(r.Spaces) > 0 && !slices.Contains(r.Spaces, e.Space) || !r.Threads && item.IsThreadRecord(e.Kind, e.ID) {
+	if len(r.Spaces) > 0 && !slices.Contains(r.Spaces, e.Space) {
 		return false
 	}
 	return r.Pattern == "" || r.Pattern == e.ID || doublestar.MatchUnvalidated(r.Pattern, e.ID)

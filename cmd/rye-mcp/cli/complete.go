@@ -190,7 +190,12 @@ func (c completer) itemIDs(prefix string, kinds []item.Kind, spaces []item.Space
 	_, roots := c.spaces()
 	var ids []string
 	for _, kind := range kinds {
-		entries, err := resolve.New(roots).All(kind)
+		resolver := resolve.New(roots)
+		list := resolver.Items
+		if strings.HasPrefix(prefix, item.ThreadRecords) { // of which there may be very many
+			list = resolver.All
+		}
+		entries, err := list(kind)
 		if err != nil {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -30,12 +29,11 @@ func (d *doctor) spaces(ctx context.Context) []finding {
 	var broken []finding
 	older := 0
 	for _, kind := range item.Kinds() {
-		entries, err := resolve.New(d.roots).All(kind)
+		entries, err := resolve.New(d.roots).Items(kind)
 		if err != nil {
 			broken = append(broken, failf("make the folder readable", "%v", err))
 			continue
 		}
-		entries = slices.DeleteFunc(entries, func(e resolve.Entry) bool { return item.IsThreadRecord(e.Kind, e.ID) })
 		for _, e := range entries {
 			if counts[e.Space] == nil {
 				counts[e.Space] = map[item.Kind]int{}

@@ -114,14 +114,11 @@ func (o *offer) signers() (signers []*signer, total int, err error) {
 	by := map[string]*signer{}
 	resolver := resolve.New(resolve.Roots{Project: o.roots.Project})
 	for _, kind := range item.Kinds() {
-		entries, err := resolver.All(kind)
+		entries, err := resolver.Items(kind)
 		if err != nil {
 			return nil, 0, err
 		}
 		for _, e := range entries {
-			if item.IsThreadRecord(e.Kind, e.ID) {
-				continue
-			}
 			found, err := resolver.Find(e.Kind, e.ID)
 			if err != nil {
 				continue // who uses it says what is wrong with it

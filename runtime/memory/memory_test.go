@@ -168,6 +168,60 @@ game_id is a UUID and no integer, since ids are made by the clients
 	}
 }
 
+// What only shares a common word with a long directive is no answer to it.
+func TestRecallByWordsNeedsMoreThanOne(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.write(threadWriter("one"), entries.Discovery, "Parser", "the parser keeps line numbers of each element it reads")
+	s.write(threadWriter("one"), entries.Workaround, "Notify", "listeners of the queue must call pg_notify after commit")
+	long := "Implement the checkout of the shop: validate the cart, reserve each article, take the payment, send a mail, write tests, " +
+		"and report what was done with the numbers of lines that changed. "
+	if found := s.recall(long); found.Count != 0 {
+		t.Errorf("%s", found.Knowledge)
+	}
+	if found := s.recall(long + "Orders go through the queue, whose listeners call pg_notify."); found.Count != 1 || found.Entries[0].Title != "Notify" {
+		t.Errorf("%s", found.Knowledge)
+	}
+	if found := s.recall("parsers"); found.Count != 0 { // FTS5 knows no plurals
+		t.Errorf("%s", found.Knowledge)
+	}
+	if found := s.recall("the parser"); found.Count != 1 {
+		t.Errorf("%s", found.Knowledge)
+	}
+}
+
+// With vectors, what means the same is folded whatever its words, unless a number or a name
+// differs; what means something else is not recalled.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.Embed = func(_ context.Context, text string) (memory.Embedded, error) {
+		v := []float32{0, 0, 1}
+		if strings.Contains(text, "slow") || strings.Contains(text, "takes long") {
+			v = []float32{1, 0.1, 0}
+		}
+		return memory.Embedded{Model: "m", Vector: v}, nil
+	}
+	a := s.write(threadWriter("one"), entries.Discovery, "Tests", "the suite is slow since every case starts a server")
+	if w := s.write(threadWriter("two"), entries.Discovery, "Suite", "each case launches servers, so that running all takes long"); !w.Folded || w.Key != a.Key {
+		t.Errorf("%+v", w)
+	}
+	if w := s.write(threadWriter("two"), entries.Discovery, "Suite", "each case launches 40 servers, so that running all takes long"); w.Folded {
+		t.Errorf("%+v", w)
+	}
+	s.write(threadWriter("one"), entries.Discovery, "Weather", "it rains on mondays")
+	if found := s.recall("why it takes long"); found.Count != 2 || strings.Contains(found.Knowledge, "rains") || found.How == "text" {
+		t.Errorf("%+v", found)
+	}
+	s.Embed = func(context.Context, string) (memory.Embedded, error) { return memory.Embedded{}, errors.New("401") }
+	if w := s.write(threadWriter("one"), entries.Constraint, "Key", "the endpoint wants another key"); w.Key == "" || !strings.Contains(w.Note, "words alone") {
+		t.Errorf("%+v", w)
+	}
+	if found := s.recall("endpoint key"); found.Count != 1 || !strings.Contains(found.Note, "words alone") {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestRecallLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -34,7 +34,8 @@ func wordsOf(text string) []string {
 func slight(word string) bool {
 	switch word {
 	case "a", "an", "the", "is", "are", "was", "were", "be", "been", "it", "its", "this", "that", "these", "those", "of", "to", "in", "on", "at",
-		"by", "for", "with", "and", "or", "as", "so", "we", "has", "have", "had", "do", "does", "did", "there", "here", "which", "because", "since", "also":
+		"by", "for", "with", "and", "or", "as", "so", "we", "has", "have", "had", "do", "does", "did", "there", "here", "which", "because", "since", "also",
+		"each", "all", "any", "you", "your", "if", "when", "then", "what", "how", "from", "into", "than", "them", "they", "their", "will", "should", "done":
 		return true
 	}
 	return false
@@ -91,6 +92,49 @@ func namesOf(text string) map[string]bool {
 // sameFact reports whether two texts say the same by their words.
 func (w wording) sameFact(other wording) bool {
 	return w.comparable(other) && overlap(w.words, other.words) >= sameWords && overlap(pairs(w.words), pairs(other.words)) >= samePairs
+}
+
+// touches reports whether an entry has enough words in common with a question to be worth
+// telling: the longer a question, the more, for a whole directive has a word in common with
+// nearly everything. A name or an identifier counts as two.
+func (w wording) touches(entry wording) bool {
+	need := 3
+	switch n := len(w.words); {
+	case n <= shortQuestion:
+		need = 1
+	case n <= longQuestion:
+		need = 2
+	}
+	asked, names := map[string]bool{}, map[string]bool{}
+	for _, word := range w.words {
+		asked[singular(word)] = true
+	}
+	for _, word := range entry.facts {
+		names[word] = !denies(word)
+	}
+	for _, word := range entry.words {
+		if s := singular(word); asked[s] {
+			asked[s] = false // each counts once
+			if need--; names[word] {
+				need--
+			}
+		}
+	}
+	return need <= 0
+}
+
+// Words of substance up to which a question is short, or from which on it is long.
+const (
+	shortQuestion = 4
+	longQuestion  = 12
+)
+
+// singular is a word without the ending of a plural.
+func singular(word string) string {
+	if len(word) > 3 {
+		return strings.TrimSuffix(word, "s")
+	}
+	return word
 }
 
 // comparable reports whether nothing of substance is known to differ.

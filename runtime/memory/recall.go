@@ -49,6 +49,7 @@ func (b *Book) Recall(ctx context.Context, q memory.Question) (memory.Recalled, 
 		return memory.Recalled{}, err
 	}
 	out := memory.Recalled{Note: note, How: string(answer.By)}
+	asked := wordingOf(text)
 	for _, h := range answer.Hits {
 		if len(out.Entries) == limit {
 			break
@@ -56,6 +57,10 @@ func (b *Book) Recall(ctx context.Context, q memory.Question) (memory.Recalled, 
 		k, err := b.opened(rag.Row{Key: h.Key, Project: h.Project, Text: h.Text, Metadata: h.Metadata}, q.Anywhere)
 		if err != nil || !k.Current() {
 			out.Refused++
+			continue
+		}
+		// The best match of words is a match, however little it has in common.
+		if h.By == rag.ByText && !asked.touches(wordingOf(words(k.Entry))) {
 			continue
 		}
 		out.Entries = append(out.Entries, k.Entry)

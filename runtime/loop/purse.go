@@ -47,13 +47,6 @@ func (p *purse) report(ctx context.Context) error {
 	return nil
 }
 
-// spent is what the thread has spent so far.
-func (p *purse) spent() thread.Micros {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.own
-}
-
 // record is what was bought since the last event that says so.
 func (p *purse) record() thread.Micros {
 	p.mu.Lock()

@@ -58,9 +58,10 @@ func (b Toolbox) Palette(w Wanted) (palette.Palette, error) {
 	if err != nil {
 		return palette.Palette{}, err
 	}
+	offered := slices.DeleteFunc(slices.Clone(builtin), func(d tool.Definition) bool { return b.Executor.Idle(d.ID) })
 	return palette.Build(palette.Input{
 		ReadArtifact: tool.OutlineOf(artifact.New()), Primaries: outlines(b.Actions.Tools(action.Caller{})),
-		Tools: builtin, Items: items,
+		Tools: offered, Items: items,
 		Capabilities: w.Grant.Own, Idle: w.Grant.Dropped(), Missing: missing(w.Grant),
 		Outputs: w.Outputs, MaxTokens: w.Room, MaxBroad: int(min(w.Tokens/broadShare, math.MaxInt32)),
 	}), nil

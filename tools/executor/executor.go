@@ -18,6 +18,7 @@ type Executor struct {
 	builtins   *tool.Registry
 	chains     *chain.Builder // nil: built-in tools only
 	primitives map[string]chain.Primitive
+	idle       func(id string) bool
 }
 
 // New returns an executor with these built-in tools. Each has an id of its own.
@@ -32,8 +33,19 @@ func New(builtins ...tool.Tool) (*Executor, error) {
 // WithItems returns an executor that also runs the tools of items: chains leads to
 // one of the primitives, by their ids. Those that are an io.Closer are closed with it.
 func (e *Executor) WithItems(chains *chain.Builder, primitives map[string]chain.Primitive) *Executor {
-	return &Executor{builtins: e.builtins, chains: chains, primitives: primitives}
+	return &Executor{builtins: e.builtins, chains: chains, primitives: primitives, idle: e.idle}
 }
+
+// WithIdle returns an executor of which some built-in tools do nothing at the moment, as
+// what they need is switched off: models are not offered them, and a call says so.
+func (e *Executor) WithIdle(idle func(id string) bool) *Executor {
+	with := *e
+	with.idle = idle
+	return &with
+}
+
+// Idle reports whether a built-in tool does nothing at the moment.
+func (e *Executor) Idle(id string) bool { return e.idle != nil && e.idle(id) }
 
 // Close closes what the primitives keep between calls.
 func (e *Executor) Close() error {

@@ -148,6 +148,7 @@ func (d *doctor) checks() []check {
 		{"settings", d.settings},
 		{"providers", d.modelProviders},
 		{"models", d.models},
+		{"memory", d.memory},
 		{"state folder", d.stateFolder},
 		{"confinement", d.confinement},
 		{"database", d.data},

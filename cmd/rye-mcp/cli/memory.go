@@ -50,6 +50,18 @@ func (p *project) memorySettings() (config.Memory, error) {
 	return set, err
 }
 
+// idleWithout reports whether a tool is one of memory, which is off: no request of a thread
+// has to pay for its schema.
+func idleWithout(memory func() (config.Memory, error)) func(id string) bool {
+	return func(id string) bool {
+		if !strings.HasPrefix(id, "rye/rag/") && !strings.HasPrefix(id, "rye/memory/") {
+			return false
+		}
+		set, err := memory()
+		return err != nil || !set.Enabled
+	}
+}
+
 // openedMemory is memory as one call sees it.
 type openedMemory struct {
 	settings config.Memory
@@ -81,7 +93,7 @@ func (m *memory) index(store string) *rag.Index {
 		Find: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Find) },
 		Make: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Make) },
 		Damaged: func(d rag.Damage) {
-			m.log.Warn().Err(d.Err).Str("path", d.Path).Str("aside", d.Aside).Msg("the index of memory was set aside")
+			m.log.Warn().Err(d.Err).Str("path", d.Path).Str("aside", d.Aside).Int("saved", d.Saved).Int("lost", d.Lost).Msg("the index of memory was set aside, and made again of what could be read")
 		},
 		Now: m.state.finder.Now,
 	})

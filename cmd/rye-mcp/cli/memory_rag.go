@@ -95,6 +95,10 @@ func inputFault(err error) error {
 	if bad, is := errors.AsType[*rag.InputError](err); is {
 		return tool.Faultf(tool.CodeBadArguments, "%w", bad)
 	}
+	if damage, is := errors.AsType[*rag.DamageError](err); is {
+		return tool.Faultf(tool.CodeToolFailed, "the index of memory cannot be used: %w", damage).
+			WithTry("name another file in store of ~/.ai/config/agent/memory.yaml, or move %s away", damage.Path)
+	}
 	return err
 }
 
@@ -164,7 +168,8 @@ func (x ragIndex) SetVectors(ctx context.Context, model string, ids []int64, vec
 	for i, id := range ids {
 		rows[i] = rag.Embedded{ID: id, Vector: vectors[i]}
 	}
-	return x.Index.SetVectors(ctx, model, rows)
+	set, err := x.Index.SetVectors(ctx, model, rows)
+	return set, inputFault(err)
 }
 
 // Status implements [ragtools.Index].
@@ -178,5 +183,5 @@ func (x ragIndex) Status(ctx context.Context) (ragtools.Status, error) {
 		}
 		s.Namespaces = append(s.Namespaces, named)
 	}
-	return s, err
+	return s, inputFault(err)
 }

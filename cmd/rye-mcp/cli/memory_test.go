@@ -271,3 +271,47 @@ func TestAttackPlantedMemory(t *testing.T) {
 }
 
 func atOnce(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+// TestDoctorMemory: how memory stands is told without a call that costs anything.
+func TestDoctorMemory(t *testing.T) {
+	t.Parallel()
+	server := embedtest.New(t)
+	server.Key = "key-of-the-endpoint"
+	on := func(more string) string {
+		return "enabled: true\nembedding: {base_url: '" + server.URL + "', model: test-embed, " + more + "}\n"
+	}
+	for settings, want := range map[string]struct {
+		level level
+		says  string
+	}{
+		"enabled: false\nembedding: {base_url: '" + untouched(t) + "'}\n": {levelOK, "off"},
+		on("api_key_env: KEY, price: 0"):                                  {levelOK, "on, test-embed at 127.0.0.1"},
+		on("api_key_env: KEY"):                                            {levelWarn, "price is not known"},
+		on("price: 0"):                                                    {levelWarn, "HTTP 401"},
+		on("api_key_env: UNSET"):                                          {levelWarn, "UNSET"},
+		strings.Replace(on("api_key_env: KEY"), "test-embed", "none", 1):  {levelWarn, "does not have it"},
+		"enabled: maybe\n":                                                {levelFail, "enabled"},
+	} {
+		p := remembering(t, settings)
+		user := p.resolver.Roots().User
+		d := newDoctor(testSystem(user, map[string]string{"USER_SPACE": user, "KEY": server.Key}), options{}, p.path)
+		found := d.memory(t.Context())
+		if len(found) != 1 || found[0].Level != want.level || !strings.Contains(found[0].Detail, want.says) || want.level == levelWarn && found[0].Try == "" || strings.Contains(found[0].Detail, server.Key) {
+			t.Errorf("%q: %+v, want %+v", settings, found, want)
+		}
+	}
+	if server.Calls() != 0 {
+		t.Errorf("%d texts were embedded", server.Calls())
+	}
+}
+
+// TestIdleWithout: while memory is off no thread is offered its tools.
+func TestIdleWithout(t *testing.T) {
+	t.Parallel()
+	for settings, idle := range map[string]bool{"": true, "enabled: true\n": false, "enabled: maybe\n": true} {
+		p := remembering(t, settings)
+		if got := p.executor.Idle("rye/rag/query"); got != idle || p.executor.Idle("rye/web/fetch") {
+			t.Errorf("%q: %v", settings, got)
+		}
+	}
+}

@@ -145,6 +145,7 @@ func newValidator(sys System, opts options) (*validate.Validator, error) {
 	}
 	actsOnThreads := func(id string) bool { return slices.Contains(action.ThreadItemIDs(), id) }
 	settings, env := config.New(roots).Read(), placeholderEnv(roots)
+	tools = tools.WithIdle(idleWithout(func() (config.Memory, error) { set, _, err := settings.Memory(); return set, err }))
 	// The settings of a project are validated whether or not they count. Nothing that
 	// they name is called.
 	resolver := resolve.New(roots)

@@ -124,6 +124,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	if p.executor, err = newExecutor(sys, roots, p.builtins(sys, user), p.primitives(), p.trust.With(p.integrity), p.config.Read); err != nil {
 		return nil, err
 	}
+	p.executor = p.executor.WithIdle(idleWithout(p.memorySettings))
 	host, err := sys.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find the name of this host: %w", err)

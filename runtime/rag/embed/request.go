@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
@@ -64,6 +65,9 @@ func (j *job) again(ctx context.Context, err error, attempt int) (time.Duration,
 	case KindKey:
 		return 0, j.renewKey(ctx)
 	case KindLimit, KindUnreachable, KindSilent:
+		if errors.Is(err, syscall.ECONNREFUSED) { // nobody is there to come back to
+			return 0, false
+		}
 	default:
 		return 0, false
 	}

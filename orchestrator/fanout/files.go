@@ -3,12 +3,14 @@ package fanout
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // maxHashed is how much of a file is read; one that is longer counts by its size and the
@@ -60,7 +62,10 @@ func hashFile(path string) string {
 	case info.Size() > maxHashed:
 		return fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
 	}
-	file, err := os.Open(path)
+	file, _, err := regular.Follow(path)
+	if errors.Is(err, regular.ErrNot) { // by now
+		return "no file"
+	}
 	if err != nil {
 		return "closed"
 	}

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"errors"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -130,7 +131,7 @@ func place(text string) (path string, line int, message string) {
 // the settings are read by nobody here.
 func settingsFile(e resolve.Entry) []Finding {
 	l := &list{about: Finding{Space: e.Space, Path: e.Path}}
-	content, err := os.ReadFile(e.Path)
+	content, err := regular.ReadFollowed(e.Path, parse.MaxBytes)
 	if err != nil {
 		l.errorf(CodeUnreadable, 0, "", "%v", err)
 		return l.found

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -73,14 +74,10 @@ func (f *Finisher) below(name string) string {
 
 // frontOf reads the metadata of a knowledge entry about a thread.
 func frontOf(ai *os.Root, name string) (about entry, err error) {
-	info, err := ai.Lstat(name)
-	if err != nil {
-		return about, err
+	file, _, err := regular.OpenIn(ai, name)
+	if errors.Is(err, regular.ErrNot) {
+		err = fmt.Errorf("%w: %s is not a regular file", ErrRendering, name)
 	}
-	if !info.Mode().IsRegular() {
-		return about, fmt.Errorf("%w: %s is not a regular file", ErrRendering, name)
-	}
-	file, err := ai.Open(name)
 	if err != nil {
 		return about, err
 	}

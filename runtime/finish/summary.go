@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // SummaryID names the knowledge entry that sums up a thread for its successor,
@@ -60,13 +61,10 @@ const maxKept = 4 << 20
 // readEntry reads a file below .ai, as putEntry writes it.
 func (f *Finisher) readEntry(name string) (text []byte, err error) {
 	err = f.inAI(func(ai *os.Root) error {
-		switch found, err := ai.Lstat(name); {
-		case err != nil:
-			return err
-		case !found.Mode().IsRegular() || found.Size() > maxKept:
-			return fmt.Errorf("%s is no file of a summary", name)
+		text, err = regular.ReadIn(ai, name, maxKept)
+		if errors.Is(err, regular.ErrNot) || errors.Is(err, regular.ErrTooLarge) {
+			err = fmt.Errorf("%s is no file of a summary", name)
 		}
-		text, err = ai.ReadFile(name)
 		return err
 	})
 	return text, err

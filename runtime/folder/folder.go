@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -273,12 +274,15 @@ func (f Folder) ShareArtifacts(with Folder) error {
 	return nil
 }
 
+// maxShared is far above the largest artifact, in bytes.
+const maxShared = 1 << 30
+
 func share(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	content, err := os.ReadFile(from)
+	content, err := regular.Read(from, maxShared)
 	if err != nil {
 		return err
 	}
@@ -304,14 +308,7 @@ func extensionOf(content []byte) string {
 }
 
 func readBounded(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s is %d bytes, more than %d", path, info.Size(), most)
-	}
-	return os.ReadFile(path)
+	return regular.ReadFollowed(path, most)
 }
 
 // replaceFile writes a file whole or not at all. Its draft is made beside it,

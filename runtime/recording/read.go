@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -40,14 +40,10 @@ func damaged(format string, args ...any) error {
 // signer is to be believed is the caller's to decide. Nothing of it is run, and nothing
 // is written.
 func Open(file string) (*Recording, error) {
-	info, err := os.Stat(file) // to open a pipe would wait for who writes
-	if err != nil {
-		return nil, err
+	f, info, err := regular.Follow(file)
+	if errors.Is(err, regular.ErrNot) {
+		err = fmt.Errorf("%w: %s is not a regular file", ErrNoRecording, file)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrNoRecording, file)
-	}
-	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@ package records
 import (
 	"errors"
 	"io"
-	"os"
-	"syscall"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // Copy is a copy of a record wherever somebody has put it, plain or compressed: which of
@@ -19,7 +19,7 @@ const zstdMagic = "\x28\xb5\x2f\xfd"
 // Open implements [Source]. A file that another program has compressed is
 // [ErrDamaged].
 func (p Copy) Open() (Reader, error) {
-	f, err := os.OpenFile(string(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, _, err := regular.Follow(string(p))
 	if err != nil {
 		return nil, err
 	}

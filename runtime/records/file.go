@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // fileMode: records are for their owner alone.
@@ -19,7 +21,7 @@ var _ Transcript = File("")
 
 // Open implements [Source].
 func (p File) Open() (Reader, error) {
-	f, err := os.Open(string(p))
+	f, _, err := regular.Follow(string(p))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // after is the mark of the file that a step writes.
@@ -72,7 +74,7 @@ func syncAll(root *os.Root, names []string) error {
 }
 
 func syncFile(root *os.Root, name string) error {
-	f, err := root.Open(filepath.FromSlash(name))
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|regular.NonBlock, 0) // a folder can be one
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (p *performing) copyIn(s step, draft string) error {
 		}
 		return p.root.Symlink(to, name)
 	}
-	from, err := os.Open(s.source)
+	from, _, err := regular.Open(s.source)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (p *performing) copyIn(s step, draft string) error {
 
 // fill writes a file, which the caller closes. The umask changes a mode that is not exact.
 func fill(root *os.Root, name string, from io.Reader, how int, mode fs.FileMode, exact bool) (*os.File, error) {
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, mode)
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|regular.NonBlock|how, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -40,7 +41,7 @@ func (s *space) openGit() (*git, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := os.ReadFile(filepath.Join(s.git(), "config"))
+	config, err := regular.Read(filepath.Join(s.git(), "config"), maxRead)
 	if err == nil {
 		config = []byte(gitrepo.RawConfig(string(config)))
 		err = makeGit(dir, config)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // The phases of a journal. A file is in its place only from placing on.
@@ -161,7 +162,7 @@ func (t *target) goOn() error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(file)
+	data, err := regular.Read(file, maxRead)
 	if isMissing(err) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -271,14 +272,10 @@ func (s *space) checkOut(ctx context.Context, g *git, commit string) error {
 
 // copySmall copies a regular file; where there is none, nothing.
 func copySmall(from, to string) error {
-	info, err := os.Lstat(from)
-	if isMissing(err) || err == nil && !info.Mode().IsRegular() {
+	data, err := regular.Read(from, maxRead)
+	if isMissing(err) || errors.Is(err, regular.ErrNot) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,15 @@ import (
 	"crypto/sha1" //nolint:gosec // the hash of git's objects
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // kinds of what stands at a path.
@@ -58,14 +61,14 @@ func markOf(root *os.Root, path string, info fs.FileInfo) (mark, error) {
 	case !info.Mode().IsRegular():
 		return mark{kind: kindOther}, nil
 	}
-	f, err := root.Open(filepath.FromSlash(path))
+	f, info, err := regular.OpenIn(root, filepath.FromSlash(path))
+	if errors.Is(err, regular.ErrNot) { // by now
+		return mark{kind: kindOther}, nil
+	}
 	if err != nil {
 		return mark{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	if info, err = f.Stat(); err != nil {
-		return mark{}, err
-	}
 	m := mark{kind: kindFile, exec: info.Mode()&0o100 != 0}
 	ones, twos := newBlob(info.Size())
 	if _, err = io.Copy(io.MultiWriter(ones, twos), f); err != nil {
@@ -103,6 +106,9 @@ func blobHashes(data []byte) (one, two string) {
 	return hex.EncodeToString(ones.Sum(nil)), hex.EncodeToString(twos.Sum(nil))
 }
 
+// maxRead bounds a file that is read whole, in bytes: the index of a large repository is one.
+const maxRead = 1 << 30
+
 func readAll(root *os.Root, path string) ([]byte, error) {
-	return root.ReadFile(filepath.FromSlash(path))
+	return regular.ReadIn(root, filepath.FromSlash(path), maxRead)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // placeAll moves every file into its place or, with an error, none.
@@ -122,7 +123,7 @@ func (p *performing) keepOld(at, old string) error {
 		}
 		return p.root.Symlink(to, old)
 	}
-	from, err := p.root.Open(at)
+	from, _, err := regular.OpenIn(p.root, at)
 	if err != nil {
 		return err
 	}

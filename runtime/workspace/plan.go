@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/gitrepo"
 )
 
@@ -54,7 +55,7 @@ func (p *planning) plan(ctx context.Context) (err error) {
 	defer func() { _ = p.root.Close() }() // only read
 	p.folders = folders{root: p.root, real: map[string]bool{".": true}}
 	p.marks = protect.In(p.target.dir, p.User)
-	config, err := os.ReadFile(filepath.Join(p.space.git(), "config"))
+	config, err := regular.Read(filepath.Join(p.space.git(), "config"), maxRead)
 	if err != nil {
 		return err
 	}
@@ -295,7 +296,7 @@ func (p *planning) merge(ctx context.Context, c change, ours mark, info fs.FileI
 		return err
 	}
 	for _, file := range []string{here, p.staged("base", c), p.staged("theirs", c)} {
-		if text, err := os.ReadFile(file); err != nil {
+		if text, err := regular.Read(file, maxRead); err != nil {
 			return err
 		} else if bytes.IndexByte(text, 0) >= 0 {
 			p.conflict(c, kindModified, "modified", "a binary file cannot be merged")

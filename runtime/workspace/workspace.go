@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -117,7 +117,7 @@ type about struct {
 // read reads workspace.json. Without one the error wraps fs.ErrNotExist.
 func (s *space) read() (about, error) {
 	var a about
-	data, err := os.ReadFile(s.about())
+	data, err := regular.Read(s.about(), maxRead)
 	if err != nil {
 		return a, err
 	}

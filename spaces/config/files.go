@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -56,7 +57,7 @@ func (f folder) read(rel string) ([]byte, string, error) {
 		return nil, name, err
 	}
 	defer func() { _ = root.Close() }() // only read
-	data, err := readRegular(root.FS(), path.Join("config", rel))
+	data, err := readIn(root, path.Join("config", rel))
 	if leadsOut(err) {
 		err = errLeadsOut
 	}
@@ -141,22 +142,31 @@ func (e embedded) list(rel string) ([]string, error) {
 	return names, err
 }
 
-// readRegular looks at the file before it opens it: opening a named pipe would
-// wait for a writer.
-func readRegular(files fs.FS, name string) (data []byte, err error) {
-	info, err := fs.Stat(files, name)
+// readIn reads a regular file, through links that stay below the root.
+func readIn(root *os.Root, name string) ([]byte, error) {
+	file, _, err := regular.FollowIn(root, name)
+	if errors.Is(err, regular.ErrNot) {
+		return nil, regular.ErrNot
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
+	defer func() { _ = file.Close() }() // only read
+	return bounded(file)
+}
+
+// readRegular reads a file of the system space.
+func readRegular(files fs.FS, name string) ([]byte, error) {
 	file, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	data, err = io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	return bounded(file)
+}
+
+func bounded(file io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
 	if err != nil {
 		return nil, err
 	}

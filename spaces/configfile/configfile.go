@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // maxFile is how many bytes of a file are read.
@@ -148,14 +150,14 @@ func (f *File) read() ([]byte, fs.FileInfo, error) {
 	case info.Size() > maxFile:
 		return nil, nil, ErrTooLarge
 	}
-	file, err := f.root.Open(f.name)
+	file, info, err := regular.Seen(f.root, f.name, info)
+	if errors.Is(err, regular.ErrReplaced) {
+		return nil, nil, ErrChanged
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	if opened, err := file.Stat(); err != nil || !os.SameFile(opened, info) {
-		return nil, nil, errors.Join(err, ErrChanged)
-	}
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(content) > maxFile {
 		err = ErrTooLarge

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // ErrLinked says that something else than a folder is on the way to a file or folder, so
@@ -52,7 +54,7 @@ func remove(above *os.Root, name string, isOne func(name string, head []byte) bo
 const headBytes = 16 << 10
 
 func headOf(in *os.Root, name string) (head []byte, err error) {
-	f, err := in.Open(name)
+	f, _, err := regular.OpenIn(in, name)
 	if err != nil {
 		return nil, err
 	}

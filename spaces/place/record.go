@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
 
@@ -228,23 +229,5 @@ func replaceMarker(dir string, data []byte) error {
 	return renameio.WriteFile(filepath.Join(dir, markerName), data, 0o600, renameio.WithTempDir(dir))
 }
 
-// readSmall reads a regular file of at most so many bytes. It is looked at first:
-// opening a named pipe would wait for a writer.
-func readSmall(path string, most int64) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, most)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	return io.ReadAll(io.LimitReader(f, most))
-}
+// readSmall reads a regular file of at most so many bytes, through no link.
+func readSmall(path string, most int64) ([]byte, error) { return regular.Read(path, most) }

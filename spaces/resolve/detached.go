@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/claude"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // Detached is the signature of an item of another program. A line in the file itself
@@ -210,14 +210,11 @@ func leftBehind(name string) bool {
 
 // hashFile hashes a regular file; the read stops behind most bytes.
 func (s space) hashFile(name string, most int64) (hash string, size int64, err error) {
-	file, err := s.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
+	file, _, err := regular.FollowIn(s.root, filepath.FromSlash(name))
 	if err != nil {
 		return "", 0, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", 0, fs.ErrInvalid
-	}
 	sum := sha256.New()
 	size, err = io.Copy(sum, io.LimitReader(file, most+1))
 	return hex.EncodeToString(sum.Sum(nil)), size, err

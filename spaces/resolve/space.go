@@ -16,6 +16,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // space is the folder of one kind in one space. On disk it is an [os.Root]: no
@@ -269,8 +270,6 @@ func (s space) openFile(name string) (fs.File, error) {
 }
 
 func openRegular(root *os.Root, name string) (fs.File, error) {
-	// Opening a device can have effects, so what plainly is none of ours is not
-	// opened; a pipe that appears in between must not block, hence the flag.
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -278,7 +277,11 @@ func openRegular(root *os.Root, name string) (fs.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(info.Mode())
 	}
-	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	file, _, err := regular.FollowIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 func notRegular(mode fs.FileMode) error {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // Labels of the PEM blocks: PKCS #8 (RFC 5958) and SubjectPublicKeyInfo
@@ -73,7 +75,7 @@ func load(files keyFiles) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch stored, err := os.ReadFile(files.public); {
+	switch stored, err := regular.ReadFollowed(files.public, maxKeyFile); {
 	case errors.Is(err, fs.ErrNotExist):
 		// Lost or not yet written; the private key is enough.
 	case err != nil:
@@ -105,7 +107,7 @@ func checkFolder(dir string) error {
 
 // readPrivate refuses to use a key that other accounts of the machine can read.
 func readPrivate(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, info, err := regular.Follow(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s does not exist; rye-mcp init makes one", ErrNoKey, path)
 	}
@@ -113,10 +115,6 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read signing key: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read signing key: %w", err)
-	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("signing key %s can be read by others (mode %04o); run: chmod 600 %q", path, mode, path)
 	}

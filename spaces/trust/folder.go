@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -164,8 +165,7 @@ func (r *reader) list(space item.Space, name string, files fs.FS, dir string) []
 	return names
 }
 
-// readDocument reads a regular file. It is looked at before it is opened, since
-// opening a named pipe would wait for a writer.
+// readDocument reads a regular file, through no link.
 func readDocument(root *os.Root, name, path string) (data []byte, err error) {
 	before, err := root.Lstat(name)
 	if err != nil {
@@ -174,21 +174,16 @@ func readDocument(root *os.Root, name, path string) (data []byte, err error) {
 	if before.Mode()&fs.ModeSymlink != 0 {
 		return nil, errors.New("a symbolic link; put the document itself here")
 	}
-	if !before.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	file, err := root.Open(name)
-	if err != nil {
+	file, info, err := regular.Seen(root, name, before)
+	switch {
+	case errors.Is(err, regular.ErrNot):
+		return nil, regular.ErrNot
+	case errors.Is(err, regular.ErrReplaced):
+		return nil, errors.New("it was replaced while it was read")
+	case err != nil:
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !os.SameFile(before, info) {
-		return nil, errors.New("it was replaced while it was read")
-	}
 	if err := checkMode(path, info); err != nil {
 		return nil, err
 	}

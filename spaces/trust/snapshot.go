@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 )
 
@@ -108,27 +108,14 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-// readPlain reads a regular file. It is looked at before it is opened, since
-// opening a named pipe would wait for a writer.
+// readPlain reads a regular file, through no link.
 func readPlain(root *os.Root, name string, most int) ([]byte, error) {
-	before, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !before.Mode().IsRegular() {
+	data, err := regular.ReadIn(root, name, int64(most))
+	switch {
+	case errors.Is(err, regular.ErrNot):
 		return nil, errors.New("a link, or no plain file")
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	if info, err := file.Stat(); err != nil || !os.SameFile(before, info) {
-		return nil, errors.Join(err, errors.New("it was replaced while it was read"))
-	}
-	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("larger than the %d bytes that are kept", most)
+	case errors.Is(err, regular.ErrTooLarge):
+		return nil, fmt.Errorf("larger than the %d bytes that are kept", most)
 	}
 	return data, err
 }

@@ -2,11 +2,12 @@ package trust
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // maxPointer bounds the files by which git links a worktree to its repository.
@@ -109,19 +110,10 @@ func sameFile(a, b string) bool {
 
 // readPointer reads a small regular file of one line.
 func readPointer(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", err
+	text, err := regular.Read(path, maxPointer)
+	if errors.Is(err, regular.ErrNot) || errors.Is(err, regular.ErrTooLarge) {
+		err = &fs.PathError{Op: "read", Path: path, Err: errNotLinked}
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxPointer {
-		return "", &fs.PathError{Op: "read", Path: path, Err: errNotLinked}
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = file.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(file, maxPointer))
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimSpace(line), err
 }

@@ -2,9 +2,7 @@ package action
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -201,15 +200,4 @@ func (a *Actions) settingsFiles() []resolve.Entry {
 }
 
 // readBounded reads a file of the size that items may have.
-func readBounded(path string) (src []byte, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	src, err = io.ReadAll(io.LimitReader(file, parse.MaxBytes+1))
-	if err == nil && len(src) > parse.MaxBytes {
-		err = errors.New("too large")
-	}
-	return src, err
-}
+func readBounded(path string) ([]byte, error) { return regular.ReadFollowed(path, parse.MaxBytes) }

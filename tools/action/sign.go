@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/parse"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -122,7 +123,7 @@ func (a *Actions) signFile(e resolve.Entry, key *sign.Key, wanted func(src []byt
 	if err != nil {
 		return err
 	}
-	src, err := os.ReadFile(path)
+	src, err := regular.ReadFollowed(path, maxSigned)
 	if err != nil {
 		return err
 	}
@@ -133,11 +134,14 @@ func (a *Actions) signFile(e resolve.Entry, key *sign.Key, wanted func(src []byt
 	if err != nil {
 		return err
 	}
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, src) {
+	if now, err := regular.ReadFollowed(path, maxSigned); err != nil || !bytes.Equal(now, src) {
 		return errors.Join(fmt.Errorf("%s changed while it was being signed; sign it again", e.Path), err)
 	}
 	return maybe.WriteFile(path, signed, info.Mode().Perm())
 }
+
+// maxSigned is above what any file of an item has, in bytes.
+const maxSigned = 64 << 20
 
 // checkLink refuses an item whose file is a link to that of another item: it has
 // one signature, which is for one id, so that signing the one would take the other

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plugin"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 const (
@@ -117,6 +118,9 @@ func pluginOwner(dir string) ownerOfPlugin {
 	return ourPlugin
 }
 
+// maxPlugin bounds a file of the plugin, in bytes.
+const maxPlugin = 16 << 20
+
 // takePlugin takes our plugin away, but for what people have changed or added.
 func (in *installer) takePlugin(c clients.Client, done *installed) error {
 	dir := in.pluginDir(c)
@@ -134,7 +138,7 @@ func (in *installer) takePlugin(c clients.Client, done *installed) error {
 	}
 	defer func() { _ = root.Close() }() // what is left in it is not held
 	for _, f := range files {
-		there, err := root.ReadFile(f.Path)
+		there, err := regular.ReadIn(root, f.Path, maxPlugin)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue

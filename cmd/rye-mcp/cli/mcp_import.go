@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/foreign"
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/tools/builtin/mcp"
 )
@@ -134,15 +134,14 @@ func writeConfigurations(sys System, d display, found []configuration) error {
 	return err
 }
 
+// maxServers bounds a configuration of another program, in bytes.
+const maxServers = 16 << 20
+
 func readServers(path, project string) ([]foreign.Server, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	content, err := regular.ReadFollowed(path, maxServers)
+	if errors.Is(err, regular.ErrNot) {
+		err = errors.New("it is no regular file")
 	}
-	if !info.Mode().IsRegular() { // a pipe would keep its reader
-		return nil, errors.New("it is no regular file")
-	}
-	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

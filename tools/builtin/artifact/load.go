@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/expr"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -56,7 +57,7 @@ func (f Folder) Load(ref string) ([]byte, error) {
 	if at == len(entries) || !strings.HasPrefix(entries[at].Name(), ref) || !entries[at].Type().IsRegular() {
 		return nil, unknown(ref)
 	}
-	file, err := root.Open(entries[at].Name())
+	file, _, err := regular.OpenIn(root, entries[at].Name())
 	if err != nil {
 		return nil, err
 	}

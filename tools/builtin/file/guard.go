@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -175,10 +176,13 @@ func shardOf(path string) string {
 
 func pathHash(path string) string { return contentHash([]byte(path))[:32] }
 
+// maxShard is far above what maxRecords take, in bytes.
+const maxShard = 64 << 20
+
 // records are those of the shard of a file, the last written last. What cannot be read
 // says nothing.
 func (t *turn) records(path string) (list []written) {
-	data, err := os.ReadFile(filepath.Join(t.dir, shardOf(path)+".json"))
+	data, err := regular.ReadFollowed(filepath.Join(t.dir, shardOf(path)+".json"), maxShard)
 	if err != nil || json.Unmarshal(data, &list) != nil || len(list) > maxRecords {
 		return nil
 	}

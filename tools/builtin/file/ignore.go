@@ -2,13 +2,12 @@ package file
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/gitignore"
 )
 
@@ -32,26 +31,19 @@ func (in ignoring) ignored(shown string, dir bool) bool {
 
 // with adds the patterns of a folder of the project, if it has some.
 func (in ignoring) with(dir *os.Root, shown string) ignoring {
-	info, err := dir.Lstat(ignoreFile)
-	if err != nil || !info.Mode().IsRegular() {
-		return in
-	}
-	f, err := reading(dir, ignoreFile)
+	f, _, err := regular.OpenIn(dir, ignoreFile)
 	if err != nil {
 		return in
 	}
 	defer func() { _ = f.Close() }() // only read
-	if data, err := patternsOf(f, info); err == nil {
+	if data, err := patternsOf(f); err == nil {
 		in.chain = append(slices.Clip(in.chain), gitignore.Parse(path.Join(in.prefix, shown), data))
 	}
 	return in
 }
 
-// patternsOf reads an opened file of patterns, which must be the one that was looked at.
-func patternsOf(f *os.File, seen fs.FileInfo) ([]byte, error) {
-	if now, err := f.Stat(); err != nil || !os.SameFile(seen, now) {
-		return nil, errMoved
-	}
+// patternsOf reads an opened file of patterns.
+func patternsOf(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, gitignore.MaxBytes))
 }
 
@@ -114,16 +106,12 @@ func (p *project) patternsFrom(top string, hasDir bool) ignoring {
 
 // add reads a file of patterns outside the project.
 func (in *ignoring) add(base, name string) {
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, _, err := regular.Open(name)
 	if err != nil {
 		return
 	}
 	defer func() { _ = f.Close() }() // only read
-	if data, err := patternsOf(f, info); err == nil {
+	if data, err := patternsOf(f); err == nil {
 		in.chain = append(in.chain, gitignore.Parse(base, data))
 	}
 }

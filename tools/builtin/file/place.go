@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/rye-mcp/rye-mcp/spaces/protect"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -269,28 +270,18 @@ func (pl *place) open() (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
-// reading opens a file for reading. A named pipe that has come to stand there meanwhile
-// does not keep it waiting for a writer.
-func reading(in *os.Root, name string) (*os.File, error) {
-	return in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
-
 // openJudged opens the file that was judged. Anything but a regular file is refused
 // before it is opened.
 func (pl *place) openJudged() (*os.File, fs.FileInfo, error) {
 	if err := checkRegular(pl.asked, pl.info); err != nil {
 		return nil, nil, err
 	}
-	f, err := reading(pl.in(), pl.name)
-	if err != nil {
-		return nil, nil, explain(pl.asked, err)
-	}
-	info, err := f.Stat()
-	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(info, pl.info)) { // a pipe can have the number of a file that went
+	f, info, err := regular.Seen(pl.in(), pl.name, pl.info)
+	if errors.Is(err, regular.ErrReplaced) {
 		err = errMoved
 	}
 	if err != nil {
-		return nil, nil, errors.Join(explain(pl.asked, err), f.Close())
+		return nil, nil, explain(pl.asked, err)
 	}
 	return f, info, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
@@ -84,10 +85,7 @@ func (b *Builder) dotenv() map[string]string {
 		return nil
 	}
 	defer func() { _ = root.Close() }() // only read
-	if info, err := root.Stat(".env"); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	file, err := root.Open(".env")
+	file, _, err := regular.FollowIn(root, ".env")
 	if err != nil {
 		return nil
 	}

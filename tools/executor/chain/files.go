@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -57,6 +58,9 @@ func (m *making) warnOfFiles() {
 
 func (m *making) addOwn(name, hash string) { m.plan.Files[name] = File{SHA256: hash} }
 
+// maxOwn bounds a file of what the runtime brings along, in bytes.
+const maxOwn = 64 << 20
+
 // addLibrary adds what the runtime brings along. It is part of the program, or else
 // it lies beside a runtime of the user's and is verified like everything else.
 func (m *making) addLibrary() error {
@@ -67,7 +71,7 @@ func (m *making) addLibrary() error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(name)
+		content, err := regular.ReadFollowed(name, maxOwn)
 		if err == nil {
 			m.addOwn(name, hashOf(content))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
 
 // onDisk is the file of an item, where a program can read it.
@@ -49,7 +50,7 @@ func (b *Builder) export(folder string) (string, error) {
 	dir := filepath.Join(b.World.Library, sum, filepath.FromSlash(folder))
 	for name, content := range files {
 		to := filepath.Join(dir, filepath.FromSlash(name))
-		if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, content) {
+		if there, err := regular.ReadFollowed(to, maxOwn); err == nil && bytes.Equal(there, content) {
 			continue
 		}
 		err := os.MkdirAll(filepath.Dir(to), 0o700)

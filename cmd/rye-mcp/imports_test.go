@@ -180,10 +180,10 @@ func broken(pkg, imported string, test bool) string {
 		return pkg + " may not import " + inModule + ": imports point right, " + strings.Join(controlRooms, " → ")
 	}
 	for _, rule := range neverImports {
-		if !within(pkg, rule.pkg) {
+		if !within(pkg, rule.pkg) || rule.imports == module && inModule == "spaces/regular" {
 			continue
 		}
-		if within(imported, rule.imports) || ours && within(inModule, rule.imports) || ours && rule.imports == module && inModule != "spaces/regular" {
+		if within(imported, rule.imports) || ours && within(inModule, rule.imports) || ours && rule.imports == module {
 			return rule.why
 		}
 	}

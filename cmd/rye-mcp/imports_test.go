@@ -77,6 +77,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/llm", "runtime/store", "a client of a model knows no threads"},
 	{"runtime/llm/recorded", "net", "what was answered is on record"},
 	{"runtime/llm/recorded", "os", "what was answered is on record"},
+	{"runtime/rag/eval", "runtime/rag/embed", "an evaluation is handed its vectors"},
+	{"runtime/rag/eval", "database/sql", "an evaluation asks the index as everybody does"},
 	{"runtime/rag/embed", "runtime/store", "an endpoint knows no threads"},
 	{"runtime/rag/embed", "runtime/loop", "an endpoint knows no threads"},
 	{"runtime/rag/embed", "database/sql", "vectors are kept elsewhere"},

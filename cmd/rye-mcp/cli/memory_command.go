@@ -30,6 +30,7 @@ Memory is off until you switch it on: rye-mcp config set memory enabled true --u
 	cmd.AddCommand(
 		newMemoryListCommand(sys, opts), newMemoryShowCommand(sys, opts), newMemoryAddCommand(sys, opts), newMemoryEditCommand(sys, opts),
 		newMemoryKeepCommand(sys, opts), newMemoryForgetCommand(sys, opts), newMemoryExportCommand(sys, opts), newMemoryImportCommand(sys, opts),
+		newMemoryEvalCommand(sys, opts),
 	)
 	return cmd
 }

@@ -48,8 +48,7 @@ func (p *project) entryDeps() memtools.Deps {
 			}
 			return p.entries(opened, env.Purse)
 		},
-		Writer:  p.writer,
-		Subject: p.subject,
+		Writer: p.writer, Subject: p.subject, MayAskAll: p.mayAskAll,
 	}
 }
 
@@ -146,6 +145,22 @@ func (p *project) writer(ctx context.Context, id thread.ID) (memtools.Writer, er
 
 func writerOf(rec thread.Record) memtools.Writer {
 	return memtools.Writer{By: memtools.ByThread, Thread: rec.ThreadID, ChainRoot: cmp.Or(rec.ChainRootID, rec.ThreadID), Directive: rec.Directive}
+}
+
+// mayAskAll lets threads of the user's own directives alone see entries of other projects:
+// one that a project brings along could carry them away.
+func (p *project) mayAskAll(ctx context.Context, id thread.ID) error {
+	if id != "" {
+		rec, err := p.store.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if found, err := p.resolver.Find(item.Directive, rec.Directive); err == nil && found.Space == item.User {
+			return nil
+		}
+	}
+	return tool.Faultf(tool.CodePermissionDenied, "entries of other projects come to directives of the user space alone").
+		WithHint("Leave project out.").WithTry("rye-mcp memory list --all-projects")
 }
 
 // subject is the clean text of the directive that a thread runs.

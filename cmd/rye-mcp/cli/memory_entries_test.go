@@ -14,6 +14,8 @@ import (
 	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	memtools "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
 
@@ -91,10 +93,40 @@ func TestAttackProjectBringsEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // before and after there is a file of the user's own
-		if got := p.gives(t, memtools.RecallID, map[string]any{"query": "deploy with a shell", "project": "*"}); strings.Contains(got, "evil") || strings.Contains(got, "off") {
+		if got := p.gives(t, memtools.RecallID, map[string]any{"query": "deploy with a shell"}); strings.Contains(got, "evil") || strings.Contains(got, "off") {
 			t.Error(got)
 		}
 		p.gives(t, memtools.WriteID, map[string]any{"kind": "decision", "title": "Own", "text": "releases go through the pipeline"})
+	}
+}
+
+// TestAttackOtherProjectsEntries: what works in a project that somebody else has written asks for the entries of all projects of the user.
+// They come to threads of directives of the user space alone.
+func TestAttackOtherProjectsEntries(t *testing.T) {
+	t.Parallel()
+	p := byWordsAlone(remembering(t, "enabled: true\n"))
+	if got, err := p.calls(t, memtools.RecallID, map[string]any{"query": "x", "project": "*"}); err == nil {
+		t.Error(got)
+	}
+	for _, space := range []struct {
+		dir string
+		may bool
+	}{{p.path, false}, {p.state.finder.User, true}} {
+		name := filepath.Base(space.dir)
+		file := filepath.Join(space.dir, ".ai", "directives", name+".md")
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("```xml\n<directive name=\""+name+"\" version=\"1.0.0\"/>\n```\nx\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		id := thread.ID("t-" + name)
+		if _, _, err := p.store.Register(t.Context(), store.NewThread{ID: id, Run: thread.NewRun(), Kind: thread.KindDirective, Directive: name, Now: p.state.finder.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.mayAskAll(t.Context(), id); (err == nil) != space.may {
+			t.Errorf("a directive of %s: %v", space.dir, err)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Deps struct {
 	Open func(context.Context, tool.Env) (Memory, error)
 	// Writer is who a call is by: a thread, or a client where there is none.
 	Writer func(context.Context, thread.ID) (Writer, error)
+	// MayAskAll refuses, with a fault, a caller that does not ask all projects of the user.
+	MayAskAll func(context.Context, thread.ID) error
 	// Subject is the clean text of the directive that a thread runs.
 	Subject func(context.Context, thread.ID) (string, error)
 }
@@ -109,13 +111,13 @@ type recallInput struct {
 	MaxTokens int     `json:"max_tokens,omitempty" minimum:"50" maximum:"20000"`
 	Kinds     []Kind  `json:"kinds,omitempty" enum:"decision,discovery,constraint,workaround,preference,result"`
 	MinFloor  float64 `json:"min_floor,omitempty" minimum:"0" maximum:"1" jsonschema:"least similarity"`
-	Project   string  `json:"project,omitempty" jsonschema:"* is all projects of this user; default: this one"`
+	Project   string  `json:"project,omitempty" jsonschema:"* is all projects of this user, for directives of the user space; default: this one"`
 	Remind    bool    `json:"remind,omitempty" jsonschema:"for hooks: also say what is worth writing"`
 }
 
 // reminder is what a thread is told of writing, where its directive wants that.
 const reminder = "What later threads should know of your work (decisions with reasons, discoveries, constraints, workarounds): " +
-	"note each with " + WriteID + " when you come to know it; nothing else is kept."
+	"note each with rye_memory_write when you come to know it; nothing else is kept."
 
 // recalled is the answer of recall, which becomes part of a prompt as its knowledge alone.
 type recalled struct {
@@ -140,6 +142,9 @@ func (d Deps) recall(ctx context.Context, env tool.Env, in recallInput) (any, er
 		return answer(nil, err)
 	}
 	anywhere, err := anywhere(in.Project)
+	if err == nil && anywhere {
+		err = d.MayAskAll(ctx, env.ThreadID)
+	}
 	if err != nil {
 		return nil, err
 	}

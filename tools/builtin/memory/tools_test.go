@@ -45,6 +45,12 @@ func tools(a *asked) map[string]tool.Tool {
 		Writer: func(_ context.Context, id thread.ID) (memory.Writer, error) {
 			return memory.Writer{By: memory.ByThread, Thread: id, ChainRoot: "root-of-" + id, Directive: "d"}, nil
 		},
+		MayAskAll: func(_ context.Context, id thread.ID) error {
+			if id == "stranger" {
+				return tool.Faultf(tool.CodePermissionDenied, "no")
+			}
+			return nil
+		},
 		Subject: func(context.Context, thread.ID) (string, error) { return "what the directive is about", nil },
 	}
 	all := map[string]tool.Tool{}
@@ -91,8 +97,11 @@ func TestRecallAsksForTheDirective(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	quoter, ok := result.(tool.Quoter)
-	if !ok || !strings.HasPrefix(quoter.ForPrompt(), "<knowledge>\n") || !strings.Contains(quoter.ForPrompt(), memory.WriteID) {
+	if !ok || !strings.HasPrefix(quoter.ForPrompt(), "<knowledge>\n") || !strings.Contains(quoter.ForPrompt(), "rye_memory_write") {
 		t.Errorf("%+v", result)
+	}
+	if _, err := recall.Call(t.Context(), tool.Env{ThreadID: "stranger"}, json.RawMessage(`{"project":"*"}`)); err == nil {
+		t.Error("anybody may ask all projects")
 	}
 	for args, env := range map[string]tool.Env{`{"project":"other"}`: {ThreadID: "one"}, `{}`: {}, `{"kinds":["rumour"]}`: {ThreadID: "one"}} {
 		if _, err := recall.Call(t.Context(), env, json.RawMessage(args)); err == nil {

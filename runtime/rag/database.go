@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/pressly/goose/v3"
@@ -57,11 +56,8 @@ func openDatabase(ctx context.Context, home Home, opts Options) (d *database, er
 	return d, nil
 }
 
-// stem is the path of a database without its ending; what lies beside it begins with it.
-func stem(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
-
 // lockPath is the file whose lock is the queue of writers.
-func lockPath(path string) string { return stem(path) + ".lock" }
+func lockPath(path string) string { return path + ".lock" }
 
 // read runs f in a transaction that only reads.
 func (d *database) read(ctx context.Context, f func(context.Context, *sql.Tx) error) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 // Home is where an index lies.
@@ -33,7 +34,8 @@ type Options struct {
 	Now func() time.Time
 	// Damaged is told of a file that was set aside. It may be nil.
 	Damaged func(Damage)
-	// Shared is how the file is shared with other processes.
+	// Shared is how the file is shared with other processes. One that does not go on is a
+	// *thread.BusyError, unless Shared.Busy says more of it.
 	Shared sharedfile.Options
 
 	step    func(name string) // of tests: what a crash may come between
@@ -63,6 +65,11 @@ func New(opts Options) *Index {
 	}
 	if opts.chapter == 0 {
 		opts.chapter = vector.MaxRecords
+	}
+	if opts.Shared.Busy == nil {
+		opts.Shared.Busy = func(w sharedfile.Wait) (bool, error) {
+			return false, &thread.BusyError{Path: w.Path, Waited: w.Waited}
+		}
 	}
 	if opts.Damaged == nil {
 		opts.Damaged = func(Damage) {}

@@ -128,7 +128,12 @@ type DamageError struct {
 	Err  error
 }
 
-func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err) }
+func (e *DamageError) Error() string {
+	if errors.Is(e.Err, ErrForeign) {
+		return e.Path + " is a file of something else, and was left as it is; name another one, or move it away"
+	}
+	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
+}
 
 func (e *DamageError) Unwrap() error { return e.Err }
 

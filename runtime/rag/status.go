@@ -111,4 +111,4 @@ func (x *Index) measure(ctx context.Context, s *Status) error {
 }
 
 // codesDir is the folder of the files of codes.
-func codesDir(path string) string { return stem(path) + ".codes" }
+func codesDir(path string) string { return path + ".codes" }

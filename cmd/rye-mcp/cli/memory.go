@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ type memory struct {
 	settings func() (config.Memory, error) // as they hold for a call
 	state    *projectState
 	home     func() (string, error) // of the person
-	log      zerolog.Logger
+	damaged  func(rag.Damage)       // tells the person
 	source   *embed.Source
 
 	mu      sync.Mutex
@@ -33,7 +34,8 @@ type memory struct {
 // newMemory is the memory of a project.
 func newMemory(sys System, p *project, log zerolog.Logger) *memory {
 	return &memory{
-		settings: p.memorySettings, state: p.state, home: sys.HomeDir, log: log,
+		settings: p.memorySettings, state: p.state, home: sys.HomeDir,
+		damaged: func(d rag.Damage) { warn(sys, log.Warn().Err(d.Err).Str("kept", d.Aside), damagedMemory(d)) },
 		source:  embed.NewSource(embed.Deps{Providers: p.providers, Now: sys.Now}),
 		indexes: map[string]*rag.Index{},
 	}
@@ -90,15 +92,23 @@ func (m *memory) index(store string) *rag.Index {
 		return x
 	}
 	x := rag.New(rag.Options{
-		Find: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Find) },
-		Make: func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Make) },
-		Damaged: func(d rag.Damage) {
-			m.log.Warn().Err(d.Err).Str("path", d.Path).Str("aside", d.Aside).Int("saved", d.Saved).Int("lost", d.Lost).Msg("the index of memory was set aside, and made again of what could be read")
-		},
-		Now: m.state.finder.Now,
+		Find:    func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Find) },
+		Make:    func(context.Context) (rag.Home, error) { return m.homeOf(store, m.state.Make) },
+		Damaged: m.damaged,
+		Now:     m.state.finder.Now,
 	})
 	m.indexes[store] = x
 	return x
+}
+
+// damagedMemory says what became of an index that was set aside.
+func damagedMemory(d rag.Damage) string {
+	kept := filepath.Base(d.Aside)
+	if errors.Is(d.Err, rag.ErrForeign) {
+		return fmt.Sprintf("the index of memory %s is not the one that was made here; nothing of it was read, and it is kept as %s", d.Path, kept)
+	}
+	return fmt.Sprintf("the index of memory %s is damaged (%v); %d %s brought back, %d could not be read, and it is kept as %s",
+		d.Path, d.Err, d.Saved, verb(d.Saved, "row was", "rows were"), d.Lost, kept)
 }
 
 // memoryMark names the index in the mark that it carries.

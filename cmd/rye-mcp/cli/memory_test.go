@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed/embedtest"
 	"github.com/rye-mcp/rye-mcp/tools/executor"
@@ -312,6 +315,23 @@ func TestIdleWithout(t *testing.T) {
 		p := remembering(t, settings)
 		if got := p.executor.Idle("rye/rag/query"); got != idle || p.executor.Idle("rye/web/fetch") {
 			t.Errorf("%q: %v", settings, got)
+		}
+	}
+}
+
+// A person who looks at memory whose index was damaged is told, with what came back.
+func TestDamagedIndexIsSaid(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]rag.Damage{
+		"3 rows were brought back, 2 could not be read, and it is kept as memory.db.corrupt-1": {Err: errors.New("a page"), Saved: 3, Lost: 2, Aside: "/p/memory.db.corrupt-1"},
+		"is not the one that was made here; nothing of it was read":                            {Err: rag.ErrForeign, Aside: "/p/memory.db.foreign-1"},
+	} {
+		var said bytes.Buffer
+		sys := testSystem(t.TempDir(), nil)
+		sys.Stderr = &said
+		newMemory(sys, &project{}, zerolog.Nop()).damaged(d)
+		if !strings.HasPrefix(said.String(), "Warning: ") || !strings.Contains(said.String(), want) {
+			t.Errorf("said %q, want %q", said.String(), want)
 		}
 	}
 }

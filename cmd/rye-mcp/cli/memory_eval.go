@@ -145,7 +145,13 @@ func evalFault(err error) error {
 	return err
 }
 
-var methodNames = map[rag.Method]string{rag.ByText: "words", rag.ByVectors: "vectors", rag.ByBoth: "both"}
+// methodName is how a person calls a way to look for texts.
+func methodName(by rag.Method) string {
+	if by == rag.ByText {
+		return "words"
+	}
+	return string(by)
+}
 
 func writeEvaluation(sys System, d display, told evaluationJSON) error {
 	t := table{header: []string{"FOUND BY", "RECALL@1", "RECALL@5", "RECALL@10", "FALSE RECALL", "TOKENS", "NOISE"}}
@@ -154,7 +160,7 @@ func writeEvaluation(sys System, d display, told evaluationJSON) error {
 		if told.Unanswered > 0 {
 			wrongly = percent(row.FalseRecall)
 		}
-		t.add(text(methodNames[row.By]), text(percent(row.Recall1)), text(percent(row.Recall5)), text(percent(row.Recall10)),
+		t.add(text(methodName(row.By)), text(percent(row.Recall1)), text(percent(row.Recall5)), text(percent(row.Recall10)),
 			text(wrongly), text(fmt.Sprintf("%.0f", row.Tokens)), text(percent(row.Noise)))
 	}
 	if err := t.write(d); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/eval"
@@ -116,8 +117,8 @@ func (p *project) evaluate(ctx context.Context, sys System, set eval.Set, words 
 		o.Embed = told.embedder(p, settings)
 	}
 	told.Report, err = eval.Run(ctx, set, o)
-	if none, is := errors.AsType[*embed.NoneError](err); is && told.EmbedTokens == 0 {
-		told.WordsAlone = none.Why
+	if why := noEndpoint(err); why != "" && told.EmbedTokens == 0 {
+		told.WordsAlone = why
 		o.Embed, o.Dir = nil, filepath.Join(dir, "words")
 		told.Report, err = eval.Run(ctx, set, o)
 	}
@@ -135,6 +136,17 @@ func (e *evaluationJSON) embedder(p *project, settings config.Memory) func(conte
 		e.Unpriced = e.Unpriced || got.Unpriced
 		return eval.Vectors{Model: got.Model, Vectors: got.Vectors, Tokens: got.Tokens}, err
 	}
+}
+
+// noEndpoint says why there is no endpoint to ask; empty for other errors.
+func noEndpoint(err error) string {
+	if none, is := errors.AsType[*embed.NoneError](err); is {
+		return none.Why
+	}
+	if key, is := errors.AsType[*provider.KeyError](err); is {
+		return key.Error()
+	}
+	return ""
 }
 
 // evalFault says what to do about an endpoint.

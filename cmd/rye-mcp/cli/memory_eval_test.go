@@ -25,6 +25,7 @@ func TestMemoryEval(t *testing.T) {
 		"with an endpoint": {settings: "enabled: true\nembedding: {base_url: '%s', model: test-embed, api_key_env: KEY, price: 1000}\n", rows: 3},
 		"words":            {settings: "enabled: true\nembedding: {base_url: '%s', model: test-embed, api_key_env: KEY, price: 1000}\n", words: true, rows: 1, says: "--words"},
 		"off":              {settings: "enabled: false\nembedding: {base_url: '%s', model: test-embed, api_key_env: KEY, price: 1000}\n", rows: 1, says: "memory is off"},
+		"no variable":      {settings: "enabled: true\nembedding: {base_url: '%s', model: test-embed, api_key_env: NOT_SET, price: 1000}\n", rows: 1, says: "NOT_SET"},
 		"another model":    {mode: embedtest.OtherModel, settings: "enabled: true\nembedding: {base_url: '%s', model: test-embed, api_key_env: KEY, price: 1000}\n", says: "changed its model"},
 		"no key":           {mode: embedtest.Unauthorized, settings: "enabled: true\nembedding: {base_url: '%s', model: test-embed, api_key_env: KEY, price: 1000}\n", says: "401"},
 	} {

@@ -409,7 +409,7 @@ func TestChangesAreToldOverEveryTransport(t *testing.T) {
 }
 
 // TestAttackThousandSubscriptions: a client subscribes to a thousand threads, most of which never were, and to more than a session may have.
-// What changes is told, what is too much is refused, and nothing is left when the client goes.
+// Changes are told, subscriptions beyond the bound are refused, and nothing is left when the client goes.
 func TestAttackThousandSubscriptions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)

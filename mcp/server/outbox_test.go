@@ -67,7 +67,7 @@ func TestOutboxStopsAtFailedWrite(t *testing.T) {
 	o.close()
 }
 
-// What says no more when it is said twice is queued once until it is read, in its place
+// A notice that says no more when it is said twice is queued once until it is read, in its place
 // among the rest.
 func TestNotesAreSaidOnce(t *testing.T) {
 	t.Parallel()

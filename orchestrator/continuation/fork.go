@@ -3,6 +3,7 @@ package continuation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -315,13 +316,30 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 	if err != nil {
 		return claimed, err
 	}
-	defer func() { _ = w.Close() }()
 	o := thread.Outcome{State: thread.Completed, Result: lastWords(f.messages)}
 	ended, err := f.Threads.Finisher.Finish(ctx, by, w, o, thread.Cost{})
-	if ended.Status.Terminal() { // what could not be written of the end is completed later
+	closed := w.Close()
+	switch {
+	case ended.Status.Terminal(): // what could not be written of the end is completed later
 		return ended, nil
+	case f.decided(rec.ThreadID):
+		f.plan.Warnings = append(f.plan.Warnings, "the copy is whole, but its end could not be recorded everywhere yet: "+
+			threads.Fault(err).Message+"; that is done when the thread is looked at next")
+		claimed.Status = o.State
+		return claimed, nil
 	}
-	return claimed, err
+	return claimed, errors.Join(err, closed)
+}
+
+// decided reports whether the end of a copy is in its transcript: whoever looks at it
+// next ends the row as well, so nobody may be told that there is no copy.
+func (f *forking) decided(id thread.ID) bool {
+	w, err := f.Threads.Finisher.OpenTranscript(id)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = w.Close() }() // nothing is written
+	return w.Decided() != nil
 }
 
 // lastWords is the newest text of the model in a conversation.

@@ -184,11 +184,11 @@ func (r *renewal) planMeans(ctx context.Context, p *plan.Plan) error {
 	}
 	_, p.SpendAsked = r.asked.limits["spend"]
 	r.plan = p
+	if r.asked.message == "" { // nothing is run
+		return r.planning().KeepModel(ctx, p)
+	}
 	if err := r.planning().ChooseModel(ctx, p); err != nil {
 		return err
-	}
-	if r.asked.message == "" { // nothing is run
-		return nil
 	}
 	return r.planning().HaveKey(ctx, p)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/finish"
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -157,6 +158,25 @@ func TestForkRests(t *testing.T) {
 	}
 	if copyOfCopy := s.fork(continuation.ForkRequest{ThreadID: early.ThreadID}); copyOfCopy.Turns != 1 || copyOfCopy.AtTurn != 0 {
 		s.Errorf("a copy of a copy that rests: %+v", copyOfCopy)
+	}
+}
+
+// A copy that only rests needs no key of a provider; one that runs does.
+func TestForkRestsWithoutKey(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	rich := s.controller()
+	rich.Settings.Providers = provider.NewSource(func(string) string { return "a key" })
+	started, err := rich.Start(s.ctx, action.Caller{}, action.StartRequest{Directive: "work", Model: "anthropic/fast"})
+	s.noError(err)
+	first := started.ThreadID
+	s.order(first, "claim", "say one", "complete")
+	got := s.fork(continuation.ForkRequest{ThreadID: first})
+	if rec := s.row(got.ThreadID); got.Status != thread.Completed || rec.Model != s.row(first).Model {
+		s.Errorf("forked %+v, %+v", got, rec)
+	}
+	if _, err := s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: first, Message: "go on"}); err == nil || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
+		s.Errorf("one that runs: %v", err)
 	}
 }
 

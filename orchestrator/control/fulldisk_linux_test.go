@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/disktest"
@@ -74,7 +77,11 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	for i, walk := range forkWalks("", "") {
-		for _, at := range sampled(walk.points) {
+		points := sampled(walk.points)
+		if walk.how == "copy-to-rest" { // each step of its end
+			points = slices.DeleteFunc(slices.Clone(walk.points), func(at thread.Crashpoint) bool { return at == scheduler.CrashClaimed })
+		}
+		for _, at := range points {
 			t.Run(fmt.Sprintf("%s, full at %s", walk.how, at), func(t *testing.T) {
 				t.Parallel()
 				forkOnFullDisk(t, i, at)
@@ -111,6 +118,7 @@ func forkOnFullDisk(t *testing.T, how int, at thread.Crashpoint) {
 		s.gone(got.ThreadID)
 	}
 	s.wantNothingHeld()
+	s.wantToldOfCopy(got, err, first)
 	if now := s.leaves(first); !reflect.DeepEqual(now, left) {
 		t.Errorf("the source was\n%v, and is\n%v", left, now)
 	}
@@ -125,6 +133,29 @@ func forkOnFullDisk(t *testing.T, how int, at thread.Crashpoint) {
 	}
 	if v := s.verify(again.ThreadID); !v.Verified {
 		t.Errorf("the copy %+v", v)
+	}
+}
+
+// wantToldOfCopy fails the test unless a copy that stands as completed is one that its
+// caller was told of, whole, and no other.
+func (s *scene) wantToldOfCopy(got continuation.Forked, err error, source thread.ID) {
+	s.Helper()
+	completed, _, lerr := s.c.Threads.Store.List(s.ctx, store.Filter{States: []thread.State{thread.Completed}})
+	s.noError(lerr)
+	for _, rec := range completed {
+		from := s.meta(rec.ThreadID).ForkedFrom
+		if from == nil || from.ThreadID != source {
+			continue
+		}
+		if err != nil || rec.ThreadID != got.ThreadID {
+			s.Errorf("%s stands as completed; its caller was told %+v, %v", rec.ThreadID, got, err)
+		}
+		if v := s.verify(rec.ThreadID); !v.Verified {
+			s.Errorf("the copy is not whole: %+v", v)
+		}
+	}
+	if err == nil {
+		s.wantState(thread.Completed, got.ThreadID)
 	}
 }
 

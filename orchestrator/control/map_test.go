@@ -408,7 +408,7 @@ func TestMapInThread(t *testing.T) {
 	}
 	s.wait(s.c, WaitAll, a.ThreadID)
 	s.wantState(thread.Completed, parent, a.ThreadID)
-	// What another thread has done is not used again.
+	// The work of another thread is not used again.
 	other := s.start("work", "")
 	req.Items = req.Items[:1]
 	s.wantCounts(s.mapped(s.c, inThread(other), req), fanout.Counts{Items: 1, Working: 1})

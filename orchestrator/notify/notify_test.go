@@ -138,7 +138,7 @@ func TestFailureIsLogged(t *testing.T) {
 	}
 }
 
-// What a dead sender was about to send, and what is late, is not sent, and not passed
+// A notice that a dead sender was about to send, or that is late, is not sent, and not passed
 // over without a word either.
 func TestDeadSenderAndLateNotice(t *testing.T) {
 	t.Parallel()

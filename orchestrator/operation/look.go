@@ -66,7 +66,7 @@ var ThreadHealth = Operation[health.Request, health.Report]{
 }
 
 // ReconcileThreads reports where registry, ledger and folders disagree, and mends it.
-// What it removes is worth nothing to anybody.
+// It removes only what is worth nothing to anybody.
 var ReconcileThreads = Operation[health.ReconcileInput, health.Reconciliation]{
 	Name: "reconcile_threads", Title: "Compare registry, ledger and folders", Group: Admin, Effect: Idempotent,
 	Run: func(ctx context.Context, c *control.Controller, by action.Caller, in health.ReconcileInput) (health.Reconciliation, error) {

@@ -374,6 +374,20 @@ func (c *Call) ChooseModel(ctx context.Context, p *Plan) error {
 	return nil
 }
 
+// KeepModel keeps the model that was asked for, for a thread that nobody runs: it needs no
+// key, and whoever has it run chooses again.
+func (c *Call) KeepModel(ctx context.Context, p *Plan) error {
+	choice, known, err := c.Providers.Known(p.Request.Model)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return c.ChooseModel(ctx, p)
+	}
+	p.Choice = choice
+	return nil
+}
+
 // HaveKey asks for the key of the thread's provider where a command gives it: its
 // process could tell nobody that it does not. The launch is given what was found.
 func (c *Call) HaveKey(ctx context.Context, p *Plan) error {

@@ -73,9 +73,9 @@ func (h *handover) question(budget store.Budget) thread.Question {
 	if h.cause == nil {
 		q.Code, why = thread.HandoffAsked, fmt.Sprintf("%s has asked for it; %s", h.request.By, why)
 	}
-	q.Text = fmt.Sprintf("Thread %s (%s) would hand over to a new thread: %s. It has used %d turns and %s; "+
-		"the new thread would have %d turns and %s, and its first call costs about %s. ",
-		h.ID, h.meta.Directive, why, h.cost.Turns, p.Spend, p.Turns, p.Left, p.Expected)
+	q.Text = fmt.Sprintf("Thread %s (%s) would hand over to a new thread: %s. It has used %s and %s; "+
+		"the new thread would have %s and %s, and its first call costs about %s. ",
+		h.ID, h.meta.Directive, why, turns(h.cost.Turns), p.Spend, turns(p.Turns), p.Left, p.Expected)
 	if p.Summary == "" {
 		q.Text += "There is no summary; the new thread is given a record of the work and the last messages. Shall it hand over?"
 		return q

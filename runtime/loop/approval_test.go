@@ -105,6 +105,24 @@ func TestApproval(t *testing.T) {
 const fullBehind = "turns:\n  - {match: {turn: 1}, tool_calls: [{name: test_echo, input: {word: a}}], usage: {input_tokens: 179900, output_tokens: 100}}\n" +
 	"  - error: {status: 400, type: invalid_request_error, code: context_length_exceeded, message: 'prompt is too long'}\n"
 
+// TestDeclinedWithoutSummary: of a summary that could not be written a thread is warned
+// when it has a successor, and not when somebody has declined the handoff.
+func TestDeclinedWithoutSummary(t *testing.T) {
+	t.Parallel()
+	for decision, warned := range map[thread.Decision]bool{thread.Accept: true, thread.Decline: false} {
+		h, _ := approving(t)
+		h.sums(thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "tool_failed", Message: "no words"}})
+		h.script(filling(nearlyFull))
+		rec, asked := h.answering(h.register(job{}), thread.Answer{Decision: decision})
+		if got := strings.Contains(strings.Join(rec.Outcome.Warnings, "\n"), "the successor has no summary"); got != warned {
+			t.Errorf("%s: %s, warnings %q", decision, rec.Status, rec.Outcome.Warnings)
+		}
+		if len(asked) != 1 || !strings.Contains(asked[0].Text, "It has used 1 turn and ") {
+			t.Errorf("%s: asked %+v", decision, asked)
+		}
+	}
+}
+
 // TestNobodyApproves: when nobody answers in time the thread does not hand over; and one
 // that is stopped while it asks has left nothing.
 func TestNobodyApproves(t *testing.T) {

@@ -209,6 +209,9 @@ func (h *handover) complete(ctx context.Context) (*thread.Handoff, error) {
 	if err != nil {
 		return nil, h.takeBack(err)
 	}
+	if h.summary.why != "" {
+		h.warn("the successor has no summary: " + h.summary.why)
+	}
 	return next, nil
 }
 

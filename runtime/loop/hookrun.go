@@ -169,7 +169,7 @@ func (h hookRunner) load(kind item.Kind, id string) (hook.Result, error) {
 	}
 	return hook.Result{
 		Text: sign.Hide(h.Secrets.Mask(doc.Body)), Name: doc.Name,
-		// What the latest thread has left is another text tomorrow, so this one goes on record.
+		// The latest thread has left another text tomorrow, so this one goes on record.
 		Knowledge: !item.NamesThread(id), Verbatim: item.IsThreadRecord(kind, id),
 	}, nil
 }

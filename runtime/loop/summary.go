@@ -38,18 +38,19 @@ const maxContent = 400_000
 
 const charsPerToken = 4
 
-// summary is what was written about the thread's work for its successor; both
-// fields are empty when nobody has written anything.
+// summary is what was written about the thread's work for its successor; it is empty
+// when nobody has written anything.
 type summary struct {
 	id   string // as [finish.SummaryID] makes it
 	text string
+	why  string // there is none, although somebody was to write one
 }
 
 // errSummaryLate ends a summary for which the handoff does not wait any longer.
 var errSummaryLate = errors.New("it took more than half of the thread's time")
 
-// summarise gives the successor a summary. A failure is a warning, for a
-// handoff needs none. It takes at most half of the time that is left.
+// summarise gives the successor a summary. A handoff needs none, so a failure is a
+// warning, once there is a successor. It takes at most half of the time that is left.
 func (r *run) summarise(ctx context.Context) summary {
 	if r.Recorded != nil { // whose successor nobody makes
 		return summary{}
@@ -58,10 +59,10 @@ func (r *run) summarise(ctx context.Context) summary {
 	defer stop()
 	id := finish.SummaryID(r.meta.Directive, r.ID)
 	text, err := r.findOrWriteSummary(bounded, id)
-	if err != nil && ctx.Err() == nil {
-		r.warn("the successor has no summary: " + r.Secrets.Mask(err.Error()))
+	if err != nil {
+		return summary{why: r.Secrets.Mask(err.Error())}
 	}
-	if err != nil || text == "" {
+	if text == "" {
 		return summary{}
 	}
 	return summary{id: id, text: text}

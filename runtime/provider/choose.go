@@ -37,6 +37,17 @@ func (r *Registry) named(ctx context.Context, name string) (Choice, error) {
 	return choice, err
 }
 
+// Known is a model by "provider/model", whether or not its provider can be used now; false
+// where the settings have no such provider.
+func (r *Registry) Known(name string) (Choice, bool, error) {
+	p, model, err := r.split(name)
+	if err != nil || p == nil {
+		return Choice{}, false, err
+	}
+	choice, err := r.at(*p, model)
+	return choice, err == nil, err
+}
+
 // byID follows the model id of a directive: "provider/model" or an id alone.
 func (r *Registry) byID(ctx context.Context, id string) (Choice, error) {
 	p, model, err := r.split(id)

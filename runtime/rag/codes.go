@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/rag/vector"
 )
 
-// What the labels of a record are of.
+// Kinds of labels of a record.
 const (
 	labelProject = iota
 	labelThread
@@ -125,7 +125,7 @@ func (x *Index) updateCodes(ctx context.Context) {
 		if db == nil {
 			return nil
 		}
-		// What is listed before the chapters are read is of chapters that are read, or of none.
+		// Everything that is listed before the chapters are read is of chapters that are read, or of none.
 		dir := x.codes(db)
 		listed, err := dir.List()
 		if err != nil {

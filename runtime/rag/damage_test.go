@@ -127,7 +127,7 @@ func scribble(t *testing.T, path string, from, size int) {
 	}
 }
 
-// What can be read of a damaged index is in the new one, with its words and vectors.
+// Rows of a damaged index that can be read are in the new one, with its words and vectors.
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	const rows = 600

@@ -149,7 +149,7 @@ func (x *Index) read(ctx context.Context, f func(context.Context, *sql.Tx) error
 func (x *Index) write(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
 	return x.mending(ctx, true, func(db *database) error {
 		return db.Write(ctx, sharedfile.Durable, nothing, func(ctx context.Context, tx *sql.Tx) error {
-			// What is deleted is overwritten. The setting is one of the connection.
+			// Deleted bytes are overwritten. The setting is one of the connection.
 			if _, err := tx.ExecContext(ctx, "PRAGMA secure_delete = FAST"); err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func TestFusionIsMonotone(t *testing.T) {
 	})
 }
 
-// What passes has reached what the query asks for, and nothing that has is left out.
+// Every row that passes has reached what the query asks for, and nothing that has is left out.
 func TestThresholds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

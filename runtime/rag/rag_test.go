@@ -147,7 +147,7 @@ func isRefusal(err error, field string) bool {
 	return ok && refusal.Field == field && refusal.Reason != ""
 }
 
-// What has no meaning is refused with what is valid, and nothing of the call is stored.
+// A value that has no meaning is refused with what is valid, and nothing of the call is stored.
 func TestRefusedRows(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -414,7 +414,7 @@ func TestDeletedFile(t *testing.T) {
 	}
 }
 
-// What was deleted is not in the files any more after they were made smaller.
+// Deleted rows are not in the files any more after these were made smaller.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	path := pathIn(t.TempDir())

@@ -314,7 +314,7 @@ func checkCounts(r *rapid.T, a rag.Answer, m *reference, q rag.Query) {
 	}
 }
 
-// Whatever is asked: rows that are excluded or foreign never come, nothing below the floor
+// For every query: rows that are excluded or foreign never come, nothing below the floor
 // does, and the same query twice has the same answer.
 func TestNothingForeignComes(t *testing.T) {
 	t.Parallel()

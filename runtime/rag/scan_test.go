@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 )
 
-// What is looked at first by codes has the answer of looking at every vector: of texts of a
+// A search that looks at codes first has the answer of looking at every vector: of texts of a
 // few subjects, of many that are nearly the same, and of a few dimensions.
 func TestCodesAgainstScan(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 package recording
 
-// What a recording may be. A transcript of a day's work is some megabytes.
+// A recording has bounds. A transcript of a day's work is some megabytes.
 const (
 	maxArchive  = 256 << 20 // bytes of the file
 	maxContent  = 256 << 20 // bytes of all members together

@@ -343,7 +343,7 @@ func TestAttackHostileArchive(t *testing.T) {
 	}
 }
 
-// What is inside files is checked as well, when who signed it lies.
+// The content of files is checked as well, since a signer can lie.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)

@@ -126,7 +126,7 @@ func (s *searcher) add(line int, e thread.Event) {
 			return
 		}
 	case thread.EventThreadContinued:
-		// What a copy was given stands nowhere else in its chain.
+		// The messages that a copy was given stand nowhere else in its chain.
 		if p, err := Decode[ThreadContinued](e); err == nil && p.Via != thread.ViaFork {
 			s.given = p.Messages
 		}

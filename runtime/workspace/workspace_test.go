@@ -363,7 +363,7 @@ func TestCopies(t *testing.T) {
 			h.apply(copied, ApplyRequest{})
 			same(t, "project", has(t, h.Project), want)
 
-			// What a person does after that counts as theirs again.
+			// A change that a person makes after that counts as theirs again.
 			puts(t, work.Root, map[string]string{"a": "copy 2\n"})
 			puts(t, h.Project, map[string]string{"a": "source\n"})
 			if _, err := h.Apply(t.Context(), copied, ApplyRequest{}); !errors.As(err, new(*ConflictError)) {

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// What --json writes is stable: a key that goes, or gets another name or type,
+// The output of --json is stable: a key that goes, or gets another name or type,
 // breaks somebody's program.
 func TestJSONKeys(t *testing.T) {
 	t.Parallel()

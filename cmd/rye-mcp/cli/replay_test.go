@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -28,5 +29,17 @@ func TestReplayNote(t *testing.T) {
 		if text := report.text(); !strings.Contains(text, c.want) || (report.Note == "") != (c.meta.Continuation == nil) {
 			t.Errorf("%s: %s", name, text)
 		}
+	}
+}
+
+// A test whose answers are the same still says what of a continued thread was not compared.
+func TestNoteOfTest(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := writeTest(System{Stdout: &out}, recordedTest{Name: "work", Verdict: verdictSame, Threads: []threadReplay{
+		{ThreadID: "work-1", Verdict: verdictSame}, {ThreadID: "work-2", Verdict: verdictSame, Note: "it began elsewhere"},
+	}})
+	if err != nil || !strings.Contains(out.String(), "it began elsewhere") || strings.Contains(out.String(), "work-1") {
+		t.Errorf("%v\n%s", err, &out)
 	}
 }

@@ -55,7 +55,7 @@ func lookAbout(ctx context.Context, p *project, id thread.ID) (about aboutThread
 		return about, err
 	}
 	about = aboutThread{ContinuationOf: rec.ContinuationOf, LastUsed: rec.LastUsed}
-	// What cannot be measured hides nothing else.
+	// A size that cannot be measured hides nothing else.
 	about.Bytes, _ = p.control.Threads.Records.Of(id).Whole().Size()
 	chain, err := p.control.Threads.Chain(ctx, id)
 	if err != nil {

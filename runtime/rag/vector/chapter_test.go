@@ -164,7 +164,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// What is no file of codes is not opened: a folder, a link, one that is too large.
+// Nothing but a file of codes is opened: a folder, a link, one that is too large.
 func TestDirOfOthers(t *testing.T) { // what others allocate would be counted
 	name, _, built := sample(t, 5, 3)
 	for what, put := range map[string]func(path string) error{

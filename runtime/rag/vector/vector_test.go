@@ -149,7 +149,7 @@ func TestTop(t *testing.T) {
 	})
 }
 
-// What is not a number can be anything, and is compared.
+// A NaN can stand anywhere, and is compared.
 func TestTopOfNaN(t *testing.T) {
 	t.Parallel()
 	top := NewTop(1)

@@ -28,7 +28,7 @@ func TestNotRegular(t *testing.T) {
 }
 
 // TestAttackReplacedWhileOpened: a command puts a link, a pipe or another name of a protected file in the place of a file that was judged, before it is opened.
-// What stands there now is judged anew, and refused.
+// The new file is judged anew, and refused.
 func TestAttackReplacedWhileOpened(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

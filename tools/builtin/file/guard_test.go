@@ -124,7 +124,7 @@ func TestStaleWrite(t *testing.T) {
 	a.refused("b-1", "write", args{"path": "f", "content": "mine"})
 	b.does("write", args{"path": "f", "content": "b's\n"})
 
-	// What is added undoes nothing, and is nothing of what is there read.
+	// An addition undoes nothing, and nothing of the file is read for it.
 	a.does("write", args{"path": "f", "content": "added\n", "mode": "append"})
 	a.refused("", "write", args{"path": "f", "content": "mine"})
 	b.refused("a-1", "write", args{"path": "f", "content": "mine"})
@@ -133,7 +133,7 @@ func TestStaleWrite(t *testing.T) {
 	}
 }
 
-// What a command or a person has changed is seen by its content. Lines that are known by
+// A change by a command or a person is seen by its content. Lines that are known by
 // their ids can be edited all the same.
 func TestStaleWriteUnknown(t *testing.T) {
 	t.Parallel()

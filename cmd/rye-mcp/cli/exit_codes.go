@@ -57,7 +57,9 @@ threads list, threads show, threads rename, threads meta, threads tail,
 threads chain, threads approve, threads handoff, threads steer, threads diff,
 threads vacuum, threads health, threads call, trust, config set, config edit, keys generate,
 keys list, keys show, keys trust, hooks explain, items list, items show,
-items search, items copy, items new, mcp add, mcp list, mcp discover and
+items search, items copy, items new, memory list, memory show, memory add,
+memory edit, memory keep, memory forget, memory export, memory import,
+memory eval, mcp add, mcp list, mcp discover and
 mcp import.
 A server, which is serve or --stdio, and threads watch end with 0 when they are
 interrupted, --stdio at the end of its input.

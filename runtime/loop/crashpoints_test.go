@@ -64,7 +64,8 @@ const handingOverSpent = nearlyFull + 100
 // another summary.
 var approvalSteps = []thread.Crashpoint{CrashSummary, CrashAsked, CrashTold, CrashEdited, CrashSuccessor, CrashDecided, CrashStarted}
 
-// asksFirst lets the threads of the house ask before they hand over, and be answered.
+// asksFirst lets the threads of the house ask before they hand over, and be answered. An
+// answer that a full disk refuses is given again when there is room.
 func (h *house) asksFirst(id thread.ID) {
 	h.settings.Continuation.Approval = config.ApprovalAsk
 	h.settings.OnLimit.DeadlineSeconds = 600
@@ -74,7 +75,11 @@ func (h *house) asksFirst(id thread.ID) {
 	go func() {
 		defer close(done)
 		if q := h.askedBy(ctx, id); q.ID != "" {
-			_, _ = h.store.Answer(ctx, q.ID, thread.Answer{Decision: thread.Accept, Summary: "It is half done.", By: "Ada", At: time.Now()})
+			answer := thread.Answer{Decision: thread.Accept, Summary: "It is half done.", By: "Ada", At: time.Now()}
+			if _, err := h.store.Answer(ctx, q.ID, answer); err != nil && h.makeRoom != nil {
+				h.makeRoom()
+				_, _ = h.store.Answer(ctx, q.ID, answer)
+			}
 		}
 	}()
 	h.t.Cleanup(func() {

@@ -44,6 +44,7 @@ func onDisk(t *testing.T) (*house, *disktest.Disk) {
 // and does. It has handed over then, or died as any other, and the next one hands over.
 func testHandoffOnFullDisk(t *testing.T, at thread.Crashpoint) {
 	h, disk := onDisk(t)
+	h.makeRoom = disk.Empty
 	id := h.handingOver()
 	h.asksFirst(id)
 	r := newRun(h.deps(id))

@@ -61,6 +61,7 @@ type house struct {
 	change   func(*run) // before it runs
 	maker    *maker     // nil: threads cannot hand over
 	mode     trust.Mode // off unless a test says otherwise
+	makeRoom func()     // on a full disk; nil: there is none
 }
 
 // prices are dollars per million tokens: input 1, output 2.

@@ -108,7 +108,7 @@ func (c *Continuer) mayAsk(ctx context.Context, rec thread.Record, from thread.I
 func mayHandOver(rec thread.Record) error {
 	switch {
 	case rec.Status.Terminal():
-		return tool.Faultf(tool.CodeConflict, "thread %s is %s; only one that runs can hand over", rec.ThreadID, rec.Status).
+		return tool.Faultf(tool.CodeConflict, "thread %s has ended (%s); only one that runs can hand over", rec.ThreadID, rec.Status).
 			With("thread_id", rec.ThreadID).WithHint("resume_thread with a message goes on with it in a new thread").WithTry("rye-mcp threads resume %s MESSAGE", rec.ThreadID)
 	case rec.Status != thread.Running:
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s and has not begun, so it has nothing to hand over", rec.ThreadID, rec.Status).

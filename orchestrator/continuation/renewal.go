@@ -106,6 +106,11 @@ func (r *renewal) verifyThread(ctx context.Context) error {
 
 func (r *renewal) nothingSaid() *tool.Fault {
 	before := r.before()
+	if before.Status == thread.Created {
+		return tool.Faultf(tool.CodeConflict, "thread %s has not begun, so there is nothing to %s", before.ThreadID, r.asked.verb).
+			With("thread_id", before.ThreadID).WithHint("rye_execute starts %s once more; wait_threads waits for this one", before.Directive).
+			WithTry("rye-mcp threads wait %s", before.ThreadID)
+	}
 	if !before.Status.Terminal() {
 		return tool.Faultf(tool.CodeConflict, "thread %s is %s and has no signed turn yet, so it cannot be %s", before.ThreadID, before.Status, r.asked.done).
 			With("thread_id", before.ThreadID).

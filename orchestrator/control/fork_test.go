@@ -315,7 +315,7 @@ func TestForkOfQueued(t *testing.T) {
 	s.order(first, "say one", "complete")
 	s.start("idle", "")
 	queued := s.begin("work", "").ThreadID
-	if _, err := s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: queued}); code(err) != "conflict" {
+	if _, err := s.c.Continue.Fork(s.ctx, continuation.ForkRequest{ThreadID: queued}); code(err) != "conflict" || !strings.Contains(err.Error(), "has not begun") {
 		s.Errorf("of a queued thread: %v", err)
 	}
 	resumed, err := s.c.Continue.Resume(s.ctx, continuation.ResumeRequest{ThreadID: first, Message: "go on"})

@@ -158,7 +158,7 @@ func mayRead(rec thread.Record) error {
 	case rec.Kind != thread.KindDirective:
 		return tool.Faultf(tool.CodeUnsupported, "%s is no thread with a model (it is a %s), so it reads no messages", rec.ThreadID, rec.Kind)
 	case rec.Status.Terminal():
-		return tool.Faultf(tool.CodeConflict, "thread %s is %s, and reads no message any more", rec.ThreadID, rec.Status).
+		return tool.Faultf(tool.CodeConflict, "thread %s has ended (%s), and reads no message any more", rec.ThreadID, rec.Status).
 			With("status", rec.Status).WithHint(resumeHint).WithTry(resumeTry, rec.ThreadID)
 	}
 	return nil

@@ -66,7 +66,7 @@ func (e *UnreadableError) Error() string {
 	if e.Stopped {
 		return fmt.Sprintf("thread %s has been asked to stop, and reads no message any more", e.Thread)
 	}
-	return fmt.Sprintf("thread %s is %s, and reads no message any more", e.Thread, e.State)
+	return fmt.Sprintf("thread %s has ended (%s), and reads no message any more", e.Thread, e.State)
 }
 
 // QueueFullError says that a thread has too much to read.

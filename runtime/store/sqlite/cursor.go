@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -47,14 +46,15 @@ func (l *listing) cursor(last position) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
+// decodeCursor says of every text that is none the same: how it is none helps nobody.
 func decodeCursor(f store.Filter) (position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(f.Cursor)
 	if err != nil {
-		return position{}, fmt.Errorf("%w: %w", store.ErrBadCursor, err)
+		return position{}, store.ErrBadCursor
 	}
 	var c cursor
 	if err := json.Unmarshal(b, &c); err != nil {
-		return position{}, fmt.Errorf("%w: %w", store.ErrBadCursor, err)
+		return position{}, store.ErrBadCursor
 	}
 	if _, err := thread.ParseID(string(c.ID)); err != nil || c.Filter != fingerprint(f) {
 		return position{}, store.ErrBadCursor

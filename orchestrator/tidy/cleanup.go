@@ -41,6 +41,7 @@ type Cleaned struct {
 	Threads   int           `json:"threads" jsonschema:"that go"`
 	ThreadIDs []thread.ID   `json:"thread_ids" jsonschema:"the first of each chain that goes; of many the first"`
 	Bytes     int64         `json:"bytes" jsonschema:"of their folders"`
+	With      []string      `json:"with,omitempty" jsonschema:"what else goes with them"`
 	Spend     thread.Micros `json:"spend" jsonschema:"US dollars; it stays in the sums above and of the day"`
 	UsedUntil string        `json:"used_until" jsonschema:"threads that were used later stay"`
 	Kept      int           `json:"kept,omitempty" jsonschema:"threads that are old enough and stay: something above, below or in their chain lives or was used since, or speaks against it"`
@@ -49,6 +50,19 @@ type Cleaned struct {
 	Next      string        `json:"next,omitempty" jsonschema:"what to call next"`
 
 	until time.Time
+	with  along
+}
+
+// And is what went in this step and in the next one.
+func (c Cleaned) And(next Cleaned) Cleaned {
+	next.Threads += c.Threads
+	next.Bytes += c.Bytes
+	next.Spend += c.Spend
+	next.with = c.with.and(next.with)
+	next.With = next.with.told()
+	next.ThreadIDs = slices.Concat(c.ThreadIDs, next.ThreadIDs)
+	next.Failed = slices.Concat(c.Failed, next.Failed)
+	return next
 }
 
 // Until is up to when a thread may have been used that goes.
@@ -85,7 +99,7 @@ func (t *Tidier) cleanup(ctx context.Context, req CleanupRequest) (Cleaned, erro
 	if err != nil {
 		return Cleaned{}, err
 	}
-	told := t.tellFound(found, p)
+	told := t.tellFound(ctx, found, p)
 	if !agreed {
 		told.DryRun, told.Next = true, note+cleanupStep(told)
 		return told, nil
@@ -170,11 +184,12 @@ func (t *Tidier) agreedUntil(ctx context.Context, req CleanupRequest, until time
 	return until, false, note, t.Threads.Store.ShowPlan(ctx, key, store.ShownPlan{Digest: until.Format(time.RFC3339Nano), At: t.Threads.Now()})
 }
 
-func (t *Tidier) tellFound(found expiredSets, p policy) Cleaned {
+func (t *Tidier) tellFound(ctx context.Context, found expiredSets, p policy) Cleaned {
 	told := Cleaned{
 		Success: true, ThreadIDs: []thread.ID{}, Kept: found.kept, Left: found.left,
-		UsedUntil: p.until.UTC().Format(time.RFC3339), until: p.until,
+		UsedUntil: p.until.UTC().Format(time.RFC3339), until: p.until, with: t.goesWith(ctx, found.sets...),
 	}
+	told.With = told.with.told()
 	for _, s := range found.sets {
 		told.Threads += len(s.members)
 		told.Spend += s.spend()

@@ -1,7 +1,11 @@
 package tidy_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +178,55 @@ func FuzzParseAge(f *testing.F) {
 			t.Errorf("%q is %v", text, age)
 		}
 	})
+}
+
+// notes are something of which each thread has three.
+func (s *scene) notes(broken error) tidy.Belonging {
+	return tidy.Belonging{
+		Name: "its notes", Apart: true,
+		Remove: func(ctx, thread.Record) error { return broken },
+		Count:  func(_ ctx, ids []thread.ID) (int, error) { return 3 * len(ids), broken },
+		Tell:   func(n int) string { return fmt.Sprintf("%d notes", n) },
+	}
+}
+
+// TestCleanupTellsOfBelongings: a dry run says what else goes, as that of a deletion does,
+// and the steps of a cleanup add up.
+func TestCleanupTellsOfBelongings(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.t.Belongings = append(s.t.Belongings, s.notes(nil))
+	s.ended("one", "")
+	shown, err := s.t.Cleanup(s.ctx, tidy.CleanupRequest{OlderThan: "0s", DryRun: true})
+	s.noError(err)
+	if !slices.Equal(shown.With, []string{"3 notes"}) {
+		t.Errorf("shown: %+v", shown)
+	}
+	gone := s.clean(tidy.CleanupRequest{OlderThan: "0s"})
+	if sum := gone.And(shown); gone.Threads != 1 || !slices.Equal(sum.With, []string{"6 notes"}) || sum.Threads != 2 || len(sum.ThreadIDs) != 2 {
+		t.Errorf("%+v and %+v are %+v", gone, shown, sum)
+	}
+	if none := s.clean(tidy.CleanupRequest{OlderThan: "0s"}); none.With != nil {
+		t.Errorf("none: %+v", none)
+	}
+}
+
+// TestBelongingApart: what cannot be looked at or removed keeps neither the deletion nor the
+// files of the thread. It is told, and taken away by the next sweep.
+func TestBelongingApart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	id := s.ended("one", "")
+	s.t.Belongings = append(s.t.Belongings, s.notes(errors.New("its settings are broken")))
+	told, err := s.t.Delete(s.ctx, tidy.DeleteRequest{ThreadID: id, Agreed: true})
+	s.noError(err)
+	if told.Left != 1 || !strings.Contains(strings.Join(told.Kept, ""), "settings are broken") || !strings.Contains(strings.Join(told.With, ""), "its notes, which could not be looked at") {
+		t.Errorf("%+v", told)
+	}
+	if _, err := os.Lstat(s.folder(id)); !os.IsNotExist(err) {
+		t.Errorf("its files stay: %v", err)
+	}
+	s.t.Belongings[len(s.t.Belongings)-1] = s.notes(nil)
+	s.sweep()
+	s.wantGone(id)
 }

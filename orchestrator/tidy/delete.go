@@ -29,9 +29,7 @@ func (t *Tidier) Delete(ctx context.Context, req DeleteRequest) (Deleted, error)
 	}
 	told := t.tell(s)
 	told.ThreadID = req.ThreadID
-	if told.With, err = t.goesWith(ctx, s); err != nil {
-		return Deleted{}, threads.Fault(err)
-	}
+	told.With = t.goesWith(ctx, s).told()
 	grown, agreed, err := t.agreed(ctx, req, s, &told)
 	if err != nil || !agreed {
 		return told, faultOrNil(err)

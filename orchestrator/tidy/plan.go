@@ -152,23 +152,6 @@ func (t *Tidier) blocks(ctx context.Context, s set) error {
 	return nil
 }
 
-// goesWith says what else goes with a set.
-func (t *Tidier) goesWith(ctx context.Context, s set) (with []string, err error) {
-	for _, b := range t.Belongings {
-		if b.Tell == nil {
-			continue
-		}
-		told, err := b.Tell(ctx, s.ids())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.Name, err)
-		}
-		if told != "" {
-			with = append(with, told)
-		}
-	}
-	return with, nil
-}
-
 // awaitFiles waits until nobody writes to the files of the members any more.
 func (t *Tidier) awaitFiles(ctx context.Context, s set) error {
 	for _, rec := range s.members {

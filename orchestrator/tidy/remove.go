@@ -136,8 +136,12 @@ func (t *Tidier) removeOne(ctx context.Context, rec thread.Record) error {
 		return err
 	}
 	at := t.Threads.Crashpoints.At
+	var apart error // keeps the deletion open, and no files
 	for _, b := range t.Belongings {
-		if err := b.Remove(ctx, rec); err != nil {
+		switch err := b.Remove(ctx, rec); {
+		case err != nil && b.Apart && ctx.Err() == nil:
+			apart = errors.Join(apart, fmt.Errorf("%s: %w", b.Name, err))
+		case err != nil:
 			return fmt.Errorf("%s: %w", b.Name, err)
 		}
 		at(CrashBelongings)
@@ -150,7 +154,7 @@ func (t *Tidier) removeOne(ctx context.Context, rec thread.Record) error {
 		return err
 	}
 	at(CrashFolder)
-	return nil
+	return apart
 }
 
 // notOurs is nil for what lies behind a link: it is not the thread's.

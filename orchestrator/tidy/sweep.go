@@ -147,11 +147,11 @@ func (t *Tidier) continueJob(ctx context.Context) (string, error) {
 
 // expire deletes the threads that were not used since a time, some at a time.
 func (t *Tidier) expire(ctx context.Context, until time.Time) (string, error) {
-	sum := 0
+	var sum expiredSum
 	for ctx.Err() == nil {
 		found, err := t.expired(ctx, policy{until: until})
 		if err != nil {
-			return deletedSome(sum), err
+			return sum.told(), err
 		}
 		if len(found.sets) == 0 {
 			break
@@ -160,22 +160,36 @@ func (t *Tidier) expire(ctx context.Context, until time.Time) (string, error) {
 		for _, s := range found.sets {
 			threads += len(s.members)
 		}
+		with := t.goesWith(ctx, found.sets...)
 		kept, err := t.deleteSets(ctx, found.sets)
-		if sum += threads - kept; err != nil {
-			return deletedSome(sum), err
+		sum.add(threads-kept, with)
+		if err != nil {
+			return sum.told(), err
 		}
 		if _, err := t.Continue(ctx, nil); err != nil || kept == threads {
-			return deletedSome(sum), err
+			return sum.told(), err
 		}
 	}
-	return deletedSome(sum), nil
+	return sum.told(), nil
 }
 
-func deletedSome(n int) string {
-	if n == 0 {
+// expiredSum is what a sweep deleted.
+type expiredSum struct {
+	threads int
+	with    along
+}
+
+func (s *expiredSum) add(threads int, with along) {
+	if threads > 0 {
+		s.threads, s.with = s.threads+threads, s.with.and(with)
+	}
+}
+
+func (s *expiredSum) told() string {
+	if s.threads == 0 {
 		return ""
 	}
-	return fmt.Sprintf("deleted %d threads", n)
+	return strings.Join(append([]string{fmt.Sprintf("deleted %d threads", s.threads)}, s.with.told()...), ", ")
 }
 
 // vacuumJob gives back what is in no use, where it is worth it and can be done in parts.

@@ -150,3 +150,24 @@ func TestRun(t *testing.T) {
 	<-ended
 	s.wantGone(cut)
 }
+
+// TestSweepTellsOfBelongings: what else goes with threads that expire is told, summed up.
+func TestSweepTellsOfBelongings(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.t.Belongings = append(s.t.Belongings, s.notes(nil))
+	s.ended("one", "")
+	s.ended("two", "")
+	s.keepFor(day)
+	s.sweep()
+	var told []string
+	for range 40 {
+		s.now = s.now.Add(time.Hour)
+		if did := s.sweep(); did != "" {
+			told = append(told, did)
+		}
+	}
+	if got := strings.Join(told, "; "); !strings.Contains(got, "ttl: deleted 2 threads, 6 notes") {
+		t.Errorf("%q", got)
+	}
+}

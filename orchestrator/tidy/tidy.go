@@ -29,9 +29,12 @@ type Belonging struct {
 	// Blocks says why a thread should not go yet; empty: nothing speaks against it. A
 	// deletion with force goes on all the same. It may be nil.
 	Blocks func(ctx context.Context, rec thread.Record) (why string)
-	// Tell says what of it goes with some threads: "3 entries of memory"; empty: nothing. It
-	// may be nil.
-	Tell func(ctx context.Context, ids []thread.ID) (string, error)
+	// Apart says that Remove needs nothing of the thread's files: they go also where it fails.
+	Apart bool
+	// Count is how much of it goes with some threads, and Tell says that: "3 entries of
+	// memory". Both may be nil.
+	Count func(ctx context.Context, ids []thread.ID) (int, error)
+	Tell  func(n int) string
 }
 
 // Tidier takes threads away.

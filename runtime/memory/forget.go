@@ -165,9 +165,13 @@ func (b *Book) saidIn(ctx context.Context, ids []thread.ID) (keys []string, err 
 	if b.Seal == nil {
 		return nil, nil
 	}
-	for _, id := range ids {
+	for some := range slices.Chunk(ids, pageSize) {
+		names := make([]string, len(some))
+		for i, id := range some {
+			names[i] = string(id)
+		}
 		for _, space := range []string{Namespace, saidSpace} {
-			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadIDs: []string{string(id)}}, func(r rag.Row) error {
+			err := b.rows(ctx, rag.Listing{Namespace: space, Project: b.Seal.Place(), ThreadIDs: names}, func(r rag.Row) error {
 				key, _, _ := strings.Cut(r.Key, "/")
 				keys = append(keys, key)
 				return nil

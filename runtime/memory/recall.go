@@ -31,6 +31,10 @@ func (b *Book) Recall(ctx context.Context, q memory.Question) (memory.Recalled, 
 	if text == "" || b.Seal == nil {
 		return memory.Recalled{}, nil
 	}
+	// Where there is nothing, nobody is paid to look for it.
+	if some, err := b.Index.List(ctx, rag.Listing{Namespace: Namespace, Project: b.scope(q.Anywhere), Limit: 1}); err != nil || len(some) == 0 {
+		return memory.Recalled{}, err
+	}
 	vector, note := b.embed(ctx, text)
 	limit := min(orDefault(q.Limit, b.Settings.Limit), maxRecalled)
 	where := current()

@@ -46,6 +46,9 @@ type Recall struct {
 // MemoryInState begins a [Memory.Store] in the user's state of the project.
 const MemoryInState = ".ai/state/"
 
+// DefaultMemoryStore is the [Memory.Store] of who says nothing.
+const DefaultMemoryStore = MemoryInState + "memory/memory.db"
+
 // memoryFile is where the settings stand, below .ai/config.
 const memoryFile = "agent/memory.yaml"
 

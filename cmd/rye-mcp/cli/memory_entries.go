@@ -89,14 +89,24 @@ func (p *project) entries(opened openedMemory, purse tool.Purse) (*remembered.Bo
 
 var errNoVector = errors.New("the endpoint of embeddings returned no vector")
 
-// entriesOffOrOn are the entries also while memory is off: what belongs to a deleted thread
-// goes all the same. Nothing is made.
-func (p *project) entriesOffOrOn() (*remembered.Book, error) {
+// keptSettings are the settings of memory by which its file is found, also while they cannot
+// be read: then it is where it lies by default, and the error says what to do.
+func (p *project) keptSettings() (config.Memory, error) {
 	set, err := p.memorySettings()
 	if err != nil {
-		return nil, err
+		set = config.Memory{Store: config.DefaultMemoryStore}
+		err = fmt.Errorf("%w; mend that, and what is left goes with the next deletion or sweep", err)
 	}
-	return p.entries(openedMemory{settings: set, index: p.memory.index(set.Store)}, nil)
+	return set, err
+}
+
+// entriesOffOrOn are the entries also while memory is off: what belongs to a deleted thread
+// goes all the same. Nothing is made. With settings that cannot be read they are those of
+// the default file, and unread says why there may be others.
+func (p *project) entriesOffOrOn() (b *remembered.Book, unread, err error) {
+	set, unread := p.keptSettings()
+	b, err = p.entries(openedMemory{settings: set, index: p.memory.index(set.Store)}, nil)
+	return b, unread, err
 }
 
 // Bounds of the wait for others who write entries.
@@ -215,35 +225,31 @@ func saidBefore(lines []string, text string) bool {
 // connectMemory makes what is remembered go with its threads, be counted and be shrunk.
 func (p *project) connectMemory() {
 	p.control.Tidy.Belongings = append(p.control.Tidy.Belongings, tidy.Belonging{
-		Name: "what it noted in memory",
+		Name:  "what it noted in memory",
+		Apart: true,
 		Remove: func(ctx context.Context, rec thread.Record) error {
-			book, err := p.entriesOffOrOn()
+			book, unread, err := p.entriesOffOrOn()
 			if err != nil {
 				return err
 			}
-			return book.ForgetThread(ctx, rec.ThreadID)
+			return errors.Join(book.ForgetThread(ctx, rec.ThreadID), unread)
 		},
-		Tell: func(ctx context.Context, ids []thread.ID) (string, error) {
-			book, err := p.entriesOffOrOn()
+		Count: func(ctx context.Context, ids []thread.ID) (int, error) {
+			book, unread, err := p.entriesOffOrOn()
 			if err != nil {
-				return "", err
+				return 0, err
 			}
 			n, err := book.OfThreads(ctx, ids)
-			if n == 0 {
-				return "", err
-			}
-			return fmt.Sprintf("%d %s of memory", n, verb(n, "entry", "entries")), err
+			return n, errors.Join(err, unread)
 		},
+		Tell: func(n int) string { return fmt.Sprintf("%d %s of memory", n, verb(n, "entry", "entries")) },
 	})
 	p.control.Health.Places = append(p.control.Health.Places, health.Place{Name: "memory", Bytes: p.memoryBytes})
 }
 
 // memoryBytes is the size of the project's memory file, with what lies beside it.
 func (p *project) memoryBytes(context.Context) (sum int64, err error) {
-	set, err := p.memorySettings()
-	if err != nil {
-		return 0, err
-	}
+	set, _ := p.keptSettings() // rye-mcp doctor says what is wrong with them
 	home, err := p.memory.homeOf(set.Store, p.state.Find)
 	if err != nil || home.Path == "" || !strings.HasPrefix(set.Store, config.MemoryInState) {
 		return 0, err // a file that all projects share is not this one's
@@ -269,10 +275,7 @@ func (p *project) memoryBytes(context.Context) (sum int64, err error) {
 
 // compactMemory makes the memory file as small as it can be, if there is one.
 func (p *project) compactMemory(ctx context.Context) (store.Vacuumed, error) {
-	set, err := p.memorySettings()
-	if err != nil {
-		return store.Vacuumed{}, err
-	}
+	set, _ := p.keptSettings()
 	done, err := p.memory.index(set.Store).Compact(ctx)
 	return store.Vacuumed{Name: "memory", Before: done.Before, After: done.After, Kept: done.Kept}, err
 }

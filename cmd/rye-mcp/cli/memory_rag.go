@@ -127,6 +127,12 @@ func (x ragIndex) Find(ctx context.Context, namespace, project, key string) (rag
 	return ragtools.Row{Namespace: r.Namespace, Key: r.Key, Project: r.Project, Text: r.Text, Model: r.Model, Dimension: r.Dimension}, true, nil
 }
 
+// Any implements [ragtools.Index].
+func (x ragIndex) Any(ctx context.Context, namespace, project string) (bool, error) {
+	found, err := x.List(ctx, rag.Listing{Namespace: namespace, Project: project, Limit: 1})
+	return len(found) > 0, inputFault(err)
+}
+
 // Query implements [ragtools.Index].
 func (x ragIndex) Query(ctx context.Context, q ragtools.Query) (ragtools.Answer, error) {
 	got, err := x.Index.Query(ctx, rag.Query{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ same as an entry that there is becomes part of that one.`, remembered.MaxTitle, 
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
 			n.Kind, n.Title = memtools.Kind(kind), args[0]
+			if err := kindGiven(n.Kind); err != nil {
+				return err
+			}
 			var err error
 			if n.Text, err = textOf(sys, args[1:]); err != nil {
 				return err
@@ -53,6 +57,19 @@ same as an entry that there is becomes part of that one.`, remembered.MaxTitle, 
 	completeWith(cmd, "supersedes", completer{sys: sys, opts: opts}.entryKeys)
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// kindGiven refuses what is no kind before anything is read.
+func kindGiven(k memtools.Kind) error {
+	valid := strings.Join(kindNames(memtools.Written())(), ", ")
+	try := `rye-mcp memory add --kind decision "TITLE" "TEXT"`
+	switch {
+	case k == "":
+		return &usageError{message: "--kind is needed: one of " + valid, try: try}
+	case !slices.Contains(memtools.Written(), k):
+		return &usageError{message: fmt.Sprintf("--kind: there is no kind %.40q; valid are %s", string(k), valid), try: try}
+	}
+	return nil
 }
 
 // textOf is the text of an argument, or of standard input.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,11 +85,7 @@ func cleanAll(ctx context.Context, sys System, p *project, req tidy.CleanupReque
 		before := sum.Threads
 		req.Progress = func(p tidy.Progress) { line.say("deleting threads: %d", before+p.Done) }
 		told, err := p.control.Tidy.Cleanup(ctx, req)
-		sum.Threads += told.Threads
-		sum.Bytes += told.Bytes
-		sum.Spend += told.Spend
-		sum.UsedUntil, sum.Kept, sum.Left = told.UsedUntil, told.Kept, told.Left
-		sum.ThreadIDs, sum.Failed = append(sum.ThreadIDs, told.ThreadIDs...), append(sum.Failed, told.Failed...)
+		sum = sum.And(told)
 		if err != nil || told.Threads == 0 || told.Left == 0 {
 			line.end()
 			return errors.Join(tellCleaned(sys, sum, sys.Now().Sub(began), asJSON), err)
@@ -97,14 +94,22 @@ func cleanAll(ctx context.Context, sys System, p *project, req tidy.CleanupReque
 }
 
 func tellFound(sys System, c tidy.Cleaned) error {
-	_, err := fmt.Fprintf(sys.Stdout, "%s, not used since %s: %s, %s spent%s\n",
-		counted(c.Threads, "thread"), c.UsedUntil, sizeOf(c.Bytes), c.Spend, stays(c))
+	_, err := fmt.Fprintf(sys.Stdout, "%s, not used since %s: %s, %s spent%s%s\n",
+		counted(c.Threads, "thread"), c.UsedUntil, sizeOf(c.Bytes), c.Spend, goesAlong(c), stays(c))
 	for _, id := range c.ThreadIDs {
 		if err == nil {
 			_, err = fmt.Fprintf(sys.Stdout, "  %s\n", id)
 		}
 	}
 	return err
+}
+
+// goesAlong says what else goes.
+func goesAlong(c tidy.Cleaned) string {
+	if len(c.With) == 0 {
+		return ""
+	}
+	return "; with " + strings.Join(c.With, "; ")
 }
 
 // stays says what is old enough and does not go, or not yet.
@@ -123,6 +128,6 @@ func tellCleaned(sys System, c tidy.Cleaned, took time.Duration, asJSON bool) er
 		c.ThreadIDs = c.ThreadIDs[:min(len(c.ThreadIDs), 20)]
 		return writeJSON(sys.Stdout, c)
 	}
-	_, err := fmt.Fprintf(sys.Stdout, "deleted %s, %s, in %.1f s%s\n", counted(c.Threads, "thread"), sizeOf(c.Bytes), took.Seconds(), stays(c))
+	_, err := fmt.Fprintf(sys.Stdout, "deleted %s, %s, in %.1f s%s%s\n", counted(c.Threads, "thread"), sizeOf(c.Bytes), took.Seconds(), goesAlong(c), stays(c))
 	return errors.Join(err, tellLeft(sys, c.Failed))
 }

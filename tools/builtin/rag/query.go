@@ -22,7 +22,7 @@ type queryInput struct {
 
 type queryOutput struct {
 	Results []Hit `json:"results"`
-	// By says how it was looked: text, vectors or both.
+	// By says how it was looked: text, vectors, both or nothing.
 	By         string `json:"by"`
 	Rows       int    `json:"rows"`
 	OtherModel int    `json:"other_model,omitempty"`
@@ -70,6 +70,12 @@ func (c call) query(ctx context.Context, in queryInput) (any, error) {
 	}
 	out := queryOutput{namespace: in.Namespace}
 	q := c.asked(in)
+	// Where there is nothing, nobody is paid to look for it.
+	if some, err := c.Index.Any(ctx, q.Namespace, q.Project); err != nil || !some {
+		out.Results, out.By = []Hit{}, "nothing"
+		out.add("the namespace has no texts, so nothing was embedded; rye/rag/status names those that have")
+		return out, err
+	}
 	q.Text = c.cleaned(in.Query, &out.spent)
 	got, s, err := c.vectorOf(ctx, q.Text, "searched by words alone")
 	if err != nil {

@@ -48,6 +48,8 @@ type Index interface {
 	Store(ctx context.Context, r Row) (replaced bool, err error)
 	// Find is the row of a key; false when there is none.
 	Find(ctx context.Context, namespace, project, key string) (Row, bool, error)
+	// Any reports whether a namespace has rows of a project; "*" for all.
+	Any(ctx context.Context, namespace, project string) (bool, error)
 	Query(ctx context.Context, q Query) (Answer, error)
 	Delete(ctx context.Context, namespace, project string, keys []string) (deleted int, err error)
 	// Stale are rows of all projects without a vector of a model, from behind a cursor

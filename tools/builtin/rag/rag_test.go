@@ -55,6 +55,14 @@ func (b *books) Find(_ context.Context, namespace, project, key string) (rag.Row
 	return rag.Row{}, false, nil
 }
 
+func (b *books) Any(_ context.Context, namespace, project string) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.rows, func(r rag.Row) bool {
+		return r.Namespace == namespace && (project == "*" || r.Project == project)
+	}), nil
+}
+
 func (b *books) Query(_ context.Context, q rag.Query) (rag.Answer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -56,5 +57,35 @@ func TestReconcileRowsMadeAgain(t *testing.T) {
 		if err != nil || len(found) > 0 || apply == (r.Mended == 0) {
 			t.Errorf("apply %t found %+v, mended %d, %v", apply, found, r.Mended, err)
 		}
+	}
+}
+
+// fleeting is where the life of a thread ends right after it was looked at, as that of
+// somebody who completes its end does.
+type fleeting struct {
+	life.Life
+
+	end func()
+}
+
+func (f fleeting) Held(k life.Key) (bool, error) {
+	held, err := f.Life.Held(k)
+	f.end()
+	return held, err
+}
+
+// TestReconcileFleetingLife: a lock that has gone by the time it is looked at is none that
+// a process has left.
+func TestReconcileFleetingLife(t *testing.T) {
+	t.Parallel()
+	s := newSignedScene(t)
+	id := s.ended(s.start("idle", ""))
+	lock := s.folder(id).Lock(thread.NewRun())
+	s.noError(os.WriteFile(lock, nil, 0o600))
+	c := s.later()
+	c.Threads.Life = fleeting{c.Threads.Life, func() { _ = os.Remove(lock) }}
+	r, err := c.Health.Reconcile(s.ctx, health.ReconcileInput{All: true}, nil)
+	if err != nil || len(r.Findings) > 0 || r.Threads != 2 {
+		t.Errorf("found %+v of %d threads, %v", r.Findings, r.Threads, err)
 	}
 }

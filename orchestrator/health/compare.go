@@ -298,7 +298,7 @@ func (r *reconciling) compareFiles(ctx context.Context, f records.Found, rec row
 	if rec.Status.Terminal() && !differ(meta, rec) && meta.Imported == nil {
 		r.compareRendering(f, rec)
 	}
-	if rec.Status.Terminal() && (f.HasRuns || f.HasLives && rec.Run.NamesLife()) {
+	if rec.Status.Terminal() && leftLives(f, rec) {
 		r.compareLives(rec)
 	}
 	return &meta, context.Cause(ctx)
@@ -399,13 +399,22 @@ func (r *reconciling) compareRendering(f records.Found, rec row) {
 	r.findMendable(findRendering, f.ID, func(ctx context.Context) (bool, error) { return r.render(ctx, f.ID) }, "%s", detail)
 }
 
-// compareLives looks for locks that a process has left whose thread has ended.
+// leftLives reports whether a folder has locks of the runs of a thread.
+func leftLives(f records.Found, rec row) bool { return f.HasRuns || f.HasLives && rec.Run.NamesLife() }
+
+// compareLives looks for locks that a process has left whose thread has ended. Somebody
+// who completes the end of the thread has one for a moment: it has gone by the second
+// look at the folder then.
 func (r *reconciling) compareLives(rec row) {
 	held, err := r.Checker.Threads.Life.Held(life.Key{Thread: rec.ThreadID})
+	var now records.Found
+	if err == nil && !held {
+		now, _, err = r.Checker.Threads.Records.Look(rec.ThreadID)
+	}
 	switch {
 	case err != nil:
 		r.find(findLock, rec.ThreadID, "its lock cannot be looked at: %v", err)
-	case !held:
+	case !held && leftLives(now, rec):
 		r.findMendable(findLock, rec.ThreadID, func(ctx context.Context) (bool, error) { return r.forgetLives(ctx, rec.ThreadID) },
 			"the thread has ended, and locks of its process are left")
 	}

@@ -480,6 +480,7 @@ func FuzzSearch(f *testing.F) {
 type brokenSource struct{ resolve.Resolver }
 
 func (*brokenSource) All(item.Kind) ([]resolve.Entry, error) { return nil, fs.ErrPermission }
+func (*brokenSource) Items(item.Kind) ([]resolve.Entry, error) { return nil, fs.ErrPermission }
 
 func TestSourceFailure(t *testing.T) {
 	t.Parallel()

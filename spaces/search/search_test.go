@@ -479,7 +479,7 @@ func FuzzSearch(f *testing.F) {
 // brokenSource fails to list.
 type brokenSource struct{ resolve.Resolver }
 
-func (*brokenSource) All(item.Kind) ([]resolve.Entry, error) { return nil, fs.ErrPermission }
+func (*brokenSource) All(item.Kind) ([]resolve.Entry, error)   { return nil, fs.ErrPermission }
 func (*brokenSource) Items(item.Kind) ([]resolve.Entry, error) { return nil, fs.ErrPermission }
 
 func TestSourceFailure(t *testing.T) {

@@ -11,7 +11,9 @@
 //   - A row without such a vector passes by its BM25 alone.
 //
 // Reciprocal rank fusion (https://doi.org/10.1145/1571941.1572114, k = 60) orders what
-// passes, and decides nothing else. The same query twice has the same answer: what is equal
+// passes, and decides nothing else. Vectors have one voice, and so have words, but what passes
+// by its words and has a vector to compare shares it: words that many rows have hardly tell
+// these apart, and one that a single row has, an id, counts in full. The same query twice has the same answer: what is equal
 // is ordered by project and key.
 //
 // Vectors of different models, or of different dimensions, are never compared. An answer

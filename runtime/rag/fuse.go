@@ -12,7 +12,7 @@ const rankConstant = 60
 type fused struct {
 	*candidate
 
-	rank  float64 // the sum of 1/(k + rank) over the lists it is in; higher is better
+	rank  float64 // the sum of weight/(k + rank) over the lists it is in; higher is better
 	score float64 // see Hit.Score
 	by    Method
 }
@@ -23,15 +23,17 @@ func fuse(byText, byVector []*candidate, floor, ratio float64) []fused {
 	limits := thresholdsOf(byText, byVector, floor, ratio)
 	ranks := map[*candidate]*fused{}
 	var all []*fused
-	for _, list := range [][]*candidate{byVector, byText} {
+	add := func(list []*candidate, weight func(*candidate) float64) {
 		for i, c := range list {
 			if ranks[c] == nil {
 				ranks[c] = &fused{candidate: c}
 				all = append(all, ranks[c])
 			}
-			ranks[c].rank += 1 / float64(rankConstant+i+1)
+			ranks[c].rank += weight(c) / float64(rankConstant+i+1)
 		}
 	}
+	add(byVector, func(*candidate) float64 { return 1 })
+	add(byText, limits.textWeight(byText))
 	var passed []fused
 	for _, f := range all {
 		if limits.judge(f) {
@@ -62,9 +64,32 @@ func thresholdsOf(byText, byVector []*candidate, floor, ratio float64) threshold
 	return t
 }
 
+// textWeight is how much ranks of words count beside those of vectors. Words that single
+// out a row, as an id does, count as much as its vector. Where many rows pass by their words
+// these hardly tell them apart, so the one voice of the list is shared among the rows that
+// vectors speak of as well. What does not pass by its words has no voice. All that pass have
+// the same, so that the order is monotone in both lists.
+func (t thresholds) textWeight(byText []*candidate) func(*candidate) float64 {
+	sharing := 0
+	for _, c := range byText {
+		if c.compared && t.words(c) {
+			sharing++
+		}
+	}
+	return func(c *candidate) float64 {
+		if !t.words(c) {
+			return 0
+		}
+		return 1 / float64(max(1, sharing))
+	}
+}
+
+// words reports whether a candidate is good enough by its words.
+func (t thresholds) words(c *candidate) bool { return c.bm25 > 0 && c.bm25 >= t.bm25 }
+
 // judge reports whether a candidate is a hit, and how.
 func (t thresholds) judge(f *fused) bool {
-	words := f.bm25 > 0 && f.bm25 >= t.bm25
+	words := t.words(f.candidate)
 	if !f.compared {
 		f.by = ByText
 		if t.best > 0 {

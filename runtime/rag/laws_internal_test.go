@@ -59,6 +59,30 @@ func TestFusionIsMonotone(t *testing.T) {
 	})
 }
 
+// TestWordsShareTheirVoice: words that many rows have do not move what vectors order, and
+// words that single out a row do.
+func TestWordsShareTheirVoice(t *testing.T) {
+	t.Parallel()
+	var byText, byVector []*candidate
+	for i := range 20 { // the order of the words is the reverse of that of the vectors
+		c := &candidate{id: int64(i + 1), key: fmt.Sprintf("k%02d", i), bm25: 2 + float64(i)/100, cosine: 0.9 - float64(i)/100, compared: true}
+		byVector, byText = append(byVector, c), slices.Insert(byText, 0, c)
+	}
+	keys := func() (keys []string) {
+		for _, f := range fuse(byText, byVector, 0.3, 0.7) {
+			keys = append(keys, f.key)
+		}
+		return keys
+	}
+	if got := keys(); got[0] != "k00" || got[19] != "k19" {
+		t.Errorf("words that all rows have make %v of the order of the vectors", got)
+	}
+	byText[0].bm25 = 9 // that of k19: nothing else passes by its words
+	if got := keys(); got[0] != "k19" || got[1] != "k00" || got[2] != "k01" {
+		t.Errorf("words that one row has make %v, want that row first and then the order of the vectors", got)
+	}
+}
+
 // Every row that passes has reached what the query asks for, and nothing that has is left out.
 func TestThresholds(t *testing.T) {
 	t.Parallel()

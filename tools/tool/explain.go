@@ -94,6 +94,9 @@ func saidOf(node map[string]any, name string) string {
 	properties, _ := node["properties"].(map[string]any)
 	property, _ := properties[name].(map[string]any)
 	said, _ := property["description"].(string)
+	if among, _ := property["enum"].([]any); said == "" && len(among) > 0 {
+		said = "one of " + values(among)
+	}
 	if said == "" {
 		return ""
 	}

@@ -20,6 +20,17 @@ func mustSchema[T any](t testing.TB) json.RawMessage {
 	return s
 }
 
+// What is missing and can only be one of a few is named with those.
+func TestMissingOneOf(t *testing.T) {
+	t.Parallel()
+	type kinds struct {
+		Kind string `json:"kind" enum:"decision,discovery"`
+	}
+	if got, want := fmt.Sprint(Validate(mustSchema[kinds](t), json.RawMessage(`{}`))), `missing property "kind" (one of "decision", "discovery")`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	schema := mustSchema[sample](t)

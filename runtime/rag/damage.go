@@ -2,7 +2,6 @@ package rag
 
 import (
 	"context"
-	"crypto/subtle"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -25,64 +24,21 @@ type Damage struct {
 	Saved, Lost int
 }
 
-// ensureMark is checkMark for a database that may be new: it gets its mark before anything
-// else is in it.
+// ensureMark is checkMark for a database that may be new, which gets its mark.
 func (d *database) ensureMark(ctx context.Context, db *sql.DB) error {
-	if fresh, err := isFresh(ctx, db); err != nil {
-		return err
-	} else if !fresh {
-		return d.checkMark(ctx, db)
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
-	if _, err := tx.ExecContext(ctx, "CREATE TABLE place (mark TEXT NOT NULL) STRICT"); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO place (mark) VALUES (?)", d.mark); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return d.foreign(sharedfile.Mark(d.mark).Ensure(ctx, db))
 }
 
-// checkMark compares the mark of a database with the one that it must carry. One in which
-// there is nothing needs none.
+// checkMark compares the mark of a database with the one that it must carry.
 func (d *database) checkMark(ctx context.Context, db *sql.DB) error {
-	if fresh, err := isFresh(ctx, db); err != nil || fresh {
-		return err
-	}
-	found, err := readMark(ctx, db)
-	if err != nil {
-		return err
-	}
-	if subtle.ConstantTimeCompare([]byte(found), []byte(d.mark)) != 1 {
+	return d.foreign(sharedfile.Mark(d.mark).Check(ctx, db))
+}
+
+func (d *database) foreign(err error) error {
+	if errors.Is(err, sharedfile.ErrForeign) {
 		return &DamageError{Path: d.path, Err: ErrForeign}
 	}
-	return nil
-}
-
-// isFresh reports whether nothing is in a database.
-func isFresh(ctx context.Context, db *sql.DB) (bool, error) {
-	var anything bool
-	err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master)").Scan(&anything)
-	return !anything, err
-}
-
-// readMark returns the mark; empty when there is none. A view of that name is none: it
-// could say anything.
-func readMark(ctx context.Context, db *sql.DB) (mark string, err error) {
-	var tables int
-	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'place'").Scan(&tables)
-	if err != nil || tables == 0 {
-		return "", err
-	}
-	err = db.QueryRowContext(ctx, "SELECT CAST(mark AS TEXT) FROM place LIMIT 1").Scan(&mark)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return mark, err
+	return err
 }
 
 // setAside moves a damaged file out of the way. Of several processes one moves it: the
@@ -153,8 +109,8 @@ func moveDamaged(ctx context.Context, q *sharedfile.Queue, d *database, now time
 func (d *database) isOurs(ctx context.Context) bool {
 	db := sharedfile.Pool(d.path, 1, "query_only(1)")
 	defer db.Close() //nolint:errcheck // it was only read
-	found, err := readMark(ctx, db)
-	return err == nil && subtle.ConstantTimeCompare([]byte(found), []byte(d.mark)) == 1
+	stands, err := sharedfile.Mark(d.mark).Stands(ctx, db)
+	return err == nil && stands
 }
 
 // These stand in the names of files that were set aside, before the time.

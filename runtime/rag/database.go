@@ -142,13 +142,8 @@ func isCurrent(ctx context.Context, db *sql.DB) (bool, error) {
 // migrate puts a database into WAL mode and brings its schema up to this binary's. The
 // caller stands first in the queue of writers.
 func migrate(ctx context.Context, db *sql.DB) error {
-	// WAL is a property of the file, so it is set here and not on every open.
-	var mode string
-	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return fmt.Errorf("switch to a write-ahead log: %w", err)
-	}
-	if mode != "wal" {
-		return fmt.Errorf("cannot use a write-ahead log (journal mode stays %q); is the folder on a network file system?", mode)
+	if err := sharedfile.UseWAL(ctx, db); err != nil {
+		return err
 	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 )
 
 // migrations holds one folder a database, of files numbered from 0001.
@@ -33,13 +34,8 @@ var schemas embed.FS
 // binary's. The caller stands first in the database's queue, so of several
 // processes that open a new folder at once one creates and the others find.
 func migrate(ctx context.Context, db *sql.DB, dir, folder string) error {
-	// WAL is a property of the file, so it is set here and not on every open.
-	var mode string
-	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return fmt.Errorf("switch to a write-ahead log: %w", err)
-	}
-	if mode != "wal" {
-		return fmt.Errorf("cannot use a write-ahead log (journal mode stays %q); is the folder on a network file system?", mode)
+	if err := sharedfile.UseWAL(ctx, db); err != nil {
+		return err
 	}
 	if isNew, err := isEmpty(ctx, db); err != nil {
 		return err

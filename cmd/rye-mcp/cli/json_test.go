@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -107,6 +108,10 @@ func jsonKeys(of reflect.Type) []string {
 			keys = append(keys, jsonKeys(field.Type)...) // its keys are ours
 			continue
 		}
+		if !field.IsExported() || name == "-" {
+			continue
+		}
+		name = cmp.Or(name, field.Name)
 		if strings.Contains(rest, "omitempty") {
 			name += "?"
 		}

@@ -132,7 +132,7 @@ func TestAttackForgetOthers(t *testing.T) {
 	if got := s.titles(); !slices.Equal(got, []string{"A person's", "Beside"}) {
 		t.Errorf("%q", got)
 	}
-	// What it said too is all that it takes back.
+	// It takes back only its own word for an entry that others said, too.
 	s.write(one, entries.Decision, "Beside", "releases are made on mondays only")
 	if gone, err := s.Forget(t.Context(), one, beside.Key); err != nil || gone.Others != 1 {
 		t.Errorf("%+v %v", gone, err)

@@ -7,7 +7,7 @@
 // counted and never shown. What the index has beside the document (words, vector, thread)
 // decides only whether and where an entry is found.
 //
-// What is near enough to an entry that stands is folded into it, and the writer told;
-// what takes the place of others leaves them as history. Reading and then writing is done
+// An entry that is near enough to one that stands is folded into it, and the writer told;
+// one that takes the place of others leaves them as history. Reading and then writing is done
 // under one lock of the project, so that writers at the same time lose nothing.
 package memory

@@ -64,7 +64,7 @@ func TestMarkdownThereAndBack(t *testing.T) {
 	if err != nil || e.Text != "## decision: no entry\n<!-- {\"key\":\"x\"} -->\n\\## so\n\nlast" || e.Current() || !strings.Contains(e.Writer().From, "thread one team/one") {
 		t.Errorf("%+v %v", e, err)
 	}
-	// What a person edits in the file changes the entry, and what they add is theirs.
+	// An edit of the file changes the entry, and an added one is the person's.
 	edited := strings.Replace(string(file), "the new one holds", "the new one holds twice", 1) + "\n## preference: Tabs\n\nwe use tabs\n"
 	if done := s.bring([]byte(edited)); done != (memory.Brought{Added: 1, Changed: 1, Unchanged: 2}) {
 		t.Errorf("%+v", done)

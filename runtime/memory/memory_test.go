@@ -168,7 +168,7 @@ game_id is a UUID and no integer, since ids are made by the clients
 	}
 }
 
-// What only shares a common word with a long directive is no answer to it.
+// An entry that shares only a common word with a long directive is no answer to it.
 func TestRecallByWordsNeedsMoreThanOne(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -290,7 +290,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// What two names are the other way round in is another fact.
+// Two names in the other order make another fact.
 func TestOrderOfNamesIsSubstance(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -318,7 +318,7 @@ func TestSupersede(t *testing.T) {
 	}
 	_, err = s.Write(t.Context(), threadWriter("four"), entries.New{Kind: entries.Decision, Title: "D", Text: "cache again", Supersedes: []string{"0123456789abcdef"}})
 	refused(t, err, tool.CodeNotFound)
-	// What is history can be said again.
+	// History can be said again.
 	if w := s.write(threadWriter("five"), entries.Decision, "Cache A", "the cache holds results for one hour in memory", c.Key); w.Folded || w.Key == a.Key {
 		t.Errorf("%+v", w)
 	}

@@ -127,7 +127,7 @@ func within(e memory.Entry, tokens int) (block string, fits bool) {
 	if block = memory.Fenced(e, e.Text); tokensOf(block) <= tokens {
 		return block, true
 	}
-	// What is quoted takes more room than it has characters, so that one step may not do.
+	// A quoted text takes more room than it has characters, so that one step may not do.
 	for room := tokens - tokensOf(memory.Fenced(e, shortened)); room >= leastTokens; {
 		block = memory.Fenced(e, clip(e.Text, room*charsPerToken)+shortened)
 		over := tokensOf(block) - tokens

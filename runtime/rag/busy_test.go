@@ -10,8 +10,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Who writes while another process has its turn and does not go on is told which file is
-// held; who only asks is answered.
+// A writer is told which file is held when another process has its turn and does not go
+// on; a question is answered all the same.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	path := pathIn(t.TempDir())

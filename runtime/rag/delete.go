@@ -48,15 +48,7 @@ func (d Deletion) statement() (conditions, error) {
 	if d.Namespace != "" {
 		c.add("e.namespace = (SELECT id FROM namespaces WHERE name = ?)", d.Namespace)
 	}
-	if d.Project != AllProjects {
-		c.add("e.project = ?", d.Project)
-	}
-	if len(d.ThreadIDs) > 0 {
-		c.add("e.thread_id IN (SELECT value FROM json_each(?)) AND e.thread_id <> ''", list(d.ThreadIDs))
-	}
-	if len(d.Keys) > 0 {
-		c.add("e.key IN (SELECT value FROM json_each(?))", list(d.Keys))
-	}
+	c.addNamed(d.Project, d.Keys, d.ThreadIDs)
 	return c, nil
 }
 
@@ -83,6 +75,20 @@ type conditions struct {
 func (c *conditions) add(part string, args ...any) {
 	c.parts = append(c.parts, part)
 	c.args = append(c.args, args...)
+}
+
+// addNamed selects rows of a project, with one of some keys, and of one of some threads; of
+// keys and threads that are not given all are meant.
+func (c *conditions) addNamed(project string, keys, threads []string) {
+	if project != AllProjects {
+		c.add("e.project = ?", project)
+	}
+	if len(keys) > 0 {
+		c.add("e.key IN (SELECT value FROM json_each(?))", list(keys))
+	}
+	if len(threads) > 0 {
+		c.add("e.thread_id IN (SELECT value FROM json_each(?)) AND e.thread_id <> ''", list(threads))
+	}
 }
 
 func (c conditions) sql() string {

@@ -63,15 +63,7 @@ func (x *Index) List(ctx context.Context, l Listing) (found []Listed, err error)
 
 func (l Listing) conditions() (c conditions) {
 	c.add("e.namespace = (SELECT id FROM namespaces WHERE name = ?)", l.Namespace)
-	if l.Project != AllProjects {
-		c.add("e.project = ?", l.Project)
-	}
-	if len(l.Keys) > 0 {
-		c.add("e.key IN (SELECT value FROM json_each(?))", list(l.Keys))
-	}
-	if len(l.ThreadIDs) > 0 {
-		c.add("e.thread_id IN (SELECT value FROM json_each(?)) AND e.thread_id <> ''", list(l.ThreadIDs))
-	}
+	c.addNamed(l.Project, l.Keys, l.ThreadIDs)
 	if l.After > 0 {
 		c.add("e.id < ?", l.After)
 	}

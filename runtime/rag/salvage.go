@@ -15,8 +15,8 @@ import (
 // salvageBatch is how many ids of a damaged file are looked at in one turn.
 const salvageBatch = 200
 
-// salvageAll brings the rows of damaged files back. Whoever opens the index does, so that
-// what a process has begun that died is ended by the next.
+// salvageAll brings the rows of damaged files back. Each process that opens the
+// index does so: one that died in the middle is followed by the next.
 func (x *Index) salvageAll(ctx context.Context) (sum Damage, err error) {
 	files, err := pending(x.db.path)
 	for _, path := range files {

@@ -20,7 +20,7 @@ func mustSchema[T any](t testing.TB) json.RawMessage {
 	return s
 }
 
-// What is missing and can only be one of a few is named with those.
+// A missing argument that can only be one of a few is named with those.
 func TestMissingOneOf(t *testing.T) {
 	t.Parallel()
 	type kinds struct {

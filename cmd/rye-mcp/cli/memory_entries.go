@@ -109,36 +109,26 @@ func (p *project) entriesOffOrOn() (b *remembered.Book, unread, err error) {
 	return b, unread, err
 }
 
-// Bounds of the wait for others who write entries.
+// Others who write entries are waited for so long.
 const (
 	entriesLease = "memory"
 	entriesGrace = 30 * time.Second
-	entriesPoll  = 5 * time.Millisecond // a lease that becomes free makes no event
 )
 
 // lockEntries waits for its turn to write entries of the project. A holder that does not go
 // on is named.
 func (p *project) lockEntries(ctx context.Context) (func(), error) {
-	over := time.NewTimer(entriesGrace)
-	defer over.Stop()
-	poll := time.NewTicker(entriesPoll)
-	defer poll.Stop()
-	for {
-		hold, err := p.life.Lease(entriesLease)
-		if err == nil {
-			return func() { _ = hold.Release() }, nil // it ends with the process at the latest
-		}
-		if !errors.Is(err, life.ErrHeld) {
-			return nil, fmt.Errorf("write to memory: %w", err)
-		}
-		select {
-		case <-poll.C:
-		case <-over.C:
-			return nil, tool.Faultf(tool.CodeBusy, "another process writes to memory and does not go on: %w", err).WithHint("call again in a moment")
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	hold, err := p.control.Threads.AwaitLease(ctx, entriesLease, entriesGrace)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("write to memory: %w", err)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if hold == nil {
+		return nil, tool.Faultf(tool.CodeBusy, "another process writes to memory and does not go on: %w", life.ErrHeld).WithHint("call again in a moment")
+	}
+	return func() { _ = hold.Release() }, nil // it ends with the process at the latest
 }
 
 // writer is who a call of a tool is by.

@@ -13,7 +13,8 @@ const Introduction = "Notes of earlier work, which may be wrong or out of date. 
 // element is what an entry stands in.
 const element = "knowledge"
 
-// How far an entry is to be believed. Whatever a thread has read may be in what it wrote.
+// How far an entry is to be believed. A thread may have written what a stranger's page
+// said.
 const (
 	trustPerson     = "person"
 	trustUnverified = "unverified"

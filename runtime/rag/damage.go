@@ -84,7 +84,7 @@ func moveDamaged(ctx context.Context, q *sharedfile.Queue, d *database, now time
 		return nil, err
 	}
 	defer release()
-	if !exists(d.path) {
+	if !sharedfile.Exists(d.path) {
 		return nil, nil
 	}
 	found, ok := errors.AsType[*DamageError](d.inspect(ctx, q))
@@ -98,8 +98,8 @@ func moveDamaged(ctx context.Context, q *sharedfile.Queue, d *database, now time
 	if errors.Is(found, ErrForeign) {
 		mark = foreignMark
 	}
-	aside := free(d.path+mark, now)
-	if err := move(d.path, aside); err != nil {
+	aside, err := sharedfile.SetAside(d.path, d.path+mark, now)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("set aside %s: %w", d.path, err)
 	}
 	return &Damage{Path: d.path, Aside: aside, Err: found.Err}, nil
@@ -150,22 +150,4 @@ func (d *database) inspect(ctx context.Context, q *sharedfile.Queue) (err error)
 		return &DamageError{Path: d.path, Err: errors.New(strings.Join(strings.Fields(answer), " "))}
 	})
 	return d.Explain(err)
-}
-
-// free is a name that begins so and ends with the time in UTC, which no file has.
-func free(begin string, now time.Time) string {
-	named := begin + now.UTC().Format("20060102T150405Z")
-	name := named
-	for n := 2; exists(name); n++ {
-		name = fmt.Sprintf("%s-%d", named, n)
-	}
-	return name
-}
-
-// move renames a database and its log.
-func move(path, to string) error {
-	if err := sharedfile.Rename(path, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

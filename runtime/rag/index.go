@@ -102,7 +102,7 @@ func (x *Index) open(ctx context.Context, toWrite bool) (*database, error) {
 	if x.closed {
 		return nil, ErrClosed
 	}
-	if x.db != nil && (toWrite || exists(x.db.path)) {
+	if x.db != nil && (toWrite || sharedfile.Exists(x.db.path)) {
 		return x.db, nil
 	}
 	if err := x.drop(); err != nil { // somebody has deleted it
@@ -116,7 +116,7 @@ func (x *Index) open(ctx context.Context, toWrite bool) (*database, error) {
 	if err != nil || home.Path == "" {
 		return nil, err
 	}
-	if !toWrite && !exists(home.Path) {
+	if !toWrite && !sharedfile.Exists(home.Path) {
 		if left, err := pending(home.Path); err != nil || len(left) == 0 {
 			return nil, err
 		}
@@ -127,11 +127,6 @@ func (x *Index) open(ctx context.Context, toWrite bool) (*database, error) {
 	}
 	_, _ = x.salvageAll(ctx) // what a process that died has begun; in vain it is tried the next time
 	return x.db, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // read runs f in one transaction, so that all it reads is of one moment. Where there is no

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -45,8 +46,8 @@ func (x *Index) salvage(ctx context.Context, path string, done *Damage) error {
 	if err != nil {
 		return err
 	}
-	done.Aside = free(x.db.path+doneMark, x.opts.Now())
-	if err := move(path, done.Aside); err != nil {
+	done.Aside, err = sharedfile.SetAside(path, x.db.path+doneMark, x.opts.Now())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return x.writeSalvage(ctx, "DELETE FROM salvage WHERE file = ?", file)
@@ -119,7 +120,7 @@ type wreck struct {
 // openWreck opens a damaged file. Nothing is read of one that has lost its mark: it could be
 // anybody's.
 func openWreck(ctx context.Context, path string, of *database) (*wreck, error) {
-	if !exists(path) { // another process was faster
+	if !sharedfile.Exists(path) { // another process was faster
 		return &wreck{}, nil
 	}
 	w := &wreck{db: sharedfile.Pool(path, 1, "query_only(1)")}

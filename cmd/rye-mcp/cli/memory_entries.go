@@ -18,6 +18,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
+	"github.com/rye-mcp/rye-mcp/runtime/prompt"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -177,7 +178,7 @@ func (p *project) subject(ctx context.Context, id thread.ID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.Join([]string{doc.Name, doc.Description, doc.Body}, "\n"), nil
+	return prompt.Clean(doc), nil
 }
 
 // returned is what a thread has returned: its outputs, a line each, and its final text.

@@ -63,7 +63,7 @@ func setAside(
 	if err := d.inspectFile(ctx, q); !errors.As(err, &damage) {
 		return "", err
 	}
-	return move(path, now)
+	return sharedfile.SetAside(path, path+asideMark, now)
 }
 
 // inspectFile looks at the mark and reads everything in the file, indexes against
@@ -106,21 +106,3 @@ func inspect(ctx context.Context, db *sql.DB, path, pragma string) error {
 
 // asideMark stands in the names of what was set aside, before the time.
 const asideMark = ".corrupt-"
-
-// move renames a database and its log to a name that is free, and returns that.
-func move(path string, now time.Time) (aside string, err error) {
-	stem := path + asideMark + now.UTC().Format("20060102T150405Z")
-	aside = stem
-	for n := 2; exists(aside); n++ {
-		aside = fmt.Sprintf("%s-%d", stem, n)
-	}
-	if err := sharedfile.Rename(path, aside); err != nil {
-		return "", err
-	}
-	return aside, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}

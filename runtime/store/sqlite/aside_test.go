@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -165,7 +166,7 @@ func TestSetAsideNeverOverwrites(t *testing.T) {
 		if err != nil || aside != path+".corrupt-20260304T050607Z"+want {
 			t.Errorf("set aside to %q, %v", aside, err)
 		}
-		if exists(path + "-wal") {
+		if sharedfile.Exists(path + "-wal") {
 			t.Error("the log stayed behind")
 		}
 	}
@@ -239,7 +240,7 @@ func TestStoreFollows(t *testing.T) {
 	changes := reader.Changes(ctx)
 	before := mustRegister(t, old, newThread("before", ""))
 	<-changes
-	if _, err := move(old.registry.path, testTime); err != nil {
+	if _, err := sharedfile.SetAside(old.registry.path, old.registry.path+asideMark, testTime); err != nil {
 		t.Fatal(err)
 	}
 	id := mustRegister(t, old, newThread("after", ""))
@@ -272,7 +273,7 @@ func TestEndOfTheReplaced(t *testing.T) {
 	dir := filled(t)
 	old := open(t, dir, Options{})
 	mustRegister(t, old, newThread("before", ""))
-	if aside, err := move(old.registry.path, testTime); err != nil || !exists(aside+"-wal") {
+	if aside, err := sharedfile.SetAside(old.registry.path, old.registry.path+asideMark, testTime); err != nil || !sharedfile.Exists(aside+"-wal") {
 		t.Fatalf("moved to %q, %v", aside, err)
 	}
 	replacing := open(t, dir, Options{})
@@ -300,7 +301,7 @@ func TestFollowFails(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	s := open(t, dir, Options{})
-	if _, err := move(s.registry.path, testTime); err != nil {
+	if _, err := sharedfile.SetAside(s.registry.path, s.registry.path+asideMark, testTime); err != nil {
 		t.Fatal(err)
 	}
 	newer := open(t, dir, Options{})

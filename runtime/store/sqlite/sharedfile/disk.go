@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // sidecars are the endings of the files that SQLite keeps beside a database.
@@ -96,6 +97,24 @@ func Rename(path, to string) error {
 		}
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// SetAside renames a database and its log to a free name, which begins as told and goes on
+// with the time. The name is returned with an error, too.
+func SetAside(path, begin string, now time.Time) (aside string, err error) {
+	named := begin + now.UTC().Format("20060102T150405Z")
+	aside = named
+	for n := 2; Exists(aside); n++ {
+		aside = fmt.Sprintf("%s-%d", named, n)
+	}
+	return aside, Rename(path, aside)
+}
+
+// Exists reports whether something has a name, or may have: what cannot be looked at is
+// taken to be there.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // sameFile reports whether path names the file that is known by info.

@@ -229,7 +229,7 @@ func progressOf(p control.Progress) server.Progress {
 
 // describe tells a person how a wait stands.
 func describe(p control.Progress) string {
-	text := fmt.Sprintf("%d of %d ended, %d turns, %s", p.Done, p.Total, p.Turns, p.Spend)
+	text := fmt.Sprintf("%d of %d ended, %s, %s", p.Done, p.Total, thread.TurnsText(p.Turns), p.Spend)
 	if p.LastSay != "" {
 		text += ": " + p.LastSay
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -39,7 +40,7 @@ func describe(row view.BoardRow) string {
 	case row.Queued:
 		state = "queued"
 	}
-	return fmt.Sprintf("%s, %d turns, %s; %s", state, row.Turns, row.Spend, row.Directive)
+	return fmt.Sprintf("%s, %s, %s; %s", state, thread.TurnsText(row.Turns), row.Spend, row.Directive)
 }
 
 // digest is what a reading holds, or why there is none, in short.

@@ -75,7 +75,7 @@ func (h *handover) question(budget store.Budget) thread.Question {
 	}
 	q.Text = fmt.Sprintf("Thread %s (%s) would hand over to a new thread: %s. It has used %s and %s; "+
 		"the new thread would have %s and %s, and its first call costs about %s. ",
-		h.ID, h.meta.Directive, why, turns(h.cost.Turns), p.Spend, turns(p.Turns), p.Left, p.Expected)
+		h.ID, h.meta.Directive, why, thread.TurnsText(h.cost.Turns), p.Spend, thread.TurnsText(p.Turns), p.Left, p.Expected)
 	if p.Summary == "" {
 		q.Text += "There is no summary; the new thread is given a record of the work and the last messages. Shall it hand over?"
 		return q

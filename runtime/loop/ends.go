@@ -87,16 +87,8 @@ func (r reader) tellEnds(ctx context.Context) error {
 	return nil
 }
 
-// turns says how many there are.
-func turns(n int) string {
-	if n == 1 {
-		return "1 turn"
-	}
-	return fmt.Sprintf("%d turns", n)
-}
-
 func (r reader) endText(id thread.ID, rec thread.Record) string {
-	text := fmt.Sprintf("[Thread %s (%s), which you have started, is %s after %s and %s.", id, rec.Directive, rec.Status, turns(rec.Cost.Turns), rec.Cost.Spend)
+	text := fmt.Sprintf("[Thread %s (%s), which you have started, is %s after %s and %s.", id, rec.Directive, rec.Status, thread.TurnsText(rec.Cost.Turns), rec.Cost.Spend)
 	if r.allow(permission.Required(permission.Execute, item.Tool, action.OrchestratorID)) == nil {
 		text += " wait_threads with its id gives what came of it."
 	}

@@ -207,7 +207,7 @@ func (r *run) hookQuestion(id, what string) thread.Question {
 	q := r.question(thread.AskHook, id)
 	q.Options, q.Default = []thread.Decision{thread.GoOn, thread.Stop}, thread.Stop
 	q.Text = fmt.Sprintf("Hook %q wants somebody to decide about thread %s (%s): %s. "+
-		"It has used %s. Shall it go on, and try again what failed?", id, r.ID, r.meta.Directive, r.Secrets.Mask(what), turns(r.cost.Turns))
+		"It has used %s. Shall it go on, and try again what failed?", id, r.ID, r.meta.Directive, r.Secrets.Mask(what), thread.TurnsText(r.cost.Turns))
 	return q
 }
 

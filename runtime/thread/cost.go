@@ -1,5 +1,7 @@
 package thread
 
+import "strconv"
+
 // Cost is what a thread has used so far. Tokens are those the provider
 // reported; Spend is priced from them.
 type Cost struct {
@@ -26,6 +28,14 @@ func (c Cost) Add(o Cost) Cost {
 // Tokens is every token that counts against the tokens limit.
 func (c Cost) Tokens() int64 {
 	return addTokens(c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens)
+}
+
+// TurnsText says how many turns there are: "1 turn", "2 turns".
+func TurnsText(n int) string {
+	if n == 1 {
+		return "1 turn"
+	}
+	return strconv.Itoa(n) + " turns"
 }
 
 // Limits are the resolved bounds of a thread; every one is set.

@@ -1,0 +1,148 @@
+// The page's API: JSON with a bearer token, and streams of lines. The MCP App puts another
+// transport in the place of this file.
+
+const beatMs = 15000;
+const backOffMs = [300, 1000, 2000, 4000, 8000, 15000];
+
+// makeApi returns {get, post, blob, stream, skew, project, on…}. token is sent with every request.
+// onRefused is told when the token is not (or no longer) accepted.
+export function makeApi({token, project = "", onRefused = () => {}}) {
+  const api = {project, skew: 0};
+  const where = (path) => {
+    const url = "/ui/api/" + path;
+    return api.project ? url + (url.includes("?") ? "&" : "?") + "project=" + encodeURIComponent(api.project) : url;
+  };
+  const send = async (path, init = {}) => {
+    const headers = {Authorization: "Bearer " + token, ...init.headers};
+    let answer;
+    try {
+      answer = await fetch(where(path), {...init, headers, credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer"});
+    } catch (cause) {
+      if (init.signal && init.signal.aborted) throw cause;
+      throw failure("unreachable", "The server does not answer.", "Is `rye-mcp ui` still running?");
+    }
+    if (answer.ok) return answer;
+    const error = await faultOf(answer);
+    if (answer.status === 401) onRefused(error);
+    throw error;
+  };
+  api.get = async (path, signal) => (await send(path, {signal})).json();
+  api.post = async (path, body = {}, signal) => (await send(path, {
+    method: "POST", body: JSON.stringify(body), headers: {"Content-Type": "application/json"}, signal,
+  })).json();
+  api.blob = async (path, signal) => (await send(path, {signal})).blob();
+  api.text = async (path, signal) => (await send(path, {signal})).text();
+  api.stream = (path, onLine, signal, onState = () => {}) => follow(api, send, path, onLine, signal, onState);
+  return api;
+}
+
+// exchange gives a one-time code for a token.
+export async function exchange(code) {
+  const answer = await fetch("/ui/api/exchange", {
+    method: "POST", body: JSON.stringify({code}), headers: {"Content-Type": "application/json"}, credentials: "omit", cache: "no-store", redirect: "error",
+  });
+  if (!answer.ok) throw await faultOf(answer);
+  return (await answer.json()).token;
+}
+
+// failure is an Error as the API answers them: code, message, hint.
+export function failure(code, message, hint, more) {
+  return Object.assign(new Error(message), {...more, code, hint});
+}
+
+async function faultOf(answer) {
+  let fault = {};
+  try {
+    fault = (await answer.json()).error || {};
+  } catch {
+    // not of our API: the status says all there is
+  }
+  if (typeof fault === "string") fault = {message: fault};
+  const {code, message, hint, ...more} = fault;
+  return failure(code || "http_" + answer.status, message || "The server answered " + answer.status + ".", hint, {...more, status: answer.status});
+}
+
+// follow reads a stream of JSON lines until it is told to stop. A path that is a function is asked for anew
+// with every connection. States: connecting, live, waiting {retryAt, error}, refused {error}, ended.
+// A stream that ends is opened again; onLine may return "end" to close it.
+async function follow(api, send, path, onLine, signal, onState) {
+  for (let tries = 0; !signal.aborted; tries++) {
+    onState("connecting", {});
+    let error = null;
+    try {
+      const done = await readLines(api, send, typeof path === "function" ? path() : path, (line) => {
+        if (tries >= 0) onState("live", {});
+        tries = -1;
+        return line.beat === undefined ? onLine(line) : beaten(api, line);
+      }, signal);
+      if (done) return onState("ended", {});
+    } catch (e) {
+      error = e;
+    }
+    if (signal.aborted) return;
+    if (error && error.status && error.status < 500 && error.status !== 429 && error.status !== 408) return onState("refused", {error});
+    const pause = backOffMs[Math.min(Math.max(tries, 0), backOffMs.length - 1)] * (0.8 + Math.random() * 0.4);
+    onState("waiting", {error, retryAt: Date.now() + pause});
+    await restFor(pause, signal);
+  }
+}
+
+function beaten(api, line) {
+  const now = Date.parse(line.beat);
+  if (Number.isFinite(now)) api.skew = now - Date.now();
+}
+
+// readLines reads one connection. It gives up on one that is silent for longer than two beats.
+async function readLines(api, send, path, onLine, signal) {
+  const silent = new AbortController();
+  const stop = () => silent.abort();
+  signal.addEventListener("abort", stop, {once: true});
+  let watch = setTimeout(stop, beatMs * 2.5);
+  const alive = () => {
+    clearTimeout(watch);
+    watch = setTimeout(stop, beatMs * 2.5);
+  };
+  try {
+    const answer = await send(path, {signal: silent.signal, headers: {Accept: "application/x-ndjson"}});
+    const reader = answer.body.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) return false;
+      alive();
+      const lines = (rest + decoder.decode(value, {stream: true})).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        if (line.trim() === "") continue;
+        const parsed = JSON.parse(line);
+        if (parsed.error && Object.keys(parsed).length === 1) throw failure(parsed.error.code, parsed.error.message, parsed.error.hint);
+        if (onLine(parsed) === "end") {
+          reader.cancel().catch(() => {});
+          return true;
+        }
+      }
+    }
+  } finally {
+    clearTimeout(watch);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+// restFor waits, or until the signal; the next attempt is made at once when the page is seen again or the network is back.
+function restFor(ms, signal) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      removeEventListener("online", done);
+      document.removeEventListener("visibilitychange", seen);
+      resolve();
+    };
+    const seen = () => document.visibilityState === "visible" && done();
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, {once: true});
+    addEventListener("online", done);
+    document.addEventListener("visibilitychange", seen);
+  });
+}

@@ -24,6 +24,8 @@ var controlRooms = []string{"operation", "control", "continuation", "fanout", "s
 // not give. A package is named by its path below the module; a rule holds for
 // everything below it too.
 var neverImports = []struct{ pkg, imports, why string }{
+	{"cmd/rye-mcp/termsvg", module, "a terminal is bytes"},
+	{"cmd/rye-mcp/termsvg", "os", "a terminal is bytes"},
 	{"mcp", "runtime/store", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/loop", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},

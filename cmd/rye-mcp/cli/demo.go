@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/termsvg"
 	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -26,7 +28,10 @@ const demoDirective = "rye/demo/orchestrate"
 const demoLookEvery = 150 * time.Millisecond
 
 func newDemoCommand(sys System, opts *options) *cobra.Command {
-	var real, plain bool
+	var (
+		real, plain bool
+		picture     string
+	)
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See an orchestrating thread and its three children at work",
@@ -34,15 +39,23 @@ func newDemoCommand(sys System, opts *options) *cobra.Command {
 let it run a directive that starts three children, waits for them and gathers
 their results. The model is scripted: no key, no network. Everything is written
 below a temporary folder, which is left for you to look at. Ctrl-C cancels the
-threads.`,
+threads.
+
+With --svg what is shown, up to the result, is recorded into a file instead: a
+picture that moves, without scripts, for a README or a page.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{sys: sys, opts: *opts, real: real, screen: newScreen(sys.Stdout, !plain && onTerminal(sys.Stdout))}
+			d := &demo{sys: sys, opts: *opts, real: real, screen: newScreen(newDisplay(sys, *opts), !plain && onTerminal(sys.Stdout))}
+			if picture != "" {
+				return d.record(cmd.Context(), picture)
+			}
 			return d.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&real, "real", false, "use the configured provider instead of the scripted model")
 	cmd.Flags().BoolVar(&plain, "plain", false, "write lines instead of redrawing the tree")
+	cmd.Flags().StringVar(&picture, "svg", "", "record what is shown into this file, as SVG")
+	cmd.MarkFlagsMutuallyExclusive("plain", "svg")
 	return cmd
 }
 
@@ -52,6 +65,7 @@ type demo struct {
 	real   bool
 	screen *screen
 	dir    string // temporary folder
+	brief  bool   // nothing is told of where things lie
 }
 
 // run is the demo: a project in a temporary folder, the server, one call, the
@@ -93,6 +107,27 @@ func (d *demo) run(ctx context.Context) error {
 		return exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// A recording is of a terminal of this size: the demo's lines fit in.
+const (
+	recordedColumns = 84
+	recordedRows    = 24
+)
+
+// record runs the demo on a terminal that is recorded, and writes the recording.
+func (d *demo) record(ctx context.Context, path string) error {
+	terminal := termsvg.New(termsvg.Options{Title: "rye-mcp demo", Columns: recordedColumns, Rows: recordedRows, Now: d.sys.Now})
+	d.screen, d.brief = newScreen(display{out: terminal, width: recordedColumns, colors: true}, true), true
+	d.screen.print("%s rye-mcp demo\n", d.screen.paint(green, "$"))
+	if err := d.run(ctx); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(path, terminal.SVG(), 0o644); err != nil {
+		return fmt.Errorf("--svg: %w", err)
+	}
+	_, err := fmt.Fprintf(d.sys.Stdout, "wrote %s\nRemove what the demo made: rm -r %s\n", path, d.dir)
+	return err
 }
 
 func (d *demo) project() string { return filepath.Join(d.dir, "project") }
@@ -152,6 +187,9 @@ func (d *demo) watch(ctx context.Context, client *demoClient, root thread.ID) (v
 // tell says what came out and where things lie.
 func (d *demo) tell(root thread.ID, r view.Result) {
 	d.screen.print("\n%s: %s\n", r.Status, demoSummary(r))
+	if d.brief {
+		return
+	}
 	look := d.command()
 	if !d.real { // its threads are those of the demo's own user space
 		look = "USER_SPACE=" + filepath.Join(d.dir, "user") + " " + look

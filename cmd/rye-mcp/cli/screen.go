@@ -12,14 +12,14 @@ import (
 // screen shows a tree of threads: redrawn in place on a terminal, as a line
 // for every change elsewhere.
 type screen struct {
-	out   io.Writer
+	display
 	live  bool
 	drawn int                  // lines of the tree on a live screen
 	said  map[thread.ID]string // last line written about a thread otherwise
 }
 
-func newScreen(out io.Writer, live bool) *screen {
-	return &screen{out: out, live: live, said: map[thread.ID]string{}}
+func newScreen(at display, live bool) *screen {
+	return &screen{display: at, live: live, said: map[thread.ID]string{}}
 }
 
 func (s *screen) print(format string, args ...any) {
@@ -32,7 +32,7 @@ func (s *screen) tree(threads []view.Summary) {
 	lines := treeLines(threads)
 	if !s.live {
 		for _, l := range lines {
-			if text := l.String(); s.said[l.id] != text {
+			if text := s.line(l); s.said[l.id] != text {
 				s.said[l.id] = text
 				_, _ = fmt.Fprintln(s.out, text)
 			}
@@ -44,7 +44,7 @@ func (s *screen) tree(threads []view.Summary) {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn) // cursor up
 	}
 	for _, l := range lines {
-		fmt.Fprintf(&b, "\x1b[2K%s\n", l) // erase the line first
+		fmt.Fprintf(&b, "\x1b[2K%s\n", s.line(l)) // erase the line first
 	}
 	s.drawn = len(lines)
 	_, _ = io.WriteString(s.out, b.String())
@@ -56,10 +56,26 @@ type treeLine struct {
 	thread view.Summary
 }
 
-func (l treeLine) String() string {
-	label := l.indent + string(l.id)
-	return fmt.Sprintf("%s %-44s %-9s %2d turns  %s", mark(l.thread), label, stateOf(l.thread.Status, l.thread.Queued, l.thread.Asks),
-		l.thread.Cost.Turns, l.thread.Cost.Spend)
+func (s *screen) line(l treeLine) string {
+	t, label := l.thread, l.indent+string(l.id)
+	return fmt.Sprintf("%s %s %s %2d turns  %s", s.paint(markColor(t), mark(t)), s.paint(dim, l.indent)+string(l.id)+strings.Repeat(" ", max(0, 44-columns(label))),
+		s.paint(markColor(t), fmt.Sprintf("%-9s", stateOf(t.Status, t.Queued, t.Asks))), t.Cost.Turns, t.Cost.Spend)
+}
+
+// markColor is that of a thread's state.
+func markColor(t view.Summary) color {
+	switch {
+	case t.Asks:
+		return yellow
+	case t.Status == thread.Completed:
+		return green
+	case t.Status == thread.Error, t.Status == thread.Cancelled:
+		return red
+	case t.Status == thread.Running:
+		return cyan
+	default:
+		return dim
+	}
 }
 
 // mark is the state of a thread at a glance.

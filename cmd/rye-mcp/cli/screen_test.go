@@ -13,6 +13,9 @@ func summaryOf(id, parent thread.ID, status thread.State, turns int) view.Summar
 	return view.Summary{ThreadID: id, ParentID: parent, Status: status, Cost: thread.Cost{Turns: turns}}
 }
 
+// plainLine is a line of the tree without colours.
+func plainLine(l treeLine) string { return newScreen(display{}, false).line(l) }
+
 func TestTree(t *testing.T) {
 	t.Parallel()
 	newestFirst := []view.Summary{
@@ -32,14 +35,14 @@ func TestTree(t *testing.T) {
 		t.Errorf("tree:\n%s\nwant:\n%s", text, want)
 	}
 	for i, mark := range []string{"✗", "●", "✓", "●", "○", "✗"} {
-		if line := treeLines(newestFirst)[i].String(); !strings.HasPrefix(line, mark) {
+		if line := plainLine(treeLines(newestFirst)[i]); !strings.HasPrefix(line, mark) {
 			t.Errorf("line %d is %q, want it to begin with %s", i, line, mark)
 		}
 	}
 	asking := summaryOf("a-1", "", thread.Running, 1)
 	asking.Asks = true
 	for want, s := range map[string]view.Summary{"? a-1": asking, "⇒ a-1": summaryOf("a-1", "", thread.Continued, 1)} {
-		if line := treeLines([]view.Summary{s})[0].String(); !strings.HasPrefix(line, want) {
+		if line := plainLine(treeLines([]view.Summary{s})[0]); !strings.HasPrefix(line, want) {
 			t.Errorf("%q, want it to begin with %s", line, want)
 		}
 	}
@@ -55,7 +58,7 @@ func TestScreen(t *testing.T) {
 	before := []view.Summary{summaryOf("a-1", "root-1", thread.Running, 0), summaryOf("root-1", "", thread.Running, 1)}
 	after := []view.Summary{summaryOf("a-1", "root-1", thread.Completed, 1), summaryOf("root-1", "", thread.Running, 1)}
 	var plain, live strings.Builder
-	for out, s := range map[*strings.Builder]*screen{&plain: newScreen(&plain, false), &live: newScreen(&live, true)} {
+	for out, s := range map[*strings.Builder]*screen{&plain: newScreen(display{out: &plain}, false), &live: newScreen(display{out: &live}, true)} {
 		s.tree(before)
 		s.tree(before)
 		s.tree(after)

@@ -31,6 +31,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},
 	{"mcp/prompt", "mcp/server", "prompts know no transport"},
 	{"mcp/prompt", "os", "prompts read items through the resolver"},
+	{"mcp/page", "mcp/server", "the page knows no transport of MCP"},
+	{"mcp/page", "os", "the page shows what others read"},
 	{"mcp/task", "os", "tasks are threads under another name"},
 	{"mcp/handler", "database/sql", "handlers only translate"},
 	{"mcp/handler", "os/exec", "handlers only translate"},

@@ -50,6 +50,14 @@ type HTTPOptions struct {
 	// nothing and has no stream open for so long; 0 means 30 minutes.
 	SessionTimeout time.Duration
 
+	// Page serves the paths that IsPage has, and looks after origins and tokens of its
+	// own; nil: there is none. Host names are checked in front of it.
+	Page   http.Handler
+	IsPage func(path string) bool
+
+	// PageOnly: nothing but the page and /healthz is served.
+	PageOnly bool
+
 	// Handlers serve further paths, by patterns of [http.ServeMux], behind the same
 	// checks of host, origin and token as the transports. A pattern that one of these
 	// has too makes the server panic when it starts, as [http.ServeMux] does.

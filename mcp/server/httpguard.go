@@ -15,7 +15,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
-// guard lets in who may use the server. Before all it keeps web pages out: a
+// guard lets in who may use the server; the page has one of its own behind it. Before all it keeps web pages out: a
 // browser on this machine sends what any page tells it to, and only Host and
 // Origin say which page that was.
 type guard struct {
@@ -24,11 +24,14 @@ type guard struct {
 	token    *[sha256.Size]byte
 	origins  []string
 	hosts    []string
+	page     http.Handler
+	isPage   func(path string) bool
+	pageOnly bool
 	next     http.Handler
 }
 
 func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *guard {
-	g := &guard{server: s, loopback: loopback, next: next}
+	g := &guard{server: s, loopback: loopback, page: opts.Page, isPage: opts.IsPage, pageOnly: opts.PageOnly, next: next}
 	for _, origin := range opts.Origins {
 		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
 	}
@@ -45,6 +48,14 @@ func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *gu
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.knowsHost(r.Host) {
 		g.refuse(w, r, http.StatusForbidden, "this server is not called %q: start it with --allow-host to give it that name", item.Clip(r.Host, 100))
+		return
+	}
+	if g.page != nil && g.isPage(r.URL.Path) {
+		g.page.ServeHTTP(w, r) // which asks for a token of its own, and lets fewer origins in
+		return
+	}
+	if g.pageOnly && r.URL.Path != "/healthz" {
+		g.refuse(w, r, http.StatusNotFound, "only the page is served here: rye-mcp serve --http serves MCP clients too")
 		return
 	}
 	if origins, present := r.Header["Origin"]; present {

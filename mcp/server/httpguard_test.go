@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -117,6 +118,48 @@ func TestHealthNeedsNoToken(t *testing.T) {
 		g.ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// The page looks after tokens and origins itself, and after nobody else's paths.
+func TestGuardLeavesThePage(t *testing.T) {
+	t.Parallel()
+	const page = http.StatusTeapot
+	opts := HTTPOptions{
+		Token: "correct-horse-battery", IsPage: func(path string) bool { return path == "/" || strings.HasPrefix(path, "/ui/") },
+		Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(page) }),
+	}
+	only := opts
+	only.Token, only.PageOnly = "", true
+	s := New(Options{})
+	for _, tt := range []struct {
+		name, host, path, origin string
+		opts                     HTTPOptions
+		want                     int
+	}{
+		{"the page", "localhost", "/", "", opts, page},
+		{"its files", "localhost", "/ui/app.js", "", opts, page},
+		{"its own affair", "localhost", "/ui/api/board", "http://evil.example.com", opts, page},
+		{"MCP", "localhost", "/mcp", "", opts, http.StatusUnauthorized},
+		{"MCP by way of the page", "localhost", "/ui/../mcp", "", opts, page},
+		{"health", "localhost", "/healthz", "", opts, http.StatusOK},
+		{"rebound name", "evil.example.com", "/", "", opts, http.StatusForbidden},
+		{"rebound name, API", "evil.example.com:8765", "/ui/api/session", "", opts, http.StatusForbidden},
+		{"the page alone", "localhost", "/ui/app.js", "", only, page},
+		{"the page alone, MCP", "localhost", "/mcp", "", only, http.StatusNotFound},
+		{"the page alone, SSE", "localhost", "/sse", "", only, http.StatusNotFound},
+		{"the page alone, health", "localhost", "/healthz", "", only, http.StatusOK},
+	} {
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, tt.path, http.NoBody)
+		r.Host = tt.host
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		w := httptest.NewRecorder()
+		newGuard(s, true, tt.opts, newWeb(s, tt.opts).mux()).ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%s: %d, want %d: %s", tt.name, w.Code, tt.want, w.Body)
 		}
 	}
 }

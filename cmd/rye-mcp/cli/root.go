@@ -45,6 +45,7 @@ func newRoot(sys System) *cobra.Command {
 		newVersionCommand(sys),
 		newThreadCommand(sys, opts),
 		newServeCommand(sys, opts),
+		newUICommand(sys, opts),
 		newDoctorCommand(sys, opts),
 		newModelsCommand(sys, opts),
 		newConfigCommand(sys, opts),

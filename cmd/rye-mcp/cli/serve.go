@@ -34,6 +34,7 @@ type httpFlags struct {
 	hosts     []string
 	sessions  int
 	timeout   time.Duration
+	page      pageMode
 }
 
 func newServeCommand(sys System, opts *options) *cobra.Command {
@@ -41,12 +42,15 @@ func newServeCommand(sys System, opts *options) *cobra.Command {
 		serve serveOptions
 		web   httpFlags
 	)
+	web.page = pageOn
 	cmd := &cobra.Command{
 		Use:   "serve --http ADDR",
 		Short: "Serve MCP over HTTP, to several clients at once",
 		Long: `Serves MCP over HTTP until it is interrupted: Streamable HTTP at /mcp, the older
-HTTP with SSE at /sse and /message, and /healthz. The first line on standard
-output has the address, which matters with port 0.
+HTTP with SSE at /sse and /message, /healthz, and at / a page on which you look
+at threads and answer them. The first line on standard output has the address,
+which matters with port 0, the second that of the page with the token that it
+asks for: whoever has it acts as you. "rye-mcp ui" serves the page alone.
 
 Without a token only this machine can connect, and web pages of other machines
 are refused. Threads go on when the server ends.`,
@@ -63,6 +67,8 @@ are refused. Threads go on when the server ends.`,
 	flags.StringVar(&web.tokenFile, "token-file", "", "file with the bearer token that clients must send")
 	flags.StringArrayVar(&web.origins, "allow-origin", nil, "let web pages of this origin in, such as https://example.org; repeat for more")
 	flags.StringArrayVar(&web.hosts, "allow-host", nil, "name of this machine that clients may use in addresses; repeat for more")
+	flags.Var(&web.page, "page", "the page at /: on, read-only or off")
+	completeFlag(cmd, "page", pageModes)
 	flags.IntVar(&web.sessions, "max-sessions", 256, "how many clients may have a session at once")
 	flags.DurationVar(&web.timeout, "session-timeout", 30*time.Minute, "end a session that was not used for so long")
 	return cmd
@@ -83,28 +89,43 @@ func serveHTTP(ctx context.Context, sys System, opts options, serve serveOptions
 		return err
 	}
 	defer s.close()
-	if err := s.projects.chooseNow(); err != nil {
-		return err
-	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", address)
+	listener, err := s.listen(ctx, web.address, address, "serving MCP over HTTP")
 	if err != nil {
-		return &usageError{message: fmt.Sprintf("cannot serve at %s: %v", web.address, err), try: "--http with another port, or port 0 for any that is free"}
-	}
-	s.projects.openFirst()
-
-	s.log.Info().Str("version", version()).Int("pid", os.Getpid()).Str("address", listener.Addr().String()).
-		Str("project", s.projects.chosen).Strs("allowed_roots", s.projects.allowed).Msg("serving MCP over HTTP")
-	if _, err := fmt.Fprintf(sys.Stdout, "serving http://%s/mcp\n", listener.Addr()); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	serving, stop := untilSignalled(ctx)
 	defer stop()
+	lines := fmt.Sprintf("serving http://%s/mcp\n", listener.Addr())
+	if web.page != pageOff && !belowThread(sys) { // a model is no person
+		p := s.offerPage(serving, sys, &settings)
+		lines += "page " + pageAddress(listener.Addr(), web.hosts, "token", p.Token(web.page == pageReadOnly)) + "\n"
+	}
+	// One write: who reads the first line may be gone before a second one.
+	if _, err := io.WriteString(sys.Stdout, lines); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	err = s.ServeHTTPOn(serving, listener, settings)
 	if ctx.Err() != nil {
 		return nil // a signal is how a server ends
 	}
 	return err
+}
+
+// listen opens the port, and the project that clients most likely want. Named is the
+// address as the person has written it, what is what the log says of it.
+func (m *mcpServer) listen(ctx context.Context, named, address, what string) (net.Listener, error) {
+	if err := m.projects.chooseNow(); err != nil {
+		return nil, err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, &usageError{message: fmt.Sprintf("cannot serve at %s: %v", named, err), try: "another port, or port 0 for any that is free"}
+	}
+	m.projects.openFirst()
+	m.log.Info().Str("version", version()).Int("pid", os.Getpid()).Str("address", listener.Addr().String()).
+		Str("project", m.projects.chosen).Strs("allowed_roots", m.projects.allowed).Msg(what)
+	return listener, nil
 }
 
 // settings checks the flags and reads the token.

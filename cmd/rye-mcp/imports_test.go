@@ -67,6 +67,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"orchestrator/recovery", "tools/process", "lives are asked of runtime/life"},
 	{"runtime/workspace", "runtime/store", "a workspace is files"},
 	{"runtime/workspace", "runtime/loop", "a workspace is anybody's"},
+	{"runtime/timeline", "runtime/store", "a timeline is made of what it is given"},
+	{"runtime/timeline", "os", "a timeline is made of what it is given"},
 	{"runtime/transcript", "runtime/store", "the transcript is a record"},
 	{"runtime/transcript", "runtime/folder", "where the transcript lies is not its own affair"},
 	{"runtime/loop", "os/exec", "processes belong to tools/process"},

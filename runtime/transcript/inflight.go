@@ -52,7 +52,7 @@ func (o *InFlight) after(e thread.Event) *InFlight {
 			o.Usage = *d.Usage
 		}
 	case thread.EventErrorClassified:
-		if failed, err := Decode[ErrorClassified](e); err != nil || failed.Category == tornCategory {
+		if failed, err := Decode[ErrorClassified](e); err != nil || failed.Category == TornCategory {
 			return o // what opened the file again said so
 		}
 		return nil

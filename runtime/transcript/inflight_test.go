@@ -54,7 +54,7 @@ func TestLastInFlight(t *testing.T) {
 	do(w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: "four"}))
 	do(w.Delta(1, llm.Delta{Type: llm.ToolUseBlock, Text: "tool"}))
 	do(w.Delta(1, llm.Delta{Type: llm.ToolUseBlock, Hidden: 10}))
-	do(w.Append(thread.EventErrorClassified, ErrorClassified{Category: tornCategory})) // by the next to open it
+	do(w.Append(thread.EventErrorClassified, ErrorClassified{Category: TornCategory})) // by the next to open it
 	want(18, usage)
 	do(w.Append(thread.EventErrorClassified, ErrorClassified{Category: "transient"}))
 	none()

@@ -13,6 +13,10 @@ type ThreadStarted struct {
 	Limits       thread.Limits `json:"limits"`
 	Capabilities []string      `json:"capabilities"`
 	Warnings     []string      `json:"warnings,omitempty"` // what the start had to say
+	// When the thread was put into the queue, and was given a slot; RFC 3339, empty where
+	// it was in none.
+	QueuedAt   string `json:"queued_at,omitempty"`
+	AdmittedAt string `json:"admitted_at,omitempty"`
 }
 
 // ThreadContinued is the payload of thread_continued, the first event of a
@@ -116,6 +120,16 @@ type CognitionOut struct {
 	StopReason llm.StopReason `json:"stop_reason"`
 	Usage      llm.Usage      `json:"usage"`
 	Spend      thread.Micros  `json:"spend"` // of this call
+	Took
+}
+
+// Took is how long a call of the model took, in milliseconds. Events of older versions
+// do not have it.
+type Took struct {
+	ModelMS int64 `json:"model_ms,omitempty"` // from its beginning to its end
+	// FirstMS is from when the whole request had left to the first piece of the answer;
+	// nil: there was none.
+	FirstMS *int64 `json:"first_ms,omitempty"`
 }
 
 // CognitionRequest is the payload of cognition_request: a request that has left for
@@ -128,6 +142,11 @@ type CognitionRequest struct {
 	Price       llm.Price `json:"price"`        // micro-dollars per million tokens
 	// ContextWindow is that of the model, in tokens; 0: not known.
 	ContextWindow int `json:"context_window,omitempty"`
+	// Bytes is the size of the body, and SentMS how long it took to leave: to connect and
+	// to send it, in milliseconds. Events of older versions have neither.
+	Bytes   int64 `json:"bytes,omitempty"`
+	SentMS  int64 `json:"sent_ms,omitempty"`
+	Attempt int   `json:"attempt,omitempty"` // as that of [ErrorClassified]
 }
 
 // TokenDelta is the payload of token_delta: text that arrived within one batch.
@@ -182,6 +201,10 @@ type ErrorClassified struct {
 	Type     string `json:"type,omitempty"`    // the vendor's, or ours of an answer that is a failure
 	Code     string `json:"code,omitempty"`
 	Message  string `json:"message"`
+	// What the call was charged, and its tokens of all kinds.
+	Spend  thread.Micros `json:"spend,omitempty"`
+	Tokens int64         `json:"tokens,omitempty"`
+	Took
 }
 
 // Retry is the payload of retry.

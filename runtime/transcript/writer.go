@@ -116,8 +116,8 @@ func Open(at records.Transcript, id thread.ID, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// tornCategory is that of the event which says that a torn line was cut off.
-const tornCategory = "transcript"
+// TornCategory is that of the event which says that a torn line was cut off.
+const TornCategory = "transcript"
 
 // restore brings the writer to where the one before it stopped.
 func (w *Writer) restore() error {
@@ -143,7 +143,7 @@ func (w *Writer) restore() error {
 		return nil
 	}
 	return w.write(thread.EventErrorClassified, ErrorClassified{
-		Category: tornCategory, Code: "torn_line",
+		Category: TornCategory, Code: "torn_line",
 		Message: fmt.Sprintf("cut off %d bytes of a line that a crash left unfinished", torn),
 	})
 }

@@ -1,0 +1,11 @@
+// The views of one thread, in the order in which they are offered. make(ctx) gives {el, close(), focus?()}.
+
+import {flameView} from "./flame.js";
+import {spendView} from "./spend.js";
+import {timelineView} from "./timeline.js";
+
+export const tabs = [
+  {id: "timeline", title: "Timeline", make: timelineView},
+  {id: "flame", title: "Flame", make: flameView},
+  {id: "spend", title: "Spend", make: spendView},
+];

@@ -28,6 +28,7 @@ const (
 	Chain                    // any thread of its chain
 	Board                    // how any thread of the project stands
 	Set                      // threads have been started or have ended
+	Any                      // somebody has committed, or a process has ended: anything may have
 )
 
 // Topic is something that changes.

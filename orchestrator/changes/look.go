@@ -204,7 +204,7 @@ func alike(a, b thread.Record) bool {
 
 // topics are what has changed for those who listen.
 func (g *glance) topics(get lineage.Get) map[Topic]bool {
-	topics := map[Topic]bool{}
+	topics := map[Topic]bool{{Aspect: Any}: true}
 	for id, stands := range g.changed {
 		topics[Topic{Aspect: Board}] = true
 		topics[Topic{id, Transcript}] = true

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
 	"github.com/rye-mcp/rye-mcp/orchestrator/changeset"
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
@@ -96,6 +97,7 @@ type Controller struct {
 	Health   *health.Checker
 	News     *news.Desk
 	Changes  *changes.Feed
+	Board    *board.Keeper
 	Tidy     *tidy.Tidier
 	Steer    *steer.Steerer
 	Changed  *changeset.Desk
@@ -115,6 +117,7 @@ func New(d Deps) *Controller {
 	c.Verify = &verify.Checker{Threads: c.Threads, Settings: c.Settings, Key: d.Key}
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
 	c.Changes = &changes.Feed{Threads: c.Threads}
+	c.Board = board.New(board.Deps{Threads: c.Threads, Feed: c.Changes, Window: c.windowOf, Verify: c.verifies})
 	c.Changed = &changeset.Desk{Threads: c.Threads}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.News = &news.Desk{Threads: c.Threads}
@@ -145,6 +148,21 @@ func (d Deps) settings() *settings.Source {
 
 // Close releases what the controller holds, its store included. Threads go on.
 func (c *Controller) Close() error {
+	c.Board.Close()
 	c.Changes.Close()
 	return c.Threads.Close()
+}
+
+// windowOf is the context window of a model as the settings have it now; 0: not known.
+func (c *Controller) windowOf(model string) int64 {
+	choice, known, err := c.Settings.Begin().Providers.Known(model)
+	if err != nil || !known {
+		return 0
+	}
+	return int64(choice.Model.ContextWindow)
+}
+
+func (c *Controller) verifies(ctx context.Context, id thread.ID) (bool, error) {
+	v, err := c.Verify.Check(ctx, []thread.ID{id})
+	return v.Success, err
 }

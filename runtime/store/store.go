@@ -308,6 +308,7 @@ type Store interface {
 	Messages
 	Sets
 	Latest
+	Glances
 	Deletions
 	Shrinker
 	Sweeps

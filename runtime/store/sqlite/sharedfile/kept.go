@@ -9,8 +9,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// maxKept bounds the statements that a connection keeps: those that are written in the
-// program are fewer, and those that are put together fill the rest.
+// maxKept bounds the statements that a connection keeps. The program has more, and puts
+// further ones together; one that was not used for longest makes room.
 const maxKept = 64
 
 // versionQuery asks for SQLite's number of what other connections have committed.
@@ -50,6 +50,7 @@ type connection struct {
 	sqliteConn
 
 	kept  map[string]*keptStatement
+	uses  uint64     // of kept statements
 	level Durability // that was set last; empty: what SQLite begins with
 }
 
@@ -63,7 +64,8 @@ type sqliteStmt interface {
 type keptStatement struct {
 	sqliteStmt
 
-	busy bool // its rows are being read
+	busy bool   // its rows are being read
+	last uint64 // of the uses of its connection
 }
 
 // setDurability makes the commits that follow as durable as that.
@@ -81,22 +83,43 @@ func (c *connection) setDurability(ctx context.Context, level Durability) error 
 // statement is the kept one of a query; nil when the query must be prepared for this
 // one use.
 func (c *connection) statement(ctx context.Context, query string) *keptStatement {
+	c.uses++
 	if st := c.kept[query]; st != nil {
 		if st.busy {
 			return nil
 		}
+		st.last = c.uses
 		return st
 	}
 	// A PRAGMA may take effect when it is prepared, and then no more.
-	if len(c.kept) == maxKept || strings.HasPrefix(query, "PRAGMA") && query != versionQuery {
+	if strings.HasPrefix(query, "PRAGMA") && query != versionQuery || !c.makeRoom() {
 		return nil
 	}
 	st, err := c.PrepareContext(ctx, query)
 	if err != nil {
 		return nil // the same shows to who runs it
 	}
-	c.kept[query] = &keptStatement{sqliteStmt: st.(sqliteStmt)}
+	c.kept[query] = &keptStatement{sqliteStmt: st.(sqliteStmt), last: c.uses}
 	return c.kept[query]
+}
+
+// makeRoom reports whether another statement can be kept.
+func (c *connection) makeRoom() bool {
+	if len(c.kept) < maxKept {
+		return true
+	}
+	oldest, last := "", c.uses
+	for query, st := range c.kept {
+		if !st.busy && st.last < last {
+			oldest, last = query, st.last
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	_ = c.kept[oldest].Close() // SQLite repeats what its last use has told
+	delete(c.kept, oldest)
+	return true
 }
 
 // ExecContext implements [driver.ExecerContext].

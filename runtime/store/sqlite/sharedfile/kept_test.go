@@ -128,6 +128,50 @@ func TestKeptStatementsAreBounded(t *testing.T) {
 	})
 }
 
+// A statement that is used again and again stays, however many others there were before
+// it and are beside it, and so does one that is read from.
+func TestKeptStatementStays(t *testing.T) {
+	t.Parallel()
+	conn := keptConn(t)
+	const often, read = "SELECT sum(n) FROM numbers", "SELECT n FROM numbers"
+	rows, err := conn.QueryContext(t.Context(), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // the rows are at their end, or the test has failed
+	ask := func(query string) {
+		var n int
+		if err := conn.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxKept {
+		ask(fmt.Sprintf("SELECT %d", i))
+	}
+	var first *keptStatement
+	for i := range 2 * maxKept {
+		ask(often)
+		ask(fmt.Sprintf("SELECT -%d", i))
+		stays := false
+		inside(t, conn, func(c *connection) {
+			if i == 0 {
+				first = c.kept[often]
+			}
+			stays = first != nil && c.kept[often] == first && c.kept[read] != nil
+		})
+		if !stays {
+			t.Fatalf("a statement was prepared anew after %d others", i)
+		}
+	}
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	if err := rows.Err(); err != nil || n != 3 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
 // Every commit has the durability that was asked for, however often it changes.
 func TestDurabilityIsSet(t *testing.T) {
 	t.Parallel()

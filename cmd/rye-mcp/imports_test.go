@@ -26,6 +26,10 @@ var controlRooms = []string{"operation", "control", "continuation", "fanout", "s
 var neverImports = []struct{ pkg, imports, why string }{
 	{"cmd/rye-mcp/termsvg", module, "a terminal is bytes"},
 	{"cmd/rye-mcp/termsvg", "os", "a terminal is bytes"},
+	{"cmd/rye-mcp/plain", module, "text is text"},
+	{"cmd/rye-mcp/plain", "os", "text is text"},
+	{"cmd/rye-mcp/tail", "os", "events are told, not looked for"},
+	{"cmd/rye-mcp/tail", "orchestrator", "events are told, not looked for"},
 	{"mcp", "runtime/store", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/loop", "MCP goes through orchestrator/control"},
 	{"mcp", "runtime/llm", "MCP goes through orchestrator/control"},

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -161,9 +162,9 @@ func report(sys System, err error) int {
 // say tells what is wrong and what to do about it. Messages can hold what a model
 // or a file said.
 func say(w io.Writer, message, try string) {
-	_, _ = fmt.Fprintf(w, "Error: %s\n", manyLines(message))
+	_, _ = fmt.Fprintf(w, "Error: %s\n", plain.Lines(message))
 	if try != "" {
-		_, _ = fmt.Fprintf(w, "Try:   %s\n", manyLines(try))
+		_, _ = fmt.Fprintf(w, "Try:   %s\n", plain.Lines(try))
 	}
 }
 

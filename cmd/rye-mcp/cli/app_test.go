@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 		{"hint", tool.Faultf(tool.CodeNoKey, "no key").WithHint("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"for people", tool.Faultf(tool.CodeNoKey, "no key").WithHint("tell the person").WithTry("make one"), 1, "Error: no key\nTry:   make one\n"},
 		{"other", errors.New("disk full"), 1, "Error: disk full\n"},
-		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk  [31mfull\n"},
+		{"hostile", errors.New("disk \x1b[31mfull"), 1, "Error: disk ␛[31mfull\n"},
 		{"joined", errors.Join(errors.New("disk full"), nil), 1, "Error: disk full\n"},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -100,7 +101,7 @@ func (c completer) ids(ctx context.Context, given []string, f store.Filter) ([]s
 	for _, rec := range c.records(ctx, f) {
 		id := string(rec.ThreadID)
 		if strings.HasPrefix(id, f.Text) && !slices.Contains(given, id) {
-			ids = append(ids, cobra.CompletionWithDesc(id, oneLine(stateOf(rec.Status, rec.Queued(), false)+"  "+rec.Name)))
+			ids = append(ids, cobra.CompletionWithDesc(id, plain.Line(stateOf(rec.Status, rec.Queued(), false)+"  "+rec.Name)))
 		}
 	}
 	return ids, inOrder
@@ -252,7 +253,7 @@ func (c completer) declared(
 	var names []string
 	for _, in := range doc.Inputs {
 		if may(in) {
-			names = append(names, cobra.CompletionWithDesc(in.Name+"=", oneLine(in.Description)))
+			names = append(names, cobra.CompletionWithDesc(in.Name+"=", plain.Line(in.Description)))
 		}
 	}
 	return notGiven(cmd, flag, names), withoutGap

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -165,13 +166,13 @@ func writeConfig(sys System, d display, shown configJSON) error {
 			return err
 		}
 		for _, w := range slices.Concat(s.Warnings, s.LeftOut) {
-			_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+			_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(w))
 		}
 		if len(s.LeftOut) > 0 {
 			_, _ = fmt.Fprintln(sys.Stderr, "Try:   "+acceptWith(sys))
 		}
 		if s.Error != "" {
-			say(sys.Stderr, oneLine(s.Error), s.Try)
+			say(sys.Stderr, plain.Line(s.Error), s.Try)
 		}
 	}
 	return nil
@@ -182,7 +183,7 @@ func writeConfig(sys System, d display, shown configJSON) error {
 func writeValues(d display, values []valueJSON) error {
 	var whole, narrow table
 	for _, v := range values {
-		key, value, origin := text(v.Key), text(shorten(v.text(), widestValue)), cell{v.origin(), dim}
+		key, value, origin := text(v.Key), text(plain.Shorten(v.text(), widestValue)), cell{v.origin(), dim}
 		whole.add(key, value, origin)
 		narrow.add(key, value)
 	}
@@ -195,7 +196,7 @@ func writeValues(d display, values []valueJSON) error {
 	}
 	i := 0
 	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintf(d.out, "%s    %s\n", line, d.paint(dim, oneLine(values[i].origin()))); err != nil {
+		if _, err := fmt.Fprintf(d.out, "%s    %s\n", line, d.paint(dim, plain.Line(values[i].origin()))); err != nil {
 			return err
 		}
 		i++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -143,7 +144,7 @@ func (w *writing) set(keyText, value string) error {
 	if err := w.keep(after, accepted); err != nil {
 		return err
 	}
-	return tellTrust(w.sys, "%s: %s is %s", w.path(), keyText, oneLine(value))
+	return tellTrust(w.sys, "%s: %s is %s", w.path(), keyText, plain.Line(value))
 }
 
 // changed is the content of a file with a value set, which must hold to the schema.

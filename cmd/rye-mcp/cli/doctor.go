@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -195,15 +196,15 @@ func writeFindings(d display, project string, found []finding) error {
 	counts := map[level]int{}
 	name := 0
 	for _, f := range found {
-		name = max(name, columns(f.Check))
+		name = max(name, plain.Columns(f.Check))
 	}
 	indent := strings.Repeat(" ", len(levelFail)+name+2*columnGap)
 	for _, f := range found {
 		counts[f.Level]++
 		mark := d.paint(levelColor(f.Level), fmt.Sprintf("%-*s", len(levelFail), f.Level))
-		fmt.Fprintf(&b, "%s  %-*s  %s\n", mark, name, f.Check, oneLine(f.Detail))
+		fmt.Fprintf(&b, "%s  %-*s  %s\n", mark, name, f.Check, plain.Line(f.Detail))
 		if f.Try != "" {
-			fmt.Fprintf(&b, "%s%s %s\n", indent, d.paint(dim, "Try:"), oneLine(f.Try))
+			fmt.Fprintf(&b, "%s%s %s\n", indent, d.paint(dim, "Try:"), plain.Line(f.Try))
 		}
 	}
 	fmt.Fprintf(&b, "\n%d ok, %s, %s\n", counts[levelOK], counted(counts[levelWarn], "warning"), counted(counts[levelFail], "failure"))

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
@@ -344,7 +345,7 @@ func programVersion(ctx context.Context, name string) string {
 		return path + ", which does not tell its version"
 	}
 	line, _, _ := strings.Cut(string(said), "\n")
-	return shorten(oneLine(line), maxSaid)
+	return plain.Shorten(plain.Line(line), maxSaid)
 }
 
 // Bounds of the disk space that is left, in bytes.

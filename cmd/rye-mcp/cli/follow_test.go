@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -113,42 +112,5 @@ func TestFollowChain(t *testing.T) {
 				t.Errorf("saw %v, %v; want %v", seen, err, want)
 			}
 		})
-	}
-}
-
-// The words go to one stream, whole lines about what is done to the other.
-func TestStreamer(t *testing.T) {
-	t.Parallel()
-	var out, aside strings.Builder
-	s := &streamer{out: &out, err: &aside}
-	for _, e := range []struct {
-		kind    thread.EventType
-		payload string
-	}{
-		{thread.EventTokenDelta, `{"type":"text","text":"one"}`},
-		{thread.EventTokenDelta, `{"type":"thinking","text":"hidden"}`},
-		{thread.EventTokenDelta, `not JSON`},
-		{thread.EventToolCallStart, `{"tool":"rye/bash"}`},
-		{thread.EventTokenDelta, `{"type":"text","text":"two\n"}`},
-		{thread.EventChildThreadStarted, `{"thread_id":"a-1"}`},
-		{thread.EventRetry, `{"reason":"busy","delay_ms":1500}`},
-		{thread.EventThreadHandoff, `{"new_thread_id":"b-1","outcome":{"warnings":["no\nsummary"]}}`},
-		{thread.EventThreadHandoff, `not JSON`},
-		{thread.EventThreadResumed, `{"new_thread_id":"c-1"}`},
-		{thread.EventTokenDelta, `{"type":"text","text":"three"}`},
-		{thread.EventCognitionOut, `{}`},
-		{thread.EventCognitionOut, `{}`},
-		{thread.EventTokenDelta, `{"type":"text","text":"cut o"}`},
-		{thread.EventThreadCancelled, `{}`},
-	} {
-		if err := s.see(thread.Event{Type: e.kind, Payload: []byte(e.payload)}); err != nil {
-			t.Errorf("%s %s: %v", e.kind, e.payload, err)
-		}
-	}
-	if got := out.String(); got != "one\ntwo\nthree\ncut o\n" {
-		t.Errorf("out: %q", got)
-	}
-	if got := aside.String(); got != "→ rye/bash\n↳ thread a-1\n… busy, trying again in 1.5 s\nWarning: no summary\n⇒ continued by thread b-1\n⇒ continued by thread c-1\n" {
-		t.Errorf("aside: %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
 
@@ -187,7 +188,7 @@ func TestAttackHelpText(t *testing.T) {
 		}
 	}
 	out, err := helped(t, dir, "help", "team/notes")
-	if err != nil || manyLines(out) != out || !strings.Contains(out, "owned") {
+	if err != nil || plain.Lines(out) != out || !strings.Contains(out, "owned") {
 		t.Errorf("%q, %v", out, err)
 	}
 }

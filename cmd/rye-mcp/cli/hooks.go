@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/orchestrator/settings"
 	"github.com/rye-mcp/rye-mcp/runtime/digest"
@@ -121,11 +122,11 @@ func explainInputs(sys System, r *resolve.Resolver, directive string, flags runF
 
 func writeHookPlan(sys System, d display, plan *plan.HookPlan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "directive %s (%s)\n", plan.Directive, oneLine(plan.Path))
+	fmt.Fprintf(&b, "directive %s (%s)\n", plan.Directive, plain.Line(plan.Path))
 	if len(plan.Extends) > 0 {
 		b.WriteString("extends " + strings.Join(plan.Extends, " → "))
 		if plan.ExtendsBy != "" {
-			b.WriteString(", by hook " + oneLine(plan.ExtendsBy))
+			b.WriteString(", by hook " + plain.Line(plan.ExtendsBy))
 		}
 		b.WriteByte('\n')
 	}
@@ -146,13 +147,13 @@ func writeHookPlan(sys System, d display, plan *plan.HookPlan) error {
 		}
 	}
 	if len(silent) > 0 {
-		lines := wrap("no hooks at "+strings.Join(silent, ", "), d.width)
+		lines := plain.Wrap("no hooks at "+strings.Join(silent, ", "), d.width)
 		if _, err := fmt.Fprintf(d.out, "\n%s\n", strings.Join(lines, "\n")); err != nil {
 			return err
 		}
 	}
 	for _, w := range plan.Warnings {
-		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(w))
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func writeHookPlan(sys System, d display, plan *plan.HookPlan) error {
 func writeEventPlan(d display, event plan.EventPlan) error {
 	title := d.paint(cyan, string(event.Event))
 	if event.Winner != "" {
-		title += "  " + oneLine(event.Winner) + " decides"
+		title += "  " + plain.Line(event.Winner) + " decides"
 	}
 	if _, err := fmt.Fprintf(d.out, "\n%s\n", title); err != nil {
 		return err
@@ -184,7 +185,7 @@ func writeEventPlan(d display, event plan.EventPlan) error {
 func writeHookLines(d display, hooks []plan.HookForecast) error {
 	var b strings.Builder
 	for _, h := range hooks {
-		fmt.Fprintf(&b, "  %s %s", d.paint(firesColor(h.Fires), h.Fires), oneLine(h.ID))
+		fmt.Fprintf(&b, "  %s %s", d.paint(firesColor(h.Fires), h.Fires), plain.Line(h.ID))
 		if h.Order > 0 {
 			fmt.Fprintf(&b, ", number %d", h.Order)
 		}
@@ -193,7 +194,7 @@ func writeHookLines(d display, hooks []plan.HookForecast) error {
 			{"does", strings.Join(h.Does, ", ")}, {"from", fmt.Sprintf("%s:%d", h.Path, h.Line)}, {"when", reasonOf(h)},
 		} {
 			const indent = 9
-			for i, line := range wrap(oneLine(said.text), d.width-indent) {
+			for i, line := range plain.Wrap(plain.Line(said.text), d.width-indent) {
 				if i > 0 {
 					said.name = ""
 				}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
 	"github.com/rye-mcp/rye-mcp/runtime/hook"
 )
@@ -23,7 +24,7 @@ func TestHooksFitTheTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if width > 0 && columns(strings.TrimSuffix(line, "\n")) > width {
+			if width > 0 && plain.Columns(strings.TrimSuffix(line, "\n")) > width {
 				t.Errorf("in %d columns: %q", width, line)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/configfile"
 	"github.com/rye-mcp/rye-mcp/spaces/foreign/clients"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
@@ -32,11 +33,11 @@ func (in *installer) show(chosen []clients.Client) error {
 	}
 	return conclude(in.sys, in.flags.json, printed, true, func() error {
 		for _, p := range printed {
-			if _, err := fmt.Fprintf(in.sys.Stdout, "%s\n\n%s\n", oneLine(p.Path), p.Text); err != nil {
+			if _, err := fmt.Fprintf(in.sys.Stdout, "%s\n\n%s\n", plain.Line(p.Path), p.Text); err != nil {
 				return err
 			}
 			for _, note := range p.Notes {
-				if _, err := fmt.Fprintf(in.sys.Stderr, "note     %s\n", oneLine(note)); err != nil {
+				if _, err := fmt.Fprintf(in.sys.Stderr, "note     %s\n", plain.Line(note)); err != nil {
 					return err
 				}
 			}
@@ -59,7 +60,7 @@ type printedEntry struct {
 func writeInstalled(sys System, done installed) error {
 	var b strings.Builder
 	say := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", what, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "%-10s %s\n", what, plain.Line(fmt.Sprintf(format, args...)))
 	}
 	switch done.State {
 	case stateFailed:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -88,12 +89,12 @@ func overwriteFault(err error) error {
 }
 
 func writeCopied(sys System, done itemCopyJSON) error {
-	_, err := fmt.Fprintf(sys.Stdout, "copied  %s\n", oneLine(done.CopiedTo))
+	_, err := fmt.Fprintf(sys.Stdout, "copied  %s\n", plain.Line(done.CopiedTo))
 	if done.Replaced != "" && err == nil {
-		_, err = fmt.Fprintf(sys.Stdout, "kept    %s\n", oneLine(done.Replaced))
+		_, err = fmt.Fprintf(sys.Stdout, "kept    %s\n", plain.Line(done.Replaced))
 	}
 	if done.Next != "" && err == nil {
-		_, err = fmt.Fprintf(sys.Stdout, "\n%s\n", oneLine(done.Next))
+		_, err = fmt.Fprintf(sys.Stdout, "\n%s\n", plain.Line(done.Next))
 	}
 	return err
 }

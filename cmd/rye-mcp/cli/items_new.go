@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/itemfile"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -230,7 +231,7 @@ func hiddenBy(roots resolve.Roots, n newItem) []item.Space {
 }
 
 func writeCreated(sys System, done newItemJSON) error {
-	_, err := fmt.Fprintf(sys.Stdout, "wrote   %s\nsigned  with your key %s\n", oneLine(done.Path), done.SignedBy)
+	_, err := fmt.Fprintf(sys.Stdout, "wrote   %s\nsigned  with your key %s\n", plain.Line(done.Path), done.SignedBy)
 	for _, space := range done.Hides {
 		if err == nil {
 			_, err = fmt.Fprintf(sys.Stdout, "hides   that of the %s space\n", space)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -138,7 +139,7 @@ func (a *itemActions) found(ctx context.Context, r action.SearchRequest, line *p
 
 func writeFound(d display, r *action.SearchResult) error {
 	if len(r.Results) == 0 {
-		_, err := fmt.Fprintln(d.out, strings.TrimSpace("nothing found. "+oneLine(r.Hint)))
+		_, err := fmt.Fprintln(d.out, strings.TrimSpace("nothing found. "+plain.Line(r.Hint)))
 		return err
 	}
 	t := table{header: []string{"SCORE", "TYPE", "ID", "SPACE", "DESCRIPTION"}}

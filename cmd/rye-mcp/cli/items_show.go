@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 )
@@ -77,7 +78,7 @@ func (a *itemActions) whole(ctx context.Context, r action.FetchRequest) (*action
 func writeItem(d display, r *action.FetchResult) error {
 	var t table
 	row := func(name, value string) {
-		for _, line := range wrap(oneLine(value), d.width-len("description")-columnGap) {
+		for _, line := range plain.Wrap(plain.Line(value), d.width-len("description")-columnGap) {
 			t.add(cell{name, dim}, text(line))
 			name = ""
 		}
@@ -99,7 +100,7 @@ func writeItem(d display, r *action.FetchResult) error {
 	if err := t.write(d); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(d.out, "\n%s\n", strings.TrimRight(manyLines(r.Content), "\n"))
+	_, err := fmt.Fprintf(d.out, "\n%s\n", strings.TrimRight(plain.Lines(r.Content), "\n"))
 	return err
 }
 

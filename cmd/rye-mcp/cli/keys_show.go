@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -105,13 +106,13 @@ func writeKeys(d display, keyring *trust.Keyring) error {
 	}
 	for _, e := range keyring.List() {
 		for _, note := range e.Notes {
-			if _, err := fmt.Fprintf(d.out, "note: %s: %s\n", oneLine(e.Path), oneLine(note)); err != nil {
+			if _, err := fmt.Fprintf(d.out, "note: %s: %s\n", plain.Line(e.Path), plain.Line(note)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, p := range keyring.Problems() {
-		if _, err := fmt.Fprintf(d.out, "left out: %s: %s\n", oneLine(p.Path), oneLine(p.Reason)); err != nil {
+		if _, err := fmt.Fprintf(d.out, "left out: %s: %s\n", plain.Line(p.Path), plain.Line(p.Reason)); err != nil {
 			return err
 		}
 	}
@@ -219,7 +220,7 @@ func tellEntry(sys System, opts options, fingerprint string, want trust.State, d
 	if asJSON {
 		return writeJSON(sys.Stdout, keyOf(e))
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "%s key %s of %s (%s)\n", done, e.Fingerprint, oneLine(e.Owner), oneLine(e.Path))
+	_, err = fmt.Fprintf(sys.Stdout, "%s key %s of %s (%s)\n", done, e.Fingerprint, plain.Line(e.Owner), plain.Line(e.Path))
 	return err
 }
 
@@ -234,7 +235,7 @@ func (c completer) key(_ *cobra.Command, args []string, prefix string) ([]string
 	for _, e := range keyring.List() {
 		if strings.HasPrefix(e.Fingerprint, prefix) && !offered[e.Fingerprint] {
 			offered[e.Fingerprint] = true
-			offers = append(offers, cobra.CompletionWithDesc(e.Fingerprint, oneLine(e.Owner+", "+string(e.State))))
+			offers = append(offers, cobra.CompletionWithDesc(e.Fingerprint, plain.Line(e.Owner+", "+string(e.State))))
 		}
 	}
 	return offers, justThese

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 // markdown shows the Markdown that guides are written in on a terminal: headings,
@@ -47,7 +49,7 @@ var blockPatterns = sync.OnceValue(func() patterns {
 // render returns the text as lines of at most so many columns. Code is not broken, and
 // neither is a word that is longer.
 func (m markdown) render(source string, width int) []string {
-	return m.blocks(strings.Split(strings.TrimRight(manyLines(source), "\n"), "\n"), width)
+	return m.blocks(strings.Split(strings.TrimRight(plain.Lines(source), "\n"), "\n"), width)
 }
 
 // blocks shows the blocks of a text, apart from each other; a list follows closely where
@@ -110,7 +112,7 @@ func (m markdown) heading(level int, text string, width int) []string {
 		return shown
 	}
 	under := map[int]string{1: "=", 2: "-"}[level]
-	return append(shown, strings.Repeat(under, columns(shown[len(shown)-1])))
+	return append(shown, strings.Repeat(under, plain.Columns(shown[len(shown)-1])))
 }
 
 // code shows a block of code below the name of its file, if it has one.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 // piece is a part of a word that looks one way.
@@ -81,7 +83,7 @@ func (b *wordBuilder) add(text string, look color) {
 
 func (w word) columns() (n int) {
 	for _, p := range w {
-		n += columns(p.text)
+		n += plain.Columns(p.text)
 	}
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/system"
 )
 
@@ -43,7 +44,7 @@ func TestMarkdown(t *testing.T) {
 		"table of long words":  {"| abcdefghijklm n | o |\n|---|---|\n| a | opqrstuvwxyz |\n", "abcdefghijklm  o\nn\na              opqrstuvwxyz", "<b>abcdefghijklm</>  <b>o</>\n<b>n</>\na              opqrstuvwxyz"},
 		"table without a head": {"| | |\n|---|---|\n| a | b |\n", "a  b", "a  b"},
 		"quote":                {"> a\n> b\n\nc", "│ a b\n\nc", "<d>│</> a b\n\nc"},
-		"control characters":   {"a\x1b[31mb\u202ec\x07", "a [31mb c", "a [31mb c"},
+		"control characters":   {"a\x1b[31mb\u202ec\x07", "a␛[31mb�c␇", "a␛[31mb�c␇"},
 		"wide":                 {"日本語日本語 日本語", "日本語日本語\n日本語", "日本語日本語\n日本語"},
 		"nothing":              {"", "", ""},
 	} {
@@ -98,8 +99,8 @@ func TestMarkdownOfOurTexts(t *testing.T) {
 		}
 		for _, line := range (markdown{}).render(doc.Body, width) {
 			inTable := strings.Contains(strings.TrimLeft(line, " "), "  ")
-			if columns(line) > width && !inTable && !strings.HasPrefix(line, codeIndent) {
-				t.Errorf("%s: %d columns: %q", id, columns(line), line)
+			if plain.Columns(line) > width && !inTable && !strings.HasPrefix(line, codeIndent) {
+				t.Errorf("%s: %d columns: %q", id, plain.Columns(line), line)
 			}
 		}
 	}

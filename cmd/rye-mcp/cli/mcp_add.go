@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/foreign"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 )
@@ -107,7 +108,7 @@ func addServer(sys System, opts options, server foreign.Server, flags addFlags) 
 			return &usageError{message: done.Kept, try: "another name, or remove that item first"}
 		}
 		return conclude(sys, flags.json, done, true, func() error {
-			if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\nsigned  with your key %s\n", oneLine(done.Path), done.SignedBy); err != nil {
+			if _, err := fmt.Fprintf(sys.Stdout, "wrote   %s\nsigned  with your key %s\n", plain.Line(done.Path), done.SignedBy); err != nil {
 				return err
 			}
 			if err := tellVariables(sys, done.Variables); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	memtools "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
@@ -75,7 +76,7 @@ func (c completer) entryKeys(cmd *cobra.Command, args []string, prefix string) (
 		page, err := b.List(ctx, memtools.Filter{History: true})
 		for _, e := range page.Entries {
 			if strings.HasPrefix(e.Key, prefix) && !slices.Contains(args, e.Key) {
-				keys = append(keys, cobra.CompletionWithDesc(e.Key, oneLine(string(e.Kind)+": "+e.Title)))
+				keys = append(keys, cobra.CompletionWithDesc(e.Key, plain.Line(string(e.Kind)+": "+e.Title)))
 			}
 		}
 		return err
@@ -228,10 +229,10 @@ func newMemoryShowCommand(sys System, opts *options) *cobra.Command {
 
 func writeEntry(sys System, e memtools.Entry) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n%s\n\n%s\n\n", e.Key, e.Kind, oneLine(e.Title), manyLines(e.Text))
+	fmt.Fprintf(&b, "%s  %s\n%s\n\n%s\n\n", e.Key, e.Kind, plain.Line(e.Title), plain.Lines(e.Text))
 	for _, o := range e.Origins {
 		who := strings.Join(strings.Fields(strings.Join([]string{string(o.By), string(o.Thread), o.Directive, o.From}, " ")), " ")
-		fmt.Fprintf(&b, "said by %s, %s\n", oneLine(who), o.At.Local().Format(time.DateTime))
+		fmt.Fprintf(&b, "said by %s, %s\n", plain.Line(who), o.At.Local().Format(time.DateTime))
 	}
 	if !e.EditedAt.IsZero() {
 		fmt.Fprintf(&b, "edited by a person, %s\n", e.EditedAt.Local().Format(time.DateTime))

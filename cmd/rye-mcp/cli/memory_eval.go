@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/rag"
 	"github.com/rye-mcp/rye-mcp/runtime/rag/embed"
@@ -77,7 +78,7 @@ func evalSet(sys System, args []string) (set eval.Set, err error) {
 		in = io.Reader(f)
 	}
 	if set, err = eval.Read(in); err != nil {
-		return set, &usageError{message: name + ": " + oneLine(err.Error()), try: "rye-mcp memory eval --help, which shows the lines that are known"}
+		return set, &usageError{message: name + ": " + plain.Line(err.Error()), try: "rye-mcp memory eval --help, which shows the lines that are known"}
 	}
 	return set, nil
 }
@@ -187,7 +188,7 @@ func writeEvaluation(sys System, d display, told evaluationJSON) error {
 	default:
 		line += fmt.Sprintf("; vectors of %s for %d tokens, $%s", told.Model, told.EmbedTokens, told.Spend)
 	}
-	_, err := fmt.Fprintln(sys.Stdout, oneLine(line))
+	_, err := fmt.Fprintln(sys.Stdout, plain.Line(line))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	remembered "github.com/rye-mcp/rye-mcp/runtime/memory"
 	memtools "github.com/rye-mcp/rye-mcp/tools/builtin/memory"
 )
@@ -118,7 +119,7 @@ func tellNote(sys System, w memtools.Wrote) error {
 	if w.Note == "" || w.Folded {
 		return nil
 	}
-	_, err := fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w.Note))
+	_, err := fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(w.Note))
 	return err
 }
 
@@ -231,7 +232,7 @@ no longer supersede or forget them, and they are recalled as a person's.`,
 						err = b.Keep(ctx, e.Key)
 					}
 					if err == nil {
-						_, err = fmt.Fprintf(sys.Stdout, "%s is yours: %s\n", e.Key, oneLine(e.Title))
+						_, err = fmt.Fprintf(sys.Stdout, "%s is yours: %s\n", e.Key, plain.Line(e.Title))
 					}
 					if err != nil {
 						return err

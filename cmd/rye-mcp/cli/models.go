@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/provider"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -188,7 +189,7 @@ func writeModels(d display, found modelsJSON) error {
 		foot += "Threads that name no model have none: rye-mcp doctor says what to set.\n"
 	}
 	for _, w := range found.Warnings {
-		foot += d.paint(yellow, "warning") + "  " + oneLine(w) + "\n"
+		foot += d.paint(yellow, "warning") + "  " + plain.Line(w) + "\n"
 	}
 	_, err := d.out.Write([]byte(foot))
 	return err

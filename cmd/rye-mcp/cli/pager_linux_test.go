@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 // openTerminal opens a terminal of so many lines; what is written to it comes out of the
@@ -88,13 +90,13 @@ func TestHelpOnTerminal(t *testing.T) {
 	if !strings.HasPrefix(narrow, string(bold)+"The") {
 		t.Errorf("no colours: %q", narrow)
 	}
-	plain := shownOn(t, 0, 40, map[string]string{"NO_COLOR": "1"}, show)
-	if strings.Contains(plain, "\x1b") || strings.Contains(narrow, "`init`") || !strings.Contains(plain, "`init`") {
-		t.Errorf("NO_COLOR: %q", plain)
+	bare := shownOn(t, 0, 40, map[string]string{"NO_COLOR": "1"}, show)
+	if strings.Contains(bare, "\x1b") || strings.Contains(narrow, "`init`") || !strings.Contains(bare, "`init`") {
+		t.Errorf("NO_COLOR: %q", bare)
 	}
-	prose, _, _ := strings.Cut(plain, "Begin\n")
+	prose, _, _ := strings.Cut(bare, "Begin\n")
 	for line := range strings.Lines(prose) {
-		if columns(strings.TrimSuffix(line, "\n")) > 40 {
+		if plain.Columns(strings.TrimSuffix(line, "\n")) > 40 {
 			t.Errorf("wider than the terminal: %q", line)
 		}
 	}

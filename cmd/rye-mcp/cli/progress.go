@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 const (
@@ -54,7 +56,7 @@ func (p *progress) run(first <-chan time.Time, width int) {
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.what = oneLine(fmt.Sprintf(format, args...))
+	p.what = plain.Line(fmt.Sprintf(format, args...))
 }
 
 // tell writes lines that stay; the one that is drawn goes on below them.
@@ -82,7 +84,7 @@ func (p *progress) draw(ticks <-chan time.Time, width int) {
 		p.mu.Lock()
 		line := string(wheel[turn%len(wheel)]) + " " + p.what
 		if width > 0 {
-			line = shorten(line, width-1) // a full line would wrap, and not be erased
+			line = plain.Shorten(line, width-1) // a full line would wrap, and not be erased
 		}
 		_, _ = io.WriteString(p.out, eraseLine+line)
 		p.drawn = true

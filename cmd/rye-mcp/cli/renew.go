@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -115,8 +116,8 @@ func (r renewal) wanted(signer string, group []action.Older) (bool, error) {
 	named := slices.ContainsFunc(r.flags.signers, func(s string) bool { return s != "" && strings.HasPrefix(signer, strings.ToLower(s)) })
 	foreign := signer != r.own.Fingerprint()
 	if foreign {
-		title = fmt.Sprintf("Key %s of %s has signed these", signer, oneLine(group[0].Owner))
-		question = fmt.Sprintf("Sign %s of %s with YOUR key, as your own?", counted(len(group), "file"), oneLine(group[0].Owner))
+		title = fmt.Sprintf("Key %s of %s has signed these", signer, plain.Line(group[0].Owner))
+		question = fmt.Sprintf("Sign %s of %s with YOUR key, as your own?", counted(len(group), "file"), plain.Line(group[0].Owner))
 	}
 	if _, err := fmt.Fprintf(r.d.out, "%s, for no kind and id; they are taken for what they stand as now:\n", title); err != nil {
 		return false, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	rerun "github.com/rye-mcp/rye-mcp/runtime/replay"
@@ -198,7 +199,7 @@ func directiveID(p *project, given string) (string, error) {
 
 func writeReports(sys System, reports []threadReplay) error {
 	for _, r := range reports {
-		if _, err := fmt.Fprint(sys.Stdout, manyLines(r.text())); err != nil {
+		if _, err := fmt.Fprint(sys.Stdout, plain.Lines(r.text())); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
@@ -139,7 +140,7 @@ func runDirective(ctx context.Context, sys System, opts options, directive strin
 	if !flags.json {
 		_, _ = fmt.Fprintf(sys.Stderr, "thread %s\n", started.ThreadID)
 	}
-	result, err := watchRun(ctx, sys, p, started, flags.json)
+	result, err := watchRun(ctx, sys, opts, p, started, flags.json)
 	if err != nil {
 		return err
 	}
@@ -261,11 +262,13 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // interrupt cancels the thread and waits for that; the result is then the cancelled
 // one. So does an output that cannot be written any more: nobody reads what the
 // thread is paid for.
-func watchRun(ctx context.Context, sys System, p *project, started view.Started, quiet bool) (view.Result, error) {
+func watchRun(
+	ctx context.Context, sys System, opts options, p *project, started view.Started, quiet bool,
+) (view.Result, error) {
 	tell := func(warnings []string) {
 		for _, w := range warnings {
 			if !quiet && !slices.Contains(p.told, w) {
-				_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(w))
+				_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(w))
 			}
 		}
 	}
@@ -274,7 +277,7 @@ func watchRun(ctx context.Context, sys System, p *project, started view.Started,
 	}
 	early := distinct(started.Warnings)
 	tell(early)
-	result, err := watch(ctx, sys, p, started.ThreadID, quiet)
+	result, err := watch(ctx, sys, opts, p, started.ThreadID, quiet)
 	if err != nil {
 		return result, err
 	}
@@ -284,12 +287,11 @@ func watchRun(ctx context.Context, sys System, p *project, started view.Started,
 }
 
 // watch waits for a thread as [waitOrCancel] does, and streams it unless quiet.
-func watch(ctx context.Context, sys System, p *project, id thread.ID, quiet bool) (result view.Result, err error) {
+func watch(ctx context.Context, sys System, opts options, p *project, id thread.ID, quiet bool) (result view.Result, err error) {
 	if quiet {
 		return waitOrCancel(ctx, sys, p, id)
 	}
-	out := &streamer{out: sys.Stdout, err: sys.Stderr}
-	err = stream(ctx, p, id, out.see, func(ctx context.Context) (err error) {
+	err = stream(ctx, p, id, newAnswerStreamer(sys, opts).see, func(ctx context.Context) (err error) {
 		result, err = waitOrCancel(ctx, sys, p, id)
 		return err
 	})

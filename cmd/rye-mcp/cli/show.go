@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -101,7 +102,7 @@ func showThread(ctx context.Context, sys System, opts options, p *project, id th
 	if result.Result == "" {
 		return nil
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "\n%s\n", manyLines(result.Result))
+	_, err = fmt.Fprintf(sys.Stdout, "\n%s\n", plain.Lines(result.Result))
 	return err
 }
 
@@ -116,7 +117,7 @@ func writeStatus(d display, s view.Status, about aboutThread, treeSpend thread.M
 	row := func(name string, value any) { t.add(cell{name, dim}, text(fmt.Sprint(value))) }
 	// Words wrap below each other; ids and paths are there to be copied.
 	words := func(name, value string) {
-		for _, line := range wrap(oneLine(value), d.width-len("continued as")-columnGap) {
+		for _, line := range plain.Wrap(plain.Line(value), d.width-len("continued as")-columnGap) {
 			t.add(cell{name, dim}, text(line))
 			name = ""
 		}

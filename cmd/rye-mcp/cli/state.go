@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
@@ -274,7 +275,7 @@ func (p *project) strangers() []string {
 // tellStrangers says whose threads are left as they are, where the user has none.
 func (p *project) tellStrangers(sys System) {
 	for _, line := range p.strangers() {
-		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(line))
+		_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(line))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/recovery"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
@@ -201,5 +202,5 @@ func rebuild(ctx context.Context, sys System, p *project, opened *sqlite.Store, 
 // be where a person looks.
 func warn(sys System, event *zerolog.Event, message string) {
 	event.Msg(message)
-	_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", oneLine(message))
+	_, _ = fmt.Fprintf(sys.Stderr, "Warning: %s\n", plain.Line(message))
 }

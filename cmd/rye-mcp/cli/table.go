@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 // cell is one field of a table.
@@ -26,7 +28,7 @@ const minColumn = 8
 
 func (t *table) add(cells ...cell) {
 	for i := range cells {
-		cells[i].text = oneLine(cells[i].text)
+		cells[i].text = plain.Line(cells[i].text)
 	}
 	t.rows = append(t.rows, cells)
 }
@@ -44,7 +46,7 @@ func (t *table) shortenTo(name string, most int) {
 		return
 	}
 	for _, row := range t.rows {
-		row[at].text = shorten(row[at].text, room)
+		row[at].text = plain.Shorten(row[at].text, room)
 	}
 }
 
@@ -83,14 +85,14 @@ func (t *table) write(d display) error {
 func (t *table) widths() []int {
 	widths := make([]int, len(t.header))
 	for i, name := range t.header {
-		widths[i] = columns(name)
+		widths[i] = plain.Columns(name)
 	}
 	for _, row := range t.rows {
 		for i, c := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], columns(c.text))
+			widths[i] = max(widths[i], plain.Columns(c.text))
 		}
 	}
 	return widths
@@ -132,10 +134,10 @@ func fit(widths []int, most int) []int {
 
 func writeRow(b *strings.Builder, d display, row []cell, widths []int) {
 	for i, c := range row {
-		shown := shorten(c.text, widths[i])
+		shown := plain.Shorten(c.text, widths[i])
 		b.WriteString(d.paint(c.color, shown))
 		if i < len(row)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-columns(shown)+columnGap))
+			b.WriteString(strings.Repeat(" ", widths[i]-plain.Columns(shown)+columnGap))
 		}
 	}
 	b.WriteByte('\n')

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 )
 
 func TestTable(t *testing.T) {
@@ -18,7 +20,7 @@ func TestTable(t *testing.T) {
 	if err := tab.write(display{out: &b}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "ID    NAME\na-1   short\nb-22  日本語 wide [31m name\nça    \n"; b.String() != want {
+	if want := "ID    NAME\na-1   short\nb-22  日本語 wide␛[31m name\nça    \n"; b.String() != want {
 		t.Errorf("got\n%q, want\n%q", b.String(), want)
 	}
 	b.Reset()
@@ -47,38 +49,14 @@ func TestTableFits(t *testing.T) {
 		}
 		bar := -1
 		for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
-			if columns(line) > width || strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) {
-				r.Errorf("line of %d columns in a terminal of %d: %q", columns(line), width, line)
+			if plain.Columns(line) > width || strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) {
+				r.Errorf("line of %d columns in a terminal of %d: %q", plain.Columns(line), width, line)
 			}
 			if i == 0 {
-				bar = columns(line) - 1
-			} else if columns(line)-1 != bar || !strings.HasSuffix(line, "|") {
-				r.Errorf("the last column of %q begins at %d, not %d", line, columns(line)-1, bar)
+				bar = plain.Columns(line) - 1
+			} else if plain.Columns(line)-1 != bar || !strings.HasSuffix(line, "|") {
+				r.Errorf("the last column of %q begins at %d, not %d", line, plain.Columns(line)-1, bar)
 			}
 		}
 	})
-}
-
-func TestShorten(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		text string
-		most int
-		want string
-	}{
-		{"", 1, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"},
-		{"e\u0301e\u0301e\u0301", 2, "e\u0301…"}, {"abc", 0, "…"},
-	} {
-		if got := shorten(tt.text, tt.most); got != tt.want {
-			t.Errorf("%q in %d columns: %q, want %q", tt.text, tt.most, got, tt.want)
-		}
-	}
-	for r, want := range map[rune]int{'a': 1, 'é': 1, '日': 2, '🙂': 2, '\u0301': 0, '\u200d': 0, 'Ａ': 2} {
-		if got := runeColumns(r); got != want {
-			t.Errorf("%U is %d columns, want %d", r, got, want)
-		}
-	}
-	if got := manyLines("a\tb\r\n\x1b[2Jc\u009b"); got != "a\tb \n [2Jc " {
-		t.Errorf("got %q", got)
-	}
 }

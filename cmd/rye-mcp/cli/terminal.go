@@ -74,14 +74,17 @@ type display struct {
 // newDisplay looks at what standard output is. Colours are for terminals that
 // know them and people who have not asked for none (https://no-color.org), or
 // for whoever asks for them.
-func newDisplay(sys System, opts options) display {
-	d := display{out: sys.Stdout, width: terminalWidth(sys.Stdout)}
+func newDisplay(sys System, opts options) display { return newDisplayOn(sys, sys.Stdout, opts) }
+
+// newDisplayOn is newDisplay for another stream.
+func newDisplayOn(sys System, out io.Writer, opts options) display {
+	d := display{out: out, width: terminalWidth(out)}
 	switch opts.color {
 	case colorAlways:
 		d.colors = true
 	case colorNever:
 	default:
-		d.colors = redraws(sys, sys.Stdout) && sys.Getenv("NO_COLOR") == ""
+		d.colors = redraws(sys, out) && sys.Getenv("NO_COLOR") == ""
 	}
 	return d
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -186,14 +187,14 @@ func writeTest(sys System, t recordedTest) error {
 	if t.Why != "" {
 		line += ": " + t.Why
 	}
-	if _, err := fmt.Fprintln(sys.Stdout, oneLine(line)); err != nil {
+	if _, err := fmt.Fprintln(sys.Stdout, plain.Line(line)); err != nil {
 		return err
 	}
 	for _, report := range t.Threads {
 		if report.Verdict == verdictSame && report.Note == "" { // all of it is
 			continue
 		}
-		for text := range strings.Lines(manyLines(report.text())) {
+		for text := range strings.Lines(plain.Lines(report.text())) {
 			if _, err := fmt.Fprint(sys.Stdout, "  ", text); err != nil {
 				return err
 			}
@@ -258,7 +259,7 @@ func writeJUnit(file string, results []recordedTest) error {
 		text := junitText{Message: t.Why}
 		for _, report := range t.Threads {
 			if report.Verdict != verdictSame {
-				text.Text += manyLines(report.text())
+				text.Text += plain.Lines(report.text())
 			}
 		}
 		switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -66,8 +67,17 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 		asJSON   bool
 	)
 	cmd := &cobra.Command{
-		Use:               "tail ID",
-		Short:             "Show the end of a thread's transcript",
+		Use:   "tail ID",
+		Short: "Show what a thread said and did last, or what it does",
+		Long: `Show what a thread said and did last, or with --follow all of it, as it comes: what
+the model writes, each call of a tool with what it is about, how long it took and what
+it gave or why it failed, questions and their answers, and what each turn cost. With
+--follow it goes on to the thread that continues this one, and ends with the last.
+
+Ctrl-C ends the looking and not the thread. rye-mcp threads show has the result.`,
+		Example: `  rye-mcp threads tail latest -f
+  rye-mcp threads tail latest:review -n 50
+  rye-mcp threads tail latest -f --json | jq -r .event_type`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: completer{sys: sys, opts: opts}.anyThread,
 		RunE: shows(func(cmd *cobra.Command, args []string) error {
@@ -75,11 +85,10 @@ func newThreadsTailCommand(sys System, opts *options) *cobra.Command {
 				return &usageError{message: fmt.Sprintf("--events %d is not above 0", events), try: "--events 20"}
 			}
 			return withThread(cmd.Context(), sys, *opts, args[0], func(ctx context.Context, p *project, id thread.ID) error {
-				see := newSeer(sys, asJSON, followOn)
 				if followOn {
-					return tailLive(ctx, sys, p, id, see)
+					return tailLive(ctx, sys, p, id, newSeer(sys, *opts, asJSON))
 				}
-				return tailOnce(p, id, events, see)
+				return tailOnce(sys, *opts, p, id, events, asJSON)
 			})
 		}),
 	}
@@ -165,14 +174,10 @@ func withThread(
 	})
 }
 
-// newSeer makes what shows the events of a thread to a person, or as JSON: while
-// they come, or the last of them with whole answers.
-func newSeer(sys System, asJSON, follow bool) func(thread.Event) error {
-	switch {
-	case !asJSON && follow:
-		return (&streamer{out: sys.Stdout, err: sys.Stderr}).see
-	case !asJSON:
-		return (&streamer{out: sys.Stdout, err: sys.Stdout, whole: true}).see
+// newSeer makes what shows the events of a thread to a person, or as JSON.
+func newSeer(sys System, opts options, asJSON bool) func(thread.Event) error {
+	if !asJSON {
+		return newLookStreamer(sys, opts).see
 	}
 	return func(e thread.Event) error {
 		line, err := json.Marshal(e)
@@ -183,17 +188,26 @@ func newSeer(sys System, asJSON, follow bool) func(thread.Event) error {
 	}
 }
 
-// tailOnce shows the last events of a transcript. A thread that has written nothing
-// yet has none.
-func tailOnce(p *project, id thread.ID, n int, see func(thread.Event) error) error {
-	events, err := transcript.LastEvents(p.control.Threads.Transcript(id), n)
+// tailOnce shows the last events of a transcript, and to a person what the model writes
+// now. A thread that has written nothing yet has none.
+func tailOnce(sys System, opts options, p *project, id thread.ID, n int, asJSON bool) error {
+	said := p.control.Threads.Transcript(id)
+	events, err := transcript.LastEvents(said, n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	see := newSeer(sys, opts, asJSON)
 	for _, e := range events {
 		if err := see(e); err != nil {
 			return err
 		}
+	}
+	if err != nil || asJSON {
+		return err
+	}
+	newest, err := transcript.Last(said)
+	if err == nil && newest.Event == thread.EventTokenDelta && newest.Text != "" {
+		_, err = fmt.Fprintln(sys.Stdout, plain.Lines(newest.Text))
 	}
 	return err
 }

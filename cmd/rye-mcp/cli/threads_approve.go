@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -232,7 +233,7 @@ func (a approval) show(w view.Waiting) error {
 	row("answers", joined(w.Options))
 	row("else", fmt.Sprintf("%s at %s", w.Default, w.DeadlineAt.Format(time.RFC3339)))
 	d := newDisplay(a.sys, a.opts)
-	if _, err := fmt.Fprintf(d.out, "%s\n", manyLines(wholeText(w))); err != nil {
+	if _, err := fmt.Fprintf(d.out, "%s\n", plain.Lines(wholeText(w))); err != nil {
 		return err
 	}
 	return t.write(d)

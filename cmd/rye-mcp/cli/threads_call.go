@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -158,7 +159,7 @@ func parametersOf(e operation.Entry) string {
 			needed = ", needed"
 		}
 		fmt.Fprintf(&b, "  %s (%s%s)\n", name, p.Type, needed)
-		for _, line := range wrap(p.Description, helpWidth-6) {
+		for _, line := range plain.Wrap(p.Description, helpWidth-6) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
@@ -168,4 +169,4 @@ func parametersOf(e operation.Entry) string {
 // helpWidth is how wide the texts of help are.
 const helpWidth = 80
 
-func wrapped(text string) string { return strings.Join(wrap(text, helpWidth), "\n") }
+func wrapped(text string) string { return strings.Join(plain.Wrap(text, helpWidth), "\n") }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -101,7 +102,7 @@ func writeTroubles(to io.Writer, chain []view.ChainLink) error {
 			troubles = append(slices.Clip(troubles), link.Error)
 		}
 		for _, trouble := range troubles {
-			if _, err := fmt.Fprintf(to, "%s: %s\n", link.ThreadID, oneLine(trouble)); err != nil {
+			if _, err := fmt.Fprintf(to, "%s: %s\n", link.ThreadID, plain.Line(trouble)); err != nil {
 				return err
 			}
 		}

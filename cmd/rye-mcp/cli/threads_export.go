@@ -13,6 +13,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/recording"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -71,7 +72,7 @@ func exportThread(ctx context.Context, sys System, p *project, id thread.ID, sco
 	for _, name := range slices.Sorted(maps.Keys(r.Taken())) {
 		_, _ = fmt.Fprintf(sys.Stderr, "%s taken out of %s\n", counted(r.Taken()[name], "secret"), name)
 	}
-	_, err = fmt.Fprintf(sys.Stdout, "%s written to %s\n", counted(len(r.Manifest.Threads), "thread"), oneLine(out))
+	_, err = fmt.Fprintf(sys.Stdout, "%s written to %s\n", counted(len(r.Manifest.Threads), "thread"), plain.Line(out))
 	return err
 }
 

@@ -54,7 +54,7 @@ cancelled.`,
 				if p.told, err = offerSettings(sys, *opts, p.resolver.Roots(), asJSON); err != nil {
 					return err
 				}
-				return forkThread(ctx, sys, p, in, asJSON)
+				return forkThread(ctx, sys, *opts, p, in, asJSON)
 			})
 		},
 	}
@@ -73,7 +73,9 @@ type forkedJSON struct {
 	Shortened  bool      `json:"shortened,omitempty"`
 }
 
-func forkThread(ctx context.Context, sys System, p *project, in operation.ForkInput, asJSON bool) error {
+func forkThread(
+	ctx context.Context, sys System, opts options, p *project, in operation.ForkInput, asJSON bool,
+) error {
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	forked, err := operation.ForkThread.Run(context.WithoutCancel(ctx), p.control, atTerminal(sys), in)
 	if err != nil {
@@ -97,7 +99,7 @@ func forkThread(ctx context.Context, sys System, p *project, in operation.ForkIn
 		_, err := fmt.Fprintln(sys.Stdout, id)
 		return err
 	}
-	result, err := watchRun(ctx, sys, p, *forked.Run, asJSON)
+	result, err := watchRun(ctx, sys, opts, p, *forked.Run, asJSON)
 	if err != nil {
 		return err
 	}

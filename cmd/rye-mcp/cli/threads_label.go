@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -35,7 +36,7 @@ called so, also those that continue it later.`,
 					return err
 				}
 				return conclude(sys, asJSON, done, true, func() error {
-					_, err := fmt.Fprintf(sys.Stdout, "%s is called %s\n", id, oneLine(done.Name))
+					_, err := fmt.Fprintf(sys.Stdout, "%s is called %s\n", id, plain.Line(done.Name))
 					return err
 				})
 			})

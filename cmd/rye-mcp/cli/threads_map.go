@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -202,7 +203,7 @@ func writeMapped(d display, a fanout.Answer) error {
 			said = one.Error
 		}
 		t.add(text(strconv.Itoa(one.Item)), cell{string(one.Status), stateColor(one.Status)}, text(string(one.ThreadID)),
-			text(shorten(oneLine(said), maxSaid)))
+			text(plain.Shorten(plain.Line(said), maxSaid)))
 	}
 	if len(a.Items) == 0 {
 		return nil

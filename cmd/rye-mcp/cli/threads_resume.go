@@ -46,7 +46,7 @@ cancelled.`,
 				if p.told, err = offerSettings(sys, *opts, p.resolver.Roots(), flags.json); err != nil {
 					return err
 				}
-				return resumeThread(ctx, sys, p, in, flags.json)
+				return resumeThread(ctx, sys, *opts, p, in, flags.json)
 			})
 		},
 	}
@@ -110,7 +110,9 @@ type resumedJSON struct {
 	Shortened          bool      `json:"shortened,omitempty"`
 }
 
-func resumeThread(ctx context.Context, sys System, p *project, in operation.ResumeInput, asJSON bool) error {
+func resumeThread(
+	ctx context.Context, sys System, opts options, p *project, in operation.ResumeInput, asJSON bool,
+) error {
 	// An interrupt must not leave a thread behind of which nobody knows the id.
 	resumed, err := operation.ResumeThread.Run(context.WithoutCancel(ctx), p.control, atTerminal(sys), in)
 	if err != nil {
@@ -124,7 +126,7 @@ func resumeThread(ctx context.Context, sys System, p *project, in operation.Resu
 			_, _ = fmt.Fprintln(sys.Stderr, "its conversation is too long for the model: it has a record of the work and the last messages")
 		}
 	}
-	result, err := watchRun(ctx, sys, p, resumed.NewThreadResult, asJSON)
+	result, err := watchRun(ctx, sys, opts, p, resumed.NewThreadResult, asJSON)
 	if err != nil {
 		return err
 	}

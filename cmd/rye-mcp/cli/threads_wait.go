@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -100,7 +101,7 @@ func writeResults(d display, ids []thread.ID, waited view.WaitResult) error {
 			said = r.Error
 		}
 		t.add(text(string(id)), cell{stateOf(r.Status, r.Queued, asks(waited, id)), stateColor(r.Status)}, text(strconv.Itoa(r.Cost.Turns)),
-			text(r.Cost.Spend.String()), text(shorten(oneLine(said), maxSaid)))
+			text(r.Cost.Spend.String()), text(plain.Shorten(plain.Line(said), maxSaid)))
 	}
 	return t.write(d)
 }

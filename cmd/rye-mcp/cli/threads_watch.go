@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/news"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
@@ -182,6 +183,6 @@ func writeEvent(w io.Writer, e news.Event, asJSON bool) error {
 	if e.Event == thread.Asked {
 		what = "asks"
 	}
-	_, err := fmt.Fprintf(w, "thread %s %s, %s\n", oneLine(string(e.ThreadID)), what, e.Cost.Spend)
+	_, err := fmt.Fprintf(w, "thread %s %s, %s\n", plain.Line(string(e.ThreadID)), what, e.Cost.Spend)
 	return err
 }

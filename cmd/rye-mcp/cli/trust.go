@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
 	"github.com/rye-mcp/rye-mcp/spaces/trust"
@@ -167,7 +168,7 @@ func followKey(sys System, roots resolve.Roots, flags trustFlags) error {
 	}
 	key := found[i]
 	if _, err := fmt.Fprintf(sys.Stdout, "Settings files of %s that key %s (%s) signed would count whenever they change,\n"+
-		"but for hosts, key variables and headers.\n", o.known.Place, key.Fingerprint, oneLine(key.Owner)); err != nil {
+		"but for hosts, key variables and headers.\n", o.known.Place, key.Fingerprint, plain.Line(key.Owner)); err != nil {
 		return err
 	}
 	yes := flags.yes

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/spaces/resolve"
@@ -33,7 +34,7 @@ func (o *offer) show(d display) error {
 		return err
 	}
 	for _, left := range o.snapshot.Left {
-		if _, err := fmt.Fprintf(d.out, "no copy is made of %s: %s\n", oneLine(left.Path), oneLine(left.Reason)); err != nil {
+		if _, err := fmt.Fprintf(d.out, "no copy is made of %s: %s\n", plain.Line(left.Path), plain.Line(left.Reason)); err != nil {
 			return err
 		}
 	}
@@ -175,7 +176,7 @@ func writeLoosened(d display, project string, leftOut []config.Notice) error {
 			more++
 			continue
 		}
-		t.add(text(placeOf(project, n)), text(oneLine(strings.Join(n.Key, "."))), text(changeOf(n)))
+		t.add(text(placeOf(project, n)), text(plain.Line(strings.Join(n.Key, "."))), text(changeOf(n)))
 	}
 	if err := writeIndented(d, &t); err != nil {
 		return err
@@ -218,14 +219,14 @@ func placeOf(project string, n config.Notice) string {
 	if n.Line > 0 {
 		place = fmt.Sprintf("%s:%d", place, n.Line)
 	}
-	return oneLine(place)
+	return plain.Line(place)
 }
 
 // changeOf is a change in a few words.
 func changeOf(n config.Notice) string {
 	switch {
 	case n.Fault != "":
-		return "cannot be read: " + oneLine(n.Fault)
+		return "cannot be read: " + plain.Line(n.Fault)
 	case len(n.Key) == 0 && n.Since:
 		return "changed, or gone, since you accepted it"
 	case len(n.Key) == 0:
@@ -258,9 +259,9 @@ func shownSetting(key []string, value any, widest int) string {
 	if err != nil {
 		return "?"
 	}
-	whole := oneLine(string(said))
-	if all := columns(whole); all > widest {
-		return fmt.Sprintf("%s (%d columns more; read the file before you accept it)", shorten(whole, widest), all-widest)
+	whole := plain.Line(string(said))
+	if all := plain.Columns(whole); all > widest {
+		return fmt.Sprintf("%s (%d columns more; read the file before you accept it)", plain.Shorten(whole, widest), all-widest)
 	}
 	return whole
 }
@@ -313,7 +314,7 @@ func (o *offer) tell() {
 	for _, n := range config.Loosening(o.leftOut) {
 		place := placeOf(o.roots.Project, n)
 		if len(n.Key) > 0 {
-			place += " " + oneLine(strings.Join(n.Key, "."))
+			place += " " + plain.Line(strings.Join(n.Key, "."))
 		}
 		places = append(places, place)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/validate"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
@@ -209,7 +210,7 @@ func writeReport(d display, r validate.Report, grouped bool) error {
 	}
 	for _, first := range r.Requests {
 		if !grouped {
-			fmt.Fprintf(&b, "%s: its first request takes %s\n", oneLine(first.Item), first.Text())
+			fmt.Fprintf(&b, "%s: its first request takes %s\n", plain.Line(first.Item), first.Text())
 		}
 	}
 	if len(r.Findings) > 0 {
@@ -221,9 +222,9 @@ func writeReport(d display, r validate.Report, grouped bool) error {
 }
 
 func (d display) writeFinding(b *strings.Builder, f validate.Finding) {
-	fmt.Fprintf(b, "%s: %s: %s %s\n", oneLine(f.Place()), d.paint(shadeOf(f.Level), string(f.Level)), oneLine(f.Message), d.paint(dim, "["+string(f.Code)+"]"))
+	fmt.Fprintf(b, "%s: %s: %s %s\n", plain.Line(f.Place()), d.paint(shadeOf(f.Level), string(f.Level)), plain.Line(f.Message), d.paint(dim, "["+string(f.Code)+"]"))
 	if f.Try != "" {
-		fmt.Fprintf(b, "    %s %s\n", d.paint(dim, "Try:"), oneLine(f.Try))
+		fmt.Fprintf(b, "    %s %s\n", d.paint(dim, "Try:"), plain.Line(f.Try))
 	}
 }
 

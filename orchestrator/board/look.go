@@ -196,7 +196,7 @@ func (g *glimpse) choose() {
 }
 
 // readBudgets reads the money of all chains.
-func (g *glimpse) readBudgets(ctx context.Context, s store.Glances) error {
+func (g *glimpse) readBudgets(ctx context.Context, s store.Glancer) error {
 	var ids []thread.ID
 	for id := range g.of {
 		ids = append(ids, id)

@@ -308,7 +308,7 @@ type Store interface {
 	Messages
 	Sets
 	Latest
-	Glances
+	Glancer
 	Deletions
 	Shrinker
 	Sweeps

@@ -27,7 +27,7 @@ type Store struct {
 	handoffs
 	afterwards
 	latest
-	glances
+	glancer
 }
 
 var _ store.Store = (*Store)(nil)
@@ -37,7 +37,7 @@ var _ store.Store = (*Store)(nil)
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
-	s.afterwards, s.glances = afterwards{s}, glances{s}
+	s.afterwards, s.glancer = afterwards{s}, glancer{s}
 	return s
 }
 

@@ -70,7 +70,7 @@ type Store struct {
 	messages
 	sets
 	latest
-	glances
+	glancer
 	handoffs
 	afterwards
 
@@ -111,7 +111,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
 	s.deletions, s.shrinker, s.afterwards = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}, afterwards{s.ledger}
-	s.glances = glances{s.registry, s.ledger}
+	s.glancer = glancer{s.registry, s.ledger}
 	return s, nil
 }
 

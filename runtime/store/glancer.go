@@ -6,8 +6,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// Glances read how many threads stand, again and again, and nothing that is long of them.
-type Glances interface {
+// Glancer reads how many threads stand, again and again, and nothing that is long of them.
+type Glancer interface {
 	// Glance returns the rows that a look at all threads is made of, as they are at one
 	// moment: those that have not ended, those that have ended and were used last, and all
 	// that either continue, are continued by or are below. Outcomes and metadata are left
@@ -25,7 +25,7 @@ type Glances interface {
 // continues does not count.
 type EndedMost struct{ Any, Roots int }
 
-// Glance is what [Glances.Glance] returns.
+// Glance is what [Glancer.Glance] returns.
 type Glance struct {
 	Rows    []thread.Record // the newest first
 	Threads int             // all that there are

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
-// glances is the [store.Glances] of a store.
-type glances struct{ registry, ledger *database }
+// glancer is the [store.Glancer] of a store.
+type glancer struct{ registry, ledger *database }
 
 // endedLast are threads that have ended, no other continues and were used last.
 const endedLast = `SELECT thread_id FROM threads INDEXED BY threads_used
@@ -46,8 +46,8 @@ func scanGlance(r row) (rec thread.Record, err error) {
 	return rec, err
 }
 
-// Glance implements [store.Glances].
-func (g glances) Glance(ctx context.Context, most store.EndedMost) (seen store.Glance, err error) {
+// Glance implements [store.Glancer].
+func (g glancer) Glance(ctx context.Context, most store.EndedMost) (seen store.Glance, err error) {
 	err = g.registry.read(ctx, func(db *sql.DB) error {
 		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
@@ -70,8 +70,8 @@ func (g glances) Glance(ctx context.Context, most store.EndedMost) (seen store.G
 const budgetsSQL = selectBudget + ` WHERE status = 'active' UNION
 	SELECT ` + budgetColumns + ` FROM budgets WHERE thread_id IN (SELECT value FROM json_each(?))`
 
-// Budgets implements [store.Glances].
-func (g glances) Budgets(ctx context.Context, ids []thread.ID) (list []store.Budget, err error) {
+// Budgets implements [store.Glancer].
+func (g glancer) Budgets(ctx context.Context, ids []thread.ID) (list []store.Budget, err error) {
 	err = g.ledger.read(ctx, func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, budgetsSQL, jsonList(ids))
 		list, err = scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })
@@ -95,8 +95,8 @@ const belowSetSQL = `WITH RECURSIVE below (id) AS (
 		UNION SELECT t.thread_id FROM threads t JOIN below b ON t.continuation_of = b.id)
 	SELECT (SELECT count(*) FROM below), EXISTS (SELECT 1 FROM sets WHERE set_id = ?1)`
 
-// SetCounts implements [store.Glances].
-func (g glances) SetCounts(ctx context.Context, id thread.ID) (c store.SetCounts, err error) {
+// SetCounts implements [store.Glancer].
+func (g glancer) SetCounts(ctx context.Context, id thread.ID) (c store.SetCounts, err error) {
 	err = g.registry.read(ctx, func(db *sql.DB) error {
 		c = store.SetCounts{States: map[thread.State]int{}}
 		var known bool

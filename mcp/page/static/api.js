@@ -4,8 +4,8 @@
 const beatMs = 15000;
 const backOffMs = [300, 1000, 2000, 4000, 8000, 15000];
 
-// makeApi returns {get, post, blob, stream, skew, project, on…}. token is sent with every request.
-// onRefused is told when the token is not (or no longer) accepted.
+// makeApi returns {get, post, raw, blob, text, stream, skew, project}. The token is sent with every request;
+// onRefused is told when it is not (or no longer) accepted.
 export function makeApi({token, project = "", onRefused = () => {}}) {
   const api = {project, skew: 0};
   const where = (path) => {
@@ -30,6 +30,7 @@ export function makeApi({token, project = "", onRefused = () => {}}) {
   api.post = async (path, body = {}, signal) => (await send(path, {
     method: "POST", body: JSON.stringify(body), headers: {"Content-Type": "application/json"}, signal,
   })).json();
+  api.raw = (path, {signal} = {}) => send(path, {signal});
   api.blob = async (path, signal) => (await send(path, {signal})).blob();
   api.text = async (path, signal) => (await send(path, {signal})).text();
   api.stream = (path, onLine, signal, onState = () => {}) => follow(api, send, path, onLine, signal, onState);
@@ -63,28 +64,72 @@ async function faultOf(answer) {
 }
 
 // follow reads a stream of JSON lines until it is told to stop. A path that is a function is asked for anew
-// with every connection. States: connecting, live, waiting {retryAt, error}, refused {error}, ended.
+// with every connection. States: connecting, live, paused (the page is hidden: browsers share six connections among
+// all pages of a server), waiting {retryAt, error}, refused {error}, ended.
 // A stream that ends is opened again; onLine may return "end" to close it.
 async function follow(api, send, path, onLine, signal, onState) {
   for (let tries = 0; !signal.aborted; tries++) {
+    if (document.visibilityState === "hidden") {
+      onState("paused", {});
+      await untilShown(signal);
+      if (signal.aborted) return;
+    }
     onState("connecting", {});
-    let error = null;
+    let error = null, lines = 0;
+    const connection = whileShown(signal);
     try {
       const done = await readLines(api, send, typeof path === "function" ? path() : path, (line) => {
-        if (tries >= 0) onState("live", {});
-        tries = -1;
+        if (lines++ === 0) onState("live", {});
         return line.beat === undefined ? onLine(line) : beaten(api, line);
-      }, signal);
+      }, connection.signal);
       if (done) return onState("ended", {});
     } catch (e) {
       error = e;
+    } finally {
+      connection.release();
     }
     if (signal.aborted) return;
+    if (connection.hidden()) continue;
     if (error && error.status && error.status < 500 && error.status !== 429 && error.status !== 408) return onState("refused", {error});
-    const pause = backOffMs[Math.min(Math.max(tries, 0), backOffMs.length - 1)] * (0.8 + Math.random() * 0.4);
+    if (lines > 0) tries = 0;
+    const pause = backOffMs[Math.min(tries, backOffMs.length - 1)] * (0.8 + Math.random() * 0.4);
     onState("waiting", {error, retryAt: Date.now() + pause});
     await restFor(pause, signal);
   }
+}
+
+// whileShown is a signal that is aborted with another one, or when the page is hidden.
+function whileShown(signal) {
+  const both = new AbortController();
+  let hid = false;
+  const stop = () => both.abort();
+  const seen = () => {
+    if (document.visibilityState !== "hidden") return;
+    hid = true;
+    both.abort();
+  };
+  signal.addEventListener("abort", stop, {once: true});
+  document.addEventListener("visibilitychange", seen);
+  return {
+    signal: both.signal, hidden: () => hid,
+    release() {
+      signal.removeEventListener("abort", stop);
+      document.removeEventListener("visibilitychange", seen);
+    },
+  };
+}
+
+function untilShown(signal) {
+  return new Promise((resolve) => {
+    const done = () => {
+      if (!signal.aborted && document.visibilityState === "hidden") return;
+      signal.removeEventListener("abort", done);
+      document.removeEventListener("visibilitychange", done);
+      resolve();
+    };
+    signal.addEventListener("abort", done);
+    document.addEventListener("visibilitychange", done);
+  });
 }
 
 function beaten(api, line) {
@@ -96,6 +141,7 @@ function beaten(api, line) {
 async function readLines(api, send, path, onLine, signal) {
   const silent = new AbortController();
   const stop = () => silent.abort();
+  if (signal.aborted) stop();
   signal.addEventListener("abort", stop, {once: true});
   let watch = setTimeout(stop, beatMs * 2.5);
   const alive = () => {
@@ -129,20 +175,17 @@ async function readLines(api, send, path, onLine, signal) {
   }
 }
 
-// restFor waits, or until the signal; the next attempt is made at once when the page is seen again or the network is back.
+// restFor waits, or until the signal; when the network is back it ends at once.
 function restFor(ms, signal) {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", done);
       removeEventListener("online", done);
-      document.removeEventListener("visibilitychange", seen);
       resolve();
     };
-    const seen = () => document.visibilityState === "visible" && done();
     const timer = setTimeout(done, ms);
     signal.addEventListener("abort", done, {once: true});
     addEventListener("online", done);
-    document.addEventListener("visibilitychange", seen);
   });
 }

@@ -1,0 +1,128 @@
+// Starting a directive: pick one, fill in its inputs, see what it has cost so far, run it.
+
+import {h, button, icon, clear, fill, setText} from "./dom.js";
+import {clean, oneLine, money, plural, duration} from "./format.js";
+import {field, fault, submitter} from "./form.js";
+import {limitFields, limitsGiven} from "./actions.js";
+
+// makeStart shows the directives of the project, or the form of one of them.
+export function makeStart(page, id) {
+  const title = h("h1", {tabindex: -1, class: "title"}, "Start a directive");
+  const body = h("div", {class: "start-body"}, h("p", {class: "hint"}, "Reading\u2026"));
+  const el = h("article", {class: "detail start"}, h("header", null,
+    button(icon("back"), () => page.open(id ? "start" : ""), {class: "quiet icon-only back", "aria-label": id ? "Back to all directives" : "Back to all threads"}),
+    h("div", {class: "heading"}, title)), body);
+  const stopped = new AbortController();
+  const show = id ? showDirective : showDirectives;
+  show(page, {title, body, signal: stopped.signal}, id).catch((error) => {
+    if (!stopped.signal.aborted) fill(body, fault(error));
+  });
+  return {el, focus: () => (body.querySelector("input, select, textarea") || title).focus(), update() {}, tick() {}, close: () => stopped.abort()};
+}
+
+async function showDirectives(page, view) {
+  const {directives = []} = await page.api.get("directives", view.signal);
+  if (directives.length === 0) return fill(view.body, noDirectives());
+  const search = h("input", {type: "search", placeholder: "Filter", "aria-label": "Filter directives", autocomplete: "off", spellcheck: "false"});
+  const list = h("ul", {class: "directives"});
+  const note = h("p", {class: "hint", role: "status"});
+  const draw = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = directives.filter((one) => words.every((word) => [one.id, one.name, one.description, one.category].join(" ").toLowerCase().includes(word)));
+    fill(list, found.map((one) => h("li", null, directiveButton(page, one))));
+    setText(note, found.length === directives.length ? plural(found.length, "directive") : found.length + " of " + plural(directives.length, "directive"));
+  };
+  search.addEventListener("input", draw);
+  draw();
+  fill(view.body, h("p", {class: "hint"}, "A directive says what a model is to do, with which tools, and within which limits."), search, note, list);
+  search.focus();
+  return undefined;
+}
+
+function directiveButton(page, one) {
+  const where = one.space || one.category;
+  return button([
+    h("span", {class: "name"}, oneLine(one.id, 120)),
+    where && h("span", {class: "badge"}, oneLine(where, 40)),
+    one.problem && h("span", {class: "badge badge-broken"}, icon("broken"), "cannot be started"),
+    h("span", {class: "words"}, oneLine(one.description || one.problem, 240)),
+    h("span", {class: "when"}, costSoFar(one.cost)),
+  ], () => page.open("start/" + one.id), {class: "directive"});
+}
+
+function noDirectives() {
+  return h("div", {class: "empty"},
+    h("h2", null, "There are no directives yet"),
+    h("p", null, "A directive is a Markdown file in ", h("code", null, ".ai/directives/"), ". In a terminal:"),
+    h("pre", null, "rye-mcp init\nrye-mcp run"));
+}
+
+// costSoFar says what runs of a directive have cost until now.
+function costSoFar(cost) {
+  if (!cost || !(cost.runs > 0)) return "";
+  const each = cost.mean ?? cost.average ?? (cost.spend ?? 0) / cost.runs;
+  return plural(cost.runs, "run") + ", " + money(each) + " each" + (cost.duration_seconds > 0 ? ", " + duration(cost.duration_seconds * 1000) : "");
+}
+
+async function showDirective(page, view, id) {
+  const one = await page.api.get("directives/" + id.split("/").map(encodeURIComponent).join("/"), view.signal);
+  setText(view.title, oneLine(one.id || id, 200));
+  const inputs = (one.inputs || []).map(inputField);
+  const limits = limitFields(one.limits);
+  const model = field({name: "model", label: "Model", placeholder: one.model || "as configured"});
+  const parts = [
+    one.description && h("p", {class: "lead"}, clean(one.description)),
+    costSoFar(one.cost) && h("p", {class: "hint"}, "So far: " + costSoFar(one.cost) + "."),
+    one.problem && h("p", {class: "warning"}, icon("broken"), clean(one.problem)),
+  ];
+  if (!page.mayStart()) return fill(view.body, parts, h("p", {class: "hint"}, "This address may look only."));
+  const form = submitter({
+    label: "Start", fields: inputs,
+    more: h("details", {class: "more"}, h("summary", null, "Model and limits"), model.el, limits.map((limit) => limit.el)),
+    run: async () => {
+      const given = {};
+      for (const input of inputs) {
+        const value = input.read();
+        if (value !== undefined) given[input.name] = value;
+      }
+      const rest = {};
+      for (const limit of limits) if (limit.value() !== undefined) rest[limit.name] = limit.value();
+      const done = await page.api.post("start", {directive: one.id || id, inputs: given, ...(model.value() ? {model: model.value()} : {}), ...limitsGiven(rest)});
+      page.say("Started");
+      page.open(done.thread_id);
+    },
+  });
+  return fill(view.body, parts, inputs.length === 0 && h("p", {class: "hint"}, "It takes no inputs."), form.el);
+}
+
+const fieldKinds = {integer: "number", number: "number", boolean: "check", array: "area", object: "area"};
+
+// inputField is the field of one declared input, with read() for its value in the type that is declared.
+function inputField(input) {
+  const type = input.type || "string";
+  const choices = input.enum || [];
+  let kind = input.secret ? "secret" : choices.length > 0 ? "choice" : fieldKinds[type] || (/text|markdown|multiline/.test(type + " " + (input.format || "")) ? "area" : "text");
+  // A required choice of yes and no has three answers: yes, no, and none yet.
+  if (kind === "check" && input.required && input.default === undefined) kind = "choice";
+  const list = kind === "choice" && choices.length === 0 ? [true, false] : choices;
+  const structured = type === "array" || type === "object";
+  const start = structured && input.default !== undefined ? JSON.stringify(input.default) : input.default;
+  const one = field({
+    name: input.name, label: input.name, kind, required: Boolean(input.required) && input.default === undefined, value: start,
+    choices: list, step: type === "integer" ? 1 : "any", min: input.minimum, max: input.maximum,
+    hint: [input.description, structured && "As JSON" + (type === "array" ? "; or one a line" : ""), input.secret && "Kept out of transcripts."].filter(Boolean).map((part) => oneLine(part, 400)).join(" "),
+  });
+  one.read = () => structured ? structure(one, type) : one.kind === "check" && !one.input.checked && input.default === undefined ? undefined : one.value();
+  return one;
+}
+
+function structure(one, type) {
+  const given = one.value();
+  if (given === undefined) return undefined;
+  try {
+    return JSON.parse(given);
+  } catch (cause) {
+    if (type === "array" && !/^\s*[[{]/.test(given)) return given.split("\n").map((line) => line.trim()).filter(Boolean);
+    throw Object.assign(new Error(one.name + " is not JSON."), {hint: cause.message});
+  }
+}

@@ -202,7 +202,7 @@ async function remove(ctx, row) {
   const plan = await ctx.api.post("threads/" + encodeURIComponent(row.thread_id) + "/plan-delete");
   const living = (plan.living || []).length, force = living > 0 || Boolean(plan.blocked);
   formDialog({
-    title: "Delete", danger: true, label: (living > 0 ? "Stop and delete " : "Delete ") + plural(plan.threads, "thread"),
+    title: "Delete", danger: true, careful: true, label: (living > 0 ? "Stop and delete " : "Delete ") + plural(plan.threads, "thread"),
     intro: deletionPlan(ctx, row, plan),
     fields: force ? [field({name: "force", kind: "check", required: true, label: living > 0 ? "Also " + plural(living, "thread") + " that still " + (living === 1 ? "works" : "work") : "Delete it all the same"})] : [],
     run: async (values) => {

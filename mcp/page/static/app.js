@@ -10,7 +10,7 @@ import {makeDetail} from "./detail.js";
 import {makeStart} from "./start.js";
 import {openSearch} from "./search.js";
 import {makeKeys} from "./keys.js";
-import {tabs, projectSpend} from "./tabs.js";
+import {tabs} from "./tabs.js";
 
 const hiddenPollMs = 30000;
 
@@ -89,7 +89,7 @@ async function connect(root, token) {
 }
 
 function notice(root, title, message, hint) {
-  fill(root, h("main", {class: "notice", role: "alert"}, brand(), h("h1", null, title), h("p", null, message), hint && h("p", {class: "hint"}, clean(hint))));
+  fill(root, h("main", {class: "notice"}, brand(), h("h1", null, title), h("div", {role: "alert"}, h("p", null, message), hint && h("p", {class: "hint"}, clean(hint)))));
 }
 
 function brand() {
@@ -106,7 +106,8 @@ function run(root, api, session) {
     may: (operation) => !session.read_only && (session.operations || []).includes(operation),
     mayStart: () => !session.read_only,
     say: (words) => say(page, words),
-    open: (where, tab) => go(page, where, tab),
+    open: (where, tab, at) => go(page, where, tab, at),
+    announce: (words) => announce(page, words),
     tabShown: (id, tab) => replaceRoute(page, {...page.route, id, tab}),
     elsewhere: () => page.tree.el.querySelector("[tabindex='0']") || page.main,
   });
@@ -137,7 +138,7 @@ function frame(page, root) {
   page.foot = h("p", {class: "hint foot"});
   page.place = h("section", {class: "place", "aria-label": "Chosen thread"});
   page.empty = h("div", {class: "empty", hidden: true});
-  page.list = h("section", {class: "list", "aria-label": "Threads of the project"}, page.ask.el, listHead(page),
+  page.list = h("section", {class: "list", "aria-label": "Threads of the project"}, h("h1", {class: "visually-hidden"}, "Threads"), page.ask.el, listHead(page),
     h("div", {class: "columns", "aria-hidden": "true"}, ["Thread", "Context", "Turns", "Spend", "Time"].map((name) => h("span", null, name))),
     page.tree.el, page.empty, page.foot);
   page.main = h("main", {class: "main", tabindex: -1}, page.list, page.place);
@@ -165,12 +166,11 @@ function topBar(page) {
     h("nav", {"aria-label": "Page"},
       page.mayStart() && button([icon("plus"), h("span", {class: "label"}, "Start")], () => page.open("start"), {class: "primary", title: "Start a directive (n)", "aria-label": "Start a directive"}),
       button([icon("search"), h("span", {class: "label"}, "Search")], () => openSearch(page), {class: "quiet", title: "Search (/)", "aria-label": "Search"}),
-      button([icon("coins"), h("span", {class: "label"}, "Spend")], () => page.open("spend"), {class: "quiet", title: "Spend over time (g s)", "aria-label": "Spend"}),
       page.theme,
       button(icon("keyboard"), () => showHelp(page), {class: "quiet icon-only", "aria-label": "Keys and signs", title: "Keys and signs (?)"})));
 }
 
-const filterNames = [["all", "All"], ["asks", "Asks"], ["working", "Working"], ["failed", "Failed"], ["ended", "Ended"]];
+const filterNames = [["all", "All"], ["asks", "Asking"], ["working", "Working"], ["failed", "Failed"], ["ended", "Ended"]];
 
 function listHead(page) {
   const input = h("input", {type: "search", placeholder: "Filter", "aria-label": "Filter threads", autocomplete: "off", spellcheck: "false",
@@ -216,8 +216,9 @@ function boardChanged(page, change) {
   drawTotals(page);
   drawFoot(page);
   if (page.view && page.view.update) page.view.update(change);
-  const key = page.route && page.route.kind === "thread" && page.board.find(page.route.id);
-  if (key && page.tree.selected !== key.key) page.tree.reveal(key.key);
+  const shown = page.route && page.route.kind === "thread" && page.board.find(page.route.id);
+  page.ask.mark(shown ? shown.key : "");
+  if (shown && page.tree.selected !== shown.key) page.tree.reveal(shown.key);
 }
 
 function drawTotals(page) {
@@ -226,7 +227,7 @@ function drawTotals(page) {
   const now = JSON.stringify([t, asks]);
   if (page.totalled !== now) {
     page.totalled = now;
-    fill(page.totals, part("asks", asks, "asks"), part("working", t.working || 0, "working"), part("queued", t.queued || 0, "queued"),
+    fill(page.totals, part("asks", asks, "asking"), part("working", t.working || 0, "working"), part("queued", t.queued || 0, "queued"),
       h("span", {class: "total", title: "Spent by the threads on this page"}, money(t.spend || 0), h("span", {class: "label"}, " spent")),
       t.reserved > 0 && h("span", {class: "total wide-only", title: "Held for threads that work, and not spent"}, money(t.reserved), h("span", {class: "label"}, " reserved")));
   }
@@ -318,11 +319,22 @@ function tickPage(page) {
 
 // say has words read out, and shows them for a moment.
 function say(page, words) {
-  setText(page.live, "");
+  announce(page, words);
+  for (const old of document.querySelectorAll(".toast")) old.remove();
   const note = h("div", {class: "toast", "aria-hidden": "true"}, words);
-  document.body.append(note);
-  setTimeout(() => setText(page.live, words), 50);
-  setTimeout(() => note.remove(), 4000);
+  (document.querySelector("dialog[open]") || document.body).append(note);
+  setTimeout(() => note.remove(), 3000);
+}
+
+// announce has words read out. What is said within a moment is said together.
+function announce(page, words) {
+  page.unsaid = page.unsaid ? page.unsaid + ". " + words : words;
+  clearTimeout(page.saying);
+  setText(page.live, "");
+  page.saying = setTimeout(() => {
+    setText(page.live, oneLine(page.unsaid, 600));
+    page.unsaid = "";
+  }, 120);
 }
 
 // routeOf reads the fragment: #/t/ID/TAB, #/start/ID, #/spend, each after #/p/PROJECT where there are several.
@@ -357,12 +369,12 @@ function hashOf(page, {kind, id, tab}) {
 }
 
 // go shows another thing: "" the list, "start", "start/ID", "spend", else a thread.
-function go(page, where, tab = "") {
+function go(page, where, tab = "", at = undefined) {
   const route = where === "" ? {kind: "list"} : where === "spend" ? {kind: "spend"}
     : where === "start" || where.startsWith("start/") ? {kind: "start", id: where.slice(6)} : {kind: "thread", id: where};
   const hash = hashOf(page, {id: "", ...route, tab});
   if (hash !== location.hash) history.pushState(null, "", hash);
-  showRoute(page, true);
+  showRoute(page, true, at);
 }
 
 function replaceRoute(page, route) {
@@ -371,23 +383,24 @@ function replaceRoute(page, route) {
 }
 
 // showRoute shows what the address says.
-function showRoute(page, byHand = false) {
+function showRoute(page, byHand = false, at = undefined) {
   const route = routeOf(location.hash);
   if (route.project && page.api.project && route.project !== page.api.project) return changeProject(page, route.project, true);
   const before = page.route;
   if (before && before.kind === route.kind && before.id === route.id && page.view) {
     page.route = {...route, tab: route.tab || before.tab};
-    if (route.tab && page.view.showTab) page.view.showTab(route.tab);
+    if (route.tab && page.view.showTab) page.view.showTab(route.tab, at);
     return undefined;
   }
   if (page.view) page.view.close();
   page.route = route;
-  page.view = viewOf(page, route);
+  page.view = viewOf(page, {...route, at});
   fill(page.place, page.view ? page.view.el : h("div", {class: "hint nothing"}, "Choose a thread to see what it does."));
   document.body.classList.toggle("has-view", Boolean(page.view));
   const row = route.kind === "thread" ? page.board.find(route.id) : null;
   if (row) page.tree.reveal(row.key);
   else page.tree.select("");
+  page.ask.mark(row ? row.key : "");
   if (byHand || before) focusView(page, before);
   return undefined;
 }
@@ -403,19 +416,10 @@ function focusView(page, before) {
 
 function viewOf(page, route) {
   switch (route.kind) {
-    case "thread": return makeDetail(page, route.id, route.tab, tabs);
+    case "thread": return makeDetail(page, route, tabs);
     case "start": return makeStart(page, route.id);
-    case "spend": return spendPage(page);
     default: return null;
   }
-}
-
-function spendPage(page) {
-  const title = h("h1", {class: "title", tabindex: -1}, "Spend");
-  const shown = projectSpend({...page, rows: () => [...page.board.rows.values()]});
-  const el = h("article", {class: "detail"}, h("header", null,
-    button(icon("back"), () => page.open(""), {class: "quiet icon-only back", "aria-label": "Back to all threads"}), h("div", {class: "heading"}, title)), shown.el);
-  return {el, focus: () => title.focus(), close: () => shown.close()};
 }
 
 async function changeProject(page, name, byRoute = false) {
@@ -469,7 +473,6 @@ function bindingsOf(page) {
     {keys: ["n"], label: "Start a directive", run: () => page.mayStart() && page.open("start")},
     {keys: ["g a"], label: "Go to what asks", run: () => page.ask.focus()},
     {keys: ["g t"], label: "Go to the threads", run: () => page.tree.focus()},
-    {keys: ["g s"], label: "Go to the spend", run: () => page.open("spend")},
     {keys: ["]"], label: "Next tab of the thread", run: () => inView("step", 1)},
     {keys: ["["], label: "Tab before", run: () => inView("step", -1)},
     {keys: ["m"], label: "Tell the thread something, or resume it", run: () => inView("press", "steer_thread") || inView("press", "resume_thread")},

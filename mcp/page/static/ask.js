@@ -51,8 +51,12 @@ export function makeAsk(ctx) {
     if (focused && !el.contains(document.activeElement)) (rows.length > 0 ? heading : ctx.elsewhere()).focus();
   };
   const fresh = (row) => {
-    ctx.say(oneLine(titleOf(row), 80) + " asks: " + oneLine(row.question.text, 160));
+    ctx.announce(oneLine(titleOf(row), 80) + " asks: " + oneLine(row.question.text, 160));
     return questionCard(ctx, row, {titled: true});
+  };
+  // The question of the thread that is shown beside the list stands there.
+  const mark = (key) => {
+    for (const card of cards.values()) card.el.classList.toggle("is-open", card.key === key);
   };
   const tick = () => {
     for (const card of cards.values()) card.tick();
@@ -62,7 +66,7 @@ export function makeAsk(ctx) {
     if (first) first.focus();
     return Boolean(first);
   };
-  return {el, update, tick, focus};
+  return {el, update, tick, focus, mark};
 }
 
 // questionId tells one question from the next of the same thread.
@@ -83,10 +87,10 @@ export function questionCard(ctx, row, {titled = false} = {}) {
   }
   el.append(h("p", {class: "question"}, clean(q.text)));
   if (!titled) el.append(time);
-  if (ctx.may("approve_thread")) el.append(answersOf(ctx, row, refusal), refusal);
+  if (ctx.may("approve_thread")) el.append(answersOf(ctx, row, refusal, titled), refusal);
   const tick = () => setText(time, deadlineText(q, ctx.skew()));
   tick();
-  return {el, tick};
+  return {el, tick, key: row.key};
 }
 
 function deadlineText(q, skew) {
@@ -97,12 +101,12 @@ function deadlineText(q, skew) {
   return held ? rest + " left, then: " + held : rest + " left";
 }
 
-function answersOf(ctx, row, refusal) {
+function answersOf(ctx, row, refusal, folded) {
   const q = row.question, options = q.options || [];
   const bodies = [], buttons = h("div", {class: "answers"});
   const send = (decision, more) => answer(ctx, row, {decision, ...more}, refusal, buttons);
   const summary = q.kind === "handoff" && options.includes("accept") ? summaryField(ctx, row) : null;
-  if (summary) bodies.push(summary.el);
+  if (summary) bodies.push(h("details", {open: !folded}, h("summary", null, "What the next thread is told"), summary.el));
   for (const decision of options) {
     const [label, usual] = answers[decision] || [oneLine(decision), ""];
     const means = oneLine(q.means && q.means[decision] || usual);
@@ -143,7 +147,7 @@ function amountsOf(q) {
   const names = hit ? [hit] : Object.keys(now).filter((name) => unitLabels[name]);
   const inputs = names.map((name) => {
     const step = name === "spend" ? "any" : 1;
-    const one = field({name, kind: "number", label: "New limit, " + unitLabels[name], value: hit ? further(now[name], most[name], name) : undefined,
+    const one = field({name, kind: "number", label: "New limit: " + unitLabels[name], value: hit ? further(now[name], most[name], name) : undefined,
       min: 0, max: most[name], step, hint: boundsOf(name, now[name], most[name])});
     return one;
   });
@@ -174,7 +178,7 @@ function further(now, most, name) {
 // summaryField holds what a successor would be told, to be read and changed. Where the board has only its
 // beginning, the whole is fetched.
 function summaryField(ctx, row) {
-  const one = field({name: "summary", kind: "area", rows: 8, label: "What the next thread is told", value: row.question.summary || ""});
+  const one = field({name: "summary", kind: "area", rows: 8, label: "Change it, or leave it as it is", value: row.question.summary || ""});
   let proposed = one.input.value, touched = false;
   one.input.addEventListener("input", () => {
     touched = true;

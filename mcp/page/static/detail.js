@@ -8,13 +8,15 @@ import {makeActions} from "./actions.js";
 import {questionCard, questionId, limitNames} from "./ask.js";
 import {fault} from "./form.js";
 
-// makeDetail shows the thread with an id: a key of the board, or any thread. tab is the id of the tab to begin with.
+// makeDetail shows the thread with an id: a key of the board, or any thread. It begins with a tab, which is told the
+// place it is to show (at).
 // The view gives back {el, close, update, tick, showTab, act}.
-export function makeDetail(page, id, tabID, tabs) {
-  const d = {page, id, row: rowOf(page, id), tabs, tabID, open: null, card: null, cardID: "", listeners: new Set()};
+export function makeDetail(page, {id, tab, at}, tabs) {
+  const d = {page, id, row: rowOf(page, id), tabs, tabID: tab, at, open: null, card: null, cardID: "", listeners: new Set()};
   d.ctx = {
     ...page, get id() { return d.shown || (d.row ? d.row.thread_id : d.id); }, get key() { return d.row ? d.row.key : d.id; },
     row: () => d.row, rows: () => [...page.board.rows.values()], gone: () => page.open(""),
+    get at() { return d.at; },
     subscribe: (fn) => {
       d.listeners.add(fn);
       return () => d.listeners.delete(fn);
@@ -27,7 +29,11 @@ export function makeDetail(page, id, tabID, tabs) {
     el: d.el, focus: () => d.title.focus(),
     update: (change) => updateDetail(d, change),
     tick: () => tickDetail(d),
-    showTab: (name) => showTab(d, name),
+    showTab: (name, at) => {
+      d.at = at;
+      if (at && d.tabID === name) closeTab(d);
+      showTab(d, name);
+    },
     step: (by) => showTab(d, d.tabs[(d.tabs.findIndex((t) => t.id === d.tabID) + by + d.tabs.length) % d.tabs.length].id, true),
     press: (operation) => Boolean(d.row) && d.actions.press(operation),
     close: () => closeTab(d),
@@ -50,7 +56,7 @@ function buildDetail(d) {
   d.badges = h("span", {class: "badges"});
   d.chain = h("div", {class: "chain"});
   d.bar = bar();
-  d.facts = h("dl", {class: "facts"});
+  d.facts = h("dl", {class: "standing"});
   d.money = h("p", {class: "money-text"});
   d.asks = h("div", {class: "asks-here"});
   d.trouble = h("div", {class: "trouble"});
@@ -255,6 +261,7 @@ function showTab(d, id, told = false) {
     d.open = {close() {}};
     fill(d.panel, fault(error));
   }
+  d.at = undefined;
   if (told) d.page.tabShown(d.id, id);
 }
 

@@ -81,8 +81,8 @@ export function submitter({fields: list, label, run, danger = false, more = []})
 }
 
 // formDialog asks for values in a dialog. When run's promise resolves with nodes, these are shown in place
-// of the form; with nothing, the dialog closes.
-export function formDialog({title, intro, fields: list = [], label, run, danger}) {
+// of the form; with nothing, the dialog closes. A careful one begins on the button that does nothing.
+export function formDialog({title, intro, fields: list = [], label, run, danger, careful = false}) {
   const place = h("div");
   const form = submitter({fields: list, label, danger, run: async (values) => {
     const shown = await run(values);
@@ -92,9 +92,10 @@ export function formDialog({title, intro, fields: list = [], label, run, danger}
     place.append(h("div", {class: "form-actions"}, done));
     done.focus();
   }});
-  form.actions.prepend(button("Back", () => box.close(), {class: "quiet"}));
+  const back = button("Back", () => box.close(), {class: "quiet"});
+  form.actions.prepend(back);
   if (intro) place.append(h("div", {class: "intro"}, intro));
   place.append(form.el);
-  const box = dialog({title, body: place, focus: list.length > 0 ? list[0].input : form.go});
+  const box = dialog({title, body: place, focus: careful ? back : list.length > 0 ? list[0].input : form.go});
   return {...box, form, place};
 }

@@ -110,7 +110,7 @@ function inputField(input) {
   const one = field({
     name: input.name, label: input.name, kind, required: Boolean(input.required) && input.default === undefined, value: start,
     choices: list, step: type === "integer" ? 1 : "any", min: input.minimum, max: input.maximum,
-    hint: [input.description, structured && "As JSON" + (type === "array" ? "; or one a line" : ""), input.secret && "Kept out of transcripts."].filter(Boolean).map((part) => oneLine(part, 400)).join(" "),
+    hint: [input.description, structured && "As JSON" + (type === "array" ? ", or one a line" : ""), input.secret && "Kept out of transcripts"].filter(Boolean).map((part) => oneLine(part, 400).replace(/\.$/, "")).join(". "),
   });
   one.read = () => structured ? structure(one, type) : one.kind === "check" && !one.input.checked && input.default === undefined ? undefined : one.value();
   return one;

@@ -5,7 +5,7 @@ import {oneLine, money, count, ago, duration, percent, plural} from "./format.js
 import {stateOf, titleOf, hasEnded, budgetOf, spendOf, errorOf} from "./board.js";
 
 const shapes = {
-  asks: ["M8 1l7 7-7 7-7-7z", "M6.3 6.2a1.8 1.8 0 1 1 2.6 1.6c-.6.3-.9.6-.9 1.3M8 11.2v.1"],
+  asks: ["M3 1.5h10a2 2 0 0 1 2 2V9a2 2 0 0 1-2 2H8l-3.5 3.5V11H3a2 2 0 0 1-2-2V3.5a2 2 0 0 1 2-2z", "M8 3.7v3M8 8.9v.1"],
   working: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2", "M8 6.2a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6"],
   waiting: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2", "M6.2 5.5v5M9.8 5.5v5"],
   stopping: ["M2.5 2.5h11v11h-11z", "M6 6h4v4H6z"],
@@ -67,7 +67,7 @@ export function makeTree({board, skew, onOpen, memory}) {
     board, skew, onOpen, views: new Map(), order: [], active: "", selected: "",
     opened: new Map(memory.get("opened") || []), filter: {text: "", state: "all"},
   };
-  tree.el = h("div", {role: "tree", class: "tree", "aria-label": "Threads"});
+  tree.el = h("div", {role: "tree", class: "tree", id: "threads", "aria-label": "Threads"});
   tree.remember = () => memory.set("opened", [...tree.opened].slice(-500));
   tree.el.addEventListener("click", (event) => clicked(tree, event));
   tree.el.addEventListener("keydown", (event) => pressed(tree, event));
@@ -187,10 +187,15 @@ function makeRow(key) {
   v.el = h("div", {role: "treeitem", class: "row", tabindex: -1, dataset: {key}},
     v.caret, v.mark,
     part("what", part("line", v.name, v.badges), part("line second", v.word, v.words)),
-    h("span", {class: "context", title: "Share of the model's context window in use"}, part("gauge", v.contextFill), v.context),
-    h("span", {class: "turns-cell", title: "Turns"}, v.turns),
-    part("money", v.spent, v.bar.el), v.age);
+    h("span", {class: "context", title: "Share of the model's context window in use"}, part("gauge", v.contextFill), unseenLabel("context"), v.context),
+    h("span", {class: "turns-cell", title: "Turns"}, unseenLabel("turns"), v.turns),
+    part("money", unseenLabel("spent"), v.spent, v.bar.el), v.age);
   return v;
+}
+
+// unseenLabel names a number for those who hear it.
+function unseenLabel(name) {
+  return h("span", {class: "visually-hidden"}, name + " ");
 }
 
 // settle tells a row where it stands.
@@ -225,7 +230,6 @@ function draw(tree, v) {
   drawBadges(v, row);
   drawNumbers(v, row, budget);
   put(v, "age", age(row, tree.skew()));
-  differs(v, "label", labelOf(row, state, budget), (label) => v.el.setAttribute("aria-label", label));
 }
 
 function drawNumbers(v, row, budget) {
@@ -262,7 +266,7 @@ function drawBadges(v, row) {
 
 function badge(name, label, title) {
   return h("span", {class: "badge badge-" + name, title},
-    name === "verified" ? icon("shield") : name === "broken" ? icon("broken") : null, label);
+    name === "verified" ? icon("shield", "verified") : name === "broken" ? icon("broken") : null, label);
 }
 
 // badgesOf lists what else there is to see of a row: [kind, label, explanation].
@@ -282,17 +286,6 @@ export function badgesOf(row) {
 function entriesText(row) {
   const e = row.entries;
   return e ? (e.completed || 0) + "/" + (e.items || 0) + " done" + (e.failed ? ", " + e.failed + " failed" : "") : "set";
-}
-
-// labelOf is a row in one sentence, for those who hear it.
-export function labelOf(row, state, budget) {
-  const parts = [oneLine(titleOf(row), 120), state];
-  if (row.turns) parts.push(plural(row.turns, "turn"));
-  parts.push(budget && !hasEnded(row) ? budgetText(budget) : money(spendOf(row)) + " spent");
-  for (const [, label, title] of badgesOf(row)) parts.push(label || title);
-  const words = wordsOf(row);
-  if (words) parts.push(words);
-  return parts.join(", ");
 }
 
 function put(view, name, value) {

@@ -309,6 +309,7 @@ type Store interface {
 	Sets
 	Latest
 	Glancer
+	Census
 	Deletions
 	Shrinker
 	Sweeps

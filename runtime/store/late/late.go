@@ -28,6 +28,7 @@ type Store struct {
 	afterwards
 	latest
 	glancer
+	census
 }
 
 var _ store.Store = (*Store)(nil)
@@ -37,7 +38,7 @@ var _ store.Store = (*Store)(nil)
 func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
-	s.afterwards, s.glancer = afterwards{s}, glancer{s}
+	s.afterwards, s.glancer, s.census = afterwards{s}, glancer{s}, census{s}
 	return s
 }
 

@@ -71,6 +71,7 @@ type Store struct {
 	sets
 	latest
 	glancer
+	census
 	handoffs
 	afterwards
 
@@ -106,7 +107,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s.messages, s.handoffs, s.sets, s.latest = messages{s.registry}, handoffs{s.registry}, sets{s}, latest{s.registry}
+	s.messages, s.handoffs, s.sets, s.latest, s.census = messages{s.registry}, handoffs{s.registry}, sets{s}, latest{s.registry}, census{s.registry}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"News", newsTests},
 		{"Sets", setTests},
 		{"Latest", latestTests},
+		{"Census", censusTests},
 		{"Keep", keepTests},
 		{"Mender", menderTests},
 		{"Fence", fenceTests},

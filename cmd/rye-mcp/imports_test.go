@@ -42,6 +42,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"mcp/handler", "os/exec", "handlers only translate"},
 	{"orchestrator", "runtime/loop", "the loop runs in the thread's own process"},
 	{"orchestrator/operation", "runtime/store", "operations go through orchestrator/control"},
+	{"orchestrator/metrics", "orchestrator/control", "metrics are told of rows"},
 	{"orchestrator/lineage", "runtime/store", "lineage is pure"},
 	{"orchestrator/lineage", "os", "lineage is pure"},
 	{"runtime/thread", module, "the vocabulary imports the standard library only"},

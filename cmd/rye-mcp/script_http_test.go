@@ -110,4 +110,6 @@ func sendHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if resp.StatusCode != want {
 		ts.Fatalf("%s: %s: %s; want %d", strings.Join(args[1:3], " "), resp.Status, content, want)
 	}
+	_, err = ts.Stdout().Write(content)
+	ts.Check(err)
 }

@@ -104,6 +104,7 @@ func serveHTTP(ctx context.Context, sys System, opts options, serve serveOptions
 	if _, err := io.WriteString(sys.Stdout, lines); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	settings.Handlers = s.metrics(sys)
 	err = s.ServeHTTPOn(serving, listener, settings)
 	if ctx.Err() != nil {
 		return nil // a signal is how a server ends

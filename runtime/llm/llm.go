@@ -42,9 +42,10 @@ type Request struct {
 	// Effort is how much the model is to think, in the vendor's word; empty: as it does
 	// by itself.
 	Effort string
-	// Sent, when not nil, is called once the whole request has left: from then on
-	// the provider can bill what it was given. It may be called on any goroutine.
-	Sent func()
+	// Sent, when not nil, is called once the whole request has left, with the size of its
+	// body, or 0 where that is not known: from then on the provider can bill what it was
+	// given. It may be called on any goroutine.
+	Sent func(bytes int64)
 }
 
 // Role says who speaks.

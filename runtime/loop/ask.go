@@ -16,29 +16,28 @@ import (
 // ask calls the model until it answers or [run.recoverFrom] has nothing left to try.
 // Every call is bounded first, and what it cost is recorded whether it succeeded
 // or not. The usage of the answer is the one charged.
-func (r *run) ask(ctx context.Context, budget store.Budget) (llm.Response, error) {
+func (r *run) ask(ctx context.Context, budget store.Budget) (*call, error) {
 	for {
 		allowance, pledged, err := r.afford(ctx, budget)
 		if err != nil {
-			return llm.Response{}, orFull(err)
+			return nil, orFull(err)
 		}
 		r.Crashpoints.At(CrashAsk)
-		began := time.Now()
 		c := r.call(ctx, allowance)
 		c.pledged = pledged
-		r.Log.Debug().Int("turn", r.cost.Turns+1).Dur("model_ms", time.Since(began)).
+		r.Log.Debug().Int("turn", r.cost.Turns+1).Int64("model_ms", c.took.ModelMS).
 			Int("tool_calls", len(toolCalls(c.answer))).Bool("ok", c.err == nil).Msg("model called")
 		if c.answer.Usage, err = r.charge(ctx, c); err != nil {
-			return llm.Response{}, err
+			return nil, err
 		}
 		if again, err := c.again(ctx, r); err != nil || !again {
-			return c.answer, err
+			return c, err
 		}
 		if err := (reader{r}).lookAndRead(ctx); err != nil {
-			return llm.Response{}, err
+			return nil, err
 		}
 		if budget, err = r.Store.Budget(ctx, r.ID); err != nil {
-			return llm.Response{}, err
+			return nil, err
 		}
 	}
 }
@@ -71,10 +70,13 @@ type call struct {
 	delivered int64         // bytes of the answer that arrived
 	absurd    bool          // the usage that was reported is impossible
 	brokenOff bool          // by a message to the thread
+	charged   thread.Micros
+	took      transcript.Took // empty in a replay, whose times are nobody's
 
-	mu   sync.Mutex // of what follows, which another goroutine sets
-	sent bool       // the whole request has left
-	over bool       // what is told of the request now comes too late
+	mu     sync.Mutex // of what follows, which another goroutine sets
+	sent   bool       // the whole request has left
+	sentAt time.Time
+	over   bool // what is told of the request now comes too late
 }
 
 // leaves notes that the request has left, and lets tell put it on record, unless
@@ -85,8 +87,20 @@ func (c *call) leaves(tell func()) {
 	if c.over {
 		return
 	}
-	c.sent = true
+	c.sent, c.sentAt = true, time.Now()
 	tell()
+}
+
+// time says how long the call took that began at a time and whose answer began at first,
+// which may be zero.
+func (c *call) time(began, first time.Time) {
+	c.took.ModelMS = time.Since(began).Milliseconds()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !first.IsZero() && c.sent {
+		ms := max(0, first.Sub(c.sentAt).Milliseconds())
+		c.took.FirstMS = &ms
+	}
 }
 
 func (c *call) end() {
@@ -105,14 +119,20 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 	c := &call{allowance: allowance, input: thread.Sum(r.conversation.known, r.newBytes())}
 	turn := r.cost.Turns + 1
 	request := r.request(allowance)
-	request.Sent = r.onSent(c, turn)
+	began, first := time.Now(), time.Time{}
+	request.Sent = r.onSent(c, turn, began)
 	c.answer, c.err = r.model.client.Stream(ctx, request, func(d llm.Delta) {
-		c.delivered += d.Bytes()
+		if c.delivered += d.Bytes(); first.IsZero() && d.Bytes() > 0 {
+			first = time.Now()
+		}
 		if err := r.Transcript.Delta(turn, d); err != nil {
 			stop(err)
 		}
 	})
 	c.end()
+	if r.Recorded == nil {
+		c.time(began, first)
+	}
 	c.brokenOff = c.err != nil && wasInterrupted(ctx)
 	if err := c.bill().CheckUsage(r.model.choice.Model); err != nil {
 		c.absurd = true
@@ -123,12 +143,22 @@ func (r *run) call(ctx context.Context, allowance int) *call {
 
 // onSent puts on record that the request of a call has left, so that whoever finds
 // this process dead knows what it may have cost.
-func (r *run) onSent(c *call, turn int) func() {
+func (r *run) onSent(c *call, turn int, began time.Time) func(bytes int64) {
 	event := transcript.CognitionRequest{
 		Turn: turn, Model: r.model.choice.Ref(), InputTokens: c.input, MaxTokens: c.allowance, Price: r.model.choice.Model.Price,
 		ContextWindow: r.model.choice.Model.ContextWindow,
 	}
-	return func() { c.leaves(func() { r.record(thread.EventCognitionRequest, event) }) }
+	if failed := r.recovery.failing; failed > 0 {
+		event.Attempt = failed + 1
+	}
+	return func(bytes int64) {
+		c.leaves(func() {
+			if r.Recorded == nil {
+				event.Bytes, event.SentMS = bytes, time.Since(began).Milliseconds()
+			}
+			r.record(thread.EventCognitionRequest, event)
+		})
+	}
 }
 
 // lookEvery is how often it is looked, during a call of the model, whether the
@@ -181,9 +211,10 @@ func (r *run) request(allowance int) llm.Request {
 	}
 }
 
-// take puts an answer on record and into the conversation, one without content
-// too.
-func (r *run) take(a llm.Response) error {
+// take puts the answer of a call on record and into the conversation, one without
+// content too.
+func (r *run) take(c *call) error {
+	a := c.answer
 	for _, b := range a.Blocks {
 		if b.Type != llm.ReasoningBlock || b.Text == "" {
 			continue
@@ -203,7 +234,7 @@ func (r *run) take(a llm.Response) error {
 	r.conversation.reported(a.Usage)
 	err := r.Transcript.Append(thread.EventCognitionOut, transcript.CognitionOut{
 		Turn: r.cost.Turns, Model: a.Model, Blocks: a.Blocks, StopReason: a.StopReason, Usage: a.Usage,
-		Spend: r.model.choice.Model.Price.Cost(a.Usage),
+		Spend: r.model.choice.Model.Price.Cost(a.Usage), Took: c.took,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ func (r *run) begin(ctx context.Context) error {
 	err = r.Transcript.Append(thread.EventThreadStarted, transcript.ThreadStarted{
 		Directive: r.meta.Directive, Model: r.meta.Model, ParentID: r.meta.ParentID,
 		Limits: r.meta.Limits, Capabilities: r.meta.Capabilities, Warnings: slices.Concat(r.meta.Warnings, first.Warnings),
+		QueuedAt: r.queuedAt, AdmittedAt: r.admittedAt,
 	})
 	if err != nil {
 		return err

@@ -22,8 +22,9 @@ const (
 type failure struct {
 	err     error         // for people
 	api     *llm.APIError // what is classified
-	reply   *llm.Response // not nil: it is an answer, which can be let through
+	reply   bool          // it is an answer, which can be let through
 	rule    config.ErrorPattern
+	call    *call
 	attempt int // in a row, of this model, from 1
 	turn    int
 }
@@ -32,7 +33,7 @@ type failure struct {
 // interrupted, or failed for a reason of this side, is no failure of the model:
 // its error is returned as it is.
 func (r *run) failureOf(c *call) (*failure, error) {
-	f := &failure{err: c.err, attempt: r.recovery.failing + 1, turn: r.cost.Turns + 1}
+	f := &failure{err: c.err, call: c, attempt: r.recovery.failing + 1, turn: r.cost.Turns + 1}
 	switch {
 	case c.err != nil:
 		api, ok := apiError(c.err)
@@ -41,9 +42,9 @@ func (r *run) failureOf(c *call) (*failure, error) {
 		}
 		f.api = api
 	case c.answer.StopReason == llm.StopRefusal:
-		f.setAnswer(c.answer, refused(c.answer), typeRefusal)
+		f.setAnswer(refused(c.answer), typeRefusal)
 	case r.saysNothing(c.answer):
-		f.setAnswer(c.answer, errEmpty, typeEmpty)
+		f.setAnswer(errEmpty, typeEmpty)
 	default:
 		return nil, nil
 	}
@@ -56,8 +57,8 @@ func (r *run) failureOf(c *call) (*failure, error) {
 }
 
 // setAnswer makes an answer a failure. Its turn has been counted.
-func (f *failure) setAnswer(reply llm.Response, err error, typ string) {
-	f.reply, f.err, f.turn = &reply, err, f.turn-1
+func (f *failure) setAnswer(err error, typ string) {
+	f.reply, f.err, f.turn = true, err, f.turn-1
 	f.api = &llm.APIError{Status: http.StatusOK, Type: typ, Message: err.Error()}
 }
 

@@ -144,7 +144,7 @@ func (r *run) ruleOn(ctx context.Context, f *failure) (hookDecision, error) {
 // withoutRepeat is what remains when the model is not asked again: to take an
 // answer as it is, to ask the other model, or to end the thread.
 func (r *run) withoutRepeat(ctx context.Context, f *failure, note string) (again bool, err error) {
-	if f.reply != nil {
+	if f.reply {
 		return false, r.letThrough(f)
 	}
 	turned, why, err := r.fallBack(ctx, f)
@@ -180,7 +180,7 @@ func (r *run) letThrough(f *failure) error {
 	case r.conversation.acted():
 		r.nudges = prompt.MaxNudges // one more reminder would not help
 	default:
-		if err := r.take(*f.reply); err != nil {
+		if err := r.take(f.call); err != nil {
 			return err
 		}
 		return r.giveUp(f, "it was reminded, and has said nothing yet")
@@ -206,7 +206,7 @@ func (r *run) giveUp(f *failure, note string) error {
 // mayRepeat reports whether the model has not failed too often yet. An answer
 // that is thrown away was a turn.
 func (r *run) mayRepeat(f *failure) bool {
-	if f.reply != nil && r.cost.Turns >= r.meta.Limits.Turns {
+	if f.reply && r.cost.Turns >= r.meta.Limits.Turns {
 		return false
 	}
 	return f.attempt < min(maxFailures, r.Settings.Retry.MaxAttempts)
@@ -246,7 +246,7 @@ func (r *run) askAgain(ctx context.Context, f *failure, wait time.Duration) erro
 	if err != nil {
 		return err
 	}
-	if f.reply != nil { // it was a turn, whose end nobody else puts on disk
+	if f.reply { // it was a turn, whose end nobody else puts on disk
 		if err := r.checkpoint(r.Transcript.Checkpoint); err != nil {
 			return err
 		}
@@ -284,6 +284,7 @@ func (r *run) putOnRecord(f *failure) error {
 	return r.Transcript.Append(thread.EventErrorClassified, transcript.ErrorClassified{
 		Turn: f.turn, Attempt: f.attempt, Model: r.model.choice.Ref(), Category: f.rule.Category, Pattern: f.rule.ID,
 		Status: f.api.Status, Type: f.api.Type, Code: f.api.Code, Message: f.err.Error(),
+		Spend: f.call.charged, Tokens: f.call.answer.Usage.ContextTokens(), Took: f.call.took,
 	})
 }
 

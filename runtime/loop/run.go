@@ -113,6 +113,8 @@ type run struct {
 	inbox        inbox
 	children     children
 
+	queuedAt, admittedAt time.Time // as its row said when it was claimed; zero: it was in no queue
+
 	prepared bool // the model can be asked
 	last     bool // the thread has its last turn, which only money and time bound
 
@@ -256,6 +258,7 @@ func (r *run) claim(ctx context.Context) error {
 		return err
 	}
 	r.Crashpoints.At(CrashClaimed)
+	r.queuedAt, r.admittedAt = rec.QueuedAt, rec.AdmittedAt
 	r.meta.Status, r.meta.UpdatedAt = rec.Status, rec.UpdatedAt
 	if err := r.records().Meta().Write(r.meta); err != nil {
 		return err
@@ -297,7 +300,7 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	if err := (reader{r}).read(ctx); err != nil {
 		return &ended{err: err, doing: "reading messages to it"}
 	}
-	answer, err := r.ask(ctx, budget)
+	answered, err := r.ask(ctx, budget)
 	if full, ok := errors.AsType[*fullError](err); ok {
 		return r.whenFull(ctx, full)
 	}
@@ -308,10 +311,10 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 	if err := r.Transcript.Synced(); err != nil {
 		return &ended{err: fmt.Errorf("checkpoint: %w", err), doing: r.doing()}
 	}
-	if err := r.take(answer); err != nil {
+	if err := r.take(answered); err != nil {
 		return &ended{err: err, doing: r.doing()}
 	}
-	done, err := r.act(ctx, answer)
+	done, err := r.act(ctx, answered.answer)
 	if err != nil {
 		return &ended{err: err, doing: r.doing()}
 	}

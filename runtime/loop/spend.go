@@ -76,6 +76,7 @@ func (r *run) charge(ctx context.Context, c *call) (llm.Usage, error) {
 	if c.absurd { // nobody knows what it cost
 		spend = max(spend, c.pledged)
 	}
+	c.charged = spend
 	inContext := r.conversation.known
 	used := thread.Cost{
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,

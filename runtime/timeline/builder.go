@@ -45,6 +45,7 @@ type Builder struct {
 	spend  thread.Micros
 	tokens int64
 
+	judged   judged
 	settling bool  // somebody else has opened the transcript, to end it
 	end      *Span // how it has ended, as the transcript has it
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -26,8 +25,7 @@ func questionKey(id string) string       { return "q " + id }
 // started takes the times of the row from an event that has them, for where there is no
 // row.
 func (b *Builder) started(p transcript.ThreadStarted) {
-	b.saidQueued, _ = time.Parse(time.RFC3339Nano, p.QueuedAt)
-	b.saidAdmitted, _ = time.Parse(time.RFC3339Nano, p.AdmittedAt)
+	b.saidQueued, b.saidAdmitted = p.QueuedAt, p.AdmittedAt
 }
 
 // work closes what only lasts until the thread goes on.
@@ -37,6 +35,7 @@ func (b *Builder) work(at int64) {
 }
 
 func (b *Builder) request(seq int64, p transcript.CognitionRequest) {
+	b.judged = judged{}
 	sent := bounded(p.SentMS, b.now)
 	b.work(b.now - sent)
 	b.closeAs(modelKey, "broken off")
@@ -78,6 +77,9 @@ func (b *Builder) modelCall(seq int64, took int64) Span {
 }
 
 func (b *Builder) answer(seq int64, p transcript.CognitionOut) {
+	if b.wasJudged(p) {
+		return
+	}
 	s := b.modelCall(seq, p.ModelMS)
 	s.Turn, s.Detail, s.Spend = p.Turn, string(p.StopReason), max(0, p.Spend)
 	if s.Name == "" {
@@ -88,6 +90,25 @@ func (b *Builder) answer(seq int64, p transcript.CognitionOut) {
 	first(&s, p.FirstMS)
 	b.add(s, b.now)
 	b.used(p.Turn, p.Spend, s.Tokens.sum())
+}
+
+// judged is a failure that may be an answer, which is taken all the same.
+type judged struct {
+	turn   int // 0: there is none
+	spend  thread.Micros
+	tokens int64
+}
+
+// wasJudged reports whether an answer is that of the call which was put on record as a
+// failure just before. Events of older versions do not say what that has cost.
+func (b *Builder) wasJudged(p transcript.CognitionOut) bool {
+	was := b.judged
+	b.judged = judged{}
+	if _, asking := b.open[modelKey]; asking || was.turn == 0 || was.turn != p.Turn {
+		return false
+	}
+	b.used(p.Turn, p.Spend-was.spend, p.Usage.ContextTokens()-was.tokens)
+	return true
 }
 
 // first takes over when the answer began, as the caller of the model has measured it.
@@ -119,9 +140,11 @@ func (b *Builder) failed(seq int64, p transcript.ErrorClassified) {
 	}
 	b.add(s, b.now)
 	b.used(p.Turn, p.Spend, max(0, p.Tokens))
+	b.judged = judged{max(0, p.Turn), max(0, p.Spend), max(0, p.Tokens)}
 }
 
 func (b *Builder) retry(seq int64, p transcript.Retry) {
+	b.judged = judged{}
 	b.begin(backoffKey, Span{Kind: Backoff, Seq: seq, Turn: p.Turn, Name: p.Reason, Detail: p.Model, Attempt: p.Attempt}, b.now)
 }
 

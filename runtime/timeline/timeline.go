@@ -109,7 +109,7 @@ type Tokens struct {
 
 // Point is how much a thread has used by a time, without what is below it.
 type Point struct {
-	AtMS   int64         `json:"at_ms"`
+	AtMS   int64         `json:"ms"`
 	Turn   int           `json:"turn,omitempty"`
 	Spend  thread.Micros `json:"spend"`
 	Tokens int64         `json:"tokens"` // of all kinds together

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/timeline"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
@@ -329,3 +331,47 @@ func TestTree(t *testing.T) {
 		t.Errorf("length %d, ended %v, got:\n%swant:\n%s", tree.LengthMS, tree.Ended, got.String(), want)
 	}
 }
+
+// TestOlderFile holds that a transcript of a version that recorded no durations of calls,
+// neither queue nor attempts, is read, its damaged and its torn line too.
+func TestOlderFile(t *testing.T) {
+	line, err := timeline.Of(timeline.Facts{Created: noon}, transcript.Events(fileSource("testdata/older.jsonl")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, line, `
+	start 0-50
+	model 80-90 "p/m" "transient" "busy"
+	backoff 91-500 "transient" "p/m" attempt=2
+	model 500-1000 "p/m" "tool_use" first=200 $0.0005
+	tool 1010-1200 "shell" "x"
+	hook 1205-1210 "h" "after_step"
+	end 1210-1301 "completed"
+	spend 1000 $0.0005 100
+	`)
+	if line.Damaged != 1 || line.Ended == nil {
+		t.Errorf("damaged %d, ended %v", line.Damaged, line.Ended)
+	}
+}
+
+// fileSource is a transcript by its path.
+type fileSource string
+
+type openFile struct{ *os.File }
+
+func (f openFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (s fileSource) Open() (records.Reader, error) {
+	f, err := os.Open(string(s))
+	return openFile{f}, err
+}
+
+func (s fileSource) Stamp() (records.Stamp, error) { return records.Stamp{}, nil }
+
+func (s fileSource) Where() string { return string(s) }

@@ -15,6 +15,7 @@ type Lane struct {
 	Depth     int          `json:"depth"`               // of the tree's root: 0
 	Directive string       `json:"directive,omitempty"` //
 	Name      string       `json:"name,omitempty"`      // for people
+	Model     string       `json:"model,omitempty"`     // "provider/model"
 	Status    thread.State `json:"status"`              //
 	OffsetMS  int64        `json:"offset_ms"`           // from the beginning of the tree to its own
 	Timeline
@@ -26,7 +27,7 @@ type Tree struct {
 	Began     time.Time  `json:"began"`
 	Ended     *time.Time `json:"ended,omitempty"` // left out while one of them has not
 	LengthMS  int64      `json:"length_ms"`       // until the last that is known of any
-	Lanes     []Lane     `json:"lanes"`           // a child behind its parent, by their beginnings
+	Lanes     []Lane     `json:"timelines"`       // a child behind its parent, by their beginnings
 	Spend     []Point    `json:"spend"`           // of all together
 	Truncated bool       `json:"truncated,omitempty"`
 	// Omitted is how many threads below are not there, because there are too many.

@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"time"
+
 	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -13,10 +15,9 @@ type ThreadStarted struct {
 	Limits       thread.Limits `json:"limits"`
 	Capabilities []string      `json:"capabilities"`
 	Warnings     []string      `json:"warnings,omitempty"` // what the start had to say
-	// When the thread was put into the queue, and was given a slot; RFC 3339, empty where
-	// it was in none.
-	QueuedAt   string `json:"queued_at,omitempty"`
-	AdmittedAt string `json:"admitted_at,omitempty"`
+	// When the thread was put into the queue, and when it was given a slot, as its row says.
+	QueuedAt   time.Time `json:"queued_at,omitzero"`
+	AdmittedAt time.Time `json:"admitted_at,omitzero"`
 }
 
 // ThreadContinued is the payload of thread_continued, the first event of a
@@ -144,9 +145,10 @@ type CognitionRequest struct {
 	ContextWindow int `json:"context_window,omitempty"`
 	// Bytes is the size of the body, and SentMS how long it took to leave: to connect and
 	// to send it, in milliseconds. Events of older versions have neither.
-	Bytes   int64 `json:"bytes,omitempty"`
-	SentMS  int64 `json:"sent_ms,omitempty"`
-	Attempt int   `json:"attempt,omitempty"` // as that of [ErrorClassified]
+	Bytes  int64 `json:"bytes,omitempty"`
+	SentMS int64 `json:"sent_ms,omitempty"`
+	// Attempt is that of [ErrorClassified]; left out for the first.
+	Attempt int `json:"attempt,omitempty"`
 }
 
 // TokenDelta is the payload of token_delta: text that arrived within one batch.

@@ -40,7 +40,7 @@ func New(behind llm.Client) llm.Client { return &client{behind: behind} }
 func (c *client) Stream(ctx context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	if sent := req.Sent; sent != nil {
 		var told sync.Once
-		req.Sent = func() { told.Do(sent) }
+		req.Sent = func(bytes int64) { told.Do(func() { sent(bytes) }) }
 	}
 	var warnings []string
 	for {

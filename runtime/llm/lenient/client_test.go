@@ -102,7 +102,7 @@ func TestConcessions(t *testing.T) {
 			t.Parallel()
 			client, bodies := v.serve(t)
 			sent := 0
-			req := llm.Request{Model: "m", MaxTokens: 9, Effort: "max", Messages: talk("old"), Sent: func() { sent++ }}
+			req := llm.Request{Model: "m", MaxTokens: 9, Effort: "max", Messages: talk("old"), Sent: func(int64) { sent++ }}
 			resp, err := client.Stream(t.Context(), req, nil)
 			if err != nil || len(resp.Blocks) != 1 || resp.Blocks[0].Text != "fine" {
 				t.Fatalf("got %+v, %v", resp, err)

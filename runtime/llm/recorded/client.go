@@ -58,7 +58,7 @@ func (c *Client) Stream(ctx context.Context, req llm.Request, _ func(llm.Delta))
 		c.Began(call)
 	}
 	if req.Sent != nil {
-		req.Sent()
+		req.Sent(0)
 	}
 	if call.Failure != nil {
 		return llm.Response{}, call.Failure

@@ -20,7 +20,7 @@ type vendor struct {
 
 func (v *vendor) Stream(_ context.Context, req llm.Request, sink func(llm.Delta)) (llm.Response, error) {
 	v.asked = append(v.asked, req)
-	req.Sent()
+	req.Sent(0)
 	for _, b := range v.answer.Blocks {
 		half := len(b.Text) / 2
 		sink(llm.Delta{Type: b.Type, Text: b.Text[:half]})
@@ -44,7 +44,7 @@ func ask(t *testing.T, c llm.Client, tools []llm.Tool) (answer llm.Response, str
 	sent := 0
 	answer, err = c.Stream(t.Context(), llm.Request{
 		Model: "m", System: "Be brief.", Messages: []llm.Message{llm.Text(llm.User, "go")},
-		Tools: tools, MaxTokens: 9, Turn: 4, Sent: func() { sent++ },
+		Tools: tools, MaxTokens: 9, Turn: 4, Sent: func(int64) { sent++ },
 	}, func(d llm.Delta) { streamed += d.Text })
 	if sent != 1 {
 		t.Errorf("told %d times that the request has left", sent)

@@ -50,8 +50,9 @@ type Call struct {
 	cancel  context.CancelFunc
 	clock   clock
 	stalled atomic.Bool // the clock has ended the call
-	// Sent, when not nil, is called once the whole request has left.
-	Sent func()
+	// Sent, when not nil, is called once the whole request has left, with the size of
+	// its body; 0: not known.
+	Sent func(bytes int64)
 	// Whole says that one JSON value is asked for, and no stream of events.
 	Whole   bool
 	begun   bool // a byte of a good answer has arrived
@@ -85,7 +86,7 @@ func (c *Call) End() {
 func (c *Call) Do(req *http.Request) (*http.Response, error) {
 	c.cfg.address(req)
 	if c.Sent != nil {
-		req = req.WithContext(c.traced(req.Context()))
+		req = req.WithContext(c.traced(req.Context(), max(0, req.ContentLength)))
 	}
 	c.clock.start()
 	resp, err := c.client.Do(req)
@@ -104,14 +105,14 @@ func (c *Call) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// traced is ctx with a trace that tells when the request has left. The transport
+// traced is ctx with a trace that tells when the request of so many bytes has left. The transport
 // may send a request again over another connection; that is told once.
-func (c *Call) traced(ctx context.Context) context.Context {
+func (c *Call) traced(ctx context.Context, bytes int64) context.Context {
 	var told sync.Once
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(w httptrace.WroteRequestInfo) {
 			if w.Err == nil {
-				told.Do(c.Sent)
+				told.Do(func() { c.Sent(bytes) })
 			}
 		},
 	})

@@ -148,7 +148,7 @@ func (j *job) send(ctx context.Context, texts []string) (a answer, sent bool, er
 		return answer{}, false, err
 	}
 	var left atomic.Bool
-	body, err := j.exchange(ctx, req, maxOf(len(texts)), func() { left.Store(true) })
+	body, err := j.exchange(ctx, req, maxOf(len(texts)), func(int64) { left.Store(true) })
 	if err != nil {
 		return answer{}, left.Load(), err
 	}
@@ -194,7 +194,7 @@ func (j *job) request(texts []string) (*http.Request, error) {
 
 // exchange sends a request with the key and returns the body of a good answer, which has
 // at most so many bytes.
-func (j *job) exchange(ctx context.Context, req *http.Request, most int64, sent func()) ([]byte, error) {
+func (j *job) exchange(ctx context.Context, req *http.Request, most int64, sent func(bytes int64)) ([]byte, error) {
 	cfg := j.wireOf(j.key)
 	if key := cfg.VendorKey(); key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)

@@ -20,7 +20,7 @@ export function flameTree(lanes, top) {
     above.push({node, depth: lane.depth});
   }
   if (roots.length === 0) return null;
-  return summed(roots.length === 1 ? roots[0] : {name: top || "all", kind: "thread", id: "", ownTime: 0, ownMoney: 0, count: roots.length, kids: roots});
+  return sumFlame(roots.length === 1 ? roots[0] : {name: top || "all", kind: "thread", id: "", ownTime: 0, ownMoney: 0, count: roots.length, kids: roots});
 }
 
 function threadNode(lane) {
@@ -38,11 +38,11 @@ function threadNode(lane) {
   return {name: lane.title, kind: "thread", id: lane.id, ownTime: 0, ownMoney: 0, count: 1, kids: [...groups.values()]};
 }
 
-function summed(node) {
+function sumFlame(node) {
   node.time = node.ownTime;
   node.money = node.ownMoney;
   for (const kid of node.kids) {
-    summed(kid);
+    sumFlame(kid);
     node.time += kid.time;
     node.money += kid.money;
   }
@@ -113,7 +113,7 @@ function redrawFlame(view) {
   if (focused && view.chart) view.chart.focus({preventScroll: true});
 }
 
-function worth(view, node) {
+function flameWorth(view, node) {
   return view.by === "time" ? duration(node.time) : money(node.money);
 }
 
@@ -144,7 +144,7 @@ function flameBar(view, bar, i) {
   const {node} = bar, y = bar.depth * barHeight;
   const g = svg("g", {class: "flame-bar"}, svg("rect", {x: bar.left.toFixed(1), y, width: Math.max(0.5, bar.width - 1).toFixed(1), height: barHeight - 2, rx: bar.width > 6 ? 3 : 0, class: "span k-" + node.kind + (node.failed && node.failed >= node.count ? " failed" : "")}));
   if (bar.width > 40) {
-    const label = (node.failed ? "\u2715 " : "") + oneLine(node.kind === "model" ? shortModel(node.name) : node.name) + "  " + worth(view, node);
+    const label = (node.failed ? "\u2715 " : "") + oneLine(node.kind === "model" ? shortModel(node.name) : node.name) + "  " + flameWorth(view, node);
     g.append(svg("text", {x: (bar.left + 5).toFixed(1), y: y + 15, class: "span-name k-" + node.kind, "aria-hidden": "true"}, cut(label, Math.floor((bar.width - 8) / 6.6))));
   }
   g.addEventListener("pointerenter", () => chooseBar(view, i));

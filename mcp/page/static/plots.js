@@ -57,7 +57,7 @@ function dateLabel(at, step) {
 }
 
 // scale maps from..to onto a..b.
-export function scale(from, to, a, b) {
+export function linearScale(from, to, a, b) {
   const span = to - from || 1;
   return (v) => a + ((v - from) / span) * (b - a);
 }
@@ -114,11 +114,11 @@ export function plotFrame({title, desc, draw, table, tools = []}) {
 }
 
 // legend names the parts of a plot beside their colours.
-export function legend(entries) {
-  return h("ul", {class: "legend"}, entries.map((e) => h("li", null, swatch(e.cls), e.name, e.value ? h("span", {class: "muted"}, " " + e.value) : null)));
+export function plotLegend(entries) {
+  return h("ul", {class: "legend"}, entries.map((e) => h("li", null, plotSwatch(e.cls), e.name, e.value ? h("span", {class: "muted"}, " " + e.value) : null)));
 }
 
-function swatch(cls) {
+function plotSwatch(cls) {
   return svg("svg", {width: 12, height: 12, "aria-hidden": "true", class: "swatch"}, svg("rect", {width: 12, height: 12, rx: 2, class: cls}));
 }
 
@@ -135,7 +135,7 @@ function round1(v) {
 }
 
 // thin leaves at most so many points of a step line: in each stretch the first, the last, the lowest and the highest.
-export function thin(points, most = 1200) {
+export function thinPoints(points, most = 1200) {
   if (points.length <= most) return points;
   const size = Math.ceil(points.length / Math.max(1, Math.floor(most / 4)));
   const kept = [];
@@ -173,11 +173,11 @@ export function stepPlot({series, limit, dates, formatY, width, height = 220, en
   const top = Math.max(highest, limitFits ? limit.value : 0) * 1.06 || 1;
   const yTicks = niceTicks(0, top, 4);
   const box = plotBox(width, height, yTicks.map(formatY));
-  const x = scale(from, to, box.left, box.right), y = scale(0, top, box.bottom, box.top);
+  const x = linearScale(from, to, box.left, box.right), y = linearScale(0, top, box.bottom, box.top);
   const root = plotRoot(width, height, ids);
   root.append(axisY(yTicks, y, formatY, box), axisX(xTicks(from, to, dates, box), x, box));
   series.forEach((s, i) => {
-    const d = stepPath(thin(s.points), x, y, to);
+    const d = stepPath(thinPoints(s.points), x, y, to);
     if (i === 0 && d) root.append(svg("path", {d: d + "V" + box.bottom + "H" + round1(x(s.points[0].x)) + "Z", class: "area " + s.cls}));
     root.append(svg("path", {d, class: "line " + s.cls}));
   });
@@ -187,7 +187,7 @@ export function stepPlot({series, limit, dates, formatY, width, height = 220, en
   } else if (limit && limit.value > 0) {
     root.append(svg("text", {x: box.right, y: box.top + 4, "text-anchor": "end", class: "limit-label"}, limit.name + " \u2191"));
   }
-  return readable(root, {xs: [...new Set(all.map((p) => p.x))].sort((a, b) => a - b), x, box, from,
+  return readablePlot(root, {xs: [...new Set(all.map((p) => p.x))].sort((a, b) => a - b), x, box, from,
     words: (at) => (dates ? clock(at) : duration(at - from)) + ": " + series.map((s) => (series.length > 1 ? s.name + " " : "") + formatY(valueAt(s.points, at) ?? 0)).join(", ")});
 }
 
@@ -222,7 +222,7 @@ function axisX(ticks, x, box) {
 }
 
 // readable lets people read a plot value by value, with the pointer and as a slider with the arrow keys.
-function readable(root, {xs, x, box, words}) {
+function readablePlot(root, {xs, x, box, words}) {
   const out = h("output", {class: "plot-reading"}, "\u00a0");
   if (xs.length === 0) return h("div", null, root, out);
   const mark = svg("line", {y1: box.top, y2: box.bottom, class: "mark", visibility: "hidden"});
@@ -250,14 +250,14 @@ function readable(root, {xs, x, box, words}) {
     e.stopPropagation();
     show(step);
   });
-  root.addEventListener("pointermove", (e) => show(nearest(xs, x, e.clientX - root.getBoundingClientRect().left)));
+  root.addEventListener("pointermove", (e) => show(nearestIndex(xs, x, e.clientX - root.getBoundingClientRect().left)));
   root.addEventListener("pointerleave", () => show(at, document.activeElement === root));
   root.addEventListener("blur", () => mark.setAttribute("visibility", "hidden"));
   return h("div", null, root, out);
 }
 
 // nearest is the index of the value that is drawn nearest to px.
-export function nearest(xs, x, px) {
+export function nearestIndex(xs, x, px) {
   let low = 0, high = xs.length - 1;
   while (low < high) {
     const mid = (low + high) >> 1;
@@ -287,7 +287,7 @@ export function barPlot({bars, keys, rest = [], classes, formatY, width, height 
   const top = Math.max(...stacks.map((s) => s.sum), 0) * 1.06 || 1;
   const yTicks = niceTicks(0, top, 4);
   const box = plotBox(width, height, yTicks.map(formatY));
-  const y = scale(0, top, box.bottom, box.top);
+  const y = linearScale(0, top, box.bottom, box.top);
   const room = (box.right - box.left) / Math.max(1, stacks.length);
   const thick = Math.max(1, Math.min(56, room * 0.76));
   const x = (i) => box.left + room * (i + 0.5);
@@ -303,12 +303,12 @@ export function barPlot({bars, keys, rest = [], classes, formatY, width, height 
       base += value;
     });
   });
-  const words = (i) => stacks[i].title + ": " + formatY(stacks[i].sum) + named(stacks[i].parts, names, formatY);
-  return h("div", null, names.length > 1 && legend(names.map((name, k) => ({name, cls: cls(k)}))),
-    readable(root, {xs: stacks.map((s, i) => i), x, box, words}));
+  const words = (i) => stacks[i].title + ": " + formatY(stacks[i].sum) + namedParts(stacks[i].parts, names, formatY);
+  return h("div", null, names.length > 1 && plotLegend(names.map((name, k) => ({name, cls: cls(k)}))),
+    readablePlot(root, {xs: stacks.map((s, i) => i), x, box, words}));
 }
 
-function named(parts, names, format) {
+function namedParts(parts, names, format) {
   const some = parts.map((value, k) => ({value, name: names[k]})).filter((p) => p.value > 0).sort((a, b) => b.value - a.value);
   return some.length < 2 ? "" : " \u2014 " + some.slice(0, 4).map((p) => p.name + " " + format(p.value)).join(", ") + (some.length > 4 ? ", \u2026" : "");
 }

@@ -2,7 +2,7 @@
 
 import {fill, h} from "./dom.js";
 import {count, duration, money, percent} from "./format.js";
-import {barPlot, dataTable, legend, loadInto, plotFrame, stepPlot, valueAt} from "./plots.js";
+import {barPlot, dataTable, plotLegend, loadInto, plotFrame, stepPlot, valueAt} from "./plots.js";
 import {refresher, threadPath, timelinesIn} from "./timeline.js";
 
 const tokenKinds = {input: "input", cache_read: "read from cache", cache_write: "written to cache", output: "output"};
@@ -60,7 +60,7 @@ export function spendView(ctx) {
   return {el: view.el, close: () => { refresh.close(); view.money.close(); view.tokens.close(); }};
 }
 
-function limitOf(view) {
+function spendLimit(view) {
   const row = view.ctx.row() || {};
   const budget = row.budget || {};
   return budget.limit ?? (row.limits && row.limits.spend);
@@ -75,28 +75,28 @@ function fillFacts(view) {
   const facts = spentNow(view).map((s) => ["Spent, " + s.name, money(s.value)]);
   if (budget.reserved) facts.push(["Reserved below", money(budget.reserved)]);
   if (budget.left !== undefined) facts.push(["Left", money(budget.left)]);
-  if (limitOf(view) !== undefined) facts.push(["Limit", money(limitOf(view))]);
+  if (spendLimit(view) !== undefined) facts.push(["Limit", money(spendLimit(view))]);
   if (row.turns) facts.push(["Turns", row.limits && row.limits.turns ? row.turns + " of " + row.limits.turns : String(row.turns)]);
   fill(view.facts, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
 
 function describeSpend(view) {
   if (!view.answer) return "";
-  const [most] = spentNow(view), limit = limitOf(view);
+  const [most] = spentNow(view), limit = spendLimit(view);
   if (!most || most.value <= 0) return "Nothing has been spent yet" + (limit ? " of " + money(limit) + "." : ".");
   return money(most.value) + " so far" + (limit ? ", " + percent(most.value / limit) + " of the limit of " + money(limit) + "." : ".");
 }
 
 function drawSpend(view, width, ids) {
   if (!view.answer) return h("p");
-  const {series, end} = spendSeries(view.answer), limit = limitOf(view);
+  const {series, end} = spendSeries(view.answer), limit = spendLimit(view);
   const open = !view.answer.ended;
   return h("div", null, series.length > 1 && legendOf(series),
     stepPlot({series, limit: limit ? {value: limit, name: "limit " + money(limit)} : null, formatY: money, width, end: open ? Math.max(end, Date.now() + (view.ctx.api.skew || 0)) : end, ids}));
 }
 
 function legendOf(series) {
-  return legend(series.map((s) => ({name: s.name, cls: s.cls, value: money(s.points[s.points.length - 1].y)})));
+  return plotLegend(series.map((s) => ({name: s.name, cls: s.cls, value: money(s.points[s.points.length - 1].y)})));
 }
 
 function spendTable(view) {

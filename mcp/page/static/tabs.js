@@ -3,8 +3,10 @@
 import {flameView} from "./flame.js";
 import {spendView} from "./spend.js";
 import {timelineView} from "./timeline.js";
+import {transcriptView} from "./transcript.js";
 
 export const tabs = [
+  {id: "transcript", title: "Transcript", make: transcriptView},
   {id: "timeline", title: "Timeline", make: timelineView},
   {id: "flame", title: "Flame", make: flameView},
   {id: "spend", title: "Spend", make: spendView},

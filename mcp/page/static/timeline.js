@@ -3,7 +3,7 @@
 import {button, fill, h, svg} from "./dom.js";
 import {clock, count, cut, duration, money, oneLine, plural} from "./format.js";
 import {drawnSpans, foldIdle, lanesOf, moved, placeOf, spanNames, timeByKind, timeOf, zoomed} from "./lanes.js";
-import {dataTable, elapsedTicks, legend, loadInto, plotFrame} from "./plots.js";
+import {dataTable, elapsedTicks, plotLegend, loadInto, plotFrame} from "./plots.js";
 
 const rowHeight = 16, laneGap = 8, labelHeight = 17, axisHeight = 24, lanesAtOnce = 60;
 
@@ -155,7 +155,7 @@ function drawTimeline(view, width, ids) {
   view.px = px;
   listenTimeline(view, chart, lanes);
   const kinds = new Set(view.lanes.flatMap((lane) => lane.spans.map((s) => s.kind)));
-  return h("div", null, legend(Object.keys(spanNames).filter((k) => kinds.has(k)).map((k) => ({name: spanNames[k], cls: "k-" + k}))), chart,
+  return h("div", null, plotLegend(Object.keys(spanNames).filter((k) => kinds.has(k)).map((k) => ({name: spanNames[k], cls: "k-" + k}))), chart,
     h("p", {class: "muted keys-hint"}, "Arrow keys go from span to span and from thread to thread, + and \u2212 zoom, 0 shows all, Page Up and Page Down move. Drag to move; Ctrl and the wheel zoom."));
 }
 
@@ -209,7 +209,7 @@ export function shortModel(name) {
   return name ? name.slice(name.lastIndexOf("/") + 1) : "model";
 }
 
-function folds(view, width, height) {
+function foldBands(view, width, height) {
   const [a, b] = view.window;
   return view.parts.filter((p) => p.folded && p.upTo > a && p.at < b).map((p) => {
     const left = ((p.at - a) / (b - a)) * width, wide = Math.max(2, ((p.upTo - p.at) / (b - a)) * width), label = "\u22ef " + duration(p.to - p.from);
@@ -223,7 +223,7 @@ function listenTimeline(view, chart, lanes) {
   const at = (e) => e.clientX - chart.getBoundingClientRect().left;
   const place = (x) => view.window[0] + (x / view.width) * (view.window[1] - view.window[0]);
   chart.addEventListener("keydown", (e) => timelineKey(view, e));
-  chart.addEventListener("focus", () => view.chosen || choose(view, view.lanes[0], view.lanes[0].spans[0]));
+  chart.addEventListener("focus", () => view.chosen || chooseSpan(view, view.lanes[0], view.lanes[0].spans[0]));
   chart.addEventListener("wheel", (e) => {
     const zooms = e.ctrlKey || e.metaKey || e.altKey;
     if (!zooms && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
@@ -253,9 +253,9 @@ function listenPointers(view, chart, lanes, at, place) {
     addEventListener("pointermove", move);
     addEventListener("pointerup", up);
     addEventListener("pointercancel", up);
-    hover(view, lanes, at(e), e.clientY - chart.getBoundingClientRect().top);
+    hoverSpan(view, lanes, at(e), e.clientY - chart.getBoundingClientRect().top);
   });
-  chart.addEventListener("pointermove", (e) => view.pointers.size === 0 && hover(view, lanes, at(e), e.clientY - chart.getBoundingClientRect().top));
+  chart.addEventListener("pointermove", (e) => view.pointers.size === 0 && hoverSpan(view, lanes, at(e), e.clientY - chart.getBoundingClientRect().top));
   chart.addEventListener("dblclick", (e) => zoomBy(view, 0.4, place(at(e))));
 }
 
@@ -276,12 +276,12 @@ function dragTimeline(view, e, place) {
   redrawSoon(view);
 }
 
-function hover(view, lanes, x, y) {
+function hoverSpan(view, lanes, x, y) {
   const lane = lanes.find((l) => y >= l.top && y < l.top + labelHeight + l.rows * rowHeight + laneGap);
   if (!lane) return;
   const row = Math.floor((y - lane.top - labelHeight) / rowHeight);
   const hit = lane.spans.filter((s) => s.row === row).map((s) => ({s, far: Math.max(view.px(s.from) - x, x - view.px(s.to), 0)})).sort((p, q) => p.far - q.far)[0];
-  if (hit && hit.far < 4) choose(view, lane, hit.s);
+  if (hit && hit.far < 4) chooseSpan(view, lane, hit.s);
 }
 
 function timelineKey(view, e) {
@@ -303,7 +303,7 @@ function stepSpan(view, by) {
   const lane = view.chosen ? currentLane(view) : view.lanes[0];
   const at = view.chosen ? lane.spans.findIndex((s) => s.from === view.chosen.span.from && s.row === view.chosen.span.row) : -1;
   const next = Math.max(0, Math.min(lane.spans.length - 1, at + by));
-  if (lane.spans.length > 0) choose(view, lane, lane.spans[next], true);
+  if (lane.spans.length > 0) chooseSpan(view, lane, lane.spans[next], true);
 }
 
 function stepLane(view, by) {
@@ -313,14 +313,14 @@ function stepLane(view, by) {
   const lane = lanes[at];
   if (!lane) return;
   const t = view.chosen ? view.chosen.span.from : lane.from;
-  choose(view, lane, lane.spans.reduce((best, s) => Math.abs(s.from - t) < Math.abs(best.from - t) ? s : best), true);
+  chooseSpan(view, lane, lane.spans.reduce((best, s) => Math.abs(s.from - t) < Math.abs(best.from - t) ? s : best), true);
 }
 
 function currentLane(view) {
   return (view.chosen && view.lanes.find((l) => l.id === view.chosen.id)) || view.lanes[0];
 }
 
-function choose(view, lane, span, follow = false) {
+function chooseSpan(view, lane, span, follow = false) {
   if (!span) return;
   view.chosen = {id: lane.id, span};
   showCard(view, lane);

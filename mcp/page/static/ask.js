@@ -15,7 +15,7 @@ const answers = {
   decline: ["Decline", "It may not."],
 };
 
-const limitOf = {turns_exceeded: "turns", tokens_exceeded: "tokens", spend_exceeded: "spend", duration_exceeded: "duration_seconds"};
+const limitByCode = {turns_exceeded: "turns", tokens_exceeded: "tokens", spend_exceeded: "spend", duration_exceeded: "duration_seconds"};
 
 // limitNames are the limits as people read them, with their units.
 export const limitNames = {
@@ -143,7 +143,7 @@ async function answer(ctx, row, body, refusal, buttons) {
 // amountsOf has an input for the limit that was hit, with a value that goes a good step further.
 function amountsOf(q) {
   const now = q.limits || {}, most = q.most || {};
-  const hit = limitOf[q.code];
+  const hit = limitByCode[q.code];
   const names = hit ? [hit] : Object.keys(now).filter((name) => unitLabels[name]);
   const inputs = names.map((name) => {
     const step = name === "spend" ? "any" : 1;

@@ -15,4 +15,6 @@ type View struct {
 	// Daily tells how the money of today stands, or nil where nothing bounds it; it may
 	// be nil itself.
 	Daily func(context.Context) (*DailySpend, error)
+
+	timelines timelines
 }

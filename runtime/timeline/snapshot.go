@@ -29,15 +29,26 @@ func (b *Builder) Timeline() Timeline {
 		t.Ended = &ended
 	}
 	slices.SortFunc(spans, byBeginning)
-	for len(spans) > b.max {
-		less := halved(spans)
-		t.Truncated = true
-		if len(less) == len(spans) {
+	t.Spans, t.LengthMS = spans, b.length()
+	return t.Within(b.max)
+}
+
+// Within is the timeline with no more than so many spans, and points of spend. It has
+// more when more than that go on at the same time.
+func (t Timeline) Within(most int) Timeline {
+	for len(t.Spans) > most {
+		less := halved(t.Spans)
+		if len(less) == len(t.Spans) {
 			break
 		}
-		spans = less
+		t.Spans, t.Truncated = less, true
 	}
-	t.Spans, t.LengthMS = spans, b.length()
+	if len(t.Spend) > most {
+		t.Spend, t.Truncated = slices.Clone(t.Spend), true
+	}
+	for len(t.Spend) > max(1, most) {
+		t.Spend = thinned(t.Spend)
+	}
 	return t
 }
 

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
@@ -42,7 +44,12 @@ type Named struct {
 type Project struct {
 	Name string
 	*handler.Project
+	// Export makes one signed file of a thread.
+	Export func(ctx context.Context, id thread.ID, scope Scope) ([]byte, error)
 }
+
+// Scope says what is exported with a thread: those of its chain, and those below.
+type Scope struct{ Chain, Tree bool }
 
 // Options are what a page is made of.
 type Options struct {
@@ -63,6 +70,7 @@ type Page struct {
 	ended    <-chan struct{}
 	tokens   *tokens
 	denied   denials
+	streams  streams
 	api      *http.ServeMux
 }
 
@@ -104,6 +112,31 @@ type call struct {
 	body  []byte
 	// For the log: what was done, to what.
 	operation, about string
+	recorded         bool
+}
+
+// query is a parameter of the address.
+func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
+
+// flag reports whether a parameter of the address is set.
+func (c *call) flag(name string) bool { v := c.query(name); return v != "" && v != "0" && v != "false" }
+
+// number is a parameter of the address; 0 when it is not given.
+func (c *call) number(name string) (int64, error) {
+	text := c.query(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, refuse(http.StatusBadRequest, tool.CodeBadArguments, "%s is no number: %s", name, clip(text))
+	}
+	return n, nil
+}
+
+// open opens the project that a call names.
+func (p *Page) open(ctx context.Context, c *call) (*Project, error) {
+	return p.projects.Open(ctx, c.query("project"))
 }
 
 // answerer answers a call, or says what the answer is. What it returns becomes JSON; nil: it has
@@ -116,7 +149,9 @@ func (p *Page) handle(operation string, answer answerer) http.HandlerFunc {
 		c := &call{w: w, r: r, operation: operation, about: r.PathValue("id")}
 		began := p.now()
 		result, err := p.answer(r.Context(), c, answer)
-		p.record(c, p.now().Sub(began), err)
+		if !c.recorded {
+			p.record(c, p.now().Sub(began), err)
+		}
 		switch {
 		case err != nil:
 			writeFault(w, err)

@@ -132,7 +132,7 @@ func TestWindowOfWhatIsStreamed(t *testing.T) {
 	text(1, 3) // 1-3
 	events = append(events, TokenDelta{Turn: 1, Type: llm.ToolUseBlock, Text: "read", Bytes: 2}, TokenDelta{Turn: 1, Type: llm.ToolUseBlock, Text: "read", Bytes: 3})
 	events = append(events, CognitionOut{Turn: 1, Blocks: Blocks{{Type: llm.TextBlock, Text: "0 1 2 "}}}) // 6
-	text(2, 4)                                                                                           // 7-10
+	text(2, 4)                                                                                            // 7-10
 	writeLines(t, path, events, nil)
 	for _, tt := range []struct {
 		name string

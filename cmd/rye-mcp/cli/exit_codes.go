@@ -61,7 +61,7 @@ items search, items copy, items new, memory list, memory show, memory add,
 memory edit, memory keep, memory forget, memory export, memory import,
 memory eval, mcp add, mcp list, mcp discover and
 mcp import.
-A server, which is serve or --stdio, and threads watch end with 0 when they are
+A server, which is serve, ui or --stdio, and threads watch end with 0 when they are
 interrupted, --stdio at the end of its input.
 
 Standard error says what went wrong as "Error:", and what to do about it as

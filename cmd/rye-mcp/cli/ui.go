@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,6 +20,8 @@ import (
 
 	webpage "github.com/rye-mcp/rye-mcp/mcp/page"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
+	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -272,7 +275,24 @@ func (s shownProjects) Open(_ context.Context, name string) (*webpage.Project, e
 		if err != nil {
 			return nil, err
 		}
-		return &webpage.Project{Name: known.Name, Project: s.offered(p)}, nil
+		return &webpage.Project{Name: known.Name, Project: s.offered(p), Export: exportFrom(s.sys, p)}, nil
 	}
 	return nil, tool.Faultf(tool.CodeNoProject, "the page shows no project %.100q", name).WithHint("Choose one of those that are listed.")
+}
+
+// exportFrom makes recordings as "threads export" does.
+func exportFrom(sys System, p *project) func(context.Context, thread.ID, webpage.Scope) ([]byte, error) {
+	return func(ctx context.Context, id thread.ID, scope webpage.Scope) ([]byte, error) {
+		r, err := recorderOf(sys, p).Record(ctx, id, replay.Scope(scope))
+		if err != nil {
+			return nil, err
+		}
+		key, err := p.itemKey()
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = r.Write(&b, key)
+		return b.Bytes(), err
+	}
 }

@@ -142,8 +142,8 @@ function handOver(ctx, row) {
 }
 
 async function exportThread(ctx, row) {
-  const blob = await ctx.api.blob("threads/" + encodeURIComponent(row.thread_id) + "/export");
-  saveAs(blob, row.thread_id.replace(/[^\w.-]+/g, "_") + ".tar.gz");
+  const answer = await ctx.api.raw("threads/" + encodeURIComponent(row.thread_id) + "/export?chain=1");
+  saveAs(await answer.blob(), row.thread_id.replace(/[^\w.-]+/g, "_") + ".ryetest");
   ctx.say("Exported");
 }
 

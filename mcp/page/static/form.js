@@ -70,12 +70,14 @@ export function fault(error) {
 // submitter makes a form of fields whose button runs something; what is refused is shown, and the form stays.
 export function submitter({fields: list, label, run, danger = false, more = []}) {
   const refusal = h("div", {class: "refusal"});
-  const go = h("button", {type: "submit", class: danger ? "danger" : "primary"}, label);
+  const go = h("button", {type: "submit", class: danger ? "danger" : "primary", title: "Ctrl Enter"}, label);
   const el = h("form", {class: "form", novalidate: false, onsubmit: (event) => {
     event.preventDefault();
     if (go.getAttribute("aria-disabled") === "true") return;
     clear(refusal);
     busyWhile(go, Promise.resolve().then(() => run(valuesOf(list)))).catch((error) => refusal.append(fault(error)));
+  }, onkeydown: (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) el.requestSubmit(go);
   }}, list.map((one) => one.el), more, refusal, h("div", {class: "form-actions"}, go));
   return {el, go, refusal, actions: go.parentElement};
 }

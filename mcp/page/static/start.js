@@ -24,29 +24,41 @@ async function showDirectives(page, view) {
   const {directives = []} = await page.api.get("directives", view.signal);
   if (directives.length === 0) return fill(view.body, noDirectives());
   const search = h("input", {type: "search", placeholder: "Filter", "aria-label": "Filter directives", autocomplete: "off", spellcheck: "false"});
-  const list = h("ul", {class: "directives"});
+  const list = h("div", {class: "spaces"}), costs = new Map();
   const note = h("p", {class: "hint", role: "status"});
+  const parts = h("input", {type: "checkbox", id: "show-parts", onchange: () => draw()});
   const draw = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = directives.filter((one) => words.every((word) => [one.id, one.name, one.description, one.category].join(" ").toLowerCase().includes(word)));
-    fill(list, found.map((one) => h("li", null, directiveButton(page, one))));
-    setText(note, found.length === directives.length ? plural(found.length, "directive") : found.length + " of " + plural(directives.length, "directive"));
+    const offered = directives.filter((one) => parts.checked || !one.part);
+    const found = offered.filter((one) => words.every((word) => [one.id, one.description, one.category, one.space].join(" ").toLowerCase().includes(word)));
+    fill(list, spaces.map(([space, label]) => {
+      const here = found.filter((one) => one.space === space);
+      return here.length > 0 && h("section", {"aria-label": label}, h("h2", null, label),
+        h("ul", {class: "directives"}, here.map((one) => h("li", null, directiveButton(page, one, costs.get(one.id))))));
+    }));
+    setText(note, found.length === offered.length ? plural(found.length, "directive") : found.length + " of " + plural(offered.length, "directive"));
   };
   search.addEventListener("input", draw);
   draw();
-  fill(view.body, h("p", {class: "hint"}, "A directive says what a model is to do, with which tools, and within which limits."), search, note, list);
+  fill(view.body, h("p", {class: "hint"}, "A directive says what a model is to do, with which tools, and within which limits."), search, note, list,
+    directives.some((one) => one.part) && h("div", {class: "field check"}, parts, h("label", {for: "show-parts"}, "Also those that others are made of")));
+  costsByDirective(page, view.signal).then((found) => {
+    if (view.signal.aborted || found.size === 0) return;
+    for (const [id, cost] of found) costs.set(id, cost);
+    draw();
+  });
   search.focus();
   return undefined;
 }
 
-function directiveButton(page, one) {
-  const where = one.space || one.category;
+const spaces = [["project", "Of this project"], ["user", "Yours"], ["system", "Part of rye-mcp"]];
+
+function directiveButton(page, one, cost) {
   return button([
     h("span", {class: "name"}, oneLine(one.id, 120)),
-    where && h("span", {class: "badge"}, oneLine(where, 40)),
     one.problem && h("span", {class: "badge badge-broken"}, icon("broken"), "cannot be started"),
-    h("span", {class: "words"}, oneLine(one.description || one.problem, 240)),
-    h("span", {class: "when"}, costSoFar(one.cost)),
+    h("span", {class: "words"}, oneLine(one.problem || one.description, 240)),
+    h("span", {class: "when"}, costSoFar(cost)),
   ], () => page.open("start/" + one.id), {class: "directive"});
 }
 
@@ -57,6 +69,16 @@ function noDirectives() {
     h("pre", null, "rye-mcp init\nrye-mcp run"));
 }
 
+// costsByDirective tells what directives have cost until now; where that cannot be had, nothing.
+async function costsByDirective(page, signal) {
+  try {
+    const {groups = [], rows = groups} = await page.api.get("costs?by=directive", signal);
+    return new Map(rows.map((one) => [one.key ?? one.directive, one]));
+  } catch {
+    return new Map();
+  }
+}
+
 // costSoFar says what runs of a directive have cost until now.
 function costSoFar(cost) {
   if (!cost || !(cost.runs > 0)) return "";
@@ -65,17 +87,21 @@ function costSoFar(cost) {
 }
 
 async function showDirective(page, view, id) {
-  const one = await page.api.get("directives/" + id.split("/").map(encodeURIComponent).join("/"), view.signal);
+  const [one, costs] = await Promise.all([
+    page.api.get("directives/" + id.split("/").map(encodeURIComponent).join("/"), view.signal), costsByDirective(page, view.signal),
+  ]);
+  const spent = costSoFar(costs.get(one.id));
   setText(view.title, oneLine(one.id || id, 200));
   const inputs = (one.inputs || []).map(inputField);
   const limits = limitFields(one.limits);
   const model = field({name: "model", label: "Model", placeholder: one.model || "as configured"});
   const parts = [
     one.description && h("p", {class: "lead"}, clean(one.description)),
-    costSoFar(one.cost) && h("p", {class: "hint"}, "So far: " + costSoFar(one.cost) + "."),
+    spent && h("p", {class: "hint"}, "So far: " + spent + "."),
     one.problem && h("p", {class: "warning"}, icon("broken"), clean(one.problem)),
   ];
   if (!page.mayStart()) return fill(view.body, parts, h("p", {class: "hint"}, "This address may look only."));
+  const keyOf = onceFor();
   const form = submitter({
     label: "Start", fields: inputs,
     more: h("details", {class: "more"}, h("summary", null, "Model and limits"), model.el, limits.map((limit) => limit.el)),
@@ -87,12 +113,24 @@ async function showDirective(page, view, id) {
       }
       const rest = {};
       for (const limit of limits) if (limit.value() !== undefined) rest[limit.name] = limit.value();
-      const done = await page.api.post("start", {directive: one.id || id, inputs: given, ...(model.value() ? {model: model.value()} : {}), ...limitsGiven(rest)});
+      const asked = {directive: one.id || id, inputs: given, ...(model.value() ? {model: model.value()} : {}), ...limitsGiven(rest)};
+      const done = await page.api.post("start", {...asked, request_key: keyOf(asked)});
       page.say("Started");
       page.open(done.thread_id);
     },
   });
   return fill(view.body, parts, inputs.length === 0 && h("p", {class: "hint"}, "It takes no inputs."), form.el);
+}
+
+// onceFor gives what is asked twice the same key, so that a second press after a lost answer starts no second thread.
+function onceFor() {
+  let last = "", key = "";
+  return (asked) => {
+    const now = JSON.stringify(asked);
+    if (now !== last) key = "page-" + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
+    last = now;
+    return key;
+  };
 }
 
 const fieldKinds = {integer: "number", number: "number", boolean: "check", array: "area", object: "area"};
@@ -101,7 +139,7 @@ const fieldKinds = {integer: "number", number: "number", boolean: "check", array
 function inputField(input) {
   const type = input.type || "string";
   const choices = input.enum || [];
-  let kind = input.secret ? "secret" : choices.length > 0 ? "choice" : fieldKinds[type] || (/text|markdown|multiline/.test(type + " " + (input.format || "")) ? "area" : "text");
+  let kind = input.secret ? "secret" : choices.length > 0 ? "choice" : fieldKinds[type] || (input.file ? "text" : "area");
   // A required choice of yes and no has three answers: yes, no, and none yet.
   if (kind === "check" && input.required && input.default === undefined) kind = "choice";
   const list = kind === "choice" && choices.length === 0 ? [true, false] : choices;
@@ -109,8 +147,8 @@ function inputField(input) {
   const start = structured && input.default !== undefined ? JSON.stringify(input.default) : input.default;
   const one = field({
     name: input.name, label: input.name, kind, required: Boolean(input.required) && input.default === undefined, value: start,
-    choices: list, step: type === "integer" ? 1 : "any", min: input.minimum, max: input.maximum,
-    hint: [input.description, structured && "As JSON" + (type === "array" ? ", or one a line" : ""), input.secret && "Kept out of transcripts"].filter(Boolean).map((part) => oneLine(part, 400).replace(/\.$/, "")).join(". "),
+    choices: list, step: type === "integer" ? 1 : "any", rows: structured ? 3 : 1,
+    hint: [input.description, input.file && "The path of a file", structured && "As JSON" + (type === "array" ? ", or one a line" : ""), input.secret && "Kept out of transcripts"].filter(Boolean).map((part) => oneLine(part, 400).replace(/\.$/, "")).join(". "),
   });
   one.read = () => structured ? structure(one, type) : one.kind === "check" && !one.input.checked && input.default === undefined ? undefined : one.value();
   return one;

@@ -84,7 +84,7 @@ async function follow(api, send, path, onLine, signal, onState) {
       }, connection.signal);
       if (done) return onState("ended", {});
     } catch (e) {
-      error = e;
+      error = e.code ? e : failure("unreachable", "The connection has ended.", "");
     } finally {
       connection.release();
     }

@@ -133,6 +133,7 @@ async function answer(ctx, row, body, refusal, buttons) {
   try {
     const done = await ctx.api.post("call/approve_thread", {thread_id: row.thread_id, ...body});
     ctx.say("Answered: " + (answers[done.decision] || [done.decision])[0]);
+    buttons.parentElement.hidden = true;
     refusal.append(h("p", {class: "hint"}, "Answered: " + (answers[done.decision] || [done.decision])[0].toLowerCase() + ". The thread takes it up."));
   } catch (error) {
     refusal.append(fault(error));

@@ -23,7 +23,7 @@ function inputOf(kind, {id, name, value, required, choices, min, max, step, plac
   const common = {id, name, required: required && kind !== "check"};
   switch (kind) {
     case "area":
-      return h("textarea", {...common, rows, placeholder, spellcheck: "true", value: value ?? ""});
+      return h("textarea", {...common, rows, css: {"--rows": String(rows)}, placeholder, spellcheck: "true", value: value ?? ""});
     case "number":
       return h("input", {...common, type: "number", inputmode: "decimal", min, max, step: step ?? "any", placeholder, value: value ?? ""});
     case "check":

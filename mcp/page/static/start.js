@@ -119,7 +119,9 @@ async function showDirective(page, view, id) {
       page.open(done.thread_id);
     },
   });
-  return fill(view.body, parts, inputs.length === 0 && h("p", {class: "hint"}, "It takes no inputs."), form.el);
+  fill(view.body, parts, inputs.length === 0 && h("p", {class: "hint"}, "It takes no inputs."), form.el);
+  if (document.activeElement === view.title) (inputs.length > 0 ? inputs[0].input : form.go).focus();
+  return undefined;
 }
 
 // onceFor gives what is asked twice the same key, so that a second press after a lost answer starts no second thread.

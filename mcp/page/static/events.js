@@ -151,20 +151,22 @@ export function makeHeld(mostPages = 8) {
   held.first = () => held.pages.length ? held.pages[0].first : 0;
   held.last = () => held.pages.length ? held.pages[held.pages.length - 1].last : 0;
   held.clear = () => Object.assign(held, {pages: [], atStart: false, atEnd: false});
-  held.before = (events) => {
-    if (events.length) held.pages.unshift(pageOf(events));
+  held.before = (page) => {
+    if (page.events.length) held.pages.unshift(pageOf(page.events));
+    if (held.pages.length && page.first) held.pages[0].first = Math.min(held.pages[0].first, page.first);
     while (held.pages.length > mostPages) {
       held.pages.pop();
       held.atEnd = false;
     }
   };
-  // after takes events behind those that are held; it tells whether nothing but the end of a streamed answer changed.
-  held.after = (events) => {
-    let onlyLive = events.length > 0;
-    for (const e of events) {
+  // after takes a page behind those that are held; it tells whether nothing but the end of a streamed answer changed.
+  held.after = (page) => {
+    let onlyLive = page.events.length > 0;
+    for (const e of page.events) {
       if (e.seq <= held.last()) continue;
       onlyLive = takeEvent(held, e) && onlyLive;
     }
+    if (held.pages.length && page.next) held.pages[held.pages.length - 1].last = Math.max(held.last(), page.next);
     while (held.pages.length > mostPages) {
       held.pages.shift();
       held.atStart = false;

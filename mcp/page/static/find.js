@@ -103,9 +103,9 @@ async function findFurther(view, source, bar, way) {
       if (shown) return findArrive(view, bar, shown.item, way > 0 ? 0 : Infinity, way);
       return void setText(bar.said, "");
     }
-    const over = way > 0 ? page.at_end : page.at_start ?? true;
-    if (over || !page.next || page.next === from) return void setText(bar.said, bar.at ? "No further place." : "Not found.");
-    from = page.next;
+    const next = way > 0 ? page.next : page.first;
+    if ((way > 0 ? page.at_end : page.at_start) || !next || next === from) return void setText(bar.said, bar.at ? "No further place." : "Not found.");
+    from = next;
   }
 }
 

@@ -13,9 +13,9 @@ export function spendSeries(answer) {
   const lanes = timelinesIn(answer), own = lanes[0];
   if (!own) return {series: [], began: 0, end: 0};
   const began = Date.parse(answer.began || own.began), shift = Date.parse(own.began) - began;
-  const points = (list, offset) => [{x: began, y: 0}, ...(list || []).map((p) => ({x: began + offset + p.at_ms, y: p.spend}))];
+  const points = (list, offset) => [{x: began, y: 0}, ...(list || []).map((p) => ({x: began + offset + p.ms, y: p.spend}))];
   const series = [{name: "this thread", cls: "c0", points: points(own.spend, shift)}];
-  if (answer.lanes && lanes.length > 1) series.unshift({name: "with all below", cls: "c1", points: points(answer.spend, 0)});
+  if (answer.timelines && lanes.length > 1) series.unshift({name: "with all below", cls: "c1", points: points(answer.spend, 0)});
   return {series, began, end: began + (answer.length_ms || 0)};
 }
 

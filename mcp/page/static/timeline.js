@@ -67,7 +67,7 @@ async function fetchTimelines(view) {
 
 // timelinesIn are the timelines of an answer for one thread or for a tree.
 export function timelinesIn(answer) {
-  return answer.lanes || [answer];
+  return answer.timelines || [answer];
 }
 
 function takeTimelines(view, answer) {
@@ -156,7 +156,7 @@ function drawTimeline(view, width, ids) {
   listenTimeline(view, chart, lanes);
   const kinds = new Set(view.lanes.flatMap((lane) => lane.spans.map((s) => s.kind)));
   return h("div", null, plotLegend(Object.keys(spanNames).filter((k) => kinds.has(k)).map((k) => ({name: spanNames[k], cls: "k-" + k}))), chart,
-    h("p", {class: "muted keys-hint"}, "Arrow keys go from span to span and from thread to thread, + and \u2212 zoom, 0 shows all, Page Up and Page Down move. Drag to move; Ctrl and the wheel zoom."));
+    h("p", {class: "muted keys-hint"}, "Arrow keys go from span to span and from thread to thread, + and \u2212 zoom, 0 shows all, Page Up and Page Down move, Enter opens. Drag to move; Ctrl and the wheel zoom."));
 }
 
 function hatchPattern() {
@@ -343,8 +343,10 @@ function markChosen(view, px) {
 }
 
 function openChosen(view) {
-  const to = view.chosen && (view.chosen.span.child || (view.chosen.id !== view.ctx.id && view.chosen.id));
-  if (to && view.ctx.open) view.ctx.open(to);
+  if (!view.chosen || !view.ctx.open) return;
+  const {span, id} = view.chosen;
+  if (span.child) view.ctx.open(span.child);
+  else if (span.seq) view.ctx.open(id, "transcript", {seq: span.seq});
 }
 
 function showCard(view, lane) {
@@ -352,12 +354,13 @@ function showCard(view, lane) {
   view.card.classList.toggle("chosen", Boolean(s && lane));
   if (!s || !lane) return void fill(view.card, h("p", {class: "muted"}, "Point at a span, or go to the drawing with Tab and use the arrow keys, to read what it was."));
   const to = s.child || (lane.id !== view.ctx.id && lane.id);
+  const place = s.seq && view.ctx.open && button("Show in the transcript", () => view.ctx.open(lane.id, "transcript", {seq: s.seq}), {class: "quiet"});
   fill(view.card,
     h("p", null, h("strong", null, spanWord(s.kind) + (s.name ? ": " : "")), oneLine(s.name), s.error && h("span", {class: "bad"}, " failed"), h("span", {class: "muted"}, " in " + oneLine(lane.title))),
     h("p", null, spanFacts(s, lane).join(" \u00b7 ")),
     s.detail && h("p", {class: "mono"}, oneLine(s.detail, 300)),
     s.error && h("p", {class: "bad mono"}, oneLine(s.error, 400)),
-    to && view.ctx.open && button("Open " + cut(oneLine(to), 60), () => view.ctx.open(to), {class: "quiet"}));
+    h("div", {class: "button-group"}, place, to && view.ctx.open && button("Open " + cut(oneLine(to), 60), () => view.ctx.open(to), {class: "quiet"})));
 }
 
 function spanFacts(s, lane) {

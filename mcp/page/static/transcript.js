@@ -57,7 +57,7 @@ async function oneLoad(view, load) {
 
 async function fetchPage(view, query) {
   const page = await view.ctx.api.get(transcriptPath(view, query), view.stop.signal);
-  if (page.damaged) fill(view.damage, h("div", {class: "problem"}, h("p", null, "A part of this transcript cannot be read: " + oneLine(typeof page.damaged === "string" ? page.damaged : jsonText(page.damaged), 300)), h("p", {class: "muted"}, "The tab \u201cVerify\u201d says what can be trusted.")));
+  if (page.damaged) fill(view.damage, h("div", {class: "problem"}, h("p", null, plural(page.damaged, "line") + " of this transcript cannot be read."), h("p", {class: "muted"}, "The tab \u201cVerify\u201d says what can be trusted.")));
   return page;
 }
 
@@ -65,9 +65,10 @@ function showEnd(view) {
   return oneLoad(view, async () => {
     const page = await fetchPage(view, {before: "-1"});
     resetHeld(view);
-    view.held.before(page.events);
-    view.held.atStart = page.at_start ?? (page.events.length === 0 || page.events[0].seq <= 1);
+    view.held.before(page);
+    view.held.atStart = page.at_start;
     view.held.atEnd = true;
+    view.held.newest = Math.max(view.held.newest, page.next || 0);
     setFollowing(view, true);
     drawItems(view);
     toBottom(view);
@@ -99,8 +100,8 @@ async function showSeq(view, seq) {
       view.held.atStart = seq <= 1;
       if (!view.held.atStart) {
         const above = await fetchPage(view, {before: String(seq)});
-        view.held.before(above.events);
-        view.held.atStart = above.at_start ?? (above.events.length === 0 || above.events[0].seq <= 1);
+        view.held.before(above);
+        view.held.atStart = above.at_start;
       }
       drawItems(view);
     });
@@ -114,7 +115,7 @@ async function showSeq(view, seq) {
 }
 
 function takeAfter(view, page) {
-  view.held.after(page.events);
+  view.held.after(page);
   view.held.atEnd = Boolean(page.at_end);
   if (view.held.atEnd) followStream(view);
 }
@@ -166,7 +167,7 @@ function flushEvents(view) {
     return showState(view);
   }
   const live = view.live && view.rows.get(view.live.key);
-  if (view.held.after(events) && live) drawLive(view, live, view.live);
+  if (view.held.after({events}) && live) drawLive(view, live, view.live);
   else drawItems(view);
   if (view.following) toBottom(view);
   else view.unseen += events.filter((e) => e.event_type !== "token_delta").length;
@@ -226,8 +227,8 @@ async function loadMore(view, way) {
   const before = way === "before";
   const page = await fetchPage(view, before ? {before: String(view.held.first())} : {after: String(view.held.last())});
   if (before) {
-    view.held.before(page.events);
-    if (view.held.pages.length && (page.at_start || page.events.length === 0 || page.events[0].seq <= 1)) view.held.atStart = true;
+    view.held.before(page);
+    view.held.atStart = page.at_start || (page.events.length === 0 && !page.first);
     if (!view.held.atEnd) setFollowing(view, false);
   } else {
     takeAfter(view, page);

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -20,6 +21,10 @@ func (p *Page) board(ctx context.Context, c *call) (any, error) {
 		return keeper.Since(ctx, since, options)
 	}
 	return p.stream(ctx, c, func(ctx context.Context, send func(any) error) error {
-		return keeper.Follow(ctx, since, options, func(b board.Board) error { return send(b) })
+		err := keeper.Follow(ctx, since, options, func(b board.Board) error { return send(b) })
+		if errors.Is(err, board.ErrOver) {
+			return nil // the project was opened anew: the page asks again, and is shown that one
+		}
+		return err
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 )
@@ -56,9 +55,9 @@ func (p *Page) compare(ctx context.Context, c *call) (any, error) {
 	c.about = clip(c.query("a") + " " + c.query("b"))
 	var answer Comparison
 	for name, side := range map[string]*Side{"a": &answer.A, "b": &answer.B} {
-		id, err := thread.ParseID(c.query(name))
+		id, err := parseID(c.query(name))
 		if err != nil {
-			return nil, threads.Fault(err)
+			return nil, err
 		}
 		if *side, err = p.sideOf(ctx, project, id); err != nil {
 			return nil, err

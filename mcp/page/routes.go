@@ -23,6 +23,8 @@ func (p *Page) routes() *http.ServeMux {
 		{"POST /ui/api/start", "start", p.start},
 		{"POST /ui/api/threads/{id}/plan-delete", "plan-delete", p.planDelete},
 		{"GET /ui/api/threads/{id}", "thread", p.thread},
+		{"GET /ui/api/threads/{id}/timeline", "timeline", p.timeline},
+		{"GET /ui/api/threads/{id}/spend", "spend", p.spend},
 		{"GET /ui/api/threads/{id}/transcript", "transcript", p.transcript},
 		{"GET /ui/api/threads/{id}/events/{seq}", "event", p.event},
 		{"GET /ui/api/threads/{id}/artifacts", "artifacts", p.artifacts},

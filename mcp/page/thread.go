@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/changeset"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
 
 // ThreadAnswer is what a page shows of one thread.
@@ -35,9 +37,9 @@ type DirectiveUsed struct {
 
 // asked opens the project of a call, and finds the very thread that it names.
 func (p *Page) asked(ctx context.Context, c *call) (*Project, thread.Record, error) {
-	id, err := thread.ParseID(c.r.PathValue("id"))
+	id, err := parseID(c.r.PathValue("id"))
 	if err != nil {
-		return nil, thread.Record{}, threads.Fault(err)
+		return nil, thread.Record{}, err
 	}
 	project, err := p.open(ctx, c)
 	if err != nil {
@@ -45,6 +47,15 @@ func (p *Page) asked(ctx context.Context, c *call) (*Project, thread.Record, err
 	}
 	rec, err := find(ctx, project, id)
 	return project, rec, err
+}
+
+// parseID is the id of a thread in a request.
+func parseID(text string) (thread.ID, error) {
+	id, err := thread.ParseID(text)
+	if err != nil {
+		return "", tool.Faultf(tool.CodeBadID, "%s is not the id of a thread", strconv.Quote(clip(text)))
+	}
+	return id, nil
 }
 
 // find finds the very thread of an id, settled when its process is gone.
@@ -107,6 +118,27 @@ func used(project *Project, rec thread.Record, meta thread.Meta) DirectiveUsed {
 	}
 	d.Text = string(found.Content)
 	return d
+}
+
+// timeline answers with what a thread did when; of those below it, too, as a tree.
+func (p *Page) timeline(ctx context.Context, c *call) (any, error) {
+	project, rec, err := p.asked(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.flag("tree") {
+		return project.Control.View.Timelines(ctx, rec.ThreadID)
+	}
+	return project.Control.View.Timeline(ctx, rec.ThreadID)
+}
+
+// spend answers with what a thread has spent by when.
+func (p *Page) spend(ctx context.Context, c *call) (any, error) {
+	project, rec, err := p.asked(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return project.Control.View.Spend(ctx, rec.ThreadID)
 }
 
 // diffRoom is how many bytes of a diff are shown at once.

@@ -55,7 +55,7 @@ type HTTPOptions struct {
 	Page   http.Handler
 	IsPage func(path string) bool
 
-	// PageOnly: nothing but the page and /healthz is served.
+	// PageOnly: nothing but the page, Handlers and /healthz is served.
 	PageOnly bool
 
 	// Handlers serve further paths, by patterns of [http.ServeMux], behind the same

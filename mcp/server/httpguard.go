@@ -27,6 +27,7 @@ type guard struct {
 	page     http.Handler
 	isPage   func(path string) bool
 	pageOnly bool
+	handled  []string // the paths of Handlers
 	next     http.Handler
 }
 
@@ -37,6 +38,9 @@ func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *gu
 	}
 	for _, host := range opts.Hosts {
 		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	for pattern := range opts.Handlers {
+		g.handled = append(g.handled, pattern[strings.Index(pattern, "/"):])
 	}
 	if opts.Token != "" {
 		sum := sha256.Sum256([]byte(opts.Token))
@@ -54,7 +58,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.page.ServeHTTP(w, r) // which asks for a token of its own, and lets fewer origins in
 		return
 	}
-	if g.pageOnly && r.URL.Path != "/healthz" {
+	if g.pageOnly && r.URL.Path != "/healthz" && !slices.Contains(g.handled, r.URL.Path) {
 		g.refuse(w, r, http.StatusNotFound, "only the page is served here: rye-mcp serve --http serves MCP clients too")
 		return
 	}

@@ -131,7 +131,7 @@ func TestGuardLeavesThePage(t *testing.T) {
 		Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(page) }),
 	}
 	only := opts
-	only.Token, only.PageOnly = "", true
+	only.PageOnly, only.Handlers = true, map[string]http.Handler{"GET /metrics": http.NotFoundHandler()}
 	s := New(Options{})
 	for _, tt := range []struct {
 		name, host, path, origin string
@@ -149,6 +149,7 @@ func TestGuardLeavesThePage(t *testing.T) {
 		{"the page alone", "localhost", "/ui/app.js", "", only, page},
 		{"the page alone, MCP", "localhost", "/mcp", "", only, http.StatusNotFound},
 		{"the page alone, SSE", "localhost", "/sse", "", only, http.StatusNotFound},
+		{"the page alone, a further path", "localhost", "/metrics", "", only, http.StatusUnauthorized},
 		{"the page alone, health", "localhost", "/healthz", "", only, http.StatusOK},
 	} {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, tt.path, http.NoBody)

@@ -111,9 +111,10 @@ func serveUI(ctx context.Context, sys System, opts options, serve serveOptions, 
 	}
 	serving, stop := untilSignalled(ctx)
 	defer stop()
-	settings := server.HTTPOptions{PageOnly: true}
+	settings := server.HTTPOptions{PageOnly: true, Handlers: s.metrics(sys)}
 	p := s.offerPage(serving, sys, &settings)
-	line := "page " + pageAddress(listener.Addr(), nil, "token", p.Token(ui.readOnly)) + "\n"
+	settings.Token = p.Token(ui.readOnly) // of what is beside the page
+	line := "page " + pageAddress(listener.Addr(), nil, "token", settings.Token) + "\n"
 	if _, err := io.WriteString(sys.Stdout, line); err != nil {
 		return errors.Join(err, listener.Close())
 	}

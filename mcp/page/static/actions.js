@@ -199,7 +199,7 @@ function receipts(ctx, done) {
 
 // remove shows what would go before anything does.
 async function remove(ctx, row) {
-  const plan = await ctx.api.post("threads/" + encodeURIComponent(row.thread_id) + "/plan-delete");
+  const plan = await planOf(ctx, row, false);
   const living = (plan.living || []).length, force = living > 0 || Boolean(plan.blocked);
   formDialog({
     title: "Delete", danger: true, careful: true, label: (living > 0 ? "Stop and delete " : "Delete ") + plural(plan.threads, "thread"),
@@ -207,6 +207,10 @@ async function remove(ctx, row) {
     fields: force ? [field({name: "force", kind: "check", required: true, label: living > 0 ? "Also " + plural(living, "thread") + " that still " + (living === 1 ? "works" : "work") : "Delete it all the same"})] : [],
     run: async (values) => {
       if (force && !values.force) throw Object.assign(new Error("Nothing was deleted."), {hint: "Tick the box above the button to go on."});
+      if (force) { // what is agreed to with force must have been shown with it
+        const again = await planOf(ctx, row, true);
+        if (again.threads !== plan.threads) throw Object.assign(new Error("Nothing was deleted: what would go has changed."), {hint: "Close this and look again at what would go."});
+      }
       const done = await call(ctx, "delete_thread", {thread_id: row.thread_id, confirm: true, ...(force ? {force: true} : {})});
       if (done.dry_run) throw Object.assign(new Error("Nothing was deleted: what would go has changed."), {hint: "Close this and look again at what would go."});
       ctx.say("Deleted");
@@ -215,6 +219,10 @@ async function remove(ctx, row) {
       return rest.length > 0 ? h("div", null, h("p", null, "Deleted. This could not be removed:"), h("ul", null, rest)) : undefined;
     },
   });
+}
+
+function planOf(ctx, row, force) {
+  return ctx.api.post("threads/" + encodeURIComponent(row.thread_id) + "/plan-delete", force ? {force} : {});
 }
 
 function deletionPlan(ctx, row, plan) {

@@ -6,6 +6,7 @@ import {makeApi, exchange} from "./api.js";
 import {makeBoard, asking} from "./board.js";
 import {makeTree, stateMark, bar} from "./tree.js";
 import {makeAsk} from "./ask.js";
+import {sentence} from "./form.js";
 import {makeDetail} from "./detail.js";
 import {makeStart} from "./start.js";
 import {openSearch} from "./search.js";
@@ -50,17 +51,30 @@ function takeSecret() {
 async function startPage() {
   setTheme(memory.chosen("theme") || "system");
   const root = document.getElementById("app");
+  addEventListener("hashchange", () => takeNew(root));
   const given = takeSecret();
   let token = given.token || memory.get("token");
   try {
     if (given.code) token = await exchange(given.code);
   } catch (error) {
     token = memory.get("token"); // a page that is loaded again has its token already
-    if (!token) return notice(root, "This address is used up", clean(error.message), error.hint);
+    if (!token) return notice(root, "This address is used up", sentence(error.message), error.hint);
   }
   if (!token) return notice(root, "This page needs its whole address", "Open the address that the server printed when it was started: it ends in #token=\u2026", "Or start it again: rye-mcp ui");
   memory.set("token", token);
   return connect(root, token);
+}
+
+// takeNew is for a new address in a page that is open already, which changes the fragment only.
+async function takeNew(root) {
+  const {token, code} = takeSecret();
+  if (!token && !code) return;
+  try {
+    memory.set("token", code ? await exchange(code) : token);
+    location.reload();
+  } catch (error) {
+    notice(root, "This address is used up", sentence(error.message), error.hint);
+  }
 }
 
 async function connect(root, token) {
@@ -80,9 +94,9 @@ async function connect(root, token) {
     } catch (error) {
       if (error.status === 401 || error.status === 403) {
         memory.set("token", null);
-        return notice(root, "This address is not valid any more", clean(error.message), error.hint || "A new one is printed with every start of: rye-mcp ui");
+        return notice(root, "This address is not valid any more", sentence(error.message), error.hint || "A new one is printed with every start of: rye-mcp ui");
       }
-      notice(root, "The server does not answer", clean(error.message) + " Trying again\u2026", error.hint);
+      notice(root, "The server does not answer", sentence(error.message) + " Trying again\u2026", error.hint);
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }
@@ -118,7 +132,7 @@ function run(root, api, session) {
   page.board.subscribe((change) => boardChanged(page, change));
   setInterval(() => tickPage(page), 1000);
   addEventListener("popstate", () => showRoute(page));
-  addEventListener("hashchange", () => showRoute(page));
+  addEventListener("hashchange", () => /^#(token|code)=/.test(location.hash) || showRoute(page));
   document.addEventListener("visibilitychange", () => watchHidden(page));
   followBoard(page);
   showRoute(page);
@@ -265,7 +279,7 @@ function connectionIs(page, state, {error, retryAt} = {}) {
   page.lost = true;
   showConnection(page, "gone", state === "refused" ? "Not connected" : "Connection lost");
   if (state === "refused") {
-    fill(page.banner, h("p", {role: "alert"}, h("b", null, error.status === 401 ? "This address is not valid any more. " : "The server refuses. "), clean(error.message), " ", clean(error.hint || "")),
+    fill(page.banner, h("p", {role: "alert"}, h("b", null, error.status === 401 ? "This address is not valid any more. " : "The server refuses. "), sentence(error.message), " ", sentence(error.hint || "")),
       error.status !== 401 && button("Try again", () => followBoard(page), {class: "small"}));
     if (error.status === 401) memory.set("token", null);
     page.banner.hidden = false;
@@ -284,7 +298,7 @@ function showConnection(page, name, label) {
 function showLost(page, error) {
   if (!page.lostNote) {
     page.lostNote = h("span", {class: "retry"});
-    fill(page.banner, h("p", {role: "alert"}, h("b", null, "Connection lost. "), error ? clean(error.message) + " " : "", "What is shown may be old. "), page.lostNote,
+    fill(page.banner, h("p", {role: "alert"}, h("b", null, "Connection lost. "), error ? sentence(error.message) + " " : "", "What is shown may be old. "), page.lostNote,
       button("Try now", () => followBoard(page), {class: "small"}));
   }
   page.banner.hidden = false;

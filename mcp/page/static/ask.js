@@ -149,12 +149,13 @@ function amountsOf(q) {
   const inputs = names.map((name) => {
     const step = name === "spend" ? "any" : 1;
     const one = field({name, kind: "number", label: "New limit: " + unitLabels[name], value: hit ? further(now[name], most[name], name) : undefined,
-      min: 0, max: most[name], step, hint: boundsOf(name, now[name], most[name])});
+      required: Boolean(hit), quiet: true, max: most[name], step, hint: boundsOf(name, now[name], most[name])});
     return one;
   });
   const values = () => {
     const limits = {};
     for (const one of inputs) {
+      one.input.setCustomValidity(one.value() <= now[one.name] ? "More than " + limitNames[one.name][1](now[one.name]) : "");
       if (!one.input.reportValidity()) return null;
       if (one.value() !== undefined) limits[one.name] = one.value();
     }

@@ -138,7 +138,7 @@ function drawDetail(d) {
   drawSub(d, row, state);
   fill(d.badges, badgesOf(row).map(([name, label, title]) => h("span", {class: "badge badge-" + name, title}, name === "verified" ? [icon("shield"), "verified"] : label)));
   d.bar.update(budget);
-  setText(d.money, budget ? budgetText(budget) : money(spendOf(row)) + " spent, no limit");
+  setText(d.money, !budget ? money(spendOf(row)) + " spent" : hasEnded(row) ? money(spendOf(row)) + " of " + money(budget.limit) + " spent" : budgetText(budget));
   drawFacts(d, row);
   drawTrouble(d, row);
   drawQuestion(d, row);

@@ -5,12 +5,12 @@ import {oneLine, clean} from "./format.js";
 
 // field makes a labelled input: {el, input, value(), name}. kind: text, area, number, check, choice, secret.
 // value() is undefined for what was left empty.
-export function field({name, label, kind = "text", value, required = false, hint = "", choices = [], min, max, step, placeholder, rows = 3}) {
+export function field({name, label, kind = "text", value, required = false, hint = "", choices = [], min, max, step, placeholder, rows = 3, quiet = false}) {
   const id = "field-" + ++fields.count;
   const input = inputOf(kind, {id, name, value, required, choices, min, max, step, placeholder, rows});
   const note = hint ? h("p", {class: "hint", id: id + "-hint"}, hint) : null;
   if (note) input.setAttribute("aria-describedby", note.id);
-  const caption = h("label", {for: id}, label, required ? h("span", {class: "needed"}, " required") : null);
+  const caption = h("label", {for: id}, label, required && kind !== "check" && !quiet ? h("span", {class: "needed"}, " required") : null);
   const el = kind === "check"
     ? h("div", {class: "field check"}, input, caption, note)
     : h("div", {class: "field"}, caption, input, note);
@@ -56,6 +56,12 @@ export function valuesOf(list) {
   return values;
 }
 
+// sentence ends a message as one, so that another can follow it.
+export function sentence(message) {
+  const said = clean(message).trim();
+  return said === "" || /[.!?\u2026:]$/.test(said) ? said : said + ".";
+}
+
 // fault shows a refusal: what was wrong, what is valid, what to do.
 export function fault(error) {
   const valid = error && (error.valid_decisions || error.valid_limits || error.valid_values);
@@ -64,6 +70,7 @@ export function fault(error) {
       h("p", null, clean(error && error.message || "Something went wrong.")),
       Array.isArray(valid) && h("p", {class: "hint"}, "Valid: " + valid.join(", ")),
       error && error.hint && h("p", {class: "hint"}, clean(error.hint)),
+      error && error.try && h("p", {class: "hint"}, "In a terminal: ", h("code", null, clean(error.try))),
       error && error.code && h("p", {class: "hint code"}, clean(error.code))));
 }
 

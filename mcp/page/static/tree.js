@@ -182,11 +182,11 @@ function arrange(tree, changed) {
 
 function makeRow(key) {
   const part = (name, ...kids) => h("span", {class: name}, ...kids);
-  const v = {key, said: {}, caret: part("caret"), mark: part("state"), name: part("name"), badges: part("badges"), word: part("word"), words: part("words"),
+  const v = {key, said: {}, caret: part("caret"), mark: part("state"), name: part("name"), kindOf: part("directive-of"), badges: part("badges"), word: part("word"), words: part("words"),
     context: part("context-share"), contextFill: h("i"), turns: part("turns"), spent: part("spent-text"), age: part("age"), bar: bar()};
   v.el = h("div", {role: "treeitem", class: "row", tabindex: -1, dataset: {key}},
     v.caret, v.mark,
-    part("what", part("line", v.name, v.badges), part("line second", v.word, v.words)),
+    part("what", part("line", v.name, v.badges, v.kindOf), part("line second", v.word, v.words)),
     h("span", {class: "context", title: "Share of the model's context window in use"}, part("gauge", v.contextFill), unseenLabel("context"), v.context),
     h("span", {class: "turns-cell", title: "Turns"}, unseenLabel("turns"), v.turns),
     part("money", unseenLabel("spent"), v.spent, v.bar.el), v.age);
@@ -225,6 +225,7 @@ function draw(tree, v) {
     v.el.dataset.state = state;
   });
   put(v, "name", oneLine(titleOf(row), 120));
+  put(v, "kindOf", row.name && row.directive ? oneLine(row.directive, 80) : "");
   put(v, "word", state);
   put(v, "words", wordsOf(row));
   drawBadges(v, row);

@@ -6,6 +6,7 @@ import {diffView, fileNameOf} from "./diff.js";
 import {dataTable, loadInto, problemBox} from "./plots.js";
 import {threadPath} from "./timeline.js";
 import {textBlocks} from "./transcript.js";
+import {loadWritten, writtenView} from "./written.js";
 
 const mostRead = 512 * 1024, mostShown = 64 * 1024;
 
@@ -13,12 +14,18 @@ const mostRead = 512 * 1024, mostShown = 64 * 1024;
 export function filesView(ctx) {
   const stop = new AbortController();
   const changes = h("section", {"aria-label": "Changes"}), results = h("section", {"aria-label": "Large results"});
-  loadInto(changes, () => loadDiff(ctx, stop.signal), (diff) => fill(changes, h("h3", null, "Changes"), changesOf(ctx, diff, stop.signal)));
-  loadInto(results, () => ctx.api.get(threadPath(ctx.id, "artifacts"), stop.signal), (answer) => fill(results, h("h3", null, "Large results"), artifactList(ctx, answer.artifacts || [], stop.signal)));
+  loadInto(changes, () => loadChanges(ctx, stop.signal), (diff) => fill(changes, h("h2", null, "Changes"), changesOf(ctx, diff, stop.signal)));
+  loadInto(results, () => ctx.api.get(threadPath(ctx.id, "artifacts"), stop.signal), (answer) => fill(results, h("h2", null, "Large results"), artifactList(ctx, answer.artifacts || [], stop.signal)));
   return {el: h("div", {class: "files-view"}, changes, results), close: () => stop.abort()};
 }
 
-// loadDiff is the diff, or a note where a thread has no workspace.
+// loadChanges is the diff of a thread's workspace or, where it has none, what its transcript says that it wrote.
+async function loadChanges(ctx, signal) {
+  const {thread} = await ctx.api.get(threadPath(ctx.id), signal);
+  if (thread && !thread.workspace) return {written: await loadWritten(ctx, signal)};
+  return loadDiff(ctx, signal);
+}
+
 async function loadDiff(ctx, signal, offset = 0) {
   try {
     return await ctx.api.get(threadPath(ctx.id, "diff" + (offset ? "?offset=" + offset : "")), signal);
@@ -29,6 +36,7 @@ async function loadDiff(ctx, signal, offset = 0) {
 }
 
 function changesOf(ctx, diff, signal) {
+  if (diff.written) return writtenView(diff.written);
   if (diff.none) return [h("p", null, oneLine(diff.none, 300)), diff.hint && h("p", {class: "muted"}, oneLine(diff.hint, 300))];
   const place = h("div"), value = diff.diff || "";
   const more = diff.next_offset ? button("Load more of the diff", async () => {

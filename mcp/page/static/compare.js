@@ -138,7 +138,7 @@ function outputsOf(a, b) {
   const parts = keys.map((key) => ["Output: " + key, jsonText((a.outputs || {})[key]), jsonText((b.outputs || {})[key])]);
   if (a.result || b.result) parts.push(["Result", a.result || "", b.result || ""]);
   if (parts.length === 0) return h("p", {class: "muted"}, "Neither has given a result.");
-  return parts.map(([title, one, two]) => h("section", null, h("h3", null, oneLine(title, 120)), one === two ? h("p", {class: "muted"}, "The same in both.") : marked(one, two)));
+  return parts.map(([title, one, two]) => h("section", null, h("h2", null, oneLine(title, 120)), one === two ? h("p", {class: "muted"}, "The same in both.") : marked(one, two)));
 }
 
 function marked(one, two) {

@@ -136,7 +136,8 @@ export function diffView(value, known = []) {
     files.map((file, i) => fileView(file, i < openFiles && file.lines <= foldAbove * 3)));
 }
 
-function fileView(file, open) {
+// fileView is one file of a diff, which is filled when it is opened.
+export function fileView(file, open) {
   const body = h("div", {class: "diff-body"});
   const details = h("details", {class: "diff-file", open},
     h("summary", null, h("span", {class: "mono"}, (file.from ? oneLine(file.from) + " \u2192 " : "") + oneLine(file.path, 300)), " ", h("span", {class: "muted small"}, changeWords[file.change] || oneLine(file.change)), " ",

@@ -88,7 +88,7 @@ export function dataTable(caption, columns, rows, most = 200) {
 export function plotFrame({title, desc, draw, table, tools = []}) {
   const holder = h("div", {class: "plot-holder"});
   const words = h("p", {class: "plot-desc", id: "plot-desc-" + ++frameCount.ids});
-  const heading = h("h3", {id: "plot-title-" + frameCount.ids}, title);
+  const heading = h("h2", {id: "plot-title-" + frameCount.ids}, title);
   let asTable = false, width = 0, closed = false;
   const toggle = button("As a table", () => {
     asTable = !asTable;

@@ -44,7 +44,7 @@ export function verifyView(ctx) {
   check();
   const draw = () => {
     const row = ctx.row() || {}, over = ended.has(row.status) || row.thread_id !== ctx.id;
-    fill(proof, h("h3", null, "To take along"),
+    fill(proof, h("h2", null, "To take along"),
       h("p", null, "A receipt is a signed summary of a thread that has ended: what it was, was allowed, did and cost. It can be checked without this project, by ", h("code", null, "rye-mcp threads verify --receipt FILE"), "."),
       h("p", {class: "button-group"},
         button("Show the receipt", () => showReceipt(ctx, receipt, stop.signal), {disabled: !over}),
@@ -87,7 +87,7 @@ async function showReceipt(ctx, place, signal) {
     const facts = [["Thread", r.thread_id], ["Directive", r.directive], ["SHA-256 of the directive", r.directive_hash], ["Model", r.model], ["Ended as", r.status], ["From", clock(r.created_at) + " to " + clock(r.completed_at)],
       ["Turns", r.cost && String(r.cost.turns)], ["Spent", r.cost && money(r.cost.spend)], ["With all below", r.tree_spend !== undefined && money(r.tree_spend) + " in " + plural((r.below || []).length + 1, "thread")],
       ["Capabilities", r.capabilities && count(r.capabilities.length)], ["Issued", clock(r.issued_at)], ["Signed by", r.signer && r.signer.fingerprint]].filter(([, value]) => typeof value === "string" && value !== "");
-    fill(place, h("h3", null, "Receipt"), h("dl", {class: "receipt"}, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", {class: "mono"}, oneLine(value, 200))))),
+    fill(place, h("h2", null, "Receipt"), h("dl", {class: "receipt"}, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", {class: "mono"}, oneLine(value, 200))))),
       h("details", null, h("summary", null, "As it is written"), h("div", {class: "event-text"}, textBlocks(jsonText(sealed)))));
   } catch (error) {
     if (error.name !== "AbortError") fill(place, problemBox(error));

@@ -1,9 +1,14 @@
 package board_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -52,6 +57,88 @@ func TestRow(t *testing.T) {
 	}
 	if b = f.look(); len(b.Rows)+len(b.Gone) != 0 || b.Whole {
 		t.Errorf("nothing has changed, and %+v is told", b)
+	}
+	f.wantWhole()
+}
+
+// TestSet: a set stands for its entries, of which those have rows that work; each change of
+// one is told, also those that change no thread that has a row.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	f := s.face(s.keeper())
+	rec := s.register(store.NewThread{Kind: thread.KindSet, Directive: "map"})
+	n := store.NewSet{Scope: "s", Content: "c", Concurrency: 2}
+	for i := range 5 {
+		n.Entries = append(n.Entries, store.NewEntry{Key: fmt.Sprint(i), Inputs: json.RawMessage(`{}`)})
+	}
+	_, err := s.store.OpenSet(s.ctx, rec.ThreadID, rec.Run, n, s.now)
+	s.noError(err)
+	set := rec.ThreadID
+	want := func(what string, want board.Entries, rows, omitted int) {
+		t.Helper()
+		f.look()
+		want.Items = 5
+		if got := f.rows[set].Entries; *got != want || len(f.rows) != rows || f.last.Omitted != omitted {
+			t.Errorf("%s: entries %+v, %d rows, %d omitted, want %+v, %d and %d", what, *got, len(f.rows), f.last.Omitted, want, rows, omitted)
+		}
+		f.wantWhole()
+	}
+	entry := func(position int) thread.ID {
+		return s.begin(store.NewThread{Directive: "entry", ParentID: set, Entry: position + 1, EntryKey: "key"})
+	}
+	want("opened", board.Entries{Waiting: 5}, 1, 0)
+	first, second := entry(0), entry(1)
+	below := s.start("below", second)
+	want("two work", board.Entries{Waiting: 3, Working: 2}, 4, 0)
+	s.end(first, thread.Outcome{State: thread.Completed})
+	want("one has completed", board.Entries{Waiting: 3, Working: 1, Completed: 1}, 3, 0)
+	s.noError(s.store.RefuseEntry(s.ctx, set, 2, thread.Problem{Code: "no"}, s.now))
+	want("one was refused", board.Entries{Waiting: 2, Working: 1, Completed: 1, Failed: 1}, 3, 0)
+	s.end(second, thread.Outcome{State: thread.Error, Error: &thread.Problem{Code: "x"}})
+	want("what was started by one that failed works", board.Entries{Waiting: 2, Completed: 1, Failed: 2}, 3, 0)
+	s.end(below, thread.Outcome{State: thread.Completed})
+	s.end(set, thread.Outcome{State: thread.Completed})
+	want("all have ended", board.Entries{Waiting: 2, Completed: 1, Failed: 2}, 1, 0)
+	again := s.begin(store.NewThread{Directive: "entry", ContinuationOf: second})
+	want("one was resumed", board.Entries{Waiting: 2, Working: 1, Completed: 1, Failed: 1}, 2, 0)
+	s.end(again, thread.Outcome{State: thread.Completed})
+	want("it has completed", board.Entries{Waiting: 2, Completed: 2, Failed: 1}, 1, 0)
+	refused, err := s.store.Delete(s.ctx, [][]thread.ID{{first}}, s.now)
+	s.noError(errors.Join(err, refused[0]))
+	want("one was deleted", board.Entries{Waiting: 2, Completed: 1, Failed: 1, Deleted: 1}, 1, 0)
+}
+
+// TestEnded: of the threads that have ended those are shown that were used last, with what
+// is above them; the rest is counted, and what is deleted goes.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.ended = store.EndedMost{Any: 2, Roots: 1}
+	f := s.face(s.keeper())
+	var ids []thread.ID
+	for range 4 {
+		s.now = s.now.Add(time.Minute)
+		ids = append(ids, s.start("work", ""))
+		s.end(ids[len(ids)-1], thread.Outcome{State: thread.Completed})
+	}
+	if f.look(); f.rows[ids[3]] == nil || f.rows[ids[2]] == nil || len(f.rows) != 2 || f.last.Omitted != 2 || f.last.Totals.Ended != 2 {
+		t.Errorf("shown are %d, and %+v", len(f.rows), f.last)
+	}
+	_, err := s.store.Label(s.ctx, ids[3], store.LabelChange{Name: "renamed"}, s.now)
+	s.noError(err)
+	if f.look(); len(f.last.Rows) != 1 || f.rows[ids[3]].Name != "renamed" {
+		t.Errorf("renamed: %+v", f.last)
+	}
+	s.now = s.now.Add(-24 * time.Hour) // the clock is put back
+	early := s.start("early", "")
+	s.end(early, thread.Outcome{State: thread.Completed})
+	f.look()
+	f.wantWhole()
+	refused, err := s.store.Delete(s.ctx, [][]thread.ID{{ids[3]}}, s.now)
+	s.noError(errors.Join(err, refused[0]))
+	if f.look(); !slices.Contains(f.last.Gone, ids[3]) || f.rows[ids[1]] == nil {
+		t.Errorf("after a deletion: %+v", f.last)
 	}
 	f.wantWhole()
 }

@@ -1,12 +1,15 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -21,6 +24,10 @@ type Deps struct {
 	Window func(model string) int64
 	// Verify holds what a thread left against its signatures; nil: nothing is verified.
 	Verify func(context.Context, thread.ID) (good bool, err error)
+	// CheckEvery is the time between two rounds of that; 0 is a second.
+	CheckEvery time.Duration
+	// Ended is how many threads that have ended are shown; zero: [MostEnded].
+	Ended store.EndedMost
 }
 
 // Keeper keeps the board of a project.
@@ -34,7 +41,8 @@ type Keeper struct {
 	asked     uint64 // how often something may have changed
 	seen      uint64 // how much of that the last look has seen
 	followers map[*follower]struct{}
-	leave     func() // ends listening; nil while nobody follows
+	settled   time.Time // the last round of calls that do not follow
+	leave     func()    // ends listening; nil while nobody follows
 	closed    bool
 
 	checking sync.WaitGroup
@@ -43,6 +51,10 @@ type Keeper struct {
 
 // New returns the keeper of a project's board. It does nothing before it is asked.
 func New(d Deps) *Keeper {
+	d.CheckEvery = cmp.Or(d.CheckEvery, time.Second)
+	if d.Ended == (store.EndedMost{}) {
+		d.Ended = store.EndedMost{Any: MostEnded, Roots: mostEndedRoots}
+	}
 	return &Keeper{Deps: d, followers: map[*follower]struct{}{}, rows: newShown()}
 }
 
@@ -65,11 +77,27 @@ func (k *Keeper) Since(ctx context.Context, version string, o Options) (Board, e
 	k.asked++
 	alone := len(k.followers) == 0
 	k.mu.Unlock()
-	if alone {
+	if alone && k.settleDue() {
 		k.settle(ctx)
 	}
 	b, _, err := k.tell(ctx, version, o)
 	return b, err
+}
+
+// settleEvery is the least time between two rounds of calls that look and do not follow.
+const settleEvery = time.Second
+
+// settleDue reports whether the threads are to be looked at whose process is gone. A clock
+// that was put back has it done at once.
+func (k *Keeper) settleDue() bool {
+	now := k.Threads.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if since := now.Sub(k.settled); !k.settled.IsZero() && since >= 0 && since < settleEvery {
+		return false
+	}
+	k.settled = now
+	return true
 }
 
 // settle settles the threads whose process is gone. While somebody follows, the feed does.
@@ -123,14 +151,12 @@ func (k *Keeper) join(ctx context.Context) (*follower, error) {
 		}
 		checked := k.verify() //nolint:contextcheck // it serves all who follow, and outlives this one
 		k.leave = func() { stop(); checked() }
+		k.asked++ // what has changed before is not told
 	}
 	k.followers[f] = struct{}{}
 	k.mu.Unlock()
 	if first {
-		k.settle(ctx)
-		k.mu.Lock()
-		k.asked++ // what has changed before is not told
-		k.mu.Unlock()
+		k.settle(ctx) // the feed, which listens by now, tells what that changes
 	}
 	return f, nil
 }

@@ -116,7 +116,7 @@ func (k *Keeper) look(ctx context.Context) error {
 // glimpse reads how all threads stand.
 func (k *Keeper) glimpse(ctx context.Context) (*glimpse, error) {
 	s := k.Threads.Store
-	seen, err := s.Glance(ctx, store.EndedMost{Any: MostEnded, Roots: mostEndedRoots})
+	seen, err := s.Glance(ctx, k.Ended)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (g *glimpse) choose() {
 func (g *glimpse) readBudgets(ctx context.Context, s store.Glancer) error {
 	var ids []thread.ID
 	for id := range g.of {
-		ids = append(ids, id)
+		ids = append(ids, id) // of those that work too: money may be settled before the row is
 	}
 	list, err := s.Budgets(ctx, ids)
 	if err != nil {

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,11 +20,13 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/runtime/folder"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
 	"github.com/rye-mcp/rye-mcp/spaces/place/placetest"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -42,12 +45,16 @@ type failer interface {
 // scene is a project of threads without processes.
 type scene struct {
 	failer
-	ctx   context.Context //nolint:containedctx // of the test
-	store *sqlite.Store
-	all   *threads.Threads
-	feed  *changes.Feed
-	now   time.Time
-	asked int
+	ctx     context.Context //nolint:containedctx // of the test
+	store   *sqlite.Store
+	all     *threads.Threads
+	feed    *changes.Feed
+	now     time.Time
+	fresh   func() *threads.Threads // of another process
+	asked   int
+	crowded int
+	asking  string // what is asked
+	ended   store.EndedMost
 }
 
 func newScene(t testing.TB) *scene {
@@ -67,11 +74,14 @@ func openScene(ctx context.Context, f failer, project string) (s *scene, closed 
 	s.store, err = sqlite.Open(ctx, state.Dir, sqlite.Options{Mark: state.Seal.Mark})
 	s.noError(err)
 	home := folder.Home{Dir: state.Dir, Seal: state.Seal}.Always()
-	s.all = threads.New(threads.Deps{
-		Project: project, Store: s.store, Records: records.Local{Home: home}, Now: func() time.Time { return s.now }, Log: zerolog.Nop(),
-		Life:  &life.Local{Project: project, Home: home, Place: process.Here("host"), Args: func(thread.ID) []string { return []string{"none"} }},
-		Freed: func(context.Context) {},
-	})
+	s.fresh = func() *threads.Threads {
+		return threads.New(threads.Deps{
+			Project: project, Store: s.store, Records: records.Local{Home: home}, Now: func() time.Time { return s.now }, Log: zerolog.Nop(),
+			Life:  &life.Local{Project: project, Home: home, Place: process.Here("host"), Args: func(thread.ID) []string { return []string{"none"} }},
+			Freed: func(context.Context) {},
+		})
+	}
+	s.all = s.fresh()
 	s.feed = &changes.Feed{Threads: s.all, Every: time.Millisecond}
 	return s, func() {
 		s.feed.Close()
@@ -81,7 +91,7 @@ func openScene(ctx context.Context, f failer, project string) (s *scene, closed 
 
 // keeper is one of a server that has just been started.
 func (s *scene) keeper() *board.Keeper {
-	return board.New(board.Deps{Threads: s.all, Feed: s.feed, Window: func(string) int64 { return 200_000 }})
+	return board.New(board.Deps{Threads: s.all, Feed: s.feed, Window: func(string) int64 { return 200_000 }, Ended: s.ended})
 }
 
 func (s *scene) noError(err error) {
@@ -109,6 +119,16 @@ func (s *scene) begin(n store.NewThread) thread.ID {
 	return rec.ThreadID
 }
 
+// registerOnly registers a thread that is to continue another, which pays for it.
+func (s *scene) registerOnly(n store.NewThread) thread.ID {
+	s.Helper()
+	n.Kind, n.Model, n.MaxSpawns, n.Now, n.Run = thread.KindDirective, "fake/model", 1000, s.now, thread.NewRun()
+	rec, _, err := store.Register(s.ctx, s.store, n, nil)
+	s.noError(err)
+	s.describe(rec)
+	return rec.ThreadID
+}
+
 func (s *scene) register(n store.NewThread) thread.Record {
 	s.Helper()
 	if n.Kind == "" {
@@ -122,13 +142,28 @@ func (s *scene) register(n store.NewThread) thread.Record {
 	} else if above, err := s.store.Budget(s.ctx, n.ParentID); err == nil && above.Active {
 		s.noError(s.store.Reserve(s.ctx, rec.ThreadID, n.ParentID, above.Remaining()/10, s.now))
 	}
+	s.describe(rec)
+	return rec
+}
+
+// describe writes the thread.json of a thread.
+func (s *scene) describe(rec thread.Record) {
+	s.Helper()
 	of := s.all.Records.Of(rec.ThreadID)
 	s.noError(of.Prepare())
 	s.noError(of.Meta().Write(thread.Meta{
 		ThreadID: rec.ThreadID, Kind: rec.Kind, Directive: rec.Directive, ParentID: rec.ParentID, ContinuationOf: rec.ContinuationOf,
 		Status: thread.Running, CreatedAt: s.now, UpdatedAt: s.now, Limits: thread.Limits{Turns: 9, Spend: 1_000_000},
 	}))
-	return rec
+}
+
+// said gives a thread a transcript with words of its model.
+func (s *scene) said(id thread.ID, words string) {
+	s.Helper()
+	w, err := s.all.Finisher.OpenTranscript(id)
+	s.noError(err)
+	s.noError(w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: 1, Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: words}}}))
+	s.noError(w.Close())
 }
 
 // claim makes a thread run, elsewhere.
@@ -164,7 +199,7 @@ func (s *scene) ask(id thread.ID) string {
 	s.Helper()
 	s.asked++
 	q := thread.Question{
-		ID: fmt.Sprintf("q-%d", s.asked), ThreadID: id, Kind: thread.AskLimit, Code: "turns_exceeded", Text: "more?",
+		ID: fmt.Sprintf("q-%d", s.asked), ThreadID: id, Kind: thread.AskLimit, Code: "turns_exceeded", Text: cmp.Or(s.asking, "more?"),
 		Options: []thread.Decision{thread.Raise, thread.Stop}, Default: thread.Stop, AskedAt: s.now, DeadlineAt: s.now.Add(time.Hour),
 	}
 	rec, err := s.store.Get(s.ctx, id)

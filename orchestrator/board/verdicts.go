@@ -12,10 +12,9 @@ import (
 // What is verified on its own, while somebody follows. To verify a thread reads all that it
 // has left: some milliseconds for each megabyte.
 const (
-	checkEvery = time.Second
-	checkMost  = 4       // threads at a time
-	lookAgain  = 20      // of those that were verified: whether their files have changed
-	tooLong    = 8 << 20 // bytes of a transcript; a longer one is verified when somebody asks
+	checkMost = 4       // threads at a time
+	lookAgain = 20      // of those that were verified: whether their files have changed
+	tooLong   = 8 << 20 // bytes of a transcript; a longer one is verified when somebody asks
 )
 
 // verdicts are what verifications of threads have found, for as long as their files have
@@ -81,7 +80,7 @@ func (k *Keeper) verify() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	k.checking.Go(func() {
-		rest := time.NewTimer(checkEvery)
+		rest := time.NewTimer(k.CheckEvery)
 		defer rest.Stop()
 		for again := 0; ; {
 			select {
@@ -93,7 +92,7 @@ func (k *Keeper) verify() (stop func()) {
 			if changed, again = k.check(ctx, again); changed && ctx.Err() == nil {
 				k.changed(false)
 			}
-			rest.Reset(checkEvery)
+			rest.Reset(k.CheckEvery)
 		}
 	})
 	return cancel

@@ -22,7 +22,7 @@ type Glancer interface {
 
 // EndedMost is how many threads that have ended a glance has at most, those used last: of
 // all but the entries of sets, and besides of those that are below nobody. One that another
-// continues does not count.
+// continues does not count. A bounded number of threads is looked through for them.
 type EndedMost struct{ Any, Roots int }
 
 // Glance is what [Glancer.Glance] returns.

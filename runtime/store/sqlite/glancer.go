@@ -13,17 +13,18 @@ import (
 // glancer is the [store.Glancer] of a store.
 type glancer struct{ registry, ledger *database }
 
-// endedLast are threads that have ended, no other continues and were used last.
-const endedLast = `SELECT thread_id FROM threads INDEXED BY threads_used
-	WHERE status NOT IN ('created', 'running') AND continuation_thread_id IS NULL AND `
-
-// glanceSQL reads the rows of a glance. UNION drops ids that it has seen, so a circle ends.
+// glanceSQL reads the rows of a glance: of the threads that have ended, no other continues
+// and were used last, so many that are no entries of sets, and so many roots, and what is
+// linked to those and to the threads that have not ended. UNION drops ids that it has seen,
+// so a circle ends.
 const glanceSQL = `WITH RECURSIVE
+	recent (id, parent_id) AS MATERIALIZED (
+		SELECT thread_id, parent_id FROM threads INDEXED BY threads_used
+		WHERE status NOT IN ('created', 'running') AND continuation_thread_id IS NULL ORDER BY last_used DESC, thread_id DESC LIMIT ?3),
 	seen (id) AS (
 		SELECT thread_id FROM threads WHERE status IN ('created', 'running')
-		UNION SELECT thread_id FROM (` + endedLast + `(parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id))
-			ORDER BY last_used DESC, thread_id DESC LIMIT ?1)
-		UNION SELECT thread_id FROM (` + endedLast + `parent_id IS NULL ORDER BY last_used DESC, thread_id DESC LIMIT ?2)
+		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id) LIMIT ?1)
+		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL LIMIT ?2)
 		UNION SELECT t.parent_id FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.parent_id IS NOT NULL
 		UNION SELECT t.continuation_of FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.continuation_of IS NOT NULL
 		UNION SELECT t.continuation_thread_id FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.continuation_thread_id IS NOT NULL)
@@ -46,6 +47,9 @@ func scanGlance(r row) (rec thread.Record, err error) {
 	return rec, err
 }
 
+// recentPerEnded is how many threads are looked through for each that is wanted.
+const recentPerEnded = 4
+
 // Glance implements [store.Glancer].
 func (g glancer) Glance(ctx context.Context, most store.EndedMost) (seen store.Glance, err error) {
 	err = g.registry.read(ctx, func(db *sql.DB) error {
@@ -54,7 +58,7 @@ func (g glancer) Glance(ctx context.Context, most store.EndedMost) (seen store.G
 			return err
 		}
 		defer tx.Rollback() //nolint:errcheck // nothing was written
-		rows, err := tx.QueryContext(ctx, glanceSQL, most.Any, most.Roots)
+		rows, err := tx.QueryContext(ctx, glanceSQL, most.Any, most.Roots, recentPerEnded*(most.Any+most.Roots))
 		if seen.Rows, err = scanEach(rows, err, scanGlance); err != nil {
 			return err
 		}
@@ -67,8 +71,8 @@ func (g glancer) Glance(ctx context.Context, most store.EndedMost) (seen store.G
 	return seen, nil
 }
 
-const budgetsSQL = selectBudget + ` WHERE status = 'active' UNION
-	SELECT ` + budgetColumns + ` FROM budgets WHERE thread_id IN (SELECT value FROM json_each(?))`
+const budgetsSQL = selectBudget + ` WHERE status = 'active' UNION ALL
+	SELECT ` + budgetColumns + ` FROM budgets WHERE status = 'settled' AND thread_id IN (SELECT value FROM json_each(?))`
 
 // Budgets implements [store.Glancer].
 func (g glancer) Budgets(ctx context.Context, ids []thread.ID) (list []store.Budget, err error) {

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Sets", setTests},
 		{"Latest", latestTests},
 		{"Census", censusTests},
+		{"Glancer", glancerTests},
 		{"Keep", keepTests},
 		{"Mender", menderTests},
 		{"Fence", fenceTests},

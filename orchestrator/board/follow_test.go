@@ -106,7 +106,9 @@ func TestNobodyFollows(t *testing.T) {
 			t.Errorf("round %d: %s", round, text(f.rows[id]))
 		}
 		leave()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("left with %v", err)
+		}
 		s.spend(id, round)
 	}
 	f.look()
@@ -211,7 +213,9 @@ func TestVerified(t *testing.T) {
 	}
 	until(map[thread.ID]board.Verified{good: board.Yes})
 	leave()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("left with %v", err)
+	}
 	k.Close()
 	close(asked)
 	for id := range asked {

@@ -19,7 +19,7 @@ import (
 func TestPatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "board")
+		dir, err := os.MkdirTemp("", "board") //nolint:usetesting // one for each check
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/board"
+	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -223,5 +224,22 @@ func TestVerified(t *testing.T) {
 	}
 	if times[good] != 2 || times[bad] != 1 || times[big] != 0 || times[works] != 0 {
 		t.Errorf("verified %v", times)
+	}
+}
+
+// TestDeadAreSettled: a thread whose process is gone is shown at once, and settled while
+// somebody follows.
+func TestDeadAreSettled(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	dead := s.register(store.NewThread{Directive: "dead"}).ThreadID
+	k := s.keeper()
+	defer k.Close()
+	f := s.face(k)
+	ctx, leave := context.WithCancel(s.ctx)
+	defer leave()
+	told, _ := s.follow(ctx, k, "")
+	for f.rows[dead] == nil || f.rows[dead].Status != thread.Error {
+		f.take(s.next(told))
 	}
 }

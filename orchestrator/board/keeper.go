@@ -45,8 +45,8 @@ type Keeper struct {
 	leave     func()    // ends listening; nil while nobody follows
 	closed    bool
 
-	checking sync.WaitGroup
-	verdicts verdicts
+	attending sync.WaitGroup
+	verdicts  verdicts
 }
 
 // New returns the keeper of a project's board. It does nothing before it is asked.
@@ -78,11 +78,18 @@ func (k *Keeper) Since(ctx context.Context, version string, o Options) (Board, e
 	alone := len(k.followers) == 0
 	k.mu.Unlock()
 	if alone && k.settleDue() {
-		k.settle(ctx)
+		bounded, cancel := context.WithTimeout(ctx, settleMost)
+		k.settle(bounded)
+		cancel()
 	}
 	b, _, err := k.tell(ctx, version, o)
 	return b, err
 }
+
+// settleMost bounds how long a call that looks and does not follow settles threads: after
+// the machine was switched off a thousand may be dead, at some tenths of a second each. The
+// rest is shown as it is stored, and settled by later calls.
+const settleMost = 2 * time.Second
 
 // settleEvery is the least time between two rounds of calls that look and do not follow.
 const settleEvery = time.Second
@@ -142,23 +149,33 @@ func (k *Keeper) Follow(ctx context.Context, version string, o Options, tell fun
 func (k *Keeper) join(ctx context.Context) (*follower, error) {
 	f := &follower{woken: make(chan struct{}, 1), over: make(chan struct{})}
 	k.mu.Lock()
-	first := k.leave == nil
-	if first {
+	if k.leave == nil {
 		stop, err := k.Feed.Listen(ctx, changes.Topic{Aspect: changes.Any}, k.changed)
 		if err != nil {
 			k.mu.Unlock()
 			return nil, err
 		}
-		checked := k.verify() //nolint:contextcheck // it serves all who follow, and outlives this one
-		k.leave = func() { stop(); checked() }
+		ended := k.attend() //nolint:contextcheck // it serves all who follow, and outlives this one
+		k.leave = func() { stop(); ended() }
 		k.asked++ // what has changed before is not told
 	}
 	k.followers[f] = struct{}{}
 	k.mu.Unlock()
-	if first {
-		k.settle(ctx) // the feed, which listens by now, tells what that changes
-	}
 	return f, nil
+}
+
+// attend settles threads whose process is gone, and verifies what has ended, until stop is
+// called. The feed, which listens by now, tells what that changes. The caller holds k.mu.
+func (k *Keeper) attend() (stop func()) {
+	if k.closed {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	k.attending.Go(func() {
+		k.settle(ctx)
+		k.verify(ctx)
+	})
+	return cancel
 }
 
 func (k *Keeper) part(f *follower) {
@@ -202,7 +219,7 @@ func (k *Keeper) Close() {
 	}
 	k.closed = true
 	k.mu.Unlock()
-	k.checking.Wait()
+	k.attending.Wait()
 }
 
 // tell looks where something may have changed since the last look, and tells what is new

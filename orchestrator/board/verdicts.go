@@ -72,30 +72,25 @@ func (v *verdicts) forget(id thread.ID) {
 	delete(v.known, id)
 }
 
-// verify verifies what has ended, a few threads at a time, until stop is called. The caller
-// holds k.mu.
-func (k *Keeper) verify() (stop func()) {
-	if k.Verify == nil || k.closed {
-		return func() {}
+// verify verifies what has ended, a few threads at a time, until ctx ends.
+func (k *Keeper) verify(ctx context.Context) {
+	if k.Verify == nil {
+		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	k.checking.Go(func() {
-		rest := time.NewTimer(k.CheckEvery)
-		defer rest.Stop()
-		for again := 0; ; {
-			select {
-			case <-rest.C:
-			case <-ctx.Done():
-				return
-			}
-			var changed bool
-			if changed, again = k.check(ctx, again); changed && ctx.Err() == nil {
-				k.changed(false)
-			}
-			rest.Reset(k.CheckEvery)
+	rest := time.NewTimer(k.CheckEvery)
+	defer rest.Stop()
+	for again := 0; ; {
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
 		}
-	})
-	return cancel
+		var changed bool
+		if changed, again = k.check(ctx, again); changed && ctx.Err() == nil {
+			k.changed(false)
+		}
+		rest.Reset(k.CheckEvery)
+	}
 }
 
 // check verifies the first threads that are not, and looks at the files of some that were,

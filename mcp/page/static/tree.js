@@ -83,7 +83,10 @@ export function makeTree({board, skew, onOpen, memory}) {
     arrange(tree);
   };
   tree.select = (key) => select(tree, key);
-  tree.move = (step) => moveTo(tree, Math.max(0, Math.min(tree.order.length - 1, indexOf(tree) + step)));
+  tree.move = (step) => {
+    const here = tree.el.contains(document.activeElement) ? step : 0;
+    moveTo(tree, Math.max(0, Math.min(tree.order.length - 1, indexOf(tree) + here)));
+  };
   tree.ends = (last) => moveTo(tree, last ? tree.order.length - 1 : 0);
   tree.focus = () => moveTo(tree, Math.max(0, indexOf(tree)));
   tree.toggleAll = (open) => {

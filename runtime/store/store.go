@@ -310,6 +310,7 @@ type Store interface {
 	Latest
 	Glancer
 	Census
+	Costs
 	Deletions
 	Shrinker
 	Sweeps

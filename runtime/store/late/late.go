@@ -29,6 +29,7 @@ type Store struct {
 	latest
 	glancer
 	census
+	costs
 }
 
 var _ store.Store = (*Store)(nil)
@@ -39,6 +40,7 @@ func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
 	s.afterwards, s.glancer, s.census = afterwards{s}, glancer{s}, census{s}
+	s.costs = costs{s}
 	return s
 }
 

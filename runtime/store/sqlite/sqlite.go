@@ -72,6 +72,7 @@ type Store struct {
 	latest
 	glancer
 	census
+	costs
 	handoffs
 	afterwards
 
@@ -112,6 +113,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
 	s.deletions, s.shrinker, s.afterwards = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}, afterwards{s.ledger}
+	s.costs = costs{s.registry}
 	s.glancer = glancer{s.registry, s.ledger}
 	return s, nil
 }

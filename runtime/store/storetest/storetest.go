@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Latest", latestTests},
 		{"Census", censusTests},
 		{"Glancer", glancerTests},
+		{"Costs", costTests},
 		{"Keep", keepTests},
 		{"Mender", menderTests},
 		{"Fence", fenceTests},

@@ -18,7 +18,7 @@ var rooms = []string{"cmd", "mcp", "orchestrator", "runtime", "tools", "spaces"}
 
 // controlRooms are the rooms behind orchestrator/control, in the order in which
 // imports may point: to the right.
-var controlRooms = []string{"operation", "control", "continuation", "fanout", "scheduler", "tidy", "stop", "replay", "plan", "verify", "health", "news", "board", "changes", "steer", "view", "settings", "threads"}
+var controlRooms = []string{"operation", "control", "continuation", "fanout", "scheduler", "costs", "tidy", "stop", "replay", "plan", "verify", "health", "news", "board", "changes", "steer", "view", "settings", "threads"}
 
 // neverImports are the rules within and across rooms that the order alone does
 // not give. A package is named by its path below the module; a rule holds for

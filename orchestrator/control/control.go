@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/changes"
 	"github.com/rye-mcp/rye-mcp/orchestrator/changeset"
 	"github.com/rye-mcp/rye-mcp/orchestrator/continuation"
+	"github.com/rye-mcp/rye-mcp/orchestrator/costs"
 	"github.com/rye-mcp/rye-mcp/orchestrator/fanout"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/news"
@@ -98,6 +99,7 @@ type Controller struct {
 	News     *news.Desk
 	Changes  *changes.Feed
 	Board    *board.Keeper
+	Costs    *costs.Costs
 	Tidy     *tidy.Tidier
 	Steer    *steer.Steerer
 	Changed  *changeset.Desk
@@ -118,6 +120,7 @@ func New(d Deps) *Controller {
 	c.Health = &health.Checker{Threads: c.Threads, Settings: c.Settings}
 	c.Changes = &changes.Feed{Threads: c.Threads}
 	c.Board = board.New(board.Deps{Threads: c.Threads, Feed: c.Changes, Window: c.windowOf, Verify: c.verifies})
+	c.Costs = &costs.Costs{Threads: c.Threads}
 	c.Changed = &changeset.Desk{Threads: c.Threads}
 	c.Planner = &plan.Planner{Project: d.Project, Threads: c.Threads, Resolver: d.Resolver, Settings: c.Settings, Env: d.Env, Palette: d.Palette}
 	c.News = &news.Desk{Threads: c.Threads}

@@ -10,14 +10,21 @@ import (
 )
 
 var costTests = []test{
-	{"costs are summed up by what they are of, and by time", costsSummed},
-	{"what the deleted have used stays", costsOfDeleted},
-	{"what a lost database knew of the deleted counts without their names", costsOfLost},
-	{"a set costs nothing itself", costsOfSets},
+	{"costs are summed up by what they are of, and by time", costing(costsSummed)},
+	{"what the deleted have used stays", costing(costsOfDeleted)},
+	{"what a lost database knew of the deleted counts without their names", costing(costsOfLost)},
+	{"a set costs nothing itself", costing(costsOfSets)},
+}
+
+// coster is a harness of threads that have used something.
+type coster struct{ *harness }
+
+func costing(test func(coster)) func(*harness) {
+	return func(h *harness) { test(coster{h}) }
 }
 
 // used registers a thread that has used something, and ends it.
-func (h *harness) used(directive, model string, after time.Duration, as thread.State, spend thread.Micros) thread.ID {
+func (h coster) used(directive, model string, after time.Duration, as thread.State, spend thread.Micros) thread.ID {
 	h.Helper()
 	n := h.newThread(directive, "")
 	n.Model, n.Now = model, h.now.Add(after)
@@ -32,7 +39,7 @@ func (h *harness) used(directive, model string, after time.Duration, as thread.S
 }
 
 // wantCosts compares sums, each written as "key slot-in-hours threads/errors/cancelled spend".
-func (h *harness) wantCosts(q store.CostQuery, want ...string) {
+func (h coster) wantCosts(q store.CostQuery, want ...string) {
 	h.Helper()
 	sums, err := h.Costs(h.ctx, q)
 	h.noError(err)
@@ -58,7 +65,7 @@ func (h *harness) wantCosts(q store.CostQuery, want ...string) {
 	}
 }
 
-func costsSummed(h *harness) {
+func costsSummed(h coster) {
 	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	h.wantCosts(store.CostQuery{})
 	h.used("b", "p/m", 0, thread.Completed, 5)
@@ -77,9 +84,9 @@ func costsSummed(h *harness) {
 	}
 }
 
-func costsOfDeleted(h *harness) {
+func costsOfDeleted(h coster) {
 	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	d := deleter{h}
+	d := deleter{h.harness}
 	d.delete(h.used("a", "p/m", time.Hour, thread.Error, 5))
 	d.delete(h.used("a", "p/m", 2*time.Hour, thread.Completed, 6))
 	h.used("a", "p/m", time.Hour, thread.Completed, 7)
@@ -88,15 +95,15 @@ func costsOfDeleted(h *harness) {
 	h.wantCosts(store.CostQuery{Since: h.now.Add(13 * time.Hour)})
 }
 
-func costsOfLost(h *harness) {
+func costsOfLost(h coster) {
 	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	deleter{h}.delete(h.used("a", "p/m", time.Hour, thread.Completed, 5))
+	deleter{h.harness}.delete(h.used("a", "p/m", time.Hour, thread.Completed, 5))
 	day := h.now.Unix() / 86400
 	h.noError(h.RestoreGone(h.ctx, store.Gone{Days: map[int64]thread.Micros{day: 45, day + 1: 3}}))
 	h.wantCosts(store.CostQuery{By: store.CostByDirective, Slot: 24 * time.Hour}, " +0 0/0/0 40 gone unknown", "a +0 1/0/0 5 gone", " +24 0/0/0 3 gone unknown")
 }
 
-func costsOfSets(h *harness) {
+func costsOfSets(h coster) {
 	h.registeredSet("")
 	h.wantCosts(store.CostQuery{})
 }

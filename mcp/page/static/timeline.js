@@ -148,7 +148,7 @@ function drawTimeline(view, width, ids) {
   const chart = svg("svg", {width, height: top, viewBox: "0 0 " + width + " " + top, class: "chart timeline", role: "application", tabindex: 0,
     "aria-roledescription": "timeline", "aria-labelledby": ids.labelledby, "aria-describedby": ids.describedby});
   view.chart = chart;
-  chart.append(hatchPattern(), timeAxis(view, width, top), ...lanes.map((lane) => drawLane(lane, px, width)), ...folds(view, width, top), ...lanes.map((lane) => laneName(lane, width)));
+  chart.append(hatchPattern(), timeAxis(view, width, top), ...lanes.map((lane) => drawLane(lane, px, width)), ...foldBands(view, width, top), ...lanes.map((lane) => laneName(lane, width)));
   view.mark = svg("rect", {class: "chosen", visibility: "hidden", rx: 3});
   chart.append(view.mark);
   markChosen(view, px);

@@ -22,7 +22,7 @@ function laneOf(t, now) {
     const from = began + (s.start_ms || 0);
     const open = s.end_ms === undefined || s.end_ms === null;
     return {...s, from, to: Math.max(from, open ? now : began + s.end_ms), open};
-  }).sort((a, b) => a.from - b.from || b.to - a.to);
+  }).sort((a, b) => a.from - b.from || Number(b.to === b.from) - Number(a.to === a.from) || b.to - a.to);
   for (const [i, s] of spans.entries()) {
     s.worked = workedIn(s, spans, i);
     s.waits = s.worked < (s.to - s.from) * 0.1;

@@ -73,8 +73,8 @@ function spentNow(view) {
 function fillFacts(view) {
   const row = view.ctx.row() || {}, budget = row.budget || {};
   const facts = spentNow(view).map((s) => ["Spent, " + s.name, money(s.value)]);
-  if (budget.reserved) facts.push(["Reserved below", money(budget.reserved)]);
-  if (budget.left !== undefined) facts.push(["Left", money(budget.left)]);
+  if (budget.reserved && !row.ended_at) facts.push(["Reserved below", money(budget.reserved)]);
+  if (budget.left !== undefined && !row.ended_at) facts.push(["Left", money(budget.left)]);
   if (spendLimit(view) !== undefined) facts.push(["Limit", money(spendLimit(view))]);
   if (row.turns) facts.push(["Turns", row.limits && row.limits.turns ? row.turns + " of " + row.limits.turns : String(row.turns)]);
   fill(view.facts, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));

@@ -15,7 +15,7 @@ import (
 
 // maxStatic bounds the files of the page together, in bytes: the page may add half a
 // megabyte to the program, and this is without its code.
-const maxStatic = 300 << 10
+const maxStatic = 316 << 10
 
 // markup turns text into elements or code. Content policy and Trusted Types forbid most of
 // it in browsers; a module that tried would be broken there.

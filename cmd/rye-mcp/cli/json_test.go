@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/board"
 	"github.com/rye-mcp/rye-mcp/orchestrator/control"
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/plan"
@@ -70,6 +71,7 @@ func TestJSONKeys(t *testing.T) {
 		{"threads cleanup", tidy.Cleaned{}},
 		{"threads vacuum", tidy.Vacuumed{}},
 		{"threads list", view.List{}},
+		{"threads list --tree", board.Board{}},
 		{"threads reconcile", health.Reconciliation{}},
 		{"threads resume", resumedJSON{}},
 		{"threads show", statusJSON{}},

@@ -62,6 +62,16 @@ func (t *table) drop(name string) {
 	}
 }
 
+// dropEmpty takes those columns away that say nothing.
+func (t *table) dropEmpty(names ...string) {
+	for _, name := range names {
+		at := slices.Index(t.header, name)
+		if at >= 0 && !slices.ContainsFunc(t.rows, func(row []cell) bool { return row[at].text != "" }) {
+			t.drop(name)
+		}
+	}
+}
+
 // text is a cell without a colour.
 func text(s string) cell { return cell{text: s} }
 

@@ -33,6 +33,7 @@ type listFlags struct {
 	sort      string
 	limit     int
 	all       bool
+	tree      bool
 	json      bool
 }
 
@@ -44,8 +45,14 @@ func newThreadsListCommand(sys System, opts *options) *cobra.Command {
 		Short: "List threads, newest first",
 		Long: `List threads, newest first, or in another order. How old a thread is counts from
 when it was last used. Threads started for the items of a list (rye-mcp threads
-map) stand under their set, which --parent shows.`,
+map) stand under their set, which --parent shows.
+
+With --tree what threads have started stands below them, a thread with those that it
+continues is one line, and the line has the money of the whole tree: spent, reserved
+by what works below, and left. Below the tree stands what waits for an answer. It is
+what the page of rye-mcp ui shows, and --json gives all of it.`,
 		Example: `  rye-mcp threads list --active
+  rye-mcp threads list --tree
   rye-mcp threads list --older-than 30d --sort spend
   rye-mcp threads list --meta team=parser --sort "name desc"
   rye-mcp threads list --status error --text review --all`,
@@ -53,6 +60,9 @@ map) stand under their set, which --parent shows.`,
 		RunE: shows(func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(cmd.Flags().Changed("limit")); err != nil {
 				return err
+			}
+			if flags.tree {
+				return showTree(cmd.Context(), sys, *opts, flags)
 			}
 			return listThreads(cmd.Context(), sys, *opts, flags)
 		}),
@@ -69,6 +79,7 @@ map) stand under their set, which --parent shows.`,
 	cmd.Flags().StringVar(&flags.sort, "sort", "", "order by "+strings.Join(view.SortNames(), ", ")+"; with \" asc\" or \" desc\" behind it")
 	cmd.Flags().IntVar(&flags.limit, "limit", 50, "most threads to list")
 	cmd.Flags().BoolVar(&flags.all, "all", false, "list all of them, however many there are")
+	cmd.Flags().BoolVar(&flags.tree, "tree", false, "draw the tree of threads; with --parent, of that thread and what is below it")
 	jsonFlag(cmd, &flags.json)
 	completeFlag(cmd, "status", stateNames)
 	completeFlag(cmd, "sort", view.SortNames)
@@ -93,6 +104,9 @@ func (f listFlags) check(limited bool) error {
 		return &usageError{message: "--limit and --all contradict each other", try: "one of them"}
 	case f.active && len(f.status) > 0:
 		return &usageError{message: "--active and --status contradict each other", try: "--status created,running"}
+	}
+	if err := f.checkTree(limited); err != nil {
+		return err
 	}
 	if _, err := view.ParseSort(f.sort); err != nil {
 		return &usageError{message: fmt.Sprintf("--sort %q is not known", f.sort), try: "--sort " + strings.Join(view.SortNames(), ", or ") + `, or "name desc"`}

@@ -17,8 +17,8 @@ var glancerTests = []test{
 	{"entries are counted by how they stand", glanceSet},
 }
 
-// glance holds a glance to have the rows of some threads.
-func (h *harness) glance(most store.EndedMost, want ...thread.ID) store.Glance {
+// wantGlance holds a glance to have the rows of some threads.
+func wantGlance(h *harness, most store.EndedMost, want ...thread.ID) store.Glance {
 	h.Helper()
 	g, err := h.Glance(h.ctx, most)
 	h.noError(err)
@@ -41,7 +41,7 @@ func (h *harness) glance(most store.EndedMost, want ...thread.ID) store.Glance {
 }
 
 func glanceRows(h *harness) {
-	if g := h.glance(store.EndedMost{Any: 9}); g.Threads != 0 || g.Deleted != 0 {
+	if g := wantGlance(h, store.EndedMost{Any: 9}); g.Threads != 0 || g.Deleted != 0 {
 		h.Errorf("glance of nothing: %+v", g)
 	}
 	works := h.running("work", "")
@@ -52,15 +52,15 @@ func glanceRows(h *harness) {
 	}
 	h.now = h.now.Add(time.Second)
 	below := ended(h, "work", works, thread.Error)
-	h.glance(store.EndedMost{}, works)
-	h.glance(store.EndedMost{Any: 1}, works, below)
-	h.glance(store.EndedMost{Any: 2}, works, below, last)
-	if g := h.glance(store.EndedMost{Any: 1, Roots: 1}, works, below, last); g.Threads != 5 {
+	wantGlance(h, store.EndedMost{}, works)
+	wantGlance(h, store.EndedMost{Any: 1}, works, below)
+	wantGlance(h, store.EndedMost{Any: 2}, works, below, last)
+	if g := wantGlance(h, store.EndedMost{Any: 1, Roots: 1}, works, below, last); g.Threads != 5 {
 		h.Errorf("%d threads, want 5", g.Threads)
 	}
 	refused, err := h.Delete(h.ctx, [][]thread.ID{{last}}, h.now)
 	h.noError(errors.Join(err, refused[0]))
-	if g := h.glance(store.EndedMost{Any: 1}, works, below); g.Threads != 4 || g.Deleted == 0 {
+	if g := wantGlance(h, store.EndedMost{Any: 1}, works, below); g.Threads != 4 || g.Deleted == 0 {
 		h.Errorf("after a deletion: %+v", g)
 	}
 }
@@ -75,7 +75,7 @@ func glanceLinked(h *harness) {
 	h.noError(h.Link(h.ctx, root, next, h.now))
 	h.apply(store.Claimed(next, thread.Process{PID: 4711, Host: "host"}, h.now))
 	h.apply(h.finished(next, thread.Completed))
-	h.glance(store.EndedMost{}, root, middle, leaf, next)
+	wantGlance(h, store.EndedMost{}, root, middle, leaf, next)
 }
 
 func glanceBudgets(h *harness) {
@@ -118,7 +118,7 @@ func glanceSet(h *harness) {
 	h.noError(h.RefuseEntry(h.ctx, id, 2, thread.Problem{Code: "no"}, h.now))
 	next := h.successor(first, false)
 	h.noError(h.Link(h.ctx, first, next, h.now))
-	h.glance(store.EndedMost{Any: 9, Roots: 9}, id, first, second, next, below)
+	wantGlance(h, store.EndedMost{Any: 9, Roots: 9}, id, first, second, next, below)
 	got, err := h.SetCounts(h.ctx, id)
 	h.noError(err)
 	if got.Items != 5 || got.Waiting != 2 || got.Refused != 1 || got.States[thread.Created] != 1 || got.States[thread.Running] != 1 || got.Below != 4 {

@@ -24,7 +24,7 @@ export function costBars(series, measure, most = mostCostBars) {
   return bars;
 }
 
-// bucketLabel names a stretch of time by its beginning, in the zone of the server.
+// bucketLabel names a stretch of time by its beginning. The server was told our zone, and its times are in it.
 export function bucketLabel(at, bucket, long = false) {
   const day = at.slice(0, 10), time = at.slice(11, 16);
   if (bucket === "hour") return long ? day + " " + time : time;
@@ -61,7 +61,7 @@ export function projectSpend(ctx) {
 
 // loadCosts loads both answers; of a choice that was changed meanwhile nothing.
 async function loadCosts(view) {
-  const mine = ++view.counter, ask = (path, by) => view.ctx.api.get(path + "?" + new URLSearchParams({since: view.since, ...(by ? {by} : {})}), view.stop.signal);
+  const mine = ++view.counter, ask = (path, by) => view.ctx.api.get(path + "?" + new URLSearchParams({since: view.since, tz: String(-new Date().getTimezoneOffset()), ...(by ? {by} : {})}), view.stop.signal);
   const [table, series] = await Promise.all([ask("costs", view.by), ask("costs/over-time", view.by === "day" ? "" : view.by)]);
   if (mine !== view.counter) return null;
   if (series.lines.length === 0 || view.by === "day") series.lines = [{...series.total, key: "all"}];
@@ -95,7 +95,7 @@ function drawCosts(view, measure, format, width, ids) {
   if (!view.series || sumOf(view.series, measure) === 0) return h("p", {class: "muted"}, "Nothing to draw.");
   const keys = view.series.lines.map((line) => line.key), fits = keys.length <= plotColours;
   const bars = costBars(view.series, measure, Math.max(12, Math.min(mostCostBars, Math.floor(width / 8))));
-  return barPlot({bars, keys: fits ? keys : keys.slice(0, plotColours - 1), rest: fits ? [] : keys.slice(plotColours - 1), formatY: format, width, ids, height: measure === "spend" ? 240 : 170});
+  return barPlot({bars, keys: fits ? keys : keys.slice(0, plotColours - 1), rest: fits ? [] : keys.slice(plotColours - 1), whole: measure !== "spend", formatY: format, width, ids, height: measure === "spend" ? 240 : 170});
 }
 
 function costsTable(view, measure, title, format) {

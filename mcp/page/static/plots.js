@@ -15,14 +15,14 @@ const frameCount = {ids: 0};
 // plotColours is how many classes c0, c1, … of views.css there are for the parts of a plot.
 export const plotColours = 8;
 
-// niceTicks are about so many round numbers from low to high.
-export function niceTicks(low, high, about = 5) {
+// niceTicks are about so many round numbers from low to high; whole ones where asked.
+export function niceTicks(low, high, about = 5, whole = false) {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [];
   if (high < low) [low, high] = [high, low];
   if (high === low) high = low + (Math.abs(low) || 1);
   const rough = (high - low) / Math.max(1, about);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].find((m) => m * power >= rough * 0.999) * power;
+  const step = whole && rough <= 1 ? 1 : [1, 2, ...(whole && power < 10 ? [] : [2.5]), 5, 10].find((m) => m * power >= rough * 0.999) * power;
   const ticks = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
@@ -214,14 +214,18 @@ function axisY(ticks, y, format, box) {
 }
 
 function axisX(ticks, x, box) {
+  let free = -Infinity;
   return svg("g", {class: "axis", "aria-hidden": "true"}, ticks.map((t) => {
-    const at = round1(x(t.at));
-    const anchor = at < box.left + 18 ? "start" : at > box.right - 18 ? "end" : "middle";
+    const at = round1(x(t.at)), wide = t.label.length * 6.6;
+    const anchor = at < box.left + wide / 2 ? "start" : at > box.right - wide / 2 ? "end" : "middle";
+    const left = anchor === "start" ? at : anchor === "end" ? at - wide : at - wide / 2;
+    if (left < free) return null;
+    free = left + wide + 8;
     return [svg("line", {x1: at, x2: at, y1: box.bottom, y2: box.bottom + 4, class: "base"}), svg("text", {x: at, y: box.bottom + 18, "text-anchor": anchor}, t.label)];
   }));
 }
 
-// readable lets people read a plot value by value, with the pointer and as a slider with the arrow keys.
+// readablePlot lets people read a plot value by value, with the pointer and as a slider with the arrow keys.
 function readablePlot(root, {xs, x, box, words}) {
   const out = h("output", {class: "plot-reading"}, "\u00a0");
   if (xs.length === 0) return h("div", null, root, out);
@@ -276,7 +280,7 @@ export function topKeys(bars, most = plotColours) {
 }
 
 // barPlot draws stacked bars: {label, title, parts: {key: value}}, with one colour a key.
-export function barPlot({bars, keys, rest = [], classes, formatY, width, height = 220, ids}) {
+export function barPlot({bars, keys, rest = [], classes, whole, formatY, width, height = 220, ids}) {
   const cls = (k) => (classes && classes[k]) || "c" + (k % plotColours);
   const names = rest.length ? [...keys, "other"] : keys;
   const stacks = bars.map((bar) => {
@@ -285,7 +289,7 @@ export function barPlot({bars, keys, rest = [], classes, formatY, width, height 
     return {...bar, parts, sum: parts.reduce((a, b) => a + b, 0)};
   });
   const top = Math.max(...stacks.map((s) => s.sum), 0) * 1.06 || 1;
-  const yTicks = niceTicks(0, top, 4);
+  const yTicks = niceTicks(0, top, 4, whole);
   const box = plotBox(width, height, yTicks.map(formatY));
   const y = linearScale(0, top, box.bottom, box.top);
   const room = (box.right - box.left) / Math.max(1, stacks.length);

@@ -114,7 +114,7 @@ function ownBars(view) {
 function drawTokens(view, width, ids) {
   const bars = ownBars(view);
   if (bars.length === 0) return h("p", {class: "muted"}, "No call of the model has been answered yet.");
-  return barPlot({bars, keys: Object.values(tokenKinds), classes: ["c0", "c7", "c5", "c1"], formatY: count, width, ids});
+  return barPlot({bars, keys: Object.values(tokenKinds), classes: ["c0", "c7", "c5", "c1"], whole: true, formatY: count, width, ids});
 }
 
 function tokenTable(view) {

@@ -1,6 +1,6 @@
 // Starting a directive: pick one, fill in its inputs, see what it has cost so far, run it.
 
-import {h, button, icon, clear, fill, setText} from "./dom.js";
+import {h, button, icon, fill, setText} from "./dom.js";
 import {clean, oneLine, money, plural, duration} from "./format.js";
 import {field, fault, submitter} from "./form.js";
 import {limitFields, limitsGiven} from "./actions.js";

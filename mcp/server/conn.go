@@ -115,7 +115,7 @@ func (c *conn) receive(ctx context.Context, msg message, out *outbox, own bool) 
 
 // begin admits a request and starts its handler.
 func (c *conn) begin(ctx context.Context, r *request) *request {
-	ctx = c.server.trace(c.server.mcp.WithContext(ctx, c.session))
+	ctx = c.server.trace(c.server.mcp.WithContext(ctx, c.session), r.msg.traceparent)
 	ctx, r.stop = context.WithCancelCause(context.WithValue(ctx, requestKey{}, r))
 	if err := c.admit(r); err != nil {
 		r.stop(nil)

@@ -14,8 +14,12 @@ import (
 // traceKey is the context key of a request's trace id.
 type traceKey struct{}
 
-// trace gives a request the id that its lines in the log share.
-func (s *Server) trace(ctx context.Context) context.Context {
+// trace gives a request the id that its lines in the log share: the span of the client
+// that it belongs to, where the client names one.
+func (s *Server) trace(ctx context.Context, traceparent string) context.Context {
+	if traceparent != "" {
+		return context.WithValue(ctx, traceKey{}, traceparent)
+	}
 	if s.newTrace == nil {
 		return ctx
 	}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
 var utf8BOM = []byte("\xef\xbb\xbf")
@@ -37,6 +39,10 @@ type message struct {
 	// protocol is the revision a request declares for itself, as revisions from
 	// 2026-07-28 on want; "" otherwise.
 	protocol string
+
+	// traceparent is the span of its client that a request belongs to; "" without one
+	// that is well-formed.
+	traceparent string
 
 	result json.RawMessage // of responses
 	err    *rpcError       // of responses
@@ -127,6 +133,7 @@ func parseCall(m message, method json.RawMessage) (message, *rpcError) {
 	var meta struct {
 		Token    json.RawMessage `json:"progressToken"`
 		Protocol json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
+		Trace    json.RawMessage `json:"traceparent"`
 	}
 	if err := json.Unmarshal(params.Meta, &meta); err != nil {
 		return m, invalidParams("params._meta must be an object")
@@ -137,7 +144,23 @@ func parseCall(m message, method json.RawMessage) (message, *rpcError) {
 	}
 	// A version of another type is none.
 	_ = json.Unmarshal(meta.Protocol, &m.protocol)
+	m.traceparent = traceparentOf(meta.Trace)
 	return m, nil
+}
+
+// traceparentOf reads W3C Trace Context's traceparent; one that is not well-formed, or of
+// another type, is none.
+func traceparentOf(raw json.RawMessage) string {
+	const most = 256 // bytes; a later version may be longer than today's
+	var text string
+	if len(raw) > most || json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	parent, ok := thread.ParseTraceparent(text)
+	if !ok {
+		return ""
+	}
+	return parent.String()
 }
 
 // parseResponse completes a response. However broken it is, it gets no answer:

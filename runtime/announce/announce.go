@@ -24,9 +24,18 @@ type Store struct {
 	Now  func() time.Time
 	// Failed is told why a budget could not be looked at; the thread goes on.
 	Failed func(error)
+	// Traces follow the ends of threads; nil: nobody does.
+	Traces Traces
 
 	mu    sync.Mutex
 	noted map[thread.ID]bool // roots whose budget was noted
+}
+
+// Traces is told of the end of a thread before the row says it, so that no crash comes
+// between, and after.
+type Traces interface {
+	Ending(thread.ID)
+	Ended()
 }
 
 // Runner implements [store.Registry].
@@ -42,11 +51,21 @@ type runner struct {
 
 // Apply implements [store.Runner].
 func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, error) {
+	ends := c.Outcome() != nil
+	if ends && r.store.Traces != nil {
+		r.store.Traces.Ending(r.id)
+	}
 	rec, err := r.Runner.Apply(ctx, c)
-	if err == nil && c.Outcome() != nil && c.To() != thread.Continued {
+	if err != nil || !ends {
+		return rec, err
+	}
+	if c.To() != thread.Continued {
 		r.store.announce(thread.Ended)
 	}
-	return rec, err
+	if r.store.Traces != nil {
+		r.store.Traces.Ended()
+	}
+	return rec, nil
 }
 
 // Ask implements [store.Runner].

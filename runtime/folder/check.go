@@ -40,8 +40,8 @@ func Check(stateDir string, id thread.ID) error {
 	if _, err := thread.ParseID(string(id)); err != nil {
 		return err
 	}
-	if first, _, _ := strings.Cut(string(id), "/"); first == stagingName {
-		return fmt.Errorf("%s %w: that folder is for threads that are imported", id, thread.ErrUnfit)
+	if first, _, _ := strings.Cut(string(id), "/"); isReserved(first) {
+		return fmt.Errorf("%s %w: the folder %s is for something else", id, thread.ErrUnfit, first)
 	}
 	if name := path.Base(string(id)); len(name) > maxNameBytes {
 		return fmt.Errorf("%.40s… %w: its name has %d bytes, and %d are possible", id, thread.ErrUnfit, len(name), maxNameBytes)

@@ -6,5 +6,15 @@ import "path/filepath"
 // elsewhere are put together. No thread is found there.
 const stagingName = ".import"
 
+// tracesName is the folder in which it is noted whose traces are due. No thread is found
+// there.
+const tracesName = ".traces"
+
+// Traces is the folder in which it is noted whose traces are due.
+func (h Home) Traces() string { return filepath.Join(h.Dir, tracesName) }
+
+// isReserved reports whether a folder below the one of all threads is for something else.
+func isReserved(name string) bool { return name == stagingName || name == tracesName }
+
 // Staging is where threads that come from elsewhere are put together.
 func (h Home) Staging() Home { return Home{Dir: filepath.Join(h.Dir, stagingName), Seal: h.Seal} }

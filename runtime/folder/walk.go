@@ -87,7 +87,7 @@ func (w *walker) walk(below string) error {
 		name := filepath.Join(below, e.Name())
 		switch {
 		case isThread && e.Name() == filepath.Base(here.Folder.Artifacts()):
-		case below == "" && e.Name() == stagingName:
+		case below == "" && isReserved(e.Name()):
 		case e.Type()&fs.ModeSymlink != 0 && !strings.Contains(e.Name(), "."):
 			id := thread.ID(filepath.ToSlash(name))
 			if err := w.found(Found{ID: id, Folder: Of(w.stateDir, id), Linked: true}); err != nil {

@@ -349,6 +349,9 @@ func (ps *projects) sweep(p *served) {
 	if err := p.sendLeftovers(p.ctx, ps.sys); err != nil {
 		ps.log.Warn().Err(err).Str("project", p.path).Msg("notifications that are due")
 	}
+	if err := p.sendLeftTraces(p.ctx, ps.sys, ps.log); err != nil {
+		ps.log.Warn().Err(err).Str("project", p.path).Msg("traces that are due")
+	}
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}

@@ -174,10 +174,16 @@ func projectDir(sys System, opts options) (string, error) {
 	return sys.Getwd()
 }
 
-// traceID is the one of the thread that a tool runs this program in, else a new
-// one.
+// traceID is the one of the thread that a tool runs this program in, else the span that
+// whoever runs it names, else a new one.
 func traceID(sys System) string {
-	return cmp.Or(sys.Getenv(process.TraceVariable), uuid.NewString())
+	if id := sys.Getenv(process.TraceVariable); id != "" {
+		return id
+	}
+	if parent, ok := thread.ParseTraceparent(sys.Getenv("TRACEPARENT")); ok {
+		return parent.String()
+	}
+	return uuid.NewString()
 }
 
 // startRequest reads the command line's inputs and limits by what the

@@ -63,7 +63,7 @@ this is of no use by hand; start threads with "rye-mcp run".`,
 			}
 		},
 	}
-	parent.AddCommand(run, newNotifyCommand(sys, opts))
+	parent.AddCommand(run, newNotifyCommand(sys, opts), newTracesCommand(sys, opts))
 	return parent
 }
 

@@ -51,12 +51,21 @@ func (v *variables) get(name string) (string, bool) {
 
 // outer is the value in the environment of this program.
 func (v *variables) outer(name string) (string, bool) {
+	if isKept(name) {
+		return "", false
+	}
 	for _, entry := range slices.Backward(v.environ) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
 		}
 	}
 	return "", false
+}
+
+// isKept reports whether no tool gets a variable, whatever it is configured with: the
+// credentials by which this program sends its traces.
+func isKept(name string) bool {
+	return strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS")
 }
 
 // base is the environment that every process gets: what a program needs to find its

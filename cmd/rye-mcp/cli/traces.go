@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/runtime/announce"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/telemetry"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// tracesCommand is the hidden verb, below thread, of the process that sends spans.
+const tracesCommand = "traces"
+
+// serviceName is what spans say they come from unless the user names something else.
+const serviceName = "rye-mcp"
+
+// telemetryVariables are the user's variables about where spans go. The process of a
+// thread has them apart from its environment. What a tool has put into the environment of
+// a program that it starts is not the user's, and does not count.
+func telemetryVariables(sys System) []string {
+	if len(sys.Outer) > 0 {
+		return telemetry.Variables(sys.Outer)
+	}
+	own := telemetry.Variables(sys.Environ)
+	if len(own) == 0 || belowThread(sys) {
+		return nil
+	}
+	return own
+}
+
+// traces follows the ends of threads where the user wants spans to be sent; else it is
+// nil.
+func (p *project) traces(sys System, log zerolog.Logger) announce.Traces {
+	variables := telemetryVariables(sys)
+	if len(variables) == 0 || !telemetry.Wanted(lookUp(variables)) {
+		return nil
+	}
+	return &traces{project: p, sys: sys, log: log, variables: variables}
+}
+
+// lookUp is getenv of a list of NAME=value.
+func lookUp(variables []string) func(string) string {
+	return func(name string) string {
+		for _, entry := range slices.Backward(variables) {
+			if len(entry) > len(name) && entry[len(name)] == '=' && entry[:len(name)] == name {
+				return entry[len(name)+1:]
+			}
+		}
+		return ""
+	}
+}
+
+// traces notes whose spans are due and starts who sends them.
+type traces struct {
+	*project
+	sys       System
+	log       zerolog.Logger
+	variables []string
+}
+
+// Ending implements [announce.Traces].
+func (t *traces) Ending(id thread.ID) {
+	if err := t.due().Note(id); err != nil {
+		t.log.Warn().Err(err).Str("thread_id", string(id)).Msg("traces: it could not be noted that those of the thread are due")
+	}
+}
+
+// Ended implements [announce.Traces]. Whoever sends at the moment looks again before it
+// ends; else a process is started for it.
+func (t *traces) Ended() {
+	if err := t.startUnlessSending(); err != nil {
+		t.log.Warn().Err(err).Msg("traces: no sender could be started; the next one sends what is due")
+	}
+}
+
+func (p *project) due() telemetry.Due { return telemetry.Due{Dir: p.state.Home().Traces()} }
+
+func (t *traces) startUnlessSending() error {
+	hold, err := t.life.Lease(tracesCommand)
+	if errors.Is(err, life.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := hold.Release(); err != nil {
+		return err
+	}
+	executable, err := t.sys.Executable()
+	if err != nil {
+		return err
+	}
+	_, err = process.Detach(process.Spec{
+		Path: executable, Args: []string{threadCommand, tracesCommand, "--project", t.path},
+		Env: unmarked(slices.Concat(t.sys.Outer, t.sys.Environ)), Secrets: t.variables,
+		Dir: t.resolver.Roots().User, LogPath: t.tracesLog(),
+	})
+	return err
+}
+
+func (p *project) tracesLog() string { return filepath.Join(p.state.Home().Dir, "traces.log") }
+
+// unmarked is what of an environment a sender of spans gets: no keys, and nothing that
+// makes it a part of a thread.
+func unmarked(environ []string) []string {
+	env, _ := process.ThreadEnv(environ)
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == process.ParentVariable || name == process.ParentProjectVariable || name == process.TraceVariable
+	})
+}
+
+// sendLeftTraces starts a sender when something is due that nobody was started for, as
+// when the process that ended a thread was killed at once.
+func (p *project) sendLeftTraces(ctx context.Context, sys System, log zerolog.Logger) error {
+	wanted, ok := p.traces(sys, log).(*traces)
+	if !ok || ctx.Err() != nil || !p.store.IsOpen() || p.due().Count() == 0 {
+		return nil
+	}
+	return wanted.startUnlessSending() //nolint:contextcheck // it outlives the server
+}
+
+func newTracesCommand(sys System, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   tracesCommand,
+		Short: "Send the spans that are due",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return sendTraces(cmd.Context(), sys, *opts) },
+	}
+}
+
+// sendTraces is the whole of a sender's process.
+func sendTraces(ctx context.Context, sys System, opts options) error {
+	variables, err := process.InheritSecrets()
+	if err != nil {
+		return err
+	}
+	dir, err := projectDir(sys, opts)
+	if err != nil {
+		return err
+	}
+	state, _, err := homeOf(sys, dir)
+	if err != nil {
+		return err
+	}
+	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "traces.log")))
+	settings, wanted, err := telemetry.SettingsFrom(lookUp(variables), serviceName, version())
+	if err != nil || !wanted {
+		log.Error().Err(err).Msg("traces: they stay due until the variables can be used")
+		return err
+	}
+	p, err := assembleAround(ctx, sys, state, log, threadStore)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	if err := p.tracesSender(sys, settings, log).Run(ctx); err != nil {
+		log.Error().Err(err).Msg("traces: what is due is left for the next sender")
+		return err
+	}
+	return nil
+}
+
+func (p *project) tracesSender(sys System, settings telemetry.Settings, log zerolog.Logger) *telemetry.Sender {
+	return &telemetry.Sender{
+		Settings: settings, Due: p.due(), Rows: p.store, Records: p.records(), Place: p.state.Home().Seal.Place(), Version: version(),
+		Lease: func() (life.Hold, error) { return p.life.Lease(tracesCommand) },
+		Now:   sys.Now, Wait: wait, Crashpoints: sys.Crashpoints, Log: log,
+	}
+}
+
+// wait waits, or returns why it does not.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

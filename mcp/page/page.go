@@ -72,11 +72,13 @@ type Page struct {
 	denied   denials
 	streams  streams
 	api      *http.ServeMux
+	// writeTime bounds how long a client may take to read one line of a stream.
+	writeTime time.Duration
 }
 
 // New returns a page that nobody has a token for yet.
 func New(o Options) *Page {
-	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, tokens: newTokens(o.Now)}
+	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, tokens: newTokens(o.Now), writeTime: writeTime}
 	p.api = p.routes()
 	return p
 }

@@ -164,14 +164,6 @@ func (s *scene) record(id thread.ID, write func(w *transcript.Writer) error) {
 	}
 }
 
-// say writes into the transcript of a thread.
-func (s *scene) say(id thread.ID, text string) {
-	s.Helper()
-	s.record(id, func(w *transcript.Writer) error {
-		return w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: text})
-	})
-}
-
 // turn records that a thread has worked.
 func (s *scene) turn(id thread.ID, turns int) {
 	s.Helper()

@@ -13,7 +13,7 @@ const (
 	// beatEvery is how often a stream says that it lives; a page gives up on one that is
 	// silent for longer than twice that.
 	beatEvery = 15 * time.Second
-	// writeTime bounds how long a client may take to read one line.
+	// writeTime bounds how long a client may take to read one piece of an answer.
 	writeTime = 30 * time.Second
 	// maxStreams bounds the streams of a server: half of the connections that it has.
 	maxStreams = 512
@@ -46,10 +46,17 @@ func (s *streams) leave() {
 	s.open--
 }
 
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
 // lines is an answer of lines of JSON. Its methods are safe for concurrent use.
 type lines struct {
 	w    http.ResponseWriter
 	wire *http.ResponseController
+	time time.Duration // to read one line
 	mu   sync.Mutex
 	err  error // of the first write that failed
 }
@@ -66,7 +73,7 @@ func (l *lines) send(v any) error {
 	if l.err != nil {
 		return l.err
 	}
-	_ = l.wire.SetWriteDeadline(time.Now().Add(writeTime))
+	_ = l.wire.SetWriteDeadline(time.Now().Add(l.time))
 	if _, l.err = l.w.Write(line); l.err == nil {
 		l.err = l.wire.Flush()
 	}
@@ -82,7 +89,7 @@ func (p *Page) stream(ctx context.Context, c *call, tell func(ctx context.Contex
 	defer p.streams.leave()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	out := &lines{w: c.w, wire: http.NewResponseController(c.w)}
+	out := &lines{w: c.w, wire: http.NewResponseController(c.w), time: p.writeTime}
 	c.w.Header().Set("Content-Type", "application/x-ndjson")
 	c.w.WriteHeader(http.StatusOK)
 	p.record(c, 0, nil) // its end may be days away

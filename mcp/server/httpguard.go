@@ -40,7 +40,8 @@ func newGuard(s *Server, loopback bool, opts HTTPOptions, next http.Handler) *gu
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
 	for pattern := range opts.Handlers {
-		g.handled = append(g.handled, pattern[strings.Index(pattern, "/"):])
+		_, path, _ := strings.Cut(pattern, "/")
+		g.handled = append(g.handled, "/"+path)
 	}
 	if opts.Token != "" {
 		sum := sha256.Sum256([]byte(opts.Token))

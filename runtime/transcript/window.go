@@ -30,7 +30,7 @@ const (
 )
 
 // Window is a part of a transcript, in its order. Streamed pieces of one answer that
-// follow each other are one event, with the seq of the last.
+// follow each other are one event, or few, with the seq of the last.
 type Window struct {
 	Events  []thread.Event
 	First   int64 // seq of the first event that was looked at; 0: none was
@@ -110,9 +110,13 @@ type deltas struct {
 	newest thread.Event
 	first  TokenDelta
 	pieces []string
+	length int // of the pieces
 	bytes  int
 	back   bool
 }
+
+// mostJoined bounds the text of one event that pieces become, in bytes.
+const mostJoined = 4 << 10
 
 // after fills a window with the events behind After.
 func (w *windower) after() (Window, error) {
@@ -261,13 +265,14 @@ func (w *windower) addDelta(e thread.Event) {
 		w.run.newest = e
 	}
 	w.run.bytes += d.Bytes
+	w.run.length += len(d.Text)
 	w.run.pieces = append(w.run.pieces, d.Text)
 }
 
 // takes reports whether a piece goes on with those before it. What the provider had
 // counted is one of its own.
 func (r *deltas) takes(d TokenDelta) bool {
-	same := len(r.pieces) > 0 && r.first.Turn == d.Turn && r.first.Type == d.Type && r.first.Usage == nil && d.Usage == nil
+	same := len(r.pieces) > 0 && r.length+len(d.Text) <= mostJoined && r.first.Turn == d.Turn && r.first.Type == d.Type && r.first.Usage == nil && d.Usage == nil
 	return same && (d.Type != llm.ToolUseBlock || r.first.Text == d.Text) // which is the name of the tool
 }
 

@@ -33,6 +33,8 @@ func (p *Page) routes() *http.ServeMux {
 		{"GET /ui/api/threads/{id}/verify", "verify", p.verify},
 		{"GET /ui/api/threads/{id}/receipt", "receipt", p.receipt},
 		{"GET /ui/api/threads/{id}/export", "export", p.export},
+		{"GET /ui/api/costs", "costs", p.costs},
+		{"GET /ui/api/costs/over-time", "costs over time", p.costsOverTime},
 		{"GET /ui/api/compare", "compare", p.compare},
 		{"GET /ui/api/directives", "directives", p.directives},
 		{"GET /ui/api/directives/{id...}", "directive", p.directive},

@@ -217,7 +217,9 @@ func TestStreamOfManyPieces(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
 	id := s.start("review/one")
-	s.record(id, func(w *transcript.Writer) error { return w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: "begin"}) })
+	s.record(id, func(w *transcript.Writer) error {
+		return w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: "begin"})
+	})
 	server := serve(t, s)
 	following := server.stream(below(id, "/transcript?stream=1"))
 	const pieces = 10_000

@@ -23,6 +23,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
+	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -290,7 +291,7 @@ func exportFrom(sys System, p *project) func(context.Context, thread.ID, webpage
 		}
 		key, err := p.itemKey()
 		if err != nil {
-			return nil, err
+			return nil, action.Fault(err)
 		}
 		var b bytes.Buffer
 		err = r.Write(&b, key)

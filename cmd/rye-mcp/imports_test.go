@@ -75,6 +75,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"orchestrator/recovery", "tools/process", "lives are asked of runtime/life"},
 	{"runtime/workspace", "runtime/store", "a workspace is files"},
 	{"runtime/workspace", "runtime/loop", "a workspace is anybody's"},
+	{"cmd/rye-mcp/plot", module, "drawings know numbers only"},
 	{"runtime/timeline", "runtime/store", "a timeline is made of what it is given"},
 	{"runtime/timeline", "os", "a timeline is made of what it is given"},
 	{"runtime/transcript", "runtime/store", "the transcript is a record"},

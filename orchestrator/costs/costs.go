@@ -191,6 +191,9 @@ func (c *Costs) OverTime(ctx context.Context, req Request) (Series, error) {
 		s.Lines[maxLines-1] = a.line(Others, s.At, keys[maxLines-1:]...)
 	}
 	s.Total = a.line("", s.At, keys...)
+	for i := range s.At {
+		s.At[i] = s.At[i].UTC()
+	}
 	return s, nil
 }
 

@@ -65,6 +65,7 @@ func TestJSONKeys(t *testing.T) {
 		{"threads cancel", stop.Stopped{}},
 		{"threads chain", view.Chain{}},
 		{"threads chain --search", view.ChainMatches{}},
+		{"threads cost", costJSON{}},
 		{"threads health", health.Report{}},
 		{"threads kill", stop.Stopped{}},
 		{"threads delete", tidy.Deleted{}},

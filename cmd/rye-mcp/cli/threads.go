@@ -35,7 +35,7 @@ and "latest:review" the newest of the directive review.`,
 		newThreadsDiffCommand(sys, opts), newThreadsApplyCommand(sys, opts),
 		newThreadsVerifyCommand(sys, opts), newThreadsReceiptCommand(sys, opts),
 		newThreadsExportCommand(sys, opts), newThreadsImportCommand(sys, opts),
-		newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
+		newThreadsCostCommand(sys, opts), newThreadsHealthCommand(sys, opts), newThreadsReconcileCommand(sys, opts),
 		newThreadsDeleteCommand(sys, opts), newThreadsCleanupCommand(sys, opts), newThreadsVacuumCommand(sys, opts),
 		newThreadsCallCommand(sys, opts, operation.All()), newThreadsWatchCommand(sys, opts),
 	)

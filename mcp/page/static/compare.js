@@ -57,18 +57,23 @@ export function compareRows(a, b) {
   both("Failure", (s) => s.error);
   const limits = {turns: "Limit: turns", tokens: "Limit: tokens", spend: "Limit: spend", duration_seconds: "Limit: time", spawns: "Limit: children", depth: "Limit: depth"};
   for (const [key, name] of Object.entries(limits)) both(name, (s) => s.limits && s.limits[key] !== undefined ? limitText(key, s.limits[key]) : "");
-  for (const key of keysOf(a.inputs, b.inputs)) both("Input: " + key, (s) => s.inputs ? shortValue(s.inputs[key]) : "");
+  for (const key of keysOf(a.inputs, b.inputs)) both("Input: " + key, (s) => shortValue(ownValue(s.inputs, key)));
   const can = (s) => new Set(s.capabilities || []), mine = can(a), other = can(b);
   if (mine.size || other.size) {
     const only = (x, y) => [...x].filter((c) => !y.has(c));
     rows.push({name: "Capabilities", a: alone(mine, only(mine, other)), b: alone(other, only(other, mine)), same: only(mine, other).length + only(other, mine).length === 0});
   }
-  for (const key of keysOf(a.tools, b.tools)) both("Tool: " + key, (s) => usedText((s.tools || {})[key]));
+  for (const key of keysOf(a.tools, b.tools)) both("Tool: " + key, (s) => usedText(ownValue(s.tools, key)));
   return rows;
 }
 
 function alone(all, only) {
   return count(all.size) + (only.length ? "; only here: " + only.slice(0, 12).join(", ") + (only.length > 12 ? ", \u2026" : "") : "");
+}
+
+// ownValue is a member of an object that somebody else has named.
+function ownValue(object, key) {
+  return object && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function keysOf(a, b) {
@@ -135,7 +140,7 @@ function comparison(ctx, {a, b}) {
 
 function outputsOf(a, b) {
   const keys = keysOf(a.outputs, b.outputs);
-  const parts = keys.map((key) => ["Output: " + key, jsonText((a.outputs || {})[key]), jsonText((b.outputs || {})[key])]);
+  const parts = keys.map((key) => ["Output: " + key, jsonText(ownValue(a.outputs, key)), jsonText(ownValue(b.outputs, key))]);
   if (a.result || b.result) parts.push(["Result", a.result || "", b.result || ""]);
   if (parts.length === 0) return h("p", {class: "muted"}, "Neither has given a result.");
   return parts.map(([title, one, two]) => h("section", null, h("h2", null, oneLine(title, 120)), one === two ? h("p", {class: "muted"}, "The same in both.") : marked(one, two)));

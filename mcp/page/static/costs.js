@@ -13,7 +13,7 @@ const mostCostBars = 90;
 export function costBars(series, measure, most = mostCostBars) {
   const at = series.at || [], size = Math.max(1, Math.ceil(at.length / most)), bars = [];
   for (let i = 0; i < at.length; i += size) {
-    const end = Math.min(at.length, i + size), parts = {};
+    const end = Math.min(at.length, i + size), parts = Object.create(null);
     for (const line of series.lines) {
       let sum = 0;
       for (let k = i; k < end; k++) sum += line[measure][k] || 0;

@@ -8,7 +8,7 @@ import {clean, oneLine} from "./format.js";
 export function foldEvents(events) {
   const state = {items: [], calls: new Map(), reasoning: null, questions: new Map()};
   for (const e of events) {
-    const fold = folders[e.event_type];
+    const fold = Object.hasOwn(folders, e.event_type) && folders[e.event_type];
     if (fold) fold(state, e, e.payload || {});
     else if (!unshown.has(e.event_type)) putItem(state, e, "other", {name: e.event_type, text: jsonText(e.payload)});
   }

@@ -106,11 +106,9 @@ function focusNode(view) {
 }
 
 function redrawFlame(view) {
-  const focused = view.chart && document.activeElement === view.chart;
   fill(view.trail, view.path.length > 0 && [button("All", () => { view.path = []; redrawFlame(view); }, {class: "quiet"}),
     view.path.map((node, i) => button(cut(oneLine(node.name), 30), () => { view.path = view.path.slice(0, i + 1); redrawFlame(view); }, {class: "quiet", "aria-current": i === view.path.length - 1 ? "true" : null}))]);
   view.frame.redraw();
-  if (focused && view.chart) view.chart.focus({preventScroll: true});
 }
 
 function flameWorth(view, node) {

@@ -101,7 +101,11 @@ export function plotFrame({title, desc, draw, table, tools = []}) {
     if (closed) return;
     setText(words, typeof desc === "function" ? desc() : desc);
     if (asTable) return void fill(holder, table());
-    if (width > 0) fill(holder, draw(width, {labelledby: heading.id, describedby: words.id}));
+    if (width <= 0) return;
+    const focused = holder.contains(document.activeElement);
+    fill(holder, draw(width, {labelledby: heading.id, describedby: words.id}));
+    const chart = focused && holder.querySelector("svg[tabindex]");
+    if (chart) chart.focus({preventScroll: true});
   };
   const watch = new ResizeObserver((entries) => {
     const now = Math.floor(entries[0].contentRect.width);

@@ -115,9 +115,7 @@ function redrawSoon(view) {
   if (view.drawing || view.closed) return;
   view.drawing = requestAnimationFrame(() => {
     view.drawing = 0;
-    const focused = view.chart && document.activeElement === view.chart;
     view.frame.redraw();
-    if (focused && view.chart) view.chart.focus({preventScroll: true});
   });
 }
 

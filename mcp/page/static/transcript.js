@@ -322,7 +322,7 @@ function bodyOf(view, item, redraw) {
     return [item.failed && !view.opened.get(item.key + "/result") && h("p", {class: "bad mono"}, failureLine(item.result.text)), links,
       foldable(view, item, "input", "Input", jsonText(item.input), false, redraw), item.result && foldable(view, item, "result", "Result", item.result.text, false, redraw, item.result), imagesOf(item.result)];
   case "answer":
-    return [foldable(view, item, "reasoning", "Reasoning", item.reasoning, false, redraw), textPart(view, item, "text", item.text, redraw, {seq: item.answerSeq, cut: item.cut}), imagesOf(item), item.stop && !["end_turn", "tool_use", "stop"].includes(item.stop) && h("p", {class: "muted small"}, "stopped: " + item.stop)];
+    return [foldable(view, item, "reasoning", "Reasoning", item.reasoning, false, redraw), textPart(view, item, "text", item.text, redraw, {seq: item.answerSeq, cut: item.cut}), imagesOf(item), item.stop && !["end", "tool_use"].includes(item.stop) && h("p", {class: "muted small"}, "stopped: " + item.stop)];
   case "folded": case "other":
     return foldable(view, item, "text", "Show", item.text, Boolean(item.open), redraw);
   case "start":

@@ -221,9 +221,9 @@ func (a *account) told() Range {
 		r.Since = &since
 	}
 	sum := a.total()
-	r.Covers = fmt.Sprintf("what %s used themselves, counted when and with the model that each was started with", counted(sum.Threads, "thread"))
+	r.Covers = fmt.Sprintf("what %s used themselves, each counted at the time of its start and under the model it was started with", counted(sum.Threads, "thread"))
 	if a.exact {
-		r.Covers = fmt.Sprintf("what %s used themselves, each call counted when it was made and with the model that was asked", counted(sum.Threads, "thread"))
+		r.Covers = fmt.Sprintf("what %s used themselves, each call of a model counted when it was made and under the model that was asked", counted(sum.Threads, "thread"))
 	}
 	if sum.Deleted > 0 {
 		r.Covers += fmt.Sprintf("; %d of them were deleted and count on the day of their start", sum.Deleted)

@@ -26,16 +26,17 @@ type Builder struct {
 	facts Facts
 	max   int
 
-	base    int64 // Began, Unix milliseconds
-	based   bool
-	skew    int64 // by which the clock was set back so far
-	now     int64 // of the newest event, in milliseconds since base; never goes back
-	ready   int64 // of the newest event that is no piece of an answer
-	worked  int64 // of the newest event that the thread's own work has left
-	first   int64 // of the first event
-	events  int
-	seq     int64
-	damaged int
+	base     int64 // Began, Unix milliseconds
+	based    bool
+	skew     int64 // by which the clock was set back so far
+	now      int64 // of the newest event, in milliseconds since base; never goes back
+	ready    int64 // of the newest event that is no piece of an answer
+	worked   int64 // of the newest event that the thread's own work has left
+	first    int64 // of the first event
+	firstSeq int64 // its number
+	events   int
+	seq      int64
+	damaged  int
 
 	closed    []Span
 	open      map[string]Span
@@ -113,7 +114,7 @@ func (b *Builder) tick(e thread.Event) {
 		b.now = min(at-b.base+b.skew, maxMS)
 	}
 	if b.events == 0 {
-		b.first = b.now
+		b.first, b.firstSeq = b.now, e.Seq
 	}
 	b.events++
 }

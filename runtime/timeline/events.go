@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -150,26 +151,33 @@ func (b *Builder) retry(seq int64, p transcript.Retry) {
 
 func (b *Builder) call(seq int64, p transcript.ToolCallStart) {
 	b.work(b.now)
-	s := Span{Kind: Tool, Seq: seq, Turn: p.Turn, Name: p.Tool, CallID: p.CallID}
-	if waits(p.Input) {
+	s := Span{Kind: Tool, Seq: seq, Turn: p.Turn, Name: p.Tool, CallID: p.CallID, Detail: about(p.Input)}
+	if s.Detail == waitThreads {
 		s.Kind = Wait
 	}
 	b.begin(callKey(p.Turn, p.CallID), s, b.now)
 }
 
-// waits reports whether a call of the orchestrator only waits for threads.
-func waits(input transcript.Input) bool {
-	const most = 64 << 10 // of ids
+// about is the operation of the orchestrator, or the item, that a call names; empty where
+// it names none.
+func about(input transcript.Input) string {
+	const most = 64 << 10
+	type operation struct {
+		Operation string `json:"operation"`
+	}
 	var what struct {
-		Operation  string `json:"operation"`
-		Parameters struct {
-			Operation string `json:"operation"`
-		} `json:"parameters"`
+		operation
+		ItemID     string          `json:"item_id"`
+		Parameters json.RawMessage `json:"parameters"`
 	}
 	if len(input) > most || json.Unmarshal(input, &what) != nil {
-		return false
+		return ""
 	}
-	return what.Operation == waitThreads || what.Parameters.Operation == waitThreads
+	var inner operation
+	if json.Unmarshal(what.Parameters, &inner) == nil && inner.Operation == waitThreads {
+		return waitThreads
+	}
+	return cmp.Or(what.Operation, what.ItemID)
 }
 
 // waitThreads is the operation by which a thread waits for others.

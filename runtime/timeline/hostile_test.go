@@ -3,7 +3,10 @@ package timeline_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +139,34 @@ func FuzzTimeline(f *testing.F) {
 		}
 		sensible(t, b.Timeline())
 	})
+}
+
+// TestAttackTimeline: a transcript begins thirty thousand tool calls that never end, with names of a megabyte, and hooks that took longer than there is time. Its timeline has a bounded number of short spans in their order.
+func TestAttackTimeline(t *testing.T) {
+	t.Parallel()
+	b := timeline.New(timeline.Facts{Created: noon})
+	long := strings.Repeat("\u202e\x1b[31m", 1<<17)
+	seq := int64(0)
+	add := func(typ thread.EventType, payload map[string]any) {
+		seq++
+		text, err := json.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Add(thread.Event{Timestamp: noon, Seq: seq, Type: typ, Payload: text})
+	}
+	for i := range 30_000 {
+		name := "t"
+		if i < 20 {
+			name = long
+		}
+		add(thread.EventToolCallStart, map[string]any{"call_id": strconv.Itoa(i), "tool": name})
+		add(thread.EventHookFired, map[string]any{"hook_id": name, "duration_ms": int64(math.MaxInt64), "spend": 1e9})
+	}
+	line := b.Timeline()
+	sensible(t, line)
+	shown, err := json.Marshal(line)
+	if err != nil || len(line.Spans) > timeline.MaxSpans+1000 || len(line.Spend) > timeline.MaxSpans || len(shown) > 4<<20 || !line.Truncated {
+		t.Errorf("%d spans, %d points, %d bytes, truncated %v, %v", len(line.Spans), len(line.Spend), len(shown), line.Truncated, err)
+	}
 }

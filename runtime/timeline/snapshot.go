@@ -79,6 +79,10 @@ func (b *Builder) fromRow() []Span {
 	}
 	over := !b.facts.Ended.IsZero() || b.end != nil
 	var spans []Span
+	// Both are of one kind, and told apart by the event that ends the second.
+	if until := cmp.Or(queued, admitted); b.at(until) > 0 && !b.facts.Created.IsZero() && b.events > 0 {
+		spans = append(spans, stretch(Start, Prepare, 0, b.at(until), true))
+	}
 	if !queued.IsZero() {
 		if admitted.IsZero() {
 			return append(spans, stretch(Queue, "", b.at(queued), works, working))
@@ -92,7 +96,9 @@ func (b *Builder) fromRow() []Span {
 		return append(spans, stretch(Tool, b.facts.Directive, ready, b.length(), over))
 	case thread.KindDirective:
 	}
-	return append(spans, stretch(Start, "", ready, works, working))
+	start := stretch(Start, "", ready, works, working)
+	start.Seq = b.firstSeq
+	return append(spans, start)
 }
 
 // stretch is a span that ends at a time, or goes on.

@@ -24,7 +24,7 @@ type Kind string
 // The kinds of span.
 const (
 	Queue    Kind = "queue"    // it is ready and has no slot
-	Start    Kind = "start"    // from its slot to the first event of its process
+	Start    Kind = "start"    // before its queue, see Prepare; from its slot to the first event of its process
 	Model    Kind = "model"    // a call of the model
 	Backoff  Kind = "backoff"  // before a failed call is repeated
 	Tool     Kind = "tool"     // a call of a tool; those of one turn overlap
@@ -34,6 +34,10 @@ const (
 	Approval Kind = "approval" // for somebody's decision about a handoff
 	End      Kind = "end"      // from its last event to its outcome in the registry
 )
+
+// Prepare is the name of the Start by whoever has started the thread: what can be
+// refused, its row and its files. That of its process has no name.
+const Prepare = "prepare"
 
 // Facts are what the row of a thread says; times that are zero are not known, or not yet.
 type Facts struct {
@@ -76,11 +80,11 @@ type Timeline struct {
 // Span is a stretch of time in which a thread does one thing.
 type Span struct {
 	Kind    Kind      `json:"kind"`
-	Seq     int64     `json:"seq,omitempty"` // of the event that tells of it first; 0: the row does
+	Seq     int64     `json:"seq,omitempty"` // of the event that tells of it first, of a Start the one that ends it; 0: the row does
 	StartMS int64     `json:"start_ms"`
 	EndMS   *int64    `json:"end_ms,omitempty"` // left out while it goes on
 	Turn    int       `json:"turn,omitempty"`
-	Name    string    `json:"name,omitempty"` // model, tool, hook, directive of a child, code of a question, state at the end
+	Name    string    `json:"name,omitempty"` // model, tool, hook, directive of a child, code of a question, state at the end; Prepare
 	CallID  string    `json:"call_id,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	Error   string    `json:"error,omitempty"`

@@ -145,6 +145,7 @@ func TestKinds(t *testing.T) {
 	s.add(6500, thread.EventQuestionAnswered, transcript.QuestionAnswered{QuestionID: "r", Decision: thread.Decline, By: "a person"})
 	s.add(8000, thread.EventThreadCompleted, ended(thread.Outcome{State: thread.Completed}, 1100))
 	same(t, s.of(row), `
+	start 0-10 "prepare"
 	queue 10-500
 	start 500-560
 	model 580-700 "p/m" "rate_limited" "HTTP 429"
@@ -153,7 +154,7 @@ func TestKinds(t *testing.T) {
 	tool 2001-3000 "shell" "x" "exit 1" $0.000020
 	tool 2002-4000 "rye_execute" "y" "b/1"
 	wait 2100-4000 "b" "y" "b/1"
-	wait 4001-4100 "rye_agent_threads_orchestrator" "z"
+	wait 4001-4100 "rye_agent_threads_orchestrator" "z" "wait_threads"
 	hook 4150-4200 "h" "after_step"
 	question 4300-6300 "turns_exceeded" "raise by a person"
 	approval 6400-6500 "context_window" "decline by a person"
@@ -199,19 +200,19 @@ func TestUnfinished(t *testing.T) {
 		"created":   {created, &story{t: t}, "start 0-…\n"},
 		"queued":    {queued, &story{t: t}, "queue 10-…\n"},
 		"starts":    {running, &story{t: t}, "queue 10-20\nstart 20-…\n"},
-		"asks":      {running, asks, "queue 10-20\nstart 20-50\nmodel 100-… \"p/m\"\n"},
-		"calls":     {running, calls, "queue 10-20\nstart 20-50\ntool 100-… \"shell\" \"x\"\ntool 101-… \"rye_execute\" \"y\" \"b/1\"\nwait 110-… \"b\" \"y\" \"b/1\"\n"},
+		"asks":      {running, asks, "start 0-10 \"prepare\"\nqueue 10-20\nstart 20-50\nmodel 100-… \"p/m\"\n"},
+		"calls":     {running, calls, "start 0-10 \"prepare\"\nqueue 10-20\nstart 20-50\ntool 100-… \"shell\" \"x\"\ntool 101-… \"rye_execute\" \"y\" \"b/1\"\nwait 110-… \"b\" \"y\" \"b/1\"\n"},
 		"cancelled": {cancelled, &story{t: t}, "queue 10-70\nend 70-70 \"cancelled\"\n"},
 		// Nobody knows when it died: not before its last event.
-		"died": {died, dead, "queue 10-20\nstart 20-50\ntool 100-110 \"shell\" \"x\" \"did not end before the thread\"\n" +
+		"died": {died, dead, "start 0-10 \"prepare\"\nqueue 10-20\nstart 20-50\ntool 100-110 \"shell\" \"x\" \"did not end before the thread\"\n" +
 			"tool 101-110 \"rye_execute\" \"y\" \"did not end before the thread\" \"b/1\"\nwait 110-110 \"b\" \"y\" \"b/1\"\n" +
 			"end 80001-90000 \"error\" \"thread process died\"\n"},
-		"died without a word of it": {died, asks, "queue 10-20\nstart 20-50\nmodel 100-100 \"p/m\" \"did not end before the thread\"\n" +
+		"died without a word of it": {died, asks, "start 0-10 \"prepare\"\nqueue 10-20\nstart 20-50\nmodel 100-100 \"p/m\" \"did not end before the thread\"\n" +
 			"end 90000-90000 \"error\" \"thread process died\"\n"},
 		"a tool": {tool, &story{t: t}, "queue 10-20\ntool 20-… \"x/y\"\n"},
 		"a set":  {set, &story{t: t}, "wait 0-… \"a\"\n"},
 		// It goes on in the transcript while the row has not been read again.
-		"not read again": {queued, asks, "queue 10-50\nmodel 100-… \"p/m\"\n"},
+		"not read again": {queued, asks, "start 0-10 \"prepare\"\nqueue 10-50\nmodel 100-… \"p/m\"\n"},
 		"no row":         {timeline.Facts{}, asks, "model 50-… \"p/m\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) { same(t, c.told.of(c.facts), c.want) })

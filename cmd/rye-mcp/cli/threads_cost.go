@@ -20,6 +20,7 @@ type costFlags struct {
 	by, since, until string
 	exact, plot      bool
 	json             bool
+	anyTime          bool // nothing was said of it
 }
 
 func newThreadsCostCommand(sys System, opts *options) *cobra.Command {
@@ -41,6 +42,7 @@ With --plot bars and the spend over time are drawn below the numbers.`,
 			if !slices.Contains(costKinds(), flags.by) {
 				return &usageError{message: fmt.Sprintf("--by %q is not known", flags.by), try: "--by " + strings.Join(costKinds(), ", or ")}
 			}
+			flags.anyTime = !cmd.Flags().Changed("since") && !cmd.Flags().Changed("until")
 			return showCost(cmd.Context(), sys, *opts, flags)
 		}),
 	}
@@ -77,6 +79,10 @@ func showCost(ctx context.Context, sys System, opts options, flags costFlags) er
 			req.By, req.Bucket = costs.All, costs.Days
 		}
 		series, err := p.control.Costs.OverTime(ctx, req)
+		if err == nil && flags.anyTime && req.By != costs.All && isRecent(series) {
+			req.Since = recently
+			series, err = p.control.Costs.OverTime(ctx, req)
+		}
 		answer.OverTime = &series
 		return err
 	})
@@ -88,6 +94,22 @@ func showCost(ctx context.Context, sys System, opts options, flags costFlags) er
 	}
 	shown := costDisplay{display: newDisplay(sys, opts), style: plot.Style{ASCII: !showsBlocks(sys)}, zone: sys.Now().Location()}
 	return shown.write(answer)
+}
+
+// recently is what is drawn hour by hour where nothing is older.
+const (
+	recently     = "3d"
+	recentlyDays = 3
+)
+
+// isRecent reports whether all of a series, of days, is of the last three.
+func isRecent(s costs.Series) bool {
+	for i, n := range s.Total.Threads {
+		if n > 0 && i < len(s.At)-recentlyDays {
+			return false
+		}
+	}
+	return s.Bucket == costs.Days
 }
 
 // showsBlocks reports whether a terminal shows block characters, as far as its

@@ -9,7 +9,8 @@
 // that opens a browser gives it a code instead (argv can be read by others), which is
 // exchanged once, within a minute. What a token did is in the log; the token is not.
 //
-// Requests come from the page's own origin or from no page at all. Answers are JSON,
-// streams are lines of JSON, and what threads have written is only ever text or a
-// download.
+// Requests come from the page's own origin or from no page at all, and those that change
+// something from no process that a thread's tools have started, as far as that can be
+// known. Answers are JSON, streams are lines of JSON, and what threads have written is
+// only ever text or a download.
 package page

@@ -16,9 +16,10 @@ import (
 
 // Codes of refusals that the page tells apart.
 const (
-	codeToken    tool.Code = "page_token"  // none, or none of this server
-	codeReadOnly tool.Code = "read_only"   // the token may only look
-	codeOrigin   tool.Code = "page_origin" // another page asks
+	codeToken    tool.Code = "page_token"   // none, or none of this server
+	codeReadOnly tool.Code = "read_only"    // the token may only look
+	codeOrigin   tool.Code = "page_origin"  // another page asks
+	codePerson   tool.Code = "not_a_person" // a thread asks
 	codeStreams  tool.Code = "too_many_streams"
 )
 
@@ -97,6 +98,10 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 	if refused := checkBody(r); refused != nil {
 		return token{}, refused
 	}
+	if r.Method == http.MethodPost && p.fromThread(r) {
+		p.denied.note(p, r, "a thread")
+		return token{}, refuse(http.StatusForbidden, codePerson, "the page acts for a person, and a thread is none")
+	}
 	if r.URL.Path == exchangePath {
 		return token{}, nil
 	}
@@ -114,6 +119,21 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 		return found, refuse(http.StatusForbidden, codeReadOnly, "this page may only look: it was opened with --read-only")
 	}
 	return found, nil
+}
+
+// fromThread reports whether a thread sends a request: its tools can read what this user's
+// processes were started with, and so come by a code or a token.
+func (p *Page) fromThread(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if p.isThread == nil || !ok {
+		return false
+	}
+	server, err := netip.ParseAddrPort(local.String())
+	if err != nil {
+		return false
+	}
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && p.isThread(client, server)
 }
 
 func withoutToken(message string) *refusal {

@@ -13,7 +13,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
-	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
@@ -133,9 +132,13 @@ func (p *Page) planDelete(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
+	id, err := parseID(c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
 	project, err := p.open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return project.Control.Tidy.Delete(ctx, tidy.DeleteRequest{ThreadID: thread.ID(c.about), Force: in.Force, By: byPage})
+	return project.Control.Tidy.Delete(ctx, tidy.DeleteRequest{ThreadID: id, Force: in.Force, By: byPage})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -59,6 +60,9 @@ type Options struct {
 	Log      zerolog.Logger
 	// Ended ends the streams; the server waits for those who are connected.
 	Ended <-chan struct{}
+	// FromThread reports whether a thread, or what its tools have started, is at the other
+	// end of a connection; nil: that is not known.
+	FromThread func(client, server netip.AddrPort) bool
 }
 
 // Page serves the page and its API. The server in front of it has checked the Host.
@@ -68,6 +72,7 @@ type Page struct {
 	now      func() time.Time
 	log      zerolog.Logger
 	ended    <-chan struct{}
+	isThread func(client, server netip.AddrPort) bool
 	tokens   *tokens
 	denied   denials
 	streams  streams
@@ -78,7 +83,7 @@ type Page struct {
 
 // New returns a page that nobody has a token for yet.
 func New(o Options) *Page {
-	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, tokens: newTokens(o.Now), writeTime: writeTime}
+	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, isThread: o.FromThread, tokens: newTokens(o.Now), writeTime: writeTime}
 	p.api = p.routes()
 	return p
 }

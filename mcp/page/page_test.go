@@ -3,8 +3,10 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +208,29 @@ func TestAttackCodeOfTheAddress(t *testing.T) {
 	}
 	if !strings.Contains(d.log.String(), "somebody else has read it") {
 		t.Errorf("log %s", d.log)
+	}
+}
+
+// What a thread sends that would change something is refused, whatever token it has.
+func TestThreadIsNoPerson(t *testing.T) {
+	t.Parallel()
+	d := newDesk(noProjects{})
+	d.isThread = func(client, server netip.AddrPort) bool { return client.Port() == 4711 && server.Port() == 8765 }
+	code := d.Code(false)
+	ask := func(port string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8765}),
+			http.MethodPost, exchangePath, strings.NewReader(`{"code":"`+code+`"}`))
+		r.Host, r.RemoteAddr = host, "127.0.0.1:"+port
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r)
+		return w
+	}
+	if w := ask("4711"); w.Code != http.StatusForbidden || codeOf(t, w) != "not_a_person" {
+		t.Errorf("a thread: %d %s", w.Code, w.Body)
+	}
+	if w := ask("4712"); w.Code != http.StatusOK {
+		t.Errorf("a person: %d %s", w.Code, w.Body)
 	}
 }
 

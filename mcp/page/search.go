@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
@@ -24,7 +25,8 @@ const (
 	// has ended is in the index.
 	mostLive     = 20
 	mostInEach   = 3
-	mostQuery    = 500 // bytes
+	liveTime     = 2 * time.Second // to read them; what is not read then is left out
+	mostQuery    = 500             // bytes
 	threadsBelow = "agent/threads/"
 )
 
@@ -76,8 +78,14 @@ func (f *Found) addLive(ctx context.Context, project *Project, q string) error {
 		return err
 	}
 	f.Partial = f.Partial || live.NextCursor != ""
+	ctx, cancel := context.WithTimeout(ctx, liveTime)
+	defer cancel()
 	for _, s := range live.Threads {
 		hits, err := transcript.Search(ctx, project.Control.Threads.Transcript(s.ThreadID), pattern, mostInEach)
+		if ctx.Err() != nil {
+			f.Partial = true
+			break
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			continue // it is damaged, which its row says
 		}

@@ -45,8 +45,11 @@ func (p *Page) session(_ context.Context, c *call) (any, error) {
 	s := Session{
 		Version: p.version, ReadOnly: c.token.readOnly, Now: p.now().UTC(), Projects: p.projects.List(), Operations: []string{},
 	}
-	if s.Project = c.r.URL.Query().Get("project"); s.Project == "" && len(s.Projects) > 0 {
-		s.Project = s.Projects[0].Name
+	asked := c.query("project")
+	for _, known := range s.Projects {
+		if s.Project == "" || known.Name == asked { // of none that there is, the first
+			s.Project = known.Name
+		}
 	}
 	if !c.token.readOnly {
 		s.Operations = offered(operation.All())

@@ -45,3 +45,18 @@ func ToolsOf(project string) (map[string][]Tool, error) {
 	}
 	return found, nil
 }
+
+// MarkOf is the thread by whose mark a process is known, see [Mark]; empty when it has
+// none, or hides its environment.
+func MarkOf(pid int) string {
+	environ, err := environOf(pid)
+	if err != nil {
+		return ""
+	}
+	for _, entry := range environ {
+		if id, ok := strings.CutPrefix(entry, ParentVariable+"="); ok {
+			return id
+		}
+	}
+	return ""
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	webpage "github.com/rye-mcp/rye-mcp/mcp/page"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
 	"github.com/rye-mcp/rye-mcp/orchestrator/replay"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/search"
 	"github.com/rye-mcp/rye-mcp/tools/action"
@@ -115,6 +117,9 @@ func serveUI(ctx context.Context, sys System, opts options, serve serveOptions, 
 	settings := server.HTTPOptions{PageOnly: true, Handlers: s.metrics(sys)}
 	p := s.offerPage(serving, sys, &settings)
 	settings.Token = p.Token(ui.readOnly) // of what is beside the page
+	if onTerminal(sys.Stderr) {
+		_, _ = fmt.Fprintf(sys.Stderr, "Ctrl-C closes the page; threads go on. What is done on it is in %s\n", serve.logFile)
+	}
 	line := "page " + pageAddress(listener.Addr(), nil, "token", settings.Token) + "\n"
 	if _, err := io.WriteString(sys.Stdout, line); err != nil {
 		return errors.Join(err, listener.Close())
@@ -145,10 +150,29 @@ func uiLog(sys System) string {
 // offerPage has a server serve the page until ctx ends.
 func (m *mcpServer) offerPage(ctx context.Context, sys System, settings *server.HTTPOptions) *webpage.Page {
 	p := webpage.New(webpage.Options{
-		Projects: shownProjects{m.projects}, Version: version(), Now: sys.Now, Log: m.log, Ended: ctx.Done(),
+		Projects: shownProjects{m.projects}, Version: version(), Now: sys.Now, Log: m.log, Ended: ctx.Done(), FromThread: fromThread,
 	})
 	settings.Page, settings.IsPage = p, webpage.IsPath
 	return p
+}
+
+// fromThread reports whether a process that has opened a connection runs a thread, or was
+// started by one's tools, as far as it can be known: what cleared its environment and left
+// its parents is taken for a person's.
+func fromThread(client, server netip.AddrPort) bool {
+	pid, known := process.ClientOf(client, server)
+	if !known {
+		return false
+	}
+	if process.MarkOf(pid) != "" {
+		return true
+	}
+	for args := range process.AncestryOf(pid) {
+		if spawn.IsThread(args) {
+			return true
+		}
+	}
+	return false
 }
 
 // pageAddress is where a browser finds the page. What stands in the fragment is sent to

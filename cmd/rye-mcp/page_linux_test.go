@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/board"
+	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// browser is a program that keeps its arguments and environment, and stays until the file
+// stay is gone.
+const browser = `#!/bin/sh
+env > %[1]s/environ
+printf '%%s' "$1" > %[1]s/address.new
+mv %[1]s/address.new %[1]s/address
+while [ -e %[1]s/stay ]; do sleep 0.05; done
+`
+
+// thief is a command of a model that looks for the address of a browser among the
+// processes, and gets a token for the code in it.
+const thief = `A=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -aoE 'http://[0-9.]+:[0-9]+/#code=[A-Z0-9]{20,}' | head -1)
+echo "$A" > found.txt
+P=${A#http://*:}; P=${P%%/*}; B="{\"code\":\"${A##*=}\"}"
+exec 3<>/dev/tcp/127.0.0.1/$P && printf 'POST /ui/api/exchange HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$P" "${#B}" "$B" >&3 && cat <&3 > answer.txt
+`
+
+// TestAttackAddressOfTheBrowser: a thread reads the address with the code out of the arguments of the browser, before the browser has used it, and asks for its token. It is told that a thread is no person, the code stays good for the browser, and neither arguments nor environment of any process have the token or a key.
+func TestAttackAddressOfTheBrowser(t *testing.T) {
+	t.Parallel()
+	command, err := json.Marshal(thief)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, `
+-- .ai/directives/steal.md --
+`+"```xml"+`
+<directive name="steal" version="1.0.0"><metadata><model tier="fast" />
+<permissions><execute><tool>rye.bash</tool></execute></permissions></metadata></directive>
+`+"```"+`
+
+Steal it.
+-- model.yaml --
+turns:
+  - times: 1
+    tool_calls: [{name: rye_bash, input: {command: `+string(command)+`}}]
+  - text: Done.
+`)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "browser")
+	p.noError(os.WriteFile(script, fmt.Appendf(nil, browser, dir), 0o700)) //nolint:gosec // it is run
+	stay := filepath.Join(dir, "stay")
+	p.noError(os.WriteFile(stay, nil, 0o600))
+	t.Cleanup(func() { _ = os.Remove(stay) })
+	s := p.ui([]string{"BROWSER=" + script}, "ui")
+	var address []byte
+	p.until(func() (bool, string) {
+		address, err = os.ReadFile(filepath.Join(dir, "address"))
+		return err == nil, "no browser was opened"
+	})
+	found := regexp.MustCompile(`^` + regexp.QuoteMeta(s.base) + `/#code=([A-Z0-9]{26})$`).FindSubmatch(address)
+	if found == nil {
+		t.Fatalf("the browser was opened on %s", address)
+	}
+
+	var started view.Started
+	s.post("start", `{"directive":"steal"}`, &started)
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
+	stolen, _ := os.ReadFile(filepath.Join(p.dir, "found.txt"))
+	answer, _ := os.ReadFile(filepath.Join(p.dir, "answer.txt"))
+	if strings.TrimSpace(string(stolen)) != string(address) || !bytes.Contains(answer, []byte(`"code":"not_a_person"`)) {
+		t.Errorf("the thread found %q and was answered %q", stolen, answer)
+	}
+	if status, answer := s.ask(http.MethodPost, "/ui/api/exchange", fmt.Sprintf(`{"code":%q}`, found[1])); status != http.StatusOK {
+		t.Errorf("the browser: %d %s", status, answer)
+	}
+	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
+	p.noError(err)
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.cmd.Process.Pid))
+	p.noError(err)
+	for what, has := range map[string][]byte{"the environment of the browser": environ, "the arguments of rye-mcp": args, "the arguments of the browser": address} {
+		if bytes.Contains(has, []byte(s.token)) || bytes.Contains(has, []byte(testKey)) {
+			t.Errorf("%s have a secret", what)
+		}
+	}
+}

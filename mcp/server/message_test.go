@@ -144,3 +144,19 @@ func TestEqualIDsHaveEqualKeys(t *testing.T) {
 		}
 	}
 }
+
+// A client's span is taken from _meta where it is well-formed; whatever else stands there
+// changes nothing about the request.
+func TestTraceparentOfARequest(t *testing.T) {
+	t.Parallel()
+	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for given, want := range map[string]string{
+		`"` + good + `"`: good, `"cc` + good[2:] + `-later"`: good, `""`: "", `null`: "", `7`: "", `{}`: "", `["` + good + `"]`: "",
+		`"` + strings.ToUpper(good) + `"`: "", `"` + good + `\n"`: "", `"` + strings.Repeat("0", 10_000) + `"`: "", `"00-` + strings.Repeat("0", 32) + good[35:] + `"`: "",
+	} {
+		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"traceparent":` + given + `,"progressToken":3}}}`))
+		if err != nil || m.traceparent != want || string(m.token) != "3" {
+			t.Errorf("%.80s: %q, token %s, %v", given, m.traceparent, m.token, err)
+		}
+	}
+}

@@ -9,6 +9,9 @@ const (
 )
 
 var (
+	// requestBounds are those that OpenTelemetry's conventions for generative AI give
+	// gen_ai.client.operation.duration, in milliseconds.
+	requestBounds = []int64{10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480, 40960, 81920}
 	// longBounds are for what can take hours, in milliseconds.
 	longBounds = []int64{100, 500, 1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 14_400_000}
 )
@@ -24,6 +27,10 @@ type families struct {
 	started, ended, errors *family
 	queueTime, duration    *family
 	turns, tokens, spend   *family
+
+	modelTime, firstPiece, modelErrors, backoff *family
+	toolCalls, toolTime, questionTime           *family
+	unread, skipped                             *family
 }
 
 func newFamilies() *families {
@@ -32,6 +39,7 @@ func newFamilies() *families {
 	f.ofMoment()
 	f.ofThreads()
 	f.ofCosts()
+	f.ofTranscripts()
 	return f
 }
 
@@ -79,6 +87,19 @@ func (f *families) ofCosts() {
 	f.turns = f.counter(1, "rye_turns_total", "Turns, each with a call of a model that was answered.", "project", "directive")
 	f.tokens = f.counter(1, "rye_tokens_total", "Tokens by kind; input is what no cache had.", "project", "model", "kind")
 	f.spend = f.counter(micros, "rye_spend_dollars_total", "What the threads have spent, in US dollars.", "project", "directive", "model")
+}
+
+// ofTranscripts are counted when a thread has ended.
+func (f *families) ofTranscripts() {
+	f.modelTime = f.histogram(requestBounds, "rye_model_request_seconds", "How long calls of models took that were answered; counted when their thread has ended.", "project", "model")
+	f.firstPiece = f.histogram(requestBounds, "rye_model_first_piece_seconds", "How long it took until the first piece of an answer.", "project", "model")
+	f.modelErrors = f.counter(1, "rye_model_errors_total", "Calls of models that have failed, by class.", "project", "model", "class")
+	f.backoff = f.counter(millis, "rye_backoff_seconds_total", "How long threads waited before they repeated a call that had failed.", "project")
+	f.toolCalls = f.counter(1, "rye_tool_calls_total", "Calls of tools.", "project", "tool", "outcome")
+	f.toolTime = f.histogram(longBounds, "rye_tool_seconds", "How long calls of tools took.", "project")
+	f.questionTime = f.histogram(longBounds, "rye_question_seconds", "How long threads waited for an answer to a question.", "project")
+	f.unread = f.gauge(1, "rye_transcripts_unread", "Threads that have ended and of which the next scrapes read what they did.", "project")
+	f.skipped = f.counter(1, "rye_transcripts_skipped_total", "Threads of which it is not read what they did: too many at once, too long, or not readable.", "project")
 }
 
 func (f *families) write(out *bytes.Buffer) {

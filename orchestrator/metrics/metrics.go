@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -26,6 +27,7 @@ const (
 	mostDirectives = 200
 	mostModels     = 50
 	mostCodes      = 100
+	mostTools      = 100
 )
 
 // Rows are the threads of a project.
@@ -40,6 +42,8 @@ type Rows interface {
 type Project struct {
 	Path string // its name in labels
 	Rows Rows
+	// Transcript is that of a thread; nil: what threads did is not told.
+	Transcript func(thread.ID) records.Source
 }
 
 // Options of a [Collector].
@@ -62,14 +66,14 @@ type Collector struct {
 	text     []byte              // of the last answer
 	at       time.Time           // when it was made
 
-	directives, models, codes names
+	directives, models, codes, tools names
 }
 
 // New returns a collector.
 func New(opts Options) *Collector {
 	c := &Collector{
 		opts: opts, families: newFamilies(), tracked: map[string]*tracker{},
-		directives: names{most: mostDirectives}, models: names{most: mostModels}, codes: names{most: mostCodes},
+		directives: names{most: mostDirectives}, models: names{most: mostModels}, codes: names{most: mostCodes}, tools: names{most: mostTools},
 	}
 	c.families.build.set(1, shown(opts.Version))
 	c.families.processStart.set(opts.Started.UnixMilli())
@@ -104,7 +108,7 @@ func (c *Collector) Text(ctx context.Context) []byte {
 // its counters stay as they are.
 func (c *Collector) look(ctx context.Context) {
 	f := c.families
-	for _, one := range []*family{f.up, f.threads, f.kept, f.queue, f.queueOldest, f.questions, f.questionOldest} {
+	for _, one := range []*family{f.up, f.threads, f.kept, f.queue, f.queueOldest, f.questions, f.questionOldest, f.unread} {
 		one.clear()
 	}
 	for _, p := range c.opts.Projects() {
@@ -124,7 +128,7 @@ func (c *Collector) look(ctx context.Context) {
 // track begins with a project: with what it was since the server was started, or, when
 // its state is another now, since the look at the one before.
 func (c *Collector) track(p Project, before *tracker) *tracker {
-	t := &tracker{Collector: c, project: shown(p.Path), rows: p.Rows, began: c.opts.Started, known: map[thread.ID]seen{}}
+	t := &tracker{Collector: c, project: shown(p.Path), rows: p.Rows, transcript: p.Transcript, began: c.opts.Started, known: map[thread.ID]seen{}}
 	if before != nil {
 		t.began = before.looked
 	}

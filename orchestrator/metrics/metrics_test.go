@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
@@ -238,7 +241,7 @@ func TestCountersOnlyGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := &fakeRows{threads: map[thread.ID]thread.Record{}}
 		now := noon
-		c := New(Options{Started: noon, Now: func() time.Time { return now }, Log: zerolog.Nop(), Projects: func() []Project { return []Project{{"/p", rows}} }})
+		c := New(Options{Started: noon, Now: func() time.Time { return now }, Log: zerolog.Nop(), Projects: func() []Project { return []Project{{Path: "/p", Rows: rows}} }})
 		before, ended, turns := map[string]int64{}, int64(0), int64(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1001, 60_000).Draw(t, "ms")) * time.Millisecond)
@@ -347,7 +350,7 @@ func TestDown(t *testing.T) {
 	t.Parallel()
 	rows := &fakeRows{threads: map[thread.ID]thread.Record{}}
 	now := noon
-	c := New(Options{Started: noon, Now: func() time.Time { now = now.Add(2 * time.Second); return now }, Log: zerolog.Nop(), Projects: func() []Project { return []Project{{"/p", rows}} }})
+	c := New(Options{Started: noon, Now: func() time.Time { now = now.Add(2 * time.Second); return now }, Log: zerolog.Nop(), Projects: func() []Project { return []Project{{Path: "/p", Rows: rows}} }})
 	rows.put(thread.Record{ThreadID: "t", Kind: thread.KindDirective, Directive: "d", Status: thread.Running, CreatedAt: now, LastUsed: now})
 	c.Text(t.Context())
 	rows.down = true
@@ -381,7 +384,7 @@ func TestAttackNamesInMetrics(t *testing.T) {
 	rows := &fakeRows{threads: map[thread.ID]thread.Record{}}
 	now := noon
 	c := New(Options{Version: "v\"\n", Started: noon, Now: func() time.Time { now = now.Add(2 * time.Second); return now }, Log: zerolog.Nop(), Projects: func() []Project {
-		return []Project{{"/p\"} 1\nrye_up 5\n#", rows}}
+		return []Project{{Path: "/p\"} 1\nrye_up 5\n#", Rows: rows}}
 	}})
 	for i := range 1000 {
 		name := fmt.Sprintf("%d\"} 7\nrye_threads_kept 9\n\\\x1b[31m\x00\xff\u202e%s", i, strings.Repeat("x", i))
@@ -406,6 +409,111 @@ func TestAttackNamesInMetrics(t *testing.T) {
 	if n := len(c.families.started.series); n != mostDirectives+1 {
 		t.Errorf("%d directives", n)
 	}
+}
+
+// source is a transcript without a file.
+type source struct {
+	records.Source
+	*bytes.Reader
+}
+
+func (s source) Open() (records.Reader, error) { return s, nil }
+func (s source) Close() error                  { return nil }
+func (s source) Size() (int64, error)          { return s.Reader.Size(), nil }
+func (s source) Stamp() (records.Stamp, error) { return records.Stamp{Size: s.Reader.Size()}, nil }
+
+// What threads did is counted when they have ended, so many of them with each scrape.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	rows := &fakeRows{threads: map[thread.ID]thread.Record{}}
+	now := noon
+	var text bytes.Buffer
+	for i, e := range []struct {
+		ms   int64
+		typ  thread.EventType
+		said string
+	}{
+		{100, thread.EventCognitionRequest, `{"turn":1,"model":"p/m"}`},
+		{150, thread.EventErrorClassified, `{"turn":1,"attempt":1,"model":"p/m","category":"rate_limited","message":"x"}`},
+		{150, thread.EventRetry, `{"turn":1,"attempt":2}`},
+		{400, thread.EventCognitionRequest, `{"turn":1,"model":"p/m","attempt":2}`},
+		{500, thread.EventTokenDelta, `{"turn":1}`},
+		{900, thread.EventCognitionOut, `{"turn":1,"model":"p/m","stop_reason":"tool_use"}`},
+		{900, thread.EventToolCallStart, `{"turn":1,"call_id":"a","tool":"rye_bash"}`},
+		{1000, thread.EventToolCallResult, `{"turn":1,"call_id":"a","tool":"rye_bash","is_error":true,"text":"no"}`},
+		{1000, thread.EventThreadCompleted, `{"outcome":{"status":"completed"}}`},
+	} {
+		_, _ = fmt.Fprintf(&text, `{"timestamp":%q,"thread_id":"t","seq":%d,"event_type":%q,"payload":%s}`+"\n",
+			noon.Add(time.Duration(e.ms)*time.Millisecond).Format(time.RFC3339Nano), i+1, e.typ, e.said)
+	}
+	c := New(Options{Started: noon, Now: func() time.Time { now = now.Add(2 * time.Second); return now }, Log: zerolog.Nop(), Projects: func() []Project {
+		return []Project{{Path: "/p", Rows: rows, Transcript: func(thread.ID) records.Source { return source{Reader: bytes.NewReader(text.Bytes())} }}}
+	}})
+	const threads = mostTranscripts + 10
+	for i := range threads {
+		rows.put(thread.Record{
+			ThreadID: thread.ID(fmt.Sprint(i)), Kind: thread.KindDirective, Directive: "d", Status: thread.Completed,
+			CreatedAt: noon, LastUsed: noon.Add(time.Second), CompletedAt: noon.Add(time.Second),
+		})
+	}
+	if got := parse(t, c.Text(t.Context()))[`rye_transcripts_unread{project="/p"}`]; got != "10" {
+		t.Errorf("%s are unread", got)
+	}
+	got := parse(t, c.Text(t.Context()))
+	for name, want := range map[string]string{
+		`rye_transcripts_unread{project="/p"}`:                                     "0",
+		`rye_model_request_seconds_count{project="/p",model="p/m"}`:                fmt.Sprint(threads),
+		`rye_model_request_seconds_sum{project="/p",model="p/m"}`:                  fmt.Sprint(threads / 2),
+		`rye_model_first_piece_seconds_bucket{project="/p",model="p/m",le="0.08"}`: "0",
+		`rye_model_first_piece_seconds_bucket{project="/p",model="p/m",le="0.16"}`: fmt.Sprint(threads),
+		`rye_model_errors_total{project="/p",model="p/m",class="rate_limited"}`:    fmt.Sprint(threads),
+		`rye_backoff_seconds_total{project="/p"}`:                                  fmt.Sprint(threads / 4.0),
+		`rye_tool_calls_total{project="/p",tool="rye_bash",outcome="error"}`:       fmt.Sprint(threads),
+		`rye_tool_seconds_sum{project="/p"}`:                                       fmt.Sprint(threads / 10),
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// BenchmarkRatioScrape compares a scrape of a project of 20 000 threads that have ended with
+// one of 1 000.
+func BenchmarkRatioScrape(b *testing.B) {
+	houses := []*house{newHouse(b), newHouse(b)}
+	for i, n := range []int{1000, 20_000} {
+		rows := make([]store.Restored, n)
+		for j := range rows {
+			at := noon.Add(-time.Hour - time.Duration(j)*time.Millisecond)
+			rows[j].Record = thread.Record{
+				ThreadID: thread.NewID("d", at, j+1), Kind: thread.KindDirective, Directive: "d", Status: thread.Completed, CreatedAt: at, UpdatedAt: at, LastUsed: at,
+				CompletedAt: at, Outcome: &thread.Outcome{State: thread.Completed},
+			}
+		}
+		_, err := houses[i].Restore(b.Context(), rows)
+		houses[i].must(err)
+		houses[i].start("d", "m")
+		houses[i].scrape()
+	}
+	took := [2][]time.Duration{}
+	for range 50 {
+		for i, h := range houses {
+			h.must(h.RecordCost(h.Context(), h.start("d", "m"), thread.Cost{Turns: 1}, 1)) // somebody has committed
+			began := time.Now()
+			h.scrape()
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	for i := range took {
+		slices.Sort(took[i])
+	}
+	few, many := took[0][25], took[1][25]
+	b.Run("scrape of metrics with 20 000 threads/with 1 000/nothing is written", func(b *testing.B) {
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(many)/float64(few), "x-baseline")
+		b.ReportMetric(1.5, "x-goal")
+		b.Logf("%v against %v", many, few)
+	})
 }
 
 func TestServeHTTP(t *testing.T) {

@@ -71,14 +71,14 @@ func (f *family) add(n int64, values ...string) {
 // set gives a gauge its value.
 func (f *family) set(n int64, values ...string) { f.of(values...).n = n }
 
-// observe counts a value of a histogram; what is negative counts as 0.
-func (f *family) observe(n int64, values ...string) {
+// observe counts a value of a histogram so many times; what is negative counts as 0.
+func (f *family) observe(n, times int64, values ...string) {
 	n = max(0, n)
 	s := f.of(values...)
-	s.n = saturated(s.n, n)
-	s.count++
+	s.n = saturated(s.n, n*times)
+	s.count += times
 	at, _ := slices.BinarySearch(f.bounds, n)
-	s.buckets[at]++
+	s.buckets[at] += times
 }
 
 func saturated(a, b int64) int64 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -32,6 +33,9 @@ type tracker struct {
 	known   map[thread.ID]seen
 	again   bool // rows that are new to this look may have been counted, and are not
 	pruneAt int
+
+	transcript func(thread.ID) records.Source // nil: they are not read
+	unread     []thread.Record                // that have ended
 }
 
 // seen is what is known of a thread.
@@ -54,6 +58,7 @@ func (t *tracker) look(ctx context.Context) error {
 		return err
 	}
 	t.looked = now
+	t.read(ctx)
 	return t.prune(ctx)
 }
 
@@ -103,10 +108,11 @@ func (t *tracker) take(rec thread.Record, since time.Time) {
 	default: // nobody knows what of its costs is new
 	}
 	if now.admitted && !was.admitted && !rec.AdmittedAt.Before(t.began) && !rec.QueuedAt.IsZero() {
-		t.families.queueTime.observe(rec.AdmittedAt.Sub(rec.QueuedAt).Milliseconds(), t.project)
+		t.families.queueTime.observe(rec.AdmittedAt.Sub(rec.QueuedAt).Milliseconds(), 1, t.project)
 	}
 	if now.ended {
 		t.ended(rec, directive)
+		t.later(rec)
 	}
 }
 
@@ -142,7 +148,7 @@ func (t *tracker) spent(rec thread.Record, directive string, was thread.Cost) {
 func (t *tracker) ended(rec thread.Record, directive string) {
 	f := t.families
 	f.ended.add(1, t.project, string(rec.Kind), directive, string(rec.Status))
-	f.duration.observe(rec.CompletedAt.Sub(rec.CreatedAt).Milliseconds(), t.project, string(rec.Status))
+	f.duration.observe(rec.CompletedAt.Sub(rec.CreatedAt).Milliseconds(), 1, t.project, string(rec.Status))
 	if rec.Outcome != nil && rec.Outcome.Error != nil {
 		f.errors.add(1, t.project, t.codes.of(cmp.Or(rec.Outcome.Error.Code, "unknown")))
 	}

@@ -158,6 +158,7 @@ func (d *doctor) checks() []check {
 		{"disk", d.disk},
 		{"open files", d.openFiles},
 		{"notifications", d.notifications},
+		{"traces", d.traces},
 		{"editor", d.editor},
 		{"clients", d.clients},
 	}

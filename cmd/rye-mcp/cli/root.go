@@ -46,6 +46,7 @@ func newRoot(sys System) *cobra.Command {
 		newThreadCommand(sys, opts),
 		newServeCommand(sys, opts),
 		newUICommand(sys, opts),
+		newMetricsCommand(sys),
 		newDoctorCommand(sys, opts),
 		newModelsCommand(sys, opts),
 		newConfigCommand(sys, opts),

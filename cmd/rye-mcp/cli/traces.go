@@ -125,8 +125,11 @@ func unmarked(environ []string) []string {
 // when the process that ended a thread was killed at once.
 func (p *project) sendLeftTraces(ctx context.Context, sys System, log zerolog.Logger) error {
 	wanted, ok := p.traces(sys, log).(*traces)
-	if !ok || ctx.Err() != nil || !p.store.IsOpen() || p.due().Count() == 0 {
+	if !ok {
 		return nil
+	}
+	if there, err := p.store.Now(ctx); err != nil || there == nil || p.due().Count() == 0 {
+		return err
 	}
 	return wanted.startUnlessSending() //nolint:contextcheck // it outlives the server
 }
@@ -190,4 +193,24 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// traces tells where spans go. Values of headers are not shown.
+func (d *doctor) traces(context.Context) []finding {
+	const guide = "rye-mcp help traces"
+	variables := telemetryVariables(d.sys)
+	settings, wanted, err := telemetry.SettingsFrom(lookUp(variables), serviceName, version())
+	switch {
+	case err != nil:
+		return []finding{warnf(guide, "%v", err)}
+	case !wanted && len(variables) > 0:
+		return []finding{okf("not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set, or others say so; %s", guide)}
+	case !wanted:
+		return []finding{okf("not sent; %s", guide)}
+	}
+	what := "without what is said in them"
+	if settings.Content {
+		what = "with prompts and results"
+	}
+	return []finding{okf("sent to %s, with %s, %s", settings.Place(), counted(len(settings.Headers), "header"), what)}
 }

@@ -107,7 +107,7 @@ type Table struct {
 type Series struct {
 	Range
 	Bucket Bucket      `json:"bucket"`
-	At     []time.Time `json:"at"`    // beginnings of the buckets
+	At     []time.Time `json:"at"`    // beginnings of the buckets, in the zone that was asked for
 	Lines  []Line      `json:"lines"` // the dearest first
 	Total  Line        `json:"total"`
 }
@@ -191,9 +191,6 @@ func (c *Costs) OverTime(ctx context.Context, req Request) (Series, error) {
 		s.Lines[maxLines-1] = a.line(Others, s.At, keys[maxLines-1:]...)
 	}
 	s.Total = a.line("", s.At, keys...)
-	for i := range s.At {
-		s.At[i] = s.At[i].UTC()
-	}
 	return s, nil
 }
 

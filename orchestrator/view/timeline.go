@@ -20,8 +20,9 @@ const (
 	maxLanes = 200
 	// treeSpans is how many spans those have together, but for the fewest of a lane.
 	treeSpans, laneSpans = 20_000, 100
-	// maxTimelines bounds how many timelines are remembered, of half a megabyte at most.
-	maxTimelines = 64
+	// maxTimelines bounds how many timelines are remembered, and keptSpans how many spans
+	// those have together: 30 MB.
+	maxTimelines, keptSpans = 500, 100_000
 )
 
 // Timeline tells what a thread did when. Of a thread that works only what is new is
@@ -126,13 +127,15 @@ func (v *View) examined(ctx context.Context, id thread.ID) (thread.Record, error
 // timelines are those that were asked for last. What is remembered is nothing but what
 // the transcripts say.
 type timelines struct {
-	mu   sync.Mutex
-	kept map[thread.ID]*keptTimeline
-	uses int
+	mu    sync.Mutex
+	kept  map[thread.ID]*keptTimeline
+	uses  int
+	spans int // of all that are kept, when they were asked for last
 }
 
 type keptTimeline struct {
-	used int // by which of the uses last; of timelines
+	used  int // by which of the uses last; of timelines
+	spans int // of timelines, too
 
 	mu   sync.Mutex
 	feed transcript.Feed
@@ -153,7 +156,19 @@ func (t *timelines) of(from *threads.Threads, rec thread.Record) (timeline.Timel
 		return timeline.Timeline{}, err
 	}
 	k.made.Know(facts)
-	return k.made.Timeline(), nil
+	line := k.made.Timeline()
+	t.counted(rec.ThreadID, k, len(line.Spans))
+	return line, nil
+}
+
+// counted notes how many spans one has by now, if it is still kept.
+func (t *timelines) counted(id thread.ID, k *keptTimeline, spans int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept[id] == k {
+		t.spans += spans - k.spans
+		k.spans = spans
+	}
 }
 
 func (k *keptTimeline) add(e thread.Event, err error) {
@@ -164,7 +179,7 @@ func (k *keptTimeline) add(e thread.Event, err error) {
 	k.made.Add(e)
 }
 
-// at is what is kept of a thread. That which was asked for longest ago makes room.
+// at is what is kept of a thread. Those that were asked for longest ago make room.
 func (t *timelines) at(id thread.ID) *keptTimeline {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,14 +198,14 @@ func (t *timelines) makeRoom() {
 	if t.kept == nil {
 		t.kept = map[thread.ID]*keptTimeline{}
 	}
-	if len(t.kept) < maxTimelines {
-		return
-	}
-	var oldest thread.ID
-	for id, k := range t.kept {
-		if oldest == "" || k.used < t.kept[oldest].used {
-			oldest = id
+	for len(t.kept) >= maxTimelines || t.spans > keptSpans {
+		var oldest thread.ID
+		for id, k := range t.kept {
+			if oldest == "" || k.used < t.kept[oldest].used {
+				oldest = id
+			}
 		}
+		t.spans -= t.kept[oldest].spans
+		delete(t.kept, oldest)
 	}
-	delete(t.kept, oldest)
 }

@@ -278,7 +278,7 @@ func (b *Builder) over(e thread.Event, p transcript.Ended) {
 	if b.end != nil {
 		return
 	}
-	s := Span{Kind: End, Seq: e.Seq, Name: string(p.Outcome.State), StartMS: b.worked}
+	s := Span{Kind: End, Seq: e.Seq, Name: string(p.Outcome.State), StartMS: max(b.worked, b.first)}
 	until := b.now
 	if o := p.Outcome.Error; o != nil {
 		s.Error = o.Message

@@ -143,7 +143,12 @@ func (b *Builder) ended() (spans []Span) {
 }
 
 func byBeginning(x, y Span) int {
-	return cmp.Or(cmp.Compare(x.StartMS, y.StartMS), cmp.Compare(endOf(x), endOf(y)), cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Kind, y.Kind))
+	return cmp.Or(cmp.Compare(x.StartMS, y.StartMS), cmp.Compare(endOf(x), endOf(y)), cmp.Compare(rank(x.Kind), rank(y.Kind)), cmp.Compare(x.Seq, y.Seq))
+}
+
+// rank is the order of what is at the same time.
+func rank(k Kind) int {
+	return slices.Index([]Kind{Queue, Start, Question, Approval, Model, Backoff, Tool, Hook, Wait, End}, k)
 }
 
 // endOf is when a span has ended; one that goes on ends last.

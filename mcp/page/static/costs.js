@@ -1,6 +1,6 @@
 // What a project has spent: over time, and by directive, model and day; its turns and errors beside.
 
-import {button, fill, h, svg} from "./dom.js";
+import {button, fill, h, icon, svg} from "./dom.js";
 import {count, money, oneLine, percent, plural} from "./format.js";
 import {barPlot, dataTable, loadInto, plotColours, plotFrame} from "./plots.js";
 
@@ -55,7 +55,7 @@ export function projectSpend(ctx) {
   });
   load();
   const el = h("section", {class: "costs-view", "aria-label": "What this project spends"},
-    h("header", {class: "plot-tools"}, h("h1", {tabindex: -1}, "Spend"), h("label", {class: "check"}, "Time ", select), h("span", {class: "button-group", role: "group", "aria-label": "Tell apart"}, choice), button("Refresh", load, {class: "quiet"})), view.place);
+    h("header", {class: "plot-tools"}, ctx.open && button(icon("back"), () => ctx.open(""), {class: "quiet icon-only back", "aria-label": "Back to all threads"}), h("h1", {tabindex: -1}, "Spend"), h("label", {class: "check"}, "Time ", select), h("span", {class: "button-group", role: "group", "aria-label": "Tell apart"}, choice), button("Refresh", load, {class: "quiet"})), view.place);
   return {el, focus: () => el.querySelector("h1").focus(), close: () => { view.stop.abort(); view.plots.forEach((plot) => plot.close()); }};
 }
 

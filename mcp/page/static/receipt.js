@@ -24,7 +24,7 @@ export function verdictWords(verdict, mode) {
   const facts = [plural(t.turns || 0, "turn") + " in " + bytes(t.bytes || 0) + " of transcript, with " + plural(t.checkpoints || 0, "signature") + "."];
   if (t.signed_bytes !== undefined) facts.push(bytes(t.signed_bytes) + " of it are signed" + (t.unsigned_bytes ? "; " + bytes(t.unsigned_bytes) + " after the last signature are not yet." : "."));
   if (t.torn_bytes) facts.push(bytes(t.torn_bytes) + " at the end are half a line, which was being written.");
-  if (verdict.first_bad_turn) facts.push("Up to turn " + (verdict.first_bad_turn - 1) + " it can be trusted, from turn " + verdict.first_bad_turn + " on it cannot.");
+  if (verdict.first_bad_turn) facts.push((verdict.first_bad_turn > 1 ? "Up to turn " + (verdict.first_bad_turn - 1) + " it can be trusted, from " : "From ") + "turn " + verdict.first_bad_turn + " on it cannot be trusted.");
   if (mode === "lenient") facts.push("The project is lenient: what is not signed is let pass.");
   if (findings.length > 0) return {good: false, head: "This thread does not verify: " + plural(findings.length, "thing") + " that should not be.", facts};
   if (!verdict.verified) return {good: false, head: "This thread does not verify.", facts};

@@ -11,6 +11,7 @@ import {makeDetail} from "./detail.js";
 import {makeStart} from "./start.js";
 import {openSearch} from "./search.js";
 import {makeKeys} from "./keys.js";
+import {projectSpend} from "./costs.js";
 import {tabs} from "./tabs.js";
 
 const hiddenPollMs = 30000;
@@ -94,6 +95,7 @@ function topBar(page) {
     page.totals, page.connection,
     h("nav", {"aria-label": "Page"},
       page.mayStart() && button([icon("plus"), h("span", {class: "label"}, "Start")], () => page.open("start"), {class: "primary", title: "Start a directive (n)", "aria-label": "Start a directive"}),
+      button([icon("spend"), h("span", {class: "label"}, "Spend")], () => page.open("spend"), {class: "quiet", title: "What was spent (s)", "aria-label": "Spend"}),
       button([icon("search"), h("span", {class: "label"}, "Search")], () => openSearch(page), {class: "quiet", title: "Search (/)", "aria-label": "Search"}),
       page.tools,
       button(icon("keyboard"), () => showHelp(page), {class: "quiet icon-only", "aria-label": "Keys and signs", title: "Keys and signs (?)"})));
@@ -317,6 +319,7 @@ function viewOf(page, route) {
   switch (route.kind) {
     case "thread": return makeDetail(page, route, tabs);
     case "start": return makeStart(page, route.id);
+    case "spend": return projectSpend(page);
     default: return null;
   }
 }
@@ -349,6 +352,7 @@ function bindingsOf(page) {
     {keys: ["/"], label: "Search threads and transcripts", run: () => openSearch(page)},
     {keys: ["f"], label: "Filter the list", run: () => page.filter.focus()},
     {keys: ["n"], label: "Start a directive", run: () => page.mayStart() && page.open("start")},
+    {keys: ["s"], label: "What was spent", run: () => page.open("spend")},
     {keys: ["g a"], label: "Go to what asks", run: () => page.ask.focus()},
     {keys: ["g t"], label: "Go to the threads", run: () => page.tree.focus()},
     {keys: ["]"], label: "Next tab of the thread", run: () => inView("step", 1)},

@@ -64,8 +64,18 @@ async function loadCosts(view) {
   const mine = ++view.counter, ask = (path, by) => view.ctx.api.get(path + "?" + new URLSearchParams({since: view.since, tz: String(-new Date().getTimezoneOffset()), ...(by ? {by} : {})}), view.stop.signal);
   const [table, series] = await Promise.all([ask("costs", view.by), ask("costs/over-time", view.by === "day" ? "" : view.by)]);
   if (mine !== view.counter) return null;
+  dropEmpty(series);
   if (series.lines.length === 0 || view.by === "day") series.lines = [{...series.total, key: "all"}];
   return {table, series};
+}
+
+// dropEmpty leaves out the time before anything happened, and keeps a week of buckets at least.
+export function dropEmpty(series, least = 7) {
+  const first = series.total.threads.findIndex((n, i) => n > 0 || series.total.spend[i] > 0), from = Math.min(first < 0 ? Infinity : first, series.at.length - least);
+  if (from <= 0) return series;
+  series.at = series.at.slice(from);
+  for (const line of new Set([...series.lines, series.total])) for (const [name] of measures) line[name] = line[name].slice(from);
+  return series;
 }
 
 function fillTotals(view, table) {

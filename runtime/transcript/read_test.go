@@ -419,6 +419,12 @@ func FuzzRead(f *testing.F) {
 			_, err := Tail(records.File(path), o)
 			must(t, err)
 		}
+		for _, o := range []WindowOptions{{}, {Before: -1, MaxBytes: 10}, {After: 3}, {Before: 2, Deltas: true}} {
+			_, err := ReadWindow(records.File(path), o)
+			must(t, err)
+		}
+		_, _, err = EventAt(records.File(path), 2)
+		must(t, err)
 		_, _ = Verify(records.File(path), newTestKey(1), nil)
 		before, _, err := LastOutcome(records.File(path))
 		must(t, err)

@@ -56,6 +56,7 @@ func TestLooks(t *testing.T) {
 	b.openRow("^Look after children")
 	for _, name := range b.names("tab") {
 		b.press("tab", "^"+name+"$")
+		b.eval(nil, `() => ryeTest.until(() => !/^Loading/.test(ryeTest.text(document.querySelector('[role=tabpanel]'))) || undefined).then(() => true)`)
 		b.fits(axe, "tab "+name, "")
 	}
 	b.press("button", "^Cancel$")

@@ -18,7 +18,7 @@ const (
 	// scrapeTime bounds one look at all projects: Prometheus waits ten seconds unless it
 	// is told otherwise.
 	scrapeTime = 8 * time.Second
-	// fresh is how long an answer is given again.
+	// fresh is how long a look holds.
 	fresh = time.Second
 )
 
@@ -63,8 +63,7 @@ type Collector struct {
 	mu       sync.Mutex
 	families *families
 	tracked  map[string]*tracker // by path of the project
-	text     []byte              // of the last answer
-	at       time.Time           // when it was made
+	at       time.Time           // of the last look; zero: there was none
 
 	directives, models, codes, tools names
 }
@@ -92,16 +91,15 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Collector) Text(ctx context.Context) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if age := c.opts.Now().Sub(c.at); c.text != nil && age >= 0 && age < fresh {
-		return c.text
+	if age := c.opts.Now().Sub(c.at); c.at.IsZero() || age < 0 || age >= fresh {
+		ctx, cancel := context.WithTimeout(ctx, scrapeTime)
+		defer cancel()
+		c.look(ctx)
+		c.at = c.opts.Now()
 	}
-	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
-	defer cancel()
-	c.look(ctx)
 	var out bytes.Buffer
 	c.families.write(&out)
-	c.text, c.at = out.Bytes(), c.opts.Now()
-	return c.text
+	return out.Bytes()
 }
 
 // look brings all families up to date. What cannot be looked at is said to be down, and

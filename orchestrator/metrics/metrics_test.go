@@ -54,11 +54,18 @@ func (h *house) must(err error) {
 	}
 }
 
-// scrape lets a time pass that no answer is given again in.
+// scrape lets a time pass in which a look does not hold, and scrapes twice: what is new is
+// 0 at first.
 func (h *house) scrape() map[string]string {
 	h.Helper()
 	h.now = h.now.Add(2 * time.Second)
-	return parse(h, h.c.Text(h.Context()))
+	return scraped(h, h.c)
+}
+
+func scraped(t testing.TB, c *Collector) map[string]string {
+	t.Helper()
+	parse(t, c.Text(t.Context()))
+	return parse(t, c.Text(t.Context()))
 }
 
 func (h *house) start(directive, model string) thread.ID {
@@ -354,7 +361,7 @@ func TestDown(t *testing.T) {
 	rows.put(thread.Record{ThreadID: "t", Kind: thread.KindDirective, Directive: "d", Status: thread.Running, CreatedAt: now, LastUsed: now})
 	c.Text(t.Context())
 	rows.down = true
-	got := parse(t, c.Text(t.Context()))
+	got := scraped(t, c)
 	if got[`rye_project_up{project="/p"}`] != "0" || got[`rye_threads_started_total{project="/p",kind="directive",directive="d"}`] != "1" {
 		t.Errorf("%v", got)
 	}
@@ -459,7 +466,7 @@ func TestTranscripts(t *testing.T) {
 	if got := parse(t, c.Text(t.Context()))[`rye_transcripts_unread{project="/p"}`]; got != "10" {
 		t.Errorf("%s are unread", got)
 	}
-	got := parse(t, c.Text(t.Context()))
+	got := scraped(t, c)
 	for name, want := range map[string]string{
 		`rye_transcripts_unread{project="/p"}`:                                     "0",
 		`rye_model_request_seconds_count{project="/p",model="p/m"}`:                fmt.Sprint(threads),
@@ -514,6 +521,19 @@ func BenchmarkRatioScrape(b *testing.B) {
 		b.ReportMetric(1.5, "x-goal")
 		b.Logf("%v against %v", many, few)
 	})
+}
+
+// A series begins at 0, so that what it says first is an increase; then it says what it is.
+func TestBeginsAtZero(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("d", "m")
+	const started, queued = `rye_threads_started_total{project="/p",kind="directive",directive="d"}`, `rye_queue_seconds_count{project="/p"}`
+	for i, want := range []string{"0", "1", "1"} {
+		if got := parse(t, h.c.Text(t.Context())); got[started] != want || got[queued] != want || got[`rye_threads{project="/p",state="running"}`] != "1" {
+			t.Errorf("scrape %d: %s started, %s queued", i, got[started], got[queued])
+		}
+	}
 }
 
 func TestServeHTTP(t *testing.T) {

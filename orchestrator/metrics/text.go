@@ -43,6 +43,7 @@ type series struct {
 	n       int64    // value, or sum of a histogram
 	count   int64    // of a histogram
 	buckets []int64  // of a histogram: how many came into each; the last one has no end
+	told    bool
 }
 
 func (f *family) of(values ...string) *series {
@@ -99,11 +100,18 @@ func (f *family) write(out *bytes.Buffer) {
 	}
 	out.WriteString("# HELP " + f.name + " " + escapeHelp(f.help) + "\n# TYPE " + f.name + " " + string(f.kind) + "\n")
 	for _, s := range slices.SortedFunc(maps.Values(f.series), func(a, b *series) int { return slices.Compare(a.values, b.values) }) {
+		now := s
+		if !s.told && f.kind != gauge {
+			// It began at 0, and nobody was there to see it: what Prometheus has never
+			// seen it does not count as an increase.
+			now = &series{values: s.values, buckets: make([]int64, len(s.buckets))}
+		}
+		s.told = true
 		if f.kind == histogram {
-			f.writeHistogram(out, s)
+			f.writeHistogram(out, now)
 			continue
 		}
-		f.sample(out, "", s.values, "", f.number(s.n))
+		f.sample(out, "", s.values, "", f.number(now.n))
 	}
 }
 

@@ -72,10 +72,10 @@ func (c *client) send(ctx context.Context, body []byte) answer {
 	defer func() { _ = resp.Body.Close() }()
 	said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode/100 == 2 {
-		return taken(said) // whatever the end of the answer was
+		return c.taken(said) // whatever the end of the answer was
 	}
 	a := answer{why: resp.Status}
-	if text := strings.TrimSpace(string(said)); text != "" && err == nil {
+	if text := strings.TrimSpace(string(said)); text != "" && err == nil && !c.Binary {
 		a.why += ": " + item.Clip(text, maxSaid)
 	}
 	switch code := resp.StatusCode; {
@@ -112,6 +112,9 @@ func (c *client) request(ctx context.Context, body []byte) (*http.Request, error
 		req.Header = http.Header{}
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.Binary {
+		req.Header.Set("Content-Type", "application/x-protobuf")
+	}
 	if c.Gzip {
 		req.Header.Set("Content-Encoding", "gzip")
 	}
@@ -137,7 +140,11 @@ func reason(err error) string {
 }
 
 // taken reads the answer to what was accepted; one that cannot be read says nothing.
-func taken(said []byte) answer {
+func (c *client) taken(said []byte) answer {
+	if c.Binary {
+		rejected, why := partialSuccess(said)
+		return answer{outcome: accepted, rejected: rejected, why: item.Clip(why, maxSaid)}
+	}
 	var r response
 	if json.Unmarshal(said, &r) != nil {
 		return answer{outcome: accepted}

@@ -1,5 +1,5 @@
 // Package telemetry sends what threads did as spans to where the user wants them, by
-// OTLP/HTTP in JSON. It is off unless the user's environment names an endpoint in
+// OTLP/HTTP in JSON or Protocol Buffers. It is off unless the user's environment names an endpoint in
 // OpenTelemetry's own variables.
 //
 // Spans are derived from the row and the transcript of a thread when it has ended. Their

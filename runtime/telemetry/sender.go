@@ -133,8 +133,8 @@ func (s *Sender) spansOf(ctx context.Context, id thread.ID) (spans []Span, ended
 	if t.Root, t.Parent, err = s.origin(ctx, rec); err != nil {
 		return nil, false, err
 	}
-	if t.Parent.Trace != "" && !t.Parent.Sampled {
-		return nil, true, nil // who has started it does not record
+	if !s.Settings.sampler.takes(t.trace(), t.Parent) {
+		return nil, true, nil
 	}
 	if t.Children, err = s.children(ctx, id); err != nil {
 		return nil, false, err
@@ -246,10 +246,14 @@ func (s *Sender) bodies(spans []Span) (bodies [][]byte, err error) {
 }
 
 func (s *Sender) body(spans []Span) ([]byte, error) {
-	return json.Marshal(request{[]resourceSpans{{
+	r := request{[]resourceSpans{{
 		Resource:   resource{s.Settings.Resource},
 		ScopeSpans: []scopeSpans{{Scope: scope{scopeName, s.Version}, Spans: spans}},
-	}}})
+	}}}
+	if s.Settings.Binary {
+		return r.proto(), nil
+	}
+	return json.Marshal(r)
 }
 
 // deliver sends one request until it is taken or will never be.

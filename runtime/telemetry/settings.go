@@ -18,9 +18,12 @@ type Settings struct {
 	Headers  http.Header
 	Timeout  time.Duration // of a request
 	Gzip     bool
+	Binary   bool // Protocol Buffers in place of JSON
 	Resource []Attribute
 	// Content: prompts and results are sent too.
 	Content bool
+
+	sampler sampler
 }
 
 // prefix begins the names of all variables that count here.
@@ -72,9 +75,11 @@ func SettingsFrom(getenv func(string) string, service, version string) (s Settin
 	}
 	switch protocol := v("PROTOCOL"); protocol {
 	case "", "http/json":
+	case "http/protobuf":
+		s.Binary = true
 	default:
-		return s, true, unusable("OTEL_EXPORTER_OTLP_PROTOCOL is %q, and only http/json is spoken here: "+
-			"collectors take it at the same port 4318 as http/protobuf", protocol)
+		return s, true, unusable("OTEL_EXPORTER_OTLP_PROTOCOL is %q, and http/json and http/protobuf are spoken here: "+
+			"collectors take both at port 4318, and OTEL_EXPORTER_OTLP_TRACES_PROTOCOL counts for traces alone", protocol)
 	}
 	if s.Endpoint, err = endpointFrom(getenv); err != nil {
 		return s, true, err
@@ -91,6 +96,9 @@ func SettingsFrom(getenv func(string) string, service, version string) (s Settin
 		s.Gzip = true
 	default:
 		return s, true, unusable("OTEL_EXPORTER_OTLP_COMPRESSION is %q, and only gzip and none can be used", compression)
+	}
+	if s.sampler, err = samplerFrom(getenv); err != nil {
+		return s, true, err
 	}
 	s.Resource, err = resourceFrom(getenv, service, version)
 	s.Content = wantsContent(getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"))

@@ -31,12 +31,17 @@ type Thread struct {
 	Content bool
 }
 
+// trace is the id of the trace that the thread belongs to.
+func (t Thread) trace() string {
+	if t.Parent.Trace != "" {
+		return t.Parent.Trace
+	}
+	return traceID(t.Place, t.Root)
+}
+
 // Spans are those of a thread. The first one is the whole of it.
 func Spans(t Thread) ([]Span, error) {
-	b := builder{Thread: t, trace: traceID(t.Place, t.Root), self: threadSpan(t.Place, t.Record.ThreadID)}
-	if t.Parent.Trace != "" {
-		b.trace = t.Parent.Trace
-	}
+	b := builder{Thread: t, trace: t.trace(), self: threadSpan(t.Place, t.Record.ThreadID)}
 	line := timeline.New(timeline.FactsOf(t.Record))
 	line.Limit(maxSpans)
 	events := t.Events

@@ -134,6 +134,46 @@ func TestUnsampled(t *testing.T) {
 	}
 }
 
+func TestSampler(t *testing.T) {
+	t.Parallel()
+	caller := func(sampled bool) thread.Traceparent {
+		return thread.Traceparent{Trace: strings.Repeat("f", 32), Span: strings.Repeat("1", 16), Sampled: sampled}
+	}
+	for _, tt := range []struct {
+		sampler, arg              string
+		own, recorded, unrecorded bool
+	}{
+		{"", "", true, true, false},
+		{"parentbased_always_off", "", false, true, false},
+		{"parentbased_traceidratio", "0", false, true, false},
+		{"always_on", "", true, true, true},
+		{"always_off", "", false, false, false},
+		{"traceidratio", "", true, true, true},
+		{"traceidratio", "0.5", true, false, false},
+	} {
+		s, err := samplerFrom(getenv("OTEL_TRACES_SAMPLER="+tt.sampler, "OTEL_TRACES_SAMPLER_ARG="+tt.arg))
+		if err != nil || s.takes(strings.Repeat("1", 32), thread.Traceparent{}) != tt.own ||
+			s.takes(caller(true).Trace, caller(true)) != tt.recorded || s.takes(caller(false).Trace, caller(false)) != tt.unrecorded {
+			t.Errorf("%+v: %+v, %v", tt, s, err)
+		}
+	}
+	taken := 0
+	half, err := samplerFrom(getenv("OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.5"))
+	for i := range 1000 {
+		if half.takes(traceID("p", thread.ID(strconv.Itoa(i))), thread.Traceparent{}) {
+			taken++
+		}
+	}
+	if err != nil || taken < 400 || taken > 600 {
+		t.Errorf("%d of 1000, %v", taken, err)
+	}
+	for _, bad := range [][2]string{{"jaeger_remote", ""}, {"traceidratio", "2"}, {"traceidratio", "NaN"}, {"parentbased_", ""}} {
+		if _, err := samplerFrom(getenv("OTEL_TRACES_SAMPLER="+bad[0], "OTEL_TRACES_SAMPLER_ARG="+bad[1])); err == nil {
+			t.Errorf("%q can be used", bad)
+		}
+	}
+}
+
 // TestAttackTraceparent: a client names a parent span of all zeros, too long, in capitals, with line ends or of a version that must not be. It counts as none, and the thread has a trace of its own.
 func TestAttackTraceparent(t *testing.T) {
 	t.Parallel()

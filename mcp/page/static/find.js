@@ -1,7 +1,7 @@
 // Find in a transcript: in what is held first, and then by asking the server where else.
 
 import {button, h, setText} from "./dom.js";
-import {clean, plural} from "./format.js";
+import {clean} from "./format.js";
 import {jsonText} from "./events.js";
 
 const mostRanges = 1000;
@@ -20,7 +20,7 @@ export function partsWith(item, query) {
   return Object.entries(itemParts(item)).filter(([, value]) => value.toLowerCase().includes(low)).map(([name]) => name);
 }
 
-// findBar is {el, close, marked}. source shows an event by its number, and loads events that have a text.
+// findBar is {el, said, close, marked}. source shows an event by its number, and loads events that have a text.
 export function findBar(view, source) {
   const bar = {query: "", at: null, busy: false, pending: 0};
   bar.input = h("input", {type: "search", "aria-label": "Find in this transcript", placeholder: "Find\u2026", maxlength: 200, spellcheck: "false", autocomplete: "off"});
@@ -43,7 +43,7 @@ export function findBar(view, source) {
     }
   });
   bar.input.addEventListener("input", () => bar.input.value.trim() === "" && forgetFind(bar));
-  bar.el = h("span", {class: "find-bar", role: "search"}, bar.input, button("\u2191", () => go(-1), {"aria-label": "Find the one before", class: "quiet"}), button("\u2193", () => go(1), {"aria-label": "Find the next one", class: "quiet"}), bar.said);
+  bar.el = h("span", {class: "find-bar", role: "search"}, bar.input, button("\u2191", () => go(-1), {"aria-label": "Find the one before", class: "quiet"}), button("\u2193", () => go(1), {"aria-label": "Find the next one", class: "quiet"}));
   bar.marked = () => {
     if (!bar.query || bar.pending) return;
     bar.pending = requestAnimationFrame(() => {
@@ -117,7 +117,7 @@ function findArrive(view, bar, item, nth) {
   const range = ranges[bar.at.nth], box = view.scroller.getBoundingClientRect();
   const place = range ? range.getBoundingClientRect() : row.el.getBoundingClientRect();
   if (place.top < box.top + 40 || place.bottom > box.bottom - 40) view.scroller.scrollTop += place.top - box.top - box.height / 3;
-  setText(bar.said, ranges.length > 1 ? "Place " + (bar.at.nth + 1) + " of " + plural(ranges.length, "place") + " in event " + item.seq : "In event " + item.seq + (ranges.length === 0 ? ", in a part that is not loaded" : ""));
+  setText(bar.said, ranges.length > 1 ? "Place " + (bar.at.nth + 1) + " of " + ranges.length + " in event " + item.seq : "In event " + item.seq + (ranges.length === 0 ? ", in a part that is not loaded" : ""));
   markFound(view, bar);
 }
 

@@ -27,7 +27,7 @@ function threadNode(lane) {
   const groups = new Map();
   for (const s of lane.spans) {
     if (s.worked <= 0 && !s.spend) continue;
-    const name = s.kind === "model" ? s.name || lane.model || "model" : s.name || spanWord(s.kind), key = s.kind + "\n" + name;
+    const name = s.kind === "model" ? s.name || lane.model || "model" : s.name === "rye_execute" && s.detail ? s.detail : s.name || spanWord(s.kind), key = s.kind + "\n" + name;
     const g = groups.get(key) || {name, kind: s.kind, id: "", ownTime: 0, ownMoney: 0, count: 0, failed: 0, kids: []};
     g.ownTime += s.worked;
     g.ownMoney += s.spend || 0;

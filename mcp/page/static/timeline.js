@@ -188,7 +188,7 @@ function drawLane(lane, px, width) {
 
 function laneName(lane, width) {
   const left = Math.min(6, lane.depth) * 10;
-  const name = (lane.depth ? "\u2514 " : "") + oneLine(lane.title) + (lane.title === lane.id ? "" : "  " + oneLine(lane.id));
+  const name = (lane.depth ? "\u2514 " : "") + oneLine(lane.title) + (lane.title === lane.id ? "" : " \u00b7 " + oneLine(lane.id));
   return svg("text", {x: left, y: lane.top + 12, class: "lane-name"}, cut(name, Math.max(8, Math.floor((width - left) / 7))));
 }
 
@@ -198,8 +198,15 @@ function drawSpan(d, lane, width) {
   const one = d.spans.length === 1 ? d.spans[0] : null;
   const rect = svg("rect", {x: left.toFixed(1), y, width: wide.toFixed(1), height: rowHeight - 3, rx: wide > 5 ? 3 : 0, class: "span k-" + d.kind + (d.error ? " failed" : "") + (one && one.open ? " open" : "")});
   if (!one || wide < 34) return rect;
-  const name = (one.error ? "\u2715 " : "") + oneLine(one.kind === "model" ? shortModel(one.name) : one.name || spanWord(one.kind));
+  const name = (one.error ? "\u2715 " : "") + oneLine(spanTitle(one));
   return svg("g", null, rect, svg("text", {x: (Math.max(0, left) + 4).toFixed(1), y: y + rowHeight - 6.5, class: "span-name k-" + d.kind, "aria-hidden": "true"}, cut(name, Math.max(1, Math.floor((wide - 6) / 6.3)))));
+}
+
+// spanTitle is what a span is called where there is little room: a call of rye_execute by what it runs.
+export function spanTitle(s) {
+  if (s.kind === "model") return shortModel(s.name);
+  if (s.detail && (s.kind === "tool" || s.kind === "wait")) return s.name && s.name !== "rye_execute" ? s.name + " " + s.detail : s.detail;
+  return s.name || spanWord(s.kind);
 }
 
 // shortModel is the name of a model without its provider.

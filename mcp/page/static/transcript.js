@@ -24,7 +24,7 @@ export function transcriptView(ctx) {
   view.reveal = (item, parts, query) => revealParts(view, item, parts, query);
   view.el = h("div", {class: "transcript-view"},
     h("div", {class: "plot-tools transcript-tools"}, view.find.el, h("span", {class: "button-group"},
-      button("First", () => showStart(view), {class: "quiet", "aria-label": "Go to the first event"}), button("Last", () => followAgain(view), {class: "quiet", "aria-label": "Go to the last event and follow"}), view.follow)),
+      button("First", () => showStart(view), {class: "quiet", "aria-label": "Go to the first event"}), button("Last", () => followAgain(view), {class: "quiet", "aria-label": "Go to the last event and follow"}), view.follow), view.find.said),
     view.damage, view.scroller, view.state);
   view.scroller.addEventListener("scroll", () => scrolled(view), {passive: true});
   if (ctx.at && ctx.at.seq) showSeq(view, ctx.at.seq);

@@ -213,7 +213,7 @@ func (b *tab) noError(err error) {
 // and name, and waiting for it without asking again and again.
 const finders = `(() => {
 const roles = {
-	button: 'button, [role=button], summary', link: 'a[href], [role=link]', tab: '[role=tab]', treeitem: '[role=treeitem]', row: 'tr, [role=row]',
+	button: 'button:not([role]), [role=button], summary', link: 'a[href], [role=link]', tab: '[role=tab]', treeitem: '[role=treeitem]', row: 'tr, [role=row]',
 	textbox: 'input:not([type]), input[type=text], input[type=number], input[type=search], input[type=password], textarea, [role=textbox]',
 	checkbox: 'input[type=checkbox], [role=checkbox]', radio: 'input[type=radio], [role=radio]', combobox: 'select, [role=combobox]',
 	dialog: 'dialog[open], [role=dialog], [role=alertdialog]', heading: 'h1, h2, h3, h4, [role=heading]', option: 'option, [role=option]',

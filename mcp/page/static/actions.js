@@ -185,7 +185,7 @@ function receipts(ctx, done) {
   const sum = list.reduce((all, one) => all + (one.spend || 0), 0);
   return h("div", null,
     h("p", null, done.success ? "All have ended." : "Not all have ended.", " Spent: " + money(sum) + "."),
-    h("div", {class: "scroll"}, h("table", {class: "receipt-table"},
+    h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Receipts"}, h("table", {class: "receipt-table"},
       h("thead", null, h("tr", null, ["Thread", "State", "How", "Spent"].map((name) => h("th", {scope: "col"}, name)))),
       h("tbody", null, list.map((one) => {
         const row = ctx.board.find(one.thread_id);
@@ -234,7 +234,7 @@ function deletionPlan(ctx, row, plan) {
     plan.spend > 0 && h("p", {class: "hint"}, money(plan.spend) + " that they have cost stays in every sum."),
     plan.blocked && h("p", {class: "warning"}, icon("broken"), " ", clean(plan.blocked)),
     plan.threads > 1 && h("details", null, h("summary", null, "Which"),
-      h("ul", {class: "ids scroll"}, ids.map((id) => {
+      h("ul", {class: "ids scroll", tabindex: 0, "aria-label": "What would go"}, ids.map((id) => {
         const one = ctx.board.find(id);
         return h("li", null, one ? oneLine(titleOf(one), 60) + " " : "", h("code", null, id));
       }), more > 0 && h("li", null, "and " + count(more) + " more"))),

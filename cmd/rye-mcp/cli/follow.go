@@ -104,18 +104,27 @@ func drain(said records.Source, cursor string, see func(thread.Event) error) (st
 		}
 		content := begun + page.Content
 		begun = content[strings.LastIndexByte(content, '\n')+1:]
-		for line := range strings.Lines(strings.TrimSuffix(content, begun)) {
-			var e thread.Event
-			if json.Unmarshal([]byte(line), &e) != nil {
-				continue // a damaged line; verifying the transcript is where it is named
-			}
-			if err := see(e); err != nil {
-				return cursor, err
-			}
+		if err := seeLines(strings.TrimSuffix(content, begun), see); err != nil {
+			return cursor, err
 		}
 		if page.AtEnd || page.Next == cursor {
 			return page.Next, nil
 		}
 		cursor = page.Next
 	}
+}
+
+// seeLines hands the events of whole lines to see. Damaged lines are left out; verifying the
+// transcript is where they are named.
+func seeLines(content string, see func(thread.Event) error) error {
+	for line := range strings.Lines(content) {
+		var e thread.Event
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		if err := see(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,6 +36,7 @@ func newRoot(sys System) *cobra.Command {
 	root.AddCommand(
 		newRunCommand(sys, opts),
 		newThreadsCommand(sys, opts),
+		newTopCommand(sys, opts),
 		newReplayCommand(sys, opts),
 		newTestCommand(sys, opts),
 		newInitCommand(sys, opts),

@@ -36,6 +36,8 @@ const (
 // neighbours are joined.
 func visible(r rune) rune {
 	switch {
+	case unicode.Is(unicode.Variation_Selector, r):
+		return -1 // terminals disagree about the width that comes of it
 	case unicode.IsPrint(r):
 		return r
 	case unicode.IsSpace(r):
@@ -85,17 +87,18 @@ func Shorten(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	var b strings.Builder
-	used := 1 // the ellipsis
-	for _, r := range text {
-		w := runeColumns(r)
-		if used+w > most {
-			break
+	return Cut(text, most-1) + "…"
+}
+
+// Cut is the beginning of a text that has at most so many columns.
+func Cut(text string, most int) string {
+	used := 0
+	for i, r := range text {
+		if used += runeColumns(r); used > most {
+			return text[:i]
 		}
-		used += w
-		b.WriteRune(r)
 	}
-	return b.String() + "…"
+	return text
 }
 
 // Wrap breaks a text between words into lines of so many columns; a word that is

@@ -20,6 +20,7 @@ func TestLine(t *testing.T) {
 		"a\u00a0b\u2028c":                "a b c",
 		"👩\u200d💻 soft\u00adhyphen":      "👩💻 softhyphen",
 		"日本 é":                           "日本 é",
+		"❤\ufe0f":                        "❤",
 		"\ufeffmark":                     "�mark",
 		"no\xffutf8":                     "no�utf8",
 	} {
@@ -45,6 +46,9 @@ func TestLineOfAnything(t *testing.T) {
 		most := rapid.IntRange(0, 40).Draw(t, "most")
 		if short := Shorten(Line(text), most); Columns(short) > most {
 			t.Fatalf("%q has more than %d columns", short, most)
+		}
+		if cut := Cut(text, most); Columns(cut) > most || !strings.HasPrefix(text, cut) {
+			t.Fatalf("Cut(%q, %d) = %q", text, most, cut)
 		}
 	})
 }

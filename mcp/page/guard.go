@@ -98,9 +98,8 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 	if refused := checkBody(r); refused != nil {
 		return token{}, refused
 	}
-	if r.Method == http.MethodPost && p.fromThread(r) {
-		p.denied.note(p, r, "a thread")
-		return token{}, refuse(http.StatusForbidden, codePerson, "the page acts for a person, and a thread is none")
+	if refused := p.checkClient(r); refused != nil {
+		return token{}, refused
 	}
 	if r.URL.Path == exchangePath {
 		return token{}, nil
@@ -121,19 +120,39 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 	return found, nil
 }
 
-// fromThread reports whether a thread sends a request: its tools can read what this user's
-// processes were started with, and so come by a code or a token.
-func (p *Page) fromThread(r *http.Request) bool {
+// checkClient refuses changes that a thread asks for: its tools can read what this user's
+// processes were started with, and so come by a code or a token. A code, which other users
+// can read too, is only for who has opened the browser.
+func (p *Page) checkClient(r *http.Request) *refusal {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	who := p.clientOf(r)
+	switch {
+	case who.Thread:
+		p.denied.note(p, r, "a thread")
+		return refuse(http.StatusForbidden, codePerson, "the page acts for a person, and a thread is none")
+	case who.Another && r.URL.Path == exchangePath:
+		p.denied.note(p, r, "another user")
+		return refuse(http.StatusForbidden, codePerson, "this address was made for another user of this machine")
+	}
+	return nil
+}
+
+func (p *Page) clientOf(r *http.Request) Client {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if p.isThread == nil || !ok {
-		return false
+	if p.client == nil || !ok {
+		return Client{}
 	}
 	server, err := netip.ParseAddrPort(local.String())
 	if err != nil {
-		return false
+		return Client{}
 	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && p.isThread(client, server)
+	if err != nil {
+		return Client{}
+	}
+	return p.client(client, server)
 }
 
 func withoutToken(message string) *refusal {

@@ -60,9 +60,14 @@ type Options struct {
 	Log      zerolog.Logger
 	// Ended ends the streams; the server waits for those who are connected.
 	Ended <-chan struct{}
-	// FromThread reports whether a thread, or what its tools have started, is at the other
-	// end of a connection; nil: that is not known.
-	FromThread func(client, server netip.AddrPort) bool
+	// Client tells who is at the other end of a connection; nil: that is not known.
+	Client func(client, server netip.AddrPort) Client
+}
+
+// Client is who is at the other end of a connection, as far as that is known.
+type Client struct {
+	Thread  bool // a thread, or what its tools have started
+	Another bool // another user of this machine
 }
 
 // Page serves the page and its API. The server in front of it has checked the Host.
@@ -72,7 +77,7 @@ type Page struct {
 	now      func() time.Time
 	log      zerolog.Logger
 	ended    <-chan struct{}
-	isThread func(client, server netip.AddrPort) bool
+	client   func(client, server netip.AddrPort) Client
 	tokens   *tokens
 	denied   denials
 	streams  streams
@@ -83,7 +88,7 @@ type Page struct {
 
 // New returns a page that nobody has a token for yet.
 func New(o Options) *Page {
-	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, isThread: o.FromThread, tokens: newTokens(o.Now), writeTime: writeTime}
+	p := &Page{projects: o.Projects, version: o.Version, now: o.Now, log: o.Log, ended: o.Ended, client: o.Client, tokens: newTokens(o.Now), writeTime: writeTime}
 	p.api = p.routes()
 	return p
 }

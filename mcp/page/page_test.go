@@ -211,26 +211,39 @@ func TestAttackCodeOfTheAddress(t *testing.T) {
 	}
 }
 
-// What a thread sends that would change something is refused, whatever token it has.
-func TestThreadIsNoPerson(t *testing.T) {
+// What a thread sends that would change something is refused, whatever token it has, and a
+// code that another user has read.
+func TestWhoAsks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(noProjects{})
-	d.isThread = func(client, server netip.AddrPort) bool { return client.Port() == 4711 && server.Port() == 8765 }
-	code := d.Code(false)
-	ask := func(port string) *httptest.ResponseRecorder {
+	d.client = func(client, server netip.AddrPort) Client {
+		return Client{Thread: client.Port() == 4711 && server.Port() == 8765, Another: client.Port() == 4712}
+	}
+	token, code := d.Token(false), d.Code(false)
+	ask := func(port, path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8765}),
-			http.MethodPost, exchangePath, strings.NewReader(`{"code":"`+code+`"}`))
+			http.MethodPost, path, strings.NewReader(`{"code":"`+code+`"}`))
 		r.Host, r.RemoteAddr = host, "127.0.0.1:"+port
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, r)
 		return w
 	}
-	if w := ask("4711"); w.Code != http.StatusForbidden || codeOf(t, w) != "not_a_person" {
-		t.Errorf("a thread: %d %s", w.Code, w.Body)
-	}
-	if w := ask("4712"); w.Code != http.StatusOK {
-		t.Errorf("a person: %d %s", w.Code, w.Body)
+	for _, tt := range []struct {
+		who, port, path string
+		status          int
+	}{
+		{"a thread with the code", "4711", exchangePath, http.StatusForbidden},
+		{"a thread with the token", "4711", "/ui/api/start", http.StatusForbidden},
+		{"another user with the code", "4712", exchangePath, http.StatusForbidden},
+		{"a proxy", "4712", "/ui/api/call/none", http.StatusNotFound},
+		{"the person", "4713", exchangePath, http.StatusOK},
+	} {
+		w := ask(tt.port, tt.path)
+		if w.Code != tt.status || w.Code == http.StatusForbidden && codeOf(t, w) != "not_a_person" {
+			t.Errorf("%s: %d %s", tt.who, w.Code, w.Body)
+		}
 	}
 }
 

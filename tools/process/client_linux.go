@@ -10,49 +10,56 @@ import (
 	"strings"
 )
 
-// ClientOf is the process of this user that has opened a TCP connection to another of this
-// machine: the one with the socket whose own address is client, and whose peer is server
-// (proc_pid_net(5): tcp, tcp6). Known is false when it cannot be found, as it is another
-// user's, another container's or another machine's.
-func ClientOf(client, server netip.AddrPort) (pid int, known bool) {
-	inode := ""
+// Client is who has opened a TCP connection to another process of this machine.
+type Client struct {
+	User int // whose the process is
+	PID  int // 0: it is not known which, such as one of another user or container
+}
+
+// ClientOf is who has the socket whose own address is client and whose peer is server
+// (proc_pid_net(5): tcp, tcp6). Known is false when there is none on this machine.
+func ClientOf(client, server netip.AddrPort) (c Client, known bool) {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		content, err := os.ReadFile(table)
 		if err != nil {
 			continue
 		}
-		if inode = inodeOf(string(content), client, server); inode != "" {
-			break
+		user, inode, found := socketOf(string(content), client, server)
+		if found {
+			return Client{User: user, PID: ownerOf(inode)}, true
 		}
 	}
-	if inode == "" || inode == "0" { // nobody has it any more
-		return 0, false
+	return Client{}, false
+}
+
+// socketOf finds a connection in a table of sockets.
+func socketOf(table string, local, peer netip.AddrPort) (user int, inode string, found bool) {
+	const userField, inodeField = 7, 9
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) <= inodeField || !sameAddress(fields[1], local) || !sameAddress(fields[2], peer) {
+			continue
+		}
+		user, err := strconv.Atoi(fields[userField])
+		if inode = fields[inodeField]; err == nil && inode != "0" { // else nobody has it any more
+			return user, inode, true
+		}
 	}
+	return 0, "", false
+}
+
+// ownerOf is the process that has a socket; 0: none that this user may look at.
+func ownerOf(inode string) int {
 	all, err := pids()
 	if err != nil {
-		return 0, false
+		return 0
 	}
 	for _, pid := range all {
 		if hasSocket(pid, "socket:["+inode+"]") {
-			return pid, true
+			return pid
 		}
 	}
-	return 0, false
-}
-
-// inodeOf finds a connection in a table of sockets; empty: it is not there.
-func inodeOf(table string, local, peer netip.AddrPort) string {
-	const inodeField = 9
-	for line := range strings.Lines(table) {
-		fields := strings.Fields(line)
-		if len(fields) <= inodeField {
-			continue
-		}
-		if sameAddress(fields[1], local) && sameAddress(fields[2], peer) {
-			return fields[inodeField]
-		}
-	}
-	return ""
+	return 0
 }
 
 // sameAddress compares an address with one as the kernel writes it: hexadecimal words in

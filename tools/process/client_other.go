@@ -4,5 +4,11 @@ package process
 
 import "net/netip"
 
+// Client is who has opened a TCP connection to another process of this machine.
+type Client struct {
+	User int // whose the process is
+	PID  int // 0: it is not known which
+}
+
 // ClientOf is not known here.
-func ClientOf(netip.AddrPort, netip.AddrPort) (pid int, known bool) { return 0, false }
+func ClientOf(netip.AddrPort, netip.AddrPort) (c Client, known bool) { return Client{}, false }

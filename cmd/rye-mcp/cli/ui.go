@@ -150,29 +150,28 @@ func uiLog(sys System) string {
 // offerPage has a server serve the page until ctx ends.
 func (m *mcpServer) offerPage(ctx context.Context, sys System, settings *server.HTTPOptions) *webpage.Page {
 	p := webpage.New(webpage.Options{
-		Projects: shownProjects{m.projects}, Version: version(), Now: sys.Now, Log: m.log, Ended: ctx.Done(), FromThread: fromThread,
+		Projects: shownProjects{m.projects}, Version: version(), Now: sys.Now, Log: m.log, Ended: ctx.Done(), Client: clientOf,
 	})
 	settings.Page, settings.IsPage = p, webpage.IsPath
 	return p
 }
 
-// fromThread reports whether a process that has opened a connection runs a thread, or was
-// started by one's tools, as far as it can be known: what cleared its environment and left
-// its parents is taken for a person's.
-func fromThread(client, server netip.AddrPort) bool {
-	pid, known := process.ClientOf(client, server)
+// clientOf tells who has opened a connection, as far as it can be known: what cleared its
+// environment and left its parents is taken for a person's.
+func clientOf(client, server netip.AddrPort) webpage.Client {
+	from, known := process.ClientOf(client, server)
 	if !known {
-		return false
+		return webpage.Client{}
 	}
-	if process.MarkOf(pid) != "" {
-		return true
+	who := webpage.Client{Another: from.User != os.Getuid() && from.User != 0}
+	if from.PID == 0 {
+		return who
 	}
-	for args := range process.AncestryOf(pid) {
-		if spawn.IsThread(args) {
-			return true
-		}
+	who.Thread = process.MarkOf(from.PID) != ""
+	for args := range process.AncestryOf(from.PID) {
+		who.Thread = who.Thread || spawn.IsThread(args)
 	}
-	return false
+	return who
 }
 
 // pageAddress is where a browser finds the page. What stands in the fragment is sent to

@@ -33,8 +33,8 @@ func (u uses) total() (sum Use) {
 	return sum
 }
 
-// defaultSince is how far back an answer goes that does not say.
-const defaultSince = "30d"
+// defaultLength is how far back an answer goes that does not say.
+const defaultLength = 30 * 24 * time.Hour
 
 func newAccount(req Request, now time.Time) (*account, error) {
 	a := &account{by: req.By, zone: req.Zone, exact: req.Exact, until: now, sums: map[string]uses{}}
@@ -42,13 +42,17 @@ func newAccount(req Request, now time.Time) (*account, error) {
 		a.zone = time.UTC
 	}
 	var err error
-	if req.Since != "all" {
-		if a.since, err = parseTime("since", cmp.Or(req.Since, defaultSince), now, a.zone); err != nil {
+	if req.Until != "" {
+		if a.until, err = parseTime("until", req.Until, now, a.zone); err != nil {
 			return nil, err
 		}
 	}
-	if req.Until != "" {
-		if a.until, err = parseTime("until", req.Until, now, a.zone); err != nil {
+	switch req.Since {
+	case "all":
+	case "":
+		a.since = a.until.Add(-defaultLength)
+	default:
+		if a.since, err = parseTime("since", req.Since, now, a.zone); err != nil {
 			return nil, err
 		}
 	}

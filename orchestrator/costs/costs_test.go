@@ -153,6 +153,7 @@ func TestTable(t *testing.T) {
 	s.want(costs.Request{By: costs.Day, Exact: true, Until: "2026-03-05"}, "2026-03-02 1/0/1 100; 2026-03-03 0/0/1 20; 2026-03-04 1/1/3 13; all 2/1/5 133")
 	s.want(costs.Request{By: costs.Day, Exact: true, Since: "1d"}, "2026-03-03 1/0/1 20; 2026-03-04 1/0/2 12; all 2/0/3 32")
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-04", Until: "2026-03-05"}, "2026-03-04 1/0/2 12; all 1/0/2 12")
+	s.want(costs.Request{By: costs.Day, Until: "2026-02-01"}, "2026-01-23 1/0/1 1000; all 1/0/1 1000")
 	// 11:00 UTC is the next day there.
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-05", Until: "2026-03-06", Zone: time.FixedZone("", 14*3600)}, "2026-03-05 1/0/2 12; all 1/0/2 12")
 }
@@ -219,7 +220,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := openScene(t)
 	for _, r := range []costs.Request{
-		{By: "name"}, {By: costs.Day, Since: "x"}, {By: costs.Day, Since: "-3d"}, {By: costs.Day, Since: "1d", Until: "2d"}, {By: costs.Day, Until: "1970-01-01", Since: "2026-01-01"},
+		{By: "name"}, {By: costs.Day, Since: "x"}, {By: costs.Day, Since: "-3d"}, {By: costs.Day, Since: "1d", Until: "2d"}, {By: costs.Day, Until: "1970-01-01", Since: "2026-01-01"}, {By: costs.Day, Since: "all", Until: "soon"},
 		{By: costs.Day, Since: "2026-02-31"}, {By: costs.All},
 	} {
 		if table, err := s.costs.Table(s.ctx, r); err == nil || tool.AsFault(err).Code != tool.CodeBadArguments {

@@ -42,13 +42,13 @@ With --plot bars and the spend over time are drawn below the numbers.`,
 			if !slices.Contains(costKinds(), flags.by) {
 				return &usageError{message: fmt.Sprintf("--by %q is not known", flags.by), try: "--by " + strings.Join(costKinds(), ", or ")}
 			}
-			flags.anyTime = !cmd.Flags().Changed("since") && !cmd.Flags().Changed("until")
+			flags.anyTime = flags.since == "" && flags.until == ""
 			return showCost(cmd.Context(), sys, *opts, flags)
 		}),
 	}
 	cmd.Flags().StringVar(&flags.by, "by", string(costs.Directive), "what costs are told apart by: "+strings.Join(costKinds(), ", "))
-	cmd.Flags().StringVar(&flags.since, "since", "30d", "from so long ago (12h, 30d), a day (2026-03-01), or all")
-	cmd.Flags().StringVar(&flags.until, "until", "", "until so long ago, or a day, which is left out; default now")
+	cmd.Flags().StringVar(&flags.since, "since", "", "from so long ago (12h, 30d), a day (2026-03-01), or all (default 30d)")
+	cmd.Flags().StringVar(&flags.until, "until", "", "until so long ago, or a day, which is left out (default now)")
 	cmd.Flags().BoolVar(&flags.exact, "exact", false, "count each call of a model when it was made and with the model that was asked")
 	cmd.Flags().BoolVar(&flags.plot, "plot", false, "draw bars and the spend over time")
 	jsonFlag(cmd, &flags.json)

@@ -132,7 +132,7 @@ turns:
       - {name: rye_execute, input: {item_id: write, thread: fork, parameters: {about: "<img src=x onerror=alert(2)>"}}}
   - match: {first: Let others write}
     text: "Both wrote. \e[31mred\e[0m \u202egnp.exe"
-  - match: {first: Write about, turn: 1}
+  - match: {first: Write about rain, turn: 1}
     reasoning: A poem needs rhyme and a needle.
     tool_calls:
       - {name: rye_file_system_write, input: {path: "<b>poem</b>.txt", content: "one fish\ntwo fish\n"}}

@@ -3,7 +3,9 @@ package telemetry
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +145,25 @@ func TestUnreachable(t *testing.T) {
 	err := w.sender(r.URL+"?api_key=hidden", "OTEL_EXPORTER_OTLP_HEADERS=x=secret").Run(t.Context())
 	if err == nil || w.due.Count() != 1 || strings.Contains(err.Error()+w.log.String(), "hidden") || strings.Contains(err.Error()+w.log.String(), "secret") {
 		t.Errorf("%v\n%s", err, w.log.String())
+	}
+}
+
+// An endpoint that takes the request and never answers costs no more than the time of a
+// request, some times.
+func TestSlowEndpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked := make(chan struct{}, attempts)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client has gone
+		<-r.Context().Done()
+	}))
+	t.Cleanup(slow.Close)
+	w.ended(thread.Record{ThreadID: "d-1", Directive: "d"})
+	err := w.sender(slow.URL, "OTEL_EXPORTER_OTLP_TIMEOUT=20").Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "6 attempts") || len(asked) != attempts || w.due.Count() != 1 {
+		t.Errorf("%v, asked %d times, %d due", err, len(asked), w.due.Count())
 	}
 }
 

@@ -236,6 +236,9 @@ func (b *builder) span(s timeline.Span, length int64) Span {
 		a.text("gen_ai.tool.name", s.Name)
 		a.text("gen_ai.tool.type", "function")
 		a.text("gen_ai.tool.call.id", s.CallID)
+		if isItem(s.Detail) {
+			a.text("rye.item", s.Detail)
+		}
 	}
 	a.number("rye.turn", int64(s.Turn))
 	a.fraction("rye.spend_usd", s.Spend.Dollars())
@@ -247,6 +250,12 @@ func (b *builder) span(s timeline.Span, length int64) Span {
 	one.Status = b.failed(&a, s, failure)
 	one.Attributes = a
 	return one
+}
+
+// isItem reports whether a text can be the id of an item or the name of an operation: what
+// else a model has put in its place is among what it said.
+func isItem(text string) bool {
+	return len(text) <= 128 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_-./@") == ""
 }
 
 // isCall reports whether a span is a call of a tool; one that only waits for threads is
@@ -271,7 +280,7 @@ func (b *builder) failed(a *attributes, s timeline.Span, failure string) *Status
 // nameOf is what the name of a span says beside its kind; codes and names of ours.
 func nameOf(s timeline.Span) string {
 	switch s.Kind {
-	case timeline.Hook, timeline.Question, timeline.Backoff, timeline.Wait:
+	case timeline.Start, timeline.Hook, timeline.Question, timeline.Backoff, timeline.Wait:
 		return s.Name
 	default:
 		return ""

@@ -71,7 +71,7 @@ function frame(page, root) {
   page.place = h("section", {class: "place", "aria-label": "Chosen thread"});
   page.empty = h("div", {class: "empty", hidden: true});
   page.list = h("section", {class: "list", "aria-label": "Threads of the project"}, h("h1", {class: "visually-hidden"}, "Threads"), page.ask.el, listHead(page),
-    h("div", {class: "columns", "aria-hidden": "true"}, ["Thread", "Context", "Turns", "Spend", "Time"].map((name) => h("span", null, name))),
+    h("div", {class: "columns", "aria-hidden": "true"}, ["Thread", "Directive", "Context", "Turns", "Spend", "Time"].map((name) => h("span", null, name))),
     page.tree.el, page.empty, page.foot);
   page.main = h("main", {class: "main", tabindex: -1}, page.list, page.place);
   fill(root, h("a", {href: "#threads", class: "skip", onclick: (event) => {
@@ -158,7 +158,7 @@ function drawTotals(page) {
   const now = JSON.stringify([t, asks]);
   if (page.totalled !== now) {
     page.totalled = now;
-    fill(page.totals, part("asks", asks, "asking"), part("working", t.working || 0, "working"), part("queued", t.queued || 0, "queued"),
+    fill(page.totals, part("asks", asks, "asking"), part("working", Math.max(0, (t.working || 0) - asks), "working"), part("queued", t.queued || 0, "queued"),
       h("span", {class: "total", title: "Spent by the threads on this page"}, money(t.spend || 0), h("span", {class: "label"}, " spent")),
       t.reserved > 0 && h("span", {class: "total wide-only", title: "Held for threads that work, and not spent"}, money(t.reserved), h("span", {class: "label"}, " reserved")));
   }
@@ -383,7 +383,7 @@ function showHelp(page) {
   page.keys.help([
     h("div", {class: "field check"}, on, h("label", {for: "keys-on"}, "Single keys do something")),
     h("dl", {class: "signs"}, signs.map(([state, means]) => h("div", null, h("dt", null, stateMark(state), " ", state), h("dd", null, means))),
-      h("div", null, h("dt", null, sample.el), h("dd", null, "Money: spent, reserved for threads below, left of the limit")),
+      h("div", null, h("dt", null, sample.el), h("dd", null, "Money: spent, reserved for what is on its way or below, left of the limit")),
       h("div", null, h("dt", null, icon("shield"), " verified"), h("dd", null, "What it left is what was signed"))),
     h("p", {class: "hint"}, "rye-mcp " + oneLine(page.session.version || "", 40)),
   ]);

@@ -1,7 +1,7 @@
 // Starting a directive: pick one, fill in its inputs, see what it has cost so far, run it.
 
 import {h, button, icon, fill, setText} from "./dom.js";
-import {clean, oneLine, money, plural, duration} from "./format.js";
+import {clean, oneLine, money, count, plural} from "./format.js";
 import {field, fault, submitter} from "./form.js";
 import {limitFields, limitsGiven} from "./actions.js";
 
@@ -72,8 +72,8 @@ function noDirectives() {
 // costsByDirective tells what directives have cost until now; where that cannot be had, nothing.
 async function costsByDirective(page, signal) {
   try {
-    const {groups = [], rows = groups} = await page.api.get("costs?by=directive", signal);
-    return new Map(rows.map((one) => [one.key ?? one.directive, one]));
+    const {rows = []} = await page.api.get("costs?by=directive", signal);
+    return new Map(rows.map((one) => [one.key, one]));
   } catch {
     return new Map();
   }
@@ -81,9 +81,8 @@ async function costsByDirective(page, signal) {
 
 // costSoFar says what runs of a directive have cost until now.
 function costSoFar(cost) {
-  if (!cost || !(cost.runs > 0)) return "";
-  const each = cost.mean ?? cost.average ?? (cost.spend ?? 0) / cost.runs;
-  return plural(cost.runs, "run") + ", " + money(each) + " each" + (cost.duration_seconds > 0 ? ", " + duration(cost.duration_seconds * 1000) : "");
+  if (!cost || !(cost.threads > 0)) return "";
+  return plural(cost.threads, "run") + ", " + money((cost.spend || 0) / cost.threads) + " each" + (cost.errors > 0 ? ", " + count(cost.errors) + " failed" : "");
 }
 
 async function showDirective(page, view, id) {

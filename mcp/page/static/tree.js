@@ -50,7 +50,7 @@ export function bar() {
 // budgetText says a budget in words.
 export function budgetText(b) {
   if (!b) return "no spend limit";
-  const held = b.reserved > 0 ? ", " + money(b.reserved) + " reserved below" : "";
+  const held = b.reserved > 0 ? ", " + money(b.reserved) + " reserved" : "";
   return money(b.spent) + " of " + money(b.limit) + " spent" + held + ", " + money(b.left) + " left";
 }
 
@@ -189,7 +189,7 @@ function makeRow(key) {
     context: part("context-share"), contextFill: h("i"), turns: part("turns"), spent: part("spent-text"), age: part("age"), bar: bar()};
   v.el = h("div", {role: "treeitem", class: "row", tabindex: -1, dataset: {key}},
     v.caret, v.mark,
-    part("what", part("line", v.name, v.badges, v.kindOf), part("line second", v.word, v.words)),
+    part("what", part("line", v.name, v.badges), part("line second", v.word, v.words)), v.kindOf,
     h("span", {class: "context", title: "Share of the model's context window in use"}, part("gauge", v.contextFill), unseenLabel("context"), v.context),
     h("span", {class: "turns-cell", title: "Turns"}, unseenLabel("turns"), v.turns),
     part("money", unseenLabel("spent"), v.spent, v.bar.el), v.age);
@@ -228,7 +228,7 @@ function draw(tree, v) {
     v.el.dataset.state = state;
   });
   put(v, "name", oneLine(titleOf(row), 120));
-  put(v, "kindOf", row.name && row.directive ? oneLine(row.directive, 80) : "");
+  put(v, "kindOf", oneLine(row.directive, 80));
   put(v, "word", state);
   put(v, "words", wordsOf(row));
   drawBadges(v, row);
@@ -256,8 +256,7 @@ export function wordsOf(row) {
   if (row.asks && row.question) return oneLine(row.question.text);
   if (row.damaged && row.damaged.length > 0) return oneLine(row.damaged[0]);
   if (row.error) return oneLine(errorOf(row));
-  const words = oneLine(row.last_words);
-  return words || (row.name ? oneLine(row.directive) : "");
+  return oneLine(row.last_words);
 }
 
 function drawBadges(v, row) {

@@ -44,6 +44,13 @@ Go on.
 ` + "```" + `
 
 Be held.
+-- .ai/directives/write.md --
+` + "```xml" + `
+<directive name="write" version="1.0.0"><metadata><model tier="fast" />
+<permissions><execute><tool>rye.file-system.write</tool></execute></permissions></metadata></directive>
+` + "```" + `
+
+Write a note.
 -- .ai/config/agent/resilience.yaml --
 on_limit: {action: ask, deadline_seconds: 300}
 -- model.yaml --
@@ -53,6 +60,9 @@ turns:
   - match: {first: Go on, turn: 1}
     tool_calls:
       - {name: rye_file_system_ls, input: {path: .}}
+  - match: {first: Write a note, turn: 1}
+    tool_calls:
+      - {name: rye_file_system_write, input: {path: note.txt, content: of a thread}}
   - text: Hello.
 `
 
@@ -232,6 +242,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("a deleted thread: %d", status)
 	}
 
+	s.worksApart()
+
 	// A server that was started again knows no token of the one before.
 	s.end()
 	log, err := os.ReadFile(s.log)
@@ -250,6 +262,32 @@ func TestPage(t *testing.T) {
 	}
 	if status, answer := again.ask(http.MethodPost, "/ui/api/start", `{"directive":"greet"}`); status != http.StatusForbidden {
 		t.Errorf("read-only: %d %s", status, answer)
+	}
+}
+
+// worksApart starts a thread with a workspace of its own, shows what it has changed and
+// applies it.
+func (s *pageServer) worksApart() {
+	s.Helper()
+	for _, args := range []string{"init -q", "add .ai", "-c user.name=Ada -c user.email=ada@example.org commit -q -m begin"} {
+		cmd := exec.Command("git", strings.Fields(args)...)
+		cmd.Dir, cmd.Env = s.dir, s.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			s.Logf("what works apart is not tested: git %s: %v %s", args, err, out)
+			return
+		}
+	}
+	var started view.Started
+	s.post("start", `{"directive":"write","workspace":"worktree"}`, &started)
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
+	of := "threads/" + url.PathEscape(string(started.ThreadID))
+	if diff := s.get(of + "/diff"); !bytes.Contains(diff, []byte(`"path":"note.txt"`)) || !bytes.Contains(diff, []byte(`+of a thread`)) {
+		s.Errorf("diff %s", diff)
+	}
+	var applied struct{ Success bool }
+	s.post("call/apply_thread", fmt.Sprintf(`{"thread_id":%q}`, started.ThreadID), &applied)
+	if note, err := os.ReadFile(filepath.Join(s.dir, "note.txt")); err != nil || string(note) != "of a thread" {
+		s.Errorf("applied %q: %v", note, err)
 	}
 }
 

@@ -255,6 +255,9 @@ func (s shownProjects) List() []webpage.Named {
 	for _, path := range opened {
 		add(path)
 	}
+	if !s.Several() {
+		return named(paths) // what lies within the one project is a part of it
+	}
 	for _, root := range s.allowed {
 		inside, _ := filepath.Glob(filepath.Join(globbed(root), "*", ".ai"))
 		for _, ai := range append([]string{filepath.Join(root, ".ai")}, inside...) {

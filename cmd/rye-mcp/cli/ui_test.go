@@ -66,6 +66,11 @@ func TestShownProjects(t *testing.T) {
 	if len(list) == 0 || list[0] != (webpage.Named{Name: "inside", Path: inside}) || slices.ContainsFunc(list, func(n webpage.Named) bool { return n.Path == bare || n.Path == beside }) {
 		t.Errorf("shown are %+v", list)
 	}
+	makeDir(t, makeDir(t, inside, "vendored"), ".ai")
+	only := &projects{chosen: inside, allowed: []string{inside}}
+	if list := (shownProjects{only}).List(); len(list) != 1 || list[0].Path != inside {
+		t.Errorf("of one project shown are %+v", list)
+	}
 	for name, want := range map[string]string{"": inside, "inside": inside} {
 		if p, err := shown.Open(t.Context(), name); err != nil || p.Path != want || p.Name != "inside" {
 			t.Errorf("%q: %+v %v", name, p, err)

@@ -11,17 +11,17 @@ import (
 )
 
 // The keys of open spans of which there is one at a time. Those of others begin with
-// another letter.
+// another letter, and are no longer than what is shown of an id.
 const (
 	modelKey   = "model"
 	backoffKey = "backoff"
 	summaryKey = "summary"
 )
 
-func callKey(turn int, id string) string { return "c" + strconv.Itoa(turn) + " " + id }
-func waitKey(turn int, id string) string { return "w" + strconv.Itoa(turn) + " " + id }
-func hookKey(id string) string           { return "h " + id }
-func questionKey(id string) string       { return "q " + id }
+func callKey(turn int, id string) string { return "c" + strconv.Itoa(turn) + " " + shown(id) }
+func waitKey(turn int, id string) string { return "w" + strconv.Itoa(turn) + " " + shown(id) }
+func hookKey(id string) string           { return "h " + shown(id) }
+func questionKey(id string) string       { return "q " + shown(id) }
 
 // started takes the times of the row from an event that has them, for where there is no
 // row.

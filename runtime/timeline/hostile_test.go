@@ -160,7 +160,7 @@ func TestAttackTimeline(t *testing.T) {
 		if i < 20 {
 			name = long
 		}
-		add(thread.EventToolCallStart, map[string]any{"call_id": strconv.Itoa(i), "tool": name})
+		add(thread.EventToolCallStart, map[string]any{"call_id": strconv.Itoa(i) + name, "tool": name})
 		add(thread.EventHookFired, map[string]any{"hook_id": name, "duration_ms": int64(math.MaxInt64), "spend": 1e9})
 	}
 	line := b.Timeline()

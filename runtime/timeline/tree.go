@@ -13,11 +13,11 @@ type Lane struct {
 	Parent    thread.ID    `json:"parent,omitempty"`    // whose lane is in the tree
 	Previous  thread.ID    `json:"continues,omitempty"` // the thread that it continues
 	Depth     int          `json:"depth"`               // of the tree's root: 0
-	Directive string       `json:"directive,omitempty"` //
-	Name      string       `json:"name,omitempty"`      // for people
-	Model     string       `json:"model,omitempty"`     // "provider/model"
-	Status    thread.State `json:"status"`              //
-	OffsetMS  int64        `json:"offset_ms"`           // from the beginning of the tree to its own
+	Directive string       `json:"directive,omitempty"`
+	Name      string       `json:"name,omitempty"`  // for people
+	Model     string       `json:"model,omitempty"` // "provider/model"
+	Status    thread.State `json:"status"`
+	OffsetMS  int64        `json:"offset_ms"` // from the beginning of the tree to its own
 	Timeline
 }
 

@@ -53,7 +53,7 @@ func newExitCodesTopic() *cobra.Command {
        threads resume and threads fork, the thread was cancelled
 
 The others have 0, 1, 2 and 130 only: init, demo, models, version, completion, help,
-threads list, threads show, threads rename, threads meta, threads tail,
+top, threads list, threads show, threads rename, threads meta, threads tail,
 threads chain, threads approve, threads handoff, threads steer, threads diff,
 threads vacuum, threads cost, threads health, threads call, trust, config set, config edit, keys generate,
 metrics dashboard, keys list, keys show, keys trust, hooks explain, items list, items show,
@@ -61,8 +61,8 @@ items search, items copy, items new, memory list, memory show, memory add,
 memory edit, memory keep, memory forget, memory export, memory import,
 memory eval, mcp add, mcp list, mcp discover and
 mcp import.
-A server, which is serve, ui or --stdio, and threads watch end with 0 when they are
-interrupted, --stdio at the end of its input.
+A server, which is serve, ui or --stdio, threads watch and top where it writes lines
+end with 0 when they are interrupted, --stdio at the end of its input.
 
 Standard error says what went wrong as "Error:", and what to do about it as
 "Try:". An output that nobody reads any more ("| head") is no failure, save

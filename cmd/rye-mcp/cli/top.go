@@ -71,7 +71,10 @@ func topLines(ctx context.Context, sys System, opts options) error {
 	if err != nil {
 		return err
 	}
-	return watchThreads(ctx, sys, opts, watchFlags{children: true})
+	if err := watchThreads(ctx, sys, opts, watchFlags{children: true}); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil // looking ends as threads watch does, whenever that is
 }
 
 // runTop draws until the person has seen enough, or the terminal is gone. What was begun

@@ -107,7 +107,7 @@ func (m *Model) question(q *board.Question, room int) (lines []string) {
 			lines[room-1] = lineOf(m.width, span{m.style.dim, " … (enter shows more)"})
 		}
 	}
-	lines = append(lines, lineOf(m.width, span{m.style.asks, fmt.Sprintf(" ? %s, then %s:", m.until(q.DeadlineAt), plain.Line(string(q.Default)))}))
+	lines = append(lines, lineOf(m.width, span{m.style.asks, fmt.Sprintf(" ? %s, then %s:", until(m.now, q.DeadlineAt), plain.Line(string(q.Default)))}))
 	for _, o := range options {
 		key := "a " + o.key
 		if m.mode == answering {

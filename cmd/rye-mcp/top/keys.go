@@ -314,7 +314,7 @@ func (m *Model) fold() tea.Cmd {
 	if row == nil {
 		return nil
 	}
-	if m.hasChildren(row.Key) && !m.threads.folded[row.Key] {
+	if m.threads.hasChildren(row.Key) && !m.threads.folded[row.Key] {
 		m.threads.folded[row.Key] = true
 		return m.arrange()
 	}
@@ -331,8 +331,8 @@ func (m *Model) unfold() tea.Cmd {
 	return m.arrange()
 }
 
-func (m *Model) hasChildren(key thread.ID) bool {
-	for _, row := range m.threads.rows {
+func (t *threads) hasChildren(key thread.ID) bool {
+	for _, row := range t.rows {
 		if row.Parent == key && row.Key != key {
 			return true
 		}

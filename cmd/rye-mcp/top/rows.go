@@ -55,7 +55,7 @@ func divide(width int) division {
 // listLines is the list with its titles; the cursor is in it.
 func (m *Model) listLines(height int) []string {
 	c := divide(m.width)
-	lines := []string{m.titles(c)}
+	lines := []string{lineOf(m.width, span{m.style.dim, c.titles()})}
 	m.listed, m.listTop = height-1, m.listTop+1
 	at := m.at()
 	m.offset = max(0, min(m.offset, len(m.list)-m.listed))
@@ -66,22 +66,22 @@ func (m *Model) listLines(height int) []string {
 		lines = append(lines, m.entryLine(m.list[i], i == at, c))
 	}
 	if len(m.list) == 0 {
-		lines = append(lines, lineOf(m.width, span{m.style.dim, "   " + m.emptiness()}))
+		lines = append(lines, lineOf(m.width, span{m.style.dim, "   " + m.threads.emptiness()}))
 	}
 	return lines
 }
 
-func (m *Model) emptiness() string {
+func (t *threads) emptiness() string {
 	switch {
-	case !m.threads.known:
+	case !t.known:
 		return "Looking …"
-	case len(m.threads.rows) > 0:
+	case len(t.rows) > 0:
 		return "No thread is like that. esc shows all."
 	}
 	return "No thread has run in this project yet: rye-mcp run DIRECTIVE"
 }
 
-func (m *Model) titles(c division) string {
+func (c division) titles() string {
 	text := strings.Repeat(" ", 1+signWidth) + padded("THREAD", c.name) + padded("STATE", stateWidth)
 	if c.turns {
 		text += padded("TURNS", turnsWidth)
@@ -96,7 +96,7 @@ func (m *Model) titles(c division) string {
 	if c.words > 0 {
 		text += padded("LAST WORDS", c.words)
 	}
-	return lineOf(m.width, span{m.style.dim, text})
+	return text
 }
 
 func (m *Model) entryLine(e entry, chosen bool, c division) string {
@@ -128,7 +128,7 @@ func (m *Model) entryLine(e entry, chosen bool, c division) string {
 func (m *Model) askSpans(row *board.Row) []span {
 	q := row.Question
 	text, _, _ := strings.Cut(strings.TrimSpace(q.Text), "\n")
-	left := fmt.Sprintf("%s, then %s", m.until(q.DeadlineAt), plain.Line(string(q.Default)))
+	left := fmt.Sprintf("%s, then %s", until(m.now, q.DeadlineAt), plain.Line(string(q.Default)))
 	return []span{
 		{m.style.asks, "? "}, {m.style.title, shorten(nameOf(row), 28)}, {m.style.asks, "  " + left},
 		{m.style.text, "  " + plain.Line(text)},
@@ -136,8 +136,8 @@ func (m *Model) askSpans(row *board.Row) []span {
 }
 
 // until is how long it is to a time.
-func (m *Model) until(at time.Time) string {
-	left := at.Sub(m.now).Round(second)
+func until(now, at time.Time) string {
+	left := at.Sub(now).Round(second)
 	switch {
 	case left <= 0:
 		return "time is up"
@@ -174,7 +174,7 @@ func (m *Model) rowSpans(e entry, c division) []span {
 		spans = append(spans, span{m.style.dim, padded(age(m.now.Sub(row.CreatedAt)), ageWidth)})
 	}
 	if c.words > 0 {
-		spans = append(spans, span{m.style.dim, shorten(m.lastWords(row), c.words)})
+		spans = append(spans, span{m.style.dim, shorten(lastWords(row), c.words)})
 	}
 	return spans
 }
@@ -209,7 +209,7 @@ func fullness(c *board.Context) string {
 }
 
 // lastWords are those of a thread, or why it has ended.
-func (m *Model) lastWords(row *board.Row) string {
+func lastWords(row *board.Row) string {
 	if row.Error != nil {
 		return plain.Line(row.Error.Message)
 	}

@@ -1,3 +1,4 @@
+//nolint:dupword // keys are pressed several times
 package top
 
 import (
@@ -16,7 +17,7 @@ import (
 
 // What is pressed calls what a person wants of the thread that the cursor is on, and
 // nothing else.
-func TestActions(t *testing.T) { //nolint:dupword // keys are pressed several times
+func TestActions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		keys  string
@@ -131,7 +132,7 @@ func TestAttackAnswerSlides(t *testing.T) {
 	}
 }
 
-func TestListing(t *testing.T) { //nolint:dupword // keys are pressed several times
+func TestListing(t *testing.T) {
 	t.Parallel()
 	listed := func(m *Model) string {
 		var keys []string

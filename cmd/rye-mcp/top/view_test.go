@@ -1,3 +1,4 @@
+//nolint:dupword // keys are pressed several times
 package top
 
 import (
@@ -46,7 +47,7 @@ func fits(t interface {
 	}
 }
 
-func TestView(t *testing.T) { //nolint:dupword // keys are pressed several times
+func TestView(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}} {
 		for name, keys := range map[string]string{
@@ -84,7 +85,7 @@ func TestColors(t *testing.T) {
 }
 
 // TestAttackNamesInTop: a thread has a name, words, an error or a question that moves the cursor, opens a link or turns the direction of text. The terminal view shows signs in their place and stays within its lines.
-func TestAttackNamesInTop(t *testing.T) { //nolint:dupword // keys are pressed several times
+func TestAttackNamesInTop(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []string{"", "n", "n a", "n a r", "G", "G up up up", "G up up up enter", "G up up up c", "G up up up s", "m", "/"} {
 		m := made(t, &acted{out: Outcome{Said: evil, Lines: []string{evil}, Error: evil, Try: evil}}, 100, 30, Options{Colors: true})

@@ -118,3 +118,44 @@ func TestThousand(t *testing.T) {
 	b.fill("Filter", "Renamed among")
 	b.eval(nil, `() => ryeTest.until(() => document.querySelectorAll('[role=treeitem]').length === 1 || undefined).then(() => true)`)
 }
+
+// BenchmarkRatioPage measures, in the page, how long it takes from a line of the stream that says that one of
+// 1 000 threads has changed until that is painted.
+func BenchmarkRatioPage(b *testing.B) {
+	b.Run("one changed thread on a page of 1 000/until it is painted/nothing is written", func(b *testing.B) {
+		p := newPlace(b, oneSlot)
+		s := p.serve()
+		_, queued := s.crowd(1000)
+		page := newTab(b, chromium.inContext(b), s.origin, desktop)
+		page.place = p
+		_, err := page.page.EvalOnNewDocument(timePaints)
+		page.noError(err)
+		page.noError(page.page.Navigate(s.address()))
+		page.eval(nil, `want => ryeTest.until(() => document.querySelectorAll('[role=treeitem]').length >= want || undefined).then(() => true)`, 1001)
+		var took []float64
+		for i := range 15 {
+			name := fmt.Sprint("Renamed among many ", i)
+			page.eval(nil, `() => { globalThis.painted = []; }`)
+			p.rye("threads", "rename", string(queued[100+50*i]), name)
+			page.eval(nil, `name => ryeTest.until(() => document.querySelector('[role=tree]').textContent.includes(name) || undefined).then(() => true)`, name)
+			var ms float64
+			page.eval(&ms, `() => ryeTest.until(() => painted[painted.length - 1])`)
+			took = append(took, ms)
+		}
+		slices.Sort(took)
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(took[len(took)/2], "ms")
+		b.ReportMetric(60, "ms-goal")
+	})
+}
+
+// timePaints notes how long it takes from each piece of a stream until the frame after it is painted.
+const timePaints = `(() => {
+	globalThis.painted = [];
+	const decode = TextDecoder.prototype.decode;
+	TextDecoder.prototype.decode = function (...given) {
+		const began = performance.now();
+		requestAnimationFrame(() => { const channel = new MessageChannel(); channel.port1.onmessage = () => painted.push(performance.now() - began); channel.port2.postMessage(0); });
+		return decode.apply(this, given);
+	};
+})()`

@@ -217,31 +217,7 @@ func TestPage(t *testing.T) {
 	p.mustCLI(p.dir, "threads", "verify", "--receipt", receipt)
 	p.mustCLI(p.dir, "replay", recording)
 
-	s.post("start", `{"directive":"loop"}`, &started)
-	asks := s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Asks })
-	if asks.Question == nil || !slices.Contains(asks.Question.Options, thread.Finish) {
-		t.Errorf("question %+v", asks.Question)
-	}
-	var approved struct {
-		By string `json:"answered_by"`
-	}
-	s.post("call/approve_thread", fmt.Sprintf(`{"thread_id":%q,"decision":"finish"}`, started.ThreadID), &approved)
-	if approved.By != "a person, on the page" {
-		t.Errorf("answered by %q", approved.By)
-	}
-	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
-
-	s.post("start", `{"directive":"hang"}`, &started)
-	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Running })
-	var answer struct{ Success bool }
-	s.post("call/cancel_thread", fmt.Sprintf(`{"thread_ids":[%q]}`, started.ThreadID), &answer)
-	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Cancelled })
-	s.post("threads/"+url.PathEscape(string(started.ThreadID))+"/plan-delete", `{}`, &answer)
-	s.post("call/delete_thread", fmt.Sprintf(`{"thread_id":%q,"confirm":true}`, started.ThreadID), &answer)
-	if status, _ := s.ask(http.MethodGet, "/ui/api/threads/"+url.PathEscape(string(started.ThreadID)), ""); status != http.StatusNotFound {
-		t.Errorf("a deleted thread: %d", status)
-	}
-
+	s.answersAndStops()
 	s.worksApart()
 
 	// A server that was started again knows no token of the one before.
@@ -262,6 +238,36 @@ func TestPage(t *testing.T) {
 	}
 	if status, answer := again.ask(http.MethodPost, "/ui/api/start", `{"directive":"greet"}`); status != http.StatusForbidden {
 		t.Errorf("read-only: %d %s", status, answer)
+	}
+}
+
+// answersAndStops answers a thread that asks, stops one that works, and deletes it.
+func (s *pageServer) answersAndStops() {
+	s.Helper()
+	var started view.Started
+	s.post("start", `{"directive":"loop"}`, &started)
+	asks := s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Asks })
+	if asks.Question == nil || !slices.Contains(asks.Question.Options, thread.Finish) {
+		s.Errorf("question %+v", asks.Question)
+	}
+	var approved struct {
+		By string `json:"answered_by"`
+	}
+	s.post("call/approve_thread", fmt.Sprintf(`{"thread_id":%q,"decision":"finish"}`, started.ThreadID), &approved)
+	if approved.By != "a person, on the page" {
+		s.Errorf("answered by %q", approved.By)
+	}
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Completed })
+
+	s.post("start", `{"directive":"hang"}`, &started)
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Running })
+	var answer struct{ Success bool }
+	s.post("call/cancel_thread", fmt.Sprintf(`{"thread_ids":[%q]}`, started.ThreadID), &answer)
+	s.awaitRow(started.ThreadID, func(r *board.Row) bool { return r.Status == thread.Cancelled })
+	s.post("threads/"+url.PathEscape(string(started.ThreadID))+"/plan-delete", `{}`, &answer)
+	s.post("call/delete_thread", fmt.Sprintf(`{"thread_id":%q,"confirm":true}`, started.ThreadID), &answer)
+	if status, _ := s.ask(http.MethodGet, "/ui/api/threads/"+url.PathEscape(string(started.ThreadID)), ""); status != http.StatusNotFound {
+		s.Errorf("a deleted thread: %d", status)
 	}
 }
 

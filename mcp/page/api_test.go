@@ -98,7 +98,7 @@ func TestAnswers(t *testing.T) {
 		{"verify", below(id, "/verify"), 200, []string{`"verified":false`}},
 		{"receipt", below(id, "/receipt"), 400, []string{`"code":"no_signing_key"`}},
 		{"export", below(id, "/export?tree=1"), 200, []string{string(id) + " {Chain:false Tree:true}"}},
-		{"costs", "/ui/api/costs?by=directive&tz=60&until=2027-01-01", 200, []string{`"key":"review/greet"`, `"covers":"`}},
+		{"costs", "/ui/api/costs?by=directive&tz=60&since=all&until=2027-01-01", 200, []string{`"key":"review/greet"`, `"covers":"`}},
 		{"costs of nonsense", "/ui/api/costs?by=moon", 400, []string{"directive, model or day"}},
 		{"costs in no zone", "/ui/api/costs?by=day&tz=9000", 400, []string{"minutes from UTC"}},
 		{"costs over time", "/ui/api/costs/over-time?bucket=day&exact=1&since=all", 200, []string{`"lines":[`}},

@@ -98,11 +98,8 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 	if refused := checkBody(r); refused != nil {
 		return token{}, refused
 	}
-	if refused := p.checkClient(r); refused != nil {
-		return token{}, refused
-	}
 	if r.URL.Path == exchangePath {
-		return token{}, nil
+		return token{}, p.checkClient(r) // whoever may not have a token does not use up the code
 	}
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
@@ -117,12 +114,13 @@ func (p *Page) admit(r *http.Request) (token, *refusal) {
 	if found.readOnly && r.Method != http.MethodGet {
 		return found, refuse(http.StatusForbidden, codeReadOnly, "this page may only look: it was opened with --read-only")
 	}
-	return found, nil
+	return found, p.checkClient(r)
 }
 
 // checkClient refuses changes that a thread asks for: its tools can read what this user's
 // processes were started with, and so come by a code or a token. A code, which other users
-// can read too, is only for who has opened the browser.
+// can read too, is for the user who has opened the browser. It comes last, as it looks at
+// all processes.
 func (p *Page) checkClient(r *http.Request) *refusal {
 	if r.Method != http.MethodPost {
 		return nil

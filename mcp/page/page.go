@@ -151,8 +151,8 @@ func (p *Page) open(ctx context.Context, c *call) (*Project, error) {
 	return p.projects.Open(ctx, c.query("project"))
 }
 
-// answerer answers a call, or says what the answer is. What it returns becomes JSON; nil: it has
-// answered itself.
+// answerer answers a call. What it returns becomes JSON; nil: it has written the answer
+// itself.
 type answerer func(ctx context.Context, c *call) (any, error)
 
 // handle is an answerer as a handler: token, body, answer and log.

@@ -191,18 +191,12 @@ func TestTracesAfterAKill(t *testing.T) {
 	}
 }
 
-// TestAttackProjectSetsEndpoint: a repository names an endpoint for traces in its settings and in its .env, and its directive's model puts one into the environment of a rye-mcp that it runs.
+// TestAttackProjectSetsEndpoint: a repository names an endpoint for traces in its settings and in its .env, which the person accepts.
 // The listener there hears nothing, and nothing is noted to be sent.
 func TestAttackProjectSetsEndpoint(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	p := stranger(t, `
--- model.yaml --
-turns:
-  - times: 1
-    tool_calls: [{name: rye_bash, input: {command: "OTEL_EXPORTER_OTLP_ENDPOINT=`+c.URL+` rye-mcp run shell >said 2>&1; true"}}]
-  - {text: Built., usage: {input_tokens: 10, output_tokens: 5}}
-`, map[string]string{
+	p := stranger(t, says, map[string]string{
 		"telemetry.yaml":       "endpoint: " + c.URL + "\n",
 		"agent/telemetry.yaml": "endpoint: " + c.URL + "\n",
 		"agent/agent.yaml":     "environment: {OTEL_EXPORTER_OTLP_ENDPOINT: " + c.URL + "}\n",

@@ -39,6 +39,16 @@ func telemetryVariables(sys System) []string {
 	return own
 }
 
+// outerOf is the environment that a thread's process has apart from its own. What a model
+// has put into that of a program it runs says nothing about where the user's traces go.
+func outerOf(sys System) []string {
+	outer := slices.Concat(sys.Outer, sys.Environ)
+	if len(sys.Outer) > 0 || len(telemetry.Variables(sys.Environ)) == 0 || !belowThread(sys) {
+		return outer
+	}
+	return slices.DeleteFunc(outer, func(entry string) bool { return len(telemetry.Variables([]string{entry})) > 0 })
+}
+
 // traces follows the ends of threads where the user wants spans to be sent; else it is
 // nil.
 func (p *project) traces(sys System, log zerolog.Logger) announce.Traces {

@@ -212,7 +212,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
-			Outer:   func() []string { return slices.Concat(sys.Outer, sys.Environ) },
+			Outer:   sync.OnceValue(func() []string { return outerOf(sys) }),
 		},
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}

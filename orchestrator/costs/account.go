@@ -50,7 +50,11 @@ func newAccount(req Request, now time.Time) (*account, error) {
 	switch req.Since {
 	case "all":
 	case "":
-		a.since = a.until.Add(-defaultLength)
+		last := a.until
+		if last.After(now) {
+			last = now
+		}
+		a.since = last.Add(-defaultLength)
 	default:
 		if a.since, err = parseTime("since", req.Since, now, a.zone); err != nil {
 			return nil, err

@@ -53,7 +53,7 @@ const (
 type Request struct {
 	By By
 	// Since and Until bound the time: how long ago ("30d", "12h"), a day ("2026-03-01"), or
-	// RFC 3339. Since: empty is 30 days before Until, "all" the beginning; Until, which
+	// RFC 3339. Since: empty is 30 days before Until, or ago, "all" the beginning; Until, which
 	// is not part of it, empty: now.
 	Since, Until string
 	Bucket       Bucket // of OverTime; empty: chosen by the length of time

@@ -153,6 +153,7 @@ func TestTable(t *testing.T) {
 	s.want(costs.Request{By: costs.Day, Exact: true, Until: "2026-03-05"}, "2026-03-02 1/0/1 100; 2026-03-03 0/0/1 20; 2026-03-04 1/1/3 13; all 2/1/5 133")
 	s.want(costs.Request{By: costs.Day, Exact: true, Since: "1d"}, "2026-03-03 1/0/1 20; 2026-03-04 1/0/2 12; all 2/0/3 32")
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-04", Until: "2026-03-05"}, "2026-03-04 1/0/2 12; all 1/0/2 12")
+	s.want(costs.Request{By: costs.Directive, Until: "2027-01-01"}, "b 1/1/3 121; a 1/0/2 12; all 2/1/5 133")
 	s.want(costs.Request{By: costs.Day, Until: "2026-02-01"}, "2026-01-23 1/0/1 1000; all 1/0/1 1000")
 	// 11:00 UTC is the next day there.
 	s.want(costs.Request{By: costs.Day, Since: "2026-03-05", Until: "2026-03-06", Zone: time.FixedZone("", 14*3600)}, "2026-03-05 1/0/2 12; all 1/0/2 12")

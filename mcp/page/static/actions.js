@@ -148,7 +148,7 @@ async function exportThread(ctx, row) {
 }
 
 // saveAs gives bytes to the browser as a download.
-export function saveAs(blob, name) {
+function saveAs(blob, name) {
   const url = URL.createObjectURL(blob);
   const link = h("a", {href: url, download: name, hidden: true});
   document.body.append(link);

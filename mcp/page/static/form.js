@@ -47,7 +47,7 @@ function valueOf(input, kind, choices) {
 }
 
 // valuesOf collects what was filled in.
-export function valuesOf(list) {
+function valuesOf(list) {
   const values = {};
   for (const one of list) {
     const value = one.value();

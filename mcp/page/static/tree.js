@@ -55,7 +55,7 @@ export function budgetText(b) {
 }
 
 // age is how long a row has worked, or how long ago it ended.
-export function age(row, skew) {
+function age(row, skew) {
   if (hasEnded(row)) return ago(row.ended_at || row.updated_at, skew);
   const ms = Date.now() + skew - Date.parse(row.created_at);
   return Number.isFinite(ms) ? duration(Math.max(0, Math.floor(ms / 1000) * 1000)) : "";
@@ -252,7 +252,7 @@ function drawNumbers(v, row, budget) {
 }
 
 // wordsOf is the one line that says most about a row now.
-export function wordsOf(row) {
+function wordsOf(row) {
   if (row.asks && row.question) return oneLine(row.question.text);
   if (row.damaged && row.damaged.length > 0) return oneLine(row.damaged[0]);
   if (row.error) return oneLine(errorOf(row));

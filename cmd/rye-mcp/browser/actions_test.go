@@ -277,7 +277,15 @@ func TestActions(t *testing.T) {
 		return got.Resolved != two && p.show(got.Resolved).Result == "Resumed and done.", "nothing goes on with " + string(two)
 	})
 
-	// Forked, the copy is another row.
+	fork := b.fork()
+	b.export()
+	b.remove(fork)
+}
+
+// fork copies the first thread, and returns its copy, which is another row.
+func (b *tab) fork() thread.ID {
+	b.Helper()
+	p := b.place
 	b.openRow("^The first")
 	b.press("button", "^Fork$")
 	b.fill("What the copy should do", "And the copy?")
@@ -286,15 +294,13 @@ func TestActions(t *testing.T) {
 	b.find("heading", "^The copy$")
 	i := slices.IndexFunc(p.list(), func(s shown) bool { return s.Name == "The copy" })
 	if i < 0 {
-		t.Fatal("there is no copy")
+		b.Fatal("there is no copy")
 	}
 	fork := p.list()[i].ThreadID
 	if got := p.untilIs(fork, thread.Completed); got.Result != "The copy is done." {
-		t.Errorf("the copy became %+v", got)
+		b.Errorf("the copy became %+v", got)
 	}
-
-	b.export()
-	b.remove(fork)
+	return fork
 }
 
 // export downloads the recording of the thread that is shown.

@@ -24,8 +24,6 @@ var pure = []struct{ name, module, expression, want string }{
 	{"value of a step line", "plots", `[-1, 0, 4, 5, 99].map(x => m.valueAt([{x: 0, y: 1}, {x: 5, y: 3}], x))`, `[null,1,1,3,3]`},
 	{"thinned points keep the highest", "plots", `(() => { const p = Array.from({length: 50000}, (_, x) => ({x, y: x === 31234 ? 9 : x % 7 / 7}));
 		const t = m.thinPoints(p); return [t.length <= 1200, t[0].x, t[t.length - 1].x, Math.max(...t.map(q => q.y))]; })()`, `[true,0,49999,9]`},
-	{"many keys", "plots", `m.topKeys([{parts: Object.fromEntries(Array.from({length: 12}, (_, i) => ["k" + i, 12 - i]))}])`,
-		`{"keys":["k0","k1","k2","k3","k4","k5","k6"],"rest":["k7","k8","k9","k10","k11"]}`},
 
 	{"lanes", "lanes", `m.lanesOf([{thread_id: "a", began: "2026-01-01T00:00:00Z", length_ms: 100, spans: [{kind: "model", start_ms: 0, end_ms: 50}, {kind: "tool", start_ms: 50}]}], Date.parse("2026-01-01T00:00:09Z"))
 		.map(l => [l.rows, l.spans.map(s => [s.kind, s.to - s.from, s.open])])`, `[[1,[["model",50,false],["tool",8950,true]]]]`},

@@ -139,7 +139,8 @@ async function readArtifact(ctx, a, place, signal) {
       const next = value.slice(shown, shown + mostShown);
       shown += next.length;
       box.append(...textBlocks(next));
-      fill(more, shown < value.length ? button("Show more (" + bytes(value.length - shown) + ")", show, {class: "quiet"}) : !all && h("p", {class: "muted"}, "This is the beginning. Download it to have all " + bytes(a.bytes) + "."));
+      fill(more, shown < value.length ? button("Show more (" + bytes(value.length - shown) + ")", show, {class: "quiet"}) : !all && h("p", {class: "muted"},
+        "This is the beginning. Download it to have all " + bytes(a.bytes) + "."));
     };
     show();
     fill(place, head, box, more);

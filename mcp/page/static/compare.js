@@ -52,7 +52,8 @@ export function compareRows(a, b) {
   both("Model", (s) => s.model);
   both("Turns", (s) => s.cost && String(s.cost.turns));
   both("Spent", (s) => s.cost && money(s.cost.spend));
-  for (const [key, name] of [["input_tokens", "Tokens in"], ["output_tokens", "Tokens out"], ["cache_read_tokens", "Tokens read from cache"], ["cache_write_tokens", "Tokens written to cache"]]) both(name, (s) => s.cost && s.cost[key] ? count(s.cost[key]) : "");
+  for (const [key, name] of [["input_tokens", "Tokens in"], ["output_tokens", "Tokens out"], ["cache_read_tokens", "Tokens read from cache"], ["cache_write_tokens",
+    "Tokens written to cache"]]) both(name, (s) => s.cost && s.cost[key] ? count(s.cost[key]) : "");
   both("From start to end", (s) => s.seconds !== undefined ? duration(s.seconds * 1000) : "");
   both("Failure", (s) => s.error);
   const limits = {turns: "Limit: turns", tokens: "Limit: tokens", spend: "Limit: spend", duration_seconds: "Limit: time", spawns: "Limit: children", depth: "Limit: depth"};
@@ -96,7 +97,7 @@ function usedText(used) {
 
 // compareView is the tab. ctx.at.with is the thread to compare with.
 export function compareView(ctx) {
-  const stop = new AbortController(), view = {ctx, stop, counter: 0};
+  const stop = new AbortController(), view = {ctx};
   view.place = h("div");
   view.list = h("datalist", {id: "compare-threads"});
   view.input = h("input", {type: "text", list: view.list.id, autocomplete: "off", spellcheck: "false", placeholder: "id of a thread", maxlength: 300});
@@ -133,7 +134,8 @@ function comparison(ctx, {a, b}) {
     [a, b].map((s, i) => s.damaged && h("p", {class: "warn"}, "What is known of " + "AB"[i] + " cannot be trusted: " + oneLine(s.damaged, 300))),
     h("div", {class: "data-table", tabindex: 0, role: "group", "aria-label": "Comparison"}, h("table", {class: "compare"},
       h("thead", null, h("tr", null, h("th", {scope: "col"}, "What"), h("th", {scope: "col"}, name(a, "A")), h("th", {scope: "col"}, name(b, "B")))),
-      h("tbody", null, rows.map((row) => h("tr", {class: row.same ? null : "differs"}, h("th", {scope: "row"}, !row.same && h("span", {class: "differ-mark", role: "img", "aria-label": "differs"}, "\u2260 "), oneLine(row.name, 120)), h("td", null, oneLine(row.a, 400)), h("td", null, oneLine(row.b, 400))))))),
+      h("tbody", null, rows.map((row) => h("tr", {class: row.same ? null : "differs"}, h("th", {scope: "row"}, !row.same && h("span", {class: "differ-mark", role: "img",
+        "aria-label": "differs"}, "\u2260 "), oneLine(row.name, 120)), h("td", null, oneLine(row.a, 400)), h("td", null, oneLine(row.b, 400))))))),
     outputsOf(a, b),
   ];
 }

@@ -38,7 +38,8 @@ export function projectSpend(ctx) {
   view.place = h("div");
   view.totals = h("dl", {class: "facts"});
   view.rows = h("section", {"aria-label": "Sums"});
-  view.plots = measures.map(([measure, title, format]) => plotFrame({title, desc: () => describeCosts(view, measure, format), draw: (width, ids) => drawCosts(view, measure, format, width, ids), table: () => costsTable(view, measure, title, format)}));
+  view.plots = measures.map(([measure, title, format]) => plotFrame({title, desc: () => describeCosts(view, measure, format), draw: (width, ids) => drawCosts(view, measure, format, width,
+    ids), table: () => costsTable(view, measure, title, format)}));
   const select = h("select", {onchange: (e) => { view.since = e.target.value; load(); }}, spans.map(([value, name]) => h("option", {value, selected: value === view.since}, name)));
   const choice = keysOfCosts.map(([by, name]) => button("By " + name, () => {
     view.by = by;
@@ -55,7 +56,8 @@ export function projectSpend(ctx) {
   });
   load();
   const el = h("section", {class: "costs-view", "aria-label": "What this project spends"},
-    h("header", {class: "plot-tools"}, ctx.open && button(icon("back"), () => ctx.open(""), {class: "quiet icon-only back", "aria-label": "Back to all threads"}), h("h1", {tabindex: -1}, "Spend"), h("label", {class: "check"}, "Time ", select), h("span", {class: "button-group", role: "group", "aria-label": "Tell apart"}, choice), button("Refresh", load, {class: "quiet"})), view.place);
+    h("header", {class: "plot-tools"}, ctx.open && button(icon("back"), () => ctx.open(""), {class: "quiet icon-only back", "aria-label": "Back to all threads"}), h("h1", {tabindex: -1},
+      "Spend"), h("label", {class: "check"}, "Time ", select), h("span", {class: "button-group", role: "group", "aria-label": "Tell apart"}, choice), button("Refresh", load, {class: "quiet"})), view.place);
   return {el, focus: () => el.querySelector("h1").focus(), close: () => { view.stop.abort(); view.plots.forEach((plot) => plot.close()); }};
 }
 
@@ -93,7 +95,8 @@ function describeCosts(view, measure, format) {
   if (!view.series) return "";
   const sum = sumOf(view.series, measure), [most] = [...view.series.lines].sort((a, b) => lineSum(b, measure) - lineSum(a, measure));
   if (sum === 0) return measure === "errors" ? "No thread has failed in this time." : "Nothing in this time.";
-  return format(sum) + " in all" + (view.series.lines.length > 1 && most ? "; most by " + oneLine(most.key, 80) + " with " + format(lineSum(most, measure)) + " (" + percent(lineSum(most, measure) / sum) + ")." : ".");
+  return format(sum) + " in all" + (view.series.lines.length > 1 && most ? "; most by " + oneLine(most.key, 80) + " with " + format(lineSum(most, measure)) + " (" + percent(lineSum(most,
+    measure) / sum) + ")." : ".");
 }
 
 function lineSum(line, measure) {
@@ -105,7 +108,8 @@ function drawCosts(view, measure, format, width, ids) {
   if (!view.series || sumOf(view.series, measure) === 0) return h("p", {class: "muted"}, "Nothing to draw.");
   const keys = view.series.lines.map((line) => line.key), fits = keys.length <= plotColours;
   const bars = costBars(view.series, measure, Math.max(12, Math.min(mostCostBars, Math.floor(width / 8))));
-  return barPlot({bars, keys: fits ? keys : keys.slice(0, plotColours - 1), rest: fits ? [] : keys.slice(plotColours - 1), whole: measure !== "spend", formatY: format, width, ids, height: measure === "spend" ? 240 : 170});
+  return barPlot({bars, keys: fits ? keys : keys.slice(0, plotColours - 1), rest: fits ? [] : keys.slice(plotColours - 1), whole: measure !== "spend", formatY: format, width, ids,
+    height: measure === "spend" ? 240 : 170});
 }
 
 function costsTable(view, measure, title, format) {
@@ -117,14 +121,17 @@ function costsTable(view, measure, title, format) {
 function sumsTable(view, table) {
   const most = table.rows.reduce((m, row) => Math.max(m, row.spend), 0) || 1;
   const rows = table.rows.map((row) => [
-    oneLine(row.key, 200), money(row.spend), shareBar(row.spend / most, percent(row.spend / (table.total.spend || 1))), count(row.threads), row.errors ? h("span", {class: "bad"}, count(row.errors)) : "0", count(row.cancelled), count(row.turns),
+    oneLine(row.key, 200), money(row.spend), shareBar(row.spend / most, percent(row.spend / (table.total.spend || 1))), count(row.threads), row.errors ? h("span", {class: "bad"},
+      count(row.errors)) : "0", count(row.cancelled), count(row.turns),
     count(row.input_tokens + row.cache_read_tokens + row.cache_write_tokens), count(row.output_tokens)]);
   if (rows.length === 0) return h("p", {class: "muted"}, "No thread was started in this time.");
   return dataTable("Sums by " + view.by + (table.others ? "; the last line is " + plural(table.others, "more") : ""), [
-    {title: view.by === "day" ? "Day" : view.by === "model" ? "Model" : "Directive"}, {title: "Spent", number: true}, {title: "Share"}, {title: "Threads", number: true}, {title: "Failed", number: true}, {title: "Cancelled", number: true},
+    {title: view.by === "day" ? "Day" : view.by === "model" ? "Model" : "Directive"}, {title: "Spent", number: true}, {title: "Share"}, {title: "Threads", number: true}, {title: "Failed",
+      number: true}, {title: "Cancelled", number: true},
     {title: "Turns", number: true}, {title: "Tokens in", number: true}, {title: "Tokens out", number: true}], rows);
 }
 
 function shareBar(share, words) {
-  return h("span", {class: "share"}, svg("svg", {width: 60, height: 10, "aria-hidden": "true"}, svg("rect", {width: Math.max(1, Math.round(60 * Math.max(0, Math.min(1, share)))), height: 10, rx: 2, class: "c0"})), " " + words);
+  return h("span", {class: "share"}, svg("svg", {width: 60, height: 10, "aria-hidden": "true"}, svg("rect", {width: Math.max(1, Math.round(60 * Math.max(0, Math.min(1, share)))), height: 10,
+    rx: 2, class: "c0"})), " " + words);
 }

@@ -127,7 +127,8 @@ export function diffView(value, known = []) {
     if (more.lines_added !== undefined || more.lines_removed !== undefined) Object.assign(file, {added: more.lines_added || 0, removed: more.lines_removed || 0});
     beside.delete(file.path);
   }
-  const rest = [...beside.values()].map((f) => ({path: f.path, change: f.change, added: f.lines_added || 0, removed: f.lines_removed || 0, binary: Boolean(f.binary), person: f.person || "", hunks: [], lines: 0, absent: !f.binary, mode: "", from: ""}));
+  const rest = [...beside.values()].map((f) => ({path: f.path, change: f.change, added: f.lines_added || 0, removed: f.lines_removed || 0, binary: Boolean(f.binary), person: f.person || "",
+    hunks: [], lines: 0, absent: !f.binary, mode: "", from: ""}));
   const files = [...parsed.files, ...rest];
   const sum = (key) => files.reduce((total, f) => total + f[key], 0);
   return h("div", {class: "diff"},
@@ -140,7 +141,8 @@ export function diffView(value, known = []) {
 export function fileView(file, open) {
   const body = h("div", {class: "diff-body"});
   const details = h("details", {class: "diff-file", open},
-    h("summary", null, h("span", {class: "mono"}, (file.from ? oneLine(file.from) + " \u2192 " : "") + oneLine(file.path, 300)), " ", h("span", {class: "muted small"}, changeWords[file.change] || oneLine(file.change)), " ",
+    h("summary", null, h("span", {class: "mono"}, (file.from ? oneLine(file.from) + " \u2192 " : "") + oneLine(file.path, 300)), " ", h("span", {class: "muted small"},
+      changeWords[file.change] || oneLine(file.change)), " ",
       file.binary ? h("span", {class: "muted small"}, "binary") : [h("span", {class: "plus"}, "+" + file.added), " ", h("span", {class: "minus"}, "\u2212" + file.removed)]),
     body);
   const show = () => body.childNodes.length === 0 && fill(body, fileBody(file));
@@ -199,10 +201,12 @@ const signWords = {"+": "added", "-": "removed", " ": ""};
 
 function lineView(line, part) {
   const long = line.text.length > longestLine, shown = long ? line.text.slice(0, longestLine) : line.text;
-  const code = part && !long ? [shown.slice(0, part[0]), h("mark", null, shown.slice(part[0], part[1])), shown.slice(part[1])] : [shown, long && h("span", {class: "muted"}, " \u2026 " + count(line.text.length - longestLine) + " more characters")];
+  const code = part && !long ? [shown.slice(0, part[0]), h("mark", null, shown.slice(part[0], part[1])), shown.slice(part[1])] : [shown, long && h("span", {class: "muted"},
+    " \u2026 " + count(line.text.length - longestLine) + " more characters")];
   return h("div", {class: "diff-line d-" + ({"+": "plus", "-": "minus"}[line.kind] || "same")},
     h("span", {class: "num", "aria-hidden": "true"}, line.old || ""), h("span", {class: "num", "aria-hidden": "true"}, line.now || ""),
-    h("span", {class: "sign", "aria-label": signWords[line.kind] || null, role: signWords[line.kind] ? "img" : null}, line.kind === "-" ? "\u2212" : line.kind), h("code", null, code, line.bare && h("span", {class: "muted"}, " (no line break at the end)")));
+    h("span", {class: "sign", "aria-label": signWords[line.kind] || null, role: signWords[line.kind] ? "img" : null}, line.kind === "-" ? "\u2212" : line.kind), h("code", null, code,
+      line.bare && h("span", {class: "muted"}, " (no line break at the end)")));
 }
 
 // fileNameOf is a name of plain characters for what is saved.

@@ -44,7 +44,8 @@ const folders = {
   thread_cancelled: (s, e, p) => putItem(s, e, "end", {title: "Cancelled", text: outcomeText(p), failed: true}),
   tools_offered: (s, e, p) => putItem(s, e, "folded", {title: (p.tools || []).length + " tools offered", text: (p.tools || []).map((t) => t.name + "\n    " + oneLine(t.description, 300)).join("\n")}),
   system_prompt: (s, e, p) => putItem(s, e, "folded", {title: "System prompt", text: p.text}),
-  context_injected: (s, e, p) => putItem(s, e, "folded", {title: "Context: " + (p.item_id || p.of || p.hook_id || ""), text: p.text || "", small: [p.position, p.bytes && p.bytes + " bytes"].filter(Boolean).join(", ")}),
+  context_injected: (s, e, p) => putItem(s, e, "folded", {title: "Context: " + (p.item_id || p.of || p.hook_id || ""), text: p.text || "", small: [p.position,
+    p.bytes && p.bytes + " bytes"].filter(Boolean).join(", ")}),
   cognition_in: (s, e, p) => putItem(s, e, "in", {title: p.role === "user" ? "To the model" : "Said before", ...blocksOf(p.blocks)}),
   message: (s, e, p) => putItem(s, e, "in", {title: "Message from " + senderOf(p.from), ...blocksOf(p.blocks)}),
   cognition_reasoning: (s, e, p) => {
@@ -60,7 +61,8 @@ const folders = {
     if (call) call.threads.push(p.thread_id);
     else putItem(s, e, "note", {title: "Started thread " + p.thread_id, thread: p.thread_id});
   },
-  error_classified: (s, e, p) => putItem(s, e, "trouble", {title: "The model's call failed", small: [p.category, p.status && "HTTP " + p.status, p.model].filter(Boolean).join(" \u00b7 "), text: p.message, failed: true}),
+  error_classified: (s, e, p) => putItem(s, e, "trouble", {title: "The model's call failed", small: [p.category, p.status && "HTTP " + p.status, p.model].filter(Boolean).join(" \u00b7 "),
+    text: p.message, failed: true}),
   retry: (s, e, p) => putItem(s, e, "trouble", {title: "Tries again in " + (p.delay_ms / 1000) + " s", small: [p.model, p.reason].filter(Boolean).join(" \u00b7 "), text: ""}),
   limit_exceeded: (s, e, p) => putItem(s, e, "trouble", {title: "Limit reached: " + p.limit_code, text: p.current_value + " of " + p.current_max, failed: true}),
   question_asked: (s, e, p) => s.questions.set(p.question_id, putItem(s, e, "question", {title: "Asks", text: p.text, small: (p.options || []).join(", "), answer: ""})),

@@ -43,7 +43,8 @@ export function findBar(view, source) {
     }
   });
   bar.input.addEventListener("input", () => bar.input.value.trim() === "" && forgetFind(bar));
-  bar.el = h("span", {class: "find-bar", role: "search"}, bar.input, button("\u2191", () => go(-1), {"aria-label": "Find the one before", class: "quiet"}), button("\u2193", () => go(1), {"aria-label": "Find the next one", class: "quiet"}));
+  bar.el = h("span", {class: "find-bar", role: "search"}, bar.input, button("\u2191", () => go(-1), {"aria-label": "Find the one before", class: "quiet"}), button("\u2193", () => go(1),
+    {"aria-label": "Find the next one", class: "quiet"}));
   bar.marked = () => {
     if (!bar.query || bar.pending) return;
     bar.pending = requestAnimationFrame(() => {
@@ -70,13 +71,13 @@ async function findStep(view, source, bar, way) {
   let i = bar.at ? items.findIndex((item) => item.key === bar.at.key) : -1;
   if (i >= 0) {
     const ranges = rangesIn(view.rows.get(items[i].key).el, bar.query), next = bar.at.nth + way;
-    if (next >= 0 && next < ranges.length) return findArrive(view, bar, items[i], next, way);
+    if (next >= 0 && next < ranges.length) return findArrive(view, bar, items[i], next);
     i += way;
   } else {
     i = lookedAt(view, items, way);
   }
   for (; i >= 0 && i < items.length; i += way) {
-    if (items[i].kind !== "live" && partsWith(items[i], bar.query).length > 0) return findArrive(view, bar, items[i], way > 0 ? 0 : Infinity, way);
+    if (items[i].kind !== "live" && partsWith(items[i], bar.query).length > 0) return findArrive(view, bar, items[i], way > 0 ? 0 : Infinity);
   }
   return findFurther(view, source, bar, way);
 }
@@ -100,7 +101,7 @@ async function findFurther(view, source, bar, way) {
     const found = way > 0 ? page.events[0] : page.events[page.events.length - 1];
     if (found) {
       const shown = await source.show(found.seq);
-      if (shown) return findArrive(view, bar, shown.item, way > 0 ? 0 : Infinity, way);
+      if (shown) return findArrive(view, bar, shown.item, way > 0 ? 0 : Infinity);
       return void setText(bar.said, "");
     }
     const next = way > 0 ? page.next : page.first;

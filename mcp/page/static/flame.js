@@ -107,7 +107,8 @@ function focusNode(view) {
 
 function redrawFlame(view) {
   fill(view.trail, view.path.length > 0 && [button("All", () => { view.path = []; redrawFlame(view); }, {class: "quiet"}),
-    view.path.map((node, i) => button(cut(oneLine(node.name), 30), () => { view.path = view.path.slice(0, i + 1); redrawFlame(view); }, {class: "quiet", "aria-current": i === view.path.length - 1 ? "true" : null}))]);
+    view.path.map((node, i) => button(cut(oneLine(node.name), 30), () => { view.path = view.path.slice(0, i + 1); redrawFlame(view); }, {class: "quiet",
+      "aria-current": i === view.path.length - 1 ? "true" : null}))]);
   view.frame.redraw();
 }
 
@@ -140,7 +141,8 @@ function drawFlame(view, width, ids) {
 
 function flameBar(view, bar, i) {
   const {node} = bar, y = bar.depth * barHeight;
-  const g = svg("g", {class: "flame-bar"}, svg("rect", {x: bar.left.toFixed(1), y, width: Math.max(0.5, bar.width - 1).toFixed(1), height: barHeight - 2, rx: bar.width > 6 ? 3 : 0, class: "span k-" + node.kind + (node.failed && node.failed >= node.count ? " failed" : "")}));
+  const g = svg("g", {class: "flame-bar"}, svg("rect", {x: bar.left.toFixed(1), y, width: Math.max(0.5, bar.width - 1).toFixed(1), height: barHeight - 2, rx: bar.width > 6 ? 3 : 0,
+    class: "span k-" + node.kind + (node.failed && node.failed >= node.count ? " failed" : "")}));
   if (bar.width > 40) {
     const label = (node.failed ? "\u2715 " : "") + oneLine(node.kind === "model" ? shortModel(node.name) : node.name) + "  " + flameWorth(view, node);
     g.append(svg("text", {x: (bar.left + 5).toFixed(1), y: y + 15, class: "span-name k-" + node.kind, "aria-hidden": "true"}, cut(label, Math.floor((bar.width - 8) / 6.6))));
@@ -212,7 +214,8 @@ function showFlameCard(view) {
 function flameTable(view) {
   const rows = [];
   const put = (node, depth) => {
-    rows.push(["\u2003".repeat(Math.min(depth, 8)) + oneLine(node.name), node.kind === "thread" ? "thread" : spanWord(node.kind), String(node.count), duration(node.time), money(node.money), percent(node[view.by] / (view.root[view.by] || 1))]);
+    rows.push(["\u2003".repeat(Math.min(depth, 8)) + oneLine(node.name), node.kind === "thread" ? "thread" : spanWord(node.kind), String(node.count), duration(node.time), money(node.money),
+      percent(node[view.by] / (view.root[view.by] || 1))]);
     for (const kid of [...node.kids].sort((a, b) => b[view.by] - a[view.by])) put(kid, depth + 1);
   };
   if (view.root) put(view.root, 0);

@@ -30,7 +30,8 @@ function laneOf(t, now) {
   const rows = packRows(spans);
   const from = spans.reduce((m, s) => Math.min(m, s.from), began);
   const to = spans.reduce((m, s) => Math.max(m, s.to), began + (t.length_ms || 0));
-  return {id: t.thread_id, title: t.name || t.directive || t.thread_id, model: t.model || "", depth: t.depth || 0, status: t.status || "", from, to, spans, rows, truncated: Boolean(t.truncated), damaged: t.damaged || 0};
+  return {id: t.thread_id, title: t.name || t.directive || t.thread_id, model: t.model || "", depth: t.depth || 0, status: t.status || "", from, to, spans, rows,
+    truncated: Boolean(t.truncated), damaged: t.damaged || 0};
 }
 
 // workedIn is how long something was done in a span: all of it, without what its call waited for others.

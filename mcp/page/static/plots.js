@@ -3,7 +3,7 @@
 // text stays as large as the page's.
 
 import {button, clear, fill, h, setText, svg} from "./dom.js";
-import {clock, duration, plural} from "./format.js";
+import {duration, plural} from "./format.js";
 
 const second = 1000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
 const timeSteps = [
@@ -41,22 +41,7 @@ function stepFor(rough) {
   return timeSteps.find((s) => s >= rough * 0.999) || Math.ceil(rough / (365 * day)) * 365 * day;
 }
 
-// dateTicks are about so many moments from low to high (milliseconds since 1970) that begin a minute, an hour
-// or a day of this place, each {at, label}.
-export function dateTicks(low, high, about = 5) {
-  if (!(high > low)) return [{at: low, label: dateLabel(low, 1)}];
-  const step = stepFor((high - low) / Math.max(1, about));
-  const shift = new Date(low).getTimezoneOffset() * minute;
-  return elapsedTicks(low - shift, high - shift, about).map((t) => ({at: t + shift, label: dateLabel(t + shift, step)}));
-}
-
-function dateLabel(at, step) {
-  const full = clock(at);
-  if (step >= day) return full.slice(5, 10);
-  return step >= minute ? full.slice(11, 16) : full.slice(11);
-}
-
-// scale maps from..to onto a..b.
+// linearScale maps from..to onto a..b.
 export function linearScale(from, to, a, b) {
   const span = to - from || 1;
   return (v) => a + ((v - from) / span) * (b - a);
@@ -117,7 +102,7 @@ export function plotFrame({title, desc, draw, table, tools = []}) {
   return {el, redraw, close: () => { closed = true; watch.disconnect(); }};
 }
 
-// legend names the parts of a plot beside their colours.
+// plotLegend names the parts of a plot beside their colours.
 export function plotLegend(entries) {
   return h("ul", {class: "legend"}, entries.map((e) => h("li", null, plotSwatch(e.cls), e.name, e.value ? h("span", {class: "muted"}, " " + e.value) : null)));
 }
@@ -138,7 +123,7 @@ function round1(v) {
   return Math.round(v * 10) / 10;
 }
 
-// thin leaves at most so many points of a step line: in each stretch the first, the last, the lowest and the highest.
+// thinPoints leaves at most so many points of a step line: in each stretch the first, the last, the lowest and the highest.
 export function thinPoints(points, most = 1200) {
   if (points.length <= most) return points;
   const size = Math.ceil(points.length / Math.max(1, Math.floor(most / 4)));
@@ -166,9 +151,8 @@ export function valueAt(points, x) {
   return low === 0 ? null : points[low - 1].y;
 }
 
-// stepPlot draws step lines over time. series are {name, cls, points: [{x, y}]}, limit is {value, name} or nothing; dates says that x
-// is a moment and not a duration. It can be read with the arrow keys.
-export function stepPlot({series, limit, dates, formatY, width, height = 220, end, ids}) {
+// stepPlot draws step lines over time. series are {name, cls, points: [{x, y}]}, limit is {value, name} or nothing. It can be read with the arrow keys.
+export function stepPlot({series, limit, formatY, width, height = 220, end, ids}) {
   const all = series.flatMap((s) => s.points);
   const from = Math.min(...series.map((s) => s.points.length ? s.points[0].x : Infinity));
   const to = Math.max(end ?? -Infinity, ...series.map((s) => s.points.length ? s.points[s.points.length - 1].x : -Infinity), from + 1);
@@ -179,7 +163,7 @@ export function stepPlot({series, limit, dates, formatY, width, height = 220, en
   const box = plotBox(width, height, yTicks.map(formatY));
   const x = linearScale(from, to, box.left, box.right), y = linearScale(0, top, box.bottom, box.top);
   const root = plotRoot(width, height, ids);
-  root.append(axisY(yTicks, y, formatY, box), axisX(xTicks(from, to, dates, box), x, box));
+  root.append(axisY(yTicks, y, formatY, box), axisX(xTicks(from, to, box), x, box));
   series.forEach((s, i) => {
     const d = stepPath(thinPoints(s.points), x, y, to);
     if (i === 0 && d) root.append(svg("path", {d: d + "V" + box.bottom + "H" + round1(x(s.points[0].x)) + "Z", class: "area " + s.cls}));
@@ -191,8 +175,8 @@ export function stepPlot({series, limit, dates, formatY, width, height = 220, en
   } else if (limit && limit.value > 0) {
     root.append(svg("text", {x: box.right, y: box.top + 4, "text-anchor": "end", class: "limit-label"}, limit.name + " \u2191"));
   }
-  return readablePlot(root, {xs: [...new Set(all.map((p) => p.x))].sort((a, b) => a - b), x, box, from,
-    words: (at) => (dates ? clock(at) : duration(at - from)) + ": " + series.map((s) => (series.length > 1 ? s.name + " " : "") + formatY(valueAt(s.points, at) ?? 0)).join(", ")});
+  return readablePlot(root, {xs: [...new Set(all.map((p) => p.x))].sort((a, b) => a - b), x, box,
+    words: (at) => duration(at - from) + ": " + series.map((s) => (series.length > 1 ? s.name + " " : "") + formatY(valueAt(s.points, at) ?? 0)).join(", ")});
 }
 
 function plotBox(width, height, labels) {
@@ -204,9 +188,8 @@ function plotRoot(width, height, ids) {
   return svg("svg", {width, height, viewBox: "0 0 " + width + " " + height, class: "chart", role: "img", "aria-labelledby": ids.labelledby, "aria-describedby": ids.describedby});
 }
 
-function xTicks(from, to, dates, box) {
+function xTicks(from, to, box) {
   const about = Math.max(2, Math.floor((box.right - box.left) / 90));
-  if (dates) return dateTicks(from, to, about);
   return elapsedTicks(0, to - from, about).map((t) => ({at: from + t, label: t === 0 ? "0" : duration(t)}));
 }
 
@@ -264,7 +247,7 @@ function readablePlot(root, {xs, x, box, words}) {
   return h("div", null, root, out);
 }
 
-// nearest is the index of the value that is drawn nearest to px.
+// nearestIndex is the index of the value that is drawn nearest to px.
 export function nearestIndex(xs, x, px) {
   let low = 0, high = xs.length - 1;
   while (low < high) {
@@ -273,14 +256,6 @@ export function nearestIndex(xs, x, px) {
     else high = mid;
   }
   return low > 0 && px - x(xs[low - 1]) < x(xs[low]) - px ? low - 1 : low;
-}
-
-// topKeys are the keys of the parts that are largest over all bars; what is left is added up as "other".
-export function topKeys(bars, most = plotColours) {
-  const sums = new Map();
-  for (const bar of bars) for (const [key, value] of Object.entries(bar.parts)) sums.set(key, (sums.get(key) || 0) + value);
-  const keys = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([key]) => key);
-  return keys.length <= most ? {keys, rest: []} : {keys: keys.slice(0, most - 1), rest: keys.slice(most - 1)};
 }
 
 // barPlot draws stacked bars: {label, title, parts: {key: value}}, with one colour a key.

@@ -32,7 +32,8 @@ export function verdictWords(verdict, mode) {
 }
 
 const checked = [
-  "thread.json carries the signature of this user's key, and says of the thread what the registry says.", "Every signature in the transcript holds, and none of its lines is missing, moved or of another thread.",
+  "thread.json carries the signature of this user's key, and says of the thread what the registry says.",
+    "Every signature in the transcript holds, and none of its lines is missing, moved or of another thread.",
   "The ledger says that it has spent what the transcript says.", "Its capabilities, its readable copy and its large results are those that were signed for.",
 ];
 
@@ -45,7 +46,8 @@ export function verifyView(ctx) {
   const draw = () => {
     const row = ctx.row() || {}, over = ended.has(row.status) || row.thread_id !== ctx.id;
     fill(proof, h("h2", null, "To take along"),
-      h("p", null, "A receipt is a signed summary of a thread that has ended: what it was, was allowed, did and cost. It can be checked without this project, by ", h("code", null, "rye-mcp threads verify --receipt FILE"), "."),
+      h("p", null, "A receipt is a signed summary of a thread that has ended: what it was, was allowed, did and cost. It can be checked without this project, by ", h("code", null,
+        "rye-mcp threads verify --receipt FILE"), "."),
       h("p", {class: "button-group"},
         button("Show the receipt", () => showReceipt(ctx, receipt, stop.signal), {disabled: !over}),
         button("Download the receipt", () => saveFile(ctx, threadPath(ctx.id, "receipt"), fileNameOf(ctx.id) + ".receipt.json").catch((error) => fill(receipt, problemBox(error))), {disabled: !over}),
@@ -71,11 +73,13 @@ function verdictView(answer, again) {
   const words = verdictWords(verdict, answer.transcript_integrity);
   return [
     h("div", {class: "verdict " + (words.good ? "good" : "broken"), role: "status"}, icon(words.good ? "shield" : "broken"), h("strong", null, words.head)),
-    (verdict.findings || []).length > 0 && h("ul", {class: "findings"}, verdict.findings.map((f) => h("li", null, h("span", {class: "mono"}, oneLine(f.file, 200)), ": ", damageWords[f.damage] || oneLine(f.damage, 60), f.turn && ", from turn " + f.turn,
+    (verdict.findings || []).length > 0 && h("ul", {class: "findings"}, verdict.findings.map((f) => h("li", null, h("span", {class: "mono"}, oneLine(f.file, 200)), ": ",
+      damageWords[f.damage] || oneLine(f.damage, 60), f.turn && ", from turn " + f.turn,
       f.line && ", line " + f.line, h("div", {class: "muted"}, oneLine(f.detail, 400))))),
     (verdict.warnings || []).map((w) => h("p", {class: "warn"}, oneLine(w, 400))),
     h("ul", null, words.facts.map((fact) => h("li", null, fact))),
-    h("details", null, h("summary", null, "What was checked"), h("ul", null, checked.map((fact) => h("li", null, fact))), answer.signer && h("p", {class: "muted"}, "The key that signs: ", h("span", {class: "mono"}, oneLine(answer.signer, 80)))),
+    h("details", null, h("summary", null, "What was checked"), h("ul", null, checked.map((fact) => h("li", null, fact))), answer.signer && h("p", {class: "muted"}, "The key that signs: ",
+      h("span", {class: "mono"}, oneLine(answer.signer, 80)))),
     button("Check again", again, {class: "quiet"}),
   ];
 }
@@ -84,9 +88,12 @@ async function showReceipt(ctx, place, signal) {
   clear(place);
   try {
     const sealed = JSON.parse(await ctx.api.text(threadPath(ctx.id, "receipt"), signal)), r = sealed.receipt || sealed.payload || sealed;
-    const facts = [["Thread", r.thread_id], ["Directive", r.directive], ["SHA-256 of the directive", r.directive_hash], ["Model", r.model], ["Ended as", r.status], ["From", clock(r.created_at) + " to " + clock(r.completed_at)],
-      ["Turns", r.cost && String(r.cost.turns)], ["Spent", r.cost && money(r.cost.spend)], ["With all below", r.tree_spend !== undefined && money(r.tree_spend) + " in " + plural((r.below || []).length + 1, "thread")],
-      ["Capabilities", r.capabilities && count(r.capabilities.length)], ["Issued", clock(r.issued_at)], ["Signed by", r.signer && r.signer.fingerprint]].filter(([, value]) => typeof value === "string" && value !== "");
+    const facts = [["Thread", r.thread_id], ["Directive", r.directive], ["SHA-256 of the directive", r.directive_hash], ["Model", r.model], ["Ended as", r.status], ["From",
+      clock(r.created_at) + " to " + clock(r.completed_at)],
+      ["Turns", r.cost && String(r.cost.turns)], ["Spent", r.cost && money(r.cost.spend)], ["With all below",
+        r.tree_spend !== undefined && money(r.tree_spend) + " in " + plural((r.below || []).length + 1, "thread")],
+      ["Capabilities", r.capabilities && count(r.capabilities.length)], ["Issued", clock(r.issued_at)], ["Signed by", r.signer && r.signer.fingerprint]].filter(([,
+        value]) => typeof value === "string" && value !== "");
     fill(place, h("h2", null, "Receipt"), h("dl", {class: "receipt"}, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", {class: "mono"}, oneLine(value, 200))))),
       h("details", null, h("summary", null, "As it is written"), h("div", {class: "event-text"}, textBlocks(jsonText(sealed)))));
   } catch (error) {

@@ -44,7 +44,8 @@ export function spendView(ctx) {
   view.el = h("div", {class: "spend-view"});
   view.facts = h("dl", {class: "facts"});
   view.money = plotFrame({title: "Spend over time", desc: () => describeSpend(view), draw: (width, ids) => drawSpend(view, width, ids), table: () => spendTable(view)});
-  view.tokens = plotFrame({title: "Tokens of each turn", desc: "What each call of the model read and wrote, of this thread alone.", draw: (width, ids) => drawTokens(view, width, ids), table: () => tokenTable(view)});
+  view.tokens = plotFrame({title: "Tokens of each turn", desc: "What each call of the model read and wrote, of this thread alone.", draw: (width, ids) => drawTokens(view, width, ids),
+    table: () => tokenTable(view)});
   const load = () => ctx.api.get(threadPath(ctx.id, "timeline?tree=1"));
   const take = (answer) => {
     view.answer = answer;

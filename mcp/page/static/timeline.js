@@ -142,7 +142,8 @@ function drawTimeline(view, width, ids) {
     lane.top = top;
     top += labelHeight + lane.rows * rowHeight + laneGap;
   }
-  fill(view.more, view.lanes.length > view.shown && button("Draw " + plural(Math.min(lanesAtOnce, view.lanes.length - view.shown), "more thread"), () => { view.shown += lanesAtOnce; view.frame.redraw(); }, {class: "quiet"}));
+  fill(view.more, view.lanes.length > view.shown && button("Draw " + plural(Math.min(lanesAtOnce, view.lanes.length - view.shown), "more thread"),
+    () => { view.shown += lanesAtOnce; view.frame.redraw(); }, {class: "quiet"}));
   const chart = svg("svg", {width, height: top, viewBox: "0 0 " + width + " " + top, class: "chart timeline", role: "application", tabindex: 0,
     "aria-roledescription": "timeline", "aria-labelledby": ids.labelledby, "aria-describedby": ids.describedby});
   view.chart = chart;
@@ -196,10 +197,12 @@ function drawSpan(d, lane, width) {
   const left = Math.max(-2, d.left), right = Math.min(width + 2, d.right), wide = Math.max(1.5, right - left);
   const y = lane.top + labelHeight + d.row * rowHeight;
   const one = d.spans.length === 1 ? d.spans[0] : null;
-  const rect = svg("rect", {x: left.toFixed(1), y, width: wide.toFixed(1), height: rowHeight - 3, rx: wide > 5 ? 3 : 0, class: "span k-" + d.kind + (d.error ? " failed" : "") + (one && one.open ? " open" : "")});
+  const rect = svg("rect", {x: left.toFixed(1), y, width: wide.toFixed(1), height: rowHeight - 3, rx: wide > 5 ? 3 : 0,
+    class: "span k-" + d.kind + (d.error ? " failed" : "") + (one && one.open ? " open" : "")});
   if (!one || wide < 34) return rect;
   const name = (one.error ? "\u2715 " : "") + oneLine(spanTitle(one));
-  return svg("g", null, rect, svg("text", {x: (Math.max(0, left) + 4).toFixed(1), y: y + rowHeight - 6.5, class: "span-name k-" + d.kind, "aria-hidden": "true"}, cut(name, Math.max(1, Math.floor((wide - 6) / 6.3)))));
+  return svg("g", null, rect, svg("text", {x: (Math.max(0, left) + 4).toFixed(1), y: y + rowHeight - 6.5, class: "span-name k-" + d.kind, "aria-hidden": "true"}, cut(name, Math.max(1,
+    Math.floor((wide - 6) / 6.3)))));
 }
 
 // spanTitle is what a span is called where there is little room: a call of rye_execute by what it runs.
@@ -218,7 +221,8 @@ function foldBands(view, width, height) {
   const [a, b] = view.window;
   return view.parts.filter((p) => p.folded && p.upTo > a && p.at < b).map((p) => {
     const left = ((p.at - a) / (b - a)) * width, wide = Math.max(2, ((p.upTo - p.at) / (b - a)) * width), label = "\u22ef " + duration(p.to - p.from);
-    return svg("g", {class: "fold"}, svg("title", null, duration(p.to - p.from) + " folded: nobody worked"), svg("rect", {x: left, y: axisHeight - 6, width: wide, height: height - axisHeight + 6, fill: "url(#timeline-hatch)"}),
+    return svg("g", {class: "fold"}, svg("title", null, duration(p.to - p.from) + " folded: nobody worked"), svg("rect", {x: left, y: axisHeight - 6, width: wide,
+      height: height - axisHeight + 6, fill: "url(#timeline-hatch)"}),
       wide > label.length * 6.6 ? svg("text", {x: left + wide / 2, y: height - 6, "text-anchor": "middle"}, label)
         : wide > 13 ? svg("text", {transform: "translate(" + (left + wide / 2 + 4) + " " + (height - 8) + ") rotate(-90)"}, label) : null);
   });
@@ -343,7 +347,8 @@ function markChosen(view, px) {
   const lane = view.chosen && currentLane(view);
   if (!lane || lane.id !== view.chosen.id || lane.top === undefined || view.lanes.indexOf(lane) >= view.shown) return;
   const {span} = view.chosen, left = Math.max(-4, px(span.from)), right = Math.min(view.width + 4, px(span.to));
-  const set = {x: left - 1.5, y: lane.top + labelHeight + span.row * rowHeight - 1.5, width: Math.max(4, right - left + 3), height: rowHeight, visibility: right < -3 || left > view.width + 3 ? "hidden" : "visible"};
+  const set = {x: left - 1.5, y: lane.top + labelHeight + span.row * rowHeight - 1.5, width: Math.max(4, right - left + 3), height: rowHeight,
+    visibility: right < -3 || left > view.width + 3 ? "hidden" : "visible"};
   for (const [name, value] of Object.entries(set)) view.mark.setAttribute(name, String(value));
 }
 
@@ -371,15 +376,19 @@ function showCard(view, lane) {
 function spanFacts(s, lane) {
   const tokens = s.tokens || {};
   return [
-    s.count > 1 && plural(s.count, "span") + " that took " + duration(s.busy_ms) + " together, in", duration(s.to - s.from) + (s.open ? " so far" : ""), "from " + clock(s.from) + ", " + duration(s.from - lane.from) + " after its beginning", s.turn && "turn " + s.turn, s.attempt > 1 && "attempt " + s.attempt, s.first_ms !== undefined && "first answer after " + duration(s.first_ms), s.spend && money(s.spend),
-    tokens.input && count(tokens.input) + " tokens in", tokens.output && count(tokens.output) + " out", tokens.cache_read && count(tokens.cache_read) + " read from cache", tokens.cache_write && count(tokens.cache_write) + " written to cache",
+    s.count > 1 && plural(s.count, "span") + " that took " + duration(s.busy_ms) + " together, in", duration(s.to - s.from) + (s.open ? " so far" : ""),
+      "from " + clock(s.from) + ", " + duration(s.from - lane.from) + " after its beginning", s.turn && "turn " + s.turn, s.attempt > 1 && "attempt " + s.attempt,
+        s.first_ms !== undefined && "first answer after " + duration(s.first_ms), s.spend && money(s.spend),
+    tokens.input && count(tokens.input) + " tokens in", tokens.output && count(tokens.output) + " out", tokens.cache_read && count(tokens.cache_read) + " read from cache",
+      tokens.cache_write && count(tokens.cache_write) + " written to cache",
   ].filter(Boolean);
 }
 
 // spanTable has a row for each span of all lanes, in the order of time.
 export function spanTable(lanes) {
   const rows = lanes.flatMap((lane) => lane.spans.map((s) => ({s, lane}))).sort((p, q) => p.s.from - q.s.from).map(({s, lane}) => [
-    clock(s.from), oneLine(lane.title), spanWord(s.kind), oneLine(s.name, 80), s.turn ? String(s.turn) : "", duration(s.to - s.from) + (s.open ? " so far" : ""), s.spend ? money(s.spend) : "", oneLine(s.error, 120),
+    clock(s.from), oneLine(lane.title), spanWord(s.kind), oneLine(s.name, 80), s.turn ? String(s.turn) : "", duration(s.to - s.from) + (s.open ? " so far" : ""),
+      s.spend ? money(s.spend) : "", oneLine(s.error, 120),
   ]);
   return dataTable("What the threads did, in the order of time", [
     {title: "Began"}, {title: "Thread"}, {title: "Kind"}, {title: "What"}, {title: "Turn", number: true}, {title: "Lasted", number: true}, {title: "Spent", number: true}, {title: "Failure"},

@@ -24,7 +24,8 @@ export function transcriptView(ctx) {
   view.reveal = (item, parts, query) => revealParts(view, item, parts, query);
   view.el = h("div", {class: "transcript-view"},
     h("div", {class: "plot-tools transcript-tools"}, view.find.el, h("span", {class: "button-group"},
-      button("First", () => showStart(view), {class: "quiet", "aria-label": "Go to the first event"}), button("Last", () => followAgain(view), {class: "quiet", "aria-label": "Go to the last event and follow"}), view.follow), view.find.said),
+      button("First", () => showStart(view), {class: "quiet", "aria-label": "Go to the first event"}), button("Last", () => followAgain(view), {class: "quiet",
+        "aria-label": "Go to the last event and follow"}), view.follow), view.find.said),
     view.damage, view.scroller, view.state);
   view.scroller.addEventListener("scroll", () => scrolled(view), {passive: true});
   if (ctx.at && ctx.at.seq) showSeq(view, ctx.at.seq);
@@ -57,7 +58,8 @@ async function oneLoad(view, load) {
 
 async function fetchPage(view, query) {
   const page = await view.ctx.api.get(transcriptPath(view, query), view.stop.signal);
-  if (page.damaged) fill(view.damage, h("div", {class: "problem"}, h("p", null, plural(page.damaged, "line") + " of this transcript cannot be read."), h("p", {class: "muted"}, "The tab \u201cVerify\u201d says what can be trusted.")));
+  if (page.damaged) fill(view.damage, h("div", {class: "problem"}, h("p", null, plural(page.damaged, "line") + " of this transcript cannot be read."), h("p", {class: "muted"},
+    "The tab \u201cVerify\u201d says what can be trusted.")));
   return page;
 }
 
@@ -178,7 +180,8 @@ function showState(view) {
   const waits = view.connection === "waiting" && "The connection is lost; it is tried again.";
   const refused = view.connection === "refused" && "The transcript cannot be followed: " + (view.problem ? view.problem.message : "");
   const last = view.held.newest || view.held.last();
-  setText(view.state, [waits || refused, last && "Event " + exact(view.held.first()) + " to " + exact(view.held.last()) + " of " + exact(last), view.unseen > 0 && !view.following && plural(view.unseen, "new event") + " below"].filter(Boolean).join(" \u00b7 "));
+  setText(view.state, [waits || refused, last && "Event " + exact(view.held.first()) + " to " + exact(view.held.last()) + " of " + exact(last),
+    view.unseen > 0 && !view.following && plural(view.unseen, "new event") + " below"].filter(Boolean).join(" \u00b7 "));
 }
 
 function exact(n) {
@@ -301,7 +304,8 @@ function drawRow(view, row, item) {
 }
 
 function headOf(view, item) {
-  const small = [item.turn && item.kind !== "in" && "turn " + item.turn, item.small, item.model, item.spend && money(item.spend), item.usage && count(item.usage.output_tokens) + " tokens out"].filter(Boolean).map((s) => oneLine(s, 120)).join(" \u00b7 ");
+  const small = [item.turn && item.kind !== "in" && "turn " + item.turn, item.small, item.model, item.spend && money(item.spend),
+    item.usage && count(item.usage.output_tokens) + " tokens out"].filter(Boolean).map((s) => oneLine(s, 120)).join(" \u00b7 ");
   return h("header", null,
     h("strong", null, (item.failed ? "\u2715 " : "") + oneLine(item.title, 120)),
     item.kind === "call" && h("span", {class: "glance mono"}, callGlance(item.input)),
@@ -322,11 +326,13 @@ function bodyOf(view, item, redraw) {
     return [item.failed && !view.opened.get(item.key + "/result") && h("p", {class: "bad mono"}, failureLine(item.result.text)), links,
       foldable(view, item, "input", "Input", jsonText(item.input), false, redraw), item.result && foldable(view, item, "result", "Result", item.result.text, false, redraw, item.result), imagesOf(item.result)];
   case "answer":
-    return [foldable(view, item, "reasoning", "Reasoning", item.reasoning, false, redraw), textPart(view, item, "text", item.text, redraw, {seq: item.answerSeq, cut: item.cut}), imagesOf(item), item.stop && !["end", "tool_use"].includes(item.stop) && h("p", {class: "muted small"}, "stopped: " + item.stop)];
+    return [foldable(view, item, "reasoning", "Reasoning", item.reasoning, false, redraw), textPart(view, item, "text", item.text, redraw, {seq: item.answerSeq, cut: item.cut}),
+      imagesOf(item), item.stop && !["end", "tool_use"].includes(item.stop) && h("p", {class: "muted small"}, "stopped: " + item.stop)];
   case "folded": case "other":
     return foldable(view, item, "text", "Show", item.text, Boolean(item.open), redraw);
   case "start":
-    return [h("p", null, oneLine(item.directive), " with ", oneLine(item.model)), item.warnings.map((w) => h("p", {class: "warn"}, oneLine(w, 400))), foldable(view, item, "facts", "Limits and capabilities", jsonText({limits: item.facts.limits, capabilities: item.facts.capabilities}), false, redraw)];
+    return [h("p", null, oneLine(item.directive), " with ", oneLine(item.model)), item.warnings.map((w) => h("p", {class: "warn"}, oneLine(w, 400))), foldable(view, item, "facts",
+      "Limits and capabilities", jsonText({limits: item.facts.limits, capabilities: item.facts.capabilities}), false, redraw)];
   case "question":
     return [textPart(view, item, "text", item.text, redraw), item.answer ? h("p", null, h("strong", null, "Answer: "), oneLine(item.answer)) : h("p", {class: "warn"}, "waits for an answer")];
   default:

@@ -197,6 +197,9 @@ func annotationsOf(e operation.Entry) server.Annotations {
 	}
 }
 
+// CallerOf is the client of a call, for tools that are made elsewhere.
+func CallerOf(p *Project, call server.Call) action.Caller { return caller(p, call) }
+
 // caller is an MCP client as the primary actions see it.
 func caller(p *Project, call server.Call) action.Caller {
 	return action.Caller{

@@ -53,7 +53,7 @@ func (p *Page) call(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, project.Control, caller(project))
+	return run(ctx, project.Control, c.caller(project))
 }
 
 // maxNamed is how many threads the log names of one call.
@@ -111,7 +111,7 @@ func (p *Page) start(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := project.Actions.Execute(ctx, caller(project), action.ExecuteRequest{
+	result, err := project.Actions.Execute(ctx, c.caller(project), action.ExecuteRequest{
 		ItemType: string(item.Directive), ItemID: in.Directive, Parameters: in.Inputs, Thread: action.ThreadFork, Async: !in.DryRun,
 		DryRun: in.DryRun, Model: in.Model, Limits: in.Limits, Workspace: in.Workspace, RequestKey: in.RequestKey,
 	})
@@ -140,5 +140,5 @@ func (p *Page) planDelete(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project.Control.Tidy.Delete(ctx, tidy.DeleteRequest{ThreadID: id, Force: in.Force, By: byPage})
+	return project.Control.Tidy.Delete(ctx, tidy.DeleteRequest{ThreadID: id, Force: in.Force, By: c.caller(project).By})
 }

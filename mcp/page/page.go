@@ -122,6 +122,7 @@ type call struct {
 	r     *http.Request
 	token token
 	body  []byte
+	app   AppClient // nil: a person at the page asks
 	// For the log: what was done, to what.
 	operation, about string
 	recorded         bool
@@ -158,7 +159,7 @@ type answerer func(ctx context.Context, c *call) (any, error)
 // handle is an answerer as a handler: token, body, answer and log.
 func (p *Page) handle(operation string, answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := &call{w: w, r: r, operation: operation, about: r.PathValue("id")}
+		c := &call{w: w, r: r, operation: operation, about: r.PathValue("id"), app: appFrom(r.Context())}
 		began := p.now()
 		result, err := p.answer(r.Context(), c, answer)
 		if !c.recorded {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 
@@ -73,6 +74,8 @@ type Untyped struct {
 	Common            []tool.Text
 	Untold            []string
 	Meta              map[string]any
+	// Whole says that a program reads the answers, which are not cut.
+	Whole bool
 	// Input and Output derive the schemas. They are not called where the server was
 	// given those of the tool.
 	Input  func(more ...tool.Text) (json.RawMessage, error)
@@ -182,6 +185,9 @@ func (s *Server) add(t Untyped, schemas Schemas) {
 	paged := declares(schemas.Input, roomArgument)
 	s.mcp.AddTool(definition, func(ctx context.Context, req mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		ctx, now := newAnswering(ctx)
+		if t.Whole {
+			now.room = math.MaxInt
+		}
 		// mcp-go would make a protocol error of a panic.
 		defer func() {
 			if v := recover(); v != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/rye-mcp/rye-mcp/mcp/app"
 	"github.com/rye-mcp/rye-mcp/mcp/handler"
 	"github.com/rye-mcp/rye-mcp/mcp/resource"
 	"github.com/rye-mcp/rye-mcp/mcp/server"
@@ -56,7 +57,8 @@ func newMCPServer(sys System, opts options, serve serveOptions, clients placed) 
 	projects.clients = clients(s, here(sys))
 	handler.Register(s, projects, groups, operation.All())
 	s.OfferPrompts(handler.Prompts(projects))
-	s.OfferResources(&resource.Resources{Projects: projects})
+	s.OfferResources(app.Resources{Resources: &resource.Resources{Projects: projects}})
+	app.Offer(s, app.Options{Projects: projects, Version: version(), Now: sys.Now, Log: log})
 	s.OfferTasks(handler.Tasks(projects))
 	return &mcpServer{Server: s, projects: projects, log: log, closeLog: closeLog}, nil
 }

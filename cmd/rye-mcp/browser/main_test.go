@@ -35,8 +35,8 @@ var chromium shared
 
 type shared struct {
 	once    sync.Once
+	process *launcher.Launcher
 	browser *rod.Browser
-	profile string
 	err     error
 }
 
@@ -76,14 +76,17 @@ func (s *shared) launch() {
 		s.err = errNoBrowser
 		return
 	}
-	if s.profile, s.err = os.MkdirTemp("", "rye-browser-"); s.err != nil {
+	profile, err := os.MkdirTemp("", "rye-browser-")
+	if err != nil {
+		s.err = err
 		return
 	}
-	var at string
-	at, s.err = launcher.New().Bin(program).Leakless(false).UserDataDir(s.profile).
+	s.process = launcher.New().Bin(program).Leakless(false).UserDataDir(profile).
 		NoSandbox(os.Getuid() == 0). // root's cannot be made
-		Set("disable-gpu").Set("lang", "en-US").Launch()
-	if s.err != nil {
+		Set("disable-gpu").Set("lang", "en-US")
+	at, err := s.process.Launch()
+	if err != nil {
+		s.err = err
 		return
 	}
 	s.browser = rod.New().ControlURL(at).NoDefaultDevice()
@@ -93,8 +96,6 @@ func (s *shared) launch() {
 func (s *shared) close() {
 	if s.browser != nil {
 		_ = s.browser.Close()
-	}
-	if s.profile != "" {
-		_ = os.RemoveAll(s.profile)
+		s.process.Cleanup() // it waits for the process, which writes into its folder until then
 	}
 }

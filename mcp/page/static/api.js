@@ -4,7 +4,7 @@
 const beatMs = 15000;
 const backOffMs = [300, 1000, 2000, 4000, 8000, 15000];
 
-// makeApi returns {get, post, raw, stream, skew, project}. The token is sent with every request;
+// makeApi returns {get, post, raw, text, stream, skew, project}. The token is sent with every request;
 // onRefused is told when it is not (or no longer) accepted.
 export function makeApi({token, project = "", onRefused = () => {}}) {
   const api = {project, skew: 0};
@@ -31,6 +31,7 @@ export function makeApi({token, project = "", onRefused = () => {}}) {
     method: "POST", body: JSON.stringify(body), headers: {"Content-Type": "application/json"}, signal,
   })).json();
   api.raw = (path, {signal} = {}) => send(path, {signal});
+  api.text = async (path, signal) => (await send(path, {signal})).text();
   api.stream = (path, onLine, signal, onState = () => {}) => follow(api, send, path, onLine, signal, onState);
   return api;
 }

@@ -203,8 +203,8 @@ func unread(err error) error {
 
 // record writes down what a token did.
 func (p *Page) record(c *call, took time.Duration, err error) {
-	if c.token.name == "" {
-		return // refusals are counted
+	if c.token.name == "" || c.app != nil && c.r.Method == http.MethodGet {
+		return // refusals are counted, and each call of a tool has its line
 	}
 	event := p.log.Info()
 	if err != nil {

@@ -87,7 +87,7 @@ function verdictView(answer, again) {
 async function showReceipt(ctx, place, signal) {
   clear(place);
   try {
-    const sealed = JSON.parse(await ctx.api.text(threadPath(ctx.id, "receipt"), signal)), r = sealed.receipt || sealed.payload || sealed;
+    const sealed = JSON.parse(await (await ctx.api.raw(threadPath(ctx.id, "receipt"), {signal})).text()), r = sealed.receipt || sealed.payload || sealed;
     const facts = [["Thread", r.thread_id], ["Directive", r.directive], ["SHA-256 of the directive", r.directive_hash], ["Model", r.model], ["Ended as", r.status], ["From",
       clock(r.created_at) + " to " + clock(r.completed_at)],
       ["Turns", r.cost && String(r.cost.turns)], ["Spent", r.cost && money(r.cost.spend)], ["With all below",

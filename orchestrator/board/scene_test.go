@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -31,7 +32,14 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("rapid.checks", "20"); err != nil { // each opens a store
+		panic(err)
+	}
+	flag.Parse() // what the command line says counts
+	goleak.VerifyTestMain(m)
+}
 
 var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 

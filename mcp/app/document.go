@@ -17,10 +17,12 @@ import (
 //go:embed transport.js
 var transport string
 
-var (
-	// importLine is how modules of the page import: names of a neighbour, renamed nowhere.
-	importLine = regexp.MustCompile(`(?m)^import \{[^}]*\} from "\./([a-z]+)\.js";\n`)
-	exported   = regexp.MustCompile(`(?m)^export (async function|function|const|let|class)\b`)
+// Forms of lines of the page's modules. Only a server that is asked for the app needs
+// them, so they are compiled then.
+const (
+	// importForm is how they import: names of a neighbour, renamed nowhere.
+	importForm = `(?m)^import \{[^}]*\} from "\./([a-z]+)\.js";\n`
+	exportForm = `(?m)^export (async function|function|const|let|class)\b`
 )
 
 // document is the app as one file: a frame without network loads nothing else. It is put
@@ -54,6 +56,7 @@ func hashOf(text string) string {
 // script is the modules of the page that the transport needs, each behind those that it
 // imports, and the transport.
 func script() (string, error) {
+	importLine, exported := regexp.MustCompile(importForm), regexp.MustCompile(exportForm)
 	var b strings.Builder
 	seen := map[string]bool{}
 	var take func(name, text string) error

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/spaces/item"
+	"github.com/rye-mcp/rye-mcp/spaces/trust"
 	"github.com/rye-mcp/rye-mcp/tools/action"
 	"github.com/rye-mcp/rye-mcp/tools/tool"
 )
@@ -63,25 +64,39 @@ func (p *Page) directives(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := project.Actions.List(ctx, action.ListRequest{Kinds: []item.Kind{item.Directive}})
+	list, err := listed(ctx, project, action.ListRequest{})
 	if err != nil {
 		return nil, err
 	}
+	return map[string]any{"directives": list}, nil
+}
+
+// listed are directives, and whether they can be started.
+func listed(ctx context.Context, project *Project, req action.ListRequest) ([]Directive, error) {
+	req.Kinds = []item.Kind{item.Directive}
+	found, err := project.Actions.List(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	integrity, err := project.Actions.Trust.Integrity()
+	if err != nil {
+		return nil, action.Fault(err)
+	}
 	list := []Directive{}
 	for _, l := range found {
-		list = append(list, directiveOf(l))
+		list = append(list, directiveOf(l, integrity))
 	}
-	return map[string]any{"directives": list}, nil
+	return list, nil
 }
 
 // parts are the folders of the system space whose directives others are made of.
 var parts = []string{"rye/agent/", "rye/core/", "rye/demo/"}
 
-func directiveOf(l action.Listed) Directive {
+func directiveOf(l action.Listed, integrity trust.Settings) Directive {
 	d := Directive{
 		ID: l.ID, Space: l.Space, Category: l.Category, Version: l.Version, Description: l.Description, Signature: string(l.Signature), Problem: l.Error,
 	}
-	if d.Problem == "" && !l.Signature.Good() {
+	if d.Problem == "" && !integrity.Uses(string(item.Directive), l.Signature) {
 		d.Problem = "its signature does not count: " + string(l.Signature)
 	}
 	for _, folder := range parts {
@@ -101,14 +116,14 @@ func (p *Page) directive(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, action.Fault(err)
 	}
-	list, err := project.Actions.List(ctx, action.ListRequest{Kinds: []item.Kind{item.Directive}, Spaces: []item.Space{found.Space}, Pattern: escaped(found.ID)})
+	list, err := listed(ctx, project, action.ListRequest{Spaces: []item.Space{found.Space}, Pattern: escaped(found.ID)})
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
 		return nil, tool.Faultf(tool.CodeNotFound, "there is no directive %s any more", clip(id))
 	}
-	form := DirectiveForm{Directive: directiveOf(list[0]), Path: found.Path, Inputs: []Input{}, Text: string(found.Content)}
+	form := DirectiveForm{Directive: list[0], Path: found.Path, Inputs: []Input{}, Text: string(found.Content)}
 	doc, err := found.Directive()
 	if err != nil {
 		return form, nil //nolint:nilerr // Problem says why

@@ -33,13 +33,15 @@ type Settings struct {
 	AcceptLegacyDirectives bool `yaml:"accept_legacy_directives"`
 }
 
-// accept reports whether the settings let an older signature pass.
-func (s Settings) accept(subject Subject, v Verdict) bool {
-	switch v.Status {
-	case BodyNotCovered:
-		return s.AcceptLegacyDirectives && slices.Contains(s.AcceptLegacy, subject.Name().Kind)
-	case Unbound:
-		return slices.Contains(s.AcceptLegacy, subject.Name().Kind)
+// Uses reports whether the settings let a file of a kind be used whose signature is such.
+func (s Settings) Uses(kind string, status Status) bool {
+	switch {
+	case s.Mode == Off || s.Mode == Warn || status.Good():
+		return true
+	case status == BodyNotCovered:
+		return s.AcceptLegacyDirectives && slices.Contains(s.AcceptLegacy, kind)
+	case status == Unbound:
+		return slices.Contains(s.AcceptLegacy, kind)
 	default:
 		return false
 	}
@@ -82,7 +84,7 @@ func (c *Checker) Check(s Subject) (Decision, error) {
 		refused.Renewable, refused.Mend = false, []string{"mend the file, then rye-mcp sign " + signArgument(s)}
 	}
 	refused.Subject.Content = nil // an error may live long
-	if c.Settings.Mode != Warn && !c.Settings.accept(s, v) {
+	if !c.Settings.Uses(s.Name().Kind, v.Status) {
 		return Decision{}, refused
 	}
 	return Decision{Verdict: v, Warning: refused.warning(), Try: refused.Try()}, nil

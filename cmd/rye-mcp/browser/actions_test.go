@@ -79,6 +79,10 @@ turns:
     text: 'Said {{ first "Greet (.*)" }}'
   - match: {last: Hurry up}
     text: I hurried.
+  - match: {first: Do the rest}
+    text: The rest is done.
+  - match: {first: "Number of parts", turn: 1}
+    tool_calls: [{name: rye_file_system_ls, input: {path: .}}]
   - match: {first: Be held}
     text: Done waiting.
   - match: {last: This is your last turn}
@@ -340,6 +344,35 @@ func (b *tab) remove(id thread.ID) {
 	if slices.ContainsFunc(p.list(), func(s shown) bool { return s.ThreadID == id }) {
 		b.Errorf("%s is still there", id)
 	}
+}
+
+// TestKillAndHandOver: a thread is killed, with its receipt; another hands over with what
+// the person has written for the next.
+func TestKillAndHandOver(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, busy)
+	s := p.serve()
+	b := s.open(desktop)
+	killed, parts := s.start("hold", map[string]any{"n": "one"}), s.start("hold", map[string]any{"n": "of parts"})
+	b.openRow("Number one")
+	b.press("button", "^Kill$")
+	b.press("button", "^Kill 1 thread$")
+	b.says("All have ended\\. Spent: \\$")
+	p.untilIs(killed, thread.Cancelled)
+	b.press("button", "^Close$", within{"dialog", "^Kill$"})
+
+	b.openRow("Number of parts")
+	b.press("button", "^Hand over$")
+	b.fill("What the next thread is told", "Do the rest.")
+	b.press("button", "^Hand over$", within{"dialog", "^Hand over$"})
+	b.says("It hands over after its present turn\\.")
+	b.press("button", "^Close$", within{"dialog", "^Hand over$"})
+	p.model.release()
+	p.until(func() (bool, string) {
+		got := p.show(parts)
+		return got.Resolved != "" && p.show(got.Resolved).Result == "The rest is done.", "nobody goes on with " + string(parts)
+	})
+	b.find("treeitem", "^Number of parts.* completed ") // the chain is one row
 }
 
 // TestTree: threads stand below those that started them; a stop takes those below along.

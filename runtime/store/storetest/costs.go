@@ -86,7 +86,7 @@ func costsSummed(h coster) {
 
 func costsOfDeleted(h coster) {
 	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	d := deleter{h.harness}
+	d := deleter(h)
 	d.delete(h.used("a", "p/m", time.Hour, thread.Error, 5))
 	d.delete(h.used("a", "p/m", 2*time.Hour, thread.Completed, 6))
 	h.used("a", "p/m", time.Hour, thread.Completed, 7)
@@ -97,7 +97,7 @@ func costsOfDeleted(h coster) {
 
 func costsOfLost(h coster) {
 	h.now = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	deleter{h.harness}.delete(h.used("a", "p/m", time.Hour, thread.Completed, 5))
+	deleter(h).delete(h.used("a", "p/m", time.Hour, thread.Completed, 5))
 	day := h.now.Unix() / 86400
 	h.noError(h.RestoreGone(h.ctx, store.Gone{Days: map[int64]thread.Micros{day: 45, day + 1: 3}}))
 	h.wantCosts(store.CostQuery{By: store.CostByDirective, Slot: 24 * time.Hour}, " +0 0/0/0 40 gone unknown", "a +0 1/0/0 5 gone", " +24 0/0/0 3 gone unknown")

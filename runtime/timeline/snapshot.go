@@ -143,7 +143,15 @@ func (b *Builder) ended() (spans []Span) {
 }
 
 func byBeginning(x, y Span) int {
-	return cmp.Or(cmp.Compare(x.StartMS, y.StartMS), cmp.Compare(endOf(x), endOf(y)), cmp.Compare(rank(x.Kind), rank(y.Kind)), cmp.Compare(x.Seq, y.Seq))
+	return cmp.Or(cmp.Compare(x.StartMS, y.StartMS), cmp.Compare(endOf(x), endOf(y)), cmp.Compare(order(x), order(y)), cmp.Compare(rank(x.Kind), rank(y.Kind)))
+}
+
+// order is that of the events of spans within one millisecond.
+func order(s Span) int64 {
+	if s.Kind == End {
+		return math.MaxInt64
+	}
+	return s.Seq
 }
 
 // rank is the order of what is at the same time.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,28 @@ func TestKinds(t *testing.T) {
 	spend 3000 $0.0010 110
 	spend 8000 $0.0011 110
 	`)
+}
+
+// TestWithinOneMillisecond holds that what began and ended in the same millisecond stands
+// in the order of the events.
+func TestWithinOneMillisecond(t *testing.T) {
+	s := &story{t: t}
+	s.add(560, thread.EventThreadStarted, transcript.ThreadStarted{Directive: "a", Model: "p/m"})
+	s.add(600, thread.EventCognitionRequest, transcript.CognitionRequest{Turn: 1, Model: "p/m", Attempt: 1})
+	s.add(600, thread.EventErrorClassified, transcript.ErrorClassified{Turn: 1, Attempt: 1, Model: "p/m", Category: "busy", Message: "HTTP 529"})
+	s.add(600, thread.EventRetry, transcript.Retry{Turn: 1, Attempt: 2, Model: "p/m", Reason: "busy"})
+	s.add(600, thread.EventCognitionRequest, transcript.CognitionRequest{Turn: 1, Model: "p/m", Attempt: 2})
+	s.add(600, thread.EventCognitionOut, transcript.CognitionOut{Turn: 1, Model: "m-1", StopReason: llm.StopEnd, Usage: usage(1, 1), Spend: 1000})
+	s.add(600, thread.EventThreadCompleted, ended(thread.Outcome{State: thread.Completed}, 1000))
+	row := timeline.Facts{ThreadID: "a/1", Kind: thread.KindDirective, State: thread.Completed, Created: noon, Admitted: at(500), Ended: at(600)}
+	var kinds []timeline.Kind
+	for _, span := range s.of(row).Spans {
+		kinds = append(kinds, span.Kind)
+	}
+	want := []timeline.Kind{timeline.Start, timeline.Start, timeline.Model, timeline.Backoff, timeline.Model, timeline.End}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("the order is %v, want %v", kinds, want)
+	}
 }
 
 func TestUnfinished(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-rod/rod/lib/proto"
+
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -142,7 +144,9 @@ func TestServerRestarted(t *testing.T) {
 	b.says("Connection lost\\. ")
 	again := p.serveAt(strings.TrimPrefix(s.origin, "http://"))
 	b.says("not valid any more")
+	loaded := b.page.WaitNavigation(proto.PageLifecycleEventNameLoad) // the page loads itself anew for another token
 	b.noError(b.page.Navigate(again.address()))
+	loaded()
 	b.gone("any", "not valid any more")
 	b.find("treeitem", "^Number one")
 	p.model.release()

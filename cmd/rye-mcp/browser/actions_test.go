@@ -154,10 +154,12 @@ func TestAnswers(t *testing.T) {
 	if got := p.untilIs(ids[0], thread.Completed); got.Limits["turns"] != 3 || got.Result != "Went on." {
 		t.Errorf("raised it became %+v", got)
 	}
+	b.gone("article", "Go on about 0. asks$") // what is below moves up
 	b.press("button", "^Finish$", card("1"))
 	if got := p.untilIs(ids[1], thread.Completed); got.Result != "What I have." {
 		t.Errorf("finished it became %+v", got)
 	}
+	b.gone("article", "Go on about 1. asks$")
 	b.press("button", "^Stop$", card("2"))
 	p.untilIs(ids[2], thread.Error)
 	b.gone("article", "asks$")

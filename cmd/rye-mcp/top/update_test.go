@@ -255,9 +255,12 @@ func TestMouse(t *testing.T) {
 	if m.View().MouseMode != tea.MouseModeCellMotion || made(t, &acted{}, 80, 24, Options{}).View().MouseMode != tea.MouseModeNone {
 		t.Error("the mouse is not as was asked for")
 	}
-	for y, want := range map[int]choice{2: {"review-17", true}, 5: {"lead-1", false}, 11: {"bad-1", false}} {
-		if feed(m, tea.MouseClickMsg{X: 4, Y: y, Button: tea.MouseLeft}); m.chosen != want {
-			t.Errorf("line %d chose %+v, want %+v", y, m.chosen, want)
+	for _, c := range []struct {
+		y    int
+		want choice
+	}{{2, choice{"review-17", true}}, {5, choice{"lead-1", false}}, {11, choice{"bad-1", false}}} {
+		if feed(m, tea.MouseClickMsg{X: 4, Y: c.y, Button: tea.MouseLeft}); m.chosen != c.want {
+			t.Errorf("line %d chose %+v, want %+v", c.y, m.chosen, c.want)
 		}
 	}
 	feed(m, tea.MouseWheelMsg{X: 4, Y: 4, Button: tea.MouseWheelUp})

@@ -2,7 +2,7 @@
 // machine's projects and works on them: its files at / and /ui/, its API below
 // /ui/api/.
 //
-// Whoever may use the API has a token of the page, which has nothing to do with that
+// Requests to the API carry a token of the page, which has nothing to do with that
 // of MCP clients: a token lives as long as the process, comes in the fragment of the
 // address, which browsers send nobody, and goes out in the header Authorization. There
 // is no cookie, since the cookies of one port reach every port of a host. The program

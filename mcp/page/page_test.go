@@ -80,7 +80,7 @@ func codeOf(t *testing.T, w *httptest.ResponseRecorder) string {
 	return body.Error.Code
 }
 
-// Who may ask is decided by origin, token and body, in that order.
+// Origin, token and body, in that order, decide whether a request is admitted.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	d := newDesk(noProjects{})
@@ -151,7 +151,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// A code is good once and for a minute. Who comes with it later finds nothing out.
+// A code is good once and for a minute. An exchange after that tells nothing.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	d := newDesk(noProjects{})

@@ -173,8 +173,8 @@ func (s *served) awaitStreams(want int) {
 	}
 }
 
-// There are as many streams as there may be. Who comes then is told, and let in when one
-// has gone.
+// There are as many streams as there may be. A further one is refused with the reason, and
+// served when another has gone.
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)

@@ -1,7 +1,7 @@
 // Package timeline says what a thread did when: it turns the row of a thread and the
 // events of its transcript into spans of time. It is pure: it reads no clock and no file.
 //
-// Whatever it is given, damaged and hostile transcripts too, the spans are in the order
+// Of any transcript, damaged and hostile ones too, the spans are in the order
 // of their beginnings, none ends before it begins, and there is a bounded number of them.
 package timeline
 

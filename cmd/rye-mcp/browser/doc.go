@@ -3,7 +3,7 @@
 //
 // A test makes a [place] (project, user space, model), starts a server in it, and opens a
 // tab of its own. A tab finds what a person would: by role and name, in what is visible.
-// Whatever a test does not expect fails it at its end: errors on the console, exceptions,
+// A test fails at its end for all that it does not expect: errors on the console, exceptions,
 // violations of the content security policy, and requests to anywhere else.
 //
 // Where no Chromium is, the tests are skipped and say so. RYE_CHROMIUM names one that has

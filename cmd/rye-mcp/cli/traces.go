@@ -86,8 +86,8 @@ func (t *traces) Ending(id thread.ID) {
 	}
 }
 
-// Ended implements [announce.Traces]. Whoever sends at the moment looks again before it
-// ends; else a process is started for it.
+// Ended implements [announce.Traces]. A process that sends at the moment
+// looks again before it ends; else one is started.
 func (t *traces) Ended() {
 	if err := t.startUnlessSending(); err != nil {
 		t.log.Warn().Err(err).Msg("traces: no sender could be started; the next one sends what is due")

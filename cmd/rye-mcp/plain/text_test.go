@@ -33,7 +33,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Whatever is said, nothing of it is obeyed, and what is cut fits.
+// A terminal obeys nothing of any text, and a text that is cut fits.
 func TestLineOfAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

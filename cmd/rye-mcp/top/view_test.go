@@ -101,8 +101,8 @@ func TestAttackNamesInTop(t *testing.T) {
 	}
 }
 
-// Whatever is pressed, pasted, clicked and said on a terminal of whatever size, nothing
-// panics, the screen fits, and nobody but the person with the right keys acts.
+// For any keys, pastes, clicks and boards, on a terminal of any size, nothing panics, the
+// screen fits, and nobody but the person with the right keys acts.
 func TestAnyKeys(t *testing.T) {
 	t.Parallel()
 	names := []string{

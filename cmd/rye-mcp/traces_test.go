@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +26,19 @@ type collector struct {
 	names  map[string]string   // of spans, by id
 	above  map[string]string   // their parents
 	traces map[string]bool
+}
+
+// tracedPlace is a place that is removed when its last sender has ended, which goes on when
+// the spans have come.
+func tracedPlace(t *testing.T) *place {
+	p := newPlace(t, tracedFamily)
+	t.Cleanup(func() {
+		p.until(func() (bool, string) {
+			left, err := processesIn(filepath.Dir(p.dir))
+			return err == nil && len(left) == 0, fmt.Sprint("still there: ", left, err)
+		})
+	})
+	return p
 }
 
 func newCollector(t *testing.T) *collector {
@@ -114,7 +128,7 @@ turns:
 func TestTraceOverProcesses(t *testing.T) {
 	t.Parallel()
 	const header = "credential-of-the-endpoint"
-	c, p := newCollector(t), newPlace(t, tracedFamily)
+	c, p := newCollector(t), tracedPlace(t)
 	p.env = append(p.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+header,
 		"TRACEPARENT=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	p.command("run", "above")
@@ -167,7 +181,7 @@ func TestTracesAfterAKill(t *testing.T) {
 		at    string
 		times int
 	}{{string(telemetry.BeforeSend), 1}, {string(telemetry.AfterSend), 2}} {
-		c, p := newCollector(t), newPlace(t, tracedFamily)
+		c, p := newCollector(t), tracedPlace(t)
 		p.env = append(p.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
 		whole := p.env
 		env, died := p.dieAt(telemetry.BeforeSend, 1)

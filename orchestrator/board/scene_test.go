@@ -168,7 +168,7 @@ func (s *scene) describe(rec thread.Record) {
 // said gives a thread a transcript with words of its model.
 func (s *scene) said(id thread.ID, words string) {
 	s.Helper()
-	w, err := s.all.Finisher.OpenTranscript(id)
+	w, err := s.all.Finisher.OpenTranscript(id, "")
 	s.noError(err)
 	s.noError(w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: 1, Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: words}}}))
 	s.noError(w.Close())
@@ -193,7 +193,7 @@ func (s *scene) spend(id thread.ID, turns int) {
 func (s *scene) end(id thread.ID, o thread.Outcome) {
 	s.Helper()
 	f := s.all.Finisher
-	w, err := f.OpenTranscript(id)
+	w, err := f.OpenTranscript(id, "")
 	s.noError(err)
 	defer func() { _ = w.Close() }()
 	rec, err := s.store.Get(s.ctx, id)

@@ -64,7 +64,7 @@ func (c *Continuer) seed(rec, before thread.Record, via thread.Via, messages []l
 	if err := c.Threads.Records.Of(before.ThreadID).Artifacts().ShareWith(rec.ThreadID); err != nil {
 		return err
 	}
-	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)
+	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {
 		return err
 	}

@@ -308,11 +308,11 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 	}
 	f.Threads.Crashpoints.At(CrashRests)
 	meta.Status, meta.UpdatedAt = claimed.Status, claimed.UpdatedAt
-	if err := f.Threads.Records.Of(rec.ThreadID).Meta().Write(meta); err != nil {
+	if err := f.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta); err != nil {
 		return claimed, err
 	}
 	f.Threads.Crashpoints.At(CrashTold)
-	w, err := f.Threads.Finisher.OpenTranscript(rec.ThreadID)
+	w, err := f.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {
 		return claimed, err
 	}
@@ -322,7 +322,7 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 	switch {
 	case ended.Status.Terminal(): // what could not be written of the end is completed later
 		return ended, nil
-	case f.decided(rec.ThreadID):
+	case f.decided(rec):
 		f.plan.Warnings = append(f.plan.Warnings, "the copy is whole, but its end could not be recorded everywhere yet: "+
 			threads.Fault(err).Message+"; that is done when the thread is looked at next")
 		claimed.Status = o.State
@@ -333,8 +333,8 @@ func (f *forking) endAtOnce(ctx context.Context, rec thread.Record) (thread.Reco
 
 // decided reports whether the end of a copy is in its transcript: whoever looks at it
 // next ends the row as well, so nobody may be told that there is no copy.
-func (f *forking) decided(id thread.ID) bool {
-	w, err := f.Threads.Finisher.OpenTranscript(id)
+func (f *forking) decided(rec thread.Record) bool {
+	w, err := f.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {
 		return false
 	}

@@ -101,11 +101,11 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 	})
 	meta.Limits = h.limits(max(0, budget.Remaining()+budget.Pledged))
 	h.Seal(&meta)
-	if err := h.Threads.Records.Of(s.rec.ThreadID).Meta().Write(meta); err != nil {
+	if err := h.Threads.Records.By(s.rec.ThreadID, s.rec.Run).Meta().Write(meta); err != nil {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashReady)
-	if err := h.moveMoney(ctx, meta); err != nil {
+	if err := h.moveMoney(ctx, s.rec.Run, meta); err != nil {
 		return err
 	}
 	h.Threads.Crashpoints.At(CrashHandedOver)
@@ -118,14 +118,14 @@ func (h *succession) prepare(ctx context.Context, s *successor) error {
 // moveMoney gives the successor what the thread before has left, behind everything
 // that can fail: a thread that keeps its money can go on. Children that have settled
 // meanwhile make it more than thread.json says.
-func (h *succession) moveMoney(ctx context.Context, meta thread.Meta) error {
+func (h *succession) moveMoney(ctx context.Context, run thread.Run, meta thread.Meta) error {
 	before := h.before()
 	money, err := h.Threads.Store.Runner(before.ThreadID, before.Run).HandOver(ctx, meta.ThreadID, h.Threads.Now())
 	if err != nil || money == meta.Limits.Spend {
 		return err
 	}
 	meta.Limits.Spend = money
-	return h.Threads.Records.Of(meta.ThreadID).Meta().Write(meta)
+	return h.Threads.Records.By(meta.ThreadID, run).Meta().Write(meta)
 }
 
 // limits are those of the successor, which has been given so much money: what the

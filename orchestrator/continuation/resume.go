@@ -240,7 +240,7 @@ func (c *Continuer) addAfterEnd(ctx context.Context, rec thread.Record, added tr
 		return cmp.Or(err, life.ErrHeld)
 	}
 	defer func() { _ = hold.Release() }()
-	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID)
+	w, err := c.Threads.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {
 		return err
 	}

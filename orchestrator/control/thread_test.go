@@ -133,7 +133,7 @@ func (p *puppet) open(project string) (err error) {
 		return err
 	}
 	p.c.Threads.Parent, p.c.Threads.Crashpoints = p.id, dieAtPoint
-	p.words, err = p.c.Threads.Finisher.OpenTranscript(p.id)
+	p.words, err = p.c.Threads.Finisher.OpenTranscript(p.id, "")
 	return err
 }
 

@@ -106,7 +106,7 @@ func (m *Mapper) open(ctx context.Context, now *settings.Call, c *call, rec thre
 		return err
 	}
 	m.Threads.Crashpoints.At(CrashReserved)
-	if err := m.Threads.Records.Of(rec.ThreadID).Meta().Write(c.meta(rec, spend)); err != nil {
+	if err := m.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(c.meta(rec, spend)); err != nil {
 		return err
 	}
 	m.Threads.Crashpoints.At(CrashDescribed)

@@ -174,7 +174,7 @@ func (r *reconciling) writeEnd(ctx context.Context, id thread.ID) (bool, error) 
 		return false, err
 	}
 	defer func() { _ = hold.Release() }()
-	w, err := t.Finisher.OpenTranscript(id)
+	w, err := t.Finisher.OpenTranscript(id, rec.Run)
 	if err != nil {
 		return false, err
 	}

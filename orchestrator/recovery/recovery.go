@@ -86,7 +86,7 @@ func (s *Sweeper) complete(ctx context.Context, rec thread.Record, report *Repor
 		return err
 	}
 	defer func() { _ = hold.Release() }()
-	w, err := s.Finisher.OpenTranscript(rec.ThreadID)
+	w, err := s.Finisher.OpenTranscript(rec.ThreadID, rec.Run)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.T
 	}
 	s.Crashpoints.At(crashReplaced)
 	by := s.Finisher.Store.Runner(id, rec.Run)
-	w, err := s.Finisher.OpenTranscript(id)
+	w, err := s.Finisher.OpenTranscript(id, rec.Run)
 	if err != nil {
 		return rec, err
 	}

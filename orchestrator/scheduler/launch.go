@@ -73,12 +73,12 @@ func (c *Call) makeReady(
 ) (_ thread.Record, warnings []string, _ error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
-		return rec, nil, errors.Join(err, c.Threads.Records.Of(rec.ThreadID).Meta().Write(meta))
+		return rec, nil, errors.Join(err, c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta))
 	}
 	c.Threads.Crashpoints.At(CrashPrepared)
 	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
-	ready, err := c.enqueue(ctx, meta)
+	ready, err := c.enqueue(ctx, rec.Run, meta)
 	if err != nil {
 		return rec, nil, err
 	}
@@ -194,7 +194,7 @@ func (c *Scheduler) Abandon(ctx context.Context, rec thread.Record, cause error)
 // without which none runs.
 func (c *Scheduler) endUnstarted(ctx context.Context, rec thread.Record, o thread.Outcome) error {
 	id, by := rec.ThreadID, c.Threads.Store.Runner(rec.ThreadID, rec.Run)
-	w, err := c.Threads.Finisher.OpenTranscript(id)
+	w, err := c.Threads.Finisher.OpenTranscript(id, rec.Run)
 	if err == nil {
 		defer func() { _ = w.Close() }()
 		_, err = c.Threads.Finisher.Finish(ctx, by, w, o, thread.Cost{})
@@ -206,7 +206,7 @@ func (c *Scheduler) endUnstarted(ctx context.Context, rec thread.Record, o threa
 	if inRow == nil && after.Status.Terminal() {
 		return err
 	}
-	return errors.Join(err, inRow, c.Threads.Records.Of(id).Meta().Remove())
+	return errors.Join(err, inRow, c.Threads.Records.By(id, rec.Run).Meta().Remove())
 }
 
 // continues reports whether a thread has come to continue the one that it was

@@ -13,9 +13,9 @@ import (
 // enqueue describes a thread on disk, links it to the one that it continues, if
 // any, and puts it in the queue. When it is admitted at once the row says so, and the
 // caller starts its process.
-func (c *Call) enqueue(ctx context.Context, meta thread.Meta) (thread.Record, error) {
+func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta) (thread.Record, error) {
 	c.Seal(&meta)
-	if err := c.Threads.Records.Of(meta.ThreadID).Meta().Write(meta); err != nil {
+	if err := c.Threads.Records.By(meta.ThreadID, run).Meta().Write(meta); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
 	}
 	c.Threads.Crashpoints.At(CrashDescribed)
@@ -146,7 +146,7 @@ func (d *dispatch) takeLife(k life.Key) (claim, error) {
 // its life. One that cannot be started has failed, as if it had not been queued.
 func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold life.Hold) {
 	defer func() { _ = hold.Release() }()
-	err := d.resealSettings(rec.ThreadID)
+	err := d.resealSettings(rec)
 	if err == nil { // one with secrets never was queued: see CheckSlot
 		_, err = d.LaunchProcess(ctx, rec, hold, nil)
 	}
@@ -158,11 +158,11 @@ func (d *dispatch) launchAdmitted(ctx context.Context, rec thread.Record, hold l
 // resealSettings is [settings.Call.Seal] for a thread that has been queued: its process
 // goes by the settings as they are now. One whose thread.json cannot be used its own
 // process refuses.
-func (c *Call) resealSettings(id thread.ID) error {
-	if meta, err := c.Threads.OwnMeta(id); err == nil {
+func (c *Call) resealSettings(rec thread.Record) error {
+	if meta, err := c.Threads.OwnMeta(rec.ThreadID); err == nil {
 		before := meta.SettingsHash
 		if c.Seal(&meta); meta.SettingsHash != before {
-			return c.Threads.Records.Of(id).Meta().Write(meta)
+			return c.Threads.Records.By(rec.ThreadID, rec.Run).Meta().Write(meta)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // talk adds to the transcript of a thread what is worth compressing.
 func (s *scene) talk(id thread.ID) {
 	s.Helper()
-	w, err := s.t.Threads.Finisher.OpenTranscript(id)
+	w, err := s.t.Threads.Finisher.OpenTranscript(id, "")
 	s.noError(err)
 	for turn := range 300 {
 		s.noError(w.Append(thread.EventCognitionOut, transcript.CognitionOut{Turn: turn + 1}))

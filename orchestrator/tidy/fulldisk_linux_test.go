@@ -53,7 +53,7 @@ func compressOnFullDisk(t *testing.T) {
 	}
 	s.wantForm(true, first)
 	s.wantForm(false, second)
-	if w, err := s.t.Threads.Finisher.OpenTranscript(first); !errors.Is(err, syscall.ENOSPC) {
+	if w, err := s.t.Threads.Finisher.OpenTranscript(first, ""); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("it was opened to be written: %v, %v", w, err)
 	}
 	s.wantForm(true, first)

@@ -148,7 +148,7 @@ func (s *scene) end(id thread.ID, as thread.State, spent thread.Micros) {
 // end is the end of a thread, as its process does it.
 func end(ctx context.Context, t *tidy.Tidier, id thread.ID, as thread.State, spent thread.Micros) error {
 	f := t.Threads.Finisher
-	w, err := f.OpenTranscript(id)
+	w, err := f.OpenTranscript(id, "")
 	if err != nil {
 		return err
 	}

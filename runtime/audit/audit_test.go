@@ -109,7 +109,7 @@ var attacks = []attack{
 		s.must(os.Remove(s.folder(rec).Transcript()))
 		forger := *s
 		forger.key = newKey(s, 7)
-		w, err := forger.finisher().OpenTranscript(rec.ThreadID)
+		w, err := forger.finisher().OpenTranscript(rec.ThreadID, "")
 		s.must(err)
 		s.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: rec.Directive}))
 		head, err := w.Finish(completed, thread.Cost{Turns: 1})
@@ -206,7 +206,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("both: %+v", report.Findings)
 	}
 	// Nothing that ends threads signs such a transcript anew.
-	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	w, err := s.finisher().OpenTranscript(rec.ThreadID, "")
 	s.must(err)
 	if _, err := s.finisher().Finish(t.Context(), s.store.Runner(rec.ThreadID, ""), w, completed, rec.Cost); err == nil {
 		t.Error("the rest was signed as if it were whole")

@@ -32,7 +32,7 @@ func newChain(t *testing.T) *chain {
 	c.resumed = c.whole("short")
 	c.again = c.seeded(c.resumed, thread.ViaResume)
 	c.must(c.store.Link(t.Context(), c.resumed.ThreadID, c.again.ThreadID, now()))
-	w, err := c.finisher().OpenTranscript(c.resumed.ThreadID)
+	w, err := c.finisher().OpenTranscript(c.resumed.ThreadID, "")
 	c.must(err)
 	c.must(w.Add(transcript.Resumed(c.again.ThreadID, "short", "go on", turns)))
 	c.must(w.Close())
@@ -50,7 +50,7 @@ func (s *scene) seeded(before thread.Record, via thread.Via) thread.Record {
 		Kind: before.Kind, Directive: before.Directive, ContinuationOf: before.ThreadID, Handoff: via == thread.ViaHandoff, Now: now(),
 	}, func(id thread.ID) error { return folder.Of(s.stateDir, id).Make() })
 	s.must(err)
-	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	w, err := s.finisher().OpenTranscript(rec.ThreadID, "")
 	s.must(err)
 	s.must(w.Seed(transcript.ThreadContinued{PreviousThreadID: before.ThreadID, Via: via},
 		[]llm.Message{llm.Text(llm.User, "Where the work stands"), llm.Text(llm.Assistant, "Answer 3.")}))

@@ -109,7 +109,7 @@ func (s *scene) finisher() *finish.Finisher {
 // play writes the turns of a thread, each with its checkpoint but the last.
 func (s *scene) play(rec thread.Record) *transcript.Writer {
 	s.Helper()
-	w, err := s.finisher().OpenTranscript(rec.ThreadID)
+	w, err := s.finisher().OpenTranscript(rec.ThreadID, "")
 	s.must(err)
 	s.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: rec.Directive}))
 	for turn := 1; turn <= turns; turn++ {

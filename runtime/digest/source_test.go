@@ -114,7 +114,7 @@ func (h *house) run(j job) thread.Record {
 	h.must(folder.Of(h.dir, rec.ThreadID).WriteMeta(meta, placetest.Seal(h.key)))
 	rec, err = storetest.As(h.store).Apply(h.Context(), store.Claimed(rec.ThreadID, thread.Process{PID: 1, Host: "here"}, h.time))
 	h.must(err)
-	w, err := h.finisher.OpenTranscript(rec.ThreadID)
+	w, err := h.finisher.OpenTranscript(rec.ThreadID, "")
 	h.must(err)
 	h.must(w.Append(thread.EventThreadStarted, transcript.ThreadStarted{Directive: j.directive}))
 	if j.said != "" {

@@ -62,13 +62,13 @@ type Finisher struct {
 	Mask transcript.Masker
 }
 
-// OpenTranscript opens the transcript of a thread for appending.
-func (f *Finisher) OpenTranscript(id thread.ID) (*transcript.Writer, error) {
+// OpenTranscript opens the transcript of a thread for appending, by a run of it.
+func (f *Finisher) OpenTranscript(id thread.ID, run thread.Run) (*transcript.Writer, error) {
 	seal := f.Records.Seal()
 	if seal == nil {
 		return nil, fmt.Errorf("open the transcript of %s: %w", id, place.ErrNoState)
 	}
-	w, err := transcript.Open(f.Records.Of(id).Transcript(), id, transcript.Options{Now: f.Now, Mask: f.Mask, Signer: seal.Key()})
+	w, err := transcript.Open(f.Records.By(id, run).Transcript(), id, transcript.Options{Now: f.Now, Mask: f.Mask, Signer: seal.Key()})
 	if err != nil {
 		return nil, fmt.Errorf("open the transcript of %s: %w", id, err)
 	}
@@ -131,7 +131,7 @@ func (f *Finisher) Finish(
 	f.Crashpoints.At(CrashLedger)
 
 	ended := f.ended(rec, o, cost)
-	unwritten := f.writeFiles(ended, head) // the row is the truth, and must be told all the same
+	unwritten := f.writeFiles(ended, run, head) // the row is the truth, and must be told all the same
 
 	rec, err = f.applyOutcome(ctx, by, o, cost, ended.UpdatedAt)
 	if err != nil {
@@ -166,8 +166,8 @@ func (f *Finisher) ended(rec thread.Record, o thread.Outcome, cost thread.Cost) 
 }
 
 // writeFiles writes what waiters find beside the row.
-func (f *Finisher) writeFiles(rec thread.Record, head thread.TranscriptHead) error {
-	if err := f.writeMeta(rec, head); err != nil {
+func (f *Finisher) writeFiles(rec thread.Record, run thread.Run, head thread.TranscriptHead) error {
+	if err := f.writeMeta(rec, run, head); err != nil {
 		return fmt.Errorf("write thread.json of %s: %w", rec.ThreadID, err)
 	}
 	f.Crashpoints.At(CrashMeta)
@@ -230,8 +230,8 @@ func (f *Finisher) applyOutcome(
 
 // writeMeta makes thread.json agree with the row. A thread that died before it
 // had one gets none.
-func (f *Finisher) writeMeta(rec thread.Record, head thread.TranscriptHead) error {
-	described := f.Records.Of(rec.ThreadID).Meta()
+func (f *Finisher) writeMeta(rec thread.Record, run thread.Run, head thread.TranscriptHead) error {
+	described := f.Records.By(rec.ThreadID, run).Meta()
 	meta, err := described.Read()
 	if errors.Is(err, thread.ErrNoMeta) {
 		return nil

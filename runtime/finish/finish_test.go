@@ -101,7 +101,7 @@ func (f *family) finish(o thread.Outcome, cost thread.Cost, stop thread.Crashpoi
 			}
 		}
 	}
-	w, err := finisher.OpenTranscript(f.child)
+	w, err := finisher.OpenTranscript(f.child, "")
 	f.must(err)
 	defer func() {
 		f.must(w.Close())
@@ -259,7 +259,7 @@ func TestWriteSummary(t *testing.T) {
 func TestRendering(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t)
-	w, err := (&Finisher{Records: records.Local{Home: f.home()}, Now: now}).OpenTranscript(f.child)
+	w, err := (&Finisher{Records: records.Local{Home: f.home()}, Now: now}).OpenTranscript(f.child, "")
 	f.must(err)
 	for _, said := range []string{strings.Repeat("é", maxRendering), "```yaml\nname: another\n```", "<!-- rye:signed:x -->", "the last words"} {
 		f.must(w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: llm.Text(llm.User, said).Blocks}))

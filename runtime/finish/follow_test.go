@@ -21,7 +21,7 @@ func TestFollow(t *testing.T) {
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
 	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
-	w, err := finisher.OpenTranscript(f.child)
+	w, err := finisher.OpenTranscript(f.child, "")
 	f.must(err)
 	defer func() { _ = w.Close() }()
 	f.must(w.Append(thread.EventCognitionIn, transcript.CognitionIn{Role: llm.User, Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: "Do it."}}}))
@@ -77,7 +77,7 @@ func TestAttackLinkInPlaceOfRendering(t *testing.T) {
 	rec, err := f.store.Get(t.Context(), f.child)
 	f.must(err)
 	finisher := &Finisher{Store: f.store, Records: records.Local{Home: f.home()}, KnowledgeDir: f.items, Now: now}
-	w, err := finisher.OpenTranscript(f.child)
+	w, err := finisher.OpenTranscript(f.child, "")
 	f.must(err)
 	defer func() { _ = w.Close() }()
 	target, where := f.dir+"/profile", Rendering(f.items, rec)

@@ -208,7 +208,7 @@ func TestSeedsAreChecked(t *testing.T) {
 	}{
 		"altered": {func(h *house, id thread.ID) { change(h, id, "I call.", "I lied.") }, "does not verify"},
 		"unsigned": {func(h *house, id thread.ID) {
-			w, err := h.finisher.OpenTranscript(id)
+			w, err := h.finisher.OpenTranscript(id, "")
 			if err != nil {
 				h.t.Fatal(err)
 			}

@@ -283,7 +283,7 @@ func (h *house) settle(id thread.ID) thread.Record {
 		h.t.Fatal(err)
 	}
 	rec.Cost.Spend = max(rec.Cost.Spend, budget.Own) // the ledger is told first
-	w, err := h.finisher.OpenTranscript(id)
+	w, err := h.finisher.OpenTranscript(id, "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

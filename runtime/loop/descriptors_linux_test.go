@@ -84,7 +84,7 @@ func testWithoutDescriptors(t *testing.T) {
 	defer func() { _ = closeClient() }()
 	attempts := map[string]func() error{
 		"open a transcript": func() error {
-			w, err := h.finisher.OpenTranscript(id)
+			w, err := h.finisher.OpenTranscript(id, "")
 			if err == nil {
 				err = w.Close()
 			}

@@ -241,7 +241,7 @@ func (h *house) resolver() *resolve.Resolver { return resolve.New(h.roots()) }
 
 func (h *house) deps(id thread.ID) Deps {
 	h.t.Helper()
-	w, err := h.finisher.OpenTranscript(id)
+	w, err := h.finisher.OpenTranscript(id, "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

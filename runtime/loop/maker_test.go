@@ -86,7 +86,7 @@ func (h *house) continues(id thread.ID, c thread.Continuation, seeded ...llm.Mes
 		h.t.Fatal(err)
 	}
 	const before = "test/task-1"
-	w, err := h.finisher.OpenTranscript(id)
+	w, err := h.finisher.OpenTranscript(id, "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

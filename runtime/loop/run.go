@@ -348,7 +348,7 @@ func (r *run) doing() string {
 	return fmt.Sprintf("turn %d", r.cost.Turns)
 }
 
-func (r *run) records() records.Thread { return r.Finisher.Records.Of(r.ID) }
+func (r *run) records() records.Thread { return r.Finisher.Records.By(r.Runner.Of()) }
 
 // seal vouches for what the thread leaves.
 func (r *run) seal() *place.Seal { return r.Finisher.Records.Seal() }

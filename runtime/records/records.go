@@ -23,6 +23,11 @@ type Records interface {
 	// Of returns the records of a thread and looks at nothing. The id must have come
 	// from the registry or from [thread.ParseID].
 	Of(thread.ID) Thread
+	// By returns the same for what writes as a run of the thread: its starter, its process,
+	// or whoever settles it. Where other machines read the records too, a run that the
+	// thread has no more writes nothing (store.ErrFenced), and those of a thread that has
+	// not ended are written by its run alone.
+	By(thread.ID, thread.Run) Thread
 	// Seal signs what is written here and verifies what is read; nil: no thread of the
 	// user has been here, and nothing can be written.
 	Seal() *place.Seal

@@ -130,7 +130,7 @@ func (s *stage) seed(left records.Thread) error {
 	if len(messages) < s.Meta.Continuation.Messages {
 		return fmt.Errorf("it continues %d messages, and its transcript has %d", s.Meta.Continuation.Messages, len(messages))
 	}
-	w, err := s.finisher.OpenTranscript(s.Meta.ThreadID)
+	w, err := s.finisher.OpenTranscript(s.Meta.ThreadID, "")
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *stage) seed(left records.Thread) error {
 // run runs the thread to its end, and returns what was said.
 func (s *stage) run(ctx context.Context, client llm.Client) (records.Source, error) {
 	d, id := s.Today, s.Meta.ThreadID
-	w, err := s.finisher.OpenTranscript(id)
+	w, err := s.finisher.OpenTranscript(id, "")
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/rye-mcp/rye-mcp/spaces/regular"
 )
@@ -59,19 +60,32 @@ func (k *Key) Verify(hexHash, sig string) error { return k.public.Verify(hexHash
 // refused with the way to mend it.
 func Load(userSpace string) (*Key, error) { return load(filesOf(userSpace)) }
 
-func load(files keyFiles) (*Key, error) {
-	if err := checkFolder(files.dir); err != nil {
+// LoadFile reads the private key in a file, wherever an operator has put it. It is refused
+// like that of a user space where others could read or replace it.
+func LoadFile(path string) (*Key, error) {
+	if err := checkFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	text, err := readPrivate(files.private)
+	return loadPrivate(path)
+}
+
+func loadPrivate(path string) (*Key, error) {
+	text, err := readPrivate(path)
 	if err != nil {
 		return nil, err
 	}
 	private, err := parsePrivate(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", files.private, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	key, err := newKey(private)
+	return newKey(private)
+}
+
+func load(files keyFiles) (*Key, error) {
+	if err := checkFolder(files.dir); err != nil {
+		return nil, err
+	}
+	key, err := loadPrivate(files.private)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	if err != nil {
 		return err
 	}
-	w, err := finisher.OpenTranscript(id)
+	w, err := finisher.OpenTranscript(id, run)
 	if err != nil {
 		return err
 	}

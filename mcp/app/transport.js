@@ -41,7 +41,7 @@ function hostFault(code, message, hint, more) {
 
 // makeAppApi is the page's API through tools that only the app calls.
 function makeAppApi(host) {
-  const api = {project: "", skew: 0};
+  const api = {project: "", skew: 0, saves: false}; // hosts let no frame save files
   const call = async (name, args) => {
     const result = await host.ask("tools/call", {name, arguments: args});
     const answer = result.structuredContent || JSON.parse((result.content || []).map((part) => part.text || "").join("") || "{}");

@@ -154,7 +154,16 @@ func TestAnswers(t *testing.T) {
 	if got := p.untilIs(ids[0], thread.Completed); got.Limits["turns"] != 3 || got.Result != "Went on." {
 		t.Errorf("raised it became %+v", got)
 	}
-	b.gone("article", "Go on about 0. asks$") // what is below moves up
+	b.gone("article", "Go on about 0. asks$")
+	b.noError(b.page.Mouse.Click(proto.InputMouseButtonLeft, 1)) // once more, where the button was
+	if asked := slices.DeleteFunc(b.requests(), func(r string) bool { return r != "POST /ui/api/call/approve_thread" }); len(asked) != 1 {
+		t.Errorf("a second click has answered another question: %q", asked)
+	}
+	b.noError(b.page.Mouse.MoveTo(proto.NewPoint(1, 1)))
+	b.eval(nil, `() => new Promise(done => {
+		const look = () => document.querySelector('.ask-room') ? requestAnimationFrame(look) : done();
+		look();
+	})`) // what is below moves up
 	b.press("button", "^Finish$", card("1"))
 	if got := p.untilIs(ids[1], thread.Completed); got.Result != "What I have." {
 		t.Errorf("finished it became %+v", got)

@@ -26,7 +26,7 @@ export function makeActions(ctx) {
   const place = h("div", {class: "refusal"});
   let shown = "";
   const update = (row) => {
-    const now = actions.filter(([operation, , when]) => (operation === "" || ctx.may(operation)) && when(row));
+    const now = actions.filter(([operation, , when]) => (operation === "" ? ctx.api.saves : ctx.may(operation)) && when(row));
     const names = now.map(([, label]) => label).join();
     if (names === shown) return;
     shown = names;

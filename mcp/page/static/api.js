@@ -7,7 +7,7 @@ const backOffMs = [300, 1000, 2000, 4000, 8000, 15000];
 // makeApi returns {get, post, raw, text, stream, skew, project}. The token is sent with every request;
 // onRefused is told when it is not (or no longer) accepted.
 export function makeApi({token, project = "", onRefused = () => {}}) {
-  const api = {project, skew: 0};
+  const api = {project, skew: 0, saves: true};
   const where = (path) => {
     const url = "/ui/api/" + path;
     return api.project ? url + (url.includes("?") ? "&" : "?") + "project=" + encodeURIComponent(api.project) : url;

@@ -60,7 +60,7 @@ function artifactList(ctx, artifacts, signal) {
   const rows = artifacts.map((a) => [
     h("span", {class: "mono"}, oneLine(a.name, 200)), bytes(a.bytes), oneLine(a.media_type || "", 60),
     h("span", {class: "button-group"}, button("Read", () => readArtifact(ctx, a, reader, signal), {class: "quiet", "aria-label": "Read " + oneLine(a.name, 80)}),
-      button("Download", () => saveFile(ctx, artifactPath(ctx, a), fileNameOf(a.name)), {class: "quiet", "aria-label": "Download " + oneLine(a.name, 80)})),
+      ctx.api.saves && button("Download", () => saveFile(ctx, artifactPath(ctx, a), fileNameOf(a.name)), {class: "quiet", "aria-label": "Download " + oneLine(a.name, 80)})),
   ]);
   return [dataTable("Large results of this thread", [{title: "Name"}, {title: "Size", number: true}, {title: "Kind"}, {title: "What to do"}], rows), reader];
 }

@@ -25,10 +25,11 @@ export const limitNames = {
 
 const unitLabels = {turns: "turns", tokens: "tokens", spend: "US dollars", duration_seconds: "seconds", spawns: "children", depth: "levels"};
 
-// makeAsk returns the list of what asks, nearest deadline first. It is not there while nothing asks.
+// makeAsk returns the list of what asks, nearest deadline first. It is not there while nothing asks. While the pointer is
+// over it nothing in it moves: a second click shall not meet the button of another question.
 export function makeAsk(ctx) {
   const heading = h("h2", {id: "asks-title", tabindex: -1});
-  const list = h("div", {class: "ask-list"});
+  const list = h("div", {class: "ask-list", onpointerleave: () => update()});
   const el = h("section", {class: "asks", "aria-labelledby": "asks-title", hidden: true}, heading, list);
   const cards = new Map();
   const update = () => {
@@ -38,17 +39,14 @@ export function makeAsk(ctx) {
       now.set(id, cards.get(id) || fresh(row));
     }
     const focused = el.contains(document.activeElement) && document.activeElement !== heading;
-    for (const [id, card] of cards) if (!now.has(id)) card.el.remove();
+    const gone = [...cards].filter(([id]) => !now.has(id)).map(([, card]) => card.el);
     cards.clear();
-    let at = list.firstElementChild;
-    for (const [id, card] of now) {
-      cards.set(id, card);
-      if (card.el === at) at = at.nextElementSibling;
-      else list.insertBefore(card.el, at);
-    }
-    el.hidden = rows.length === 0;
-    setText(heading, rows.length === 0 ? "" : plural(rows.length, "thread asks", "threads ask") + " you");
-    if (focused && !el.contains(document.activeElement)) (rows.length > 0 ? heading : ctx.elsewhere()).focus();
+    for (const [id, card] of now) cards.set(id, card);
+    if (list.matches(":hover")) holdPlaces(list, gone, cards.values());
+    else putInOrder(list, [...cards.values()].map((card) => card.el));
+    el.hidden = list.childElementCount === 0;
+    setText(heading, rows.length === 0 ? "Answered" : plural(rows.length, "thread asks", "threads ask") + " you");
+    if (focused && !el.contains(document.activeElement)) (el.hidden ? ctx.elsewhere() : heading).focus();
   };
   const fresh = (row) => {
     ctx.announce(oneLine(titleOf(row), 80) + " asks: " + oneLine(row.question.text, 160));
@@ -67,6 +65,26 @@ export function makeAsk(ctx) {
     return Boolean(first);
   };
   return {el, update, tick, focus, mark};
+}
+
+// putInOrder makes elements the children of a list, in their order, and moves none that is in its place.
+function putInOrder(list, els) {
+  for (const child of [...list.children]) if (!els.includes(child)) child.remove();
+  let at = list.firstElementChild;
+  for (const el of els) {
+    if (el === at) at = at.nextElementSibling;
+    else list.insertBefore(el, at);
+  }
+}
+
+// holdPlaces leaves the room of cards that go empty, and puts those that come behind all others.
+function holdPlaces(list, gone, cards) {
+  for (const el of gone) {
+    const room = h("div", {class: "ask-room", "aria-hidden": "true"});
+    room.style.setProperty("height", el.offsetHeight + "px");
+    el.replaceWith(room);
+  }
+  for (const card of cards) if (card.el.parentElement !== list) list.append(card.el);
 }
 
 // questionId tells one question from the next of the same thread.

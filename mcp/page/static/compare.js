@@ -3,6 +3,7 @@
 import {button, fill, h} from "./dom.js";
 import {count, duration, money, oneLine, plural} from "./format.js";
 import {jsonText} from "./events.js";
+import {entryForm} from "./form.js";
 import {loadInto} from "./plots.js";
 
 const mostCells = 1500000, mostSuggested = 4, mostOptions = 300;
@@ -107,7 +108,8 @@ export function compareView(ctx) {
     view.input.value = other;
     if (other) loadInto(view.place, () => ctx.api.get("compare?" + new URLSearchParams({a: ctx.id, b: other}), stop.signal), (answer) => fill(view.place, comparison(ctx, answer)));
   };
-  const form = h("form", {class: "compare-form", onsubmit: (e) => { e.preventDefault(); go(); }}, h("label", null, "Compare with ", view.input), view.list, h("button", {type: "submit"}, "Compare"), view.quick);
+  const submit = h("button", {type: "submit"}, "Compare");
+  const form = entryForm({class: "compare-form"}, submit, () => go(), h("label", null, "Compare with ", view.input), view.list, submit, view.quick);
   const offer = () => offerThreads(view, go);
   offer();
   view.input.addEventListener("focus", offer);

@@ -74,18 +74,31 @@ export function fault(error) {
       error && error.code && h("p", {class: "hint code"}, clean(error.code))));
 }
 
+// entryForm makes a form whose button and Enter check the fields and call send. The browser submits nothing: a frame that
+// shows an MCP App need not be allowed to.
+export function entryForm(attrs, go, send, ...kids) {
+  const checked = (event) => {
+    event.preventDefault();
+    if (el.reportValidity()) send();
+  };
+  const el = h("form", {...attrs, onsubmit: (event) => event.preventDefault(), onkeydown: (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey || event.target.matches("input")) checked(event);
+  }}, kids);
+  go.addEventListener("click", checked);
+  return el;
+}
+
 // submitter makes a form of fields whose button runs something; what is refused is shown, and the form stays.
 export function submitter({fields: list, label, run, danger = false, more = []}) {
   const refusal = h("div", {class: "refusal"});
   const go = h("button", {type: "submit", class: danger ? "danger" : "primary", title: "Ctrl Enter"}, label);
-  const el = h("form", {class: "form", novalidate: false, onsubmit: (event) => {
-    event.preventDefault();
+  const send = () => {
     if (go.getAttribute("aria-disabled") === "true") return;
     clear(refusal);
     busyWhile(go, Promise.resolve().then(() => run(valuesOf(list)))).catch((error) => refusal.append(fault(error)));
-  }, onkeydown: (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) el.requestSubmit(go);
-  }}, list.map((one) => one.el), more, refusal, h("div", {class: "form-actions"}, go));
+  };
+  const el = entryForm({class: "form"}, go, send, list.map((one) => one.el), more, refusal, h("div", {class: "form-actions"}, go));
   return {el, go, refusal, actions: go.parentElement};
 }
 

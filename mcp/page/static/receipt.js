@@ -50,8 +50,8 @@ export function verifyView(ctx) {
         "rye-mcp threads verify --receipt FILE"), "."),
       h("p", {class: "button-group"},
         button("Show the receipt", () => showReceipt(ctx, receipt, stop.signal), {disabled: !over}),
-        button("Download the receipt", () => saveFile(ctx, threadPath(ctx.id, "receipt"), fileNameOf(ctx.id) + ".receipt.json").catch((error) => fill(receipt, problemBox(error))), {disabled: !over}),
-        button("Download the recording", () => saveFile(ctx, threadPath(ctx.id, "export"), fileNameOf(ctx.id) + ".ryetest").catch((error) => fill(receipt, problemBox(error))), {disabled: !over})),
+        ctx.api.saves && button("Download the receipt", () => saveFile(ctx, threadPath(ctx.id, "receipt"), fileNameOf(ctx.id) + ".receipt.json").catch((error) => fill(receipt, problemBox(error))), {disabled: !over}),
+        ctx.api.saves && button("Download the recording", () => saveFile(ctx, threadPath(ctx.id, "export"), fileNameOf(ctx.id) + ".ryetest").catch((error) => fill(receipt, problemBox(error))), {disabled: !over})),
       !over && h("p", {class: "muted"}, "There is none of a thread that still works."),
       h("p", {class: "muted"}, "The recording is the whole thread in one file. ", h("code", null, "rye-mcp replay FILE"), " runs it again without a model."));
   };

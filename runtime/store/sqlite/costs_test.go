@@ -47,7 +47,7 @@ func TestCostsReadTheirRange(t *testing.T) {
 // BenchmarkRatioCosts: what 100 000 threads have cost, by directive and day, against
 // 1 000.
 func BenchmarkRatioCosts(b *testing.B) {
-	b.Run("costs of 100 000 threads/of 1 000", func(b *testing.B) {
+	b.Run("costs of 100 000 threads/of 1 000/nothing is written", func(b *testing.B) {
 		many, few := withCosts(b, 100_000), withCosts(b, 1000)
 		var measured, baseline []time.Duration
 		sum := func(s *Store) func() error {

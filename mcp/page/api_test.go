@@ -31,8 +31,8 @@ func below(id thread.ID, rest string) string {
 func newBusy(t *testing.T) (*desk, *scene, thread.ID) {
 	t.Helper()
 	s := newScene(t, map[string]string{".ai/directives/review/greet.md": greet, ".ai/directives/broken.md": "```xml\n<directive\n```\n"})
-	id := s.start("review/greet")
-	s.record(id, func(w *transcript.Writer) error {
+	id := s.Start("review/greet")
+	s.Record(id, func(w *transcript.Writer) error {
 		for i := range 4 {
 			if err := w.Delta(1, llm.Delta{Type: llm.TextBlock, Text: fmt.Sprintf("part %d ", i)}); err != nil {
 				return err
@@ -43,7 +43,7 @@ func newBusy(t *testing.T) (*desk, *scene, thread.ID) {
 		}
 		return w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: strings.Repeat("long ", 10_000) + "end"})
 	})
-	s.turn(id, 1)
+	s.Turn(id, 1)
 	return newDesk(s), s, id
 }
 
@@ -54,15 +54,15 @@ func TestAnswers(t *testing.T) {
 	html := []byte("<img src=x onerror=alert(1)>")
 	sum := sha256.Sum256(html)
 	name := hex.EncodeToString(sum[:])
-	if _, err := s.project.Control.Threads.Records.Of(id).Artifacts().Write(name, html); err != nil {
+	if _, err := s.Project.Control.Threads.Records.Of(id).Artifacts().Write(name, html); err != nil {
 		t.Fatal(err)
 	}
-	s.inIndex = search.Page{Results: []search.Hit{
+	s.InIndex = search.Page{Results: []search.Hit{
 		{ID: "agent/threads/review/greet/" + strings.TrimPrefix(string(id), "review/"), Type: item.Knowledge, Preview: "it said so"},
 		{ID: "agent/threads/review/greet/none-1", Type: item.Knowledge, Preview: "deleted since"},
 	}}
 	token := bearer(d.Token(false))
-	list, err := s.project.Control.Threads.Records.Of(id).Artifacts().List()
+	list, err := s.Project.Control.Threads.Records.Of(id).Artifacts().List()
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v %v", list, err)
 	}
@@ -169,7 +169,7 @@ func TestOperations(t *testing.T) {
 	if !strings.Contains(d.log.String(), `"operation":"call steer_thread"`) || !strings.Contains(d.log.String(), `"about":"`+string(id)+`"`) {
 		t.Errorf("log %s", d.log)
 	}
-	s.end(id, thread.Outcome{State: thread.Completed, Result: "Hello."})
+	s.End(id, thread.Outcome{State: thread.Completed, Result: "Hello."})
 	post("threads/"+url.PathEscape(string(id))+"/plan-delete", `{"force":true}`, 200, `"dry_run":true`, `"threads":1`)
 	post("call/delete_thread", named+`,"confirm":true}`, 200, `"dry_run":true`) // what was shown was with force
 	post("call/delete_thread", named+`,"confirm":true,"force":true}`, 200, `"threads":1`)
@@ -199,7 +199,7 @@ func TestAttackReadOnlyPage(t *testing.T) {
 	if n := strings.Count(d.log.String(), `"read_only":true`); n != len(paths) {
 		t.Errorf("%d of %d are in the log", n, len(paths))
 	}
-	rec, err := s.store.Get(s.ctx, id)
+	rec, err := s.Store.Get(s.Ctx, id)
 	if err != nil || rec.Status != thread.Running || rec.Name != "" || rec.Unread > 0 || !rec.CancelRequestedAt.IsZero() {
 		t.Errorf("%+v %v", rec, err)
 	}
@@ -215,10 +215,10 @@ func TestAttackArtifactAsMarkup(t *testing.T) {
 	d, s, id := newBusy(t)
 	html := []byte("<!doctype html><script>alert(document.domain)</script>")
 	sum := sha256.Sum256(html)
-	if _, err := s.project.Control.Threads.Records.Of(id).Artifacts().Write(hex.EncodeToString(sum[:]), html); err != nil {
+	if _, err := s.Project.Control.Threads.Records.Of(id).Artifacts().Write(hex.EncodeToString(sum[:]), html); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.project.Control.Threads.Records.Of(id).Artifacts().List()
+	list, err := s.Project.Control.Threads.Records.Of(id).Artifacts().List()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestUnsignedDirectives(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			d, s, _ := newBusy(t)
-			s.project.Actions.Trust.Settings = func() (trust.Settings, error) { return trust.Settings{Mode: mode}, nil }
+			s.Project.Actions.Trust.Settings = func() (trust.Settings, error) { return trust.Settings{Mode: mode}, nil }
 			w := d.ask(http.MethodGet, "/ui/api/directives", "", bearer(d.Token(false)))
 			var told struct{ Directives []Directive }
 			if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || w.Code != http.StatusOK {

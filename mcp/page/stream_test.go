@@ -95,7 +95,7 @@ func (r *reader) next(into any) bool {
 func TestBoardStream(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	id := s.start("review/one")
+	id := s.Start("review/one")
 	server := serve(t, s)
 	first := server.stream("/ui/api/board?stream=1")
 	var b board.Board
@@ -103,7 +103,7 @@ func TestBoardStream(t *testing.T) {
 		t.Fatalf("%+v", b)
 	}
 	since := b.Version
-	s.turn(id, 2)
+	s.Turn(id, 2)
 	for b.Rows == nil || b.Rows[0].Turns != 2 {
 		b = board.Board{}
 		if !first.next(&b) {
@@ -132,7 +132,7 @@ func TestBoardStream(t *testing.T) {
 func TestManyStreams(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	id := s.start("review/one")
+	id := s.Start("review/one")
 	server := serve(t, s)
 	const pages = 200
 	streams := make([]*reader, pages)
@@ -143,7 +143,7 @@ func TestManyStreams(t *testing.T) {
 			t.Fatalf("page %d: %+v", i, b)
 		}
 	}
-	s.turn(id, 7)
+	s.Turn(id, 7)
 	for i, one := range streams {
 		var b board.Board
 		for b.Rows == nil || b.Rows[0].Turns != 7 {
@@ -216,15 +216,15 @@ func writePieces(file string, id thread.ID, n int) error {
 func TestStreamOfManyPieces(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	id := s.start("review/one")
-	s.record(id, func(w *transcript.Writer) error {
+	id := s.Start("review/one")
+	s.Record(id, func(w *transcript.Writer) error {
 		return w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: "begin"})
 	})
 	server := serve(t, s)
 	following := server.stream(below(id, "/transcript?stream=1"))
 	const pieces = 10_000
 	wrote := make(chan error, 1)
-	go func() { wrote <- writePieces(s.project.Control.Threads.Transcript(id).Where(), id, pieces) }()
+	go func() { wrote <- writePieces(s.Project.Control.Threads.Transcript(id).Where(), id, pieces) }()
 	var said strings.Builder
 	lines, over, last := 0, false, int64(0)
 	for !over {
@@ -266,8 +266,8 @@ func TestStreamOfManyPieces(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	id := s.start("review/one")
-	s.record(id, func(w *transcript.Writer) error {
+	id := s.Start("review/one")
+	s.Record(id, func(w *transcript.Writer) error {
 		for range 800 {
 			if err := w.Append(thread.EventSystemPrompt, transcript.SystemPrompt{Text: strings.Repeat("much ", 8000)}); err != nil {
 				return err

@@ -34,10 +34,10 @@ func TestReadOverEveryTransport(t *testing.T) {
 		t.Run(string(transport), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, map[string]string{".ai/knowledge/my notes/100%?.md": "```yaml\nname: x\n```\n\nWater is wet.\n"})
-			done, works := s.start("done"), s.start("works/on")
+			done, works := s.Start("done"), s.Start("works/on")
 			s.say(done, "said it")
-			s.turn(done, 2)
-			s.end(done, thread.Outcome{State: thread.Completed, Result: "It is done.", Outputs: map[string]any{"n": 1}})
+			s.Turn(done, 2)
+			s.End(done, thread.Outcome{State: thread.Completed, Result: "It is done.", Outputs: map[string]any{"n": 1}})
 			c := s.connect(servertest.Over(transport))
 			tests := []struct {
 				uri, mime string
@@ -112,8 +112,8 @@ func TestAttackItemResource(t *testing.T) {
 		".ai/knowledge/signed.md": "<!-- rye:signed:2026-01-01T00:00:00Z:" + strings.Repeat("a", 64) + ":AAAA:" + strings.Repeat("b", 16) + " -->\n" +
 			"```yaml\nname: signed\n```\n\nText.\n",
 	})
-	space := filepath.Join(s.project.Path, ".ai", "knowledge")
-	if err := os.Symlink(filepath.Join(s.project.Path, "outside.md"), filepath.Join(space, "link.md")); err != nil {
+	space := filepath.Join(s.Scene.Project.Path, ".ai", "knowledge")
+	if err := os.Symlink(filepath.Join(s.Scene.Project.Path, "outside.md"), filepath.Join(space, "link.md")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(space, "folder.md"), 0o700); err != nil {
@@ -121,7 +121,7 @@ func TestAttackItemResource(t *testing.T) {
 	}
 	c := s.connect()
 	for _, id := range []string{"link", "folder", "none", "signed"} {
-		_, err := s.project.Actions.Fetch(t.Context(), action.Caller{Env: tool.Env{Project: s.project.Path}}, action.FetchRequest{ItemType: "knowledge", ItemID: id})
+		_, err := s.Scene.Project.Actions.Fetch(t.Context(), action.Caller{Env: tool.Env{Project: s.Scene.Project.Path}}, action.FetchRequest{ItemType: "knowledge", ItemID: id})
 		raw, rpcErr := c.Request("resources/read", map[string]any{"uri": "rye://items/knowledge/" + id})
 		fault, refused := errors.AsType[*tool.Fault](err)
 		switch {
@@ -140,11 +140,11 @@ func TestLongTextsAreReadInPages(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wörter ", 4000)
 	s := newScene(t, map[string]string{".ai/knowledge/long.md": "```yaml\nname: long\n```\n\n" + long})
-	id := s.start("talks")
+	id := s.Start("talks")
 	for i := range 50 {
 		s.say(id, fmt.Sprintf("event %d %s", i, strings.Repeat("x", 1000)))
 	}
-	s.end(id, thread.Outcome{State: thread.Completed, Result: long, Outputs: map[string]any{"long": long}})
+	s.End(id, thread.Outcome{State: thread.Completed, Result: long, Outputs: map[string]any{"long": long}})
 	c := s.connect()
 
 	first := read(t, c, "rye://threads/"+string(id)+"/result")
@@ -207,9 +207,9 @@ func TestListIsShort(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
 	for i := range 60 {
-		id := s.start(fmt.Sprintf("work%d", i))
+		id := s.Start(fmt.Sprintf("work%d", i))
 		if i%2 == 0 {
-			s.end(id, thread.Outcome{State: thread.Completed})
+			s.End(id, thread.Outcome{State: thread.Completed})
 		}
 	}
 	c := s.connect()
@@ -253,7 +253,7 @@ func TestListIsShort(t *testing.T) {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, map[string]string{".ai/knowledge/mine/100%.md": "```yaml\nname: x\n```\n\nx\n"})
-	id := s.start("work/on it")
+	id := s.Start("work/on it")
 	c := s.connect()
 	tests := []struct {
 		template, argument, value, kind string
@@ -375,7 +375,7 @@ func TestChangesAreToldOverEveryTransport(t *testing.T) {
 		t.Run(string(transport), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, map[string]string{".ai/knowledge/x.md": "```yaml\nname: x\n```\n\none\n"})
-			id := s.start("work")
+			id := s.Start("work")
 			told, option := newNotes(t)
 			c := s.connect(servertest.Over(transport), option)
 			of := func(part string) string { return "rye://threads/" + string(id) + "/" + part }
@@ -384,23 +384,23 @@ func TestChangesAreToldOverEveryTransport(t *testing.T) {
 			if transport == servertest.Stateless {
 				told.await("subscriptions/acknowledged")
 			}
-			s.turn(id, 1)
+			s.Turn(id, 1)
 			if got := told.await("resources/updated "+of("transcript"), "resources/updated "+of("cost"), "resources/updated rye://threads"); slices.Contains(got, "resources/updated "+of("result")) {
 				t.Error("the result of a thread that works on is told to change")
 			}
-			s.write(map[string]string{".ai/knowledge/x.md": "```yaml\nname: x\n```\n\ntwo\n"})
+			s.Write(map[string]string{".ai/knowledge/x.md": "```yaml\nname: x\n```\n\ntwo\n"})
 			told.await("resources/updated rye://items/knowledge/x")
-			later := s.start("later")
+			later := s.Start("later")
 			told.await("resources/list_changed", "resources/updated "+never)
-			s.end(later, thread.Outcome{State: thread.Completed})
-			s.end(id, thread.Outcome{State: thread.Completed})
+			s.End(later, thread.Outcome{State: thread.Completed})
+			s.End(id, thread.Outcome{State: thread.Completed})
 			told.await("resources/updated "+of("result"), "resources/updated "+of("transcript"), "resources/updated "+of("chain"), "resources/updated "+never)
 			if transport == servertest.Stateless {
 				return // the stream ends with the test
 			}
 			stop()
 			told.await()
-			s.start("another")
+			s.Start("another")
 			if got := told.await("resources/list_changed"); slices.ContainsFunc(got, func(n string) bool { return strings.HasPrefix(n, "resources/updated") }) {
 				t.Errorf("told of %q after unsubscribing", got)
 			}
@@ -413,7 +413,7 @@ func TestChangesAreToldOverEveryTransport(t *testing.T) {
 func TestAttackThousandSubscriptions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	id := s.start("work")
+	id := s.Start("work")
 	told, option := newNotes(t)
 	c := s.connect(option)
 	refused := 0
@@ -429,7 +429,7 @@ func TestAttackThousandSubscriptions(t *testing.T) {
 	if refused == 0 || refused > 100 {
 		t.Errorf("%d of 4100 subscriptions are refused", refused)
 	}
-	s.turn(id, 1)
+	s.Turn(id, 1)
 	for _, note := range told.await("resources/updated rye://threads/" + string(id) + "/transcript") {
 		if strings.Contains(note, "never") {
 			t.Errorf("told of %s", note)

@@ -84,7 +84,7 @@ func (d *database) inspectFile(ctx context.Context, q *sharedfile.Queue) (err er
 func (s *Store) Check(ctx context.Context) error {
 	var errs []error
 	for _, d := range []*database{s.registry, s.ledger} {
-		errs = append(errs, d.read(ctx, func(db *sql.DB) error { return inspect(ctx, db, d.path, "quick_check") }))
+		errs = append(errs, d.Read(ctx, func(ctx context.Context, db *sql.DB) error { return inspect(ctx, db, d.path, "quick_check") }))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("check thread store: %w", err)

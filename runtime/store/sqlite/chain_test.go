@@ -1,31 +1,23 @@
 package sqlite
 
 import (
-	"strings"
 	"testing"
 )
 
-// TestChainsReadTheirIndexes: the cost of a cancel must not grow with the threads
-// that have nothing to do with it.
-func TestChainsReadTheirIndexes(t *testing.T) {
+// TestDescendantsOfACircle: a circle can only be made past this package.
+func TestDescendantsOfACircle(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
-	for query, want := range map[string][]string{
-		withSubtree + "SELECT thread_id FROM threads WHERE thread_id IN subtree": {"threads_parent", "threads_continuation"},
-		aboveThreads + "SELECT thread_id FROM threads WHERE thread_id IN above":  nil,
-		"SELECT thread_id FROM threads WHERE thread_id = ? AND " + mayRun:        nil,
-	} {
-		steps := queryPlan(t, s.registry, query, "id")
-		plan := strings.Join(steps, "; ")
-		for _, index := range want {
-			if !strings.Contains(plan, index) {
-				t.Errorf("%s\ndoes not use %s: %s", query, index, plan)
-			}
-		}
-		for _, step := range steps {
-			if step == "SCAN threads" || step == "SCAN t" || step == "SCAN before" {
-				t.Errorf("%s\nscans: %s", query, plan)
-			}
-		}
+	a := running(t, s, "a", "")
+	b := running(t, s, "b", a)
+	if err := beside(t, s.registry, "UPDATE threads SET parent_id = ? WHERE thread_id = ?", b, a); err != nil {
+		t.Fatal(err)
+	}
+	below, err := s.Descendants(t.Context(), a)
+	if err != nil || len(below) != 1 || below[0].ThreadID != b {
+		t.Errorf("below a: %+v, %v", below, err)
+	}
+	if marked, err := s.RequestCancel(t.Context(), a, testTime); err != nil || len(marked) != 2 {
+		t.Errorf("marked: %+v, %v", marked, err)
 	}
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,31 +15,11 @@ func withCosts(tb testing.TB, n int) *Store {
 	err := beside(tb, s.registry, numbers+`INSERT INTO threads (thread_id, kind, directive, model, status, result, turns, input_tokens, spend,
 			created_at, updated_at, last_used, completed_at)
 		SELECT 't-' || i, 'directive', 'd' || i % 20, 'p/m' || i % 3, 'completed', json_object('status', 'completed', 'result', hex(zeroblob(1000))), 3, 900, 1234,
-			?2 - (?1 - i) * (300 * 86400000 / ?1), ?2, ?2, ?2 FROM n`, n, millis(testTime))
+			?2 - (?1 - i) * (300 * 86400000 / ?1), ?2, ?2, ?2 FROM n`, n, testTime.UnixMilli())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return s
-}
-
-// TestCostsReadTheirRange holds that costs of a range look at no thread outside it.
-func TestCostsReadTheirRange(t *testing.T) {
-	t.Parallel()
-	s := withCosts(t, 100)
-	var plan []string
-	err := s.registry.read(t.Context(), func(db *sql.DB) error {
-		rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+strings.ReplaceAll(costsSQL, "KEY", "directive"), 1, 2, 3)
-		plan, err = scanEach(rows, err, func(r row) (text string, err error) {
-			var id, parent, unused int
-			return text, r.Scan(&id, &parent, &unused, &text)
-		})
-		return err
-	})
-	noError(t, err)
-	if text := strings.Join(plan, "\n"); !strings.Contains(text, "SEARCH threads USING INDEX threads_created (created_at>? AND created_at<?)") ||
-		strings.Contains(text, "SCAN threads") {
-		t.Errorf("the plan is\n%s", text)
-	}
 }
 
 // BenchmarkRatioCosts: what 100 000 threads have cost, by directive and day, against

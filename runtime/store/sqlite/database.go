@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
-)
-
-const (
-	durable = sharedfile.Durable
-	relaxed = sharedfile.Relaxed
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 )
 
 // database is one of the files of a store, with what is remembered of its rows.
@@ -28,7 +26,10 @@ type database struct {
 	loss
 }
 
-var _ sharedfile.Owner = (*database)(nil)
+var (
+	_ sharedfile.Owner  = (*database)(nil)
+	_ sqlstore.Database = (*database)(nil)
+)
 
 // openDatabase opens dir/file, creating and migrating it where needed. Hooks may
 // have nil functions.
@@ -78,20 +79,31 @@ func (d *database) CannotFollow(why error) error { return fmt.Errorf("%w: %w", s
 // Explain implements [sharedfile.Owner].
 func (d *database) Explain(err error) error { return explain(d.path, err) }
 
-// write runs f in an immediate transaction, which f's error takes back. Waiting
-// for the turn ends with ctx; a transaction that has begun does not, so that
-// its outcome is always known. They are short.
-func (d *database) write(ctx context.Context, level sharedfile.Durability, f func(context.Context, *sql.Tx) error) error {
-	return d.whole(ctx, func() error { return d.Write(ctx, level, d.complete, f) })
+// Write implements [sqlstore.Database]. Waiting for the turn ends with ctx; a
+// transaction that has begun does not, so that its outcome is always known. They are
+// short.
+func (d *database) Write(ctx context.Context, level sqlstore.Durability, f func(context.Context, *sql.Tx) error) error {
+	return d.whole(ctx, func() error { return d.File.Write(ctx, synchronous(level), d.complete, f) })
 }
 
-// update is write for a single statement.
-func (d *database) update(ctx context.Context, level sharedfile.Durability, u sharedfile.Update) (changed bool, err error) {
+// Update implements [sqlstore.Database]. The answer that is remembered is changed with the
+// row.
+func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqlstore.Update) (changed bool, err error) {
 	err = d.whole(ctx, func() error {
-		changed, err = d.Update(ctx, level, d.complete, u)
+		changed, err = d.File.Update(ctx, synchronous(level), d.complete, sharedfile.Update{
+			Query: u.Query, Args: u.Args, Learn: func(before, now sharedfile.Seen) { d.rows.learn(before, now, u) },
+		})
 		return err
 	})
 	return changed, err
+}
+
+// synchronous is a durability as SQLite has it.
+func synchronous(level sqlstore.Durability) sharedfile.Durability {
+	if level == sqlstore.Relaxed {
+		return sharedfile.Relaxed
+	}
+	return sharedfile.Durable
 }
 
 // whole runs what writes to the database, again when missing rows had to be brought
@@ -109,18 +121,40 @@ func (d *database) whole(ctx context.Context, f func() error) error {
 	}
 }
 
-// writeAsIs is write for who brings missing rows back.
-func (d *database) writeAsIs(ctx context.Context, level sharedfile.Durability, f func(context.Context, *sql.Tx) error) error {
-	return d.Write(ctx, level, func() error { return nil }, f)
+// WriteAsIs implements [sqlstore.Database].
+func (d *database) WriteAsIs(ctx context.Context, level sqlstore.Durability, f func(context.Context, *sql.Tx) error) error {
+	return d.File.Write(ctx, synchronous(level), func() error { return nil }, f)
 }
 
-// read runs f, which reads with the *sql.DB it is given, again while the file is
-// locked or when it was replaced meanwhile.
-func (d *database) read(ctx context.Context, f func(*sql.DB) error) error {
-	return d.readFrom(ctx, func(r sharedfile.Reader) error { return f(r.DB) })
+// Restored implements [sqlstore.Database].
+func (d *database) Restored(ctx context.Context, tx *sql.Tx) error { return setLoss(ctx, tx, whole) }
+
+// BreaksRule implements [sqlstore.Database].
+func (d *database) BreaksRule(err error) bool {
+	code, _ := sharedfile.Code(err)
+	return code == lib.SQLITE_CONSTRAINT
 }
 
-// readFrom is read with the choice of what is read from.
+// Read implements [sqlstore.Database]: it runs f again while the file is locked or when
+// it was replaced meanwhile.
+func (d *database) Read(ctx context.Context, f func(context.Context, *sql.DB) error) error {
+	return d.readFrom(ctx, func(r sharedfile.Reader) error { return f(ctx, r.DB) })
+}
+
+// Recall implements [sqlstore.Database].
+func (d *database) Recall(
+	ctx context.Context, q sqlstore.Question, read func(context.Context, *sql.Conn) (any, error),
+) (answer any, err error) {
+	err = d.readFrom(ctx, func(r sharedfile.Reader) error {
+		return r.View.Look(ctx, func(ctx context.Context, now sharedfile.Seen) (err error) {
+			answer, err = d.rows.lookUp(ctx, now, q, read)
+			return err
+		})
+	})
+	return answer, err
+}
+
+// readFrom is Read with the choice of what is read from.
 func (d *database) readFrom(ctx context.Context, f func(sharedfile.Reader) error) error {
 	for {
 		if err := d.Follow(ctx); err != nil {
@@ -131,7 +165,7 @@ func (d *database) readFrom(ctx context.Context, f func(sharedfile.Reader) error
 				return err
 			}
 		}
-		err := d.Read(ctx, f)
+		err := d.File.Read(ctx, f)
 		d.tell(ctx, err)
 		if err == nil || ctx.Err() != nil || !d.Replaced() {
 			return err
@@ -139,10 +173,10 @@ func (d *database) readFrom(ctx context.Context, f func(sharedfile.Reader) error
 	}
 }
 
-// readAsIs is read for who looks whether rows are missing.
+// readAsIs is Read for who looks whether rows are missing.
 func (d *database) readAsIs(ctx context.Context, f func(*sql.DB) error) error {
 	if err := d.Follow(ctx); err != nil {
 		return err
 	}
-	return d.Read(ctx, func(r sharedfile.Reader) error { return f(r.DB) })
+	return d.File.Read(ctx, func(r sharedfile.Reader) error { return f(r.DB) })
 }

@@ -1,10 +1,10 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,8 +72,8 @@ func TestStatsAreCounted(t *testing.T) {
 func countAll(t *testing.T, s *Store, since store.StatsSince) (st store.Stats) {
 	t.Helper()
 	midnight := func(at time.Time) int64 { return at.UTC().Truncate(24 * time.Hour).UnixMilli() }
-	noError(t, s.registry.read(t.Context(), func(db *sql.DB) error {
-		return db.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE last_used >= ?),
+	noError(t, s.registry.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
+		return db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE last_used >= ?),
 			coalesce(avg(token_count), 0), coalesce(max(token_count), 0), coalesce(sum(spend) FILTER (WHERE created_at >= ?), 0) FROM threads`,
 			midnight(since.Used), midnight(since.Created)).Scan(&st.Threads, &st.Active, &st.AvgTokens, &st.MaxTokens, &st.Spend)
 	}))
@@ -85,41 +85,4 @@ func noError(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestNothingReadsAllThreads holds what a look asks to read indexes, and not every row.
-func TestNothingReadsAllThreads(t *testing.T) {
-	t.Parallel()
-	s := open(t, t.TempDir(), unpolled)
-	for _, tt := range []struct {
-		of    *database
-		query string
-	}{
-		{s.registry, statsSQL}, {s.registry, knownSQL}, {s.ledger, activeSQL},
-	} {
-		steps := planOf(t, tt.of, tt.query)
-		if len(steps) == 0 || steps[0] == "" {
-			t.Errorf("%s\nhas the plan %q", tt.query, steps)
-		}
-		for _, step := range steps {
-			if strings.HasPrefix(step, "SCAN threads") || step == "SCAN budgets" {
-				t.Errorf("%s\n%s", tt.query, step)
-			}
-		}
-	}
-}
-
-// planOf is how a query is answered.
-func planOf(t *testing.T, d *database, query string) (steps []string) {
-	t.Helper()
-	noError(t, d.read(t.Context(), func(db *sql.DB) (err error) {
-		rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, 1, 1)
-		steps, err = scanEach(rows, err, func(r row) (step string, err error) {
-			var id, parent, unused int
-			err = r.Scan(&id, &parent, &unused, &step)
-			return step, err
-		})
-		return err
-	}))
-	return steps
 }

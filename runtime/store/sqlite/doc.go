@@ -1,6 +1,7 @@
 // Package sqlite keeps the registry and the budget ledger in two SQLite files
 // of a project, registry.db and budget_ledger.db, for any number of processes
-// on one machine.
+// on one machine. It is the engine alone: what is asked of the two, and said to them,
+// is that of package sqlstore.
 //
 // # Writing
 //

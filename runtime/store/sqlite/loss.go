@@ -10,6 +10,22 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 )
 
+// Lost implements [store.Keeper].
+func (s *Store) Lost(ctx context.Context) (lost bool, err error) {
+	for _, d := range []*database{s.registry, s.ledger} {
+		var here bool
+		err := d.readAsIs(ctx, func(db *sql.DB) (err error) {
+			here, err = isLossy(ctx, db)
+			return err
+		})
+		if err != nil {
+			return false, fmt.Errorf("look for lost threads: %w", err)
+		}
+		lost = lost || here
+	}
+	return lost, nil
+}
+
 // isLossy reads the mark that noteLoss makes.
 func isLossy(ctx context.Context, db *sql.DB) (bool, error) {
 	var mark int

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -146,16 +147,17 @@ func playHold(ctx context.Context, dir string, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	err = s.registry.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		n := newThread("held", "")
-		n.ID, n.Ordinal = thread.NewID(n.Directive, n.Now, 1), 1
-		if _, _, err := register(ctx, tx, n); err != nil {
+	err = s.registry.Write(ctx, sqlstore.Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		at := testTime.UnixMilli()
+		_, err := tx.ExecContext(ctx, `INSERT INTO threads (thread_id, id_ordinal, kind, directive, created_at, updated_at, last_used)
+			VALUES (?, 1, 'directive', 'held', ?, ?, ?)`, thread.NewID("held", testTime, 1), at, at, at)
+		if err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(out, "held"); err != nil {
 			return err
 		}
-		_, err := io.Copy(io.Discard, in)
+		_, err = io.Copy(io.Discard, in)
 		return err
 	})
 	return errors.Join(err, s.Close())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -48,7 +49,7 @@ func timed(b *testing.B, f func() error) time.Duration {
 // BenchmarkRatioReserve: a reservation beside 10 000 siblings against one beside
 // 100.
 func BenchmarkRatioReserve(b *testing.B) {
-	b.Run("reserve with 10 000 siblings/with 100/"+string(durable), func(b *testing.B) {
+	b.Run("reserve with 10 000 siblings/with 100/"+string(sharedfile.Durable), func(b *testing.B) {
 		many, few := withSiblings(b, 10_000), withSiblings(b, 100)
 		var measured, baseline []time.Duration
 		for n := 0; b.Loop(); {
@@ -133,7 +134,7 @@ func listPage(ctx context.Context, s *Store, f store.Filter) error {
 // their longest waits are compared: in one round a single slow flush of the disk
 // can decide.
 func BenchmarkRatioLongestWait(b *testing.B) {
-	b.Run("longest commit wait, 32 writing processes/plain busy timeout/"+string(durable), func(b *testing.B) {
+	b.Run("longest commit wait, 32 writing processes/plain busy timeout/"+string(sharedfile.Durable), func(b *testing.B) {
 		var measured, baseline []time.Duration
 		for b.Loop() {
 			for range 5 {
@@ -182,7 +183,7 @@ func playContend(ctx context.Context, dir, wait, id string, in io.Reader, out io
 		_, err := tx.ExecContext(ctx, "UPDATE threads SET turns = turns + 1 WHERE thread_id = ?", id)
 		return err
 	}
-	commit := func() error { return s.registry.write(ctx, durable, turn) }
+	commit := func() error { return s.registry.Write(ctx, sqlstore.Durable, turn) }
 	if wait == "busy_timeout" {
 		db := sharedfile.Pool(s.registry.path, 1)
 		defer db.Close() //nolint:errcheck // nothing is left to be written
@@ -213,7 +214,7 @@ func playContend(ctx context.Context, dir, wait, id string, in io.Reader, out io
 
 // transactAlone is a durable transaction that stands in no queue.
 func transactAlone(ctx context.Context, db *sql.DB, f func(context.Context, *sql.Tx) error) error {
-	if _, err := db.ExecContext(ctx, "PRAGMA synchronous = "+string(durable)); err != nil {
+	if _, err := db.ExecContext(ctx, "PRAGMA synchronous = "+string(sharedfile.Durable)); err != nil {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -233,7 +234,7 @@ func transactAlone(ctx context.Context, db *sql.DB, f func(context.Context, *sql
 // is most of what they take: messages that follow each other at once go back and
 // forth in a sixth of the time.
 func BenchmarkRatioWake(b *testing.B) {
-	b.Run("wait wake-up after completion, row readable/a unix-socket ping/"+string(durable), func(b *testing.B) {
+	b.Run("wait wake-up after completion, row readable/a unix-socket ping/"+string(sharedfile.Durable), func(b *testing.B) {
 		var wakes, pings []time.Duration
 		for b.Loop() {
 			w, p := measureWake(b, 25)

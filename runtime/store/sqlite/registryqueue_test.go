@@ -20,31 +20,6 @@ import (
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
-// TestQueueReadsItsIndexes: the cost of a look at the queue must not grow with the
-// threads that have ended.
-func TestQueueReadsItsIndexes(t *testing.T) {
-	t.Parallel()
-	s := open(t, t.TempDir(), Options{})
-	for query, want := range map[string][]string{
-		queueLoadSQL: {"threads_queued", "threads_slots"},
-		strings.Replace(nextChildSQL, "?", "7", 1):                     {"threads_queued_children"},
-		strings.Replace(nextOtherSQL, "?", "7", 1):                     {"threads_queued "},
-		strings.ReplaceAll(goesFirstSQL, "?", "7"):                     {"threads_queued_children"},
-		"SELECT " + nextPosition:                                       {"threads_position"},
-		"SELECT " + columns + " FROM threads WHERE queue_position = 7": {"threads_position"},
-	} {
-		plan := strings.Join(queryPlan(t, s.registry, query), "; ")
-		for _, index := range want {
-			if !strings.Contains(plan, index) {
-				t.Errorf("%s\ndoes not use %s: %s", query, index, plan)
-			}
-		}
-		if strings.Contains(plan, "TEMP B-TREE") || strings.Count(plan, "INDEX") < strings.Count(plan, "threads ") {
-			t.Errorf("%s\nsorts or scans: %s", query, plan)
-		}
-	}
-}
-
 // TestMigrateToQueue opens a registry of the version before the queue, with rows.
 func TestMigrateToQueue(t *testing.T) {
 	t.Parallel()

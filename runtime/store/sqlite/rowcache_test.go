@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -87,7 +88,11 @@ func TestOwnWritesAreRemembered(t *testing.T) {
 		if err := steps[step](amount); err != nil && step != "child" {
 			rt.Fatal(err)
 		}
-		_, remembered := ours.ledger.rows.answers[rowKey{budgetSQL, string(id)}]
+		remembered := false
+		for _, answer := range ours.ledger.rows.answers {
+			b, isBudget := answer.(store.Budget)
+			remembered = remembered || isBudget && b.ThreadID == id
+		}
 		if last == "report" && step == "pledge" && !remembered {
 			rt.Error("a budget that only this process has changed is to be read again")
 		}
@@ -104,17 +109,13 @@ func TestOwnWritesAreRemembered(t *testing.T) {
 // fromFile reads what is in the databases, whatever is remembered.
 func fromFile(t *testing.T, s *Store, id thread.ID) (rec thread.Record, row store.Budget) {
 	t.Helper()
-	err := s.registry.read(t.Context(), func(db *sql.DB) (err error) {
-		rec, err = scanRecord(db.QueryRowContext(t.Context(), byIDSQL, id))
-		return err
-	})
-	if err == nil {
-		err = s.ledger.read(t.Context(), func(db *sql.DB) (err error) {
-			row, err = scanBudget(db.QueryRowContext(t.Context(), budgetSQL, id))
-			return err
-		})
-	}
+	fresh, err := Open(t.Context(), s.dir, unpolled)
 	if err != nil {
+		t.Fatal(err)
+	}
+	rec, recErr := fresh.Get(t.Context(), id)
+	row, rowErr := fresh.Budget(t.Context(), id)
+	if err := errors.Join(recErr, rowErr, fresh.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return rec, row
@@ -142,12 +143,9 @@ func TestRowCacheKeepsAnswers(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	id := running(t, s, "d", "")
 	reads := 0
-	count := func(r row) (storedRecord, error) {
-		reads++
-		return scanStored(r)
-	}
 	for range 3 {
-		if _, err := recall(t.Context(), s.registry, byIDSQL, id, count); err != nil {
+		const query = "SELECT directive FROM threads WHERE thread_id = ?"
+		if _, err := recallText(t, s, query, string(id), func() { reads++ }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +153,7 @@ func TestRowCacheKeepsAnswers(t *testing.T) {
 		t.Errorf("an unchanged row was read %d times", reads)
 	}
 	for i := range 2 * maxAnswers {
-		if _, err := recall(t.Context(), s.registry, "SELECT ?", thread.ID(fmt.Sprint(i)), scanText); err != nil {
+		if _, err := recallText(t, s, "SELECT ?", fmt.Sprint(i), func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,9 +162,16 @@ func TestRowCacheKeepsAnswers(t *testing.T) {
 	}
 }
 
-func scanText(r row) (text string, err error) {
-	err = r.Scan(&text)
-	return text, err
+// recallText recalls a text, and says when it is read.
+func recallText(t *testing.T, s *Store, query, param string, reads func()) (any, error) {
+	t.Helper()
+	q := sqlstore.Question{Query: query, Param: param}
+	return s.registry.Recall(t.Context(), q, func(ctx context.Context, conn *sql.Conn) (any, error) {
+		reads()
+		var text string
+		err := conn.QueryRowContext(ctx, query, param).Scan(&text)
+		return text, err
+	})
 }
 
 // After an error nothing of before is remembered.
@@ -177,7 +182,7 @@ func TestRowCacheAfterAnError(t *testing.T) {
 	if _, err := s.Get(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := recall(t.Context(), s.registry, "SELECT nonsense", id, scanText); err == nil {
+	if _, err := recallText(t, s, "SELECT nonsense", string(id), func() {}); err == nil {
 		t.Fatal("nonsense has an answer")
 	}
 	if kept := len(s.registry.rows.answers); kept != 0 {
@@ -311,18 +316,11 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 func TestRowCacheForgetsLongOutcomes(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
-	id := running(t, s, "d", "")
-	row := func(size int) func(row) (storedRecord, error) {
-		return func(r row) (storedRecord, error) {
-			stored, err := scanStored(r)
-			stored.result = make([]byte, size)
-			return stored, err
-		}
-	}
 	m := &s.registry.rows
 	for i, size := range []int{maxAnswerBytes / 2, maxAnswerBytes / 2, maxAnswerBytes / 2, 2 * maxAnswerBytes, 1} {
-		query := byIDSQL + strings.Repeat(" ", i) // another one
-		if _, err := recall(t.Context(), s.registry, query, id, row(size)); err != nil {
+		q := sqlstore.Question{Query: "SELECT", Param: fmt.Sprint(i)}
+		read := func(context.Context, *sql.Conn) (any, error) { return sized(size), nil }
+		if _, err := s.registry.Recall(t.Context(), q, read); err != nil {
 			t.Fatal(err)
 		}
 		kept := 0
@@ -337,6 +335,11 @@ func TestRowCacheForgetsLongOutcomes(t *testing.T) {
 		t.Errorf("%d answers are kept, want the last one", len(m.answers))
 	}
 }
+
+// sized is an answer of so many bytes.
+type sized int
+
+func (s sized) Size() int { return int(s) }
 
 func recordTurns(t *testing.T, s *Store, id thread.ID, turns int) {
 	t.Helper()

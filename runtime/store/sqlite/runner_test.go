@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"testing"
 
@@ -33,9 +34,8 @@ func TestBudgetOfItsRun(t *testing.T) {
 	must(s.OpenRoot(t.Context(), "d-unknown", 100, testTime))
 	for id, want := range map[thread.ID]thread.Run{root: ofRoot, child: ofChild, "d-unknown": ""} {
 		var run thread.Run
-		must(s.ledger.read(t.Context(), func(db *sql.DB) (err error) {
-			run, _, err = budgetRun(t.Context(), db, id)
-			return err
+		must(s.ledger.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
+			return db.QueryRowContext(ctx, "SELECT run FROM budgets WHERE thread_id = ?", id).Scan(&run)
 		}))
 		if run != want {
 			t.Errorf("the budget of %s is that of run %q, want %q", id, run, want)

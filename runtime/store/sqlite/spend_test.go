@@ -242,17 +242,27 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 
 func everyBudget(t *testing.T, s *Store) (all []store.Budget) {
 	t.Helper()
-	var ids []string
-	err := s.ledger.read(t.Context(), func(db *sql.DB) error {
-		rows, err := db.QueryContext(t.Context(), "SELECT thread_id FROM budgets ORDER BY thread_id")
-		ids, err = scanEach(rows, err, scanText)
-		return err
+	var ids []thread.ID
+	err := s.ledger.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, "SELECT thread_id FROM budgets ORDER BY thread_id")
+		if err != nil {
+			return err
+		}
+		defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
+		for rows.Next() {
+			var id thread.ID
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		return rows.Err()
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		b, err := s.Budget(t.Context(), thread.ID(id))
+		b, err := s.Budget(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -67,21 +68,11 @@ var names = map[string]string{registryFile: "registry", ledgerFile: "ledger"}
 
 // Store is a [store.Store] in two SQLite files. It is safe for concurrent use.
 type Store struct {
-	messages
-	sets
-	latest
-	glancer
-	census
-	costs
-	handoffs
-	afterwards
+	*sqlstore.Store
 
 	dir      string
 	registry *database
 	ledger   *database
-	now      func() time.Time
-	deletions
-	shrinker
 
 	rebuilding sync.Mutex
 }
@@ -103,18 +94,15 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s := &Store{dir: dir, now: opts.Now}
+	s := &Store{dir: dir}
 	hooks := s.hooks(opts)
 	if s.registry, err = openDatabase(ctx, dir, registryFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", err)
 	}
-	s.messages, s.handoffs, s.sets, s.latest, s.census = messages{s.registry}, handoffs{s.registry}, sets{s}, latest{s.registry}, census{s.registry}
 	if s.ledger, err = openDatabase(ctx, dir, ledgerFile, opts, hooks); err != nil {
 		return nil, fmt.Errorf("open thread store: %w", errors.Join(err, s.registry.Close()))
 	}
-	s.deletions, s.shrinker, s.afterwards = deletions{s.registry, s.ledger}, shrinker{s.registry, s.ledger}, afterwards{s.ledger}
-	s.costs = costs{s.registry}
-	s.glancer = glancer{s.registry, s.ledger}
+	s.Store = sqlstore.New(s.registry, s.ledger, sqlstore.SQLite, opts.Now)
 	return s, nil
 }
 

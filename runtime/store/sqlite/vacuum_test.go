@@ -98,10 +98,10 @@ func TestVacuum(t *testing.T) {
 
 func numberOf(t *testing.T, d *database, query string) (n int) {
 	t.Helper()
-	noError(t, d.read(t.Context(), scanInto(t, query, &n)))
+	noError(t, d.Read(t.Context(), scanInto(t, query, &n)))
 	return n
 }
 
-func scanInto(t *testing.T, query string, into any) func(*sql.DB) error {
-	return func(db *sql.DB) error { return db.QueryRowContext(t.Context(), query).Scan(into) }
+func scanInto(t *testing.T, query string, into any) func(context.Context, *sql.DB) error {
+	return func(ctx context.Context, db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(into) }
 }

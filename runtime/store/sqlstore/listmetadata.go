@@ -1,0 +1,85 @@
+package sqlstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// maxAsked is how many members of metadata a filter may name, objects too.
+const maxAsked = 20
+
+// addMetadata adds the condition that metadata contain an object.
+func (l *listing) addMetadata() error {
+	if len(l.filter.Metadata) == 0 {
+		return nil
+	}
+	asked, err := thread.ParseMetadata(l.filter.Metadata) // bounds it, and checks the names
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(asked))
+	dec.UseNumber()
+	var object map[string]any
+	if err := dec.Decode(&object); err != nil {
+		return err
+	}
+	before := len(l.conditions)
+	if fork, named := object[thread.MetadataForkedFrom].(string); named {
+		const source = "json_extract(metadata, '$." + thread.MetadataForkedFrom + "')"
+		l.add("threads_forks", source+" IS NOT NULL AND "+source+" = ?", fork)
+		delete(object, thread.MetadataForkedFrom)
+	}
+	l.contains("$", object)
+	if asked := len(l.conditions) - before; asked > maxAsked {
+		return fmt.Errorf("%w: %d members of metadata are asked for; at most %d are valid", thread.ErrBadLabel, asked, maxAsked)
+	}
+	if l.labelled {
+		l.add("threads_labelled", "metadata <> '{}'")
+	}
+	return nil
+}
+
+// contains adds what an object at a path must have. The names were checked, so that
+// none ends the path.
+func (l *listing) contains(path string, object map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		at := path + `."` + name + `"`
+		if object[name] == nil {
+			l.add("", "coalesce(json_type(metadata, ?), 'null') = 'null'", at)
+			continue
+		}
+		l.labelled = true
+		switch value := object[name].(type) {
+		case map[string]any:
+			if len(value) == 0 {
+				l.add("", "json_type(metadata, ?) = 'object'", at)
+			}
+			l.contains(at, value)
+		case string: // what it says, whatever it is there
+			l.add("", "CASE json_type(metadata, ?) WHEN 'text' THEN metadata ->> ? ELSE metadata -> ? END = ?", at, at, at, value)
+		case json.Number:
+			l.add("", "json_type(metadata, ?) IN ('integer', 'real') AND metadata ->> ? = CAST(? AS NUMERIC)", at, at, value.String())
+		case bool:
+			l.add("", "json_type(metadata, ?) = ?", at, fmt.Sprint(value))
+		default:
+			l.add("", "json_type(metadata, ?) = 'array' AND metadata -> ? = ?", at, at, asKept(value))
+		}
+	}
+}
+
+// asKept writes a value as it stands in metadata.
+func asKept(value any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		panic("bug; what was decoded encodes: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,196 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// The conditions of the partial indexes, word for word, so that they are used.
+const (
+	isQueued = `status = 'created' AND queued_at IS NOT NULL AND admitted_at IS NULL AND cancel_requested_at IS NULL`
+	inSlot   = `status IN ('created', 'running') AND admitted_at IS NOT NULL AND yielded = 0`
+)
+
+// child is the condition that the parent of a thread may wait for it: it has not
+// ended, or has handed over to one that may. For the entries of a set that is a root
+// nobody waits in a slot. It is true or false, never null.
+const child = `EXISTS (SELECT 1 FROM threads parent
+	WHERE parent.thread_id = threads.parent_id AND parent.status IN ('created', 'running', 'continued')
+		AND NOT (parent.is_set = 1 AND parent.parent_id IS NULL))`
+
+// nextPosition is the end of the queue.
+const nextPosition = `(SELECT coalesce(max(queue_position), 0) + 1 FROM threads WHERE queue_position IS NOT NULL)`
+
+// Enqueue implements [store.Queue].
+func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Time) (rec thread.Record, err error) {
+	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+		load, err := countQueue(ctx, tx)
+		if err != nil {
+			return err
+		}
+		admit := load.Occupied < slots
+		if admit && load.Queued > 0 {
+			admit, err = goesFirst(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+		}
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
+			queue_position = `+nextPosition+`,
+			admitted_at = iif(?2 AND cancel_requested_at IS NULL, ?1, NULL)
+			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL AND `+mayRun+` RETURNING `+columns, millis(at), admit, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return notEnqueued(ctx, tx, id, &rec)
+		}
+		return err
+	})
+	if err != nil {
+		return thread.Record{}, fmt.Errorf("enqueue: %w", err)
+	}
+	return rec, nil
+}
+
+const goesFirstSQL = `SELECT ` + child + ` AND NOT EXISTS (` + nextChildSQL + `) FROM threads WHERE thread_id = ?`
+
+// goesFirst reports whether a thread that comes to be queued goes before
+// everybody there: it is a child, and no other is in the queue.
+func goesFirst(ctx context.Context, tx *sql.Tx, id thread.ID) (first bool, err error) {
+	err = tx.QueryRowContext(ctx, goesFirstSQL, 0, id).Scan(&first)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil // notEnqueued says so
+	}
+	return first, err
+}
+
+// notEnqueued says why Enqueue has changed nothing; nil when it had been done.
+func notEnqueued(ctx context.Context, tx *sql.Tx, id thread.ID, rec *thread.Record) (err error) {
+	*rec, err = scanRecord(tx.QueryRowContext(ctx, byIDSQL, id))
+	if err != nil {
+		return notFound(err, id)
+	}
+	switch {
+	case rec.Status != thread.Created:
+		return fmt.Errorf("thread %s is %s: %w", id, rec.Status, thread.ErrSettled)
+	case rec.QueuedAt.IsZero():
+		return notLinked(*rec)
+	}
+	return nil
+}
+
+// Admit implements [store.Queue]. Which thread has a slot is not waited to
+// disk: after a loss of power no thread has one.
+func (s *Store) Admit(
+	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
+) (rec thread.Record, admitted bool, err error) {
+	rec, admitted, err = s.admit(ctx, id, slots, at, run)
+	if err == nil && admitted {
+		err = (&runner{s, id, run}).takeBudget(ctx)
+	}
+	if err != nil {
+		return thread.Record{}, false, fmt.Errorf("admit: %w", err)
+	}
+	return rec, admitted, nil
+}
+
+// Next implements [store.Queue].
+func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (rec thread.Record, at store.QueuePlace, err error) {
+	at = behind
+	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+		load, err := countQueue(ctx, db)
+		if err != nil || load.Queued == 0 || load.Occupied >= slots {
+			return err
+		}
+		for groups := []string{nextChildSQL, nextOtherSQL}; at.Group < len(groups); {
+			rec, at.Position, err = nextQueued(ctx, db, groups[at.Group], at.Position)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			at = store.QueuePlace{Group: at.Group + 1}
+		}
+		return nil
+	})
+	if err != nil {
+		return thread.Record{}, at, fmt.Errorf("next in the queue: %w", err)
+	}
+	return rec, at, nil
+}
+
+// admit gives a thread a slot that is still queued, where one is still free.
+func (s *Store) admit(
+	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
+) (rec thread.Record, admitted bool, err error) {
+	err = s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		load, err := countQueue(ctx, tx)
+		if err != nil || load.Occupied >= slots {
+			return err
+		}
+		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = ?1, updated_at = ?1, run = ?2, `+newWrite+`
+			WHERE thread_id = ?3 AND `+isQueued+` RETURNING `+columns, millis(at), run, id))
+		if errors.Is(err, sql.ErrNoRows) { // somebody was faster, or it is asked to stop
+			return nil
+		}
+		admitted = err == nil
+		return err
+	})
+	return rec, admitted, err
+}
+
+// The first behind a position, of the two groups of the queue.
+const (
+	nextChildSQL = `SELECT queue_position FROM threads INDEXED BY threads_queued_children
+		WHERE ` + isQueued + ` AND parent_id IS NOT NULL AND ` + child + behindPosition
+	nextOtherSQL   = `SELECT queue_position FROM threads INDEXED BY threads_queued WHERE ` + isQueued + ` AND NOT ` + child + behindPosition
+	behindPosition = ` AND queue_position > ? ORDER BY queue_position LIMIT 1`
+)
+
+// nextQueued is the first thread of a group behind a position.
+func nextQueued(ctx context.Context, tx rowQuerier, group string, behind int64) (thread.Record, int64, error) {
+	var position int64
+	err := tx.QueryRowContext(ctx, group, behind).Scan(&position)
+	if err != nil {
+		return thread.Record{}, 0, err
+	}
+	rec, err := scanRecord(tx.QueryRowContext(ctx, "SELECT "+columns+" FROM threads WHERE queue_position = ?", position))
+	return rec, position, err
+}
+
+// Yield implements [store.Runner]. It is not waited to disk.
+func (r *runner) Yield(ctx context.Context, yielded bool) error {
+	if err := r.updateOne(ctx, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
+		yielded, r.run, r.id, r.run); err != nil {
+		return fmt.Errorf("yield: %w", err)
+	}
+	return nil
+}
+
+// QueueLoad implements [store.Queue].
+func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error) {
+	load, err = recallBy(ctx, s.registry, queueLoadSQL, func(ctx context.Context, conn *sql.Conn) (store.QueueLoad, error) {
+		return scanLoad(conn.QueryRowContext(ctx, queueLoadSQL))
+	})
+	if err != nil {
+		return load, fmt.Errorf("load of the queue: %w", err)
+	}
+	return load, nil
+}
+
+// queueLoadSQL names its indexes, since SQLite would rather look at the row of every
+// thread that is created or running.
+const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
+	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `),
+	(SELECT count(*) FROM threads INDEXED BY threads_sets WHERE is_set = 1 AND status = 'running')`
+
+func countQueue(ctx context.Context, tx rowQuerier) (store.QueueLoad, error) {
+	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
+}
+
+func scanLoad(r row) (load store.QueueLoad, err error) {
+	err = r.Scan(&load.Queued, &load.Occupied, &load.Sets)
+	return load, err
+}

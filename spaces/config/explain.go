@@ -18,6 +18,7 @@ const (
 	ToolsSettings        = "tools"
 	NotifySettings       = "notify"
 	MemorySettings       = "memory"
+	StoreSettings        = "store"
 	ProviderSettings     = "providers/"
 )
 
@@ -51,7 +52,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (sn *Snapshot) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings, MemorySettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings, MemorySettings, StoreSettings}
 	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -86,6 +87,8 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 		s, err = sn.notifySettings()
 	case MemorySettings:
 		s, err = sn.memorySettings()
+	case StoreSettings:
+		s, err = sn.storeSettings()
 	default:
 		return sn.explainProvider(name)
 	}

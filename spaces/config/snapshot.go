@@ -29,6 +29,7 @@ type Snapshot struct {
 	tools        func() (Tools, []string, error)
 	notify       func() (Notify, []string, error)
 	memory       func() (Memory, []string, error)
+	store        func() (Store, []string, error)
 	errorRules   func() (ErrorRules, []string, error)
 	hooks        func() (Hooks, []string, error)
 	providers    onceCache[loadedProvider]
@@ -51,7 +52,7 @@ func (l *Loader) Read() *Snapshot {
 	sn.agent, sn.coordination = once(sn.readAgent), once(sn.readCoordination)
 	sn.resilience, sn.risk = once(sn.readResilience), once(sn.readRisk)
 	sn.tools, sn.notify = once(sn.readTools), once(sn.readNotify)
-	sn.memory = once(sn.readMemory)
+	sn.memory, sn.store = once(sn.readMemory), once(sn.readStore)
 	sn.errorRules, sn.hooks = once(sn.readErrorRules), once(sn.readHooks)
 	sn.names = sync.OnceValues(sn.readProviderNames)
 	return sn
@@ -83,6 +84,7 @@ func (sn *Snapshot) Notices() []string {
 		func() ([]string, error) { _, w, err := sn.Tools(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Notify(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Memory(); return w, err },
+		func() ([]string, error) { _, w, err := sn.store(); return w, err },
 		func() ([]string, error) { _, w, err := sn.ErrorRules(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Hooks(); return w, err },
 	}

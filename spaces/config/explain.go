@@ -88,7 +88,7 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 	case MemorySettings:
 		s, err = sn.memorySettings()
 	case StoreSettings:
-		s, err = sn.storeSettings()
+		s, err = sn.load(storeKind)
 	default:
 		return sn.explainProvider(name)
 	}

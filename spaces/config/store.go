@@ -54,7 +54,7 @@ type storeSettings struct {
 // elsewhere names one.
 func (sn *Snapshot) Store(elsewhere bool) (Store, []string, error) {
 	if !elsewhere {
-		own, err := sn.ownStore()
+		own, err := ownStore(sn)
 		if err != nil || own.URL.IsLocal() {
 			return own, nil, err
 		}
@@ -64,7 +64,7 @@ func (sn *Snapshot) Store(elsewhere bool) (Store, []string, error) {
 
 // ownStore is what the user's own file says. It is all that is read at the start of a
 // process whose threads are on this machine.
-func (sn *Snapshot) ownStore() (Store, error) {
+func ownStore(sn *Snapshot) (Store, error) {
 	var s settings
 	for _, from := range sn.own {
 		if from.space() != item.User {
@@ -82,10 +82,8 @@ func (sn *Snapshot) ownStore() (Store, error) {
 	return s.store()
 }
 
-func (sn *Snapshot) storeSettings() (settings, error) { return sn.load(storeKind) }
-
 func (sn *Snapshot) readStore() (Store, []string, error) {
-	s, err := sn.storeSettings()
+	s, err := sn.load(storeKind)
 	if err != nil {
 		return Store{}, s.warnings, err
 	}

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Options of a connection to a server.
+type Options struct {
+	// URL is postgres://user:password@host:port/database?sslmode=…, with the parameters
+	// that libpq has. It is a secret.
+	URL string
+	// Now is the clock of changes that are not given a time; nil means time.Now.
+	Now func() time.Time
+	// Application is what the server's lists call this process; empty is "rye-mcp".
+	Application string
+	// Timeout is how long a call may take, waits for others included; 0 is [DefaultTimeout].
+	Timeout time.Duration
+	// Connections is how many a pool may have; 0 is 4.
+	Connections int
+}
+
+// DefaultTimeout of a call. Locks are held for milliseconds.
+const DefaultTimeout = 10 * time.Second
+
+// connectTimeout is how long a connection may take to be made, where the URL says nothing.
+const connectTimeout = 5 * time.Second
+
+// ErrBadURL says that a store's URL is not one of PostgreSQL.
+var ErrBadURL = errors.New("not a URL of PostgreSQL (postgres://user@host:5432/database)")
+
+// config reads a URL. No error has a part of it that may be a password.
+func (o Options) config() (*pgxpool.Config, error) {
+	scheme, _, _ := strings.Cut(o.URL, "://")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil, ErrBadURL
+	}
+	parsed, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be read as a URL; a password with signs in it is written with %%, such as %%40 for @", ErrBadURL)
+	}
+	config, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrBadURL, masked(err, parsed))
+	}
+	o.settle(config, parsed.Query())
+	return config, nil
+}
+
+// settle puts into a configuration what the URL leaves open, and what must be so.
+func (o Options) settle(config *pgxpool.Config, given url.Values) {
+	config.MaxConns = 4
+	if o.Connections > 0 {
+		config.MaxConns = int32(min(o.Connections, 1000)) //nolint:gosec // it is small
+	}
+	config.PingTimeout = o.Timeout
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	set := config.ConnConfig.RuntimeParams
+	orElse := func(name, value string) {
+		if !given.Has(name) && set[name] == "" {
+			set[name] = value
+		}
+	}
+	orElse("application_name", o.Application)
+	milliseconds := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	// A process that was suspended, or whose network is gone, must not keep its locks.
+	orElse("idle_in_transaction_session_timeout", milliseconds)
+	orElse("statement_timeout", milliseconds)
+	orElse("tcp_user_timeout", milliseconds)
+	orElse("tcp_keepalives_idle", "10")
+	orElse("tcp_keepalives_interval", "5")
+	orElse("tcp_keepalives_count", "3")
+	set["default_transaction_isolation"] = "read committed"
+	set["jit"] = "off" // statements are short
+	set["timezone"] = "UTC"
+}
+
+// masked is the reason why a URL cannot be used, without the URL and without passwords.
+func masked(err error, parsed *url.URL) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner // those around it repeat the URL
+	}
+	text := err.Error()
+	text = text[strings.LastIndex(text, "`: ")+1:] // "cannot parse `URL`: reason"
+	text = strings.TrimPrefix(text, ": ")
+	secrets := []string{parsed.Query().Get("password"), parsed.Query().Get("sslpassword")}
+	if password, has := parsed.User.Password(); has {
+		secrets = append(secrets, password, url.QueryEscape(password))
+	}
+	if strings.Contains(text, "://") {
+		return "a parameter is wrong"
+	}
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "…")
+		}
+	}
+	return text
+}
+
+// nameOf says which server a configuration means, for people: never with a password.
+func nameOf(c *pgconn.Config) string {
+	host := c.Host
+	if !strings.HasPrefix(host, "/") {
+		host = net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
+	}
+	return c.User + "@" + host + "/" + c.Database
+}

@@ -1,0 +1,34 @@
+// Package postgres keeps the registry and the ledger of threads in PostgreSQL, for teams
+// whose threads run on more than one machine.
+//
+//	server, err := postgres.Connect(ctx, postgres.Options{URL: "postgres://user@host/database"})
+//	store, err := server.Project(ctx, "github.com/acme/shop")
+//
+// # What lies where
+//
+// Schema rye has what all projects share: the list of them, and what workers and River
+// keep. Each project has a schema of its own with the tables that the SQLite store has,
+// under the same names, so that ids and request keys are a project's by construction.
+// Connections have the project's schema as search_path and no other.
+//
+// # Schemas
+//
+// Whoever opens a database or project first makes its tables, and whoever is newer brings
+// them up to date, one at a time (an advisory lock). A schema of a newer binary is refused
+// with [store.ErrTooNew].
+//
+// # Roles
+//
+// Two roles are enough. The owner makes and migrates schemas:
+//
+//	CREATE ROLE rye_owner LOGIN; GRANT CREATE ON DATABASE rye TO rye_owner;
+//
+// Another works in those that are there, and cannot change a table:
+//
+//	CREATE ROLE rye_worker LOGIN;
+//	GRANT USAGE ON SCHEMA rye, rye_shop_0123456789 TO rye_worker;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rye, rye_shop_0123456789 TO rye_worker;
+//	GRANT USAGE ON ALL SEQUENCES IN SCHEMA rye, rye_shop_0123456789 TO rye_worker;
+//
+// Text sorts by bytes (COLLATE "C"), whatever the collation of the database.
+package postgres

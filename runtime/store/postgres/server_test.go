@@ -1,0 +1,117 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func connect(t testing.TB, url string) *postgres.Server {
+	t.Helper()
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestMany: of many that open a new database at once all find the same tables.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Server(t)
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			s, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close() //nolint:errcheck // of a test
+			p, err := s.Project(t.Context(), "github.com/acme/shop"+strings.Repeat("s", n%2))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var projects int
+	if err := connect(t, url).Pool().QueryRow(t.Context(), "SELECT count(*) FROM projects").Scan(&projects); err != nil || projects != 2 {
+		t.Errorf("%d projects, %v", projects, err)
+	}
+}
+
+// TestTooNew: tables of a newer binary are left alone.
+func TestTooNew(t *testing.T) {
+	t.Parallel()
+	s := connect(t, pgtest.Server(t))
+	p, err := s.Project(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Project(t.Context(), "p"); !errors.Is(err, store.ErrTooNew) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestConnectErrors: what is wrong is said with host, database and user, and without the
+// password.
+func TestConnectErrors(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, pgtest.Options{Passwords: true})
+	c.Exec(t, "CREATE ROLE worker LOGIN PASSWORD 'pa ss'")
+	const secret = "hunter2"
+	for _, test := range []struct {
+		name, url string
+		want      error
+		says      string
+	}{
+		{"nobody there", "postgres://me:" + secret + "@127.0.0.1:1/shop", postgres.ErrUnreachable, "me@127.0.0.1:1/shop"},
+		{"no such folder", "postgres://me:" + secret + "@/shop?host=/nowhere", postgres.ErrUnreachable, "me@/nowhere/shop"},
+		{"wrong password", c.URL("worker:"+secret, "postgres"), postgres.ErrRefused, "worker@" + c.Socket() + "/postgres"},
+		{"no such database", c.URL("rye:"+secret, "shop"), postgres.ErrRefused, `"shop" does not exist`},
+		{"no such role", c.URL("nobody:"+secret, "postgres"), postgres.ErrRefused, "nobody@"},
+		{"may not make schemas", c.URL("worker:pa ss", "postgres"), postgres.ErrForbidden, "worker@"},
+		{"another scheme", "mysql://me:" + secret + "@host/shop", postgres.ErrBadURL, "postgres://"},
+		{"no URL", "host=db password=" + secret, postgres.ErrBadURL, "postgres://"},
+		{"signs in the password", "postgres://me:" + secret + "%zz@host/shop", postgres.ErrBadURL, "%40"},
+		{"bad port", "postgres://me:" + secret + "@host:99999/shop", postgres.ErrBadURL, "port"},
+		{"bad sslmode", "postgres://me:" + secret + "@host/shop?sslmode=perhaps", postgres.ErrBadURL, "sslmode"},
+		{"password as a parameter", "postgres://me@host:0/shop?password=" + secret, postgres.ErrBadURL, "port"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := postgres.Connect(t.Context(), postgres.Options{URL: test.url})
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%v, want %v and %q", err, test.want, test.says)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("the password is in %q", err)
+			}
+		})
+	}
+}

@@ -14,11 +14,11 @@ import (
 // aboveSQL names the thread ?1 and, past those that are settled, its ancestors up
 // to the first active one: all that count what a child of the thread holds.
 const aboveSQL = `WITH RECURSIVE above (thread_id) AS (
-	VALUES (?1) UNION
+	SELECT thread_id FROM budgets WHERE thread_id = ?1 UNION
 	SELECT b.parent_id FROM budgets b JOIN above USING (thread_id) WHERE b.status = 'settled' AND b.parent_id IS NOT NULL) `
 
 // leastSQL is the budget of them that has the least left.
-const leastSQL = selectBudget + ` WHERE thread_id IN above ORDER BY max_spend - actual_spend - reserved_spend - pledged_spend LIMIT 1`
+const leastSQL = selectBudget + ` WHERE thread_id IN (SELECT thread_id FROM above) ORDER BY max_spend - actual_spend - reserved_spend - pledged_spend LIMIT 1`
 
 // ReserveAfter implements [store.Ledger]. The reservation is on disk when it
 // returns.
@@ -37,15 +37,15 @@ func holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.
 		return &store.InsufficientError{Parent: least.ThreadID, Requested: amount, Remaining: least.Remaining()}
 	}
 	_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET reserved_spend = reserved_spend + ?2, updated_at = ?3
-		WHERE thread_id IN above`, parent, int64(amount), millis(at))
+		WHERE thread_id IN (SELECT thread_id FROM above)`, parent, int64(amount), millis(at))
 	return err
 }
 
 // aboveThreads names a thread, its ancestors, and those that continue them.
 const aboveThreads = `WITH RECURSIVE above (thread_id) AS (
-	VALUES (?)
-	UNION SELECT t.parent_id FROM threads t JOIN above USING (thread_id) WHERE t.parent_id IS NOT NULL
-	UNION SELECT t.continuation_thread_id FROM threads t JOIN above USING (thread_id) WHERE t.continuation_thread_id IS NOT NULL) `
+	SELECT thread_id FROM threads WHERE thread_id = ?
+	UNION SELECT u.thread_id FROM above a JOIN threads t ON t.thread_id = a.thread_id
+		JOIN threads u ON u.thread_id IN (t.parent_id, t.continuation_thread_id)) `
 
 // countLateSpawn counts one child against a parent that has ended. Neither it nor
 // anybody above may be asked to stop, nor who continues one of them: a child
@@ -53,7 +53,7 @@ const aboveThreads = `WITH RECURSIVE above (thread_id) AS (
 func countLateSpawn(ctx context.Context, tx *sql.Tx, n store.NewThread) error {
 	var asked thread.ID
 	err := tx.QueryRowContext(ctx, aboveThreads+`SELECT thread_id FROM threads
-		WHERE thread_id IN above AND cancel_requested_at IS NOT NULL LIMIT 1`, n.ParentID).Scan(&asked)
+		WHERE thread_id IN (SELECT thread_id FROM above) AND cancel_requested_at IS NOT NULL LIMIT 1`, n.ParentID).Scan(&asked)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s, above it, has been asked to stop: %w", asked, store.ErrParentGone)

@@ -32,7 +32,8 @@ func (s afterwards) SpendAfter(ctx context.Context, id thread.ID, amount thread.
 			return &store.InsufficientError{Parent: least.ThreadID, Requested: amount, Remaining: least.Remaining()}
 		}
 		_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET actual_spend = actual_spend + ?2,
-			gone_spend = gone_spend + iif(thread_id = ?1, ?2, 0), updated_at = ?3 WHERE thread_id IN above`, id, int64(amount), millis(at))
+			gone_spend = gone_spend + CASE WHEN thread_id = ?1 THEN CAST(?2 AS BIGINT) ELSE 0 END, updated_at = ?3
+			WHERE thread_id IN (SELECT thread_id FROM above)`, id, int64(amount), millis(at))
 		return err
 	})
 	if err != nil {

@@ -20,9 +20,11 @@ const budgetSQL = selectBudget + " WHERE thread_id = ?"
 
 // treeSQL reads what scanTree scans, in its order.
 const treeSQL = `WITH RECURSIVE subtree (thread_id) AS (
-		VALUES (?1) UNION SELECT b.thread_id FROM budgets b JOIN subtree s ON b.parent_id = s.thread_id),
+		SELECT thread_id FROM budgets WHERE thread_id = ?1
+		UNION SELECT b.thread_id FROM budgets b JOIN subtree s ON b.parent_id = s.thread_id),
 	tree (spent, threads, active) AS (
-		SELECT sum(own_spend + gone_spend), count(*), count(*) FILTER (WHERE status = 'active') FROM budgets WHERE thread_id IN subtree)
+		SELECT sum(own_spend + gone_spend), count(*), count(*) FILTER (WHERE status = 'active') FROM budgets
+		WHERE thread_id IN (SELECT thread_id FROM subtree))
 	SELECT spent, threads, active, ` + budgetColumns + ` FROM budgets, tree WHERE thread_id = ?1`
 
 // Budget implements [store.Ledger].
@@ -48,10 +50,10 @@ const exposureSQL = `WITH RECURSIVE up (thread_id, parent_id) AS (
 	chain (thread_id) AS (
 		SELECT thread_id FROM earlier UNION
 		SELECT b.successor_id FROM budgets b JOIN chain c USING (thread_id) WHERE b.successor_id IS NOT NULL)
-	SELECT (SELECT thread_id FROM earlier e WHERE NOT EXISTS (SELECT 1 FROM budgets p WHERE p.successor_id = e.thread_id)),
-		sum(CASE status WHEN 'active' THEN max(max_spend, actual_spend + reserved_spend) ELSE actual_spend + reserved_spend END),
-		max(status = 'active' OR reserved_spend > 0)
-	FROM budgets WHERE thread_id IN chain HAVING count(*) > 0`
+	SELECT (SELECT thread_id FROM earlier e WHERE NOT EXISTS (SELECT 1 FROM budgets p WHERE p.successor_id = e.thread_id) LIMIT 1),
+		sum(CASE WHEN status = 'active' AND max_spend > actual_spend + reserved_spend THEN max_spend ELSE actual_spend + reserved_spend END),
+		max(CASE WHEN status = 'active' OR reserved_spend > 0 THEN 1 ELSE 0 END)
+	FROM budgets WHERE thread_id IN (SELECT thread_id FROM chain) HAVING count(*) > 0`
 
 // Exposure implements [store.Ledger].
 func (s *Store) Exposure(ctx context.Context, id thread.ID) (store.Exposure, error) {

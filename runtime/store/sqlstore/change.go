@@ -159,7 +159,7 @@ func (r *runner) updateOne(ctx context.Context, query string, args ...any) error
 func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (active []thread.Record, err error) {
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, withSubtree+`UPDATE threads SET cancel_requested_at = ?, updated_at = ?
-			WHERE thread_id IN subtree AND status IN ('created', 'running') AND cancel_requested_at IS NULL`,
+			WHERE thread_id IN (SELECT thread_id FROM subtree) AND status IN ('created', 'running') AND cancel_requested_at IS NULL`,
 			id, millis(at), millis(at))
 		if err != nil {
 			return err

@@ -21,7 +21,8 @@ type costs struct{ registry Database }
 // length of a slot, ?2 and ?3 the range; all in milliseconds.
 const costsSQL = `SELECT slot, k, gone, unknown, sum(threads), sum(errors), sum(cancelled), total(turns), total(input), total(output),
 	total(cache_read), total(cache_write), total(spend) FROM (
-		SELECT created_at / ?1 AS slot, KEY AS k, 0 AS gone, 0 AS unknown, count(*) AS threads, sum(status = 'error') AS errors, sum(status = 'cancelled') AS cancelled,
+		SELECT created_at / ?1 AS slot, KEY AS k, 0 AS gone, 0 AS unknown, count(*) AS threads, count(*) FILTER (WHERE status = 'error') AS errors,
+			count(*) FILTER (WHERE status = 'cancelled') AS cancelled,
 			total(turns) AS turns, total(input_tokens) AS input, total(output_tokens) AS output,
 			total(cache_read_tokens) AS cache_read, total(cache_write_tokens) AS cache_write, total(spend) AS spend
 		FROM threads WHERE created_at >= ?2 AND created_at < ?3 AND is_set = 0 GROUP BY 1, 2
@@ -32,7 +33,7 @@ const costsSQL = `SELECT slot, k, gone, unknown, sum(threads), sum(errors), sum(
 			gone - (SELECT coalesce(sum(g.spend), 0) FROM gone_costs g WHERE g.day = days.day)
 		FROM days WHERE gone > 0 AND day * 86400000 + 43200000 >= ?2 AND day * 86400000 + 43200000 < ?3
 			AND gone > (SELECT coalesce(sum(g.spend), 0) FROM gone_costs g WHERE g.day = days.day)
-	) GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+	) AS parts GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
 
 // costColumns are the columns that threads are told apart by.
 var costColumns = map[store.CostKey]string{store.CostOfAll: "''", store.CostByDirective: "directive", store.CostByModel: "model"}

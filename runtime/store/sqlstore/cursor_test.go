@@ -13,7 +13,7 @@ func FuzzCursor(f *testing.F) {
 	testTime := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	lists := func(t testing.TB) (all []*listing) {
 		for _, by := range store.SortKeys() {
-			l, err := newListing(store.Filter{Directive: "d", Sort: store.Sort{By: by}}, 1)
+			l, err := newListing(SQLite, store.Filter{Directive: "d", Sort: store.Sort{By: by}}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

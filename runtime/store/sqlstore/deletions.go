@@ -13,12 +13,15 @@ import (
 )
 
 // deletions is the part of a [Store] that takes threads away.
-type deletions struct{ registry, ledger Database }
+type deletions struct {
+	registry, ledger Database
+	dialect          Dialect
+}
 
 // Delete implements [store.Deletions].
 func (s *deletions) Delete(ctx context.Context, sets [][]thread.ID, at time.Time) (refused []error, err error) {
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		d := deleting{tx: tx, set: map[thread.ID]int{}, refused: make([]error, len(sets))}
+		d := deleting{tx: tx, dialect: s.dialect, set: map[thread.ID]int{}, refused: make([]error, len(sets))}
 		if err := d.read(ctx, sets); err != nil {
 			return err
 		}
@@ -37,6 +40,7 @@ func (s *deletions) Delete(ctx context.Context, sets [][]thread.ID, at time.Time
 // deleting takes sets of threads out of the registry in one transaction.
 type deleting struct {
 	tx      *sql.Tx
+	dialect Dialect
 	set     map[thread.ID]int // which set a thread is of
 	rows    []thread.Record
 	refused []error // by set
@@ -68,10 +72,10 @@ func (d *deleting) check(ctx context.Context) error {
 		}
 	}
 	rows, err := d.tx.QueryContext(ctx, `WITH going (id) AS (SELECT value FROM json_each(?))
-		SELECT thread_id, parent_id FROM threads WHERE parent_id IN going UNION ALL
-		SELECT thread_id, continuation_of FROM threads WHERE continuation_of IN going UNION ALL
-		SELECT thread_id, continuation_thread_id FROM threads WHERE continuation_thread_id IN going UNION ALL
-		SELECT thread_id, chain_root_id FROM threads WHERE chain_root_id IN going`, jsonList(ids))
+		SELECT thread_id, parent_id FROM threads WHERE parent_id IN (SELECT id FROM going) UNION ALL
+		SELECT thread_id, continuation_of FROM threads WHERE continuation_of IN (SELECT id FROM going) UNION ALL
+		SELECT thread_id, continuation_thread_id FROM threads WHERE continuation_thread_id IN (SELECT id FROM going) UNION ALL
+		SELECT thread_id, chain_root_id FROM threads WHERE chain_root_id IN (SELECT id FROM going)`, jsonList(ids))
 	edges, err := scanEach(rows, err, func(r row) (e edge, err error) { return e, r.Scan(&e.from, &e.names) })
 	if err != nil {
 		return err
@@ -101,28 +105,27 @@ func (d *deleting) refuse(id thread.ID, why error) {
 
 // apply moves the rows of the sets that go to the deletions.
 func (d *deleting) apply(ctx context.Context, at time.Time) error {
-	type row struct {
-		ID      thread.ID     `json:"id"`
-		Ordinal *int          `json:"ordinal"`
-		Created int64         `json:"created"`
-		Record  thread.Record `json:"record"`
-	}
-	var going []row
+	records := map[thread.ID]string{}
 	var ids []thread.ID
 	for _, rec := range d.rows {
-		if d.goes(rec.ThreadID) {
-			going = append(going, row{rec.ThreadID, ordinalOf(rec), millis(rec.CreatedAt), rec})
-			ids = append(ids, rec.ThreadID)
+		if !d.goes(rec.ThreadID) {
+			continue
 		}
+		text, err := json.Marshal(rec)
+		if err != nil {
+			return err
+		}
+		records[rec.ThreadID] = string(text)
+		ids = append(ids, rec.ThreadID)
 	}
-	if len(going) == 0 {
+	if len(ids) == 0 {
 		return nil
 	}
-	list, err := json.Marshal(going)
+	list, err := json.Marshal(records)
 	if err != nil {
 		return err
 	}
-	if err := deferReferences(ctx, d.tx); err != nil {
+	if err := d.dialect.deferReferences(ctx, d.tx); err != nil {
 		return err
 	}
 	// One that was restored after it was deleted has both.
@@ -131,8 +134,8 @@ func (d *deleting) apply(ctx context.Context, at time.Time) error {
 		return err
 	}
 	_, err = d.tx.ExecContext(ctx, `INSERT INTO deletions (thread_id, kind, directive, parent_id, id_ordinal, created_at, deleted_at, record)
-		SELECT value ->> '$.id', value ->> '$.record.Kind', value ->> '$.record.Directive', nullif(value ->> '$.record.ParentID', ''),
-			value ->> '$.ordinal', value ->> '$.created', ?, value -> '$.record' FROM json_each(?)`, millis(at), string(list))
+		SELECT t.thread_id, CASE WHEN t.is_set = 1 THEN 'set' ELSE t.kind END, t.directive, t.parent_id, t.id_ordinal, t.created_at, CAST(? AS BIGINT), going.value
+		FROM json_each(?) going JOIN threads t ON t.thread_id = going.key ORDER BY t.created_at, t.thread_id`, millis(at), string(list))
 	if err != nil {
 		return err
 	}

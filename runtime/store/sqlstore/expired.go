@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +13,8 @@ import (
 
 // treesSQL finds what withSubtree does for several threads at once.
 const treesSQL = `WITH RECURSIVE tree (top, thread_id) AS (
-	SELECT value, value FROM json_each(?)
-	UNION SELECT s.top, t.thread_id FROM threads t JOIN tree s ON t.parent_id = s.thread_id
-	UNION SELECT s.top, t.thread_id FROM threads t JOIN tree s ON t.continuation_of = s.thread_id)
+	SELECT t.thread_id, t.thread_id FROM json_each(?) asked JOIN threads t ON t.thread_id = asked.value
+	UNION SELECT s.top, t.thread_id FROM tree s JOIN threads t ON t.parent_id = s.thread_id OR t.continuation_of = s.thread_id)
 	SELECT top, t.* FROM tree JOIN (SELECT ` + lightColumns + ` FROM threads) t USING (thread_id)
 	ORDER BY t.created_at, t.thread_id`
 
@@ -41,11 +39,6 @@ func (s *deletions) Trees(ctx context.Context, tops []thread.ID) (trees map[thre
 	trees = make(map[thread.ID][]thread.Record, len(tops))
 	for _, m := range members {
 		trees[m.top] = append(trees[m.top], m.rec)
-	}
-	for top, tree := range trees {
-		if !slices.ContainsFunc(tree, func(rec thread.Record) bool { return rec.ThreadID == top }) {
-			delete(trees, top) // others name it, and it has no row
-		}
 	}
 	return trees, nil
 }

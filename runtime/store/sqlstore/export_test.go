@@ -36,7 +36,7 @@ func (s *Store) Ledger() Database   { return s.ledger }
 // NextCursor is the cursor behind a row in the list of a filter, and the column that the
 // list is ordered by.
 func NextCursor(f store.Filter, last thread.Record) (cursor, column string, err error) {
-	l, err := newListing(f, 1)
+	l, err := newListing(SQLite, f, 1)
 	if err != nil {
 		return "", "", err
 	}
@@ -45,7 +45,7 @@ func NextCursor(f store.Filter, last thread.Record) (cursor, column string, err 
 
 // PlanList is the statement by which a page of a filter is read.
 func PlanList(ctx context.Context, db *sql.DB, f store.Filter, limit int) (query string, args []any, err error) {
-	l, err := newListing(f, limit)
+	l, err := newListing(SQLite, f, limit)
 	if err != nil {
 		return "", nil, err
 	}

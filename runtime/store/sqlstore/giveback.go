@@ -12,7 +12,7 @@ import (
 // up to the first active one, that has handed over to a chain whose last thread is
 // active, and that thread. An active one above is behind them all, and has no heir.
 const heirSQL = `WITH RECURSIVE above (thread_id, level) AS (
-		VALUES (?1, 0) UNION
+		SELECT thread_id, 0 FROM budgets WHERE thread_id = ?1 UNION
 		SELECT b.parent_id, a.level + 1 FROM budgets b JOIN above a USING (thread_id) WHERE b.status = 'settled' AND b.parent_id IS NOT NULL),
 	chain (from_id, level, thread_id) AS (
 		SELECT a.thread_id, a.level, b.successor_id FROM above a JOIN budgets b USING (thread_id) WHERE b.successor_id IS NOT NULL UNION
@@ -49,7 +49,7 @@ func giveBack(ctx context.Context, tx *sql.Tx, parent thread.ID, free thread.Mic
 			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, aboveSQL+"UPDATE budgets SET reserved_spend = reserved_spend + ?2, updated_at = ?3 WHERE thread_id IN above",
+	_, err = tx.ExecContext(ctx, aboveSQL+"UPDATE budgets SET reserved_spend = reserved_spend + ?2, updated_at = ?3 WHERE thread_id IN (SELECT thread_id FROM above)",
 		above, int64(free), at)
 	return err
 }

@@ -21,17 +21,18 @@ const glanceSQL = `WITH RECURSIVE
 	recent (id, parent_id) AS MATERIALIZED (
 		SELECT thread_id, parent_id FROM threads INDEXED BY threads_used
 		WHERE status NOT IN ('created', 'running') AND continuation_thread_id IS NULL ORDER BY last_used DESC, thread_id DESC LIMIT ?3),
-	seen (id) AS (
+	wanted (id) AS (
 		SELECT thread_id FROM threads WHERE status IN ('created', 'running')
-		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id) LIMIT ?1)
-		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL LIMIT ?2)
-		UNION SELECT t.parent_id FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.parent_id IS NOT NULL
-		UNION SELECT t.continuation_of FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.continuation_of IS NOT NULL
-		UNION SELECT t.continuation_thread_id FROM threads t JOIN seen s ON t.thread_id = s.id WHERE t.continuation_thread_id IS NOT NULL)
-	SELECT ` + glanceColumns + ` FROM threads WHERE thread_id IN seen`
+		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id) LIMIT ?1) AS ended
+		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL LIMIT ?2) AS roots),
+	seen (id) AS (
+		SELECT id FROM wanted
+		UNION SELECT u.thread_id FROM seen s JOIN threads t ON t.thread_id = s.id
+			JOIN threads u ON u.thread_id IN (t.parent_id, t.continuation_of, t.continuation_thread_id))
+	SELECT ` + glanceColumns + ` FROM threads WHERE thread_id IN (SELECT id FROM seen)`
 
 // glanceColumns is what scanGlance reads, in its order.
-const glanceColumns = `thread_id, iif(is_set, 'set', kind), directive, name, coalesce(parent_id, ''), status, model,
+const glanceColumns = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	token_count, coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
 	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
@@ -53,7 +54,7 @@ const recentPerEnded = 4
 // Glance implements [store.Glancer].
 func (g glancer) Glance(ctx context.Context, most store.EndedMost) (seen store.Glance, err error) {
 	err = g.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
 		if err != nil {
 			return err
 		}
@@ -95,8 +96,7 @@ const setCountsSQL = withEntries + "SELECT * FROM set_entries WHERE set_id = ?1"
 
 const belowSetSQL = `WITH RECURSIVE below (id) AS (
 		SELECT thread_id FROM threads WHERE parent_id = ?1
-		UNION SELECT t.thread_id FROM threads t JOIN below b ON t.parent_id = b.id
-		UNION SELECT t.thread_id FROM threads t JOIN below b ON t.continuation_of = b.id)
+		UNION SELECT t.thread_id FROM below b JOIN threads t ON t.parent_id = b.id OR t.continuation_of = b.id)
 	SELECT (SELECT count(*) FROM below), EXISTS (SELECT 1 FROM sets WHERE set_id = ?1)`
 
 // SetCounts implements [store.Glancer].

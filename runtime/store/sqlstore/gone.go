@@ -26,7 +26,7 @@ func (s *deletions) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.
 				}
 			}
 		}
-		return foldBudgets(ctx, tx, budgets)
+		return s.foldBudgets(ctx, tx, budgets)
 	})
 	if err != nil {
 		return fmt.Errorf("forget budgets: %w", err)
@@ -36,7 +36,7 @@ func (s *deletions) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.
 
 // foldBudgets deletes rows that are settled, and counts what they came to with those
 // above them that stay. Nothing else of these changes: actual_spend has it already.
-func foldBudgets(ctx context.Context, tx *sql.Tx, budgets []store.Budget) error {
+func (s *deletions) foldBudgets(ctx context.Context, tx *sql.Tx, budgets []store.Budget) error {
 	going := make(map[thread.ID]store.Budget, len(budgets))
 	ids := make([]thread.ID, len(budgets))
 	for i, b := range budgets {
@@ -56,14 +56,14 @@ func foldBudgets(ctx context.Context, tx *sql.Tx, budgets []store.Budget) error 
 			folded[above] += int64(b.Own + b.Gone)
 		}
 	}
-	if err := deferReferences(ctx, tx); err != nil {
+	if err := s.dialect.deferReferences(ctx, tx); err != nil {
 		return err
 	}
 	sums, err := json.Marshal(folded)
 	if err != nil {
 		return err
 	}
-	if _, err = tx.ExecContext(ctx, `UPDATE budgets SET gone_spend = gone_spend + s.value
+	if _, err = tx.ExecContext(ctx, `UPDATE budgets SET gone_spend = gone_spend + CAST(s.value AS BIGINT)
 		FROM json_each(?) s WHERE s.key = budgets.thread_id`, string(sums)); err != nil {
 		return err
 	}
@@ -130,7 +130,8 @@ func (s *deletions) RestoreGone(ctx context.Context, g store.Gone) error {
 	err := s.registry.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
 		for day, spent := range g.Days {
 			_, err := tx.ExecContext(ctx, `INSERT INTO days (day, spend, gone) VALUES (?1, ?2, ?2)
-				ON CONFLICT (day) DO UPDATE SET spend = spend + max(0, ?2 - gone), gone = max(gone, ?2)`, day, int64(spent))
+				ON CONFLICT (day) DO UPDATE SET
+				spend = days.spend + CASE WHEN days.gone < ?2 THEN ?2 - days.gone ELSE 0 END, gone = CASE WHEN days.gone < ?2 THEN ?2 ELSE days.gone END`, day, int64(spent))
 			if err != nil {
 				return err
 			}
@@ -163,7 +164,8 @@ func restoreDeletion(ctx context.Context, tx *sql.Tx, t store.GoneThread) error 
 		record = string(text)
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO deletions (thread_id, kind, directive, id_ordinal, created_at, deleted_at, record)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?1)
+		SELECT CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?5 AS BIGINT), CAST(?6 AS BIGINT), CAST(?7 AS TEXT)
+		WHERE NOT EXISTS (SELECT 1 FROM threads WHERE thread_id = ?1)
 		ON CONFLICT (thread_id) DO NOTHING`,
 		t.ID, t.Kind, t.Directive, ordinalOf(rec), millis(t.CreatedAt), millis(t.DeletedAt), record)
 	return err

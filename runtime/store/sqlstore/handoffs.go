@@ -26,7 +26,7 @@ func (s handoffs) AskHandoff(ctx context.Context, id thread.ID, r thread.Handoff
 		return fmt.Errorf("ask for a handoff: %w", err)
 	}
 	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE threads SET handoff_asked_at = ?1, handoff_asked = ?2, updated_at = max(updated_at, ?1)
+		res, err := tx.ExecContext(ctx, `UPDATE threads SET handoff_asked_at = ?1, handoff_asked = ?2, updated_at = CASE WHEN updated_at < ?1 THEN ?1 ELSE updated_at END
 			WHERE thread_id = ?3 AND status = 'running' AND cancel_requested_at IS NULL`, millis(r.At), string(asked), id)
 		if err != nil {
 			return err

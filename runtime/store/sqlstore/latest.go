@@ -17,23 +17,22 @@ type latest struct{ registry Database }
 // that it has seen, so a circle ends.
 const withTree = `WITH RECURSIVE
 	above (id) AS (
-		VALUES (?2)
-		UNION SELECT t.parent_id FROM threads t JOIN above a ON t.thread_id = a.id WHERE t.parent_id IS NOT NULL
-		UNION SELECT t.continuation_of FROM threads t JOIN above a ON t.thread_id = a.id WHERE t.continuation_of IS NOT NULL),
+		SELECT thread_id FROM threads WHERE thread_id = ?2
+		UNION SELECT u.thread_id FROM above a JOIN threads t ON t.thread_id = a.id
+			JOIN threads u ON u.thread_id IN (t.parent_id, t.continuation_of)),
 	tree (id) AS (
 		SELECT t.thread_id FROM threads t JOIN above a ON t.thread_id = a.id WHERE t.parent_id IS NULL AND t.continuation_of IS NULL
-		UNION SELECT t.thread_id FROM threads t JOIN tree r ON t.parent_id = r.id
-		UNION SELECT t.thread_id FROM threads t JOIN tree r ON t.continuation_of = r.id) `
+		UNION SELECT t.thread_id FROM tree r JOIN threads t ON t.parent_id = r.id OR t.continuation_of = r.id) `
 
 // eligible are the threads of a directive that can have left something for ?2.
 const eligible = "SELECT " + columns + ` FROM threads
-	WHERE directive = ?1 AND (kind = 'directive' OR is_set = 1) AND thread_id NOT IN above
-		AND coalesce(chain_root_id, thread_id) IS NOT (SELECT coalesce(own.chain_root_id, own.thread_id) FROM threads own WHERE own.thread_id = ?2)
+	WHERE directive = ?1 AND (kind = 'directive' OR is_set = 1) AND thread_id NOT IN (SELECT id FROM above)
+		AND coalesce(chain_root_id, thread_id) IS DISTINCT FROM (SELECT coalesce(own.chain_root_id, own.thread_id) FROM threads own WHERE own.thread_id = ?2)
 		AND NOT EXISTS (SELECT 1 FROM threads parent WHERE parent.thread_id = threads.parent_id AND parent.is_set = 1) `
 
 // The newest of the eligible. The last two go through the index of the directive from its end.
 const (
-	latestInTreeSQL    = withTree + eligible + `AND thread_id IN tree ORDER BY status = 'completed' DESC, created_at DESC, rowid DESC LIMIT 1`
+	latestInTreeSQL    = withTree + eligible + `AND thread_id IN (SELECT id FROM tree) ORDER BY status = 'completed' DESC, created_at DESC, rowid DESC LIMIT 1`
 	latestCompletedSQL = withTree + eligible + `AND status = 'completed' ORDER BY created_at DESC, rowid DESC LIMIT 1`
 	latestSQL          = withTree + eligible + `ORDER BY created_at DESC, rowid DESC LIMIT 1`
 )

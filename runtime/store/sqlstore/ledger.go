@@ -107,7 +107,8 @@ func insufficient(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thre
 }
 
 const reportSQL = `UPDATE budgets
-	SET actual_spend = actual_spend + max(0, ?1 - own_spend), own_spend = max(?1, own_spend), pledged_spend = 0, updated_at = ?2
+	SET actual_spend = actual_spend + CASE WHEN ?1 > own_spend THEN ?1 - own_spend ELSE 0 END,
+		own_spend = CASE WHEN ?1 > own_spend THEN ?1 ELSE own_spend END, pledged_spend = 0, updated_at = ?2
 	WHERE thread_id = ?3 AND run = ?4 AND status = 'active'`
 
 // Report implements [store.Runner]. The amount is not checked against the
@@ -165,7 +166,7 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, aboveSQL+`UPDATE budgets SET actual_spend = actual_spend + ?2, reserved_spend = reserved_spend - ?3, updated_at = ?4
-		WHERE thread_id IN above`, row.ParentID, int64(row.Actual), int64(row.MaxSpend-row.Reserved), at)
+		WHERE thread_id IN (SELECT thread_id FROM above)`, row.ParentID, int64(row.Actual), int64(row.MaxSpend-row.Reserved), at)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // the number of threads before it.
 func (s *Store) List(ctx context.Context, f store.Filter) (rows []thread.Record, next string, err error) {
 	limit := pageSize(f.Limit)
-	l, err := newListing(f, limit+1) // one more tells whether there is a next page
+	l, err := newListing(s.dialect, f, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return nil, "", fmt.Errorf("list threads: %w", err)
 	}
@@ -101,24 +101,28 @@ func pageSize(limit int) int {
 // order is a sort key in the database: what rows are ordered by, and the index that has
 // them in that order.
 type order struct {
-	column, collation, index string
+	column string
+	place  string // the parameter that column is compared with
+	order  string // as ORDER BY has it
+	index  string
 	// key is where a row stands.
 	key func(thread.Record) any
 }
 
-func orderBy(by store.SortKey) order {
+func (d Dialect) orderBy(by store.SortKey) order {
 	switch by {
 	case store.ByLastUsed:
-		return order{"last_used", "", "threads_used", func(r thread.Record) any { return millis(r.LastUsed) }}
+		return order{"last_used", "?", "last_used", "threads_used", func(r thread.Record) any { return millis(r.LastUsed) }}
 	case store.ByTokens:
-		return order{"token_count", "", "threads_tokens", func(r thread.Record) any { return r.TokenCount }}
+		return order{"token_count", "?", "token_count", "threads_tokens", func(r thread.Record) any { return r.TokenCount }}
 	case store.BySpend:
-		return order{"spend", "", "threads_spend", func(r thread.Record) any { return int64(r.Cost.Spend) }}
+		return order{"spend", "?", "spend", "threads_spend", func(r thread.Record) any { return int64(r.Cost.Spend) }}
 	case store.ByName:
-		return order{"name", " COLLATE NOCASE", "threads_name", func(r thread.Record) any { return r.Name }}
+		column, place, sorted := d.byName()
+		return order{column, place, sorted, "threads_name", func(r thread.Record) any { return r.Name }}
 	case store.ByCreated:
 	}
-	return order{"created_at", "", "threads_created", func(r thread.Record) any { return millis(r.CreatedAt) }}
+	return order{"created_at", "?", "created_at", "threads_created", func(r thread.Record) any { return millis(r.CreatedAt) }}
 }
 
 // condition is a part of WHERE.
@@ -130,6 +134,7 @@ type condition struct {
 
 // listing is a filter as parts of a statement.
 type listing struct {
+	dialect    Dialect
 	filter     store.Filter
 	states     []thread.State // each once
 	order      order
@@ -142,11 +147,11 @@ type listing struct {
 	labelled bool // rows without metadata are not wanted
 }
 
-func newListing(f store.Filter, limit int) (*listing, error) {
+func newListing(d Dialect, f store.Filter, limit int) (*listing, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	l := &listing{filter: f, order: orderBy(f.Sort.By), selected: columns, limit: limit}
+	l := &listing{dialect: d, filter: f, order: d.orderBy(f.Sort.By), selected: columns, limit: limit}
 	for _, state := range f.States {
 		if !slices.Contains(l.states, state) {
 			l.states = append(l.states, state)
@@ -183,7 +188,7 @@ func (l *listing) addPlace(at position, descending, ascending string) {
 	if l.filter.Sort.Ascending {
 		than = ascending
 	}
-	l.add("", fmt.Sprintf("(%s, thread_id) %s (?%s, ?)", l.order.column, than, l.order.collation), at.key, at.id)
+	l.add("", fmt.Sprintf("(%s, thread_id) %s (%s, ?)", l.order.column, than, l.order.place), at.key, at.id)
 }
 
 func (l *listing) addFilter() {
@@ -199,10 +204,10 @@ func (l *listing) addFilter() {
 	}
 	if f.Text != "" {
 		text := like(f.Text)
-		l.texts = append(l.texts, condition{`(thread_id LIKE ? ESCAPE '\' OR name LIKE ? ESCAPE '\' OR directive LIKE ? ESCAPE '\')`, []any{text, text, text}, ""})
+		l.texts = append(l.texts, condition{"(" + l.dialect.like("thread_id") + " OR " + l.dialect.like("name") + " OR " + l.dialect.like("directive") + ")", []any{text, text, text}, ""})
 	}
 	if f.Name != "" {
-		l.texts = append(l.texts, condition{`name LIKE ? ESCAPE '\'`, []any{like(f.Name)}, ""})
+		l.texts = append(l.texts, condition{l.dialect.like("name"), []any{like(f.Name)}, ""})
 	}
 	if !f.UsedBefore.IsZero() {
 		l.add("threads_used", "last_used < ?", millis(f.UsedBefore))
@@ -212,8 +217,8 @@ func (l *listing) addFilter() {
 	}
 }
 
-// like is a pattern of LIKE that finds a text.
+// like is a pattern that finds a text, see [Dialect.like].
 func like(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
 
-// likeEscaper takes the meaning from the wildcards of LIKE.
+// likeEscaper takes the meaning from the wildcards.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

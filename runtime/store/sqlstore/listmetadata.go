@@ -31,11 +31,11 @@ func (l *listing) addMetadata() error {
 	}
 	before := len(l.conditions)
 	if fork, named := object[thread.MetadataForkedFrom].(string); named {
-		const source = "json_extract(metadata, '$." + thread.MetadataForkedFrom + "')"
+		source := l.dialect.forkedFrom()
 		l.add("threads_forks", source+" IS NOT NULL AND "+source+" = ?", fork)
 		delete(object, thread.MetadataForkedFrom)
 	}
-	l.contains("$", object)
+	l.contains(nil, object)
 	if asked := len(l.conditions) - before; asked > maxAsked {
 		return fmt.Errorf("%w: %d members of metadata are asked for; at most %d are valid", thread.ErrBadLabel, asked, maxAsked)
 	}
@@ -45,31 +45,18 @@ func (l *listing) addMetadata() error {
 	return nil
 }
 
-// contains adds what an object at a path must have. The names were checked, so that
-// none ends the path.
-func (l *listing) contains(path string, object map[string]any) {
+// contains adds what an object at a path must have.
+func (l *listing) contains(path []string, object map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		at := path + `."` + name + `"`
-		if object[name] == nil {
-			l.add("", "coalesce(json_type(metadata, ?), 'null') = 'null'", at)
-			continue
+		at := append(slices.Clone(path), name)
+		value := object[name]
+		l.labelled = l.labelled || value != nil
+		below, isObject := value.(map[string]any)
+		if !isObject || len(below) == 0 {
+			sql, args := l.dialect.hasMember(at, value)
+			l.add("", sql, args...)
 		}
-		l.labelled = true
-		switch value := object[name].(type) {
-		case map[string]any:
-			if len(value) == 0 {
-				l.add("", "json_type(metadata, ?) = 'object'", at)
-			}
-			l.contains(at, value)
-		case string: // what it says, whatever it is there
-			l.add("", "CASE json_type(metadata, ?) WHEN 'text' THEN metadata ->> ? ELSE metadata -> ? END = ?", at, at, at, value)
-		case json.Number:
-			l.add("", "json_type(metadata, ?) IN ('integer', 'real') AND metadata ->> ? = CAST(? AS NUMERIC)", at, at, value.String())
-		case bool:
-			l.add("", "json_type(metadata, ?) = ?", at, fmt.Sprint(value))
-		default:
-			l.add("", "json_type(metadata, ?) = 'array' AND metadata -> ? = ?", at, at, asKept(value))
-		}
+		l.contains(at, below)
 	}
 }
 

@@ -22,7 +22,7 @@ func (l *listing) plan(ctx context.Context, db *sql.DB) (query string, args []an
 	}
 	for _, c := range l.narrowing() {
 		var rows int
-		count := "SELECT count(*) FROM (SELECT 1 FROM threads INDEXED BY " + c.index + " WHERE " + c.sql + " LIMIT ?)"
+		count := "SELECT count(*) FROM (SELECT 1 FROM threads INDEXED BY " + c.index + " WHERE " + c.sql + " LIMIT ?) AS found"
 		if err := db.QueryRowContext(ctx, count, append(c.args[:len(c.args):len(c.args)], few+1)...).Scan(&rows); err != nil {
 			return "", nil, err
 		}
@@ -120,5 +120,5 @@ func (l *listing) end() string {
 	if l.filter.Sort.Ascending {
 		direction = "ASC"
 	}
-	return fmt.Sprintf(" ORDER BY %s%s %s, thread_id %s LIMIT ? OFFSET ?", l.order.column, l.order.collation, direction, direction)
+	return fmt.Sprintf(" ORDER BY %s %s, thread_id %s LIMIT ? OFFSET ?", l.order.order, direction, direction)
 }

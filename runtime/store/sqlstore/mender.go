@@ -21,7 +21,8 @@ const relateSQL = `UPDATE threads SET
 	continuation_of = (SELECT thread_id FROM threads WHERE thread_id = ?2),
 	continuation_thread_id = (SELECT thread_id FROM threads WHERE thread_id = ?3),
 	chain_root_id = (SELECT thread_id FROM threads WHERE thread_id = ?4)
-	WHERE thread_id = ?5 AND parent_id IS ?6 AND continuation_of IS ?7 AND continuation_thread_id IS ?8 AND chain_root_id IS ?9`
+	WHERE thread_id = ?5 AND parent_id IS NOT DISTINCT FROM ?6 AND continuation_of IS NOT DISTINCT FROM ?7
+		AND continuation_thread_id IS NOT DISTINCT FROM ?8 AND chain_root_id IS NOT DISTINCT FROM ?9`
 
 // Relate implements [store.Mender].
 func (s Mender) Relate(ctx context.Context, id thread.ID, was, now store.Relatives) (changed bool, err error) {
@@ -40,7 +41,7 @@ const correctSQL = `UPDATE threads SET kind = ?1, directive = ?2, status = ?3, r
 	turns = ?5, input_tokens = ?6, output_tokens = ?7, cache_read_tokens = ?8, cache_write_tokens = ?9, spend = ?10,
 	completed_at = coalesce(completed_at, ?13), ` + newWrite + `
 	WHERE thread_id = ?11 AND (status NOT IN ('created', 'running') OR status = 'created' AND run = ?12 AND run <> '') AND (kind, directive, status, result,
-		turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
+		turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend) IS DISTINCT FROM (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 
 // Correct implements [store.Mender].
 func (s Mender) Correct(ctx context.Context, rec thread.Record) (changed bool, err error) {
@@ -59,25 +60,53 @@ func (s Mender) Correct(ctx context.Context, rec thread.Record) (changed bool, e
 	return changed, nil
 }
 
-// Of several who note the same the first one's time stays.
-const (
-	markGoneSQL = `UPDATE threads SET metadata = json_set(metadata, '$.` + thread.MetadataRecordsGone + `', ?1)
-		WHERE thread_id = ?2 AND status NOT IN ('created', 'running') AND json_type(metadata, '$.` + thread.MetadataRecordsGone + `') IS NULL`
-	markBackSQL = `UPDATE threads SET metadata = json_remove(metadata, '$.` + thread.MetadataRecordsGone + `')
-		WHERE thread_id = ? AND json_type(metadata, '$.` + thread.MetadataRecordsGone + `') IS NOT NULL`
-)
-
-// MarkGone implements [store.Mender].
+// MarkGone implements [store.Mender]. Of several who note the same the first one's time
+// stays. Metadata is changed here, and not by SQL, so that it stays as it was written
+// but for the note.
 func (s Mender) MarkGone(ctx context.Context, id thread.ID, since time.Time) (changed bool, err error) {
-	if since.IsZero() {
-		changed, err = change(ctx, s.registry, markBackSQL, id)
-	} else {
-		changed, err = change(ctx, s.registry, markGoneSQL, since.UTC().Format(time.RFC3339), id)
-	}
+	err = s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+		changed = false
+		query := "SELECT metadata FROM threads WHERE thread_id = ?"
+		if !since.IsZero() {
+			query += " AND status NOT IN ('created', 'running')"
+		}
+		var metadata []byte
+		err := tx.QueryRowContext(ctx, query, id).Scan(&metadata)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		noted, differs, err := noteGone(metadata, since)
+		if err != nil || !differs {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE threads SET metadata = ? WHERE thread_id = ?", string(noted), id)
+		changed = err == nil
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("mark %s: %w", id, err)
 	}
 	return changed, nil
+}
+
+// noteGone is metadata with the note of MarkGone, or without it; differs says that it was
+// the other way.
+func noteGone(metadata []byte, since time.Time) (noted []byte, differs bool, err error) {
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(metadata, &members); err != nil {
+		return nil, false, err
+	}
+	if _, has := members[thread.MetadataRecordsGone]; has != since.IsZero() {
+		return nil, false, nil
+	}
+	delete(members, thread.MetadataRecordsGone)
+	if !since.IsZero() {
+		members[thread.MetadataRecordsGone] = json.RawMessage(`"` + since.UTC().Format(time.RFC3339) + `"`)
+	}
+	return []byte(asKept(members)), true, nil
 }
 
 // change runs a guarded update of one row, which is on disk when it returns.
@@ -140,7 +169,7 @@ func (s Mender) Recount(ctx context.Context, id thread.ID, was, own thread.Micro
 	}
 	err = s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
 		changed = false
-		res, err := tx.ExecContext(ctx, `UPDATE budgets SET actual_spend = max(?1, actual_spend - own_spend + ?1), own_spend = ?1
+		res, err := tx.ExecContext(ctx, `UPDATE budgets SET actual_spend = ?1 + CASE WHEN actual_spend > own_spend THEN actual_spend - own_spend ELSE 0 END, own_spend = ?1
 			WHERE thread_id = ?2 AND status = 'settled' AND own_spend = ?3 AND own_spend <> ?1`, int64(own), id, int64(was))
 		if err != nil {
 			return err

@@ -112,7 +112,7 @@ func (s messages) Unread(ctx context.Context, reader thread.ID) (list []thread.M
 // endedSQL follows each thread to the last of its chain, in the order in which they were
 // asked for. A chain in a circle ends nowhere, and is left out.
 const endedSQL = `WITH RECURSIVE last (place, asked, thread_id) AS (
-		SELECT key, value, value FROM json_each(?1)
+		SELECT CAST(asked.key AS BIGINT), t.thread_id, t.thread_id FROM json_each(?1) asked JOIN threads t ON t.thread_id = asked.value
 		UNION SELECT l.place, l.asked, t.continuation_thread_id FROM last l JOIN threads t ON t.thread_id = l.thread_id
 			WHERE t.continuation_thread_id IS NOT NULL AND t.status = 'continued')
 	SELECT asked, ` + columns + ` FROM last JOIN threads USING (thread_id)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,11 +54,7 @@ func (s *Store) News(ctx context.Context, after int64, most int) (list []thread.
 // LastNews implements [store.News].
 func (s *Store) LastNews(ctx context.Context) (seq int64, err error) {
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		err := db.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'news'").Scan(&seq)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
+		return db.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM news").Scan(&seq)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("last news: %w", err)
@@ -81,7 +76,7 @@ func (s *Store) Untold(ctx context.Context, key string) ([]thread.News, error) {
 func (s *Store) Tell(ctx context.Context, seqs []int64) error {
 	list, err := json.Marshal(seqs)
 	if err == nil {
-		err = s.change(ctx, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT value FROM json_each(?))", string(list))
+		err = s.change(ctx, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", string(list))
 	}
 	if err != nil {
 		return fmt.Errorf("record what a client was told: %w", err)

@@ -17,9 +17,8 @@ const (
 // withSubtree names a thread, everything below it, and all that continue one of
 // them. UNION drops ids it has seen, so a circle ends.
 const withSubtree = `WITH RECURSIVE subtree (thread_id) AS (
-	VALUES (?)
-	UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.parent_id = s.thread_id
-	UNION SELECT t.thread_id FROM threads t JOIN subtree s ON t.continuation_of = s.thread_id) `
+	SELECT thread_id FROM threads WHERE thread_id = ?
+	UNION SELECT t.thread_id FROM subtree s JOIN threads t ON t.parent_id = s.thread_id OR t.continuation_of = s.thread_id) `
 
 // Get implements [store.Registry].
 func (s *Store) Get(ctx context.Context, id thread.ID) (thread.Record, error) {
@@ -67,7 +66,7 @@ type querier interface {
 // the order of their creation.
 func subtree(ctx context.Context, q querier, id thread.ID) ([]thread.Record, error) {
 	recs, err := scanAll(q.QueryContext(ctx, withSubtree+"SELECT "+columns+` FROM threads
-		WHERE thread_id IN subtree ORDER BY created_at, thread_id`, id))
+		WHERE thread_id IN (SELECT thread_id FROM subtree) ORDER BY created_at, thread_id`, id))
 	if err != nil {
 		return nil, err
 	}

@@ -194,9 +194,9 @@ func byKey(ctx context.Context, q rowQuerier, n store.NewThread) (*thread.Record
 }
 
 // highestOrdinalSQL finds the last n of a directive in a second.
-const highestOrdinalSQL = `SELECT max(
-	(SELECT coalesce(max(id_ordinal), 0) FROM threads WHERE directive = ?1 AND created_at / 1000 = ?2),
-	(SELECT coalesce(max(id_ordinal), 0) FROM deletions WHERE directive = ?1 AND created_at / 1000 = ?2))`
+const highestOrdinalSQL = `SELECT coalesce(max(n), 0) FROM (
+	SELECT max(id_ordinal) AS n FROM threads WHERE directive = ?1 AND created_at / 1000 = ?2
+	UNION ALL SELECT max(id_ordinal) FROM deletions WHERE directive = ?1 AND created_at / 1000 = ?2) AS taken`
 
 // candidate finds the highest ordinal in use by an index, so that its cost does not
 // grow with the threads of one second.

@@ -20,7 +20,7 @@ import (
 // Both are on disk when it returns.
 func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done store.Restoration, err error) {
 	err = s.ledger.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-		r := restoring{in: s.ledger, tx: tx}
+		r := restoring{s.dialect, s.ledger, tx, nil}
 		done.Budgets, err = r.budgets(ctx, threads)
 		done.Refused = append(done.Refused, r.refused...)
 		return err
@@ -29,7 +29,7 @@ func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done sto
 		return store.Restoration{}, fmt.Errorf("restore budgets: %w", err)
 	}
 	err = s.registry.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-		r := restoring{in: s.registry, tx: tx}
+		r := restoring{s.dialect, s.registry, tx, nil}
 		done.Threads, err = r.threads(ctx, threads)
 		done.Refused = append(done.Refused, r.refused...)
 		return err
@@ -42,6 +42,7 @@ func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done sto
 
 // restoring adds rebuilt rows to one database.
 type restoring struct {
+	dialect Dialect
 	in      Database
 	tx      *sql.Tx
 	refused []store.RefusedRow
@@ -51,7 +52,7 @@ type restoring struct {
 var threadReferences = []string{"parent_id", "continuation_of", "continuation_thread_id", "chain_root_id"}
 
 func (r *restoring) threads(ctx context.Context, threads []store.Restored) (added int, err error) {
-	if err := deferReferences(ctx, r.tx); err != nil {
+	if err := r.dialect.deferReferences(ctx, r.tx); err != nil {
 		return 0, err
 	}
 	// The queue is ordered by the time of joining it.
@@ -70,7 +71,7 @@ func (r *restoring) threads(ctx context.Context, threads []store.Restored) (adde
 			r.refused = append(r.refused, store.RefusedRow{ThreadID: t.Record.ThreadID, Err: errGone})
 			continue
 		}
-		n, err := r.insert(t.Record.ThreadID, func() (sql.Result, error) { return insertRecord(ctx, add, t.Record) })
+		n, err := r.insert(ctx, t.Record.ThreadID, func() (sql.Result, error) { return insertRecord(ctx, add, t.Record) })
 		if err != nil {
 			return 0, err
 		}
@@ -96,10 +97,13 @@ func leaveQueue(ctx context.Context, tx *sql.Tx) error {
 }
 
 // insert counts a row that was added, and notes one that breaks a rule.
-func (r *restoring) insert(id thread.ID, insert func() (sql.Result, error)) (added int, err error) {
+func (r *restoring) insert(ctx context.Context, id thread.ID, insert func() (sql.Result, error)) (added int, err error) {
 	var res sql.Result
 	if _, err = thread.ParseID(string(id)); err == nil {
-		res, err = insert()
+		err = r.dialect.attempt(ctx, r.tx, func() (err error) {
+			res, err = insert()
+			return err
+		})
 	}
 	if err != nil && r.in.BreaksRule(err) || errors.Is(err, errUnfit) || errors.Is(err, thread.ErrBadID) {
 		r.refused = append(r.refused, store.RefusedRow{ThreadID: id, Err: err})
@@ -150,8 +154,8 @@ const restoreSQL = `INSERT INTO threads (request_key, queued_at, queue_position,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, metadata, request_hash,
 	cancel_requested_at, created_at, updated_at, completed_at, last_used)
-	VALUES ((SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM threads WHERE request_key = ?1)),
-		?2, CASE WHEN ?2 IS NOT NULL THEN ` + nextPosition + ` END, ?, ?,
+	VALUES ((SELECT CAST(?1 AS TEXT) WHERE NOT EXISTS (SELECT 1 FROM threads WHERE request_key = ?1)),
+		?2, CASE WHEN CAST(?2 AS BIGINT) IS NOT NULL THEN ` + nextPosition + ` END, ?, ?,
 		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (thread_id) DO NOTHING`
 
@@ -175,12 +179,6 @@ func orNullTime(t time.Time) any {
 		return nil
 	}
 	return millis(t)
-}
-
-// deferReferences lets rows of one transaction come in any order.
-func deferReferences(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(ctx, "PRAGMA defer_foreign_keys = ON")
-	return err
 }
 
 // dropDangling clears what refers to no row.

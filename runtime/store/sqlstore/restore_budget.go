@@ -15,7 +15,7 @@ const maxAmount thread.Micros = 1 << 52
 
 // budgets adds the rows and computes the running totals anew.
 func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (added int, err error) {
-	if err := deferReferences(ctx, r.tx); err != nil {
+	if err := r.dialect.deferReferences(ctx, r.tx); err != nil {
 		return 0, err
 	}
 	for _, t := range threads {
@@ -23,7 +23,7 @@ func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (adde
 			continue
 		}
 		id := t.Record.ThreadID
-		n, err := r.insert(id, func() (sql.Result, error) { return insertBudget(ctx, r.tx, id, *t.Budget) })
+		n, err := r.insert(ctx, id, func() (sql.Result, error) { return insertBudget(ctx, r.tx, id, *t.Budget) })
 		if err != nil {
 			return 0, err
 		}
@@ -48,8 +48,9 @@ func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget)
 		return nil, fmt.Errorf("budget of %s, %s of it spent, %w", b.MaxSpend, b.Own, errUnfit)
 	}
 	return tx.ExecContext(ctx, `INSERT INTO budgets (thread_id, parent_id, successor_id, max_spend, actual_spend, own_spend, gone_spend, status, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?5 + ?6, ?5, ?6, iif(?, 'active', 'settled'), ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
-		id, orNull(b.ParentID), orNull(b.Successor), int64(b.MaxSpend), int64(b.Own), int64(b.Gone), b.Active, millis(b.CreatedAt), millis(b.UpdatedAt))
+		VALUES (?, ?, ?, ?, ?, ?, ?, CASE WHEN ? = 1 THEN 'active' ELSE 'settled' END, ?, ?) ON CONFLICT (thread_id) DO NOTHING`,
+		id, orNull(b.ParentID), orNull(b.Successor), int64(b.MaxSpend), int64(b.Own+b.Gone), int64(b.Own), int64(b.Gone), b.Active,
+		millis(b.CreatedAt), millis(b.UpdatedAt))
 }
 
 // sumBudgets brings the running totals of every row to what the rows below it

@@ -17,7 +17,7 @@ const (
 	columns      = columnsBefore + "result" + columnsAfter
 	lightColumns = columnsBefore + "NULL" + columnsAfter
 
-	columnsBefore = `thread_id, iif(is_set, 'set', kind), directive, name, coalesce(parent_id, ''), status, run,
+	columnsBefore = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, run,
 	pid, host, boot_id, pid_namespace, pid_started, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), `
 	columnsAfter = `,

@@ -123,7 +123,7 @@ func TestBinary(t *testing.T) {
 	for _, protocol := range []string{"http/json", "http/protobuf"} {
 		family(w)
 		for id := range w.rows {
-			w.must(os.Chtimes(w.due.file(id), noon, noon))
+			w.must(os.Chtimes(w.due.Path(id), noon, noon))
 		}
 		r := newReceiver(t)
 		w.must(w.sender(r.URL, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol).Run(t.Context()))

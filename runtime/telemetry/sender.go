@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -25,7 +26,7 @@ type Rows interface {
 // Sender sends what is due, in a process of its own.
 type Sender struct {
 	Settings Settings
-	Due      Due
+	Due      due.Notes // see [NotesIn]
 	Rows     Rows
 	Records  records.Records
 	Place    string // id of the project's place
@@ -51,6 +52,9 @@ const (
 )
 
 const (
+	// maxDue is how many threads are due at most, and late how long.
+	maxDue = 10_000
+	late   = 7 * 24 * time.Hour
 	// batchSpans and batchBytes are what a request holds at least before it is sent when
 	// more is due. A thread's spans are parted when they are more than that.
 	batchSpans = 1000
@@ -62,6 +66,10 @@ const (
 	// mostChildren is how many children of a thread are looked for.
 	mostChildren = 2000
 )
+
+// NotesIn are the threads of a folder whose spans are due. One that has not ended is passed
+// over; after a loss of power spans may be gone with the note.
+func NotesIn(dir string) due.Notes { return due.Notes{Dir: dir, Most: maxDue, Late: late} }
 
 // errLeft says that what is due is left for the next sender.
 var errLeft = errors.New("what is due is left for the next sender")
@@ -87,7 +95,7 @@ func (s *Sender) Run(ctx context.Context) error {
 
 // drain sends what is due now, and returns how many threads that were.
 func (s *Sender) drain(ctx context.Context) (done int, err error) {
-	due, dropped, err := s.Due.list(s.Now())
+	notes, dropped, err := s.Due.List(s.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -95,15 +103,15 @@ func (s *Sender) drain(ctx context.Context) (done int, err error) {
 		s.Log.Warn().Int("threads", dropped).Msg("traces: nobody has taken them for long, and they are not sent any more")
 	}
 	var b batch
-	for _, n := range due {
-		spans, ended, err := s.spansOf(ctx, n.id)
+	for _, n := range notes {
+		spans, ended, err := s.spansOf(ctx, n.ID)
 		if err != nil {
 			return done, err
 		}
 		if !ended {
 			continue
 		}
-		if b.add(n.id, spans); !b.full() {
+		if b.add(n.ID, spans); !b.full() {
 			continue
 		}
 		if err := s.flush(ctx, &b); err != nil {

@@ -37,7 +37,7 @@ func TestSends(t *testing.T) {
 		req.Header.Get("Authorization") != "Basic abc" || req.Header.Get("X-B") != "2" || req.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("%s %s %v", req.Method, req.URL, req.Header)
 	}
-	if due, _, err := w.due.list(w.now); err != nil || len(due) != 1 || due[0].id != running {
+	if due, _, err := w.due.List(w.now); err != nil || len(due) != 1 || due[0].ID != running {
 		t.Errorf("due: %v, %v", due, err)
 	}
 	w.must(s.Run(t.Context()))
@@ -206,15 +206,15 @@ func TestDue(t *testing.T) {
 	for _, id := range []thread.ID{"a/b/c-1", "a/b/c-1", "x-2"} {
 		w.must(w.due.Note(id))
 	}
-	due, dropped, err := w.due.list(time.Now())
+	due, dropped, err := w.due.List(time.Now())
 	if err != nil || len(due) != 2 || dropped != 0 {
 		t.Fatal(due, dropped, err)
 	}
-	if due, dropped, err = w.due.list(time.Now().Add(late + time.Hour)); err != nil || len(due) != 0 || dropped != 2 || w.due.Count() != 0 {
+	if due, dropped, err = w.due.List(time.Now().Add(late + time.Hour)); err != nil || len(due) != 0 || dropped != 2 || w.due.Count() != 0 {
 		t.Error(due, dropped, err)
 	}
 	w.must(w.due.Done("never"))
-	if due, _, err := (Due{"/nowhere/at/all"}).list(noon); err != nil || len(due) != 0 {
+	if due, _, err := NotesIn("/nowhere/at/all").List(noon); err != nil || len(due) != 0 {
 		t.Error(due, err)
 	}
 }

@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 		root, _, _ := family(w)
 		w.metas[root] = thread.Meta{TraceID: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 		for id := range w.rows { // notes have the time of their files
-			w.must(os.Chtimes(w.due.file(id), noon, noon))
+			w.must(os.Chtimes(w.due.Path(id), noon, noon))
 		}
 		w.must(w.sender(r.URL, env...).Run(t.Context()))
 		var got bytes.Buffer

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -34,7 +35,7 @@ type world struct {
 	rows        map[thread.ID]thread.Record
 	transcripts map[thread.ID][]byte
 	metas       map[thread.ID]thread.Meta
-	due         Due
+	due         due.Notes
 	log         bytes.Buffer
 	waited      []time.Duration
 	now         time.Time
@@ -44,7 +45,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	return &world{
 		T: t, rows: map[thread.ID]thread.Record{}, transcripts: map[thread.ID][]byte{}, metas: map[thread.ID]thread.Meta{},
-		due: Due{t.TempDir()}, now: noon.Add(time.Minute),
+		due: NotesIn(t.TempDir()), now: noon.Add(time.Minute),
 	}
 }
 

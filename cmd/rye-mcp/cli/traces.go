@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rye-mcp/rye-mcp/runtime/announce"
+	"github.com/rye-mcp/rye-mcp/runtime/due"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/telemetry"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -94,7 +95,7 @@ func (t *traces) Ended() {
 	}
 }
 
-func (p *project) due() telemetry.Due { return telemetry.Due{Dir: p.state.Home().Traces()} }
+func (p *project) due() due.Notes { return telemetry.NotesIn(p.state.Home().Traces()) }
 
 func (t *traces) startUnlessSending() error {
 	hold, err := t.life.Lease(tracesCommand)

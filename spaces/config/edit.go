@@ -32,7 +32,7 @@ func kindNamed(name string) (kind, error) {
 	known := map[string]kind{
 		AgentSettings: agentKind, CoordinationSettings: coordinationKind, ResilienceSettings: resilienceKind,
 		RiskSettings: riskKind, ToolsSettings: toolsKind, HookSettings: hooksKind, ErrorSettings: errorKind,
-		NotifySettings: notifyKind, MemorySettings: memoryKind, StoreSettings: storeKind,
+		NotifySettings: notifyKind, MemorySettings: memoryKind, StoreSettings: storeKind, MirrorSettings: mirrorKind,
 	}
 	if k, ok := known[name]; ok {
 		return k, nil
@@ -47,7 +47,7 @@ func kindNamed(name string) (kind, error) {
 // WritableNames are the names of settings that files can be written for, beside
 // those of providers.
 func WritableNames() []string {
-	return []string{AgentSettings, CoordinationSettings, ErrorSettings, HookSettings, MemorySettings, NotifySettings, ResilienceSettings, RiskSettings, StoreSettings, ToolsSettings}
+	return []string{AgentSettings, CoordinationSettings, ErrorSettings, HookSettings, MemorySettings, MirrorSettings, NotifySettings, ResilienceSettings, RiskSettings, StoreSettings, ToolsSettings}
 }
 
 // FileOf is the file of the settings of a name, below .ai/config.

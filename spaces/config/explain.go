@@ -19,6 +19,7 @@ const (
 	NotifySettings       = "notify"
 	MemorySettings       = "memory"
 	StoreSettings        = "store"
+	MirrorSettings       = "mirror"
 	ProviderSettings     = "providers/"
 )
 
@@ -52,7 +53,7 @@ func (e *UnknownSettingsError) Error() string {
 
 // SettingsNames lists what Explain knows, the providers of all spaces last.
 func (sn *Snapshot) SettingsNames() ([]string, error) {
-	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings, MemorySettings, StoreSettings}
+	names := []string{AgentSettings, CoordinationSettings, ResilienceSettings, RiskSettings, ToolsSettings, NotifySettings, MemorySettings, StoreSettings, MirrorSettings}
 	providers, err := sn.ProviderNames()
 	for _, name := range providers {
 		names = append(names, ProviderSettings+name)
@@ -89,6 +90,8 @@ func (sn *Snapshot) Explain(name string) (Explained, error) {
 		s, err = sn.memorySettings()
 	case StoreSettings:
 		s, err = sn.load(storeKind)
+	case MirrorSettings:
+		s, err = sn.load(mirrorKind)
 	default:
 		return sn.explainProvider(name)
 	}

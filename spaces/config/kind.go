@@ -29,6 +29,7 @@ var (
 	toolsKind  = kind{schema: "tools.schema.json", files: []string{"agent/tools.yaml"}, shipped: true}
 	notifyKind = kind{schema: "notify.schema.json", files: []string{NotifyFile}, shipped: true}
 	memoryKind = kind{schema: "memory.schema.json", files: []string{memoryFile}, shipped: true}
+	mirrorKind = kind{schema: "mirror.schema.json", files: []string{MirrorFile}, shipped: true, canonical: canonicalMirror}
 	storeKind  = kind{schema: "store.schema.json", files: []string{StoreFile}, shipped: true, canonical: canonicalStore}
 	errorKind  = kind{schema: "error_classification.schema.json", files: []string{"agent/error_classification.yaml"}, shipped: true, whole: true}
 	hooksKind  = kind{schema: "hooks.schema.json", files: []string{"agent/hooks.yaml"}, whole: true}

@@ -22,7 +22,7 @@ func (sn *Snapshot) LeftOut() []Notice {
 
 func (sn *Snapshot) leftOut() []Notice {
 	var all []Notice
-	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind, toolsKind, notifyKind, memoryKind, storeKind} {
+	for _, k := range []kind{agentKind, coordinationKind, resilienceKind, riskKind, toolsKind, notifyKind, memoryKind, storeKind, mirrorKind} {
 		s, _ := sn.load(k) // a file that cannot be used is an error wherever it is needed
 		all = append(all, s.leftOut...)
 	}

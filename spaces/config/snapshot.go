@@ -30,6 +30,7 @@ type Snapshot struct {
 	notify       func() (Notify, []string, error)
 	memory       func() (Memory, []string, error)
 	store        func() (Store, []string, error)
+	mirror       func() (Mirror, []string, error)
 	errorRules   func() (ErrorRules, []string, error)
 	hooks        func() (Hooks, []string, error)
 	providers    onceCache[loadedProvider]
@@ -52,7 +53,7 @@ func (l *Loader) Read() *Snapshot {
 	sn.agent, sn.coordination = once(sn.readAgent), once(sn.readCoordination)
 	sn.resilience, sn.risk = once(sn.readResilience), once(sn.readRisk)
 	sn.tools, sn.notify = once(sn.readTools), once(sn.readNotify)
-	sn.memory, sn.store = once(sn.readMemory), once(sn.readStore)
+	sn.memory, sn.store, sn.mirror = once(sn.readMemory), once(sn.readStore), once(func() (Mirror, []string, error) { return readMirror(sn) })
 	sn.errorRules, sn.hooks = once(sn.readErrorRules), once(sn.readHooks)
 	sn.names = sync.OnceValues(sn.readProviderNames)
 	return sn
@@ -85,6 +86,7 @@ func (sn *Snapshot) Notices() []string {
 		func() ([]string, error) { _, w, err := sn.Notify(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Memory(); return w, err },
 		func() ([]string, error) { _, w, err := sn.store(); return w, err },
+		func() ([]string, error) { _, w, err := sn.mirror(); return w, err },
 		func() ([]string, error) { _, w, err := sn.ErrorRules(); return w, err },
 		func() ([]string, error) { _, w, err := sn.Hooks(); return w, err },
 	}

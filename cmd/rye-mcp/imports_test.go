@@ -59,6 +59,7 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"runtime/store/sqlstore", "runtime/store/postgres", "the flows of a store know no engine"},
 	{"runtime/store/sqlstore", "modernc.org/sqlite", "the flows of a store know no engine"},
 	{"runtime/store/postgres/pgtest", module, "a server for tests knows no tables"},
+	{"runtime/store/postgres/fleet", "runtime/store/sqlstore", "a lease knows no thread"},
 	{"runtime/store/sqlite/sharedfile", module, "a shared file knows neither threads nor tables"},
 	{"runtime/digest", "runtime/loop", "what threads have left is asked for from anywhere"},
 	{"runtime/digest", "os", "a digest is made of rows and records"},

@@ -59,6 +59,8 @@ type Deps struct {
 	Records   records.Records // what threads leave beside their rows
 	// Workspaces are those of threads; nil: there are none.
 	Workspaces workspace.Workspaces
+	// Fleet are the workers that share the store; nil: there are none.
+	Fleet threads.Fleet
 	// Key reads the user's item key, which signs receipts; it may be made while a
 	// server runs.
 	Key func() (*sign.Key, error)
@@ -111,7 +113,7 @@ type Controller struct {
 func New(d Deps) *Controller {
 	c := &Controller{Settings: d.settings()}
 	c.Threads = threads.New(threads.Deps{
-		Project: d.Project, Store: d.Store, Life: d.Life, Records: d.Records, Workspaces: d.Workspaces, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
+		Project: d.Project, Store: d.Store, Life: d.Life, Fleet: d.Fleet, Records: d.Records, Workspaces: d.Workspaces, Parent: d.Parent, Now: d.Now, Log: d.Log, Crashpoints: d.Crashpoints,
 		StopBelow: func(ctx context.Context, id thread.ID) ([]thread.ID, error) { return c.Stop.Orphans(ctx, id) },
 		Freed:     func(ctx context.Context) { c.Queue.DispatchAndLog(ctx, false, nil) },
 	})

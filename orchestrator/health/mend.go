@@ -205,7 +205,7 @@ func (r *reconciling) correct(ctx context.Context, id thread.ID) (bool, error) {
 	}
 	run := rec.Run
 	if !rec.Status.Terminal() {
-		run = thread.NewRun()
+		run = t.NewRun()
 	}
 	if held, err := t.Life.Held(life.Key{Thread: id}); held || err != nil {
 		return false, err // somebody starts or ends it

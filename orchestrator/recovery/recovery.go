@@ -29,6 +29,7 @@ type Sweeper struct {
 	Finisher *finish.Finisher
 	Log      zerolog.Logger
 	Life     life.Life
+	NewRun   func() thread.Run // of a thread that is settled
 	// StopChildren stops the live descendants of a thread that died, by the
 	// policy of the project, and returns those it stopped; nil keeps them running.
 	StopChildren func(ctx context.Context, id thread.ID) ([]thread.ID, error)
@@ -210,9 +211,9 @@ func (s *Sweeper) beingSettled(rec thread.Record) bool {
 const silence = time.Hour
 
 // worksElsewhere tells that a thread whose lock looks free may be at work on
-// another machine.
+// another machine. That of a worker is not, whose lease has run out.
 func (s *Sweeper) worksElsewhere(rec thread.Record, left records.Thread) bool {
-	if rec.PID == 0 || s.Life.Reach(rec.Process) != life.Elsewhere {
+	if rec.PID == 0 || rec.Worker != "" || s.Life.Reach(rec.Process) != life.Elsewhere {
 		return false
 	}
 	heard := rec.UpdatedAt
@@ -255,7 +256,7 @@ func (s *Sweeper) awaitSettler(ctx context.Context, id thread.ID) (thread.Record
 // settle ends a thread that was found dead, by a run of its own. A second caller finds
 // that the thread has that run, or is settled.
 func (s *Sweeper) settle(ctx context.Context, dead thread.Record, left records.Thread, report *Report) (thread.Record, error) {
-	id, run := dead.ThreadID, thread.NewRun()
+	id, run := dead.ThreadID, s.NewRun()
 	if err := left.Prepare(); err != nil {
 		return thread.Record{}, fmt.Errorf("folder of %s: %w", id, err)
 	}

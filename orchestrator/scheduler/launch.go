@@ -40,7 +40,7 @@ func (c *Call) Launch(
 	// From here on the thread exists: the caller going away must not leave it
 	// half made.
 	ctx = context.WithoutCancel(ctx)
-	rec, warnings, err := c.makeReady(ctx, rec, prepare)
+	rec, warnings, err := c.makeReady(ctx, rec, prepare, len(secrets) > 0)
 	if err != nil {
 		return view.Started{}, c.Abandon(ctx, rec, err)
 	}
@@ -67,9 +67,9 @@ func (c *Call) Launch(
 
 // makeReady prepares a registered thread and puts it in the queue. The row is
 // returned with an error too, and the thread described on disk, so that the row
-// can be made again when the registry is lost.
+// can be made again when the registry is lost. Here: only this process can run it.
 func (c *Call) makeReady(
-	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error),
+	ctx context.Context, rec thread.Record, prepare func(context.Context, thread.Record) (thread.Meta, error), here bool,
 ) (_ thread.Record, warnings []string, _ error) {
 	meta, err := prepare(ctx, rec)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Call) makeReady(
 	c.Threads.Crashpoints.At(CrashPrepared)
 	c.Threads.Log.Info().Str("thread_id", string(rec.ThreadID)).Str("trace_id", meta.TraceID).Str("directive", rec.Directive).
 		Msg("thread registered")
-	ready, err := c.enqueue(ctx, rec.Run, meta)
+	ready, err := c.enqueue(ctx, rec.Run, meta, here)
 	if err != nil {
 		return rec, nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Call) makeReady(
 // Register registers a thread with a run of its own, whose life it takes before the row
 // is there; hold is nil when a request key names a thread that there was.
 func (c *Scheduler) Register(ctx context.Context, n store.NewThread) (rec thread.Record, hold life.Hold, err error) {
-	n.Run = thread.NewRun()
+	n.Run = c.Threads.NewRun()
 	var claimed claim
 	rec, created, err := store.Register(ctx, c.Threads.Store, n, func(id thread.ID) (err error) {
 		claimed.giveUp()

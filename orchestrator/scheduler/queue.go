@@ -12,8 +12,9 @@ import (
 
 // enqueue describes a thread on disk, links it to the one that it continues, if
 // any, and puts it in the queue. When it is admitted at once the row says so, and the
-// caller starts its process.
-func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta) (thread.Record, error) {
+// caller starts its process. That is left to the workers of a fleet, unless only this
+// process can run it.
+func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta, here bool) (thread.Record, error) {
 	c.Seal(&meta)
 	if err := c.Threads.Records.By(meta.ThreadID, run).Meta().Write(meta); err != nil {
 		return thread.Record{}, fmt.Errorf("write thread.json: %w", err)
@@ -25,7 +26,13 @@ func (c *Call) enqueue(ctx context.Context, run thread.Run, meta thread.Meta) (t
 		}
 		c.Threads.Crashpoints.At(CrashLinked)
 	}
-	rec, err := c.Threads.Store.Enqueue(ctx, meta.ThreadID, c.Slots(), c.Threads.Now())
+	slots := c.Slots()
+	if done, room := c.Threads.Room(ctx); room {
+		defer done()
+	} else if !here {
+		slots = 0
+	}
+	rec, err := c.Threads.Store.Enqueue(ctx, meta.ThreadID, slots, c.Threads.Now())
 	if err == nil {
 		c.Threads.Crashpoints.At(CrashQueued)
 	}
@@ -77,6 +84,11 @@ type dispatch struct {
 // startNext gives a slot to the first thread in the queue that this process can run,
 // and starts it. More is false when there is no slot or no such thread.
 func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
+	done, room := d.Threads.Room(ctx)
+	if !room {
+		return false, nil
+	}
+	defer done()
 	rec, hold, err := d.admit(ctx)
 	if err != nil || hold == nil {
 		return false, err
@@ -90,7 +102,7 @@ func (d *dispatch) startNext(ctx context.Context) (more bool, err error) {
 // and with the life of that; it is nil when there is none. Several may have claimed a
 // life of one thread; the store decides which run it has.
 func (d *dispatch) admit(ctx context.Context) (rec thread.Record, hold life.Hold, err error) {
-	run := thread.NewRun()
+	run := d.Threads.NewRun()
 	var taken claim
 	rec, admitted, err := store.Admit(ctx, d.Threads.Store, d.slots, d.Threads.Now(), run, func(r thread.Record) (err error) {
 		if !d.canRun(r) {

@@ -44,6 +44,7 @@ type Receipt struct {
 	Status   thread.State  `json:"status" jsonschema:"state of the thread, or not_found"`
 	Spend    thread.Micros `json:"spend" jsonschema:"US dollars, its own"`
 	How      string        `json:"how" jsonschema:"already_ended, not_started, interrupted, terminated, killed; asked_elsewhere: on another machine or container, by the cancel on record"`
+	Worker   string        `json:"worker,omitempty" jsonschema:"the worker that ran it"`
 	Error    string        `json:"error,omitempty" jsonschema:"why it could not be stopped"`
 	Nearest  []thread.ID   `json:"nearest_ids,omitempty" jsonschema:"where there is no such thread"`
 }
@@ -390,7 +391,7 @@ func (s *Stopper) isCurrent(ctx context.Context, rec thread.Record) bool {
 }
 
 func receipt(rec thread.Record, how string, err error) Receipt {
-	r := Receipt{ThreadID: rec.ThreadID, Status: rec.Status, Spend: rec.Cost.Spend, How: how}
+	r := Receipt{ThreadID: rec.ThreadID, Status: rec.Status, Spend: rec.Cost.Spend, How: how, Worker: rec.Worker}
 	if err != nil {
 		r.Error = err.Error()
 	}

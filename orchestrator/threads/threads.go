@@ -30,6 +30,8 @@ type Deps struct {
 	Project string // absolute path of the project
 	Store   store.Store
 	Life    life.Life // who lives, and how that is ended
+	// Fleet are the workers that share the store; nil: there are none.
+	Fleet Fleet
 	// Records are what the threads leave beside their rows.
 	Records records.Records
 	// Workspaces are those of the threads; nil: there are none.
@@ -55,6 +57,8 @@ type Threads struct {
 	Deps
 	Finisher *finish.Finisher
 	Sweeper  *recovery.Sweeper
+	// NewRun makes the run of a thread that this process starts or settles.
+	NewRun func() thread.Run
 
 	children  *children
 	described fileCache[Described]
@@ -63,7 +67,10 @@ type Threads struct {
 
 // New returns the threads of a project.
 func New(d Deps) *Threads {
-	t := &Threads{Deps: d}
+	t := &Threads{Deps: d, NewRun: thread.NewRun}
+	if d.Fleet != nil {
+		t.NewRun = d.Fleet.NewRun
+	}
 	t.children = newChildren(func(ctx context.Context, id thread.ID) {
 		t.SettleDead(ctx, id)
 		t.Freed(ctx)
@@ -74,7 +81,7 @@ func New(d Deps) *Threads {
 	}
 	t.Sweeper = &recovery.Sweeper{
 		Finisher: t.Finisher, Log: d.Log, StopChildren: d.StopBelow, ExitOf: t.children.exitOf,
-		Life: d.Life, Crashpoints: d.Crashpoints, Workspaces: d.Workspaces,
+		Life: d.Life, NewRun: t.NewRun, Crashpoints: d.Crashpoints, Workspaces: d.Workspaces,
 	}
 	return t
 }

@@ -104,6 +104,8 @@ type Status struct {
 	ChainCost        *thread.Cost    `json:"chain_cost,omitempty" jsonschema:"of all threads of the chain"`
 	Budget           *Budget         `json:"budget,omitempty" jsonschema:"money of the thread and everything below it"`
 	Queued           bool            `json:"queued,omitempty" jsonschema:"is queued"`
+	NoWorker         string          `json:"no_worker,omitempty" jsonschema:"of a queued thread: why no worker takes it"`
+	Worker           string          `json:"worker,omitempty" jsonschema:"the worker that runs it, or ran it last"`
 	CancelRequested  bool            `json:"cancel_requested,omitempty"`
 	CreatedAt        time.Time       `json:"created_at"`
 	UpdatedAt        time.Time       `json:"updated_at"`
@@ -134,6 +136,7 @@ type Summary struct {
 	Model          string       `json:"model,omitempty"`
 	Cost           thread.Cost  `json:"cost"`
 	Queued         bool         `json:"queued,omitempty" jsonschema:"is queued"`
+	Worker         string       `json:"worker,omitempty" jsonschema:"the worker that runs it, or ran it last"`
 	Unread         int          `json:"unread_messages,omitempty"`
 	Error          string       `json:"error,omitempty" jsonschema:"why it did not complete"`
 	CreatedAt      time.Time    `json:"created_at"`

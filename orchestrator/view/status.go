@@ -23,6 +23,7 @@ func (v *View) Status(ctx context.Context, id thread.ID) (Status, error) {
 		Success: true, ThreadID: id, Status: rec.Status, Directive: rec.Directive, Name: rec.Name,
 		ParentID: rec.ParentID, Model: rec.Model, Cost: rec.Cost, CreatedAt: rec.CreatedAt,
 		UpdatedAt: rec.UpdatedAt, TokenCount: rec.TokenCount, Metadata: labelled(rec), CancelRequested: !rec.CancelRequestedAt.IsZero(), Queued: rec.Queued(), Unread: rec.Unread,
+		Worker: rec.Worker, NoWorker: v.Threads.NoWorker(ctx, rec),
 	}
 	if rec.ThreadID != id {
 		s.ResolvedThreadID = rec.ThreadID

@@ -9,4 +9,5 @@ type Process struct {
 	Boot         string // which start of which kernel; empty where an older version wrote the row
 	PIDNamespace string // on Linux; empty elsewhere
 	Started      int64  // when, by the system's own count; 0 where that is not known
+	Worker       string // name of the worker of a fleet that runs it; empty: none
 }

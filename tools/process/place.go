@@ -13,10 +13,14 @@ type ID struct {
 	Boot         string // which start of which kernel; empty where that is not known
 	PIDNamespace string // on Linux; empty elsewhere
 	Started      int64  // when, by the system's own count; 0 where that is not known
+	Worker       string // name of the worker of a fleet that runs it; empty: none
 }
 
 // Place is where a process number means the same for all.
-type Place struct{ Host, Boot, PIDNamespace string }
+type Place struct {
+	Host, Boot, PIDNamespace string
+	Worker                   string // whose processes these are, see ID
+}
 
 // Here is the place of this process on a machine of this name. What the system
 // does not tell is left empty.
@@ -26,7 +30,7 @@ func Here(host string) Place {
 
 // Identify names a process of this place.
 func (p Place) Identify(pid int) ID {
-	return ID{PID: pid, Host: p.Host, Boot: p.Boot, PIDNamespace: p.PIDNamespace, Started: startOf(pid)}
+	return ID{PID: pid, Host: p.Host, Boot: p.Boot, PIDNamespace: p.PIDNamespace, Started: startOf(pid), Worker: p.Worker}
 }
 
 // Self names this process.

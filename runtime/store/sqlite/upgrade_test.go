@@ -106,7 +106,13 @@ func (f *former) content(columns map[string][]string) string {
 // rows are what stands in columns of a table.
 func (f *former) rows(table string, columns []string) (all []string) {
 	f.Helper()
-	query := fmt.Sprintf("SELECT json_array(%s) FROM %s ORDER BY rowid", strings.Join(columns, ", "), table)
+	order := "rowid"
+	var without bool
+	f.noError(f.db.QueryRowContext(f.Context(), "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", table).Scan(&without))
+	if without {
+		order = "1"
+	}
+	query := fmt.Sprintf("SELECT json_array(%s) FROM %s ORDER BY %s", strings.Join(columns, ", "), table, order)
 	rows, err := f.db.QueryContext(f.Context(), query)
 	f.noError(err)
 	defer rows.Close() //nolint:errcheck // only read

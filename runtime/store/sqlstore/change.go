@@ -23,7 +23,7 @@ const newWrite = `writes = writes + 1`
 // claimSQL also refuses a thread whose cancel is on record, and one that the
 // thread it continues does not name.
 const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?, pid_namespace = ?,
-	pid_started = ?, updated_at = ?, last_used = ?, run = ?, ` + newWrite + `
+	pid_started = ?, worker = ?, updated_at = ?, last_used = ?, run = ?, ` + newWrite + `
 	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` AND cancel_requested_at IS NULL AND ` + mayRun + ` RETURNING ` + columns
 
 // finishSQL keeps the recorded cost where its parameter is null.
@@ -66,7 +66,7 @@ func (r *runner) changeSQL(c store.Change) (string, []any, error) {
 	at, from := millis(c.At()), jsonList(thread.Sources(c.To()))
 	if c.Outcome() == nil {
 		p := c.Process()
-		return claimSQL, []any{c.To(), p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, at, at, r.run, r.id, r.run, from}, nil
+		return claimSQL, []any{c.To(), p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, at, at, r.run, r.id, r.run, from}, nil
 	}
 	result, err := json.Marshal(c.Outcome())
 	if err != nil {
@@ -105,9 +105,9 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 // SetProcess implements [store.Runner]. It is not waited to disk: after a loss
 // of power there is no such process.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
-	err := r.updateOne(ctx, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?,
+	err := r.updateOne(ctx, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
 		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
-		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, millis(r.now()), r.run, r.id, r.run)
+		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
 		return fmt.Errorf("set process: %w", err)
 	}

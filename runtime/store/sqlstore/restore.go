@@ -139,7 +139,7 @@ func insertRecord(ctx context.Context, add *sql.Stmt, rec thread.Record) (sql.Re
 	return add.ExecContext(ctx,
 		orNull(rec.RequestKey), orNullTime(rec.QueuedAt), orNullTime(rec.AdmittedAt), rec.Yielded,
 		rec.ThreadID, ordinalOf(rec), storedKind(rec.Kind), rec.Kind == thread.KindSet, rec.Directive, rec.Name, orNull(rec.ParentID), rec.Status,
-		rec.PID, rec.Host, rec.Boot, rec.PIDNamespace, rec.Started, rec.Model,
+		rec.PID, rec.Host, rec.Boot, rec.PIDNamespace, rec.Started, rec.Worker, rec.Model,
 		orNull(rec.ContinuationOf), orNull(rec.ContinuationThreadID), orNull(rec.ChainRootID), result,
 		rec.Cost.Turns, rec.Cost.InputTokens, rec.Cost.OutputTokens, rec.Cost.CacheReadTokens, rec.Cost.CacheWriteTokens, int64(rec.Cost.Spend),
 		rec.SpawnCount, rec.TokenCount, metadata, orNull(rec.RequestHash),
@@ -149,14 +149,14 @@ func insertRecord(ctx context.Context, add *sql.Stmt, rec thread.Record) (sql.Re
 // restoreSQL keeps the first of several rows with one request key by that key,
 // and the others without it.
 const restoreSQL = `INSERT INTO threads (request_key, queued_at, queue_position, admitted_at, yielded,
-	thread_id, id_ordinal, kind, is_set, directive, name, parent_id, status, pid, host, boot_id, pid_namespace, pid_started, model,
+	thread_id, id_ordinal, kind, is_set, directive, name, parent_id, status, pid, host, boot_id, pid_namespace, pid_started, worker, model,
 	continuation_of, continuation_thread_id, chain_root_id, result,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, metadata, request_hash,
 	cancel_requested_at, created_at, updated_at, completed_at, last_used)
 	VALUES ((SELECT CAST(?1 AS TEXT) WHERE NOT EXISTS (SELECT 1 FROM threads WHERE request_key = ?1)),
 		?2, CASE WHEN CAST(?2 AS BIGINT) IS NOT NULL THEN ` + nextPosition + ` END, ?, ?,
-		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (thread_id) DO NOTHING`
 
 // ordinalOf is n of the candidate that the id of a record is, or nil.

@@ -18,7 +18,7 @@ const (
 	lightColumns = columnsBefore + "NULL" + columnsAfter
 
 	columnsBefore = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, run,
-	pid, host, boot_id, pid_namespace, pid_started, model,
+	pid, host, boot_id, pid_namespace, pid_started, worker, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), coalesce(chain_root_id, ''), `
 	columnsAfter = `,
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
@@ -69,7 +69,7 @@ func scanStored(r row) (storedRecord, error) {
 	)
 	rec := &s.rec
 	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Run,
-		&rec.PID, &rec.Host, &rec.Boot, &rec.PIDNamespace, &rec.Started, &rec.Model,
+		&rec.PID, &rec.Host, &rec.Boot, &rec.PIDNamespace, &rec.Started, &rec.Worker, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID, &rec.ChainRootID, &s.result,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &rec.RequestHash, &s.metadata,

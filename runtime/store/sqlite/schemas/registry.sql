@@ -38,7 +38,7 @@ CREATE TABLE threads (
     updated_at             INTEGER NOT NULL CHECK (updated_at > 0),
     completed_at           INTEGER,
     last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', unread INTEGER NOT NULL DEFAULT 0 CHECK (unread >= 0), is_set INTEGER NOT NULL DEFAULT 0 CHECK (is_set IN (0, 1)), handoff_asked_at INTEGER, handoff_asked    TEXT
-    CHECK (json_valid(handoff_asked) AND json_type(handoff_asked) = 'object'),
+    CHECK (json_valid(handoff_asked) AND json_type(handoff_asked) = 'object'), worker TEXT NOT NULL DEFAULT '',
     CHECK ((completed_at IS NULL) = (status IN ('created', 'running'))),
     CHECK ((result IS NULL) = (completed_at IS NULL))
 ) STRICT;
@@ -340,3 +340,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (16, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (17, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (19, 1);

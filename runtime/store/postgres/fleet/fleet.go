@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// The times of a lease. A worker kills what it runs at two thirds of TTL without a renewal.
+const (
+	TTL  = 5 * time.Second
+	Beat = 1500 * time.Millisecond
+	// kept is how long the row of a worker that is gone is shown.
+	kept = 24 * time.Hour
+)
+
+// Fleet are the workers of one database.
+type Fleet struct {
+	Pool *pgxpool.Pool
+	// TTL is how long a lease lasts without a renewal, Beat after which time it is renewed;
+	// 0 stands for the constants.
+	TTL, Beat time.Duration
+	// Clock is the worker's own, of which only differences count; nil: time.Now, whose
+	// differences are those of a clock that nobody sets.
+	Clock func() time.Time
+}
+
+func (f *Fleet) now() time.Time {
+	if f.Clock != nil {
+		return f.Clock()
+	}
+	return time.Now()
+}
+
+func (f *Fleet) ttl() time.Duration {
+	if f.TTL > 0 {
+		return f.TTL
+	}
+	return TTL
+}
+
+func (f *Fleet) beat() time.Duration {
+	if f.Beat > 0 {
+		return f.Beat
+	}
+	return Beat
+}
+
+// Worker is what a worker says of itself.
+type Worker struct {
+	Name    string
+	Process thread.Process
+	Version string
+	// Slots is how many threads it runs at the same time; 0: it takes none from the queue, and
+	// has its lease for what it settles.
+	Slots    int
+	Projects []string // by the names under which the store keeps them
+	// Providers are those that it has keys to, or that need none.
+	Providers []string
+}
+
+// Seen is a worker as the fleet knows it.
+type Seen struct {
+	Worker
+	Incarnation thread.Incarnation
+	StartedAt   time.Time
+	LeaseUntil  time.Time
+	Draining    bool
+	Alive       bool // its lease has not run out
+}
+
+// NameTakenError says that a worker of that name is alive.
+type NameTakenError struct {
+	Name, Host string
+	PID        int
+	For        time.Duration // until its lease runs out, unless it is renewed
+}
+
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("a worker named %q is at work on host %q (process %d); its lease runs for another %s unless it is renewed",
+		e.Name, e.Host, e.PID, e.For.Round(100*time.Millisecond))
+}
+
+// Try is what a person can do about it.
+func (e *NameTakenError) Try() string {
+	return "give this worker another --name, or stop the other one and start this one again"
+}
+
+// maxTries is how often a worker tries to join: for an incarnation that exists already, and
+// for a name that is given up at that moment.
+const maxTries = 3
+
+// Join takes a lease. The error is a *[NameTakenError] while a worker of that name has one.
+func (f *Fleet) Join(ctx context.Context, w Worker) (*Lease, error) {
+	var last error
+	for range maxTries {
+		l := &Lease{fleet: f, Worker: w, Incarnation: thread.NewIncarnation(), lost: make(chan struct{}), renewed: f.now()}
+		joined, err := l.join(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("join the fleet as worker %q: %w", w.Name, err)
+		}
+		if joined {
+			return l, nil
+		}
+		if last = f.holderOf(ctx, w.Name); last != nil {
+			return nil, last
+		}
+	}
+	return nil, fmt.Errorf("join the fleet as worker %q: others take the name", w.Name)
+}
+
+// join writes the row of a worker, in the place of one whose lease has run out.
+func (l *Lease) join(ctx context.Context) (bool, error) {
+	ctx, stop := context.WithTimeout(ctx, l.fleet.ttl())
+	defer stop()
+	w := l.Worker
+	done, err := l.fleet.Pool.Exec(ctx, `INSERT INTO rye.workers
+	(name, incarnation, host, boot_id, pid, version, slots, projects, providers, lease_until)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10::bigint * interval '1 millisecond'
+	WHERE NOT EXISTS (SELECT FROM rye.workers WHERE incarnation = $2)
+	ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host, boot_id = excluded.boot_id,
+		pid = excluded.pid, version = excluded.version, slots = excluded.slots, projects = excluded.projects,
+		providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
+	WHERE workers.lease_until <= clock_timestamp()`,
+		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
+		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds())
+	return err == nil && done.RowsAffected() == 1, err
+}
+
+// orEmpty is a list that is never NULL.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// holderOf says who has a name, as an error; nil when nobody has it any more.
+func (f *Fleet) holderOf(ctx context.Context, name string) error {
+	taken := &NameTakenError{Name: name}
+	var left int64
+	err := f.Pool.QueryRow(ctx, `SELECT host, pid, (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint
+	FROM rye.workers WHERE name = $1 AND lease_until > clock_timestamp()`, name).Scan(&taken.Host, &taken.PID, &left)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look who is worker %q: %w", name, err)
+	}
+	taken.For = time.Duration(left) * time.Millisecond
+	return taken
+}
+
+// Alive reports whether the lease of an incarnation has not run out. One that the fleet does
+// not know has none.
+func (f *Fleet) Alive(ctx context.Context, i thread.Incarnation) (alive bool, err error) {
+	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers WHERE incarnation = $1 AND lease_until > clock_timestamp())`,
+		string(i)).Scan(&alive)
+	if err != nil {
+		return false, fmt.Errorf("look at the lease of a worker: %w", err)
+	}
+	return alive, nil
+}
+
+// Serves reports whether a worker is alive that takes threads of a project.
+func (f *Fleet) Serves(ctx context.Context, project string) (served bool, err error) {
+	err = f.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM rye.workers
+	WHERE $1 = ANY (projects) AND slots > 0 AND NOT draining AND lease_until > clock_timestamp())`, project).Scan(&served)
+	if err != nil {
+		return false, fmt.Errorf("look for workers of project %q: %w", project, err)
+	}
+	return served, nil
+}
+
+// Workers are those of the fleet that take threads, by name, with those that are gone since
+// a day at most.
+func (f *Fleet) Workers(ctx context.Context) ([]Seen, error) {
+	rows, err := f.Pool.Query(ctx, `SELECT name, incarnation, host, boot_id, pid, version, slots, projects, providers,
+		started_at, lease_until, draining, lease_until > clock_timestamp()
+	FROM rye.workers WHERE slots > 0 ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	seen, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Seen, err error) {
+		err = row.Scan(&s.Name, &s.Incarnation, &s.Process.Host, &s.Process.Boot, &s.Process.PID, &s.Version, &s.Slots, &s.Projects,
+			&s.Providers, &s.StartedAt, &s.LeaseUntil, &s.Draining, &s.Alive)
+		return s, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	return seen, nil
+}
+
+// Forget takes away the rows of those that are gone for long, and returns how many.
+func (f *Fleet) Forget(ctx context.Context) (int, error) {
+	done, err := f.Pool.Exec(ctx, `DELETE FROM rye.workers
+	WHERE lease_until < clock_timestamp() - CASE WHEN slots > 0 THEN $1::bigint ELSE $2::bigint END * interval '1 millisecond'`,
+		kept.Milliseconds(), f.ttl().Milliseconds())
+	if err != nil {
+		return 0, fmt.Errorf("forget workers that are gone: %w", err)
+	}
+	return int(done.RowsAffected()), nil
+}

@@ -24,6 +24,8 @@ type Options struct {
 	Application string
 	// Timeout is how long a call may take, waits for others included; 0 is [DefaultTimeout].
 	Timeout time.Duration
+	// Poll is how long a commit can go unnoticed of which no hint was sent; 0 is a second.
+	Poll time.Duration
 	// Connections is how many a pool may have; 0 is 4.
 	Connections int
 }

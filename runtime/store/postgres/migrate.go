@@ -77,7 +77,8 @@ func (s *Server) versionOf(ctx context.Context, pool *pgxpool.Pool) (version int
 func (s *Server) migrate(ctx context.Context, t tables) error {
 	config := s.config.ConnConfig.Copy()
 	config.RuntimeParams["search_path"] = t.schema
-	config.RuntimeParams["statement_timeout"] = "0" // a large table takes its time; ctx bounds it
+	config.RuntimeParams["statement_timeout"] = "0"     // a large table takes its time; ctx bounds it
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // no statement comes twice
 	db := stdlib.OpenDB(*config)
 	defer db.Close() //nolint:errcheck // nothing is held back
 	turn, err := pgx.ConnectConfig(ctx, config)

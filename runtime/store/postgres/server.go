@@ -51,6 +51,9 @@ func (o Options) withDefaults() Options {
 	if o.Application == "" {
 		o.Application = "rye-mcp"
 	}
+	if o.Poll == 0 {
+		o.Poll = time.Second
+	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
@@ -76,25 +79,6 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Project opens the store of a project, and makes it where there is none. The name is
-// what machines that work on one project agree on.
-func (s *Server) Project(ctx context.Context, name string) (*Store, error) {
-	if name == "" {
-		return nil, errors.New("a project on PostgreSQL needs a name")
-	}
-	schema := schemaOf(name)
-	pool, err := s.newPool(ctx, schema)
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	st := &Store{server: s, pool: pool, schema: schema}
-	if err := s.upToDate(ctx, pool, project(name, schema)); err != nil {
-		pool.Close()
-		return nil, s.explain(err)
-	}
-	return st, nil
-}
-
 // schemaOf returns the schema of a project: rye_, what of its name can stand in one, and
 // the beginning of the SHA-256 of the name.
 func schemaOf(project string) string {
@@ -110,25 +94,6 @@ func schemaOf(project string) string {
 	sum := sha256.Sum256([]byte(project))
 	const room = 63 - len("rye_") - len("_") - 12 // of an identifier
 	return "rye_" + slug[max(0, len(slug)-room):] + "_" + hex.EncodeToString(sum[:6])
-}
-
-// Store is the store of one project.
-type Store struct {
-	server *Server
-	pool   *pgxpool.Pool
-	schema string
-}
-
-// Pool has connections whose search_path is the project's schema.
-func (s *Store) Pool() *pgxpool.Pool { return s.pool }
-
-// Schema is the name of the project's schema. It needs no quotes.
-func (s *Store) Schema() string { return s.schema }
-
-// Close closes the connections.
-func (s *Store) Close() error {
-	s.pool.Close()
-	return nil
 }
 
 // explain gives an error of the driver the words of this package.

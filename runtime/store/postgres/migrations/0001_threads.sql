@@ -28,15 +28,18 @@ EXCEPTION WHEN data_exception THEN
 END $$;
 -- +goose StatementEnd
 -- +goose StatementBegin
--- The entries of an array, with their index as key, or of an object, as SQLite's function
--- of this name gives them.
+-- The entries of an array, with their index as key, or of an object, and any other value
+-- as one entry, as SQLite's function of this name gives them.
 CREATE FUNCTION json_each(document text) RETURNS TABLE (key text, value text) LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE ROWS 20 AS $$
 BEGIN
-    IF json_typeof(document::json) = 'array' THEN
+    CASE json_typeof(document::json)
+    WHEN 'array' THEN
         RETURN QUERY SELECT (e.n - 1)::text, e.v FROM json_array_elements_text(document::json) WITH ORDINALITY AS e (v, n);
-    ELSE
+    WHEN 'object' THEN
         RETURN QUERY SELECT e.key, e.value FROM json_each_text(document::json) AS e;
-    END IF;
+    ELSE
+        RETURN QUERY SELECT NULL, document::json #>> '{}';
+    END CASE;
 END $$;
 -- +goose StatementEnd
 
@@ -295,7 +298,9 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER threads_insert_days AFTER INSERT ON threads FOR EACH ROW EXECUTE FUNCTION threads_inserted();
+-- Rows of days are changed when a transaction commits, behind all rows of threads: were they
+-- taken in between, two that change several threads could wait for each other.
+CREATE CONSTRAINT TRIGGER threads_insert_days AFTER INSERT ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION threads_inserted();
 
 -- +goose StatementBegin
 CREATE FUNCTION threads_were_used() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -310,7 +315,7 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER threads_use_days AFTER UPDATE OF last_used, token_count ON threads FOR EACH ROW
+CREATE CONSTRAINT TRIGGER threads_use_days AFTER UPDATE OF last_used, token_count ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.token_count <> OLD.token_count OR NEW.last_used / 86400000 <> OLD.last_used / 86400000)
     EXECUTE FUNCTION threads_were_used();
 
@@ -321,7 +326,7 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER threads_spend_days AFTER UPDATE OF spend ON threads FOR EACH ROW
+CREATE CONSTRAINT TRIGGER threads_spend_days AFTER UPDATE OF spend ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.spend <> OLD.spend) EXECUTE FUNCTION threads_spent();
 
 -- +goose StatementBegin
@@ -343,7 +348,7 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER threads_delete_days AFTER DELETE ON threads FOR EACH ROW EXECUTE FUNCTION threads_deleted();
+CREATE CONSTRAINT TRIGGER threads_delete_days AFTER DELETE ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION threads_deleted();
 
 -- +goose StatementBegin
 CREATE FUNCTION threads_ended() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openDB is the *sql.DB that statements of sqlstore are run with: pgx's, which
+// understands them. Its connections are those of the pool.
+func openDB(pool *pgxpool.Pool) *sql.DB {
+	db := sql.OpenDB(&connector{Connector: stdlib.GetPoolConnector(pool)})
+	db.SetMaxIdleConns(0) // the pool keeps them
+	return db
+}
+
+type connector struct {
+	driver.Connector
+
+	texts translation
+}
+
+// Connect implements [driver.Connector].
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: inner.(*stdlib.Conn), texts: &c.texts}, nil //nolint:forcetypeassert // it is stdlib's connector
+}
+
+// conn is a connection that understands the statements of sqlstore.
+type conn struct {
+	*stdlib.Conn
+
+	texts *translation
+	next  *opening // of the transaction that BeginTx is asked for
+}
+
+// opening is how a transaction of this package begins.
+type opening struct {
+	lock    string // the row of locks that it takes; empty: none
+	relaxed bool
+	wait    context.Context //nolint:containedctx // BeginTx has no other for the wait
+	end     time.Time       // by which it must have ended
+	ticket  ticket          // which it is given
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.QueryContext(ctx, c.texts.of(query), args)
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return c.Conn.ExecContext(ctx, c.texts.of(query), args)
+}
+
+// PrepareContext implements [driver.ConnPrepareContext].
+func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	return c.Conn.PrepareContext(ctx, c.texts.of(query))
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker]: values are what database/sql
+// makes of them, as for SQLite, and booleans are 0 and 1.
+func (c *conn) CheckNamedValue(v *driver.NamedValue) (err error) {
+	if v.Value, err = driver.DefaultParameterConverter.ConvertValue(v.Value); err != nil {
+		return err
+	}
+	if yes, is := v.Value.(bool); is {
+		v.Value = int64(0)
+		if yes {
+			v.Value = int64(1)
+		}
+	}
+	return nil
+}
+
+// BeginTx implements [driver.ConnBeginTx]. Everything that a transaction begins with goes
+// to the server at once.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	begin := c.next
+	c.next = nil
+	if begin == nil {
+		return c.Conn.BeginTx(ctx, opts)
+	}
+	var batch pgx.Batch
+	batch.Queue("BEGIN")
+	if begin.relaxed {
+		batch.Queue("SET LOCAL synchronous_commit = off")
+	}
+	if begin.lock != "" {
+		batch.Queue("SELECT "+ticketColumns+" FROM locks WHERE name = $1 FOR NO KEY UPDATE", begin.lock).QueryRow(begin.ticket.scan)
+	} else {
+		batch.Queue("SELECT " + ticketColumns).QueryRow(begin.ticket.scan)
+	}
+	inner := c.Conn.Conn()
+	begin.ticket.pid = inner.PgConn().PID()
+	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil {
+		// It may have begun, and the lock be taken.
+		_, left := tx{inner, begin.end, begin.ticket}.exec("ROLLBACK")
+		if left != nil {
+			_ = inner.Close(context.WithoutCancel(ctx)) // the pool makes another
+		}
+		return nil, err
+	}
+	return tx{inner, begin.end, begin.ticket}, nil
+}
+
+// tx is a transaction whose outcome can be asked for.
+type tx struct {
+	conn   *pgx.Conn
+	end    time.Time
+	ticket ticket
+}
+
+// Commit implements [driver.Tx].
+func (t tx) Commit() error {
+	tag, err := t.exec("COMMIT")
+	var pg *pgconn.PgError
+	switch {
+	case err == nil && tag.String() == "COMMIT":
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s: %w", tag, sql.ErrTxDone) // a statement of it had failed
+	case pgconn.SafeToRetry(err), errors.As(err, &pg) && pg.Severity == "ERROR":
+		return err
+	}
+	return &lostCommitError{t.ticket, err}
+}
+
+// Rollback implements [driver.Tx].
+func (t tx) Rollback() error {
+	_, err := t.exec("ROLLBACK")
+	return err
+}
+
+func (t tx) exec(statement string) (pgconn.CommandTag, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), t.end)
+	defer cancel()
+	return t.conn.Exec(ctx, statement)
+}

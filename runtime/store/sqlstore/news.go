@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -74,10 +73,7 @@ func (s *Store) Untold(ctx context.Context, key string) ([]thread.News, error) {
 // Tell implements [store.News]. It is not waited to disk: after a loss of power there
 // is no client that knows.
 func (s *Store) Tell(ctx context.Context, seqs []int64) error {
-	list, err := json.Marshal(seqs)
-	if err == nil {
-		err = s.change(ctx, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", string(list))
-	}
+	err := s.change(ctx, Relaxed, "UPDATE news SET told = 1 WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonList(seqs))
 	if err != nil {
 		return fmt.Errorf("record what a client was told: %w", err)
 	}

@@ -43,7 +43,7 @@ func (s *Store) Enqueue(ctx context.Context, id thread.ID, slots int, at time.Ti
 		}
 		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET queued_at = ?1, updated_at = ?1,
 			queue_position = `+nextPosition+`,
-			admitted_at = CASE WHEN ?2 = 1 AND cancel_requested_at IS NULL THEN ?1 END
+			admitted_at = CASE WHEN ?2 = 1 AND cancel_requested_at IS NULL THEN CAST(?1 AS BIGINT) END
 			WHERE thread_id = ?3 AND status = 'created' AND queued_at IS NULL AND `+mayRun+` RETURNING `+columns, millis(at), admit, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return notEnqueued(ctx, tx, id, &rec)

@@ -139,10 +139,13 @@ func orNull[S ~string](s S) any {
 }
 
 // jsonList passes a list to SQL as one parameter, to be read with json_each.
-func jsonList[S ~string](list []S) string {
+func jsonList[T ~string | ~int64](list []T) string {
+	if len(list) == 0 {
+		return "[]" // and not null
+	}
 	b, err := json.Marshal(list)
 	if err != nil {
-		panic("bug; strings always encode: " + err.Error())
+		panic("bug; texts and numbers always encode: " + err.Error())
 	}
 	return string(b)
 }

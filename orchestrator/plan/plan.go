@@ -409,6 +409,7 @@ func (p *Plan) Meta(rec thread.Record) thread.Meta {
 		ChainRootID: rec.ThreadID, Warnings: p.Warnings, TraceID: p.Caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
 		Firing: p.Firing(), Workspace: p.Workspace(rec.ThreadID),
 	}
+	m.Retry = p.Retry()
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}
 	}

@@ -116,6 +116,7 @@ func (f *Finisher) Finish(
 	} else if rec.Status.Terminal() {
 		return rec, fmt.Errorf("finish %s: %w", id, ErrOutcomeLost)
 	}
+	o = f.withRetry(rec, w, o, cost)
 	head, err := w.Finish(o, cost)
 	if err != nil {
 		return thread.Record{}, fmt.Errorf("finish transcript of %s: %w", id, err)
@@ -139,6 +140,19 @@ func (f *Finisher) Finish(
 	}
 	f.Crashpoints.At(CrashRegistry)
 	return rec, unwritten
+}
+
+// withRetry adds to an outcome that is not decided yet when the thread is tried again, by
+// its thread.json. Where that cannot be read nothing vouches for another attempt.
+func (f *Finisher) withRetry(rec thread.Record, w *transcript.Writer, o thread.Outcome, cost thread.Cost) thread.Outcome {
+	if o.State != thread.Error || w.Decided() != nil || rec.Status.Terminal() || !rec.CancelRequestedAt.IsZero() {
+		return o
+	}
+	meta, err := f.Records.Of(rec.ThreadID).Meta().Read()
+	if err == nil && meta.ThreadID == rec.ThreadID {
+		o.Retry = meta.RetryOf(o, cost, f.Now())
+	}
+	return o
 }
 
 // countRead has the registry say of messages that they were read which stand in the

@@ -48,7 +48,7 @@ func decide(e ended) thread.Outcome {
 	}
 	if e.blocked != "" {
 		o.State = thread.Error
-		o.Error = &thread.Problem{Code: "returned_error", Message: e.blocked, Doing: e.doing}
+		o.Error = &thread.Problem{Code: thread.CodeReturned, Message: e.blocked, Doing: e.doing}
 	}
 	if e.err == nil {
 		return o
@@ -57,6 +57,7 @@ func decide(e ended) thread.Outcome {
 	var failed *callError
 	if errors.As(e.err, &failed) {
 		o.Error.Doing = failed.doing()
+		o.Error.Passing = failed.passing
 	}
 	var signal *thread.SignalError
 	if errors.As(e.err, &signal) {

@@ -80,6 +80,7 @@ type callError struct {
 	turn    int
 	tried   []attempts
 	note    string // why it was not tried again; may be empty
+	passing bool   // another attempt may get further
 }
 
 func (e *callError) Error() string {
@@ -116,9 +117,9 @@ func (r *run) recoverFrom(ctx context.Context, f *failure) (again bool, err erro
 	case told.end != nil:
 		return false, r.giveUp(&failure{err: told.end, turn: f.turn}, "")
 	case told.fail:
-		return false, r.giveUp(f.saying(told.says), "")
+		return false, r.asHookSays(f.saying(told.says))
 	case told.ask != "":
-		return false, &escalated{hook: told.ask, err: r.giveUp(f, "")}
+		return false, &escalated{hook: told.ask, err: r.asHookSays(f)}
 	}
 	wait, repeat := r.waitFor(f, told)
 	note := ""
@@ -200,7 +201,14 @@ func (r *run) saysNothing(a llm.Response) bool {
 
 // giveUp is the end of the thread.
 func (r *run) giveUp(f *failure, note string) error {
-	return &callError{failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried, note: note}
+	return &callError{
+		failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried, note: note, passing: f.rule.Retryable && !f.reply,
+	}
+}
+
+// asHookSays is the end of the thread by a hook: no other attempt is made either.
+func (r *run) asHookSays(f *failure) error {
+	return &callError{failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried}
 }
 
 // mayRepeat reports whether the model has not failed too often yet. An answer

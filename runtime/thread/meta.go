@@ -50,8 +50,12 @@ type Meta struct {
 	ContinuationOf ID            `json:"continuation_of,omitempty"`
 	ChainRootID    ID            `json:"chain_root_id,omitempty"`
 	Continuation   *Continuation `json:"continuation,omitempty"` // nil: its conversation begins with it
-	ForkedFrom     *Fork         `json:"forked_from,omitempty"`  // nil: it is no copy
-	Imported       *Imported     `json:"imported,omitempty"`     // nil: it ran here
+	// Retry says when the thread is tried again should it fail; nil: never. Attempt is
+	// which one it is, from 2; 0: the first.
+	Retry      *RetryPolicy `json:"retry,omitempty"`
+	Attempt    int          `json:"attempt,omitempty"`
+	ForkedFrom *Fork        `json:"forked_from,omitempty"` // nil: it is no copy
+	Imported   *Imported    `json:"imported,omitempty"`    // nil: it ran here
 	// Workspace is where the thread works; nil: in the project itself.
 	Workspace  *Workspace      `json:"workspace,omitempty"`
 	Cost       Cost            `json:"cost"`
@@ -122,8 +126,8 @@ type Continuation struct {
 	// Messages is how many messages of the conversation before are at the beginning
 	// of the transcript; the next one is the thread's own first.
 	Messages int `json:"messages"`
-	// Message is what a person said to have the thread resumed, or begun as a copy; empty
-	// for a handoff.
+	// Message is what a person said to have the thread resumed, or begun as a copy, or that
+	// it is another attempt; empty for a handoff.
 	Message string `json:"message,omitempty"`
 	// Children are the threads that those before have started and of whose end they
 	// have not been told.
@@ -152,6 +156,7 @@ type Via string
 const (
 	ViaHandoff Via = "handoff" // its context window was nearly full
 	ViaResume  Via = "resume"  // it had ended, and somebody had a message for it
+	ViaRetry   Via = "retry"   // it had failed, and its directive says <retry>
 	ViaFork    Via = "fork"    // it goes on as it would have: this is a copy
 )
 

@@ -38,6 +38,7 @@ type Record struct {
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	CompletedAt          time.Time
+	RetryAt              time.Time // when another attempt is due; zero: none is, or it was made or given up
 	LastUsed             time.Time
 }
 
@@ -93,6 +94,7 @@ type Outcome struct {
 	Warnings []string        `json:"warnings,omitempty"`
 	Handoff  *Handoff        `json:"handoff,omitempty"` // of a thread that is continued
 	Changes  *Changes        `json:"changes,omitempty"` // in its workspace; nil: it has none
+	Retry    *Retry          `json:"retry,omitempty"`   // of a failed thread, as it was decided then
 }
 
 // Handoff says which thread continues one whose context window was full.
@@ -108,4 +110,5 @@ type Problem struct {
 	Message string `json:"message" jsonschema:"what went wrong"`
 	Doing   string `json:"doing,omitempty" jsonschema:"what the thread was doing when it happened"`
 	Signal  string `json:"signal,omitempty" jsonschema:"signal that ended the process, where it is known"`
+	Passing bool   `json:"passing,omitempty" jsonschema:"true: the model could not be asked for a reason that passes"`
 }

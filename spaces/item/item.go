@@ -3,7 +3,11 @@
 // bytes is package parse, finding them is package resolve.
 package item
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
 
 // Kind is a type of item.
 type Kind string
@@ -41,7 +45,8 @@ type DirectiveDoc struct {
 	Author      string
 	Model       ModelChoice
 	Limits      LimitSet
-	OnLimit     string // one of [OnLimitActions]; empty: what the settings say
+	OnLimit     string              // one of [OnLimitActions]; empty: what the settings say
+	Retry       *thread.RetryPolicy // nil: a thread that fails is not tried again
 	Permissions Permissions
 	Hooks       []Hook
 	Context     Context

@@ -19,6 +19,7 @@ const (
 	PartModel       Part = "model"
 	PartExtends     Part = "extends" // which gives permissions, too
 	PartWorkspace   Part = "workspace"
+	PartRetry       Part = "retry"
 )
 
 // UnknownName is a name in a directive that the format does not know: an element,

@@ -86,6 +86,7 @@ func readMetadata(doc *item.DirectiveDoc, e *element) error {
 		"context":                readContext,
 		"continuation_directive": readContinuation,
 		"workspace":              readWorkspace,
+		"retry":                  readRetry,
 	})
 }
 

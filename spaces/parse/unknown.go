@@ -46,6 +46,7 @@ func metadataShape() shape {
 		"context":                contextShape(),
 		"continuation_directive": notes(),
 		"workspace":              {part: item.PartWorkspace, attrs: []string{"type"}},
+		"retry":                  {part: item.PartRetry, attrs: retryAttrs()},
 	}}
 }
 

@@ -153,6 +153,7 @@ func (c *Call) loadDirective(p *Plan) error {
 		return err
 	}
 	p.Inputs, p.Secrets, err = inputs.Validate(p.Doc, given)
+	p.warnOfRetry()
 	return err
 }
 
@@ -409,7 +410,7 @@ func (p *Plan) Meta(rec thread.Record) thread.Meta {
 		ChainRootID: rec.ThreadID, Warnings: p.Warnings, TraceID: p.Caller.Env.TraceID, Chain: p.composed.chain(), Route: p.composed.route,
 		Firing: p.Firing(), Workspace: p.Workspace(rec.ThreadID),
 	}
-	m.Retry = p.Retry()
+	m.Retry = p.retries()
 	if m.Capabilities == nil {
 		m.Capabilities = []string{}
 	}

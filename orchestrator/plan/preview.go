@@ -29,6 +29,8 @@ type Outline struct {
 	WorstCost thread.Micros `json:"worst_case_cost" jsonschema:"US dollars; the spend limit, which no call may pass"`
 	Limits    thread.Limits `json:"limits"`
 	Workspace string        `json:"workspace,omitempty" jsonschema:"of its own"`
+	// Retry is when the thread is tried again should it fail.
+	Retry *thread.RetryPolicy `json:"retry,omitempty" jsonschema:"when it is tried again should it fail"`
 	// FirstRequest is what each turn sends, and more with each.
 	FirstRequest *opening.Cost `json:"first_request,omitempty" jsonschema:"tokens of the first request"`
 	Warnings     []string      `json:"warnings,omitempty"`
@@ -63,6 +65,7 @@ func (c *Planner) Preview(ctx context.Context, caller action.Caller, req action.
 		Inputs: inputs.Shown(p.Doc, p.Inputs), Model: p.Choice.Ref(), Limits: p.Limits,
 		Capabilities: p.Grant.Effective(), Dropped: p.Dropped, DroppedWhy: p.DroppedWhy, Tools: tools, WorstCost: p.Limits.Spend, FirstRequest: first, Warnings: p.Warnings,
 		Workspace:   p.wantsWorkspace(),
+		Retry:       p.retries(),
 		Inheritance: p.composed.inheritance(),
 	}
 	for _, s := range p.Found.Shadows {

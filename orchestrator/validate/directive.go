@@ -48,7 +48,7 @@ func validateDirective(ctx context.Context, l *list, w *world, found *resolve.Fo
 		checkNames,
 		checkExtends, // the others look at what is inherited
 		checkPlaceholders, checkLiteral, checkUnusedInputs, checkContext, checkSuppressed, checkHooks, checkCapabilities, checkRisk,
-		checkLimits, checkContinuation, checkSteps, checkCalls,
+		checkLimits, checkRetry, checkContinuation, checkSteps, checkCalls,
 	}
 	if found.Detached != nil { // of another program, whose text is not about us
 		checks = []func(*list, *directive){checkNames, checkCapabilities, checkRisk, checkLimits}

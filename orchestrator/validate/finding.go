@@ -74,6 +74,7 @@ const (
 	CodeModelFallback Code = "model_fallback"
 	CodeModelUnpriced Code = "model_unpriced"
 	CodeContinuation  Code = "continuation_missing"
+	CodeRetryIdle     Code = "retry_idle"
 
 	CodeStepItem       Code = "step_item"
 	CodeStepCapability Code = "step_capability"

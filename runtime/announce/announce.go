@@ -68,6 +68,15 @@ func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, erro
 	return rec, nil
 }
 
+// DropRetry implements [store.Retries]: what is not tried again has ended.
+func (s *Store) DropRetry(ctx context.Context, id thread.ID, why string, at time.Time) (bool, error) {
+	dropped, err := s.Store.DropRetry(ctx, id, why, at)
+	if dropped {
+		s.announce(thread.Ended)
+	}
+	return dropped, err
+}
+
 // Ask implements [store.Runner].
 func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 	err := r.Runner.Ask(ctx, q)

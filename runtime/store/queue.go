@@ -30,8 +30,8 @@ type Queue interface {
 	Admit(ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run) (rec thread.Record, admitted bool, err error)
 	// Occupants returns the threads that occupy a slot, in no particular order.
 	Occupants(ctx context.Context) ([]thread.Record, error)
-	// QueueLoad counts the slots in use, the threads that wait for one, and the running
-	// sets.
+	// QueueLoad counts the slots in use, the threads that wait for one, the running
+	// sets, and the threads that are to be tried again.
 	QueueLoad(ctx context.Context) (QueueLoad, error)
 }
 
@@ -55,4 +55,5 @@ type QueueLoad struct {
 	Occupied int
 	Queued   int
 	Sets     int // running fan-out sets, see [Sets]
+	Retries  int // failed threads that are to be tried again, now or later, see [Retries]
 }

@@ -68,6 +68,7 @@ type Set struct {
 	Waiting     int // entries that are to be started
 	Reused      int // entries whose result was there before
 	Working     int // threads of entries that have not ended
+	Retrying    int // those that have failed and are to be tried again
 }
 
 // Entry is one entry of a set.

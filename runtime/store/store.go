@@ -90,7 +90,11 @@ type NewThread struct {
 	ContinuationOf thread.ID
 	// Handoff says that ContinuationOf still runs and is about to end as continued.
 	// ParentID, MaxSpawns and ParentEnded are not read then.
-	Handoff    bool
+	Handoff bool
+	// Retry says that this is the other attempt that ContinuationOf is due for, else it is
+	// refused with ErrNoRetry. It is no further child of its parent: MaxSpawns and
+	// ParentEnded are not read, and its origin is that of ContinuationOf.
+	Retry      bool
 	Model      string
 	RequestKey string
 	// RequestHash is that of the call with that key; empty: the item alone counts.
@@ -303,6 +307,7 @@ type Store interface {
 	Queue
 	Questions
 	Handoffs
+	Retries
 	News
 	Notices
 	Messages

@@ -38,6 +38,7 @@ type Record struct {
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	CompletedAt          time.Time
+	RetryNote            string    // why no other attempt was made, of a thread that was to be tried again
 	RetryAt              time.Time // when another attempt is due; zero: none is, or it was made or given up
 	LastUsed             time.Time
 }

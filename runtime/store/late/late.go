@@ -25,6 +25,7 @@ type Store struct {
 	deletions
 	mending
 	handoffs
+	retries
 	afterwards
 	latest
 	glancer
@@ -40,7 +41,7 @@ func New(find, create func(context.Context) (store.Store, error)) *Store {
 	s := &Store{find: find, create: create, here: make(chan struct{})}
 	s.deletions, s.mending, s.handoffs, s.latest = deletions{s}, mending{s}, handoffs{s}, latest{s}
 	s.afterwards, s.glancer, s.census = afterwards{s}, glancer{s}, census{s}
-	s.costs = costs{s}
+	s.costs, s.retries = costs{s}, retries{s}
 	return s
 }
 

@@ -28,6 +28,8 @@ func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (c
 		return "", &store.LinkedError{Thread: before.ThreadID, By: before.ContinuationThreadID}
 	case n.Handoff && (before.Status != thread.Running || stopped):
 		return "", &store.PredecessorError{Thread: before.ThreadID, State: before.Status, Stopped: stopped, Handoff: true}
+	case n.Retry && !before.AwaitsRetry():
+		return "", fmt.Errorf("thread %s: %w", before.ThreadID, store.ErrNoRetry)
 	case !n.Handoff && !before.Status.Terminal():
 		return "", &store.PredecessorError{Thread: before.ThreadID, State: before.Status, Stopped: stopped}
 	case n.Handoff:
@@ -43,7 +45,7 @@ func prepareSuccessor(ctx context.Context, tx rowQuerier, n *store.NewThread) (c
 // Link implements [store.Registry]. It is on disk when it returns.
 func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time) error {
 	err := s.registry.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE threads SET continuation_thread_id = ?1, updated_at = ?2
+		res, err := tx.ExecContext(ctx, `UPDATE threads SET continuation_thread_id = ?1, updated_at = ?2, retry_at = NULL
 			WHERE thread_id = ?3 AND continuation_thread_id IS NULL AND status NOT IN ('created', 'running')
 			AND EXISTS (SELECT 1 FROM threads next WHERE next.thread_id = ?1 AND next.continuation_of = ?3
 				AND next.status = 'created' AND next.cancel_requested_at IS NULL)`, successor, millis(at), id)

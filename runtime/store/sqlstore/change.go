@@ -30,7 +30,7 @@ const claimSQL = `UPDATE threads SET status = ?, pid = ?, host = ?, boot_id = ?,
 const finishSQL = `UPDATE threads SET status = ?, result = ?, completed_at = ?, updated_at = ?, last_used = ?,
 	turns = coalesce(?, turns), input_tokens = coalesce(?, input_tokens), output_tokens = coalesce(?, output_tokens),
 	cache_read_tokens = coalesce(?, cache_read_tokens), cache_write_tokens = coalesce(?, cache_write_tokens),
-	spend = coalesce(?, spend), run = ?, ` + newWrite + `
+	spend = coalesce(?, spend), retry_at = CASE WHEN cancel_requested_at IS NULL THEN CAST(? AS BIGINT) END, run = ?, ` + newWrite + `
 	WHERE thread_id = ? AND ` + ownRun + ` AND ` + sourceStates + ` RETURNING ` + columns
 
 // Apply implements [store.Runner]. The change is on disk when it returns.
@@ -78,7 +78,11 @@ func (r *runner) changeSQL(c store.Change) (string, []any, error) {
 	} else {
 		args = append(args, nil, nil, nil, nil, nil, nil)
 	}
-	return finishSQL, append(args, r.run, r.id, r.run, from), nil
+	var retry any
+	if due := c.Outcome().Retry; due != nil {
+		retry = millis(due.At)
+	}
+	return finishSQL, append(args, retry, r.run, r.id, r.run, from), nil
 }
 
 // refused says why a guarded update changed nothing. To is empty when it would
@@ -162,6 +166,9 @@ func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (
 			WHERE thread_id IN (SELECT thread_id FROM subtree) AND status IN ('created', 'running') AND cancel_requested_at IS NULL`,
 			id, millis(at), millis(at))
 		if err != nil {
+			return err
+		}
+		if err := dropRetries(ctx, tx, id, at); err != nil {
 			return err
 		}
 		all, err := subtree(ctx, tx, id)

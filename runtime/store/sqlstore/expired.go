@@ -59,7 +59,7 @@ func (s *deletions) Expired(ctx context.Context, e store.Expiry) (rows []thread.
 	if len(states) == 0 {
 		states = thread.EndStates()
 	}
-	where, args := []string{"created_at <= ?", "last_used <= ?"}, []any{millis(e.UsedUntil), millis(e.UsedUntil)}
+	where, args := []string{"created_at <= ?", "last_used <= ?", "retry_at IS NULL"}, []any{millis(e.UsedUntil), millis(e.UsedUntil)}
 	if e.Directive != "" {
 		where, args = append(where, "directive = ?"), append(args, e.Directive)
 	}

@@ -23,6 +23,7 @@ const glanceSQL = `WITH RECURSIVE
 		WHERE status NOT IN ('created', 'running') AND continuation_thread_id IS NULL ORDER BY last_used DESC, thread_id DESC LIMIT ?3),
 	wanted (id) AS (
 		SELECT thread_id FROM threads WHERE status IN ('created', 'running')
+		UNION SELECT thread_id FROM threads INDEXED BY threads_retry WHERE retry_at IS NOT NULL
 		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM sets WHERE set_id = parent_id) LIMIT ?1) AS ended
 		UNION SELECT id FROM (SELECT id FROM recent WHERE parent_id IS NULL LIMIT ?2) AS roots),
 	seen (id) AS (
@@ -35,14 +36,15 @@ const glanceSQL = `WITH RECURSIVE
 const glanceColumns = `thread_id, CASE WHEN is_set = 1 THEN 'set' ELSE kind END, directive, name, coalesce(parent_id, ''), status, model,
 	coalesce(continuation_of, ''), coalesce(continuation_thread_id, ''), turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	token_count, coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
-	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
+	coalesce(cancel_requested_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used, coalesce(retry_at, 0)`
 
 func scanGlance(r row) (rec thread.Record, err error) {
-	var queued, admitted, cancelled, created, updated, completed, used int64
+	var queued, admitted, cancelled, created, updated, completed, used, retry int64
 	err = r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Model,
 		&rec.ContinuationOf, &rec.ContinuationThreadID,
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
-		&rec.TokenCount, &queued, &admitted, &rec.Yielded, &rec.Unread, &cancelled, &created, &updated, &completed, &used)
+		&rec.TokenCount, &queued, &admitted, &rec.Yielded, &rec.Unread, &cancelled, &created, &updated, &completed, &used, &retry)
+	rec.RetryAt = fromMillis(retry)
 	rec.QueuedAt, rec.AdmittedAt, rec.CancelRequestedAt = fromMillis(queued), fromMillis(admitted), fromMillis(cancelled)
 	rec.CreatedAt, rec.UpdatedAt, rec.CompletedAt, rec.LastUsed = fromMillis(created), fromMillis(updated), fromMillis(completed), fromMillis(used)
 	return rec, err

@@ -184,13 +184,14 @@ func (s *Store) QueueLoad(ctx context.Context) (load store.QueueLoad, err error)
 // thread that is created or running.
 const queueLoadSQL = `SELECT (SELECT count(*) FROM threads INDEXED BY threads_queued WHERE ` + isQueued + `),
 	(SELECT count(*) FROM threads INDEXED BY threads_slots WHERE ` + inSlot + `),
-	(SELECT count(*) FROM threads INDEXED BY threads_sets WHERE is_set = 1 AND status = 'running')`
+	(SELECT count(*) FROM threads INDEXED BY threads_sets WHERE is_set = 1 AND status = 'running'),
+	(SELECT count(*) FROM threads INDEXED BY threads_retry WHERE retry_at IS NOT NULL)`
 
 func countQueue(ctx context.Context, tx rowQuerier) (store.QueueLoad, error) {
 	return scanLoad(tx.QueryRowContext(ctx, queueLoadSQL))
 }
 
 func scanLoad(r row) (load store.QueueLoad, err error) {
-	err = r.Scan(&load.Queued, &load.Occupied, &load.Sets)
+	err = r.Scan(&load.Queued, &load.Occupied, &load.Sets, &load.Retries)
 	return load, err
 }

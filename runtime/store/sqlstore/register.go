@@ -50,8 +50,10 @@ func checkNew(n store.NewThread, id thread.ID) error {
 		return fmt.Errorf("entry %d, spawns %d", n.Entry, n.Spawns)
 	case n.Directive == "":
 		return errors.New("item id is empty")
-	case n.Handoff && n.ContinuationOf == "":
-		return errors.New("a handoff needs a thread to continue")
+	case (n.Handoff || n.Retry) && n.ContinuationOf == "":
+		return errors.New("a handoff needs a thread to continue, and so does a retry")
+	case n.Handoff && n.Retry:
+		return errors.New("a handoff is no retry")
 	case n.Now.UnixMilli() <= 0:
 		return fmt.Errorf("creation time %v is not set", n.Now)
 	}
@@ -72,7 +74,7 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 		}
 		chainRoot = root
 	}
-	if n.ParentID != "" && !n.Handoff {
+	if n.ParentID != "" && !n.Handoff && !n.Retry {
 		if err := countSpawn(ctx, tx, n); err != nil {
 			return thread.Record{}, false, err
 		}
@@ -87,7 +89,7 @@ func register(ctx context.Context, tx *sql.Tx, n store.NewThread) (thread.Record
 		return thread.Record{}, false, err
 	}
 	now := millis(n.Now)
-	if n.Handoff {
+	if n.Handoff || n.Retry {
 		before := tx.QueryRowContext(ctx, "SELECT client, origin FROM threads WHERE thread_id = ?", n.ContinuationOf)
 		if err := before.Scan(&n.Origin.Client, &n.Origin.Key); err != nil {
 			return thread.Record{}, false, notFound(err, n.ContinuationOf)
@@ -233,7 +235,7 @@ func refusal(ctx context.Context, q rowQuerier, n store.NewThread) error {
 			return err
 		}
 	}
-	if n.ParentID == "" || n.Handoff || n.ParentEnded {
+	if n.ParentID == "" || n.Handoff || n.Retry || n.ParentEnded {
 		return nil
 	}
 	return mayStart(ctx, q, n)

@@ -24,7 +24,7 @@ const (
 	turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, spend,
 	spawn_count, token_count, coalesce(request_key, ''), coalesce(request_hash, ''), metadata,
 	coalesce(queued_at, 0), coalesce(admitted_at, 0), yielded, unread,
-	coalesce(cancel_requested_at, 0), coalesce(handoff_asked_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used`
+	coalesce(cancel_requested_at, 0), coalesce(handoff_asked_at, 0), created_at, updated_at, coalesce(completed_at, 0), last_used, coalesce(retry_at, 0), coalesce(retry_note, '')`
 )
 
 // Size implements [Sized].
@@ -66,6 +66,7 @@ func scanStored(r row) (storedRecord, error) {
 		s                                            storedRecord
 		queued, admitted, handoff                    int64
 		cancelled, created, updated, completed, used int64
+		retry                                        int64
 	)
 	rec := &s.rec
 	err := r.Scan(&rec.ThreadID, &rec.Kind, &rec.Directive, &rec.Name, &rec.ParentID, &rec.Status, &rec.Run,
@@ -74,7 +75,7 @@ func scanStored(r row) (storedRecord, error) {
 		&rec.Cost.Turns, &rec.Cost.InputTokens, &rec.Cost.OutputTokens, &rec.Cost.CacheReadTokens, &rec.Cost.CacheWriteTokens, &rec.Cost.Spend,
 		&rec.SpawnCount, &rec.TokenCount, &rec.RequestKey, &rec.RequestHash, &s.metadata,
 		&queued, &admitted, &rec.Yielded, &rec.Unread,
-		&cancelled, &handoff, &created, &updated, &completed, &used)
+		&cancelled, &handoff, &created, &updated, &completed, &used, &retry, &rec.RetryNote)
 	if err != nil {
 		return storedRecord{}, err
 	}
@@ -86,6 +87,7 @@ func scanStored(r row) (storedRecord, error) {
 	rec.UpdatedAt = fromMillis(updated)
 	rec.CompletedAt = fromMillis(completed)
 	rec.LastUsed = fromMillis(used)
+	rec.RetryAt = fromMillis(retry)
 	return s, nil
 }
 

@@ -21,14 +21,17 @@ const setSQL = `SELECT s.set_id, s.scope, s.content, s.concurrency,
 	(SELECT count(*) FROM set_entries e WHERE e.set_id = s.set_id),
 	(SELECT count(*) FROM set_entries e WHERE e.set_id = s.set_id AND ` + waiting + `),
 	(SELECT count(*) FROM set_entries e WHERE e.set_id = s.set_id AND e.reused = 1),
-	` + workingSQL + ` FROM sets s `
+	` + workingSQL + `, ` + retryingSQL + ` FROM sets s `
 
 // workingSQL goes by the threads that have not ended, not by all that a set has had.
 const workingSQL = `(SELECT count(*) FROM threads c INDEXED BY threads_status
 	WHERE c.status IN ('created', 'running') AND c.parent_id = s.set_id)`
 
+// retryingSQL counts what is to be tried again.
+const retryingSQL = `(SELECT count(*) FROM threads c INDEXED BY threads_retry WHERE c.retry_at IS NOT NULL AND c.parent_id = s.set_id)`
+
 func scanSet(r row) (s store.Set, err error) {
-	err = r.Scan(&s.ID, &s.Scope, &s.Content, &s.Concurrency, &s.Items, &s.Waiting, &s.Reused, &s.Working)
+	err = r.Scan(&s.ID, &s.Scope, &s.Content, &s.Concurrency, &s.Items, &s.Waiting, &s.Reused, &s.Working, &s.Retrying)
 	return s, err
 }
 

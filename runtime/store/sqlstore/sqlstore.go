@@ -15,6 +15,7 @@ type Store struct {
 	census
 	costs
 	handoffs
+	retries
 	afterwards
 	deletions
 	sweeps
@@ -31,6 +32,6 @@ func New(registry, ledger Database, dialect Dialect, now func() time.Time) *Stor
 	s := &Store{registry: registry, ledger: ledger, dialect: dialect, now: now}
 	s.messages, s.handoffs, s.sets, s.latest, s.census = messages{registry}, handoffs{registry}, sets{s}, latest{registry}, census{registry}
 	s.deletions, s.sweeps, s.afterwards = deletions{registry, ledger, dialect}, sweeps{registry}, afterwards{ledger}
-	s.costs, s.glancer = costs{registry}, glancer{registry, ledger}
+	s.costs, s.glancer, s.retries = costs{registry}, glancer{registry, ledger}, retries{registry}
 	return s
 }

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, only ...string) {
 		{"Fence", fenceTests},
 		{"Messages", messageTests},
 		{"Handoffs", handoffTests},
+		{"Retries", retryTests},
 		{"Deletions", deletionTests},
 	}
 	for _, g := range groups {

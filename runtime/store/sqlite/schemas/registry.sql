@@ -38,7 +38,7 @@ CREATE TABLE threads (
     updated_at             INTEGER NOT NULL CHECK (updated_at > 0),
     completed_at           INTEGER,
     last_used              INTEGER NOT NULL CHECK (last_used > 0), queue_position INTEGER CHECK (queue_position >= 1), queued_at INTEGER, admitted_at INTEGER, yielded INTEGER NOT NULL DEFAULT 0 CHECK (yielded IN (0, 1)), boot_id TEXT NOT NULL DEFAULT '', pid_namespace TEXT NOT NULL DEFAULT '', pid_started INTEGER NOT NULL DEFAULT 0 CHECK (pid_started >= 0), request_hash TEXT, run TEXT NOT NULL DEFAULT '', writes INTEGER NOT NULL DEFAULT 0, client TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', unread INTEGER NOT NULL DEFAULT 0 CHECK (unread >= 0), is_set INTEGER NOT NULL DEFAULT 0 CHECK (is_set IN (0, 1)), handoff_asked_at INTEGER, handoff_asked    TEXT
-    CHECK (json_valid(handoff_asked) AND json_type(handoff_asked) = 'object'), worker TEXT NOT NULL DEFAULT '',
+    CHECK (json_valid(handoff_asked) AND json_type(handoff_asked) = 'object'), worker TEXT NOT NULL DEFAULT '', retry_at   INTEGER CHECK (retry_at > 0), retry_note TEXT,
     CHECK ((completed_at IS NULL) = (status IN ('created', 'running'))),
     CHECK ((result IS NULL) = (completed_at IS NULL))
 ) STRICT;
@@ -142,11 +142,6 @@ CREATE TABLE news (
 CREATE INDEX news_untold ON news (origin, seq) WHERE told = 0 AND origin <> '';
 
 CREATE UNIQUE INDEX news_budget ON news (thread_id) WHERE kind = 'budget_80';
-
-CREATE TRIGGER threads_end_news AFTER UPDATE OF status ON threads
-    WHEN NEW.status IN ('completed', 'error', 'cancelled') AND OLD.status IN ('created', 'running') BEGIN
-    INSERT INTO news (kind, thread_id, origin, at) VALUES ('ended', NEW.thread_id, NEW.origin, NEW.completed_at);
-END;
 
 CREATE TRIGGER news_kept AFTER INSERT ON news BEGIN
     DELETE FROM news WHERE seq <= NEW.seq - 10000;
@@ -303,6 +298,18 @@ CREATE TRIGGER threads_delete_costs AFTER DELETE ON threads WHEN OLD.is_set = 0 
         WHERE day = OLD.created_at / 86400000 AND directive = OLD.directive AND model = OLD.model;
 END;
 
+CREATE INDEX threads_retry ON threads (retry_at) WHERE retry_at IS NOT NULL;
+
+CREATE TRIGGER threads_end_news AFTER UPDATE OF status ON threads
+    WHEN NEW.status IN ('completed', 'error', 'cancelled') AND OLD.status IN ('created', 'running') AND NEW.retry_at IS NULL BEGIN
+    INSERT INTO news (kind, thread_id, origin, at) VALUES ('ended', NEW.thread_id, NEW.origin, NEW.completed_at);
+END;
+
+CREATE TRIGGER threads_unretried_news AFTER UPDATE OF retry_at ON threads
+    WHEN OLD.retry_at IS NOT NULL AND NEW.retry_at IS NULL AND NEW.continuation_thread_id IS NULL BEGIN
+    INSERT INTO news (kind, thread_id, origin, at) VALUES ('ended', NEW.thread_id, NEW.origin, NEW.updated_at);
+END;
+
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (1, 1);
@@ -342,3 +349,5 @@ INSERT INTO goose_db_version (version_id, is_applied) VALUES (17, 1);
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, 1);
 
 INSERT INTO goose_db_version (version_id, is_applied) VALUES (19, 1);
+
+INSERT INTO goose_db_version (version_id, is_applied) VALUES (20, 1);

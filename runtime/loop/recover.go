@@ -117,9 +117,9 @@ func (r *run) recoverFrom(ctx context.Context, f *failure) (again bool, err erro
 	case told.end != nil:
 		return false, r.giveUp(&failure{err: told.end, turn: f.turn}, "")
 	case told.fail:
-		return false, r.asHookSays(f.saying(told.says))
+		return false, asHookSays(f.saying(told.says), r.recovery.tried)
 	case told.ask != "":
-		return false, &escalated{hook: told.ask, err: r.asHookSays(f)}
+		return false, &escalated{hook: told.ask, err: asHookSays(f, r.recovery.tried)}
 	}
 	wait, repeat := r.waitFor(f, told)
 	note := ""
@@ -207,8 +207,8 @@ func (r *run) giveUp(f *failure, note string) error {
 }
 
 // asHookSays is the end of the thread by a hook: no other attempt is made either.
-func (r *run) asHookSays(f *failure) error {
-	return &callError{failure: f.err, rule: f.rule, turn: f.turn, tried: r.recovery.tried}
+func asHookSays(f *failure, tried []attempts) error {
+	return &callError{failure: f.err, rule: f.rule, turn: f.turn, tried: tried}
 }
 
 // mayRepeat reports whether the model has not failed too often yet. An answer

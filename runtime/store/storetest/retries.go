@@ -24,17 +24,17 @@ var retryTests = []test{
 	{"what is to be tried again is not expired", retryKept},
 }
 
-// retried is a thread below a parent, which may be empty, that has failed and is due so
+// retriedThread is a thread below a parent, which may be empty, that has failed and is due so
 // much later.
-func (h *harness) retried(parent thread.ID, wait time.Duration) thread.ID {
+func retriedThread(h *harness, parent thread.ID, wait time.Duration) thread.ID {
 	h.Helper()
 	id := h.running("d", parent)
-	h.apply(h.failed(id, wait))
+	h.apply(failedChange(h, id, wait))
 	return id
 }
 
-// failed is the end of a thread that is tried again so much later.
-func (h *harness) failed(id thread.ID, wait time.Duration) store.Change {
+// failedChange is the end of a thread that is tried again so much later.
+func failedChange(h *harness, id thread.ID, wait time.Duration) store.Change {
 	h.Helper()
 	c, err := store.Finished(id, thread.Outcome{
 		State: thread.Error, Error: &thread.Problem{Code: "provider_transient", Message: "down", Passing: true},
@@ -44,7 +44,7 @@ func (h *harness) failed(id thread.ID, wait time.Duration) store.Change {
 	return c
 }
 
-func (h *harness) wantDue(at time.Time, next time.Time, want ...thread.ID) {
+func wantDue(h *harness, at time.Time, next time.Time, want ...thread.ID) {
 	h.Helper()
 	due, then, err := h.DueRetries(h.ctx, at, 10)
 	h.noError(err)
@@ -58,15 +58,15 @@ func (h *harness) wantDue(at time.Time, next time.Time, want ...thread.ID) {
 }
 
 func retryDue(h *harness) {
-	h.wantDue(h.now, time.Time{})
-	late, soon := h.retried("", time.Hour), h.retried("", time.Minute)
+	wantDue(h, h.now, time.Time{})
+	late, soon := retriedThread(h, "", time.Hour), retriedThread(h, "", time.Minute)
 	h.inState(thread.Error)
 	if rec := h.get(soon); !rec.AwaitsRetry() || !rec.RetryAt.Equal(h.now.Add(time.Minute)) || rec.Over() || rec.Status != thread.Error {
 		h.Errorf("the row: %+v", rec)
 	}
-	h.wantDue(h.now, h.now.Add(time.Minute))
-	h.wantDue(h.now.Add(time.Minute), h.now.Add(time.Hour), soon)
-	h.wantDue(h.now.Add(time.Hour), time.Time{}, soon, late)
+	wantDue(h, h.now, h.now.Add(time.Minute))
+	wantDue(h, h.now.Add(time.Minute), h.now.Add(time.Hour), soon)
+	wantDue(h, h.now.Add(time.Hour), time.Time{}, soon, late)
 	if load, err := h.QueueLoad(h.ctx); err != nil || load.Retries != 2 {
 		h.Errorf("load %+v, %v", load, err)
 	}
@@ -79,7 +79,7 @@ func retryOfStopped(h *harness) {
 	id := h.running("d", "")
 	_, err := h.RequestCancel(h.ctx, id, h.now)
 	h.noError(err)
-	h.apply(h.failed(id, time.Minute))
+	h.apply(failedChange(h, id, time.Minute))
 	if rec := h.get(id); rec.AwaitsRetry() || !rec.Over() {
 		h.Errorf("it is due at %v", rec.RetryAt)
 	}
@@ -88,7 +88,7 @@ func retryOfStopped(h *harness) {
 func retryCancelled(h *harness) {
 	root := h.running("d", "")
 	child := h.running("d", root)
-	below, other := h.retried(child, time.Minute), h.retried("", time.Minute)
+	below, other := retriedThread(h, child, time.Minute), retriedThread(h, "", time.Minute)
 	h.end(child, thread.Completed)
 	_, err := h.RequestCancel(h.ctx, root, h.now)
 	h.noError(err)
@@ -97,23 +97,23 @@ func retryCancelled(h *harness) {
 	}
 	_, err = h.RequestCancel(h.ctx, other, h.now)
 	h.noError(err)
-	h.wantDue(h.now.Add(time.Hour), time.Time{})
+	wantDue(h, h.now.Add(time.Hour), time.Time{})
 	for _, id := range []thread.ID{below, other} {
-		if _, _, err := h.Register(h.ctx, h.attempt(id, ""), claimNothing); !errors.Is(err, store.ErrNoRetry) {
+		if _, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing); !errors.Is(err, store.ErrNoRetry) {
 			h.Errorf("an attempt for %s: %v", id, err)
 		}
 	}
 }
 
 func retryClock(h *harness) {
-	id := h.retried("", time.Hour)
-	h.wantDue(h.now.Add(-store.RetrySkew), h.now.Add(time.Hour))
-	h.wantDue(h.now.AddDate(-1, 0, 0), time.Time{}, id)
-	h.wantDue(h.now.AddDate(1, 0, 0), time.Time{}, id)
+	id := retriedThread(h, "", time.Hour)
+	wantDue(h, h.now.Add(-store.RetrySkew), h.now.Add(time.Hour))
+	wantDue(h, h.now.AddDate(-1, 0, 0), time.Time{}, id)
+	wantDue(h, h.now.AddDate(1, 0, 0), time.Time{}, id)
 }
 
 func retryDropped(h *harness) {
-	id := h.retried("", time.Minute)
+	id := retriedThread(h, "", time.Minute)
 	for i, want := range []bool{true, false} {
 		if dropped, err := h.DropRetry(h.ctx, id, "its directive is gone", h.now); err != nil || dropped != want {
 			h.Errorf("%d: dropped %v, %v", i, dropped, err)
@@ -127,21 +127,21 @@ func retryDropped(h *harness) {
 	}
 }
 
-// attempt is the registration of another attempt.
-func (h *harness) attempt(of, parent thread.ID) store.NewThread {
+// attemptOf is the registration of another attempt.
+func attemptOf(h *harness, of, parent thread.ID) store.NewThread {
 	n := h.newThread("d", parent)
 	n.ContinuationOf, n.Retry, n.MaxSpawns = of, true, 0
 	return n
 }
 
 func retryOnce(h *harness) {
-	id := h.retried("", time.Minute)
+	id := retriedThread(h, "", time.Minute)
 	const callers = 4
 	linked := make([]error, callers)
 	next := make([]thread.ID, callers)
 	var all sync.WaitGroup
 	for i := range callers {
-		rec, _, err := h.Register(h.ctx, h.attempt(id, ""), claimNothing)
+		rec, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing)
 		h.noError(err)
 		next[i] = rec.ThreadID
 	}
@@ -162,24 +162,24 @@ func retryOnce(h *harness) {
 	if rec := h.get(id); won != 1 || rec.AwaitsRetry() || rec.RetryNote != "" {
 		h.Errorf("%d attempts continue it: %+v", won, rec)
 	}
-	if _, _, err := h.Register(h.ctx, h.attempt(id, ""), claimNothing); err == nil {
+	if _, _, err := h.Register(h.ctx, attemptOf(h, id, ""), claimNothing); err == nil {
 		h.Error("another attempt was registered after that")
 	}
-	h.wantDue(h.now.Add(time.Hour), time.Time{})
+	wantDue(h, h.now.Add(time.Hour), time.Time{})
 }
 
 func retryNoSpawn(h *harness) {
 	root := h.begun("d", "", editor)
-	child := h.retried(root, time.Minute)
+	child := retriedThread(h, root, time.Minute)
 	before := h.get(root).SpawnCount
 	h.end(root, thread.Completed)
-	rec, _, err := h.Register(h.ctx, h.attempt(child, root), claimNothing)
+	rec, _, err := h.Register(h.ctx, attemptOf(h, child, root), claimNothing)
 	h.noError(err)
 	if now := h.get(root).SpawnCount; now != before || rec.ParentID != root || rec.ContinuationOf != child {
 		h.Errorf("%d children, were %d; the attempt: %+v", now, before, rec)
 	}
 	for _, n := range []store.NewThread{{Kind: thread.KindDirective, Directive: "d", Now: h.now, Retry: true}, func() store.NewThread {
-		n := h.attempt(child, root)
+		n := attemptOf(h, child, root)
 		n.Handoff = true
 		return n
 	}()} {
@@ -187,13 +187,13 @@ func retryNoSpawn(h *harness) {
 			h.Errorf("registered: %+v", n)
 		}
 	}
-	if _, _, err := h.Register(h.ctx, h.attempt(h.inState(thread.Error), ""), claimNothing); !errors.Is(err, store.ErrNoRetry) {
+	if _, _, err := h.Register(h.ctx, attemptOf(h, h.inState(thread.Error), ""), claimNothing); !errors.Is(err, store.ErrNoRetry) {
 		h.Errorf("an attempt for a thread that is not due: %v", err)
 	}
 }
 
 func retryResumed(h *harness) {
-	id := h.retried("", time.Minute)
+	id := retriedThread(h, "", time.Minute)
 	n := h.newThread("d", "")
 	n.ContinuationOf = id
 	rec, _, err := h.Register(h.ctx, n, claimNothing)
@@ -207,11 +207,11 @@ func retryResumed(h *harness) {
 func retryOfEntry(h *harness) {
 	set := h.set("scope", "content", 2, "a", "b")
 	first := h.entry(set, 0)
-	h.apply(h.failed(first, time.Minute))
+	h.apply(failedChange(h, first, time.Minute))
 	if got, err := h.Set(h.ctx, set); err != nil || got.Working != 0 || got.Retrying != 1 || got.Waiting != 1 {
 		h.Errorf("the set: %+v, %v", got, err)
 	}
-	rec, _, err := h.Register(h.ctx, h.attempt(first, set), claimNothing)
+	rec, _, err := h.Register(h.ctx, attemptOf(h, first, set), claimNothing)
 	h.noError(err)
 	h.noError(h.Link(h.ctx, first, rec.ThreadID, h.now))
 	if got, err := h.Set(h.ctx, set); err != nil || got.Working != 1 || got.Retrying != 0 {
@@ -225,12 +225,12 @@ func retryOfEntry(h *harness) {
 func retryNews(h *harness) {
 	kept, dropped, stopped := h.begun("d", "", editor), h.begun("d", "", editor), h.begun("d", "", editor)
 	for _, id := range []thread.ID{kept, dropped, stopped} {
-		h.apply(h.failed(id, time.Minute))
+		h.apply(failedChange(h, id, time.Minute))
 	}
 	h.wantUntold(editor.Key)
 	_, err := h.DropRetry(h.ctx, dropped, "no key", h.now)
 	h.noError(err)
-	rec, _, err := h.Register(h.ctx, h.attempt(kept, ""), claimNothing)
+	rec, _, err := h.Register(h.ctx, attemptOf(h, kept, ""), claimNothing)
 	h.noError(err)
 	h.noError(h.Link(h.ctx, kept, rec.ThreadID, h.now))
 	h.wantUntold(editor.Key, "ended "+string(dropped))
@@ -240,7 +240,7 @@ func retryNews(h *harness) {
 }
 
 func retryKept(h *harness) {
-	id := h.retried("", time.Minute)
+	id := retriedThread(h, "", time.Minute)
 	later := h.now.AddDate(1, 0, 0)
 	rows, err := h.Expired(h.ctx, store.Expiry{UsedUntil: later})
 	if h.noError(err); len(rows) != 0 {

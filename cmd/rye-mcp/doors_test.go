@@ -16,7 +16,7 @@ import (
 var doors = map[string][]string{
 	// Records and lives of threads that run elsewhere have no folders here.
 	"runtime/folder": {
-		"runtime/records/local.go", "runtime/records/stage.go", "runtime/life/local.go", "orchestrator/spawn/spawn.go",
+		"runtime/records/local.go", "runtime/records/stage.go", "runtime/remote/copy.go", "runtime/life/local.go", "orchestrator/spawn/spawn.go",
 		"cmd/rye-mcp/cli/state.go", "cmd/rye-mcp/cli/thread_run.go",
 	},
 	// A store need not be files of SQLite.
@@ -27,7 +27,7 @@ var doors = map[string][]string{
 
 // pathRecords are the files that read what a person or a setting names by its path, as
 // if it were a record of a thread.
-var pathRecords = []string{"runtime/audit/files.go", "cmd/rye-mcp/cli/threads_receipt.go"}
+var pathRecords = []string{"runtime/remote/artifacts.go", "runtime/audit/files.go", "cmd/rye-mcp/cli/threads_receipt.go"}
 
 // threadFiles are the names of a thread's files. Only their folder makes paths of them.
 var threadFiles = []string{"thread.json", "transcript.jsonl", "thread.log", "thread.lock", "capabilities.md", "artifacts"}

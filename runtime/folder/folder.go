@@ -28,9 +28,9 @@ const (
 	fileMode = 0o600
 )
 
-// maxMetaBytes bounds a thread.json; inputs are its only part
+// MaxMetaBytes bounds a thread.json; inputs are its only part
 // of open size and are bounded to far less when a thread is started.
-const maxMetaBytes = 16 << 20
+const MaxMetaBytes = 16 << 20
 
 // Home is the folder of all threads of a project, with the seal of what they leave
 // there.
@@ -122,7 +122,7 @@ func (f Folder) Artifacts() string { return filepath.Join(string(f), "artifacts"
 // and name the place for which that counts.
 func (f Folder) ReadMeta(seal *place.Seal) (thread.Meta, error) {
 	var meta thread.Meta
-	data, err := readBounded(f.Meta(), maxMetaBytes)
+	data, err := readBounded(f.Meta(), MaxMetaBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return meta, fmt.Errorf("%w: %s", thread.ErrNoMeta, f)
 	}
@@ -146,7 +146,7 @@ func (f Folder) ReadMeta(seal *place.Seal) (thread.Meta, error) {
 // PeekMeta reads thread.json as it is, for counts and logs. Nothing may rely on it.
 func (f Folder) PeekMeta() (thread.Meta, error) {
 	var meta thread.Meta
-	data, err := readBounded(f.Meta(), maxMetaBytes)
+	data, err := readBounded(f.Meta(), MaxMetaBytes)
 	if err != nil {
 		return meta, err
 	}
@@ -165,7 +165,7 @@ func typeAt(home string) string {
 // MetaSigner is the fingerprint of the key that has signed thread.json, as that
 // says itself; empty when it carries no signature, or cannot be read.
 func (f Folder) MetaSigner() string {
-	data, err := readBounded(f.Meta(), maxMetaBytes)
+	data, err := readBounded(f.Meta(), MaxMetaBytes)
 	if err != nil {
 		return ""
 	}
@@ -174,18 +174,24 @@ func (f Folder) MetaSigner() string {
 
 // WriteMeta replaces thread.json atomically, signed for the place of the seal.
 func (f Folder) WriteMeta(meta thread.Meta, seal *place.Seal) error {
+	data, err := EncodeMeta(meta, seal)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.Meta(), err)
+	}
+	return replaceFile(f.Meta(), data)
+}
+
+// EncodeMeta is what thread.json says, signed for the place of the seal.
+func EncodeMeta(meta thread.Meta, seal *place.Seal) ([]byte, error) {
 	if seal == nil {
-		return fmt.Errorf("write %s: %w", f.Meta(), place.ErrNoState)
+		return nil, place.ErrNoState
 	}
 	meta.Version, meta.Type, meta.Place = thread.MetaVersion, place.MetaType, seal.Place()
 	data, err := seal.Encode(meta)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", f.Meta(), err)
+	if err == nil && len(data) > MaxMetaBytes { // nobody could read it
+		err = fmt.Errorf("it would be %d bytes, more than %d", len(data), MaxMetaBytes)
 	}
-	if len(data) > maxMetaBytes { // nobody could read it
-		return fmt.Errorf("write %s: it would be %d bytes, more than %d", f.Meta(), len(data), maxMetaBytes)
-	}
-	return replaceFile(f.Meta(), data)
+	return data, err
 }
 
 // WriteCapabilities replaces capabilities.md. The caller has signed the text.

@@ -168,7 +168,7 @@ func TestMetaOfOthers(t *testing.T) {
 		t.Errorf("newer version: %v", err)
 	}
 
-	if err := os.Truncate(f.Meta(), maxMetaBytes+1); err != nil {
+	if err := os.Truncate(f.Meta(), MaxMetaBytes+1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.ReadMeta(key); err == nil || !strings.Contains(err.Error(), "more than") {

@@ -13,8 +13,17 @@ const tracesName = ".traces"
 // Traces is the folder in which it is noted whose traces are due.
 func (h Home) Traces() string { return filepath.Join(h.Dir, tracesName) }
 
+// copiesName is the folder in which it is noted what of the threads' files is a copy of what
+// a server has. No thread is found there.
+const copiesName = ".copies"
+
+// Copies is the folder in which it is noted what is a copy of what a server has.
+func (h Home) Copies() string { return filepath.Join(h.Dir, copiesName) }
+
 // isReserved reports whether a folder below the one of all threads is for something else.
-func isReserved(name string) bool { return name == stagingName || name == tracesName }
+func isReserved(name string) bool {
+	return name == stagingName || name == tracesName || name == copiesName
+}
 
 // Staging is where threads that come from elsewhere are put together.
 func (h Home) Staging() Home { return Home{Dir: filepath.Join(h.Dir, stagingName), Seal: h.Seal} }

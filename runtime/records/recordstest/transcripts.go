@@ -68,6 +68,9 @@ func transcripts(t *testing.T, s Subject) {
 	}
 }
 
+// turns are those of a transcript of several frames.
+const turns = 1000
+
 // compressed: a transcript reads the same before and after it was compressed, and
 // is written to like any other.
 func compressed(t *testing.T, s Subject) {
@@ -80,7 +83,7 @@ func compressed(t *testing.T, s Subject) {
 	if before, _, err := s.Of(other).Whole().Compress(); before != 0 || err != nil {
 		t.Errorf("a short one: %d, %v", before, err)
 	}
-	head := said(t, s, one, 4000)
+	head := said(t, s, one, turns)
 	plain := readTranscript(t, of, head)
 	bytes, err := of.Whole().Compressible()
 	must(t, err)
@@ -112,7 +115,7 @@ func compressed(t *testing.T, s Subject) {
 		t.Error("who was reading meanwhile reads something else")
 	}
 	report, err := transcript.Verify(of.Transcript(), s.Seal(), &head)
-	if err != nil || report.Bytes <= head.Bytes || report.Turns != 4000 {
+	if err != nil || report.Bytes <= head.Bytes || report.Turns != turns {
 		t.Errorf("added to: %+v, %v", report, err)
 	}
 	if again, _, err := of.Whole().Compress(); again <= before || err != nil {

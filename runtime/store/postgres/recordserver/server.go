@@ -1,0 +1,151 @@
+package recordserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// ChunkBytes is the most that a chunk has: as much as a frame of a compressed
+// transcript. A reader holds a page of them, and a broken link repeats one transaction.
+const ChunkBytes = 256 << 10
+
+// PageChunks is how many chunks one statement reads, and one transaction writes: 4 MiB,
+// which a link of 10 Mbit/s moves within [Deadline].
+const PageChunks = 16
+
+// Deadline bounds each call.
+const Deadline = 10 * time.Second
+
+// Errors of records.
+var (
+	// ErrDamaged: what the server has is not what was written.
+	ErrDamaged = errors.New("the record on the server is damaged")
+	// ErrChanged: the file was replaced or cut while it was read.
+	ErrChanged = errors.New("the record was replaced meanwhile")
+)
+
+// GapError says that the server has less of a file than the writer thought.
+type GapError struct{ Size, From int64 }
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("the server has %d bytes, and what follows begins at %d", e.Size, e.From)
+}
+
+// Server keeps the records of one project.
+type Server struct {
+	pool     *pgxpool.Pool
+	schema   string
+	deadline time.Duration
+}
+
+// New is the server behind a pool whose connections look into the project's schema.
+func New(pool *pgxpool.Pool, schema string) *Server {
+	return &Server{pool: pool, schema: schema, deadline: Deadline}
+}
+
+// Writer is who writes records of a thread.
+type Writer struct {
+	Thread thread.ID
+	Run    thread.Run // empty: nobody who runs it
+	// Token names this writing of a file that grows.
+	Token string
+}
+
+// limited bounds a call.
+func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.deadline, errSlow)
+}
+
+var errSlow = fmt.Errorf("the database server did not answer in time: %w", context.DeadlineExceeded)
+
+// millisSQL is the server's clock, so that no machine's own decides what came later.
+const millisSQL = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+
+// tries is how often a transaction is begun that collides with others.
+const tries = 5
+
+// write runs f in a transaction in which the writer may write.
+func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, pgx.Tx) error) (err error) {
+	for range tries {
+		if err = s.writeOnce(ctx, w, f); !collides(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("records of %s: %w", w.Thread, err)
+	}
+	return nil
+}
+
+func (s *Server) writeOnce(ctx context.Context, w Writer, f func(context.Context, pgx.Tx) error) error {
+	ctx, done := s.limited(ctx)
+	defer done()
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := fence(ctx, tx, w); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	})
+	return caused(ctx, err)
+}
+
+// caused says what a call was ended by.
+func caused(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// collides reports whether a transaction may succeed when it is run again: it was in
+// somebody's way, or a content that it names was just removed.
+func collides(err error) bool {
+	pg, is := errors.AsType[*pgconn.PgError](err)
+	return is && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23503")
+}
+
+// fence locks the row of the thread and refuses who may not write.
+func fence(ctx context.Context, tx pgx.Tx, w Writer) error {
+	var run thread.Run
+	var status thread.State
+	err := tx.QueryRow(ctx, `SELECT run, status FROM threads WHERE thread_id = $1 FOR NO KEY UPDATE`, string(w.Thread)).Scan(&run, &status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) && w.Run == "":
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("it was deleted: %w", store.ErrFenced)
+	case err != nil:
+		return err
+	case w.Run == "" && !status.Terminal():
+		return fmt.Errorf("it has not ended, and is written by its run alone: %w", store.ErrFenced)
+	case w.Run != "" && run != "" && run != w.Run:
+		return store.ErrFenced
+	}
+	return nil
+}
+
+// read runs f with a deadline, and once more when the connection was lost.
+func (s *Server) read(ctx context.Context, id thread.ID, f func(context.Context) error) (err error) {
+	for range 2 {
+		limited, done := s.limited(ctx)
+		err = caused(limited, f(limited))
+		done()
+		if err == nil || !pgconn.SafeToRetry(err) {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("records of %s: %w", id, err)
+	}
+	return err
+}

@@ -98,12 +98,13 @@ func (d *database) Update(ctx context.Context, level sqlstore.Durability, u sqls
 	return changed, err
 }
 
-// synchronous is a durability as SQLite has it.
+// synchronous is a durability as SQLite has it. The files are on the machine of the
+// processes.
 func synchronous(level sqlstore.Durability) sharedfile.Durability {
-	if level == sqlstore.Relaxed {
-		return sharedfile.Relaxed
+	if level == sqlstore.Durable {
+		return sharedfile.Durable
 	}
-	return sharedfile.Durable
+	return sharedfile.Relaxed
 }
 
 // whole runs what writes to the database, again when missing rows had to be brought

@@ -20,18 +20,31 @@ const aboveSQL = `WITH RECURSIVE above (thread_id) AS (
 // leastSQL is the budget of them that has the least left.
 const leastSQL = selectBudget + ` WHERE thread_id IN (SELECT thread_id FROM above) ORDER BY max_spend - actual_spend - reserved_spend - pledged_spend LIMIT 1`
 
+// leastAbove is the budget of them that has the least left. All of them stay as they are
+// until the transaction commits.
+func leastAbove(ctx context.Context, tx *sql.Tx, d Dialect, id thread.ID) (store.Budget, error) {
+	if kept := d.untilCommit(); kept != "" {
+		_, err := tx.ExecContext(ctx, aboveSQL+"SELECT 1 FROM budgets WHERE thread_id IN (SELECT thread_id FROM above)"+kept, id)
+		if err != nil {
+			return store.Budget{}, err
+		}
+	}
+	least, err := scanBudget(tx.QueryRowContext(ctx, aboveSQL+leastSQL, id))
+	return least, noBudget(err, id)
+}
+
 // ReserveAfter implements [store.Ledger]. The reservation is on disk when it
 // returns.
 func (s *Store) ReserveAfter(ctx context.Context, child, parent thread.ID, amount thread.Micros, at time.Time) error {
-	return s.reserve(ctx, child, parent, amount, at, holdAbove)
+	return s.reserve(ctx, child, parent, amount, at, s.holdAbove)
 }
 
 // holdAbove adds amount to what is held below a parent that has ended, at all
 // that count it, if each of them has that much left.
-func holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error {
-	least, err := scanBudget(tx.QueryRowContext(ctx, aboveSQL+leastSQL, parent))
+func (s *Store) holdAbove(ctx context.Context, tx *sql.Tx, parent thread.ID, amount thread.Micros, at time.Time) error {
+	least, err := leastAbove(ctx, tx, s.dialect, parent)
 	if err != nil {
-		return noBudget(err, parent)
+		return err
 	}
 	if least.Remaining() < amount {
 		return &store.InsufficientError{Parent: least.ThreadID, Requested: amount, Remaining: least.Remaining()}

@@ -11,7 +11,10 @@ import (
 )
 
 // afterwards is the [store.Afterwards] of a store.
-type afterwards struct{ ledger Database }
+type afterwards struct {
+	ledger  Database
+	dialect Dialect
+}
 
 // SpendAfter implements [store.Afterwards]. The amount is kept with what those came to that
 // are below the thread and have no row.
@@ -24,9 +27,9 @@ func (s afterwards) SpendAfter(ctx context.Context, id thread.ID, amount thread.
 		if row.Active || row.Gone+amount < 0 {
 			return fmt.Errorf("it has not ended, or nothing of %s was added: %w", -amount, store.ErrNoBudget)
 		}
-		least, err := scanBudget(tx.QueryRowContext(ctx, aboveSQL+leastSQL, id))
+		least, err := leastAbove(ctx, tx, s.dialect, id)
 		if err != nil {
-			return noBudget(err, id)
+			return err
 		}
 		if least.Remaining() < amount && amount > 0 {
 			return &store.InsufficientError{Parent: least.ThreadID, Requested: amount, Remaining: least.Remaining()}

@@ -109,7 +109,7 @@ func (r *runner) refused(ctx context.Context, tx *sql.Tx, to thread.State) error
 // SetProcess implements [store.Runner]. It is not waited to disk: after a loss
 // of power there is no such process.
 func (r *runner) SetProcess(ctx context.Context, p thread.Process) error {
-	err := r.updateOne(ctx, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
+	err := r.updateOne(ctx, Local, `UPDATE threads SET pid = ?, host = ?, boot_id = ?, pid_namespace = ?, pid_started = ?, worker = ?,
 		updated_at = ?, run = ?, `+newWrite+` WHERE thread_id = ? AND `+ownRun+` AND status IN ('created', 'running')`,
 		p.PID, p.Host, p.Boot, p.PIDNamespace, p.Started, p.Worker, millis(r.now()), r.run, r.id, r.run)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 	}
 	done, err := update(ctx, r.registry, Relaxed, Question{byIDSQL, string(r.id)}, change, recordCostSQL, args...)
 	if !done && err == nil {
-		err = r.updateOne(ctx, recordCostSQL, args...)
+		err = r.updateOne(ctx, Relaxed, recordCostSQL, args...)
 	}
 	if err != nil {
 		return fmt.Errorf("record cost: %w", err)
@@ -145,8 +145,8 @@ func (r *runner) RecordCost(ctx context.Context, c thread.Cost, contextTokens in
 }
 
 // updateOne runs a guarded update of one row that leaves its state alone.
-func (r *runner) updateOne(ctx context.Context, query string, args ...any) error {
-	return r.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+func (r *runner) updateOne(ctx context.Context, level Durability, query string, args ...any) error {
+	return r.registry.Write(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -172,6 +172,7 @@ func (s *Store) RequestCancel(ctx context.Context, id thread.ID, at time.Time) (
 			return err
 		}
 		all, err := subtree(ctx, tx, id)
+		active = nil
 		for _, rec := range all {
 			if !rec.Status.Terminal() {
 				active = append(active, rec)

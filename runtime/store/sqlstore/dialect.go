@@ -55,6 +55,11 @@ func (d Dialect) attempt(ctx context.Context, tx *sql.Tx, f func() error) error 
 	return failed
 }
 
+// untilCommit ends a SELECT whose rows are to stay as they are until the transaction
+// commits. A Write has the database alone but for Updates, see [Database]. In SQLite they
+// wait as well, and PostgreSQL has them wait for the row.
+func (d Dialect) untilCommit() string { return d.in("", " FOR NO KEY UPDATE") }
+
 // byName is how rows are ordered by their names, without regard to the case of ASCII: the
 // column in a comparison, the parameter that it is compared with, and the column in
 // ORDER BY. They are those of the index threads_name. In a comparison a collation on the left

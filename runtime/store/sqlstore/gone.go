@@ -14,7 +14,7 @@ import (
 // ForgetBudgets implements [store.Deletions]. It is on disk when it returns.
 func (s *deletions) ForgetBudgets(ctx context.Context, ids []thread.ID, at time.Time) error {
 	err := s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, selectBudget+" WHERE thread_id IN (SELECT value FROM json_each(?))", jsonList(ids))
+		rows, err := tx.QueryContext(ctx, selectBudget+" WHERE thread_id IN (SELECT value FROM json_each(?))"+s.dialect.untilCommit(), jsonList(ids))
 		budgets, err := scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })
 		if err != nil || len(budgets) == 0 {
 			return err
@@ -86,8 +86,8 @@ const goneKept = 1000
 
 // Gone implements [store.Deletions].
 func (s *deletions) Gone(ctx context.Context) (g store.Gone, err error) {
-	g = store.Gone{Spent: map[thread.ID]thread.Micros{}, Days: map[int64]thread.Micros{}}
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+		g = store.Gone{Spent: map[thread.ID]thread.Micros{}, Days: map[int64]thread.Micros{}}
 		rows, err := db.QueryContext(ctx, `SELECT thread_id, kind, directive, created_at, deleted_at, record IS NOT NULL FROM deletions
 			WHERE record IS NOT NULL OR seq > (SELECT max(seq) FROM deletions) - ? ORDER BY seq`, goneKept)
 		g.Threads, err = scanEach(rows, err, func(r row) (t store.GoneThread, err error) {

@@ -52,6 +52,7 @@ func (s handoffs) AskHandoff(ctx context.Context, id thread.ID, r thread.Handoff
 // AskedHandoff implements [store.Handoffs].
 func (s handoffs) AskedHandoff(ctx context.Context, id thread.ID) (r *thread.HandoffRequest, err error) {
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+		r = nil
 		var (
 			at   int64
 			text []byte

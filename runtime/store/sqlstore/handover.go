@@ -15,7 +15,7 @@ import (
 func (r *runner) HandOver(ctx context.Context, to thread.ID, at time.Time) (left thread.Micros, err error) {
 	from := r.id
 	err = r.spend(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
-		old, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, from))
+		old, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL+r.dialect.untilCommit(), from))
 		if err != nil {
 			return noBudget(err, from)
 		}

@@ -122,7 +122,7 @@ func (r *runner) Report(ctx context.Context, ownTotal thread.Micros, at time.Tim
 		b.Own, b.Pledged, b.UpdatedAt = max(b.Own, ownTotal), 0, fromMillis(millis(at))
 		return b
 	}
-	err := r.spendByOne(ctx, change, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
+	err := r.spendByOne(ctx, Local, change, reportSQL, []any{int64(ownTotal), millis(at), id, r.run}, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if err != nil {
 			return noBudget(err, id)
@@ -149,19 +149,20 @@ func (r *runner) Settle(ctx context.Context, at time.Time) error {
 	return nil
 }
 
+// settleSQL tells what a budget has come to with the statement that ends it, behind which
+// no report changes that any more.
+const settleSQL = `UPDATE budgets SET status = 'settled', pledged_spend = 0, updated_at = ?
+	WHERE thread_id = ? AND status = 'active' RETURNING ` + budgetColumns
+
 // settle ends one budget. The hold of the thread at its parent shrinks from its
 // whole reservation to what its active children still hold. Its spend
 // goes to the parent and, past ancestors that are settled already and so cannot
 // hand it on themselves, up to the first active one.
 func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
-	row, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && !row.Active) {
+	row, err := scanBudget(tx.QueryRowContext(ctx, settleSQL, at, id))
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "UPDATE budgets SET status = 'settled', pledged_spend = 0, updated_at = ? WHERE thread_id = ?", at, id)
 	if err != nil || row.ParentID == "" {
 		return err
 	}
@@ -170,5 +171,5 @@ func settle(ctx context.Context, tx *sql.Tx, id thread.ID, at int64) error {
 	if err != nil {
 		return err
 	}
-	return giveBack(ctx, tx, row.ParentID, row.Remaining()+row.Pledged, at)
+	return giveBack(ctx, tx, row.ParentID, row.Remaining(), at)
 }

@@ -146,6 +146,7 @@ func (s Mender) Release(ctx context.Context, id thread.ID, at time.Time) (change
 		return false, err
 	}
 	err = s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) error {
+		changed = false
 		b, err := scanBudget(tx.QueryRowContext(ctx, budgetSQL, id))
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !b.Active {
 			return nil
@@ -178,7 +179,7 @@ func (s Mender) Recount(ctx context.Context, id thread.ID, was, own thread.Micro
 			return err
 		}
 		changed = true
-		_, err = sumBudgets(ctx, tx)
+		_, err = sumBudgets(ctx, tx, s.dialect)
 		return err
 	})
 	if err != nil {
@@ -190,7 +191,7 @@ func (s Mender) Recount(ctx context.Context, id thread.ID, was, own thread.Micro
 // Miscounted implements [store.Mender].
 func (s Mender) Miscounted(ctx context.Context) (off []thread.ID, err error) {
 	err = s.ledger.Read(ctx, func(ctx context.Context, db *sql.DB) error {
-		rows, err := allBudgets(ctx, db)
+		rows, err := allBudgets(ctx, db, "")
 		if err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (s Mender) Miscounted(ctx context.Context) (off []thread.ID, err error) {
 // AddUp implements [store.Mender].
 func (s Mender) AddUp(ctx context.Context) (changed bool, err error) {
 	err = s.ledger.Write(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
-		changed, err = sumBudgets(ctx, tx)
+		changed, err = sumBudgets(ctx, tx, s.dialect)
 		return err
 	})
 	if err != nil {

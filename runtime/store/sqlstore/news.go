@@ -124,7 +124,7 @@ func (s *Store) Heirless(ctx context.Context, client string) (keys []string, err
 
 // Inherit implements [store.News].
 func (s *Store) Inherit(ctx context.Context, from string, to thread.Origin) error {
-	err := s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE news SET origin = ? WHERE told = 0 AND origin <> '' AND origin = ?", to.Key, from)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *Store) Inherit(ctx context.Context, from string, to thread.Origin) erro
 // NoteBudget implements [store.Notices]. It is not waited to disk: the spend that it is
 // about is neither.
 func (s *Store) NoteBudget(ctx context.Context, id thread.ID, at time.Time) (first bool, err error) {
-	err = s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `INSERT INTO news (kind, thread_id, at, told) VALUES ('budget_80', ?, ?, 1)
 			ON CONFLICT DO NOTHING`, id, millis(at))
 		if err != nil {

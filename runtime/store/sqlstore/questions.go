@@ -48,7 +48,7 @@ func (r *runner) Ask(ctx context.Context, q thread.Question) error {
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	err = r.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err = r.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
 		rec, err := scanRecord(tx.QueryRowContext(ctx, byIDSQL, q.ThreadID))
 		if err != nil {
 			return notFound(err, q.ThreadID)

@@ -100,8 +100,8 @@ func (s *Store) Admit(
 
 // Next implements [store.Queue].
 func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (rec thread.Record, at store.QueuePlace, err error) {
-	at = behind
 	err = s.registry.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+		at = behind
 		load, err := countQueue(ctx, db)
 		if err != nil || load.Queued == 0 || load.Occupied >= slots {
 			return err
@@ -125,7 +125,8 @@ func (s *Store) Next(ctx context.Context, slots int, behind store.QueuePlace) (r
 func (s *Store) admit(
 	ctx context.Context, id thread.ID, slots int, at time.Time, run thread.Run,
 ) (rec thread.Record, admitted bool, err error) {
-	err = s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) error {
+		admitted = false
 		load, err := countQueue(ctx, tx)
 		if err != nil || load.Occupied >= slots {
 			return err
@@ -162,7 +163,7 @@ func nextQueued(ctx context.Context, tx rowQuerier, group string, behind int64) 
 
 // Yield implements [store.Runner]. It is not waited to disk.
 func (r *runner) Yield(ctx context.Context, yielded bool) error {
-	if err := r.updateOne(ctx, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
+	if err := r.updateOne(ctx, Local, `UPDATE threads SET yielded = ?, run = ? WHERE thread_id = ? AND `+ownRun+` AND status = 'running'`,
 		yielded, r.run, r.id, r.run); err != nil {
 		return fmt.Errorf("yield: %w", err)
 	}

@@ -22,16 +22,17 @@ func (s *Store) Restore(ctx context.Context, threads []store.Restored) (done sto
 	err = s.ledger.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
 		r := restoring{s.dialect, s.ledger, tx, nil}
 		done.Budgets, err = r.budgets(ctx, threads)
-		done.Refused = append(done.Refused, r.refused...)
+		done.Refused = r.refused
 		return err
 	})
 	if err != nil {
 		return store.Restoration{}, fmt.Errorf("restore budgets: %w", err)
 	}
+	budgets := done.Refused
 	err = s.registry.WriteAsIs(ctx, Durable, func(ctx context.Context, tx *sql.Tx) (err error) {
 		r := restoring{s.dialect, s.registry, tx, nil}
 		done.Threads, err = r.threads(ctx, threads)
-		done.Refused = append(done.Refused, r.refused...)
+		done.Refused = slices.Concat(budgets, r.refused)
 		return err
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func (r *restoring) budgets(ctx context.Context, threads []store.Restored) (adde
 		}
 	}
 	if added > 0 {
-		if _, err := sumBudgets(ctx, r.tx); err != nil {
+		if _, err := sumBudgets(ctx, r.tx, r.dialect); err != nil {
 			return 0, err
 		}
 	}
@@ -56,8 +56,8 @@ func insertBudget(ctx context.Context, tx *sql.Tx, id thread.ID, b store.Budget)
 // sumBudgets brings the running totals of every row to what the rows below it
 // say, by the rules that stand at their columns. Where nothing was added below
 // a row that changes nothing.
-func sumBudgets(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
-	rows, err := allBudgets(ctx, tx)
+func sumBudgets(ctx context.Context, tx *sql.Tx, d Dialect) (changed bool, err error) {
+	rows, err := allBudgets(ctx, tx, d.untilCommit())
 	if err != nil {
 		return false, err
 	}
@@ -106,8 +106,9 @@ func miscounted(rows map[thread.ID]*store.Budget) (wrong []store.Budget, circula
 	return wrong, circular
 }
 
-func allBudgets(ctx context.Context, q querier) (map[thread.ID]*store.Budget, error) {
-	rows, err := q.QueryContext(ctx, selectBudget)
+// allBudgets reads every budget; what follows the query keeps them as they are.
+func allBudgets(ctx context.Context, q querier, kept string) (map[thread.ID]*store.Budget, error) {
+	rows, err := q.QueryContext(ctx, selectBudget+kept)
 	list, err := scanEach(rows, err, func(r row) (store.Budget, error) { return scanBudget(r) })
 	all := make(map[thread.ID]*store.Budget, len(list))
 	for i := range list {

@@ -84,16 +84,16 @@ func (r *runner) spend(ctx context.Context, d Durability, f func(context.Context
 // nothing it is run again in a transaction of spend, and then why says what to make of
 // that. Change does to a row that is remembered what the statement does.
 func (r *runner) spendByOne(
-	ctx context.Context, change func(store.Budget) store.Budget, query string, args []any, why func(context.Context, *sql.Tx) error,
+	ctx context.Context, level Durability, change func(store.Budget) store.Budget, query string, args []any, why func(context.Context, *sql.Tx) error,
 ) error {
 	if err := r.mayLackRun(ctx); err != nil {
 		return err
 	}
-	done, err := update(ctx, r.ledger, Relaxed, Question{budgetSQL, string(r.id)}, change, query, args...)
+	done, err := update(ctx, r.ledger, level, Question{budgetSQL, string(r.id)}, change, query, args...)
 	if done || err != nil {
 		return err
 	}
-	return r.spend(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+	return r.spend(ctx, level, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, query, args...)
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // Return implements [store.Runner]. It is not waited to disk: after a loss of
 // power the thread is found without a process again.
 func (r *runner) Return(ctx context.Context) (rec thread.Record, err error) {
-	err = r.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = r.registry.Write(ctx, Local, func(ctx context.Context, tx *sql.Tx) (err error) {
 		rec, err = scanRecord(tx.QueryRowContext(ctx, `UPDATE threads SET admitted_at = NULL, updated_at = ?, run = ?
 			WHERE thread_id = ? AND `+ownRun+` AND status = 'created' AND admitted_at IS NOT NULL AND pid = 0 AND cancel_requested_at IS NULL
 			RETURNING `+columns, millis(r.now()), r.run, r.id, r.run))

@@ -14,6 +14,7 @@ type sweeps struct{ registry Database }
 // BeginSweep implements [store.Sweeps].
 func (s sweeps) BeginSweep(ctx context.Context, now time.Time, interval, most time.Duration) (by time.Time, due bool, err error) {
 	err = s.registry.Write(ctx, Relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		due = false
 		var swept, counted int64
 		err := tx.QueryRowContext(ctx, "SELECT swept_at, counted_at FROM sweeps").Scan(&swept, &counted)
 		first := errors.Is(err, sql.ErrNoRows)

@@ -4,6 +4,7 @@
 package spawn
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,8 @@ type Launcher struct {
 	// Environ divides the environment for the process, as [process.ThreadEnv] does: env is
 	// what it may have, secrets are the variables named by keys.
 	Environ func(keys []string) (env, secrets []string)
+	// Store says where threads are kept that other machines have, too; nil: on this machine.
+	Store func() *Store
 	// Outer is the rest of the environment. The process has it apart from its own, for
 	// tools that name variables of it. Nil: there is none.
 	Outer func() []string
@@ -48,6 +51,19 @@ type Handed struct {
 	// ProviderKeys are keys that no variable holds, by provider.
 	ProviderKeys map[string]string
 	Settings     []byte // that were decided for it; nil: it reads them itself
+}
+
+// Store says where the rows of threads are. It goes to processes through their pipe alone.
+type Store struct {
+	URL     string `json:"url"` // with the password
+	Project string `json:"project"`
+	Key     string `json:"key,omitempty"` // file of the key of the fleet
+}
+
+// Entry is the store as an entry of [process.Spec.Secrets].
+func (s Store) Entry() (string, error) {
+	text, err := json.Marshal(s)
+	return storePrefix + string(text), err
 }
 
 // Args are the arguments of the process of a thread.
@@ -88,6 +104,12 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
 	env, secrets := l.Environ(handed.Keys)
+	entries := handed.entries(r.Run, secrets, without(l.outer(env, secrets), handed.Inputs))
+	if l.Store != nil {
+		if entries, err = withStore(entries, l.Store()); err != nil {
+			return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
+		}
+	}
 	started, err := process.Detach(process.Spec{
 		Path:    l.Executable,
 		Args:    Args(l.Project, id),
@@ -95,7 +117,7 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 		Dir:     l.Project,
 		LogPath: l.Home().Of(id).Log(),
 		Lock:    lock,
-		Secrets: handed.entries(r.Run, secrets, without(l.outer(env, secrets), handed.Inputs)),
+		Secrets: entries,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
@@ -176,6 +198,17 @@ func (h Handed) entries(run thread.Run, secrets, outer []string) []string {
 	return entries
 }
 
+// storePrefix tells where threads are kept from variables.
+const storePrefix = "store:"
+
+func withStore(entries []string, s *Store) ([]string, error) {
+	if s == nil {
+		return entries, nil
+	}
+	entry, err := s.Entry()
+	return append(entries, entry), err
+}
+
 // Inheritance is what the process of a thread was handed.
 type Inheritance struct {
 	Run       thread.Run        // empty: by a starter of an older version
@@ -185,6 +218,7 @@ type Inheritance struct {
 	Outer     []string          // NAME=value: variables for tools that name them
 	// ProviderKeys are keys that no variable holds, by provider.
 	ProviderKeys map[string]string
+	Store        *Store // nil: threads are kept on this machine
 }
 
 // Inherited divides what the process of a thread was handed.
@@ -201,6 +235,13 @@ func Inherited(entries []string) Inheritance {
 		}
 		if outer, ok := strings.CutPrefix(entry, outerPrefix); ok {
 			in.Outer = append(in.Outer, outer)
+			continue
+		}
+		if text, ok := strings.CutPrefix(entry, storePrefix); ok {
+			in.Store = &Store{}
+			if json.Unmarshal([]byte(text), in.Store) != nil {
+				in.Store.URL = "" // nothing is found there
+			}
 			continue
 		}
 		if key, ok := strings.CutPrefix(entry, keyPrefix); ok {

@@ -89,9 +89,16 @@ func TestInherited(t *testing.T) {
 	in := spawn.Inherited([]string{"run:r1", "LAB_KEY=secret", "input:token=to=ken\nsecret", "input:a.b-c=", "INPUT=x", `settings:{"a":"="}`})
 	if !slices.Equal(in.Variables, []string{"LAB_KEY=secret", "INPUT=x"}) ||
 		!maps.Equal(in.Inputs, map[string]string{"token": "to=ken\nsecret", "a.b-c": ""}) || string(in.Settings) != `{"a":"="}` || in.Run != "r1" {
-		t.Errorf("got %q", in)
+		t.Errorf("got %+v", in)
 	}
-	if in := spawn.Inherited(nil); in.Settings != nil {
+	entry, err := spawn.Store{URL: "postgres://me:hush=;\"@db/x", Project: "a/b"}.Entry()
+	if in := spawn.Inherited([]string{entry}); err != nil || in.Store == nil || in.Store.URL != "postgres://me:hush=;\"@db/x" || in.Store.Project != "a/b" || len(in.Variables) > 0 {
+		t.Errorf("got %+v, %v", in.Store, err)
+	}
+	if in := spawn.Inherited([]string{"store:{cut"}); in.Store == nil || in.Store.URL != "" {
+		t.Errorf("threads would be kept somewhere else: %+v", in.Store)
+	}
+	if in := spawn.Inherited(nil); in.Settings != nil || in.Store != nil {
 		t.Errorf("settings that nobody has handed over: %q", in.Settings)
 	}
 }

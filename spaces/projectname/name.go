@@ -3,7 +3,6 @@
 package projectname
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -23,6 +22,7 @@ type Facts struct {
 	Trusted bool
 	Set     string // store.project of the settings that count; empty: none
 	Origin  string // URL of the remote origin, as git's configuration has it; empty: none
+	Below   string // of the repository's working tree, where the folder is a part of it
 	Host    string // name of this machine
 	Path    string // of the folder, without symbolic links
 }
@@ -40,7 +40,10 @@ func Of(f Facts) (string, error) {
 		sum := sha256.Sum256([]byte(f.Host + "\x00" + f.Path))
 		return Folder + hex.EncodeToString(sum[:16]), nil
 	}
-	name := cmp.Or(f.Set, FromRemote(f.Origin))
+	name := f.Set
+	if origin := FromRemote(f.Origin); name == "" && origin != "" {
+		name = strings.TrimSuffix(origin+"/"+f.Below, "/")
+	}
 	if name == "" {
 		return "", ErrNone
 	}

@@ -18,6 +18,8 @@ func TestOf(t *testing.T) {
 	}{
 		"origin":             {projectname.Facts{Trusted: true, Origin: origin}, "github.com/Team/app", nil},
 		"set":                {projectname.Facts{Trusted: true, Set: "team/app", Origin: origin}, "team/app", nil},
+		"a part of it":       {projectname.Facts{Trusted: true, Origin: origin, Below: "services/a"}, "github.com/Team/app/services/a", nil},
+		"an odd part of it":  {projectname.Facts{Trusted: true, Origin: origin, Below: "my services"}, "", projectname.ErrBad},
 		"neither":            {projectname.Facts{Trusted: true}, "", projectname.ErrNone},
 		"a folder as origin": {projectname.Facts{Trusted: true, Origin: "/srv/git/app.git"}, "", projectname.ErrNone},
 		"another's folder":   {projectname.Facts{Trusted: true, Set: "folder/0123"}, "", projectname.ErrBad},

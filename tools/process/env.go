@@ -23,7 +23,7 @@ func toolVariable(name string) bool {
 // ThreadEnv divides what a thread process gets into its environment, which is an
 // allow-list, and its secrets: the variables named by keys, which are those of
 // the model providers. A variable that every program needs is no secret, whatever
-// a provider calls it. The entries of environ are KEY=value.
+// a provider calls it. The address of a store goes another way. The entries of environ are KEY=value.
 func ThreadEnv(environ []string, keys ...string) (env, secrets []string) {
 	secret := func(name string) bool { return slices.Contains(keys, name) && !neededVariable(name) }
 	env = pick(environ, func(name string) bool { return threadVariable(name) && !secret(name) })
@@ -31,8 +31,8 @@ func ThreadEnv(environ []string, keys ...string) (env, secrets []string) {
 }
 
 func threadVariable(name string) bool {
-	return neededVariable(name) ||
-		strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "RYE_")
+	return name != "RYE_STORE" && (neededVariable(name) ||
+		strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "RYE_"))
 }
 
 func neededVariable(name string) bool {

@@ -44,6 +44,7 @@ const (
 	CodeDiskFull         Code = "disk_full"           // nothing can be written
 	CodeConflict         Code = "conflict"            // somebody else was first, or is at it
 	CodeBusy             Code = "database_busy"       // another process holds the thread database and does not go on
+	CodeStore            Code = "store_unavailable"   // the server that keeps the threads cannot be used
 	CodeInternal         Code = "internal"            // a failure of rye-mcp itself
 )
 

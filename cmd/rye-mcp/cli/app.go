@@ -46,6 +46,8 @@ type System struct {
 	// Crashpoints is told of each crash point of what must survive a crash. The program
 	// has none; its tests have one that kills the process there.
 	Crashpoints thread.Crashpoints
+
+	store *storeWish // nil: nobody says where threads are kept but the settings
 }
 
 // OS is the machine the program runs on.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -62,11 +64,26 @@ func (p *project) startSender(sys System) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := p.handedToSenders()
+	if err != nil {
+		return err
+	}
 	_, err = process.Detach(process.Spec{
 		Path: executable, Args: []string{threadCommand, notifyCommand, "--project", p.path},
-		Env: senderEnv(slices.Concat(sys.Outer, sys.Environ)), Dir: p.resolver.Roots().User, LogPath: p.notifyLog(),
+		Env: senderEnv(slices.Concat(sys.Outer, sys.Environ)), Secrets: secrets, Dir: p.resolver.Roots().User, LogPath: p.notifyLog(),
 	})
 	return err
+}
+
+// handedToSenders is what a process that sends gets beside its environment.
+func (p *project) handedToSenders(more ...string) ([]string, error) {
+	entries := append([]string{}, more...)
+	handed := p.state.site.handOver()
+	if handed == nil {
+		return entries, nil
+	}
+	entry, err := handed.Entry()
+	return append(entries, entry), err
 }
 
 func (p *project) notifyLog() string { return filepath.Join(p.state.Home().Dir, "notify.log") }
@@ -111,11 +128,16 @@ func newNotifyCommand(sys System, opts *options) *cobra.Command {
 
 // sendNotices is the whole of a sender's process.
 func sendNotices(ctx context.Context, sys System, opts options) error {
+	entries, err := process.InheritSecrets()
+	if err != nil {
+		return err
+	}
 	dir, err := projectDir(sys, opts)
 	if err != nil {
 		return err
 	}
-	state, err := newState(sys, dir)
+	sys = sys.handedStore(spawn.Inherited(entries), dir)
+	state, err := newState(ctx, sys, dir)
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,14 @@ func rootFor(sys System, args []string) *cobra.Command {
 	if len(args) == 0 || args[0] != threadCommand {
 		return newRoot(sys)
 	}
+	sys = sys.takingStore()
 	root, opts := newBareRoot(sys)
 	root.AddCommand(newThreadCommand(sys, opts))
 	return root
 }
 
 func newRoot(sys System) *cobra.Command {
+	sys = sys.takingStore()
 	root, opts := newBareRoot(sys)
 	root.AddCommand(
 		newRunCommand(sys, opts),
@@ -109,6 +111,7 @@ its standard input is not a terminal, and shows this help when it is.
 	serve.addFlags(root, "none is refused")
 	root.PersistentFlags().StringVar(&opts.project, "project", "", "project folder (default: the working directory)")
 	root.PersistentFlags().Var(&opts.color, "color", "colours in what is shown: auto, always or never")
+	root.PersistentFlags().StringVar(&sys.store.flag, storeFlag, "", "where threads are kept: local, or the URL of a PostgreSQL (default: store.yaml, see help postgres)")
 	completeFlag(root, "color", colorModes)
 	completeWith(root, "project", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs

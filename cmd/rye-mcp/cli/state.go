@@ -6,8 +6,10 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
 	"github.com/rye-mcp/rye-mcp/spaces/place"
 	"github.com/rye-mcp/rye-mcp/spaces/sign"
 )
@@ -55,6 +58,9 @@ func stateKey(user string) (*sign.PublicKey, error) {
 type projectState struct {
 	finder  place.Finder
 	project string
+	site    site // where its threads are kept
+	// fellBack is where they are kept else, while the server cannot be reached.
+	fellBack site
 
 	mu      sync.Mutex
 	found   place.State
@@ -77,6 +83,9 @@ func (s *projectState) Find() (place.State, error) {
 	if s.found.Seal != nil {
 		return s.found, nil
 	}
+	if s.site.shared() {
+		return s.fleet()
+	}
 	now := s.finder.Version(s.project)
 	if s.version != "" && now == s.version {
 		return s.found, nil
@@ -86,6 +95,37 @@ func (s *projectState) Find() (place.State, error) {
 		s.found, s.version = found, now
 	}
 	return found, err
+}
+
+// fleet is the state of a project whose threads other machines have, too. What lies on
+// this machine lies in the user space, so that no folder can bring any.
+func (s *projectState) fleet() (place.State, error) {
+	key, err := s.fleetKey()
+	if err != nil {
+		return place.State{}, err
+	}
+	found := place.Fleet(s.finder.User, key, s.site.project)
+	if err := os.MkdirAll(found.Dir, 0o700); err != nil {
+		return place.State{}, err
+	}
+	s.found = found
+	return found, nil
+}
+
+// fleetKey is the key that signs what the threads of a fleet leave.
+func (s *projectState) fleetKey() (*sign.Key, error) {
+	if s.site.key == "" {
+		return sign.EnsureState(s.finder.User, nil)
+	}
+	path := s.site.key
+	if rest, home := strings.CutPrefix(path, "~/"); home {
+		path = filepath.Join(s.finder.User, rest)
+	}
+	key, err := sign.LoadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("store.key of %s: %w", config.StoreFile, err)
+	}
+	return key, nil
 }
 
 // code authenticates words with the seal of the state.
@@ -104,6 +144,9 @@ func (s *projectState) Make() (place.State, error) {
 	if s.found.Seal != nil {
 		return s.found, nil
 	}
+	if s.site.shared() {
+		return s.fleet()
+	}
 	found, err := s.finder.Make(s.project)
 	if err == nil {
 		s.found = found
@@ -116,8 +159,8 @@ func (s *projectState) Make() (place.State, error) {
 func (s *projectState) isCurrent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.found.Seal == nil {
-		return true // Find looks for it
+	if s.found.Seal == nil || s.site.shared() {
+		return true // Find looks for it; and nobody else's can be where the user has theirs
 	}
 	look := s.finder.Look(s.found)
 	if look.Same(s.looked) {
@@ -173,6 +216,9 @@ func lateStore(ctx context.Context, sys System, p *project, log zerolog.Logger, 
 			return nil, fmt.Errorf("open the thread store of %s: %w", p.path, err)
 		}
 		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
+	}
+	if p.state.site.shared() {
+		return p.sharedStore(sys, log)
 	}
 	find := func(context.Context) (store.Store, error) {
 		found, err := p.state.Find()

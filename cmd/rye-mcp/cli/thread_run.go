@@ -70,11 +70,16 @@ this is of no use by hand; start threads with "rye-mcp run".`,
 // runThread is a thread's whole process: lock, wiring, loop.
 func runThread(ctx context.Context, sys System, dir string, id thread.ID) error {
 	defer outliveSignals()()
-	state, home, err := homeOf(sys, dir)
+	in, err := inherit()
+	if err != nil {
+		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
+	}
+	sys = sys.handedStore(in, dir)
+	state, home, err := homeOf(ctx, sys, dir)
 	if err != nil {
 		return err
 	}
-	hold, in, err := inherit(home, id)
+	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id, Run: in.Run})
 	if err != nil {
 		return fmt.Errorf("%w: %w", thread.ErrRunnerExists, err)
 	}
@@ -130,16 +135,14 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 	return nil
 }
 
-// inherit takes over what the starter of a thread hands to its process: the run, in what
-// nobody else can read, and the life of that.
-func inherit(home folder.Home, id thread.ID) (life.Hold, spawn.Inheritance, error) {
+// inherit takes over what the starter of a thread hands to its process in what nobody else
+// can read.
+func inherit() (spawn.Inheritance, error) {
 	entries, err := process.InheritSecrets()
 	if err != nil {
-		return nil, spawn.Inheritance{}, err
+		return spawn.Inheritance{}, err
 	}
-	in := spawn.Inherited(entries)
-	hold, err := (&life.Local{Home: home.Always()}).Adopt(life.Key{Thread: id, Run: in.Run})
-	return hold, in, err
+	return spawn.Inherited(entries), nil
 }
 
 // runOf is the run that the process of a thread writes by. A starter of an older version
@@ -165,8 +168,8 @@ func threadFinisher(sys System, p *project, vault *secret.Vault) *finish.Finishe
 }
 
 // homeOf is where the threads of a project are, as its spawner has left it.
-func homeOf(sys System, project string) (*projectState, folder.Home, error) {
-	state, err := newState(sys, project)
+func homeOf(ctx context.Context, sys System, project string) (*projectState, folder.Home, error) {
+	state, err := newState(ctx, sys, project)
 	if err != nil {
 		return nil, folder.Home{}, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -112,9 +114,13 @@ func (t *traces) startUnlessSending() error {
 	if err != nil {
 		return err
 	}
+	secrets, err := t.handedToSenders(t.variables...)
+	if err != nil {
+		return err
+	}
 	_, err = process.Detach(process.Spec{
 		Path: executable, Args: []string{threadCommand, tracesCommand, "--project", t.path},
-		Env: unmarked(slices.Concat(t.sys.Outer, t.sys.Environ)), Secrets: t.variables,
+		Env: unmarked(slices.Concat(t.sys.Outer, t.sys.Environ)), Secrets: secrets,
 		Dir: t.resolver.Roots().User, LogPath: t.tracesLog(),
 	})
 	return err
@@ -164,7 +170,8 @@ func sendTraces(ctx context.Context, sys System, opts options) error {
 	if err != nil {
 		return err
 	}
-	state, _, err := homeOf(sys, dir)
+	sys = sys.handedStore(spawn.Inherited(variables), dir)
+	state, _, err := homeOf(ctx, sys, dir)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type project struct {
 	// decided are the settings of the thread that this process runs; nil elsewhere.
 	decided threadSettings
 	store   *late.Store
+	server  *connections // to where the threads are kept, unless that is this machine
 	state   *projectState
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered
@@ -86,7 +87,7 @@ func openProject(ctx context.Context, sys System, path string, log zerolog.Logge
 
 // assemble is openProject with the choice of how the store is opened.
 func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, open storeOpener) (*project, error) {
-	state, err := newState(sys, path)
+	state, err := newState(ctx, sys, path)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func assemble(ctx context.Context, sys System, path string, log zerolog.Logger, 
 }
 
 // newState is where the threads of a project are, not yet found.
-func newState(sys System, project string) (*projectState, error) {
+func newState(ctx context.Context, sys System, project string) (*projectState, error) {
 	project, err := canonical(project)
 	if err != nil {
 		return nil, err
@@ -103,14 +104,22 @@ func newState(sys System, project string) (*projectState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &projectState{finder: newFinder(sys, user), project: project}, nil
+	s := &projectState{finder: newFinder(sys, user), project: project}
+	if s.site, err = siteOf(ctx, sys, spacesOf(project, user)); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // assembleAround is assemble for who has looked for the threads before.
 func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener) (*project, error) {
 	path, user := state.project, state.finder.User
-	roots := resolve.Roots{Project: path, User: user, System: system.FS()}
-	p := &project{path: path, env: placeholderEnv(roots), state: state}
+	server := &connections{site: state.site, now: sys.Now, most: sys.mostConnections()}
+	if warning := state.fallBack(ctx, sys, server); warning != "" {
+		warn(sys, log.Warn(), warning)
+	}
+	roots := spacesOf(path, user)
+	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server}
 	left := &digest.Source{Records: p.records()}
 	p.resolver = resolve.New(roots).WithLeft(left)
 	p.config = config.New(roots)
@@ -134,7 +143,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.workspaces = newWorkspaces(sys, p)
 	p.store = lateStore(ctx, sys, p, log, open)
 	left.Store = p.store
-	if _, err := p.store.Now(ctx); err != nil {
+	if _, err := p.store.Now(ctx); err != nil && !p.state.site.shared() { // a server can come back, and much needs none
 		return nil, err
 	}
 	if err := p.connect(ctx, sys, log); err != nil {
@@ -213,6 +222,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
 			Outer:   sync.OnceValue(func() []string { return outerOf(sys) }),
+			Store:   func() *spawn.Store { return p.state.site.handOver() },
 		},
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
@@ -275,7 +285,7 @@ func belowThread(sys System) bool {
 // Close releases what the project holds; its threads go on.
 func (p *project) Close() error {
 	p.items.Close()
-	return errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close())
+	return errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close(), p.server.close())
 }
 
 // openIndex opens the search index of the spaces of a resolver.

@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceOfOneConnection(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store {
-		return open(t, t.TempDir(), Options{Poll: unpolled.Poll, OneConnection: true})
+		return movesWhole(t, open(t, t.TempDir(), Options{Poll: unpolled.Poll, OneConnection: true}))
 	})
 }
 

@@ -102,7 +102,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 		if err != nil || st == nil {
 			return nil, p.state.site.fault(err)
 		}
-		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil //nolint:contextcheck // a sender outlives every call
+		return p.withNotices(sys, p.withDaily(sys, st, log), log), nil
 	}
 	find := func(ctx context.Context) (store.Store, error) {
 		if _, err := p.state.Find(); err != nil {
@@ -132,7 +132,7 @@ func (p *project) sharedStore(sys System, log zerolog.Logger) *late.Store {
 // fallBack keeps the threads of this process on this machine where the user allows that and
 // the server cannot be reached. It stays so until the process ends: a thread that it has
 // started must be found by it.
-func (s *projectState) fallBack(ctx context.Context, sys System, c *connections) (warning string) {
+func (s *projectState) fallBack(ctx context.Context, c *connections) (warning string) {
 	if !s.site.shared() || !s.site.fallback {
 		return ""
 	}

@@ -115,7 +115,7 @@ func newState(ctx context.Context, sys System, project string) (*projectState, e
 func assembleAround(ctx context.Context, sys System, state *projectState, log zerolog.Logger, open storeOpener) (*project, error) {
 	path, user := state.project, state.finder.User
 	server := &connections{site: state.site, now: sys.Now, most: sys.mostConnections()}
-	if warning := state.fallBack(ctx, sys, server); warning != "" {
+	if warning := state.fallBack(ctx, server); warning != "" {
 		warn(sys, log.Warn(), warning)
 	}
 	roots := spacesOf(path, user)

@@ -114,7 +114,7 @@ type queryer interface {
 func eachOf(ctx context.Context, db queryer, table string, visit func(anyRow) error) (err error) {
 	query := "SELECT * FROM " + table
 	if slices.Contains(ordered, table) {
-		query += " ORDER BY rowid"
+		query += " ORDER BY " + placeColumn
 	}
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
@@ -150,7 +150,7 @@ func scanned(rows *sql.Rows, columns []string) (anyRow, error) {
 	byName := make(map[string]any, len(columns))
 	names := make([]string, 0, len(columns))
 	for i, name := range columns {
-		if name == "rowid" {
+		if name == placeColumn {
 			continue
 		}
 		names = append(names, name)
@@ -244,6 +244,27 @@ func (s *Store) Fill(ctx context.Context, from *Store) error {
 	return nil
 }
 
+// ErrOtherVersion says that two stores have other columns.
+var ErrOtherVersion = errors.New("the two stores are of different versions")
+
+// columnsOf are the columns of a table, sorted.
+func columnsOf(ctx context.Context, tx *sql.Tx, table string) (names []string, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT * FROM "+table+" WHERE 1 = 0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if names, err = rows.Columns(); err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == placeColumn })
+	slices.Sort(names)
+	return names, rows.Err()
+}
+
+// placeColumn has the place of a row where SQLite has it without one.
+const placeColumn = "rowid"
+
 // filling fills one database from another.
 type filling struct {
 	to, from Database
@@ -290,23 +311,24 @@ func (f filling) run(ctx context.Context) error {
 }
 
 // table writes the rows of one table, in the place of what triggers have put there.
-func (f filling) table(ctx context.Context, tx *sql.Tx, table string) error {
+func (f filling) table(ctx context.Context, tx *sql.Tx, table string) (err error) {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 		return err
 	}
-	err := f.from.Read(ctx, func(ctx context.Context, db *sql.DB) (err error) {
-		var insert *sql.Stmt
-		defer func() {
-			if insert != nil {
-				err = errors.Join(err, insert.Close())
-			}
-		}()
+	columns, err := columnsOf(ctx, tx, table)
+	if err != nil {
+		return err
+	}
+	insert, err := tx.PrepareContext(ctx,
+		"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, insert.Close()) }()
+	err = f.from.Read(ctx, func(ctx context.Context, db *sql.DB) error {
 		return eachOf(ctx, db, table, func(r anyRow) error {
-			if insert == nil {
-				query := "INSERT INTO " + table + " (" + strings.Join(r.columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(r.columns)-1) + ")"
-				if insert, err = tx.PrepareContext(ctx, query); err != nil {
-					return err
-				}
+			if !slices.Equal(r.columns, columns) {
+				return fmt.Errorf("%w: columns %q here, %q there", ErrOtherVersion, columns, r.columns)
 			}
 			_, err := insert.ExecContext(ctx, r.values...)
 			return err

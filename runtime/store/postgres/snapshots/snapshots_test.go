@@ -1,0 +1,71 @@
+package snapshots_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot"
+	"github.com/rye-mcp/rye-mcp/runtime/snapshot/snapshottest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/snapshots"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, clock *snapshottest.Clock) snapshots.Store {
+	t.Helper()
+	server, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := server.Project(t.Context(), "example.org/team/work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(project.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return snapshots.Store{Pool: project.Pool(), Now: clock.Now}
+}
+
+// TestStore holds snapshots on PostgreSQL against the promises of all.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	snapshottest.Run(t, func(t *testing.T, clock *snapshottest.Clock) snapshot.Store { return open(t, clock) })
+}
+
+// TestAttackChangedRow: somebody who may write to the database changes the content of a snapshot there.
+// Reading it is an error that names the content, and the machine that has the right one puts it back.
+func TestAttackChangedRow(t *testing.T) {
+	t.Parallel()
+	s := open(t, snapshottest.NewClock())
+	h := snapshot.HashOf([]byte("right"))
+	put := func() {
+		if err := s.Put(t.Context(), h, 5, strings.NewReader("right")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() (string, error) {
+		got, err := snapshot.ReadAll(t.Context(), s, h, 100)
+		return string(got), err
+	}
+	for _, content := range []string{"wrong", "", "right and more"} {
+		put()
+		if got, err := read(); err != nil || got != "right" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if _, err := s.Pool.Exec(t.Context(), `UPDATE snapshot_blobs SET content = $1::bytea, size = octet_length($1::bytea)`, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := read()
+		if altered, is := errors.AsType[*snapshot.AlteredError](err); !is || altered.Hash != h {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}

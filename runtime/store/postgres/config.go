@@ -74,11 +74,12 @@ func (o Options) settle(config *pgxpool.Config, given url.Values) {
 		}
 	}
 	orElse("application_name", o.Application)
-	milliseconds := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
-	// A process that was suspended, or whose network is gone, must not keep its locks.
-	orElse("idle_in_transaction_session_timeout", milliseconds)
-	orElse("statement_timeout", milliseconds)
-	orElse("tcp_user_timeout", milliseconds)
+	milliseconds := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	// A process that was suspended, or whose network is gone, must not keep its locks as
+	// long as others may wait for them.
+	orElse("idle_in_transaction_session_timeout", milliseconds(o.Timeout/2))
+	orElse("statement_timeout", milliseconds(o.Timeout))
+	orElse("tcp_user_timeout", milliseconds(o.Timeout))
 	orElse("tcp_keepalives_idle", "10")
 	orElse("tcp_keepalives_interval", "5")
 	orElse("tcp_keepalives_count", "3")

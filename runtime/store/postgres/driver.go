@@ -124,6 +124,9 @@ type tx struct {
 
 // Commit implements [driver.Tx].
 func (t tx) Commit() error {
+	if t.conn.IsClosed() {
+		return driver.ErrBadConn
+	}
 	tag, err := t.exec("COMMIT")
 	var pg *pgconn.PgError
 	switch {
@@ -131,9 +134,11 @@ func (t tx) Commit() error {
 		return nil
 	case err == nil:
 		return fmt.Errorf("%s: %w", tag, sql.ErrTxDone) // a statement of it had failed
-	case pgconn.SafeToRetry(err), errors.As(err, &pg) && pg.Severity == "ERROR":
+	case errors.As(err, &pg) && pg.Severity == "ERROR":
 		return err
 	}
+	// Whether COMMIT was sent is not asked of pgx: of a connection that was lost while it
+	// waited for the answer to a simple query, its SafeToRetry says that nothing was sent.
 	return &lostCommitError{t.ticket, err}
 }
 

@@ -1,11 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -114,4 +116,14 @@ func TestConnectErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// connectPlain connects as any client does.
+func connectPlain(t testing.TB, url string) (*pgx.Conn, error) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	}
+	return conn, err
 }

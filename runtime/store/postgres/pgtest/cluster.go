@@ -202,7 +202,6 @@ log_min_messages = warning
 const notDurable = `
 fsync = off
 full_page_writes = off
-synchronous_commit = off
 `
 
 func (c *Cluster) configure(o Options) error {

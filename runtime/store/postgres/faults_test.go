@@ -1,0 +1,371 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+var testTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func newThread(directive string, parent thread.ID) store.NewThread {
+	return store.NewThread{Kind: thread.KindDirective, Directive: directive, ParentID: parent, MaxSpawns: 1 << 30, Now: testTime}
+}
+
+// family is a root thread that runs, with a budget, and what was started below it.
+type family struct {
+	t     *testing.T
+	store *postgres.Store
+	root  thread.ID
+
+	begun   atomic.Int64
+	started atomic.Int64
+	failed  atomic.Int64
+	errs    sync.Map // texts of facts
+}
+
+const share = thread.Micros(1000)
+
+// newFamily has its own project.
+func newFamily(t *testing.T, s *postgres.Server, project string) *family {
+	t.Helper()
+	f := &family{t: t, store: open(t, s, project)}
+	rec, _, err := store.Register(t.Context(), f.store, newThread("root", ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.root = rec.ThreadID
+	if _, err := storetest.As(f.store).Apply(t.Context(), store.Claimed(f.root, thread.Process{PID: 1, Host: "h"}, testTime)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.OpenRoot(t.Context(), f.root, share*1_000_000, testTime); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// child starts one more thread, and calls again until it is there with its money.
+func (f *family) child(ctx context.Context) {
+	n := newThread("child", f.root)
+	n.RequestKey = fmt.Sprintf("key %d", f.begun.Add(1))
+	var rec thread.Record
+	f.untilDone(ctx, func() (err error) {
+		rec, _, err = store.Register(ctx, f.store, n, nil)
+		return err
+	})
+	f.untilDone(ctx, func() error { return f.store.Reserve(ctx, rec.ThreadID, f.root, share, testTime) })
+	f.started.Add(1)
+}
+
+func (f *family) untilDone(ctx context.Context, call func() error) {
+	for err := call(); err != nil; err = call() {
+		if ctx.Err() != nil {
+			f.t.Errorf("given up: %v", err)
+			return
+		}
+		f.failed.Add(1)
+		fault, ok := errors.AsType[*postgres.Error](err)
+		if !ok {
+			f.t.Errorf("not an error of the server: %v", err)
+			return
+		}
+		f.errs.Store(fault.Fact.Error(), err)
+	}
+}
+
+// work starts threads from several sides until stop is called.
+func (f *family) work(ctx context.Context) (stop func()) {
+	done := make(chan struct{})
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					f.child(ctx)
+				}
+			}
+		})
+	}
+	return func() {
+		close(done)
+		workers.Wait()
+	}
+}
+
+// more waits until some more were started.
+func (f *family) more(ctx context.Context, n int64) {
+	f.t.Helper()
+	for until := f.started.Load() + n; f.started.Load() < until; {
+		select {
+		case <-ctx.Done():
+			f.t.Fatal("nothing was started any more")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// exact holds what is stored against what was told: each thread is there once, the root has
+// counted each, and holds the money of each.
+func (f *family) exact() {
+	f.t.Helper()
+	ctx := f.t.Context()
+	want := f.begun.Load()
+	var rows, keys, budgets int64
+	err := f.store.Pool().QueryRow(ctx, `SELECT count(*), count(DISTINCT request_key), (SELECT count(*) FROM budgets WHERE parent_id = $1)
+		FROM threads WHERE parent_id = $1`, string(f.root)).Scan(&rows, &keys, &budgets)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	root, err := f.store.Get(ctx, f.root)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	budget, err := f.store.Budget(ctx, f.root)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if rows != want || keys != want || budgets != want || int64(root.SpawnCount) != want || budget.Reserved != share*thread.Micros(want) {
+		f.t.Errorf("%d were started: %d rows, %d keys, %d budgets, counted %d, reserved %s", want, rows, keys, budgets, root.SpawnCount, budget.Reserved)
+	}
+	f.t.Logf("%d started, %d calls failed", want, f.failed.Load())
+	f.errs.Range(func(fact, example any) bool {
+		f.t.Logf("%v, as in: %v", fact, example)
+		return true
+	})
+}
+
+func faultContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestFaults does to a server under load what happens to servers. Each call is repeated
+// until it succeeds; in the end nothing is lost and nothing is there twice.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, pgtest.Options{})
+	url := c.Database(t)
+	for _, fault := range []struct {
+		name string
+		do   func(ctx context.Context, f *family)
+		want error // that calls fail with; nil: none does
+	}{
+		{"restarted", func(_ context.Context, f *family) { c.Restart(f.t) }, nil},
+		{"killed", func(_ context.Context, f *family) { c.Kill(f.t); c.Up(f.t) }, nil},
+		{"read-only for a while", func(ctx context.Context, f *family) {
+			c.ReadOnly(f.t, true)
+			f.awaitFact(ctx, postgres.ErrReadOnly)
+			c.ReadOnly(f.t, false)
+		}, postgres.ErrReadOnly},
+		{"connections ended", func(ctx context.Context, f *family) {
+			for range 5 {
+				c.Exec(f.t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'rye-mcp%'")
+				f.more(ctx, 2)
+			}
+		}, nil},
+		{"suspended past the deadline", func(ctx context.Context, f *family) {
+			resume := c.Suspend(f.t)
+			f.awaitFact(ctx, postgres.ErrTimeout)
+			resume()
+		}, postgres.ErrTimeout},
+	} {
+		t.Run(fault.name, func(t *testing.T) { //nolint:paralleltest // it is one server
+			ctx := faultContext(t)
+			timeout := time.Duration(0)
+			if errors.Is(fault.want, postgres.ErrTimeout) {
+				timeout = 500 * time.Millisecond
+			}
+			s, err := postgres.Connect(ctx, postgres.Options{URL: url, Timeout: timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close() //nolint:errcheck // of a test
+			f := newFamily(t, s, fault.name)
+			stop := f.work(ctx)
+			f.more(ctx, 10)
+			fault.do(ctx, f)
+			f.more(ctx, 10)
+			stop()
+			if fault.want == nil && f.failed.Load() > 0 && !f.onlyUnknown() {
+				t.Errorf("%d calls failed", f.failed.Load())
+			}
+			f.exact()
+		})
+	}
+}
+
+// onlyUnknown reports whether all that calls failed with is that an outcome is not known.
+func (f *family) onlyUnknown() bool {
+	only := true
+	f.errs.Range(func(fact, _ any) bool {
+		only = only && fact == postgres.ErrUnknownOutcome.Error()
+		return true
+	})
+	return only
+}
+
+// awaitFact waits until a call has failed with a fact.
+func (f *family) awaitFact(ctx context.Context, fact error) {
+	f.t.Helper()
+	for {
+		if _, seen := f.errs.Load(fact.Error()); seen {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			f.t.Fatalf("no call has failed with %v", fact)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TestLostCommit: the link is cut at COMMIT. Whether it was done is found out, and the
+// call answers as if nothing had happened.
+func TestLostCommit(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, pgtest.Options{})
+	direct := c.Database(t)
+	p := newProxy(t, c)
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: direct + "&host=" + p.folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // of a test
+	f := newFamily(t, s, "cut")
+	ctx := faultContext(t)
+	for _, how := range []cut{beforeCommit, afterCommit, afterAnswered} {
+		for range 4 {
+			p.next.Store(int32(how))
+			f.child(ctx)
+		}
+		// A statement of its own, which takes no lock of a writer.
+		p.next.Store(int32(how))
+		cost := thread.Cost{Turns: int(how)}
+		if err := storetest.As(f.store).RecordCost(ctx, f.root, cost, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if f.failed.Load() > 0 {
+		t.Errorf("%d calls failed", f.failed.Load())
+	}
+	if p.cuts.Load() < 15 {
+		t.Errorf("only %d of %d commits were cut", p.cuts.Load(), p.commits.Load())
+	}
+	f.exact()
+}
+
+// TestUnknownOutcome: the server crashes at COMMIT, so that a transaction number may be
+// another's. The call says that the outcome is not known; repeated it does no harm.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, pgtest.Options{})
+	direct := c.Database(t)
+	p := newProxy(t, c)
+	p.onCut = func() {
+		c.Kill(t)
+		c.Up(t)
+	}
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: direct + "&host=" + p.folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // of a test
+	f := newFamily(t, s, "crash")
+	ctx := faultContext(t)
+	for _, how := range []cut{afterCommit, afterAnswered} {
+		p.next.Store(int32(how))
+		f.child(ctx)
+	}
+	if _, seen := f.errs.Load(postgres.ErrUnknownOutcome.Error()); !seen {
+		t.Error("no outcome was unknown")
+	}
+	f.exact()
+}
+
+// TestNoConnectionLeft: the server has none left. Calls wait for one, and say so when
+// none becomes free.
+func TestNoConnectionLeft(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"max_connections": "8"}})
+	c.Exec(t, "CREATE ROLE worker LOGIN", "CREATE DATABASE work OWNER worker")
+	url := c.URL("worker", "work")
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // of a test
+	f := newFamily(t, s, "full")
+	f.store.Pool().Reset() // of which others take the place
+	var others []func(context.Context) error
+	for {
+		conn, err := connectPlain(t, url)
+		if err != nil {
+			break
+		}
+		others = append(others, conn.Close)
+	}
+	if _, err := postgres.Connect(t.Context(), postgres.Options{URL: url}); !errors.Is(err, postgres.ErrBusy) {
+		t.Errorf("connect: %v", err)
+	}
+	// Those that ended make room for others once the server has seen it.
+	for err := error(nil); !errors.Is(err, postgres.ErrBusy); {
+		if _, err = f.store.Get(t.Context(), f.root); err == nil {
+			f.store.Pool().Reset()
+			for conn, err := connectPlain(t, url); err == nil; conn, err = connectPlain(t, url) {
+				others = append(others, conn.Close)
+			}
+		} else if !errors.Is(err, postgres.ErrBusy) {
+			t.Fatalf("get: %v", err)
+		}
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := f.store.Get(t.Context(), f.root)
+		answered <- err
+	}()
+	for _, end := range others {
+		if err := end(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("with a free connection: %v", err)
+	}
+}
+
+// TestSuspendedWriter: a process that was suspended in a transaction keeps its lock no
+// longer than a call may take.
+func TestSuspendedWriter(t *testing.T) {
+	t.Parallel()
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t), Timeout: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // of a test
+	f := newFamily(t, s, "p")
+	tx, err := f.store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // the server has ended it
+	if _, err := tx.Exec(t.Context(), "SELECT FROM locks WHERE name = 'registry' FOR NO KEY UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	f.child(faultContext(t))
+	f.exact()
+}

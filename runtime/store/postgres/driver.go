@@ -104,9 +104,9 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	inner := c.Conn.Conn()
 	begin.ticket.pid = inner.PgConn().PID()
-	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil {
+	if err := inner.SendBatch(begin.wait, &batch).Close(); err != nil { //nolint:contextcheck // it ends the wait, and ctx the transaction
 		// It may have begun, and the lock be taken.
-		_, left := tx{inner, begin.end, begin.ticket}.exec("ROLLBACK")
+		_, left := tx{inner, begin.end, begin.ticket}.exec("ROLLBACK") //nolint:contextcheck // ctx may have ended
 		if left != nil {
 			_ = inner.Close(context.WithoutCancel(ctx)) // the pool makes another
 		}

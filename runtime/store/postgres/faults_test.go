@@ -25,6 +25,7 @@ func newThread(directive string, parent thread.ID) store.NewThread {
 // family is a root thread that runs, with a budget, and what was started below it.
 type family struct {
 	t     *testing.T
+	ctx   context.Context //nolint:containedctx // lives as long as the test, like the T beside it
 	store *postgres.Store
 	root  thread.ID
 
@@ -39,7 +40,7 @@ const share = thread.Micros(1000)
 // newFamily has its own project.
 func newFamily(t *testing.T, s *postgres.Server, project string) *family {
 	t.Helper()
-	f := &family{t: t, store: open(t, s, project)}
+	f := &family{t: t, ctx: faultContext(t), store: open(t, s, project)}
 	rec, _, err := store.Register(t.Context(), f.store, newThread("root", ""), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -55,21 +56,21 @@ func newFamily(t *testing.T, s *postgres.Server, project string) *family {
 }
 
 // child starts one more thread, and calls again until it is there with its money.
-func (f *family) child(ctx context.Context) {
+func (f *family) child() {
 	n := newThread("child", f.root)
 	n.RequestKey = fmt.Sprintf("key %d", f.begun.Add(1))
 	var rec thread.Record
-	f.untilDone(ctx, func() (err error) {
-		rec, _, err = store.Register(ctx, f.store, n, nil)
+	f.untilDone(func() (err error) {
+		rec, _, err = store.Register(f.ctx, f.store, n, nil)
 		return err
 	})
-	f.untilDone(ctx, func() error { return f.store.Reserve(ctx, rec.ThreadID, f.root, share, testTime) })
+	f.untilDone(func() error { return f.store.Reserve(f.ctx, rec.ThreadID, f.root, share, testTime) })
 	f.started.Add(1)
 }
 
-func (f *family) untilDone(ctx context.Context, call func() error) {
+func (f *family) untilDone(call func() error) {
 	for err := call(); err != nil; err = call() {
-		if ctx.Err() != nil {
+		if f.ctx.Err() != nil {
 			f.t.Errorf("given up: %v", err)
 			return
 		}
@@ -84,7 +85,7 @@ func (f *family) untilDone(ctx context.Context, call func() error) {
 }
 
 // work starts threads from several sides until stop is called.
-func (f *family) work(ctx context.Context) (stop func()) {
+func (f *family) work() (stop func()) {
 	done := make(chan struct{})
 	var workers sync.WaitGroup
 	for range 4 {
@@ -94,7 +95,7 @@ func (f *family) work(ctx context.Context) (stop func()) {
 				case <-done:
 					return
 				default:
-					f.child(ctx)
+					f.child()
 				}
 			}
 		})
@@ -106,11 +107,11 @@ func (f *family) work(ctx context.Context) (stop func()) {
 }
 
 // more waits until some more were started.
-func (f *family) more(ctx context.Context, n int64) {
+func (f *family) more(n int64) {
 	f.t.Helper()
 	for until := f.started.Load() + n; f.started.Load() < until; {
 		select {
-		case <-ctx.Done():
+		case <-f.ctx.Done():
 			f.t.Fatal("nothing was started any more")
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -162,44 +163,43 @@ func TestFaults(t *testing.T) {
 	url := c.Database(t)
 	for _, fault := range []struct {
 		name string
-		do   func(ctx context.Context, f *family)
+		do   func(f *family)
 		want error // that calls fail with; nil: none does
 	}{
-		{"restarted", func(_ context.Context, f *family) { c.Restart(f.t) }, nil},
-		{"killed", func(_ context.Context, f *family) { c.Kill(f.t); c.Up(f.t) }, nil},
-		{"read-only for a while", func(ctx context.Context, f *family) {
+		{"restarted", func(f *family) { c.Restart(f.t) }, nil},
+		{"killed", func(f *family) { c.Kill(f.t); c.Up(f.t) }, nil},
+		{"read-only for a while", func(f *family) {
 			c.ReadOnly(f.t, true)
-			f.awaitFact(ctx, postgres.ErrReadOnly)
+			f.awaitFact(postgres.ErrReadOnly)
 			c.ReadOnly(f.t, false)
 		}, postgres.ErrReadOnly},
-		{"connections ended", func(ctx context.Context, f *family) {
+		{"connections ended", func(f *family) {
 			for range 5 {
 				c.Exec(f.t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'rye-mcp%'")
-				f.more(ctx, 2)
+				f.more(2)
 			}
 		}, nil},
-		{"suspended past the deadline", func(ctx context.Context, f *family) {
+		{"suspended past the deadline", func(f *family) {
 			resume := c.Suspend(f.t)
-			f.awaitFact(ctx, postgres.ErrTimeout)
+			f.awaitFact(postgres.ErrTimeout)
 			resume()
 		}, postgres.ErrTimeout},
 	} {
 		t.Run(fault.name, func(t *testing.T) { //nolint:paralleltest // it is one server
-			ctx := faultContext(t)
 			timeout := time.Duration(0)
 			if errors.Is(fault.want, postgres.ErrTimeout) {
 				timeout = 500 * time.Millisecond
 			}
-			s, err := postgres.Connect(ctx, postgres.Options{URL: url, Timeout: timeout})
+			s, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Timeout: timeout})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close() //nolint:errcheck // of a test
 			f := newFamily(t, s, fault.name)
-			stop := f.work(ctx)
-			f.more(ctx, 10)
-			fault.do(ctx, f)
-			f.more(ctx, 10)
+			stop := f.work()
+			f.more(10)
+			fault.do(f)
+			f.more(10)
 			stop()
 			if fault.want == nil && f.failed.Load() > 0 && !f.onlyUnknown() {
 				t.Errorf("%d calls failed", f.failed.Load())
@@ -220,14 +220,14 @@ func (f *family) onlyUnknown() bool {
 }
 
 // awaitFact waits until a call has failed with a fact.
-func (f *family) awaitFact(ctx context.Context, fact error) {
+func (f *family) awaitFact(fact error) {
 	f.t.Helper()
 	for {
 		if _, seen := f.errs.Load(fact.Error()); seen {
 			return
 		}
 		select {
-		case <-ctx.Done():
+		case <-f.ctx.Done():
 			f.t.Fatalf("no call has failed with %v", fact)
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -247,16 +247,15 @@ func TestLostCommit(t *testing.T) {
 	}
 	defer s.Close() //nolint:errcheck // of a test
 	f := newFamily(t, s, "cut")
-	ctx := faultContext(t)
 	for _, how := range []cut{beforeCommit, afterCommit, afterAnswered} {
 		for range 4 {
 			p.next.Store(int32(how))
-			f.child(ctx)
+			f.child()
 		}
 		// A statement of its own, which takes no lock of a writer.
 		p.next.Store(int32(how))
 		cost := thread.Cost{Turns: int(how)}
-		if err := storetest.As(f.store).RecordCost(ctx, f.root, cost, 0); err != nil {
+		if err := storetest.As(f.store).RecordCost(f.ctx, f.root, cost, 0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -286,10 +285,9 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 	defer s.Close() //nolint:errcheck // of a test
 	f := newFamily(t, s, "crash")
-	ctx := faultContext(t)
 	for _, how := range []cut{afterCommit, afterAnswered} {
 		p.next.Store(int32(how))
-		f.child(ctx)
+		f.child()
 	}
 	if _, seen := f.errs.Load(postgres.ErrUnknownOutcome.Error()); !seen {
 		t.Error("no outcome was unknown")
@@ -366,6 +364,6 @@ func TestSuspendedWriter(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM locks WHERE name = 'registry' FOR NO KEY UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	f.child(faultContext(t))
+	f.child()
 	f.exact()
 }

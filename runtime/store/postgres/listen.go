@@ -37,11 +37,16 @@ func (l *listener) Changes(ctx context.Context) <-chan struct{} {
 	}
 	l.subs[ch] = context.AfterFunc(ctx, func() { l.leave(ch) })
 	if l.stop == nil {
-		var loop context.Context
-		loop, l.stop = context.WithCancel(context.Background()) //nolint:contextcheck // it serves all who listen
-		l.loops.Go(func() { l.run(loop) })
+		l.start() //nolint:contextcheck // it serves others, too
 	}
 	return ch
+}
+
+// start starts the loop, which serves all who listen.
+func (l *listener) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	l.loops.Go(func() { l.run(ctx) })
 }
 
 func (l *listener) leave(ch chan struct{}) {
@@ -156,7 +161,7 @@ func position(ctx context.Context, conn *pgx.Conn, timeout time.Duration) (at st
 	defer cancel()
 	err = conn.QueryRow(ctx, "SELECT pg_current_wal_insert_lsn()::text").Scan(&at)
 	if err != nil && !conn.IsClosed() {
-		return "", nil //nolint:nilerr // a standby, or a service that keeps it to itself
+		return "", nil // a standby, or a service that keeps it to itself
 	}
 	return at, err
 }

@@ -31,14 +31,11 @@ func open(t testing.TB, s *postgres.Server, name string) *postgres.Store {
 // belongs to one project and not to another shows. Nothing looks by itself.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Server(t)
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: pgtest.Server(t), Poll: time.Hour, Connections: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
 	var number atomic.Int64
-	storetest.Run(t, func(t *testing.T) store.Store {
-		s, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Poll: time.Hour, Connections: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return open(t, s, fmt.Sprintf("project %d", number.Add(1)))
-	})
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, s, fmt.Sprintf("project %d", number.Add(1))) })
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/records"
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/late"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/runtime/workspace"
 	"github.com/rye-mcp/rye-mcp/spaces/config"
@@ -56,7 +58,9 @@ type project struct {
 	// decided are the settings of the thread that this process runs; nil elsewhere.
 	decided threadSettings
 	store   *late.Store
-	server  *connections // to where the threads are kept, unless that is this machine
+	server  *connections                   // to where the threads are kept, unless that is this machine
+	rows    atomic.Pointer[postgres.Store] // the store there; nil: there is none yet, or it is on this machine
+	kept    records.Records
 	state   *projectState
 	// remembered is what a registry that was taken over said of its threads.
 	remembered map[thread.ID]store.Remembered
@@ -120,6 +124,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	}
 	roots := spacesOf(path, user)
 	p := &project{path: path, env: placeholderEnv(roots), state: state, server: server}
+	p.kept = p.newRecords(sys.Crashpoints)
 	left := &digest.Source{Records: p.records()}
 	p.resolver = resolve.New(roots).WithLeft(left)
 	p.config = config.New(roots)
@@ -165,9 +170,6 @@ func newLife(p *project) *life.Local {
 		Args: func(id thread.ID) []string { return spawn.Args(p.path, id) },
 	}
 }
-
-// records are what the threads of a project leave on this machine.
-func (p *project) records() records.Records { return records.Local{Home: p.state.Home} }
 
 // placeholderEnv are the values of the {env:…} placeholders.
 func placeholderEnv(roots resolve.Roots) map[string]string {
@@ -227,7 +229,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
 	p.connectMemory()
-	p.control.Tidy.Jobs = append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys)})
+	p.control.Tidy.Jobs = append(append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys)}), p.tidyRecords()...)
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.index.exists = func() bool {
 		where, err := search.DefaultPath(p.resolver.Roots().Project, p.resolver.Roots().User, sys.Getenv)
@@ -285,6 +287,7 @@ func belowThread(sys System) bool {
 // Close releases what the project holds; its threads go on.
 func (p *project) Close() error {
 	p.items.Close()
+	p.closeRecords()
 	return errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close(), p.server.close())
 }
 

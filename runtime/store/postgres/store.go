@@ -84,6 +84,9 @@ func (s *Server) open(ctx context.Context, name string, prepare func(context.Con
 // Pool has connections whose search_path is the project's schema.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
+// Explain gives an error of the driver the words of this package, for who uses Pool.
+func (s *Store) Explain(ctx context.Context, err error) error { return s.explained(ctx, err) }
+
 // Schema is the name of the project's schema. It needs no quotes.
 func (s *Store) Schema() string { return s.schema }
 

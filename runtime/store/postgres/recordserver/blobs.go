@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -22,8 +23,8 @@ func (s *Server) Missing(ctx context.Context, hashes []Hash) (missing []Hash, er
 	for i, h := range hashes {
 		all[i] = h[:]
 	}
-	err = s.read(ctx, "", func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT h FROM unnest($1::bytea[]) AS h WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = h AND whole = 1)`, all)
+	err = s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT h FROM unnest($1::bytea[]) AS h WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = h AND whole = 1)`, all)
 		if err != nil {
 			return err
 		}
@@ -35,6 +36,9 @@ func (s *Server) Missing(ctx context.Context, hashes []Hash) (missing []Hash, er
 		})
 		return err
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return hashes, nil
+	}
 	return missing, err
 }
 
@@ -72,8 +76,8 @@ func (s *Server) Keep(ctx context.Context, w Writer, h Hash, content io.ReaderAt
 // error wraps fs.ErrNotExist.
 func (s *Server) Content(ctx context.Context, h Hash, most int64, to io.Writer) error {
 	var size int64
-	err := s.read(ctx, "", func(ctx context.Context) error {
-		err := s.pool.QueryRow(ctx, `SELECT size FROM blobs WHERE sha256 = $1 AND whole = 1`, h[:]).Scan(&size)
+	err := s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		err := pool.QueryRow(ctx, `SELECT size FROM blobs WHERE sha256 = $1 AND whole = 1`, h[:]).Scan(&size)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("content %x: %w", h[:8], fs.ErrNotExist)
 		}
@@ -111,8 +115,8 @@ func (s *Server) Content(ctx context.Context, h Hash, most int64, to io.Writer) 
 }
 
 func (s *Server) blobPage(ctx context.Context, h Hash, from int64) (page [][]byte, err error) {
-	err = s.read(ctx, "", func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT at, CASE WHEN octet_length(bytes) <= $4 THEN bytes END FROM blob_chunks WHERE sha256 = $1 AND at >= $2 ORDER BY at LIMIT $3`,
+	err = s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT at, CASE WHEN octet_length(bytes) <= $4 THEN bytes END FROM blob_chunks WHERE sha256 = $1 AND at >= $2 ORDER BY at LIMIT $3`,
 			h[:], from, PageChunks, ChunkBytes)
 		if err != nil {
 			return err
@@ -140,8 +144,8 @@ type Artifact struct {
 
 // Artifacts lists those of a thread, oldest first.
 func (s *Server) Artifacts(ctx context.Context, id thread.ID) (list []Artifact, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT name, sha256, size FROM record_artifacts WHERE thread_id = $1 ORDER BY place`, string(id))
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT name, sha256, size FROM record_artifacts WHERE thread_id = $1 ORDER BY place`, string(id))
 		if err != nil {
 			return err
 		}
@@ -153,7 +157,7 @@ func (s *Server) Artifacts(ctx context.Context, id thread.ID) (list []Artifact, 
 		})
 		return err
 	})
-	return list, err
+	return list, none(err)
 }
 
 func queueArtifact(all *pgx.Batch, id thread.ID, a Artifact) {
@@ -163,17 +167,20 @@ func queueArtifact(all *pgx.Batch, id thread.ID, a Artifact) {
 
 // Share gives a thread the artifacts of another. To share them again changes nothing.
 func (s *Server) Share(ctx context.Context, from, to thread.ID) error {
-	return s.read(ctx, to, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, `INSERT INTO record_artifacts (thread_id, name, sha256, size, added_at)
+	return none(s.read(ctx, to, func(ctx context.Context, pool *pgxpool.Pool) error {
+		_, err := pool.Exec(ctx, `INSERT INTO record_artifacts (thread_id, name, sha256, size, added_at)
 			SELECT $2, name, sha256, size, `+millisSQL+` FROM record_artifacts WHERE thread_id = $1 ORDER BY place ON CONFLICT DO NOTHING`,
 			string(from), string(to))
 		return err
-	})
+	}))
 }
 
 // RemoveArtifact removes an artifact, and its content when nobody else has it. The error
 // wraps fs.ErrNotExist when there is none.
 func (s *Server) RemoveArtifact(ctx context.Context, w Writer, name string) error {
+	if _, err := s.schema(ctx, false); err != nil {
+		return err
+	}
 	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
 		var hash []byte
 		err := tx.QueryRow(ctx, `DELETE FROM record_artifacts WHERE thread_id = $1 AND name = $2 RETURNING sha256`, string(w.Thread), name).Scan(&hash)

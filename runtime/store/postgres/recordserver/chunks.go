@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -33,8 +34,8 @@ const sumsPage = 4096
 func (s *Server) Sums(ctx context.Context, id thread.ID, f File, visit func(Sum) (more bool, err error)) error {
 	for at := int64(0); at < f.Size; {
 		var page []Sum
-		err := s.read(ctx, id, func(ctx context.Context) error {
-			rows, err := s.pool.Query(ctx, `SELECT c.at, c.size, c.sha256 FROM record_files f JOIN record_chunks c USING (thread_id, name)
+		err := s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+			rows, err := pool.Query(ctx, `SELECT c.at, c.size, c.sha256 FROM record_files f JOIN record_chunks c USING (thread_id, name)
 				WHERE f.thread_id = $1 AND f.name = $2 AND f.generation = $3 AND c.at >= $4 ORDER BY c.at LIMIT $5`,
 				string(id), f.Name, f.Generation, at, sumsPage)
 			if err != nil {
@@ -99,8 +100,8 @@ type chunk struct {
 
 // page reads some chunks, the first of which has the place from in it.
 func (s *Server) page(ctx context.Context, id thread.ID, f File, from int64) (page []chunk, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT c.at, c.sha256, CASE WHEN octet_length(c.bytes) <= $6 THEN c.bytes END
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT c.at, c.sha256, CASE WHEN octet_length(c.bytes) <= $6 THEN c.bytes END
 			FROM record_files f JOIN record_chunks c USING (thread_id, name)
 			WHERE f.thread_id = $1 AND f.name = $2 AND f.generation = $3
 				AND c.at >= (SELECT coalesce(max(at), 0) FROM record_chunks WHERE thread_id = $1 AND name = $2 AND at <= $4) AND c.at < $7

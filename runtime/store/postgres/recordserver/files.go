@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
@@ -29,15 +30,15 @@ type File struct {
 
 // Files are those kept of a thread, by their names.
 func (s *Server) Files(ctx context.Context, id thread.ID) (files []File, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT name, generation, size, content, sha256, writer, changed_at FROM record_files WHERE thread_id = $1 ORDER BY name`, string(id))
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT name, generation, size, content, sha256, writer, changed_at FROM record_files WHERE thread_id = $1 ORDER BY name`, string(id))
 		if err != nil {
 			return err
 		}
 		files, err = pgx.CollectRows(rows, scanFile)
 		return err
 	})
-	return files, err
+	return files, none(err)
 }
 
 func scanFile(row pgx.CollectableRow) (f File, err error) {
@@ -83,6 +84,9 @@ func queueChunk(all *pgx.Batch, id thread.ID, name string, at int64, part []byte
 
 // Drop removes a file. The error wraps fs.ErrNotExist when there is none.
 func (s *Server) Drop(ctx context.Context, w Writer, name string) error {
+	if _, err := s.schema(ctx, false); err != nil {
+		return err
+	}
 	return s.write(ctx, w, func(ctx context.Context, tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, `DELETE FROM record_files WHERE thread_id = $1 AND name = $2`, string(w.Thread), name)
 		if err == nil && done.RowsAffected() == 0 {
@@ -95,16 +99,16 @@ func (s *Server) Drop(ctx context.Context, w Writer, name string) error {
 // Fetch returns a file of at most so many bytes that was written by Put, unless its hash
 // is have: then it is the same. Without one the error is fs.ErrNotExist.
 func (s *Server) Fetch(ctx context.Context, id thread.ID, name string, have []byte, most int64) (content []byte, same bool, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error {
-		content, same, err = s.fetch(ctx, id, name, have, most)
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		content, same, err = fetch(ctx, pool, id, name, have, most)
 		return err
 	})
 	return content, same, err
 }
 
 // fetch reads file and chunks in one statement, so that they belong together.
-func (s *Server) fetch(ctx context.Context, id thread.ID, name string, have []byte, most int64) (content []byte, same bool, err error) {
-	rows, err := s.pool.Query(ctx, `SELECT f.size, f.sha256, c.at, CASE WHEN octet_length(c.bytes) <= $5 THEN c.bytes END
+func fetch(ctx context.Context, pool *pgxpool.Pool, id thread.ID, name string, have []byte, most int64) (content []byte, same bool, err error) {
+	rows, err := pool.Query(ctx, `SELECT f.size, f.sha256, c.at, CASE WHEN octet_length(c.bytes) <= $5 THEN c.bytes END
 		FROM record_files f LEFT JOIN record_chunks c ON c.thread_id = f.thread_id AND c.name = f.name AND f.sha256 IS DISTINCT FROM $3 AND f.size <= $4
 		WHERE f.thread_id = $1 AND f.name = $2 ORDER BY c.at`, string(id), name, have, most, ChunkBytes)
 	if err != nil {

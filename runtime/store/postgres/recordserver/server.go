@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,16 +42,60 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("the server has %d bytes, and what follows begins at %d", e.Size, e.From)
 }
 
-// Server keeps the records of one project.
-type Server struct {
-	pool     *pgxpool.Pool
-	schema   string
-	deadline time.Duration
+// Schema is the schema of a project; a store of package postgres is one.
+type Schema interface {
+	// Pool has connections that look into the schema.
+	Pool() *pgxpool.Pool
+	Schema() string
+	// Explain says what an error of a connection means.
+	Explain(context.Context, error) error
 }
 
-// New is the server behind a pool whose connections look into the project's schema.
-func New(pool *pgxpool.Pool, schema string) *Server {
-	return &Server{pool: pool, schema: schema, deadline: Deadline}
+// Server keeps the records of one project. It is safe for concurrent use.
+type Server struct {
+	open     func(ctx context.Context, create bool) (Schema, error)
+	deadline time.Duration
+
+	mu sync.Mutex
+	at Schema // nil: it was not there when it was last looked for
+}
+
+// New is the server of a schema.
+func New(at Schema) *Server { return &Server{at: at, deadline: Deadline} }
+
+// Late is the server of a schema that may not be there yet. Open returns nil for one, unless
+// it is to create it: then it is to keep what threads have left.
+func Late(open func(ctx context.Context, create bool) (Schema, error)) *Server {
+	return &Server{open: open, deadline: Deadline}
+}
+
+// errNone says that nothing is kept in a project.
+var errNone = fmt.Errorf("no thread has run in this project: %w", fs.ErrNotExist)
+
+// schema opens the schema. Without one the error is errNone.
+func (s *Server) schema(ctx context.Context, create bool) (Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at != nil {
+		return s.at, nil
+	}
+	at, err := s.open(ctx, create)
+	if err != nil {
+		return nil, err
+	}
+	if at == nil {
+		return nil, errNone
+	}
+	s.at = at
+	return at, nil
+}
+
+// none is nil for what is not there: an empty list says so.
+func none(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Writer is who writes records of a thread.
@@ -90,21 +135,28 @@ func (s *Server) write(ctx context.Context, w Writer, f func(context.Context, pg
 func (s *Server) writeOnce(ctx context.Context, w Writer, f func(context.Context, pgx.Tx) error) error {
 	ctx, done := s.limited(ctx)
 	defer done()
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	at, err := s.schema(ctx, true)
+	if err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, at.Pool(), func(tx pgx.Tx) error {
 		if err := fence(ctx, tx, w); err != nil {
 			return err
 		}
 		return f(ctx, tx)
 	})
-	return caused(ctx, err)
+	return explained(ctx, at, err)
 }
 
-// caused says what a call was ended by.
-func caused(ctx context.Context, err error) error {
+// explained says what went wrong with the server.
+func explained(ctx context.Context, at Schema, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
-	return err
+	if err == nil {
+		return nil
+	}
+	return at.Explain(ctx, err)
 }
 
 // collides reports whether a transaction may succeed when it is run again: it was in
@@ -134,18 +186,24 @@ func fence(ctx context.Context, tx pgx.Tx, w Writer) error {
 	return nil
 }
 
-// read runs f with a deadline, and once more when the connection was lost.
-func (s *Server) read(ctx context.Context, id thread.ID, f func(context.Context) error) (err error) {
+// read runs f with a deadline, and once more when it was not sent.
+func (s *Server) read(ctx context.Context, id thread.ID, f func(context.Context, *pgxpool.Pool) error) (err error) {
 	for range 2 {
 		limited, done := s.limited(ctx)
-		err = caused(limited, f(limited))
+		var at Schema
+		if at, err = s.schema(limited, false); err == nil {
+			err = explained(limited, at, f(limited, at.Pool()))
+		}
 		done()
 		if err == nil || !pgconn.SafeToRetry(err) {
 			break
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("records of %s: %w", id, err)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return err
+	case id == "":
+		return fmt.Errorf("records on the server: %w", err)
 	}
-	return err
+	return fmt.Errorf("records of %s: %w", id, err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -20,17 +21,17 @@ const followedSQL = `SELECT EXISTS (SELECT 1 FROM record_tails WHERE thread_id =
 
 // Follow says that somebody follows a thread for so long.
 func (s *Server) Follow(ctx context.Context, id thread.ID, lasting time.Duration) error {
-	return s.read(ctx, id, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, `INSERT INTO record_tails (thread_id, until) VALUES ($1, `+millisSQL+` + $2)
+	return none(s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		_, err := pool.Exec(ctx, `INSERT INTO record_tails (thread_id, until) VALUES ($1, `+millisSQL+` + $2)
 			ON CONFLICT (thread_id) DO UPDATE SET until = greatest(record_tails.until, excluded.until)`, string(id), lasting.Milliseconds())
 		return err
-	})
+	}))
 }
 
 // Followed reports whether somebody follows a thread.
 func (s *Server) Followed(ctx context.Context, id thread.ID) (is bool, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error { return s.pool.QueryRow(ctx, followedSQL, string(id)).Scan(&is) })
-	return is, err
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error { return pool.QueryRow(ctx, followedSQL, string(id)).Scan(&is) })
+	return is, none(err)
 }
 
 // tell wakes those who follow a thread. It comes after the commit; without it they look
@@ -38,7 +39,9 @@ func (s *Server) Followed(ctx context.Context, id thread.ID) (is bool, err error
 func (s *Server) tell(ctx context.Context, id thread.ID) {
 	ctx, done := s.limited(ctx)
 	defer done()
-	_, _ = s.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, s.schema+" "+string(id))
+	if at, err := s.schema(ctx, false); err == nil {
+		_, _ = at.Pool().Exec(ctx, `SELECT pg_notify($1, $2)`, channel, at.Schema()+" "+string(id))
+	}
 }
 
 // Listener hears which threads have shipped something.
@@ -71,7 +74,11 @@ func (s *Server) Listen(shipped func(thread.ID)) *Listener {
 func (s *Server) listen(ctx context.Context, shipped func(thread.ID)) {
 	begin, done := s.limited(ctx)
 	defer done()
-	conn, err := pgx.ConnectConfig(begin, s.pool.Config().ConnConfig.Copy())
+	at, err := s.schema(begin, false)
+	if err != nil {
+		return
+	}
+	conn, err := pgx.ConnectConfig(begin, at.Pool().Config().ConnConfig.Copy())
 	if err != nil {
 		return
 	}
@@ -88,7 +95,7 @@ func (s *Server) listen(ctx context.Context, shipped func(thread.ID)) {
 		if err != nil {
 			return
 		}
-		if schema, id, ok := strings.Cut(n.Payload, " "); ok && schema == s.schema {
+		if schema, id, ok := strings.Cut(n.Payload, " "); ok && schema == at.Schema() {
 			shipped(thread.ID(id))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
@@ -18,8 +19,8 @@ type Kept struct {
 
 // Threads returns at most so many threads whose ids come after one, in their order.
 func (s *Server) Threads(ctx context.Context, after thread.ID, most int) (page []Kept, err error) {
-	err = s.read(ctx, "", func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT thread_id, array_agg(name ORDER BY name) FROM record_files WHERE thread_id > $1 GROUP BY thread_id ORDER BY thread_id LIMIT $2`,
+	err = s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT thread_id, array_agg(name ORDER BY name) FROM record_files WHERE thread_id > $1 GROUP BY thread_id ORDER BY thread_id LIMIT $2`,
 			string(after), most)
 		if err != nil {
 			return err
@@ -30,7 +31,7 @@ func (s *Server) Threads(ctx context.Context, after thread.ID, most int) (page [
 		})
 		return err
 	})
-	return page, err
+	return page, none(err)
 }
 
 // Known are those of some threads of which the server has something.
@@ -40,8 +41,8 @@ func (s *Server) Known(ctx context.Context, ids []thread.ID) (known map[thread.I
 		all[i] = string(id)
 	}
 	known = map[thread.ID]bool{}
-	err = s.read(ctx, "", func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT DISTINCT thread_id FROM record_files WHERE thread_id = ANY($1)`, all)
+	err = s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		rows, err := pool.Query(ctx, `SELECT DISTINCT thread_id FROM record_files WHERE thread_id = ANY($1)`, all)
 		if err != nil {
 			return err
 		}
@@ -51,12 +52,15 @@ func (s *Server) Known(ctx context.Context, ids []thread.ID) (known map[thread.I
 		}
 		return err
 	})
-	return known, err
+	return known, none(err)
 }
 
 // Remove removes all that is kept of a thread that has ended, or has no row. It can be
 // repeated.
 func (s *Server) Remove(ctx context.Context, id thread.ID) error {
+	if _, err := s.schema(ctx, false); err != nil {
+		return none(err)
+	}
 	return s.write(ctx, Writer{Thread: id}, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM record_files WHERE thread_id = $1`, string(id)); err != nil {
 			return err
@@ -78,11 +82,11 @@ func (s *Server) Remove(ctx context.Context, id thread.ID) error {
 
 // Size is how many bytes are kept of a thread.
 func (s *Server) Size(ctx context.Context, id thread.ID) (bytes int64, err error) {
-	err = s.read(ctx, id, func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM record_files WHERE thread_id = $1)::bigint
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		return pool.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM record_files WHERE thread_id = $1)::bigint
 			+ (SELECT coalesce(sum(size), 0) FROM record_artifacts WHERE thread_id = $1)::bigint`, string(id)).Scan(&bytes)
 	})
-	return bytes, err
+	return bytes, none(err)
 }
 
 // Pack puts a compressed file, which the writer has put together under another name, in the
@@ -110,15 +114,15 @@ func (s *Server) Pack(ctx context.Context, w Writer, draft, name string, plain F
 // Leftovers removes contents that nobody names and that were last begun so long ago, and
 // wishes that are over.
 func (s *Server) Leftovers(ctx context.Context, age time.Duration) (removed int64, err error) {
-	err = s.read(ctx, "", func(ctx context.Context) error {
-		done, err := s.pool.Exec(ctx, `DELETE FROM blobs b WHERE made_at < `+millisSQL+` - $1
+	err = s.read(ctx, "", func(ctx context.Context, pool *pgxpool.Pool) error {
+		done, err := pool.Exec(ctx, `DELETE FROM blobs b WHERE made_at < `+millisSQL+` - $1
 			AND NOT EXISTS (SELECT 1 FROM record_artifacts a WHERE a.sha256 = b.sha256)`, age.Milliseconds())
 		if err != nil {
 			return err
 		}
 		removed = done.RowsAffected()
-		_, err = s.pool.Exec(ctx, `DELETE FROM record_tails WHERE until < `+millisSQL)
+		_, err = pool.Exec(ctx, `DELETE FROM record_tails WHERE until < `+millisSQL)
 		return err
 	})
-	return removed, err
+	return removed, none(err)
 }

@@ -65,7 +65,3 @@ CREATE TABLE record_tails (
     thread_id text   COLLATE "C" PRIMARY KEY,
     until     bigint NOT NULL
 );
-
--- +goose Down
-DROP TABLE record_tails, record_artifacts, blob_chunks, blobs, record_chunks, record_files;
-DROP SEQUENCE record_generations;

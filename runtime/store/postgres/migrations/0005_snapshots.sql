@@ -13,6 +13,3 @@ CREATE TABLE snapshot_names (
     hash      bytea  NOT NULL CHECK (octet_length(hash) = 32),
     at        bigint NOT NULL
 );
-
--- +goose Down
-DROP TABLE snapshot_names, snapshot_blobs;

@@ -30,7 +30,9 @@ func (s *Server) Follow(ctx context.Context, id thread.ID, lasting time.Duration
 
 // Followed reports whether somebody follows a thread.
 func (s *Server) Followed(ctx context.Context, id thread.ID) (is bool, err error) {
-	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error { return pool.QueryRow(ctx, followedSQL, string(id)).Scan(&is) })
+	err = s.read(ctx, id, func(ctx context.Context, pool *pgxpool.Pool) error {
+		return pool.QueryRow(ctx, followedSQL, string(id)).Scan(&is)
+	})
 	return is, none(err)
 }
 

@@ -27,7 +27,7 @@ var ErrBadLabel = errors.New("not a valid label")
 // and it says something of one thread alone, and not of those that continue it.
 func Reserved(key string) bool {
 	switch key {
-	case MetadataForkedFrom, MetadataForkedAt, MetadataImported, MetadataRecordsGone:
+	case MetadataForkedFrom, MetadataForkedAt, MetadataImported, MetadataRecordsGone, MetadataMirrored:
 		return true
 	}
 	return false

@@ -1,0 +1,616 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
+	"github.com/rye-mcp/rye-mcp/runtime/langgraph/langgraphtest"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/llm"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/transcript"
+)
+
+const d1 thread.ID = "team/review-1"
+
+// grow has a thread go on: step 0 is its creation, the last one its deletion.
+func (w *world) grow(step int) {
+	switch step {
+	case 0:
+		w.is(thread.Record{ThreadID: d1, Status: thread.Created, Name: "Review"})
+	case 1:
+		w.is(thread.Record{ThreadID: d1, Status: thread.Running, Name: "Review", Model: "openai/gpt-5"})
+		w.asked(d1, "look at sk-hush")
+		w.answered(d1, 1, "", "c1", "c2")
+	case 2:
+		w.gave(d1, 1, "c1", "package a")
+		w.gave(d1, 1, "c2", "package b")
+		w.is(thread.Record{ThreadID: d1, Status: thread.Running, Model: "openai/gpt-5", Cost: thread.Cost{Turns: 1, Spend: 1_500_000}})
+	case 3:
+		w.happens(d1, thread.EventMessage, transcript.Message{Blocks: transcript.Blocks{{Type: llm.TextBlock, Text: "and b"}}})
+		w.answered(d1, 2, "done")
+		w.is(thread.Record{ThreadID: d1, Status: thread.Completed, Model: "openai/gpt-5", Cost: thread.Cost{Turns: 2}, CompletedAt: noon})
+	case 4:
+		delete(w.rows, d1)
+		delete(w.transcripts, d1)
+		w.deleted[d1] = true
+		w.must(w.notes.Note(d1))
+	}
+}
+
+// states are what is there after each step.
+var states = []string{
+	"", "human:look at [key] ai:(c1)(c2)", "human:look at [key] ai:(c1)(c2) tool:package a tool:package b",
+	"human:look at [key] ai:(c1)(c2) tool:package a tool:package b human:and b ai:done",
+}
+
+// TestThread follows a thread from its creation to its deletion.
+func TestThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for step, want := range states {
+		w.grow(step)
+		if sent := w.send(); sent != (Sent{Threads: 1}) {
+			t.Errorf("step %d: %+v", step, sent)
+		}
+		if got := inWords(w.there(d1)); got != want {
+			t.Errorf("step %d: %s\nwant %s", step, got, want)
+		}
+		if differs, err := w.mirror().Compare(t.Context()); err != nil || len(differs) > 0 {
+			t.Errorf("step %d: %+v, %v", step, differs, err)
+		}
+	}
+	want := map[string]any{
+		"graph_id": "rye", "rye_place": "place", "rye_self": IDOf("place", d1).String(), "rye_thread": string(d1), "rye_project": "app",
+		"rye_directive": "team/review", "rye_status": "completed", "rye_model": "openai/gpt-5", "rye_turns": 2., "rye_spend": 0., "rye_input_tokens": 0.,
+		"rye_output_tokens": 0., "rye_created_at": "2026-03-04T12:00:00Z", "rye_ended_at": "2026-03-04T12:00:00Z", "rye_seq": 6.,
+		"rye_name": nil, "rye_parent": nil, "rye_continues": nil, "rye_continued_by": nil, "rye_error": nil, "rye_labels": nil, "rye_pending": nil,
+	}
+	if got := w.there(d1).Metadata; !reflect.DeepEqual(got, want) {
+		t.Errorf("metadata\n%v\nwant\n%v", got, want)
+	}
+	if s := w.there(d1).States; s != 3 {
+		t.Errorf("the state was written %d times", s)
+	}
+	w.grow(4)
+	w.send()
+	if all := w.Threads(); len(all) > 0 {
+		t.Errorf("after its deletion there is %+v", all)
+	}
+	if strings.Contains(w.log.String(), "warn") {
+		t.Error(w.log.String())
+	}
+}
+
+// TestCoalesced: of many changes the last counts, and is one thread's worth of requests.
+func TestCoalesced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for step := range 4 {
+		w.grow(step)
+	}
+	w.send()
+	if got := inWords(w.there(d1)); got != states[3] || len(w.Requests()) != 3 { // create, state, patch
+		t.Errorf("%s by %d requests", got, len(w.Requests()))
+	}
+	w.grow(4)
+	w.is(thread.Record{ThreadID: "d-2", Status: thread.Created})
+	delete(w.rows, "d-2") // its start has failed
+	w.is(thread.Record{ThreadID: "run", Kind: thread.KindTool, Status: thread.Completed})
+	w.is(thread.Record{ThreadID: "theirs", Kind: thread.KindDirective, Status: thread.Completed, Metadata: []byte(`{"imported":{"signer":"x"}}`)})
+	w.send()
+	if all := w.Threads(); len(all) > 0 {
+		t.Errorf("there is %+v", all)
+	}
+}
+
+// TestCrashWalk kills a sender at each of its steps, in each state of a thread: whoever
+// comes next sends what is due, and nothing is there twice.
+func TestCrashWalk(t *testing.T) {
+	t.Parallel()
+	for until := range 5 {
+		for n := 1; ; n++ {
+			w := newWorld(t)
+			if until == 4 { // it was there before
+				w.grow(0)
+				w.send()
+			}
+			for step := range until + 1 {
+				w.grow(step)
+			}
+			reached := ""
+			at := 0
+			w.crashpoints = func(point thread.Crashpoint) {
+				if at++; at == n {
+					reached = string(point)
+					panic(point)
+				}
+			}
+			func() {
+				defer func() { _ = recover() }()
+				w.send()
+			}()
+			if reached == "" {
+				break
+			}
+			w.crashpoints = nil
+			w.send()
+			if until == 4 {
+				if all := w.Threads(); len(all) > 0 {
+					t.Errorf("killed at %s: %+v is left", reached, all)
+				}
+				continue
+			}
+			if got := inWords(w.there(d1)); got != states[until] || len(w.Threads()) != 1 {
+				t.Errorf("step %d, killed at %s: %s of %d threads", until, reached, got, len(w.Threads()))
+			}
+			if w.notes.Count() > 0 {
+				t.Errorf("step %d, killed at %s: something is still due", until, reached)
+			}
+		}
+	}
+}
+
+// TestChangedMeanwhile: a thread that goes on, or is deleted, while it is sent is due
+// after it.
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for step, want := range map[int]string{2: states[2], 4: "away"} {
+		w := newWorld(t)
+		w.grow(0)
+		w.grow(1)
+		done := false
+		w.crashpoints = func(point thread.Crashpoint) {
+			if point == CrashState && !done {
+				done = true
+				w.grow(step)
+			}
+		}
+		w.send()
+		got := "away"
+		if all := w.Threads(); len(all) > 0 {
+			got = inWords(all[0])
+		}
+		if got != want || w.notes.Count() > 0 {
+			t.Errorf("step %d: %s, %d due", step, got, w.notes.Count())
+		}
+	}
+}
+
+// TestDeletedElsewhere: another machine has deleted the thread, and sent that, while this
+// one sends what it was.
+func TestDeletedElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	w.crashpoints = func(point thread.Crashpoint) {
+		if point == CrashPatched {
+			delete(w.rows, d1)
+			w.deleted[d1] = true
+		}
+	}
+	w.send()
+	if all := w.Threads(); len(all) > 0 {
+		t.Errorf("%+v is back", all)
+	}
+}
+
+// TestRowsLost: a row that is not there is no deletion while the thread has records.
+func TestRowsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	w.send()
+	w.must(w.notes.Note(d1))
+	delete(w.rows, d1)
+	w.send()
+	did, err := w.mirror().Sweep(t.Context(), w.notes.Note, noon)
+	if inWords(w.there(d1)) != states[1] || did != "" || err != nil || w.notes.Count() > 0 {
+		t.Errorf("%q, %v", did, err)
+	}
+}
+
+// answers has the server answer so until it has n times.
+func (w *world) answers(n, status int, body string) {
+	w.Fault(func(rw http.ResponseWriter, _ *http.Request) bool {
+		if n--; n < 0 {
+			return false
+		}
+		if status == 0 { // it closes the connection
+			panic(http.ErrAbortHandler)
+		}
+		rw.WriteHeader(status)
+		_, _ = io.WriteString(rw, body)
+		return true
+	})
+}
+
+// TestServerFaults: whatever the server answers for an hour, nothing is lost.
+func TestServerFaults(t *testing.T) {
+	t.Parallel()
+	const forever = 1 << 30
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		once   bool   // one such answer is got over without the next sender
+		says   string // of the error
+		left   int    // that are due without an error
+		drops  bool   // it is not tried again
+	}{
+		"unavailable": {503, "", true, "503", 0, false},
+		"error":       {500, "Internal Server Error", true, "500: Internal Server Error", 0, false},
+		"closed":      {0, "", true, "cannot be reached", 0, false},
+		"too many":    {429, "", true, "429", 0, false},
+		"busy":        {409, "Thread is busy", false, "", 1, false},
+		"garbage":     {200, "<html>", false, "no answer of a LangGraph server", 0, false},
+		"other id":    {200, `{"thread_id":"` + uuid.NewString() + `"}`, false, "answers with", 0, false},
+		"key":         {401, `{"detail":"Missing key"}`, false, "another key: 401: Missing key", 0, false},
+		"redirect":    {302, "", false, "not followed", 0, false},
+		"gone":        {404, "404 Not Found", false, "404", 0, false},
+		"refused":     {422, `{"detail":"no"}`, false, "", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.grow(1)
+			if c.once {
+				w.answers(1, c.status, c.body)
+				w.send()
+				if inWords(w.there(d1)) != states[1] || len(w.waited) != 1 || w.waited[0] != time.Second {
+					t.Errorf("one such answer: waited %v", w.waited)
+				}
+				w.must(w.notes.Note(d1))
+			}
+			w.answers(forever, c.status, c.body)
+			sent, err := w.sender().Run(t.Context())
+			if (err != nil) != (c.says != "") || err != nil && (!errors.Is(err, ErrLeft) || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%+v, %v", sent, err)
+			}
+			if sent.Left != c.left && c.says == "" || w.notes.Count() != map[bool]int{false: 1}[c.drops] || sent.Refused != map[bool]int{true: 1}[c.drops] {
+				t.Errorf("%+v, %d due", sent, w.notes.Count())
+			}
+			if w.rest.Over(w.now) == (c.says != "") {
+				t.Errorf("rests: %v", !w.rest.Over(w.now))
+			}
+			// An hour later it is back, and the thread has gone on.
+			w.Fault(nil)
+			w.now = w.now.Add(time.Hour)
+			w.grow(2)
+			w.send()
+			if got := inWords(w.there(d1)); got != states[2] || w.notes.Count() > 0 {
+				t.Errorf("after it: %s, %d due", got, w.notes.Count())
+			}
+		})
+	}
+}
+
+// TestOneBad: a thread that the server has trouble with does not keep the others, and many
+// such are the server's trouble.
+func TestOneBad(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 9 {
+		w.is(thread.Record{ThreadID: thread.ID(fmt.Sprintf("d-%d", i)), Status: thread.Running})
+	}
+	bad := map[string]bool{IDOf("place", "d-3").String(): true}
+	fault := func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch || !bad[filepath.Base(r.URL.Path)] {
+			return false
+		}
+		rw.WriteHeader(http.StatusInternalServerError)
+		return true
+	}
+	w.Fault(fault)
+	sent, err := w.sender().Run(t.Context())
+	if sent.Threads != 8 || sent.Left != 1 || !errors.Is(err, ErrLeft) || !strings.Contains(err.Error(), "d-3: ") {
+		t.Errorf("%+v, %v", sent, err)
+	}
+	for i := range 9 {
+		bad[IDOf("place", thread.ID(fmt.Sprintf("d-%d", i))).String()] = true
+		w.must(w.notes.Note(thread.ID(fmt.Sprintf("d-%d", i))))
+	}
+	w.waited = nil
+	if sent, err = w.sender().Run(t.Context()); sent.Left != 3 || err == nil || len(w.waited) != 3 {
+		t.Errorf("%+v, %v, waited %v", sent, err, w.waited)
+	}
+}
+
+// TestLeased: where another process sends, nobody else does.
+func TestLeased(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(0)
+	s := w.sender()
+	s.Lease = func() (life.Hold, error) { return nil, fmt.Errorf("other: %w", life.ErrHeld) }
+	if _, err := s.Run(t.Context()); !errors.Is(err, life.ErrHeld) || len(w.Requests()) > 0 || w.notes.Count() != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// noteAtRelease notes a thread when the lease is given back.
+type noteAtRelease struct {
+	free
+	note func()
+}
+
+func (n noteAtRelease) Release() error { n.note(); return nil }
+
+// TestNotedAtTheEnd: what is noted while the lease is held, after the last look, is sent.
+func TestNotedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(0)
+	s := w.sender()
+	step := 1
+	s.Lease = func() (life.Hold, error) {
+		return noteAtRelease{note: func() {
+			if step < 4 {
+				w.grow(step)
+				step++
+			}
+		}}, nil
+	}
+	if _, err := s.Run(t.Context()); err != nil || inWords(w.there(d1)) != states[3] {
+		t.Errorf("%s, %v", inWords(w.there(d1)), err)
+	}
+}
+
+// TestLingers: one process sends the turns of a thread that lives, and ends after it.
+func TestLingers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(0)
+	step, leases := 1, 0
+	w.onWait = func() {
+		if step < 4 && len(w.waited)%3 == 0 {
+			w.grow(step)
+			step++
+		}
+	}
+	s := w.sender()
+	s.Lingers = true
+	s.Lease = func() (life.Hold, error) { leases++; return free{}, nil }
+	if sent, err := s.Run(t.Context()); err != nil || sent.Threads != 4 || leases != 1 || len(w.waited) > 12 {
+		t.Errorf("%+v, %v by %d leases, %d looks", sent, err, leases, len(w.waited))
+	}
+	w.onWait, w.waited = nil, nil
+	w.is(thread.Record{ThreadID: "d-2", Status: thread.Running})
+	if _, err := s.Run(t.Context()); err != nil || len(w.waited) != looks {
+		t.Errorf("%v, %d looks", err, len(w.waited))
+	}
+}
+
+func TestRest(t *testing.T) {
+	t.Parallel()
+	r := Rest{filepath.Join(t.TempDir(), "rest")}
+	if !r.Over(noon) {
+		t.Error("a rest before any")
+	}
+	for _, want := range []time.Duration{15, 30, 60, 120, 240, 300, 300} {
+		if err := r.Longer(noon); err != nil {
+			t.Fatal(err)
+		}
+		want *= time.Second
+		if r.Over(noon.Add(want-time.Second)) || !r.Over(noon.Add(want)) {
+			t.Errorf("a rest is not %s", want)
+		}
+	}
+	if !r.Over(noon.Add(-time.Hour)) {
+		t.Error("a clock that was set back rests for an hour")
+	}
+	if err := os.WriteFile(r.File, []byte("99999999999999999999"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Longer(noon); err != nil || !r.Over(noon.Add(longestRest)) {
+		t.Error(err)
+	}
+	r.End()
+	if !r.Over(noon) {
+		t.Error("a rest after its end")
+	}
+}
+
+// TestLongState: a long transcript goes in several requests, and a text that is too long
+// says what it lacks.
+func TestLongState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.is(thread.Record{ThreadID: d1, Status: thread.Running})
+	long := strings.Repeat("é", maxText) // two bytes each
+	for range 12 {
+		w.asked(d1, long)
+	}
+	w.send()
+	at := w.there(d1)
+	text, _ := at.Messages[11]["content"].(string)
+	if len(at.Messages) != 12 || at.States < 3 || !strings.HasSuffix(text, fmt.Sprintf("\n[%d more bytes]", maxText)) || len(text) > maxText+40 {
+		t.Errorf("%d messages in %d parts, %d bytes", len(at.Messages), at.States, len(text))
+	}
+	for _, r := range w.Requests() {
+		if len(r.Body) > partBytes+maxText+4096 {
+			t.Errorf("a request of %d bytes", len(r.Body))
+		}
+	}
+}
+
+// TestTorn: of a transcript whose last line is not whole the rest is sent.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	whole := w.transcripts[d1]
+	w.grow(2)
+	w.transcripts[d1] = w.transcripts[d1][:len(w.transcripts[d1])-20]
+	w.send()
+	if got := inWords(w.there(d1)); !strings.HasPrefix(got, states[1]) || strings.Contains(got, "package b") || len(whole) == 0 {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestSettingsChange: the graph of the settings is that of the threads.
+func TestSettingsChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	w.Graphs = []string{"rye", "agent"}
+	w.send()
+	s := w.sender()
+	s.Graph = "agent"
+	w.grow(2)
+	if _, err := s.Run(t.Context()); err != nil || w.there(d1).Metadata["graph_id"] != "agent" || inWords(w.there(d1)) != states[2] {
+		t.Errorf("%v, %v", w.there(d1).Metadata, err)
+	}
+	s.Graph = "nobody's"
+	w.grow(3)
+	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `graph "nobody's"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCompare says what differs, and Whole mends it.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	for _, id := range []thread.ID{"d-2", "d-3", "d-4", "d-5"} {
+		w.is(thread.Record{ThreadID: id, Status: thread.Completed})
+	}
+	w.send()
+	at := w.there(d1)
+	at.Messages = at.Messages[:1]
+	w.Put(at) // somebody has changed it there
+	behind := w.there("d-2")
+	behind.Metadata["rye_status"] = "running"
+	w.Put(behind)
+	delete(w.rows, "d-3")
+	w.deleted["d-3"] = true
+	copied := w.there("d-5")
+	copied.ID = "acb8a3cb-bcae-4979-b79a-6ba32faa016c"
+	w.Put(copied)
+	m := w.mirror()
+	w.must(m.Client.Delete(t.Context(), IDOf("place", "d-4")))
+	all, err := m.Compare(t.Context())
+	want := []Difference{
+		{"d-2", IDOf("place", "d-2"), Behind}, {"d-3", IDOf("place", "d-3"), Extra}, {"d-4", IDOf("place", "d-4"), Missing},
+		{"d-5", uuid.MustParse(copied.ID), Copied},
+	}
+	if err != nil || !reflect.DeepEqual(all, want) {
+		t.Fatalf("%+v, %v\nwant %+v", all, err, want)
+	}
+	w.must(m.EachHere(t.Context(), func(rec thread.Record) error { return w.notes.Note(rec.ThreadID) }))
+	if did, err := m.Sweep(t.Context(), w.notes.Note, noon); err != nil || did != "1 threads are no more here, 0 forks were given up" {
+		t.Errorf("%q, %v", did, err)
+	}
+	w.whole = true
+	w.send()
+	if all, err = m.Compare(t.Context()); err != nil || !reflect.DeepEqual(all, want[3:]) || inWords(w.there(d1)) != states[1] {
+		t.Errorf("after it %+v, %v: %s", all, err, inWords(w.there(d1)))
+	}
+}
+
+// TestForked: the copy that a fork was made from is the thread's there, says what the
+// thread says, and goes with it; the thread that was copied stays.
+func TestForked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	w.send()
+	m := w.mirror()
+	begun, err := m.BeginFork(t.Context(), IDOf("place", d1), noon)
+	if err != nil || len(begun.Messages) != 2 || begun.ID == IDOf("place", d1) {
+		t.Fatalf("%+v, %v", begun, err)
+	}
+	for at, want := range map[time.Time]string{noon.Add(time.Minute): "", noon.Add(2 * time.Hour): "1 forks"} {
+		o := newWorld(t)
+		for _, there := range w.Threads() {
+			o.Put(there)
+		}
+		if did, err := o.mirror().Sweep(t.Context(), o.notes.Note, at); err != nil || !strings.Contains(did, want) || (did == "") != (want == "") {
+			t.Errorf("%s: %q, %v", at, did, err)
+		}
+	}
+	w.is(thread.Record{ThreadID: "fork-1", Kind: thread.KindDirective, Status: thread.Running, Metadata: []byte(`{"mirrored_as":"` + begun.ID.String() + `"}`)})
+	w.asked("fork-1", "go on")
+	for range 2 {
+		w.send()
+		w.must(w.notes.Note("fork-1"))
+	}
+	var forked langgraphtest.Thread
+	for _, there := range w.Threads() {
+		if there.ID == begun.ID.String() {
+			forked = there
+		}
+	}
+	if inWords(forked) != "human:go on" || forked.Metadata["rye_thread"] != "fork-1" || forked.Metadata["rye_fork_of"] != IDOf("place", d1).String() || len(w.Threads()) != 2 {
+		t.Errorf("%s, %v of %d", inWords(forked), forked.Metadata, len(w.Threads()))
+	}
+	delete(w.rows, "fork-1")
+	delete(w.transcripts, "fork-1")
+	w.deleted["fork-1"] = true
+	w.send()
+	if len(w.Threads()) != 1 || inWords(w.there(d1)) != states[1] {
+		t.Errorf("%+v", w.Threads())
+	}
+	if _, err := m.BeginFork(t.Context(), uuid.New(), noon); !errors.Is(err, langgraph.ErrNotFound) {
+		t.Errorf("a fork of nothing: %v", err)
+	}
+}
+
+// TestAttackMirrorSearch: a mirror answers a search with the same page for ever, and with threads of another place that it calls deleted. The sweep ends, and nothing that is not the project's own copy is deleted.
+func TestAttackMirrorSearch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deleted[d1] = true
+	var page []string
+	for i := range langgraph.PageSize {
+		page = append(page, fmt.Sprintf(`{"thread_id":%q,"metadata":{"rye_place":"other","rye_thread":%q,"rye_self":%q,"rye_pending":1}}`,
+			uuid.NewSHA1(space, []byte{byte(i)}), d1, uuid.NewSHA1(space, []byte{byte(i)})))
+	}
+	body := "[" + strings.Join(page, ",") + "]"
+	w.Fault(func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodDelete && r.URL.Path != "/threads/"+IDOf("place", d1).String() {
+			t.Errorf("%s is deleted", r.URL.Path)
+		}
+		if r.URL.Path == "/threads/search" {
+			_, _ = io.WriteString(rw, body)
+			return true
+		}
+		return false
+	})
+	m := w.mirror()
+	if did, err := m.Sweep(t.Context(), w.notes.Note, noon); err != nil || did != "" || w.notes.Count() > 0 {
+		t.Errorf("%q, %v", did, err)
+	}
+	if all, err := m.Compare(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	w.must(w.notes.Note(d1))
+	w.send()
+}
+
+// TestCancelled: a sender that is told to end leaves what is due.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(1)
+	w.answers(1, http.StatusServiceUnavailable, "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := w.sender()
+	why := errors.New("the machine goes down")
+	s.Wait = func(ctx context.Context, _ time.Duration) error { cancel(why); return context.Cause(ctx) }
+	if _, err := s.Run(ctx); !errors.Is(err, why) || w.notes.Count() != 1 {
+		t.Errorf("%v, %d due", err, w.notes.Count())
+	}
+}

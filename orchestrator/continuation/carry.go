@@ -22,19 +22,20 @@ func continued(before thread.Meta, rec thread.Record, how thread.Continuation) t
 	m := before
 	m.ThreadID, m.ParentID, m.Status, m.Model = rec.ThreadID, rec.ParentID, rec.Status, rec.Model
 	m.CreatedAt, m.UpdatedAt = rec.CreatedAt, rec.UpdatedAt
-	m.Inputs = ownInputs(before.Inputs)
+	m.Inputs = OwnInputs(before.Inputs)
 	m.Inputs[handoff.InputPreviousThread] = string(before.ThreadID)
 	if how.SummaryID != "" {
 		m.Inputs[handoff.InputPreviousSummary] = how.SummaryID
 	}
 	m.ContinuationOf, m.ChainRootID, m.Continuation = rec.ContinuationOf, rec.ChainRootID, &how
+	m.BeginsWith = ""                                                             // it is in the conversation
 	m.ForkedFrom = nil                                                            // the thread before was the copy
 	m.Cost, m.Outcome, m.Transcript, m.SettingsHash = thread.Cost{}, nil, nil, "" // the launcher reads its own
 	return m
 }
 
-// ownInputs are the inputs that the first thread of a chain was started with.
-func ownInputs(given map[string]any) map[string]any {
+// OwnInputs are the inputs that the first thread of a chain was started with.
+func OwnInputs(given map[string]any) map[string]any {
 	own := make(map[string]any, len(given)+2)
 	maps.Copy(own, given)
 	delete(own, handoff.InputPreviousThread)
@@ -80,7 +81,7 @@ func (c *Call) manifest(
 ) (handoff.Manifest, error) {
 	last := chain[len(chain)-1]
 	m := handoff.Manifest{
-		Thread: last.ThreadID, Via: via, Position: len(chain) + 1, Directive: last.Directive, Inputs: ownInputs(meta.Inputs),
+		Thread: last.ThreadID, Via: via, Position: len(chain) + 1, Directive: last.Directive, Inputs: OwnInputs(meta.Inputs),
 	}
 	if last.Outcome != nil {
 		m.Outputs = last.Outcome.Outputs

@@ -261,7 +261,7 @@ func (f *forking) begin(ctx context.Context, rec thread.Record) (thread.Meta, er
 // metaOf is the thread.json of the copy, which begins a chain of its own.
 func (f *forking) metaOf(rec thread.Record) thread.Meta {
 	meta, now, origin := f.renewal.metaOf(rec, 1), f.plan.Meta(rec), f.origin()
-	meta.Inputs, meta.ChainRootID, meta.ForkedFrom = ownInputs(f.meta.Inputs), now.ChainRootID, &origin
+	meta.Inputs, meta.ChainRootID, meta.ForkedFrom = OwnInputs(f.meta.Inputs), now.ChainRootID, &origin
 	meta.Capabilities, meta.Declared, meta.Ceiling = now.Capabilities, now.Declared, now.Ceiling
 	meta.Firing = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.meta.Firing, now.Firing))))
 	var into *thread.Workspace

@@ -158,7 +158,7 @@ func (r *renewal) planStart(ctx context.Context, findParent func(context.Context
 	if err := r.planning().FindDirective(p); err != nil {
 		return err
 	}
-	p.Inputs = ownInputs(r.meta.Inputs)
+	p.Inputs = OwnInputs(r.meta.Inputs)
 	if secrets := inputs.Secrets(p.Doc, p.Inputs); len(secrets) > 0 {
 		return tool.Faultf(tool.CodeUnsupported, "thread %s had secret inputs (%s), whose values are kept nowhere, so it cannot be %s",
 			r.meta.ThreadID, strings.Join(secrets, ", "), r.asked.done).

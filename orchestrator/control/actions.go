@@ -36,7 +36,7 @@ func (t Threads) Start(ctx context.Context, caller action.Caller, r action.Start
 			return nil, err
 		}
 	}
-	started, err := t.start(ctx, now, caller, r)
+	started, err := t.start(ctx, now, caller, r, Outside{})
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,22 @@ import (
 // start went and whatever has become of its directive or parent since. A key that
 // names another call is refused.
 func (c *Controller) Start(ctx context.Context, caller action.Caller, req action.StartRequest) (view.Started, error) {
-	return c.start(ctx, c.Settings.Begin(), caller, req)
+	return c.start(ctx, c.Settings.Begin(), caller, req, Outside{})
+}
+
+// Outside is what a thread begins with of a conversation that was held elsewhere.
+type Outside struct {
+	Text       string // behind the task in the first message; quoted, and bounded
+	MirroredAs string // id of the mirror's thread that is to be the copy of this one
+}
+
+// StartFrom is [Controller.Start] of a thread that begins with what was said elsewhere.
+func (c *Controller) StartFrom(ctx context.Context, caller action.Caller, req action.StartRequest, from Outside) (view.Started, error) {
+	return c.start(ctx, c.Settings.Begin(), caller, req, from)
 }
 
 // start is [Controller.Start] by one version of the settings.
-func (c *Controller) start(ctx context.Context, now *settings.Call, caller action.Caller, req action.StartRequest) (view.Started, error) {
+func (c *Controller) start(ctx context.Context, now *settings.Call, caller action.Caller, req action.StartRequest, from Outside) (view.Started, error) {
 	key, err := c.requestKey(ctx, caller, req.RequestKey)
 	if err != nil {
 		return view.Started{}, threads.Fault(err)
@@ -40,6 +51,9 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 		return c.View.Started(ctx, rec.ThreadID, true)
 	}
 	labels, err := labelsOf(req)
+	if err == nil && from.MirroredAs != "" {
+		labels.Metadata, err = thread.WithMirror(labels.Metadata, from.MirroredAs)
+	}
 	if err != nil {
 		return view.Started{}, threads.Fault(err)
 	}
@@ -66,7 +80,9 @@ func (c *Controller) start(ctx context.Context, now *settings.Call, caller actio
 	}
 	return c.Queue.In(now).Launch(ctx, n, p.Secrets, func(ctx context.Context, rec thread.Record) (thread.Meta, error) {
 		err := c.Queue.In(now).Reserve(ctx, p, rec.ThreadID)
-		return p.Meta(rec), err
+		meta := p.Meta(rec)
+		meta.BeginsWith = from.Text
+		return meta, err
 	})
 }
 

@@ -50,5 +50,10 @@ func (m *Mirror) BeginFork(ctx context.Context, id uuid.UUID, now time.Time) (b 
 	return b, err
 }
 
-// GiveUp takes the copy of a fork away that came to nothing.
-func (m *Mirror) GiveUp(ctx context.Context, b Begun) error { return m.Client.Delete(ctx, b.ID) }
+// GiveUp takes the copy of a fork away that came to nothing, if one was made.
+func (m *Mirror) GiveUp(ctx context.Context, b Begun) error {
+	if b.ID == uuid.Nil {
+		return nil
+	}
+	return m.Client.Delete(ctx, b.ID)
+}

@@ -42,6 +42,12 @@ func idOf(place string, rec thread.Record) (id uuid.UUID, forked bool) {
 	return IDOf(place, rec.ThreadID), false
 }
 
+// IDOf is the id there of a thread here.
+func (m *Mirror) IDOf(rec thread.Record) uuid.UUID {
+	id, _ := idOf(m.Place, rec)
+	return id
+}
+
 // isMirrored reports whether a thread has a copy there: runs of tools and sets have said
 // nothing, and what was taken in from a recording is somebody else's.
 func isMirrored(rec thread.Record) bool {

@@ -95,13 +95,9 @@ func (m *Mirror) put(ctx context.Context, rec thread.Record, whole bool) error {
 			return err
 		}
 	}
-	if forked && !known {
-		// What it has of the thread that was copied is not what was said here.
-		if _, err := m.Client.Patch(ctx, at, metadata); err != nil {
-			return err
-		}
-		there.Metadata, whole = metadata, true
-	}
+	// What the copy that was made for a fork has of the thread that was copied is not what
+	// was said here.
+	whole = whole || forked && !known
 	after := seqOf(there)
 	if whole || !known {
 		after = 0
@@ -124,7 +120,7 @@ func (m *Mirror) put(ctx context.Context, rec thread.Record, whole bool) error {
 // say writes messages into the state of a thread there, in place of all others or behind
 // them. Those that are there already take their own place.
 func (m *Mirror) say(ctx context.Context, at uuid.UUID, messages []langgraph.Message, anew bool) error {
-	for len(messages) > 0 {
+	for anew || len(messages) > 0 {
 		n := part(messages)
 		write := m.Client.Append
 		if anew {

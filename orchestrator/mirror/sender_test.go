@@ -542,6 +542,8 @@ func TestForked(t *testing.T) {
 		}
 	}
 	w.is(thread.Record{ThreadID: "fork-1", Kind: thread.KindDirective, Status: thread.Running, Metadata: []byte(`{"mirrored_as":"` + begun.ID.String() + `"}`)})
+	w.send() // before anything was said
+	w.must(w.notes.Note("fork-1"))
 	w.asked("fork-1", "go on")
 	for range 2 {
 		w.send()

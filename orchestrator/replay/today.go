@@ -71,7 +71,7 @@ func (s *Starter) Today(ctx context.Context, r *recording.Recording, t *recordin
 		CreatedAt: t.Meta.CreatedAt, UpdatedAt: t.Meta.CreatedAt, Model: t.Meta.Model,
 	})
 	meta.ContinuationOf, meta.ChainRootID, meta.Continuation = t.Meta.ContinuationOf, t.Meta.ChainRootID, t.Meta.Continuation
-	meta.ForkedFrom = t.Meta.ForkedFrom
+	meta.ForkedFrom, meta.BeginsWith = t.Meta.ForkedFrom, t.Meta.BeginsWith
 	meta.Firing, meta.TraceID, meta.Warnings = t.Meta.Firing, t.Meta.TraceID, nil
 	return &Start{Meta: meta, Secrets: p.Secrets, Differences: asked(t, before, p)}, ctx.Err()
 }

@@ -26,6 +26,8 @@ type Store struct {
 	Failed func(error)
 	// Traces follow the ends of threads; nil: nobody does.
 	Traces Traces
+	// Mirror follows each change of a thread that a copy of it would show; nil: nobody does.
+	Mirror Mirror
 
 	mu    sync.Mutex
 	noted map[thread.ID]bool // roots whose budget was noted
@@ -36,6 +38,39 @@ type Store struct {
 type Traces interface {
 	Ending(thread.ID)
 	Ended()
+}
+
+// Mirror is told of a change of a thread before it is made, so that no crash comes between,
+// and after. It is told before a change that fails, too.
+type Mirror interface {
+	Changing(thread.ID)
+	Changed()
+}
+
+// Register implements [store.Registry].
+func (s *Store) Register(ctx context.Context, n store.NewThread) (thread.Record, bool, error) {
+	if s.Mirror == nil {
+		return s.Store.Register(ctx, n)
+	}
+	s.Mirror.Changing(n.ID)
+	rec, created, err := s.Store.Register(ctx, n)
+	if created {
+		s.Mirror.Changed()
+	}
+	return rec, created, err
+}
+
+// Label implements [store.Labels].
+func (s *Store) Label(ctx context.Context, id thread.ID, l store.LabelChange, at time.Time) (thread.Record, error) {
+	if s.Mirror == nil {
+		return s.Store.Label(ctx, id, l, at)
+	}
+	s.Mirror.Changing(id)
+	rec, err := s.Store.Label(ctx, id, l, at)
+	if err == nil {
+		s.Mirror.Changed()
+	}
+	return rec, err
 }
 
 // Runner implements [store.Registry].
@@ -52,10 +87,16 @@ type runner struct {
 // Apply implements [store.Runner].
 func (r *runner) Apply(ctx context.Context, c store.Change) (thread.Record, error) {
 	ends := c.Outcome() != nil
+	if r.store.Mirror != nil {
+		r.store.Mirror.Changing(r.id)
+	}
 	if ends && r.store.Traces != nil {
 		r.store.Traces.Ending(r.id)
 	}
 	rec, err := r.Runner.Apply(ctx, c)
+	if err == nil && r.store.Mirror != nil {
+		r.store.Mirror.Changed()
+	}
 	if err != nil || !ends {
 		return rec, err
 	}

@@ -20,9 +20,16 @@ const copiesName = ".copies"
 // Copies is the folder in which it is noted what is a copy of what a server has.
 func (h Home) Copies() string { return filepath.Join(h.Dir, copiesName) }
 
+// mirrorName is the folder in which it is noted whose copies on the mirror are due. No
+// thread is found there.
+const mirrorName = ".mirror"
+
+// Mirror is the folder in which it is noted whose copies on the mirror are due.
+func (h Home) Mirror() string { return filepath.Join(h.Dir, mirrorName) }
+
 // isReserved reports whether a folder below the one of all threads is for something else.
 func isReserved(name string) bool {
-	return name == stagingName || name == tracesName || name == copiesName
+	return name == stagingName || name == tracesName || name == copiesName || name == mirrorName
 }
 
 // Staging is where threads that come from elsewhere are put together.

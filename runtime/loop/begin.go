@@ -47,6 +47,8 @@ func (r *run) begin(ctx context.Context) error {
 		if user, err = r.continuedMessage(hooked, first.Directive.Body); err != nil {
 			return err
 		}
+	} else if r.meta.BeginsWith != "" {
+		user += "\n\n" + r.meta.BeginsWith
 	}
 	if err := r.recordPrompts(system, first.Injected, byHooks); err != nil {
 		return err

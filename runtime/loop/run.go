@@ -45,6 +45,8 @@ type Deps struct {
 	Executor  *executor.Executor
 	Actions   *action.Actions
 	Providers Models
+	// TurnEnded is told that a turn is on record; it may be nil.
+	TurnEnded func()
 	// Successors makes the thread that continues this one when its context window is
 	// full; nil: it ends then.
 	Successors handoff.Maker
@@ -326,6 +328,9 @@ func (r *run) turn(ctx context.Context, budget store.Budget) *ended {
 func (r *run) betweenTurns(ctx context.Context) (store.Budget, error) {
 	if err := r.checkpoint(r.Transcript.BeginCheckpoint); err != nil {
 		return store.Budget{}, err
+	}
+	if r.TurnEnded != nil {
+		r.TurnEnded()
 	}
 	return r.check(ctx)
 }

@@ -56,6 +56,8 @@ type Meta struct {
 	Attempt    int          `json:"attempt,omitempty"`
 	ForkedFrom *Fork        `json:"forked_from,omitempty"` // nil: it is no copy
 	Imported   *Imported    `json:"imported,omitempty"`    // nil: it ran here
+	// BeginsWith stands behind the task in the first message: what was said elsewhere, quoted.
+	BeginsWith string `json:"begins_with,omitempty"`
 	// Workspace is where the thread works; nil: in the project itself.
 	Workspace  *Workspace      `json:"workspace,omitempty"`
 	Cost       Cost            `json:"cost"`

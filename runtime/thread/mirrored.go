@@ -17,6 +17,16 @@ func MirroredAs(metadata json.RawMessage) (id string, is bool) {
 	return said.As, said.As != ""
 }
 
+// WithMirror is metadata that say so.
+func WithMirror(metadata json.RawMessage, id string) (json.RawMessage, error) {
+	object, err := metadataObject(metadata)
+	if err != nil {
+		return nil, err
+	}
+	object[MetadataMirrored] = id
+	return encodeMetadata(object)
+}
+
 // IsImported reports whether metadata say that a thread was taken in from a recording.
 func IsImported(metadata json.RawMessage) bool {
 	var said struct {

@@ -10,7 +10,7 @@ import (
 // reads, and where something comes from.
 var runtimeElements = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<(\s*/?\s*(?:` + strings.Join([]string{
-		"knowledge", "message", "directive", "inputs", "returns", "permissions", "process", "success", "failure",
+		"knowledge", "message", "conversation", "directive", "inputs", "returns", "permissions", "process", "success", "failure",
 		"web_page", "search_results", "summary", "system", "user", "assistant", "human", "instructions?", "tool_?(?:call|result|use)s?",
 		"function_?(?:call|result)s?",
 	}, "|") + `)\b|[^<>]{0,200}\btype\s*=\s*["']?knowledge\b)`)

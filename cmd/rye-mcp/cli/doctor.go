@@ -159,6 +159,7 @@ func (d *doctor) checks() []check {
 		{"open files", d.openFiles},
 		{"notifications", d.notifications},
 		{"traces", d.traces},
+		{"mirror", d.mirror},
 		{"editor", d.editor},
 		{"clients", d.clients},
 	}

@@ -49,7 +49,7 @@ func (p *project) withNotices(sys System, inner store.Store, log zerolog.Logger)
 			}
 		},
 		Failed: func(err error) { log.Warn().Err(err).Msg("notifications: the budget could not be looked at") },
-		Traces: p.traces(sys, log),
+		Traces: p.traces(sys, log), Mirror: p.mirroring,
 	}
 }
 

@@ -352,6 +352,9 @@ func (ps *projects) sweep(p *served) {
 	if err := p.sendLeftTraces(p.ctx, ps.sys, ps.log); err != nil {
 		ps.log.Warn().Err(err).Str("project", p.path).Msg("traces that are due")
 	}
+	if err := p.mirroring.sendLeftCopies(p.ctx); err != nil {
+		ps.log.Warn().Err(err).Str("project", p.path).Msg("copies on the mirror that are due")
+	}
 	for _, line := range p.strangers() {
 		ps.log.Warn().Str("project", p.path).Msg(line)
 	}

@@ -39,6 +39,7 @@ func newRoot(sys System) *cobra.Command {
 		newRunCommand(sys, opts),
 		newThreadsCommand(sys, opts),
 		newTopCommand(sys, opts),
+		newLangGraphCommand(sys, opts),
 		newReplayCommand(sys, opts),
 		newTestCommand(sys, opts),
 		newInitCommand(sys, opts),

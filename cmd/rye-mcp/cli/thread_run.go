@@ -63,7 +63,7 @@ this is of no use by hand; start threads with "rye-mcp run".`,
 			}
 		},
 	}
-	parent.AddCommand(run, newNotifyCommand(sys, opts), newTracesCommand(sys, opts))
+	parent.AddCommand(run, newNotifyCommand(sys, opts), newTracesCommand(sys, opts), newMirrorCommand(sys, opts))
 	return parent
 }
 
@@ -120,7 +120,7 @@ func runThread(ctx context.Context, sys System, dir string, id thread.ID) error 
 		Meta:     func() (thread.Meta, error) { return meta, unreadable },
 		Resolver: p.resolver.For(id), Trust: gate, Executor: p.executor, Actions: p.actions, Settings: settings, Env: p.env,
 		Providers: p.providers.With(p.decided), Workspaces: p.workspaces, Successors: p.control.Continue, StopChildren: p.control.Stop.Remains, GiveSlot: p.control.Queue.GiveSlot, SlotFree: nextQueued(p, log), Now: sys.Now, Log: log,
-		Crashpoints: sys.Crashpoints, Secrets: vault,
+		Crashpoints: sys.Crashpoints, Secrets: vault, TurnEnded: p.mirroring.turnMirrored(id), //nolint:contextcheck // a sender outlives the thread
 	})
 	if err != nil {
 		return err

@@ -74,6 +74,8 @@ type project struct {
 	place      process.Place
 	life       *life.Local
 	workspaces *workspace.Local
+	// mirroring follows the changes of threads for the user's mirror.
+	mirroring *mirroring
 	// told are warnings that the person has been told of in other words.
 	told []string
 
@@ -146,6 +148,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	p.place = process.Here(host)
 	p.life = newLife(p)
 	p.workspaces = newWorkspaces(sys, p)
+	p.mirroring = &mirroring{project: p, sys: sys, log: log}
 	p.store = lateStore(ctx, sys, p, log, open)
 	left.Store = p.store
 	if _, err := p.store.Now(ctx); err != nil && !p.state.site.shared() { // a server can come back, and much needs none
@@ -229,6 +232,7 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 	})
 	p.control.Health.Places = []health.Place{{Name: "search_index", Bytes: p.indexBytes(sys)}}
 	p.connectMemory()
+	p.mirroring.connectMirror()
 	p.control.Tidy.Jobs = append(append(p.control.Tidy.Jobs, tidy.Job{Name: "caches", Run: p.pruneCaches(sys)}), p.tidyRecords()...)
 	p.index.open = func() (*search.Index, error) { return openIndex(ctx, sys, p.resolver) }
 	p.index.exists = func() bool {

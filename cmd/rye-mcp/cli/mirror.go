@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/mirror"
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
+	"github.com/rye-mcp/rye-mcp/runtime/due"
+	"github.com/rye-mcp/rye-mcp/runtime/langgraph"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/runtime/threadlog"
+	"github.com/rye-mcp/rye-mcp/spaces/config"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// mirrorCommand is the hidden verb, below thread, of the process that sends copies of
+// threads to the mirror.
+const mirrorCommand = "mirror"
+
+// mirroring notes whose copies on the user's mirror are due, and starts who sends them.
+// Without a file of settings for that a change costs one look for the file, and a turn
+// nothing.
+type mirroring struct {
+	*project
+	sys System
+	log zerolog.Logger
+
+	mu      sync.Mutex
+	read    time.Time // when the file that was read was changed
+	mirrors bool      // the file names a mirror
+}
+
+func mirrorFile(user string) string {
+	return filepath.Join(user, ".ai", "config", filepath.FromSlash(config.MirrorFile))
+}
+
+// on reports whether there is a mirror.
+func (m *mirroring) on() bool {
+	info, err := os.Stat(mirrorFile(m.resolver.Roots().User))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err != nil:
+		m.read, m.mirrors = time.Time{}, false
+	case !info.ModTime().Equal(m.read):
+		set, _, err := config.MirrorOf(m.config.Read())
+		if err != nil {
+			m.log.Warn().Err(err).Msg("mirror: the settings cannot be used")
+		}
+		m.read, m.mirrors = info.ModTime(), err == nil && set.URL != ""
+	}
+	return m.mirrors
+}
+
+// wasOn is on as it was found last.
+func (m *mirroring) wasOn() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mirrors
+}
+
+// Changing implements [announce.Mirror].
+func (m *mirroring) Changing(id thread.ID) {
+	if m.on() && m.state.Home().Seal != nil {
+		m.note(id)
+	}
+}
+
+func (m *mirroring) note(id thread.ID) {
+	if err := m.copiesDue().Note(id); err != nil {
+		m.log.Warn().Err(err).Str("thread_id", string(id)).Msg("mirror: it could not be noted that the copy of the thread is due")
+	}
+}
+
+// Changed implements [announce.Mirror]. A process that sends at the moment looks again
+// before it ends; else one is started, unless the server could not be reached lately.
+func (m *mirroring) Changed() {
+	if !m.wasOn() {
+		return
+	}
+	if err := m.startMirrorSender(); err != nil {
+		m.log.Warn().Err(err).Msg("mirror: no sender could be started; the next one sends what is due")
+	}
+}
+
+// turnMirrored is told of each turn of the thread that this process runs.
+func (m *mirroring) turnMirrored(id thread.ID) func() {
+	return func() {
+		if m.wasOn() {
+			m.note(id)
+			m.Changed()
+		}
+	}
+}
+
+func (m *mirroring) copiesDue() due.Notes { return due.Notes{Dir: m.state.Home().Mirror()} }
+
+func (m *mirroring) mirrorRest() mirror.Rest {
+	return mirror.Rest{File: filepath.Join(m.state.Home().Dir, "mirror.rest")}
+}
+
+// startMirrorSender starts a process that sends what is due. What a model runs has the
+// environment that the model chose, with the way to the server in it: it leaves that to
+// whoever comes next.
+func (m *mirroring) startMirrorSender() error {
+	if belowThread(m.sys) && len(m.sys.Outer) == 0 || !m.mirrorRest().Over(m.sys.Now()) {
+		return nil
+	}
+	hold, err := m.life.Lease(mirrorCommand)
+	if errors.Is(err, life.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := hold.Release(); err != nil {
+		return err
+	}
+	executable, err := m.sys.Executable()
+	if err != nil {
+		return err
+	}
+	environ := slices.Concat(m.sys.Outer, m.sys.Environ)
+	secrets, err := m.handedToSenders(m.mirrorKey(environ)...)
+	if err != nil {
+		return err
+	}
+	_, err = process.Detach(process.Spec{
+		Path: executable, Args: []string{threadCommand, mirrorCommand, "--project", m.path},
+		Env: unmarked(environ), Secrets: secrets,
+		Dir: m.resolver.Roots().User, LogPath: filepath.Join(m.state.Home().Dir, "mirror.log"),
+	})
+	return err
+}
+
+// mirrorKey is the variable of an environment that has the key of the mirror.
+func (m *mirroring) mirrorKey(environ []string) []string {
+	set, _, err := config.MirrorOf(m.config.Read())
+	if err != nil || set.Key.APIKeyEnv == "" {
+		return nil
+	}
+	_, key := process.ThreadEnv(environ, set.Key.APIKeyEnv)
+	return key
+}
+
+// connectMirror has copies of threads go with them, and a server sweep what is left.
+func (m *mirroring) connectMirror() {
+	m.control.Tidy.Belongings = append(m.control.Tidy.Belongings, tidy.Belonging{
+		Name:  "its copy on the mirror",
+		Apart: true,
+		Remove: func(_ context.Context, rec thread.Record) error {
+			if !m.on() {
+				return nil
+			}
+			if err := m.copiesDue().Note(rec.ThreadID); err != nil {
+				return err
+			}
+			m.Changed() //nolint:contextcheck // a sender outlives every call
+			return nil
+		},
+	})
+	m.control.Tidy.Jobs = append(m.control.Tidy.Jobs, tidy.Job{Name: "mirror", Run: m.sweepMirror})
+}
+
+// sweepMirror takes away on the mirror what is no more here, and has sent what is due.
+func (m *mirroring) sweepMirror(ctx context.Context) (did string, err error) {
+	if !m.on() {
+		return "", nil
+	}
+	there, err := m.mirrorOf(m.sys, m.log)
+	if err != nil {
+		return "", err
+	}
+	defer there.Client.Close()
+	did, err = there.Sweep(ctx, m.copiesDue().Note, m.sys.Now())
+	return did, errors.Join(err, m.sendLeftCopies(ctx))
+}
+
+// sendLeftCopies starts a sender when something is due that nobody was started for, or
+// that could not be sent.
+func (m *mirroring) sendLeftCopies(ctx context.Context) error {
+	if !m.on() {
+		return nil
+	}
+	if there, err := m.store.Now(ctx); err != nil || there == nil || m.copiesDue().Count() == 0 {
+		return err
+	}
+	return m.startMirrorSender() //nolint:contextcheck // it outlives the server
+}
+
+// mirrorOf is the mirror of the user's settings.
+func (m *mirroring) mirrorOf(sys System, log zerolog.Logger) (*mirror.Mirror, error) {
+	set, _, err := config.MirrorOf(m.config.Read())
+	if err != nil {
+		return nil, err
+	}
+	if set.URL == "" {
+		return nil, &usageError{message: "there is no mirror", try: "rye-mcp langgraph init " + usualMirror}
+	}
+	at, err := langgraph.ParsePlace(set.URL)
+	if err != nil {
+		return nil, err
+	}
+	redactor := recorderOf(sys, m.project).Redactor()
+	there := &mirror.Mirror{
+		Client: langgraph.New(langgraph.Options{
+			Place: at, Now: sys.Now, Key: func(ctx context.Context) (string, error) { return m.providers.Key(ctx, set.Key) },
+		}),
+		Graph: set.Graph, Node: set.Node, Project: filepath.Base(m.path), Rows: m.store, Records: m.records(),
+		Clean:       func(text []byte) []byte { clean, _ := redactor.Text(text); return clean },
+		Crashpoints: sys.Crashpoints, Log: log,
+	}
+	if seal := m.state.Home().Seal; seal != nil {
+		there.Place = seal.Place()
+	}
+	return there, nil
+}
+
+// senderTo sends what is due to a mirror.
+func (m *mirroring) senderTo(there *mirror.Mirror) *mirror.Sender {
+	return &mirror.Sender{
+		Mirror: there, Notes: m.copiesDue(), Rest: m.mirrorRest(), Now: m.sys.Now, Wait: wait,
+		Lease: func() (life.Hold, error) { return m.life.Lease(mirrorCommand) },
+	}
+}
+
+func newMirrorCommand(sys System, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   mirrorCommand,
+		Short: "Send the copies of threads that are due",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return sendCopies(cmd.Context(), sys, *opts) },
+	}
+}
+
+// sendCopies is the whole of a sender's process.
+func sendCopies(ctx context.Context, sys System, opts options) error {
+	entries, err := process.InheritSecrets()
+	if err != nil {
+		return err
+	}
+	dir, err := projectDir(sys, opts)
+	if err != nil {
+		return err
+	}
+	in := spawn.Inherited(entries)
+	sys = sys.handedStore(in, dir).withSecrets(in.Variables)
+	state, _, err := homeOf(ctx, sys, dir)
+	if err != nil {
+		return err
+	}
+	log := newLog(sys, threadlog.Wrap(sys.Stderr, filepath.Join(state.Home().Dir, "mirror.log")))
+	p, err := assembleAround(ctx, sys, state, log, threadStore)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	there, err := p.mirroring.mirrorOf(sys, log)
+	if err != nil {
+		log.Error().Err(err).Msg("mirror: copies stay due until the settings can be used")
+		return err
+	}
+	defer there.Client.Close()
+	sender := p.mirroring.senderTo(there)
+	sender.Lingers = true
+	if _, err := sender.Run(ctx); err != nil && !errors.Is(err, life.ErrHeld) {
+		log.Error().Err(err).Msg("mirror: what is due is left for the next sender")
+		return err
+	}
+	return nil
+}
+
+// mirror tells where copies of threads go, and whether anything answers there.
+func (d *doctor) mirror(ctx context.Context) []finding {
+	const guide = "rye-mcp help langgraph"
+	set, _, err := config.MirrorOf(d.config)
+	if err != nil {
+		return nil // which the check of settings tells
+	}
+	if set.URL == "" {
+		return []finding{okf("none; %s", guide)}
+	}
+	at, err := langgraph.ParsePlace(set.URL)
+	if err != nil {
+		return []finding{warnf(guide, "%v", err)}
+	}
+	client := langgraph.New(langgraph.Options{
+		Place: at, Now: d.sys.Now, Timeout: 5 * time.Second,
+		Key: func(ctx context.Context) (string, error) { return providerSource(d.sys).Key(ctx, set.Key) },
+	})
+	defer client.Close()
+	var found []finding
+	if at.Plain() {
+		found = append(found, warnf("langgraph+https://", "what is said in threads goes to %s without encryption", at))
+	}
+	why, try := mirrorTrouble(ctx, client, set.Graph)
+	if why != "" {
+		return append(found, warnf(try, "copies of threads go to %s: %s", at, why))
+	}
+	return append(found, okf("copies of threads go to %s, graph %s", at, set.Graph))
+}
+
+// mirrorTrouble says why a server will not do as a mirror, and what helps; empty: nothing
+// speaks against it.
+func mirrorTrouble(ctx context.Context, client *langgraph.Client, graph string) (why, try string) {
+	if err := client.Check(ctx); err != nil {
+		return err.Error(), "start the server, or rye-mcp config edit mirror --user"
+	}
+	graphs, err := client.Graphs(ctx)
+	switch {
+	case err != nil:
+		return err.Error(), "rye-mcp config edit mirror --user"
+	case !slices.Contains(graphs, graph):
+		return fmt.Sprintf("it has no graph %q; there are: %s", graph, strings.Join(graphs, ", ")), "rye-mcp langgraph init --server FOLDER makes a server with it"
+	}
+	return "", ""
+}

@@ -1,0 +1,84 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
+	"github.com/rye-mcp/rye-mcp/spaces/sign"
+	"github.com/rye-mcp/rye-mcp/spaces/storeurl"
+)
+
+const toldAnywhere = `
+-- .ai/directives/keep.md --
+` + "```xml" + `
+<directive name="keep" version="1.0.0">
+  <metadata>
+    <model tier="fast" />
+    <limits spend="0.50" />
+    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
+  </metadata>
+</directive>
+` + "```" + `
+
+Keep what is large.
+-- model.yaml --
+turns:
+  - match: {first: Keep what is large, turn: 1}
+    tool_calls: [{name: rye_file_system_read, input: {path: large.txt}}]
+  - match: {first: Keep what is large}
+    text: It was large.
+`
+
+// machine is another machine of the same user: a user space of its own, with the same key.
+func (p *place) machine(name string) (env []string) {
+	p.Helper()
+	home := filepath.Join(filepath.Dir(p.dir), name)
+	p.noError(os.MkdirAll(home, 0o700))
+	p.noError(uncheckSignatures(home))
+	key, err := os.ReadFile(sign.StateKeyFile(p.home()))
+	p.noError(err)
+	p.noError(os.MkdirAll(sign.StateFolder(home), 0o700))
+	p.noError(os.WriteFile(sign.StateKeyFile(home), key, 0o600))
+	return []string{"HOME=" + home, "USER_SPACE=" + home, "RYE_CACHE_DIR=" + filepath.Join(home, "cache")}
+}
+
+// TestRecordsFromAnywhere: what a thread has left on one machine is shown, verified
+// and deleted from another.
+func TestRecordsFromAnywhere(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, toldAnywhere)
+	p.write("large.txt", []byte(strings.Repeat("a line of many words that are read\n", 3000)))
+	_, err := sign.EnsureState(p.home(), nil)
+	p.noError(err)
+	p.env = append(p.env, storeurl.Variable+"="+pgtest.Server(t))
+	other := p.machine("other")
+	there := func(args ...string) string {
+		t.Helper()
+		out, err := p.cli(p.dir, other, args...)
+		if err != nil {
+			t.Fatalf("there: rye-mcp %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return out
+	}
+	has := func(what, in string, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(in, word) {
+				t.Errorf("%s lacks %q:\n%s", what, word, in)
+			}
+		}
+	}
+
+	has("the run", p.mustCLI(p.dir, "run", "keep"), "It was large.")
+	has("its tail there", there("threads", "tail", "latest:keep"), "It was large.", "rye_file_system_read")
+	has("its state there", there("threads", "show", "latest:keep"), "completed")
+	has("its check there", there("threads", "verify", "latest:keep"), "verified")
+
+	there("threads", "delete", "--yes", "latest:keep")
+	if out, err := p.cli(p.dir, nil, "threads", "tail", "latest:keep"); err == nil || strings.Contains(out, "It was large.") {
+		t.Errorf("deleted there, here it says %s", out)
+	}
+}

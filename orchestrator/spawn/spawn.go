@@ -30,6 +30,8 @@ type Launcher struct {
 	Environ func(keys []string) (env, secrets []string)
 	// Store says where threads are kept that other machines have, too; nil: on this machine.
 	Store func() *Store
+	// Worker is the name of the worker that this process is; empty: it is none.
+	Worker string
 	// Outer is the rest of the environment. The process has it apart from its own, for
 	// tools that name variables of it. Nil: there is none.
 	Outer func() []string
@@ -104,6 +106,7 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
 	env, secrets := l.Environ(handed.Keys)
+	env = l.underWorker(env, r.Run)
 	entries := handed.entries(r.Run, secrets, without(l.outer(env, secrets), handed.Inputs))
 	if l.Store != nil {
 		if entries, err = withStore(entries, l.Store()); err != nil {
@@ -123,6 +126,33 @@ func (l *Launcher) Launch(r Request) (life.Running, error) {
 		return nil, fmt.Errorf("start the process of thread %s: %w", id, err)
 	}
 	return running{started, thread.Process(l.Place.Identify(started.PID()))}, nil
+}
+
+// WorkerVariable names the worker whose thread a process runs, or is started by, as
+// INCARNATION/NAME. All that runs by the lease of a worker is found by it.
+const WorkerVariable = "RYE_WORKER"
+
+// UnderWorker takes WorkerVariable apart; by is empty where it names no worker.
+func UnderWorker(value string) (by thread.Incarnation, name string) {
+	text, name, _ := strings.Cut(value, "/")
+	if by = thread.Incarnation(text); by.NewRun().Incarnation() != by || name == "" {
+		return "", ""
+	}
+	return by, name
+}
+
+// WorkerMark is the entry of the environment of what runs by the lease of a worker.
+func WorkerMark(by thread.Incarnation, name string) string {
+	return WorkerVariable + "=" + string(by) + "/" + name
+}
+
+// underWorker is the environment of a process that runs by the lease of this worker.
+func (l *Launcher) underWorker(env []string, run thread.Run) []string {
+	if l.Worker == "" {
+		return env
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, WorkerVariable+"=") })
+	return append(env, WorkerMark(run.Incarnation(), l.Worker))
 }
 
 // outer are the variables that the process is not given otherwise.

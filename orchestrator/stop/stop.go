@@ -127,6 +127,16 @@ func (s *Stopper) Stop(ctx context.Context, ladder life.Ladder, ids ...thread.ID
 	return stopped, nil
 }
 
+// Here runs the ladder on one thread whose cancel is on record, and on nothing below it.
+func (s *Stopper) Here(ctx context.Context, id thread.ID) (Receipt, error) {
+	rec, err := s.Threads.Store.Get(ctx, id)
+	if err != nil {
+		return Receipt{}, err
+	}
+	ladder, _ := s.Settings.Begin().Patience()
+	return s.stopRows(ctx, []thread.Record{rec}, ladder)[0], nil
+}
+
 // Remains stops what a thread that ends without having completed leaves
 // running: the processes its tools have started, and the threads below it, unless
 // the project's policy is to keep those.

@@ -180,6 +180,20 @@ func (r *Registry) LacksKey(ref string) bool {
 	return err == nil && p != nil && !r.usable(*p)
 }
 
+// Usable are the names of the providers that lack nothing to be talked to, sorted.
+func (r *Registry) Usable() (names []string) {
+	all, err := r.config.ProviderNames()
+	if err != nil {
+		return nil // whoever needs one is told
+	}
+	for _, name := range all {
+		if p, _, err := r.config.Provider(name); err == nil && r.usable(p) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // defaultProvider is the provider of whoever names none.
 func (r *Registry) defaultProvider(ctx context.Context) (config.Provider, error) {
 	agent, _, err := r.config.Agent()

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/cmd/rye-mcp/plain"
+	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/spaces/inputs"
 	"github.com/rye-mcp/rye-mcp/tools/process"
@@ -43,6 +44,8 @@ type System struct {
 	// Executable is the path of this binary, which threads are started from.
 	Executable func() (string, error)
 	Hostname   func() (string, error)
+	// worker is the worker that this process is; nil: it is none.
+	worker *worker.Worker
 	// Crashpoints is told of each crash point of what must survive a crash. The program
 	// has none; its tests have one that kills the process there.
 	Crashpoints thread.Crashpoints

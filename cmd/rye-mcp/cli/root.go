@@ -51,6 +51,8 @@ func newRoot(sys System) *cobra.Command {
 		newServeCommand(sys, opts),
 		newUICommand(sys, opts),
 		newMetricsCommand(sys),
+		newWorkerCommand(sys, opts),
+		newWorkersCommand(sys, opts),
 		newDoctorCommand(sys, opts),
 		newModelsCommand(sys, opts),
 		newConfigCommand(sys, opts),

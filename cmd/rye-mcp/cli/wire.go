@@ -19,8 +19,10 @@ import (
 	"github.com/rye-mcp/rye-mcp/orchestrator/health"
 	"github.com/rye-mcp/rye-mcp/orchestrator/operation"
 	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
 	"github.com/rye-mcp/rye-mcp/orchestrator/tidy"
 	"github.com/rye-mcp/rye-mcp/orchestrator/view"
+	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
 	"github.com/rye-mcp/rye-mcp/runtime/digest"
 	"github.com/rye-mcp/rye-mcp/runtime/life"
 	"github.com/rye-mcp/rye-mcp/runtime/opening"
@@ -72,7 +74,9 @@ type project struct {
 	actions    *action.Actions
 	env        map[string]string
 	place      process.Place
-	life       *life.Local
+	life       life.Life
+	fleet      threads.Fleet // nil: the threads are kept on this machine
+	guest      *worker.Guest // where this process is no worker
 	workspaces *workspace.Local
 	// mirroring follows the changes of threads for the user's mirror.
 	mirroring *mirroring
@@ -147,6 +151,7 @@ func assembleAround(ctx context.Context, sys System, state *projectState, log ze
 	}
 	p.place = process.Here(host)
 	p.life = newLife(p)
+	joinFleet(p, sys, log)
 	p.workspaces = newWorkspaces(sys, p)
 	p.mirroring = &mirroring{project: p, sys: sys, log: log}
 	p.store = lateStore(ctx, sys, p, log, open)
@@ -222,11 +227,12 @@ func (p *project) connect(ctx context.Context, sys System, log zerolog.Logger) e
 		Daily: func(ctx context.Context) (*view.DailySpend, error) {
 			return dailySpend(ctx, p.config.Read(), p.book(sys))
 		},
-		Forget: p.index.forget, Compact: []func(context.Context) (store.Vacuumed, error){p.index.compact, p.compactMemory}, Key: p.itemKey, Life: p.life, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
+		Forget: p.index.forget, Compact: []func(context.Context) (store.Vacuumed, error){p.index.compact, p.compactMemory}, Key: p.itemKey, Life: p.life, Fleet: p.fleet, Now: sys.Now, Log: log, Crashpoints: sys.Crashpoints,
 		Launcher: &spawn.Launcher{
 			Executable: executable, Project: p.path, Home: p.state.Home, Place: p.place,
 			Environ: func(keys []string) (env, secrets []string) { return process.ThreadEnv(sys.Environ, keys...) },
 			Outer:   sync.OnceValue(func() []string { return outerOf(sys) }),
+			Worker:  sys.workerName(),
 			Store:   func() *spawn.Store { return p.state.site.handOver() },
 		},
 	})
@@ -292,7 +298,11 @@ func belowThread(sys System) bool {
 func (p *project) Close() error {
 	p.items.Close()
 	p.closeRecords()
-	return errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close(), p.server.close())
+	err := errors.Join(p.executor.Close(), p.index.close(), p.memory.close(), p.control.Close())
+	if p.guest != nil {
+		p.guest.Close()
+	}
+	return errors.Join(err, p.server.close())
 }
 
 // openIndex opens the search index of the spaces of a resolver.

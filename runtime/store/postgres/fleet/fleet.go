@@ -63,6 +63,9 @@ type Worker struct {
 	Projects []string // by the names under which the store keeps them
 	// Providers are those that it has keys to, or that need none.
 	Providers []string
+	// Former is the incarnation that the same worker had before: its place is taken over
+	// though its lease has not run out. Empty: there was none.
+	Former thread.Incarnation
 }
 
 // Seen is a worker as the fleet knows it.
@@ -127,9 +130,9 @@ func (l *Lease) join(ctx context.Context) (bool, error) {
 	ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host, boot_id = excluded.boot_id,
 		pid = excluded.pid, version = excluded.version, slots = excluded.slots, projects = excluded.projects,
 		providers = excluded.providers, lease_until = excluded.lease_until, started_at = clock_timestamp(), draining = false
-	WHERE workers.lease_until <= clock_timestamp()`,
+	WHERE workers.lease_until <= clock_timestamp() OR workers.incarnation = $11`,
 		w.Name, string(l.Incarnation), w.Process.Host, w.Process.Boot, w.Process.PID, w.Version, w.Slots,
-		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds())
+		orEmpty(w.Projects), orEmpty(w.Providers), l.fleet.ttl().Milliseconds(), string(w.Former))
 	return err == nil && done.RowsAffected() == 1, err
 }
 
@@ -166,6 +169,32 @@ func (f *Fleet) Alive(ctx context.Context, i thread.Incarnation) (alive bool, er
 		return false, fmt.Errorf("look at the lease of a worker: %w", err)
 	}
 	return alive, nil
+}
+
+// Leases are the incarnations whose lease has not run out.
+func (f *Fleet) Leases(ctx context.Context) (map[thread.Incarnation]bool, error) {
+	rows, err := f.Pool.Query(ctx, `SELECT incarnation FROM rye.workers WHERE lease_until > clock_timestamp()`)
+	if err != nil {
+		return nil, fmt.Errorf("look at the leases of workers: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look at the leases of workers: %w", err)
+	}
+	alive := make(map[thread.Incarnation]bool, len(names))
+	for _, name := range names {
+		alive[thread.Incarnation(name)] = true
+	}
+	return alive, nil
+}
+
+// Schema is that of a project.
+func (f *Fleet) Schema(ctx context.Context, project string) (schema string, err error) {
+	err = f.Pool.QueryRow(ctx, `SELECT schema_name FROM rye.projects WHERE name = $1`, project).Scan(&schema)
+	if err != nil {
+		return "", fmt.Errorf("find the tables of project %q: %w", project, err)
+	}
+	return schema, nil
 }
 
 // Serves reports whether a worker is alive that takes threads of a project.

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// joinFleet gives a project whose threads other machines have, too, what it knows of the
+// fleet: the lives of their threads, and who may give slots. Nothing is asked yet.
+func joinFleet(p *project, sys System, log zerolog.Logger) {
+	if !p.state.site.shared() {
+		return
+	}
+	under, name := spawn.UnderWorker(sys.Getenv(spawn.WorkerVariable))
+	var own func() thread.Incarnation
+	if sys.worker != nil {
+		name, own = sys.worker.Self.Name, sys.worker.Own
+		p.fleet = sys.worker
+	} else {
+		p.guest = &worker.Guest{
+			Fleet: func(ctx context.Context) (*fleet.Fleet, error) { return fleetNow(ctx, p) }, Project: p.state.site.project, Under: under, Log: log,
+			Self: fleet.Worker{Name: guestName(p), Process: thread.Process(p.place.Self()), Version: version()},
+		}
+		p.fleet, own = p.guest, p.guest.Own
+	}
+	p.place.Worker = name
+	p.life = &life.Leased{Life: newLife(p), Own: own, Alive: func(ctx context.Context, i thread.Incarnation) (bool, error) {
+		f, err := fleetNow(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		return f.Alive(ctx, i)
+	}}
+}
+
+// guestName names a process that is no worker.
+func guestName(p *project) string {
+	self := p.place.Self()
+	return fmt.Sprintf("%s/%d", self.Host, self.PID)
+}
+
+// fleetNow are the workers of the server of this project.
+func fleetNow(ctx context.Context, p *project) (*fleet.Fleet, error) {
+	server, err := p.server.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &fleet.Fleet{Pool: server.Pool()}, nil
+}
+
+// workerName is the name of the worker that this process is.
+func (s System) workerName() string {
+	if s.worker == nil {
+		return ""
+	}
+	return s.worker.Self.Name
+}

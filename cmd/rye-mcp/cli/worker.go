@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/spawn"
+	"github.com/rye-mcp/rye-mcp/orchestrator/worker"
+	"github.com/rye-mcp/rye-mcp/runtime/store/late"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/spaces/place"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// workerFlags are those of rye-mcp worker.
+type workerFlags struct {
+	projects      []string
+	slots         int
+	name          string
+	leaveWhenIdle bool
+}
+
+// Bounds of what a worker is told.
+const (
+	defaultSlots  = 8
+	maxSlots      = 10_000
+	maxWorkerName = 100
+)
+
+func newWorkerCommand(sys System, opts *options) *cobra.Command {
+	var flags workerFlags
+	cmd := &cobra.Command{
+		Use:   "worker --project DIR",
+		Short: "Run threads of projects for everybody who shares their store",
+		Long: `Run threads of projects for everybody who shares their store, which is on
+PostgreSQL ("rye-mcp help workers"). The worker takes threads from the queues of the
+named folders, and of no others, while it has slots free. It has the keys of model
+providers that its own environment and settings have; a thread that needs another is
+left to a worker that has it.
+
+SIGTERM and Ctrl-C drain it: it takes nothing new, and leaves when what it runs has
+ended. A second one ends what runs.`,
+		Example: `  rye-mcp worker --project ~/src/shop --slots 8
+  rye-mcp worker --project ~/src/shop --project ~/src/site --name build-1 --leave-when-idle`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(flags.projects) == 0 {
+				flags.projects = []string{opts.project}
+			}
+			return runWorker(cmd.Context(), sys, *opts, flags)
+		},
+	}
+	cmd.Flags().StringArrayVar(&flags.projects, "project", nil, "folder of a project whose threads it runs; repeat for more")
+	cmd.Flags().IntVar(&flags.slots, "slots", defaultSlots, "how many threads it runs at the same time")
+	cmd.Flags().StringVar(&flags.name, "name", "", "what status and lists call it; host and process number by default")
+	cmd.Flags().BoolVar(&flags.leaveWhenIdle, "leave-when-idle", false, "leave when nothing runs and nothing is queued")
+	return cmd
+}
+
+// runWorker works until the worker has drained.
+func runWorker(ctx context.Context, sys System, opts options, flags workerFlags) error {
+	host, err := sys.Hostname()
+	if err != nil {
+		return fmt.Errorf("find the name of this host: %w", err)
+	}
+	here := process.Here(host)
+	if flags.name == "" {
+		flags.name = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	if err := flags.check(); err != nil {
+		return err
+	}
+	log := newLog(sys, sys.Stderr)
+	w := &worker.Worker{Log: log, Self: fleet.Worker{
+		Name: flags.name, Process: thread.Process(here.Self()), Version: version(), Slots: flags.slots,
+	}}
+	w.Kill = func(ctx context.Context, of thread.Incarnation) error {
+		return process.KillLeftovers(ctx, []string{spawn.WorkerMark(of, flags.name)})
+	}
+	sys.worker = w
+	opened, err := openForWorker(ctx, sys, opts, flags.projects, log)
+	defer func() {
+		for _, p := range opened {
+			_ = p.Close() // its threads have ended, or are others' by now
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	own := &connections{site: opened[0].state.site, now: sys.Now} // nothing else is in the way of the lease
+	defer func() { _ = own.close() }()
+	server, err := own.get(ctx)
+	if err != nil {
+		return err
+	}
+	w.Fleet = &fleet.Fleet{Pool: server.Pool()}
+	if err := addProjects(ctx, w, opened); err != nil {
+		return err
+	}
+	w.Joined = func(*fleet.Lease) { tellAtWork(sys, w) }
+	return work(ctx, w, flags)
+}
+
+// tellAtWork tells on standard output that the worker is at work.
+func tellAtWork(sys System, w *worker.Worker) {
+	_, _ = fmt.Fprintf(sys.Stdout, "worker %s: %s for %s\n", w.Self.Name, counted(w.Self.Slots, "slot"), strings.Join(w.Self.Projects, ", "))
+}
+
+func (f workerFlags) check() error {
+	if f.slots < 1 || f.slots > maxSlots {
+		return &usageError{message: fmt.Sprintf("--slots %d is not between 1 and %d", f.slots, maxSlots), try: "--slots 8"}
+	}
+	if f.name != strings.TrimSpace(f.name) || len(f.name) > maxWorkerName || strings.ContainsFunc(f.name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return &usageError{
+			message: fmt.Sprintf("--name %q is no name: at most %d characters in one line, without spaces around it", f.name, maxWorkerName), try: "--name build-1",
+		}
+	}
+	return nil
+}
+
+// openForWorker opens the projects, which share one store. Those that are open are returned
+// with an error too.
+func openForWorker(ctx context.Context, sys System, opts options, dirs []string, log zerolog.Logger) (opened []*project, err error) {
+	for _, dir := range dirs {
+		opts.project = dir
+		if dir, err = projectDir(sys, opts); err != nil {
+			return opened, err
+		}
+		if dir, err = canonical(dir); err != nil {
+			return opened, err
+		}
+		p, err := openProject(ctx, sys, dir, log)
+		if err != nil {
+			return opened, err
+		}
+		opened = append(opened, p)
+		if err := fits(opened, p); err != nil {
+			return opened, err
+		}
+		if err := late.Make(ctx, p.store); err != nil { // else nobody's first thread is heard of
+			return opened, err
+		}
+	}
+	return opened, nil
+}
+
+// fits refuses a project that the worker cannot have beside the others.
+func fits(opened []*project, p *project) error {
+	first := opened[0]
+	switch {
+	case !p.state.site.shared():
+		return &usageError{
+			message: fmt.Sprintf("the threads of %s are kept on this machine, where whoever starts them runs them; workers share a store on PostgreSQL", p.path),
+			try:     "rye-mcp help workers",
+		}
+	case p.state.site.url.Secret() != first.state.site.url.Secret():
+		return &usageError{message: fmt.Sprintf("%s and %s are kept in different stores", first.path, p.path), try: "a worker for each store"}
+	}
+	for _, other := range opened[:len(opened)-1] {
+		if other.state.site.project == p.state.site.project {
+			return &usageError{
+				message: fmt.Sprintf("%s and %s are both project %s", other.path, p.path, p.state.site.project), try: "name one of the two folders",
+			}
+		}
+	}
+	return nil
+}
+
+// addProjects tells the worker what it works with.
+func addProjects(ctx context.Context, w *worker.Worker, opened []*project) error {
+	for _, p := range opened {
+		name := p.state.site.project
+		schema, err := w.Fleet.Schema(ctx, name)
+		if err != nil {
+			return err
+		}
+		w.Projects = append(w.Projects, &worker.Project{
+			Name: name, Threads: p.control.Threads, Queue: p.control.Queue, Stop: p.control.Stop,
+			Held: func(ctx context.Context, of thread.Incarnation) ([]fleet.Thread, error) {
+				return w.Fleet.Threads(ctx, schema, of)
+			},
+		})
+		w.Self.Projects = append(w.Self.Projects, name)
+		for _, provider := range p.providers.With(p.config.Read()).Usable() {
+			if !slices.Contains(w.Self.Providers, provider) {
+				w.Self.Providers = append(w.Self.Providers, provider)
+			}
+		}
+	}
+	return nil
+}
+
+// work runs the worker until it is told to drain, by the first signal, and has, or is told
+// again.
+func work(ctx context.Context, w *worker.Worker, flags workerFlags) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	again := make(chan os.Signal, 2)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	go func() {
+		for range 2 { // the first one ends ctx, too
+			select {
+			case <-again:
+			case <-working.Done():
+				return
+			}
+		}
+		stop()
+	}()
+	err := w.Run(working, worker.Ends{Drain: ctx.Done(), WhenIdle: flags.leaveWhenIdle})
+	if taken, is := errors.AsType[*fleet.NameTakenError](err); is {
+		return &usageError{message: taken.Error(), try: taken.Try()}
+	}
+	if noPlace, is := errors.AsType[*place.NoPlaceError](err); is {
+		return &usageError{message: noPlace.Error(), try: noPlace.Try()}
+	}
+	return err
+}

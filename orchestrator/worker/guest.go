@@ -1,0 +1,177 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Guest is what a process that is no worker knows of the fleet.
+type Guest struct {
+	// Fleet connects when it is needed: few processes ever start or settle a thread.
+	Fleet   func(context.Context) (*fleet.Fleet, error)
+	Project string       // its name in the store
+	Self    fleet.Worker // without slots
+	// Under is the worker whose thread this process runs: what it starts lives by that
+	// lease. Empty: there is none.
+	Under thread.Incarnation
+	Log   zerolog.Logger
+
+	mu    sync.Mutex
+	lease *fleet.Lease
+	stop  context.CancelFunc // of its renewal
+	kept  sync.WaitGroup
+}
+
+// guestWithin bounds what a guest asks the fleet.
+const guestWithin = 5 * time.Second
+
+// NewRun implements [threads.Fleet]. A process that cannot get a lease cannot write what the
+// run is for either; it goes on without, and meets that there.
+func (g *Guest) NewRun() thread.Run {
+	if g.Under != "" {
+		return g.Under.NewRun()
+	}
+	ctx, stop := context.WithTimeout(context.Background(), guestWithin)
+	defer stop()
+	own, err := g.incarnation(ctx)
+	if err != nil {
+		g.Log.Warn().Err(err).Msg("this process has no lease in the fleet")
+	}
+	return own.NewRun()
+}
+
+// incarnation is that of the lease of this process, which is taken with the first call, and
+// anew where it was lost.
+//
+//nolint:contextcheck // the lease outlives the call
+func (g *Guest) incarnation(ctx context.Context) (thread.Incarnation, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lease != nil && !isLost(g.lease) {
+		return g.lease.Incarnation, nil
+	}
+	f, err := g.Fleet(ctx)
+	if err != nil {
+		return "", err
+	}
+	self := g.Self
+	self.Name = fmt.Sprintf("%s %s", self.Name, thread.NewIncarnation()) // two of a process must not be in each other's way
+	lease, err := f.Join(ctx, self)
+	if err != nil {
+		return "", err
+	}
+	keeping, stop := context.WithCancel(context.Background())
+	g.lease, g.stop = lease, stop
+	g.kept.Go(func() { _ = lease.Keep(keeping) }) // when it is lost the next run gets another
+	return lease.Incarnation, nil
+}
+
+func isLost(l *fleet.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// Own is the incarnation whose threads run beside this process.
+func (g *Guest) Own() thread.Incarnation {
+	if g.Under != "" {
+		return g.Under
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lease == nil {
+		return ""
+	}
+	return g.lease.Incarnation
+}
+
+// Close gives the lease back. What this process has started goes on, and is known by its
+// process from then on.
+//
+//nolint:contextcheck,nolintlint // who closes has no time limit of its own
+func (g *Guest) Close() {
+	g.mu.Lock()
+	lease, stop := g.lease, g.stop
+	g.lease = nil
+	g.mu.Unlock()
+	if lease == nil {
+		return
+	}
+	stop()
+	g.kept.Wait()
+	ctx, done := context.WithTimeout(context.Background(), time.Second)
+	defer done()
+	_ = lease.Leave(ctx) // else it runs out
+}
+
+// Room implements [threads.Fleet]: there is some while no worker takes threads of the
+// project.
+func (g *Guest) Room(ctx context.Context) (done func(), ok bool) {
+	f, err := g.Fleet(ctx)
+	served := false
+	if err == nil {
+		served, err = f.Serves(ctx, g.Project)
+	}
+	if err != nil {
+		g.Log.Warn().Err(err).Msg("cannot tell whether workers take the threads of this project")
+	}
+	return func() {}, err == nil && !served
+}
+
+// NoWorker implements [threads.Fleet].
+func (g *Guest) NoWorker(ctx context.Context, rec thread.Record) string {
+	f, err := g.Fleet(ctx)
+	if err != nil {
+		return ""
+	}
+	workers, err := f.Workers(ctx)
+	if err != nil {
+		return ""
+	}
+	return noWorker(workers, g.Project, rec)
+}
+
+// noWorker says why none of the workers takes a thread; empty: one of them does.
+func noWorker(workers []fleet.Seen, project string, rec thread.Record) string {
+	workers = slices.DeleteFunc(workers, func(w fleet.Seen) bool { return !w.Alive || !slices.Contains(w.Projects, project) })
+	if len(workers) == 0 {
+		return fmt.Sprintf("no worker has the files of project %s: start one there with rye-mcp worker --project DIR; until then "+
+			"it is started by whoever waits for it on a machine that has them", project)
+	}
+	taking := slices.DeleteFunc(slices.Clone(workers), func(w fleet.Seen) bool { return w.Draining })
+	if len(taking) == 0 {
+		return fmt.Sprintf("the workers of project %s take nothing new: %s", project, names(workers))
+	}
+	provider, _, _ := strings.Cut(rec.Model, "/")
+	able := func(w fleet.Seen) bool { return rec.Kind == thread.KindTool || slices.Contains(w.Providers, provider) }
+	if !slices.ContainsFunc(taking, able) {
+		return fmt.Sprintf("no worker of project %s has a key for %s: %s; start one where the key is", project, provider, names(taking))
+	}
+	return ""
+}
+
+// maxNamed is how many workers a sentence names.
+const maxNamed = 5
+
+func names(workers []fleet.Seen) string {
+	var text []string
+	for _, w := range workers[:min(len(workers), maxNamed)] {
+		text = append(text, w.Name)
+	}
+	if more := len(workers) - maxNamed; more > 0 {
+		text = append(text, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(text, ", ")
+}

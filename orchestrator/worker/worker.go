@@ -1,0 +1,294 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rye-mcp/rye-mcp/orchestrator/scheduler"
+	"github.com/rye-mcp/rye-mcp/orchestrator/stop"
+	"github.com/rye-mcp/rye-mcp/orchestrator/threads"
+	"github.com/rye-mcp/rye-mcp/runtime/life"
+	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/fleet"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+)
+
+// Project is one whose threads a worker runs.
+type Project struct {
+	Name    string // in the store
+	Threads *threads.Threads
+	Queue   *scheduler.Scheduler
+	Stop    *stop.Stopper
+	// Held are the threads that live by a lease.
+	Held func(context.Context, thread.Incarnation) ([]fleet.Thread, error)
+
+	mu   sync.Mutex
+	seen []thread.ID // that lived by the lease at the last look
+}
+
+// Worker runs threads of projects by one lease. Fleet, Self and Kill are given before any
+// project asks it, Projects before Run.
+type Worker struct {
+	Fleet *fleet.Fleet
+	Self  fleet.Worker
+	// Kill ends every process that runs by the lease of an incarnation on this machine, and
+	// what those have started.
+	Kill func(context.Context, thread.Incarnation) error
+	Log  zerolog.Logger
+	// Joined is told of each lease that the worker gets; it may be nil.
+	Joined   func(*fleet.Lease)
+	Projects []*Project
+
+	admitting sync.Mutex // a look at the slots and the admission after it
+
+	mu       sync.Mutex
+	lease    *fleet.Lease
+	draining bool
+}
+
+// current is the lease, nil before there is one.
+func (w *Worker) current() (lease *fleet.Lease, draining bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lease, w.draining
+}
+
+// Own is the incarnation of the worker.
+func (w *Worker) Own() thread.Incarnation {
+	if lease, _ := w.current(); lease != nil {
+		return lease.Incarnation
+	}
+	return ""
+}
+
+// NewRun implements [threads.Fleet].
+func (w *Worker) NewRun() thread.Run { return w.Own().NewRun() }
+
+// Room implements [threads.Fleet]. The slots are counted in the rows: a thread that hands
+// over, or only waits, is counted as the queue counts it.
+func (w *Worker) Room(ctx context.Context) (done func(), ok bool) {
+	w.admitting.Lock()
+	lease, draining := w.current()
+	ok = lease != nil && !draining && !isLost(lease)
+	if ok {
+		occupied, _, err := w.load(ctx, lease.Incarnation)
+		if ok = err == nil && occupied < w.Self.Slots; err != nil {
+			w.Log.Warn().Err(err).Msg("cannot count the threads of this worker")
+		}
+	}
+	if !ok {
+		w.admitting.Unlock()
+		return nil, false
+	}
+	return w.admitting.Unlock, true
+}
+
+// NoWorker implements [threads.Fleet].
+func (w *Worker) NoWorker(context.Context, thread.Record) string { return "" }
+
+// load is how many slots the worker has in use, and how many threads.
+func (w *Worker) load(ctx context.Context, own thread.Incarnation) (slots, all int, err error) {
+	for _, p := range w.Projects {
+		held, err := p.Held(ctx, own)
+		if err != nil {
+			return 0, 0, err
+		}
+		all += len(held)
+		for _, t := range held {
+			if t.Slot {
+				slots++
+			}
+		}
+	}
+	return slots, all, nil
+}
+
+// Ends say how a worker comes to its end.
+type Ends struct {
+	// Drain is closed when the worker shall take nothing new, and leave when what it runs has
+	// ended.
+	Drain <-chan struct{}
+	// WhenIdle lets the worker leave as soon as it runs nothing and nothing is queued that
+	// it takes.
+	WhenIdle bool
+}
+
+// Run works until it has drained, or ctx ends: what still runs is killed then, and settled.
+// A lease that is lost is replaced by another, after all that ran by it was killed.
+func (w *Worker) Run(ctx context.Context, ends Ends) error {
+	self := w.Self
+	for first := true; ; first = false {
+		lease, err := w.join(ctx, self, first)
+		if err != nil {
+			return err
+		}
+		err = w.stay(ctx, lease, ends)
+		if !errors.Is(err, fleet.ErrLost) {
+			return err
+		}
+		self.Former = lease.Incarnation
+		w.Log.Error().Str("worker", self.Name).Msg("the lease was lost; what ran by it was killed, and the worker joins anew")
+	}
+}
+
+// join takes a lease. The first failure is told; after a lease was lost it is tried until ctx
+// ends.
+func (w *Worker) join(ctx context.Context, self fleet.Worker, first bool) (*fleet.Lease, error) {
+	again := time.NewTicker(fleet.Beat)
+	defer again.Stop()
+	for {
+		lease, err := w.Fleet.Join(ctx, self)
+		if err == nil {
+			w.mu.Lock()
+			w.lease = lease
+			w.mu.Unlock()
+			if w.Joined != nil {
+				w.Joined(lease)
+			}
+			return lease, nil
+		}
+		if first {
+			return nil, err
+		}
+		w.Log.Warn().Err(err).Msg("cannot join the fleet")
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// stay works as long as a lease lasts.
+func (w *Worker) stay(ctx context.Context, lease *fleet.Lease, ends Ends) error {
+	working, stop := context.WithCancel(ctx)
+	var jobs sync.WaitGroup
+	keeping, release := context.WithCancel(context.WithoutCancel(ctx)) // to the very end
+	defer release()
+	jobs.Go(func() { _ = lease.Keep(keeping) }) // Lost tells
+	jobs.Go(func() { w.watchLeases(working, lease) })
+	for _, p := range w.Projects {
+		jobs.Go(func() { p.Queue.Run(working) })
+		jobs.Go(func() { w.heed(working, p, lease) })
+	}
+	err := w.untilOver(ctx, lease, ends)
+	stop()
+	if errors.Is(err, fleet.ErrLost) {
+		w.kill(ctx, lease)
+		release()
+		jobs.Wait()
+		return err
+	}
+	if ctx.Err() != nil {
+		w.kill(ctx, lease)
+		w.sweep(context.WithoutCancel(ctx))
+	}
+	release()
+	jobs.Wait()
+	return errors.Join(err, lease.Leave(context.WithoutCancel(ctx)))
+}
+
+// killWithin bounds the killing of what ran by a lease: the third of it that is left.
+const killWithin = fleet.TTL / 3
+
+func (w *Worker) kill(ctx context.Context, lease *fleet.Lease) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), killWithin)
+	defer stop()
+	var killing sync.WaitGroup
+	for _, p := range w.Projects {
+		p.mu.Lock()
+		seen := p.seen
+		p.mu.Unlock()
+		for _, id := range seen {
+			killing.Go(func() { w.killOne(ctx, p, id) })
+		}
+	}
+	killing.Wait()
+	if err := w.Kill(ctx, lease.Incarnation); err != nil { // what has come since, and what threads have started
+		w.Log.Error().Err(err).Msg("could not kill all that ran by the lease")
+	}
+}
+
+// killOne kills the process of a thread, which is found without the store: that may be what
+// cannot be reached. A thread's process can hide its environment, so that Kill does not find
+// it.
+func (w *Worker) killOne(ctx context.Context, p *Project, id thread.ID) {
+	rec := thread.Record{ThreadID: id, Status: thread.Running}
+	if rec.Process = p.Threads.Life.Find(rec); rec.PID == 0 {
+		return
+	}
+	_, err := p.Threads.Life.Stop(ctx, rec, life.Ladder{}, nil)
+	if err = errors.Join(err, p.Threads.Life.Leftovers(ctx, id)); err != nil {
+		w.Log.Error().Err(err).Str("thread_id", string(id)).Msg("could not kill a thread that ran by the lease")
+	}
+}
+
+// idleLook is how often a worker that is to leave looks whether it may.
+const idleLook = 250 * time.Millisecond
+
+// untilOver returns when the worker has nothing more to do: nil, or fleet.ErrLost.
+func (w *Worker) untilOver(ctx context.Context, lease *fleet.Lease, ends Ends) error {
+	look := time.NewTicker(idleLook)
+	defer look.Stop()
+	drain, draining, idle := ends.Drain, false, 0
+	for {
+		select {
+		case <-lease.Lost():
+			return fleet.ErrLost
+		case <-ctx.Done():
+			return nil
+		case <-drain:
+			drain, draining = nil, true
+			w.drain(ctx, lease)
+		case <-look.C:
+		}
+		if !draining && !ends.WhenIdle {
+			continue
+		}
+		_, all, err := w.load(ctx, lease.Incarnation)
+		switch {
+		case err != nil:
+			w.Log.Warn().Err(err).Msg("cannot count the threads of this worker")
+		case all > 0 || !draining && w.queued(ctx):
+			idle = 0
+		case draining:
+			return nil
+		default:
+			if idle++; idle > idleLooks {
+				return nil
+			}
+		}
+	}
+}
+
+// idleLooks is how often in a row nothing is to be seen before a worker counts as idle.
+const idleLooks = 4
+
+func (w *Worker) drain(ctx context.Context, lease *fleet.Lease) {
+	w.mu.Lock()
+	w.draining = true
+	w.mu.Unlock()
+	if err := lease.Drain(ctx); err != nil {
+		w.Log.Warn().Err(err).Msg("cannot say that this worker drains")
+	}
+}
+
+// queued reports whether a thread of the projects is queued.
+func (w *Worker) queued(ctx context.Context) bool {
+	for _, p := range w.Projects {
+		load, err := p.Threads.Store.QueueLoad(ctx)
+		if err != nil || load.Queued > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Describe says in a line what a worker does, for people.
+func (w *Worker) Describe() string {
+	return fmt.Sprintf("worker %s: %d slots, %d projects", w.Self.Name, w.Self.Slots, len(w.Projects))
+}

@@ -23,12 +23,18 @@
 //
 //	CREATE ROLE rye_owner LOGIN; GRANT CREATE ON DATABASE rye TO rye_owner;
 //
-// Another works in those that are there, and cannot change a table:
+// Another works in those that are there, and cannot change a table. The owner grants it
+// what [Grants] says, for each project once, after an update of rye-mcp again:
 //
 //	CREATE ROLE rye_worker LOGIN;
-//	GRANT USAGE ON SCHEMA rye, rye_shop_0123456789 TO rye_worker;
-//	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rye, rye_shop_0123456789 TO rye_worker;
-//	GRANT USAGE ON ALL SEQUENCES IN SCHEMA rye, rye_shop_0123456789 TO rye_worker;
+//	GRANT USAGE ON SCHEMA rye, SCHEMA TO rye_worker;
+//	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rye, SCHEMA TO rye_worker;
+//	GRANT USAGE ON ALL SEQUENCES IN SCHEMA rye, SCHEMA TO rye_worker;
+//	ALTER DEFAULT PRIVILEGES IN SCHEMA rye, SCHEMA GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO rye_worker;
+//	ALTER DEFAULT PRIVILEGES IN SCHEMA rye, SCHEMA GRANT USAGE ON SEQUENCES TO rye_worker;
+//
+// The schema of a project stands in rye.projects. Both roles see all threads of a project:
+// who may connect may start what the workers run.
 //
 // Text sorts by bytes (COLLATE "C"), whatever the collation of the database.
 package postgres

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	neturl "net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,6 +126,7 @@ func (f *family) exact() {
 	ctx := f.t.Context()
 	want := f.begun.Load()
 	var rows, keys, budgets int64
+	f.store.Pool().Reset() // the server may have ended what it has
 	err := f.store.Pool().QueryRow(ctx, `SELECT count(*), count(DISTINCT request_key), (SELECT count(*) FROM budgets WHERE parent_id = $1)
 		FROM threads WHERE parent_id = $1`, string(f.root)).Scan(&rows, &keys, &budgets)
 	if err != nil {
@@ -364,6 +366,64 @@ func TestSuspendedWriter(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM locks WHERE name = 'registry' FOR NO KEY UPDATE"); err != nil {
 		t.Fatal(err)
 	}
+	f.child()
+	f.exact()
+}
+
+// TestStandbyPromoted: the primary dies, and a standby that lacks the last commits takes
+// its place. Calls go on with it; what it lacks is there again when its call is repeated,
+// and the money of what it lacks is not held.
+func TestStandbyPromoted(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{})
+	url := primary.Database(t)
+	standby := primary.Standby(t)
+	both := url + neturl.QueryEscape(","+standby.Socket()) + "&target_session_attrs=read-write"
+	s, err := postgres.Connect(t.Context(), postgres.Options{URL: both, Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // of a test
+	f := newFamily(t, s, "p")
+	f.child()
+	primary.CaughtUp(t, standby)
+	before := f.begun.Load()
+	standby.Detach(t) // it is stale from here on
+	f.child()
+	primary.Kill(t)
+	standby.Promote(t)
+	f.begun.Store(before)
+	f.exact()
+	f.begun.Store(0) // all calls are repeated
+	f.child()
+	f.child()
+	f.child()
+	f.exact()
+}
+
+// TestDiskFull: the server has no room. The call says so, nothing of it is left, and with
+// room it succeeds.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	s := connect(t, pgtest.Server(t))
+	f := newFamily(t, s, "p")
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := f.store.Pool().Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What PostgreSQL says when a file cannot be extended, in the last step of a transaction.
+	exec(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`)
+	exec(`CREATE CONSTRAINT TRIGGER full_disk AFTER INSERT ON threads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION full_disk()`)
+	_, _, err := store.Register(t.Context(), f.store, newThread("child", f.root), nil)
+	fault, ok := errors.AsType[*postgres.Error](err)
+	if !errors.Is(err, postgres.ErrFull) || !ok || fault.Try() == "" {
+		t.Errorf("%v", err)
+	}
+	f.exact()
+	exec("DROP TRIGGER full_disk ON threads")
 	f.child()
 	f.exact()
 }

@@ -44,11 +44,32 @@ func (t tables) known() (int64, error) {
 
 // upToDate brings a schema to the version of this binary. One that has it costs one query.
 func (s *Server) upToDate(ctx context.Context, pool *pgxpool.Pool, t tables) error {
-	known, err := t.known()
+	current, err := s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version"))
 	if err != nil {
 		return err
 	}
-	current, err := s.versionOf(ctx, pool)
+	return s.from(ctx, t, current)
+}
+
+// bothUpToDate is upToDate for a project, and for what all projects share.
+func (s *Server) bothUpToDate(ctx context.Context, pool *pgxpool.Pool, t tables) error {
+	// One number of both: versions are far below a million.
+	both, err := s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version")+" + 1000000 * "+newestVersion(fleetSchema+".goose_db_version"))
+	if err != nil {
+		return err
+	}
+	if both == 0 { // one is not there
+		return errors.Join(s.upToDate(ctx, s.pool, fleet), s.upToDate(ctx, pool, t))
+	}
+	if err := s.from(ctx, fleet, both/1_000_000); err != nil {
+		return err
+	}
+	return s.from(ctx, t, both%1_000_000)
+}
+
+// from brings a schema from the version that it has to that of this binary.
+func (s *Server) from(ctx context.Context, t tables, current int64) error {
+	known, err := t.known()
 	switch {
 	case err != nil:
 		return err
@@ -60,13 +81,18 @@ func (s *Server) upToDate(ctx context.Context, pool *pgxpool.Pool, t tables) err
 	return s.migrate(ctx, t)
 }
 
-// versionOf returns the version of the schema that a pool's connections see, 0 where it
-// is not there.
-func (s *Server) versionOf(ctx context.Context, pool *pgxpool.Pool) (version int64, err error) {
+// newestVersion is the version that a table of goose tells.
+func newestVersion(table string) string {
+	return "(SELECT coalesce(max(version_id), 0) FROM " + table + " WHERE is_applied)"
+}
+
+// versionOf asks for a version, which is 0 where the table that tells it is not there.
+func (s *Server) versionOf(ctx context.Context, pool *pgxpool.Pool, query string) (version int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	err = pool.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&version)
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42P01" { // undefined_table
+	// It is asked once, so it is not worth a prepared statement.
+	err = pool.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&version)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // no such table, no such schema
 		return 0, nil
 	}
 	return version, err

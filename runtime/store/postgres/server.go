@@ -28,6 +28,34 @@ const fleetSchema = "rye"
 // of this package; the URL's form is [ErrBadURL]; the schema of a newer binary
 // [store.ErrTooNew]. Ctx bounds the connecting only.
 func Connect(ctx context.Context, opts Options) (*Server, error) {
+	s, err := prepare(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.upToDate(ctx, s.pool, fleet); err != nil {
+		s.pool.Close()
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// Open is Connect and Project at once, for who has one project. Where the tables of both
+// are there and up to date it makes one connection and one query.
+func Open(ctx context.Context, opts Options, name string) (*Server, *Store, error) {
+	s, err := prepare(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := s.open(ctx, name, s.bothUpToDate)
+	if err != nil {
+		s.pool.Close()
+		return nil, nil, err
+	}
+	return s, st, nil
+}
+
+// prepare returns a server that has not been connected to.
+func prepare(ctx context.Context, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	config, err := opts.config()
 	if err != nil {
@@ -35,10 +63,6 @@ func Connect(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, config: config, name: nameOf(&config.ConnConfig.Config)}
 	if s.pool, err = s.newPool(ctx, fleetSchema); err != nil {
-		return nil, s.explain(err)
-	}
-	if err := s.upToDate(ctx, s.pool, fleet); err != nil {
-		s.pool.Close()
 		return nil, s.explain(err)
 	}
 	return s, nil

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
@@ -17,6 +20,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		if err := play(role, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	// Each check is hundreds of transactions; the command line can ask for more.
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
@@ -65,6 +75,78 @@ func TestMany(t *testing.T) {
 	var projects int
 	if err := connect(t, url).Pool().QueryRow(t.Context(), "SELECT count(*) FROM projects").Scan(&projects); err != nil || projects != 2 {
 		t.Errorf("%d projects, %v", projects, err)
+	}
+}
+
+// TestOpen: one call makes what is not there, and finds what is.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Server(t)
+	for range 2 {
+		s, p, err := postgres.Open(t.Context(), postgres.Options{URL: url}, "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Stats(t.Context(), store.StatsSince{}); err != nil {
+			t.Error(err)
+		}
+		if stat := s.Pool().Stat(); stat.NewConnsCount() > 1 {
+			t.Errorf("%d connections for what is not used", stat.NewConnsCount())
+		}
+		if err := errors.Join(p.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	s := connect(t, url)
+	for name, there := range map[string]bool{"p": true, "q": false} {
+		p, err := s.Find(t.Context(), name)
+		if err != nil || (p != nil) != there {
+			t.Fatalf("%s: %v, %v", name, p, err)
+		}
+		if p != nil {
+			_ = p.Close()
+		}
+	}
+	if p, err := s.Find(t.Context(), "q"); p != nil || err != nil {
+		t.Errorf("looking has made a project: %v, %v", p, err)
+	}
+	if _, err := s.Project(t.Context(), ""); err == nil {
+		t.Error("a project without a name")
+	}
+}
+
+// TestLeastPrivilege: a role that may only work, as the package's documentation grants it,
+// opens a project, works, and changes no table.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Shared(t)
+	for _, role := range []string{"rye_owner", "rye_worker"} {
+		c.Exec(t, "DO $$ BEGIN CREATE ROLE "+role+" LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+	}
+	admin := c.Database(t)
+	database := admin[strings.LastIndex(admin, "/")+1 : strings.LastIndex(admin, "?")]
+	c.Exec(t, "GRANT CREATE ON DATABASE "+database+" TO rye_owner")
+	owner := connect(t, c.URL("rye_owner", database))
+	schema := open(t, owner, "shop").Schema()
+	for _, grant := range strings.Split(postgres.Grants(schema, "rye_worker"), ";") {
+		if _, err := owner.Pool().Exec(t.Context(), grant); err != nil {
+			t.Fatalf("%s: %v", grant, err)
+		}
+	}
+	worker := connect(t, c.URL("rye_worker", database))
+	f := newFamily(t, worker, "shop")
+	changes := f.store.Changes(t.Context())
+	f.child()
+	<-changes
+	f.exact()
+	for _, statement := range []string{"DROP TABLE threads", "ALTER TABLE budgets ADD COLUMN x int", "TRUNCATE threads CASCADE", "CREATE TABLE x ()"} {
+		_, err := f.store.Pool().Exec(t.Context(), statement)
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "42501" {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	if _, err := worker.Project(t.Context(), "another"); !errors.Is(err, postgres.ErrForbidden) {
+		t.Errorf("a worker makes a project: %v", err)
 	}
 }
 

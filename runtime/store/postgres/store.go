@@ -47,11 +47,11 @@ func (s *Server) Project(ctx context.Context, name string) (*Store, error) {
 func (s *Server) Find(ctx context.Context, name string) (*Store, error) {
 	found := true
 	st, err := s.open(ctx, name, func(ctx context.Context, pool *pgxpool.Pool, t tables) error {
-		current, err := s.versionOf(ctx, pool)
+		current, err := s.versionOf(ctx, pool, "SELECT "+newestVersion("goose_db_version"))
 		if found = current > 0; err != nil || !found {
 			return err
 		}
-		return s.upToDate(ctx, pool, t)
+		return s.from(ctx, t, current)
 	})
 	if err == nil && !found {
 		return nil, st.Close() //nolint:nilnil // as it says

@@ -202,3 +202,76 @@ func (c *Cluster) remove() error {
 	err := c.end(sigImmediate)
 	return errors.Join(err, c.leash.Close(), c.watchdog.Wait())
 }
+
+// Standby makes another server that follows this one, asynchronously, and only reads.
+func (c *Cluster) Standby(t testing.TB) *Cluster {
+	t.Helper()
+	s, err := newCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.remove(); err != nil {
+			t.Errorf("remove the standby: %v", err)
+		}
+	})
+	backup := s.command(t, "pg_basebackup", "-h", c.folder, "-U", owner, "-D", s.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	if out, err := backup.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	conf, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(conf, "unix_socket_directories = '%s'\n", s.folder)
+	if err := errors.Join(err, conf.Close(), s.up(t)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// CaughtUp waits until a standby has what this server has.
+func (c *Cluster) CaughtUp(t testing.TB, standby *Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	var at string
+	ask(ctx, t, c, &at, "SELECT pg_current_wal_insert_lsn()::text")
+	for behind := true; behind; {
+		ask(ctx, t, standby, &behind, "SELECT pg_last_wal_replay_lsn() < '"+at+"'")
+	}
+}
+
+// Detach ends that a standby follows: what is committed from here on it does not get.
+func (c *Cluster) Detach(t testing.TB) {
+	t.Helper()
+	c.Set(t, "primary_conninfo", "")
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	for follows := true; follows; {
+		ask(ctx, t, c, &follows, "SELECT count(*) > 0 FROM pg_stat_wal_receiver")
+	}
+}
+
+// Promote makes a standby a server that writes. The one that it followed is not asked.
+func (c *Cluster) Promote(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	var done bool
+	if ask(ctx, t, c, &done, "SELECT pg_promote(true, 60)"); !done {
+		t.Fatal("the standby was not promoted")
+	}
+}
+
+// ask asks a cluster for one value.
+func ask(ctx context.Context, t testing.TB, c *Cluster, answer any, query string) {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, c.URL(owner, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(conn.QueryRow(ctx, query).Scan(answer), conn.Close(ctx)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -157,12 +157,19 @@ func (s *Store) again(ctx context.Context, f func(context.Context) error) error 
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.server.opts.Timeout)
 	defer cancel()
-	var wait backoff
+	var (
+		wait   backoff
+		before error // of the attempt before
+	)
 	for {
 		err := f(bounded)
+		if before != nil && bounded.Err() != nil && errors.Is(factOf(err), ErrTimeout) {
+			err = before // which says more than that the time is over
+		}
 		if err == nil || ctx.Err() != nil || !s.mayTryAgain(err, wait.attempts) || wait.next(bounded) != nil {
 			return s.explained(ctx, err)
 		}
+		before = err
 	}
 }
 

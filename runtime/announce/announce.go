@@ -60,6 +60,19 @@ func (s *Store) Register(ctx context.Context, n store.NewThread) (thread.Record,
 	return rec, created, err
 }
 
+// Link implements [store.Registry].
+func (s *Store) Link(ctx context.Context, id, successor thread.ID, at time.Time) error {
+	if s.Mirror == nil {
+		return s.Store.Link(ctx, id, successor, at)
+	}
+	s.Mirror.Changing(id)
+	err := s.Store.Link(ctx, id, successor, at)
+	if err == nil {
+		s.Mirror.Changed()
+	}
+	return err
+}
+
 // Label implements [store.Labels].
 func (s *Store) Label(ctx context.Context, id thread.ID, l store.LabelChange, at time.Time) (thread.Record, error) {
 	if s.Mirror == nil {

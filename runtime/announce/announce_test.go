@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -142,4 +143,44 @@ func TestBudget(t *testing.T) {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store { return newHouse(t).Store }, "State", "Questions", "Fence")
+}
+
+// follower writes down what it is told.
+type follower struct{ told []string }
+
+func (f *follower) Changing(id thread.ID) { f.told = append(f.told, string(id)) }
+func (f *follower) Changed()              { f.told = append(f.told, "changed") }
+
+// TestMirror: each change of a thread is told of before it is made, and after.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	f := &follower{}
+	h.Mirror = f
+	want := func(what string, want ...string) {
+		t.Helper()
+		if !slices.Equal(f.told, want) {
+			t.Errorf("%s: %q, want %q", what, f.told, want)
+		}
+		f.told = nil
+	}
+	id := h.thread("d", "", 0)
+	want("start and claim", string(id), "changed", string(id), "changed")
+	_, err := h.Label(t.Context(), id, store.LabelChange{Name: "named"}, noon)
+	h.must(err)
+	want("name", string(id), "changed")
+	ended, err := store.Finished(id, thread.Outcome{State: thread.Completed}, nil, noon)
+	h.must(err)
+	_, err = h.by(id).Apply(t.Context(), ended)
+	h.must(err)
+	want("end", string(id), "changed")
+	if _, err = h.by(id).Apply(t.Context(), ended); err == nil {
+		t.Error("it ended twice")
+	}
+	want("a change that fails", string(id))
+	next, _, err := store.Register(t.Context(), h, store.NewThread{Kind: thread.KindDirective, Directive: "d", ContinuationOf: id, Now: noon}, func(thread.ID) error { return nil })
+	h.must(err)
+	f.told = nil
+	h.must(h.Link(t.Context(), id, next.ThreadID, noon))
+	want("continued", string(id), "changed")
 }

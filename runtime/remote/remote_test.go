@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // acts are what other processes do.
 var acts = map[string]func(*machine) error{
 	"hammer": func(m *machine) error { return recordstest.Hammer(m.Records, os.Stdout) },
-	"write":  writeAndDie,
+	"write":  writeAndDie, "read": readAndDie, "large": moveLarge, "finish": finishAndDie,
 }
 
 // act is what another process does.
@@ -90,6 +90,9 @@ func open(url, dir string, seal *place.Seal) (*machine, error) {
 	}
 	return m, nil
 }
+
+// context is one for calls that tests bound.
+func (m *machine) context() context.Context { return context.Background() }
 
 func local(dir string, seal *place.Seal) records.Local {
 	return records.Local{Home: folder.Home{Dir: dir, Seal: seal}.Always()}

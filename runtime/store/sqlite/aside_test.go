@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -324,24 +325,24 @@ func TestRescueAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	damage(t, filepath.Join(dir, registryFile), damages["cut to half"])
-	players := make([]*player, 6)
+	players := make([]*crowd.Player, 6)
 	for i := range players {
 		players[i] = start(t, "rescue", dir)
-		if got := players[i].line(); got != "ready" {
+		if got := players[i].Line(); got != "ready" {
 			t.Fatalf("process said %q", got)
 		}
 	}
 	for _, p := range players {
-		p.goAhead(t)
+		p.GoAhead(t)
 	}
 	moved, restored := 0, 0
 	for _, p := range players {
 		var aside, rows int
-		if _, err := fmt.Sscan(p.line(), &aside, &rows); err != nil {
+		if _, err := fmt.Sscan(p.Line(), &aside, &rows); err != nil {
 			t.Fatal(err)
 		}
 		moved, restored = moved+aside, restored+rows
-		p.awaitEnd(t, false)
+		p.AwaitEnd(t, false)
 	}
 	if moved != 1 || restored != 50 {
 		t.Errorf("set aside %d times, %d rows restored", moved, restored)

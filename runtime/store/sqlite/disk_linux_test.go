@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -33,7 +34,7 @@ func init() {
 func inNamespace(t *testing.T, role string, uid int, dir string) {
 	t.Helper()
 	attempt := func(attr *syscall.SysProcAttr) error {
-		cmd := command(t, role, dir)
+		cmd := crowd.Command(t, roleVar+"="+role, dir)
 		cmd.SysProcAttr = attr
 		return cmd.Run()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -31,23 +32,23 @@ func impatient() Options {
 }
 
 // suspend stops a process, which happens a moment after the signal.
-func (p *player) suspend(t *testing.T) {
+func suspend(t *testing.T, p *crowd.Player) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for !process.Stopped(p.cmd.Process.Pid) {
+	for !process.Stopped(p.Cmd.Process.Pid) {
 		runtime.Gosched()
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
+	t.Cleanup(func() { _ = p.Cmd.Process.Signal(syscall.SIGCONT) })
 }
 
 // wantBusy wants the error to name the process, as one that is suspended.
-func wantBusy(t *testing.T, what string, err error, p *player) {
+func wantBusy(t *testing.T, what string, err error, p *crowd.Player) {
 	t.Helper()
 	busy, ok := errors.AsType[*thread.BusyError](err)
-	if !ok || busy.Holder.PID != p.cmd.Process.Pid || !busy.Holder.Stopped || !busy.Holder.Near {
-		t.Errorf("%s beside suspended process %d: %v", what, p.cmd.Process.Pid, err)
+	if !ok || busy.Holder.PID != p.Cmd.Process.Pid || !busy.Holder.Stopped || !busy.Holder.Near {
+		t.Errorf("%s beside suspended process %d: %v", what, p.Cmd.Process.Pid, err)
 	}
 }
 
@@ -60,10 +61,10 @@ func TestAttackStoppedHolder(t *testing.T) {
 	s := open(t, dir, impatient())
 	id := mustRegister(t, s, newThread("d", ""))
 	holder := start(t, "hold", dir)
-	if got := holder.line(); got != "held" {
+	if got := holder.Line(); got != "held" {
 		t.Fatalf("holder said %q", got)
 	}
-	holder.suspend(t)
+	suspend(t, holder)
 
 	for range 2 { // the second does not wait again
 		_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
@@ -85,11 +86,11 @@ func TestAttackStoppedHolder(t *testing.T) {
 		t.Errorf("the other database: %v", err)
 	}
 
-	if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := holder.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	holder.goAhead(t)
-	holder.awaitEnd(t, false)
+	holder.GoAhead(t)
+	holder.AwaitEnd(t, false)
 	mustRegister(t, s, newThread("d", ""))
 }
 
@@ -100,15 +101,15 @@ func TestAttackStoppedWaiter(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, impatient())
 	gate := start(t, "gate", dir)
-	if got := gate.line(); got != "in the gate" {
+	if got := gate.Line(); got != "in the gate" {
 		t.Fatalf("it said %q", got)
 	}
-	gate.suspend(t)
+	suspend(t, gate)
 	for range 3 {
 		mustRegister(t, s, newThread("d", ""))
 	}
-	gate.kill(t)
-	gate.awaitEnd(t, true)
+	gate.Kill(t)
+	gate.AwaitEnd(t, true)
 	mustRegister(t, s, newThread("d", ""))
 }
 
@@ -120,10 +121,10 @@ func TestAttackStoppedStranger(t *testing.T) {
 	s := open(t, dir, impatient())
 	id := mustRegister(t, s, newThread("d", ""))
 	stranger := start(t, "stranger", dir)
-	if got := stranger.line(); got != "in a transaction" {
+	if got := stranger.Line(); got != "in a transaction" {
 		t.Fatalf("it said %q", got)
 	}
-	stranger.suspend(t)
+	suspend(t, stranger)
 	_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 	if runtime.GOOS == "linux" {
 		wantBusy(t, "registering", err, stranger)
@@ -133,8 +134,8 @@ func TestAttackStoppedStranger(t *testing.T) {
 	if _, err := s.Get(t.Context(), id); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	stranger.kill(t)
-	stranger.awaitEnd(t, true)
+	stranger.Kill(t)
+	stranger.AwaitEnd(t, true)
 	mustRegister(t, s, newThread("d", ""))
 }
 
@@ -145,7 +146,7 @@ func TestBusyIsPatient(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir, Options{})
 	holder := start(t, "hold", dir)
-	if got := holder.line(); got != "held" {
+	if got := holder.Line(); got != "held" {
 		t.Fatalf("holder said %q", got)
 	}
 	options := impatient()
@@ -153,11 +154,11 @@ func TestBusyIsPatient(t *testing.T) {
 	s := open(t, dir, options)
 	_, _, err := store.Register(t.Context(), s, newThread("d", ""), claimNothing)
 	busy, ok := errors.AsType[*thread.BusyError](err)
-	if !ok || busy.Holder.Stopped || busy.Holder.PID != holder.cmd.Process.Pid || busy.Waited < options.Patience.Idle {
+	if !ok || busy.Holder.Stopped || busy.Holder.PID != holder.Cmd.Process.Pid || busy.Waited < options.Patience.Idle {
 		t.Errorf("registering: %v", err)
 	}
-	holder.goAhead(t)
-	holder.awaitEnd(t, false)
+	holder.GoAhead(t)
+	holder.AwaitEnd(t, false)
 }
 
 // playGate has the gate of the registry until it is ended.

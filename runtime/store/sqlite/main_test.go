@@ -20,6 +20,7 @@ import (
 const roleVar = "SQLITE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	shared.Play()
 	if role := os.Getenv(roleVar); role != "" {
 		if err := play(role, os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

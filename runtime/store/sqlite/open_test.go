@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -185,22 +186,22 @@ func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 12
 	dir := filepath.Join(t.TempDir(), "state", "threads")
-	players := make([]*player, processes)
+	players := make([]*crowd.Player, processes)
 	for i := range players {
 		players[i] = start(t, "register", dir)
 	}
 	for _, p := range players {
-		if got := p.line(); got != "ready" {
+		if got := p.Line(); got != "ready" {
 			t.Fatalf("process said %q", got)
 		}
 	}
 	for _, p := range players {
-		p.goAhead(t)
+		p.GoAhead(t)
 	}
 	ids := make(map[string]bool)
 	for _, p := range players {
-		ids[p.line()] = true
-		p.awaitEnd(t, false)
+		ids[p.Line()] = true
+		p.AwaitEnd(t, false)
 	}
 	for n := range processes {
 		if id := thread.NewID("d", testTime, n+1); !ids[string(id)] {

@@ -1,18 +1,17 @@
 package sqlite
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -20,8 +19,6 @@ import (
 func play(role string, args []string) error {
 	ctx := context.Background()
 	switch role {
-	case "admit":
-		return playAdmit(ctx, args[0], os.Stdin, os.Stdout)
 	case "register":
 		return playRegister(ctx, args[0], os.Stdin, os.Stdout)
 	case "hold":
@@ -32,10 +29,6 @@ func play(role string, args []string) error {
 		return playFinish(ctx, args[0], os.Stdin, os.Stdout)
 	case "rescue":
 		return playRescue(ctx, args[0], os.Stdin, os.Stdout)
-	case "storm":
-		return playStorm(ctx, args[0], os.Stdin)
-	case "spend":
-		return playSpend(ctx, args[0], args[1], args[2], args[3], os.Stdout)
 	}
 	if only, ok := systemRoles[role]; ok {
 		return only(ctx, args[0])
@@ -46,76 +39,9 @@ func play(role string, args []string) error {
 // systemRoles are those of one operating system; they get a folder.
 var systemRoles = map[string]func(ctx context.Context, dir string) error{}
 
-// player is a process of the test binary in a role.
-type player struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func start(t testing.TB, role string, args ...string) *player {
+func start(t testing.TB, role string, args ...string) *crowd.Player {
 	t.Helper()
-	p := &player{cmd: command(t, role, args...)}
-	var err error
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.lines = bufio.NewScanner(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// command is a process of the test binary in a role, not yet started.
-func command(t testing.TB, role string, args ...string) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), roleVar+"="+role)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
-
-// line returns the next line the process prints, or "" when it has ended.
-func (p *player) line() string {
-	if !p.lines.Scan() {
-		return ""
-	}
-	return p.lines.Text()
-}
-
-// goAhead ends what the process reads, which it waits for.
-func (p *player) goAhead(t testing.TB) {
-	t.Helper()
-	if err := p.stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// kill ends the process with SIGKILL. What it printed before can still be read.
-func (p *player) kill(t testing.TB) {
-	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
-	}
-}
-
-// awaitEnd waits for a process that must succeed, or was killed.
-func (p *player) awaitEnd(t testing.TB, killed bool) {
-	t.Helper()
-	for p.lines.Scan() { // Wait closes the pipe
-	}
-	if err := p.cmd.Wait(); (err != nil) != killed {
-		t.Errorf("process ended with %v, killed %v", err, killed)
-	}
+	return crowd.Start(t, roleVar+"="+role, args...)
 }
 
 // playRegister waits until its input ends and registers one thread in a folder

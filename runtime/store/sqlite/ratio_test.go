@@ -17,6 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -150,25 +151,25 @@ func longestWait(b *testing.B, wait string) (longest time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
 	id := running(b, open(b, dir, Options{}), "d", "")
-	players := make([]*player, 32)
+	players := make([]*crowd.Player, 32)
 	for i := range players {
 		players[i] = start(b, "contend", dir, wait, string(id))
 	}
 	for _, p := range players {
-		if got := p.line(); got != "ready" {
+		if got := p.Line(); got != "ready" {
 			b.Fatalf("process said %q", got)
 		}
 	}
 	for _, p := range players {
-		p.goAhead(b)
+		p.GoAhead(b)
 	}
 	for _, p := range players {
-		took, err := time.ParseDuration(p.line())
+		took, err := time.ParseDuration(p.Line())
 		if err != nil {
 			b.Fatal(err)
 		}
 		longest = max(longest, took)
-		p.awaitEnd(b, false)
+		p.AwaitEnd(b, false)
 	}
 	return longest
 }
@@ -252,7 +253,7 @@ func measureWake(b *testing.B, rounds int) (wakes, pings []time.Duration) {
 		ids[i] = running(b, s, "d", "")
 	}
 	other := start(b, "finish", dir)
-	conn, err := (&net.Dialer{}).DialContext(b.Context(), "unix", other.line())
+	conn, err := (&net.Dialer{}).DialContext(b.Context(), "unix", other.Line())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -265,11 +266,11 @@ func measureWake(b *testing.B, rounds int) (wakes, pings []time.Duration) {
 	defer idle.Stop()
 	for _, id := range ids {
 		<-idle.C
-		if _, err := fmt.Fprintln(other.stdin, id); err != nil {
+		if _, err := fmt.Fprintln(other.Stdin, id); err != nil {
 			b.Fatal(err)
 		}
 		seen := awaitEnd(b, s, changes, id)
-		completed, err := strconv.ParseInt(other.line(), 10, 64)
+		completed, err := strconv.ParseInt(other.Line(), 10, 64)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -277,8 +278,8 @@ func measureWake(b *testing.B, rounds int) (wakes, pings []time.Duration) {
 		<-idle.C
 		pings = append(pings, timed(b, func() error { return ping(conn) }))
 	}
-	other.goAhead(b)
-	other.awaitEnd(b, false)
+	other.GoAhead(b)
+	other.AwaitEnd(b, false)
 	return wakes, pings
 }
 

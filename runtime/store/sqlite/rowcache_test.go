@@ -19,6 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -295,17 +296,17 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 	if err := s.OpenRoot(t.Context(), "root", 1_000_000, testTime); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, "spend", dir, "root", "1", "60")
+	p := shared.Start(t, "spend", dir, "root", "1", "60")
 	said := make(map[thread.ID]thread.Micros)
-	for line := p.line(); line != ""; line = p.line() {
-		hear(t, said, line)
+	for line := p.Line(); line != ""; line = p.Line() {
+		crowd.Hear(t, said, line)
 		for id, total := range said {
 			if b, err := s.Budget(t.Context(), id); err != nil || b.Own < total {
 				t.Errorf("%s has spent %s, %v; the other process said %s", id, b.Own, err, total)
 			}
 		}
 	}
-	p.awaitEnd(t, false)
+	p.AwaitEnd(t, false)
 	if len(said) == 0 {
 		t.Error("the other process has spent nothing")
 	}

@@ -1,8 +1,7 @@
-package sqlite
+package crowd
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -20,31 +19,28 @@ import (
 // spender is a process that works with the budgets of one thread and those it
 // makes below it.
 type spender struct {
-	store  *Store
+	store  store.Store
 	rng    *rand.Rand
-	out    io.Writer
 	self   string
 	active []thread.ID
 	made   int
 }
 
-// playSpend makes steps operations, each followed by a line.
-func playSpend(ctx context.Context, dir, self, seed, steps string, out io.Writer) error {
-	n, err := strconv.ParseUint(seed, 10, 64)
+// spend makes operations with budgets, each followed by a line. Its arguments are the thread, a
+// seed and how many.
+func (p playing) spend(ctx context.Context, out io.Writer) error {
+	seed, err := strconv.ParseUint(p.args[1], 10, 64)
 	if err != nil {
 		return err
 	}
-	most, err := strconv.Atoi(steps)
+	most, err := strconv.Atoi(p.args[2])
 	if err != nil {
 		return err
 	}
-	s, err := Open(ctx, dir, Options{})
-	if err != nil {
-		return err
-	}
-	p := &spender{store: s, rng: rand.New(rand.NewPCG(n, n)), out: out, self: self, active: []thread.ID{thread.ID(self)}}
+	self := p.args[0]
+	by := &spender{store: p.store, rng: rand.New(rand.NewPCG(seed, seed)), self: self, active: []thread.ID{thread.ID(self)}}
 	for range most {
-		said, err := p.step(ctx)
+		said, err := by.step(ctx)
 		if err != nil {
 			return err
 		}
@@ -52,7 +48,7 @@ func playSpend(ctx context.Context, dir, self, seed, steps string, out io.Writer
 			return err
 		}
 	}
-	return s.Close()
+	return nil
 }
 
 // step makes one operation and returns what is to be said about it: the thread
@@ -132,24 +128,23 @@ func (p *spender) raise(ctx context.Context, b store.Budget) error {
 	return err
 }
 
-// TestLedgerSurvivesKills lets processes share a budget, kills most of them in
+// LedgerSurvivesKills lets processes share a budget, kills most of them in
 // the middle of whatever they do, settles every thread in random order, and
 // holds the ledger to the invariants of the specification and to what the
 // processes said they had spent.
-func TestLedgerSurvivesKills(t *testing.T) {
-	t.Parallel()
+func (e Engine) LedgerSurvivesKills(t *testing.T) {
 	const (
 		processes = 6
 		survives  = 60 // operations of a process that is let live
 		most      = 6_000_000
 	)
-	ctx, dir := t.Context(), t.TempDir()
-	s := open(t, dir, Options{})
+	ctx, place := t.Context(), e.Make(t)
+	s := e.open(t, place)
 	if err := s.OpenRoot(ctx, "root", most, testTime); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(testTime.Unix())))
-	players := make([]*player, processes)
+	players := make([]*Player, processes)
 	name := func(i int) thread.ID { return thread.ID(fmt.Sprintf("p%d", i)) }
 	for i := range players { // before any of them raises what it has
 		if err := s.Reserve(ctx, name(i), "root", most/processes/2, testTime); err != nil {
@@ -161,29 +156,29 @@ func TestLedgerSurvivesKills(t *testing.T) {
 		if i%3 != 0 {
 			steps = math.MaxInt
 		}
-		players[i] = start(t, "spend", dir, string(name(i)), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
+		players[i] = e.Start(t, "spend", place, string(name(i)), strconv.FormatUint(rng.Uint64(), 10), strconv.Itoa(steps))
 	}
 	said := make(map[thread.ID]thread.Micros)
 	for i, p := range players {
 		if i%3 != 0 {
 			for range rng.IntN(survives) {
-				hear(t, said, p.line())
+				Hear(t, said, p.Line())
 			}
-			p.kill(t)
+			p.Kill(t)
 		}
 	}
 	for i, p := range players {
-		for line := p.line(); line != ""; line = p.line() {
-			hear(t, said, line)
+		for line := p.Line(); line != ""; line = p.Line() {
+			Hear(t, said, line)
 		}
-		p.awaitEnd(t, i%3 != 0)
+		p.AwaitEnd(t, i%3 != 0)
 	}
-	endAll(t, s, rng)
-	checkLedger(t, s, said)
+	e.endAll(t, s, rng)
+	e.checkLedger(t, s, said)
 }
 
-// hear notes what a process says it has spent, once that is committed.
-func hear(t *testing.T, said map[thread.ID]thread.Micros, line string) {
+// Hear notes what a process says it has spent, once that is committed.
+func Hear(t *testing.T, said map[thread.ID]thread.Micros, line string) {
 	t.Helper()
 	spent, ok := strings.CutPrefix(line, "spent ")
 	if !ok {
@@ -198,10 +193,10 @@ func hear(t *testing.T, said map[thread.ID]thread.Micros, line string) {
 }
 
 // endAll settles every thread of the ledger twice, in random order.
-func endAll(t *testing.T, s *Store, rng *rand.Rand) {
+func (e Engine) endAll(t *testing.T, s store.Store, rng *rand.Rand) {
 	t.Helper()
 	for range 2 {
-		budgets := everyBudget(t, s)
+		budgets := e.everyBudget(t, s)
 		rng.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
 		for _, b := range budgets {
 			if err := storetest.As(s).Settle(t.Context(), b.ThreadID, testTime); err != nil {
@@ -211,10 +206,10 @@ func endAll(t *testing.T, s *Store, rng *rand.Rand) {
 	}
 }
 
-func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
+func (e Engine) checkLedger(t *testing.T, s store.Store, said map[thread.ID]thread.Micros) {
 	t.Helper()
 	rows := make(map[thread.ID]store.Budget)
-	for _, b := range everyBudget(t, s) {
+	for _, b := range e.everyBudget(t, s) {
 		rows[b.ThreadID] = b
 		if b.Active || b.Reserved != 0 || b.Actual > b.MaxSpend {
 			t.Errorf("after the end: %+v", b)
@@ -240,24 +235,9 @@ func checkLedger(t *testing.T, s *Store, said map[thread.ID]thread.Micros) {
 	}
 }
 
-func everyBudget(t *testing.T, s *Store) (all []store.Budget) {
+func (e Engine) everyBudget(t *testing.T, s store.Store) (all []store.Budget) {
 	t.Helper()
-	var ids []thread.ID
-	err := s.ledger.Read(t.Context(), func(ctx context.Context, db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, "SELECT thread_id FROM budgets ORDER BY thread_id")
-		if err != nil {
-			return err
-		}
-		defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
-		for rows.Next() {
-			var id thread.ID
-			if err := rows.Scan(&id); err != nil {
-				return err
-			}
-			ids = append(ids, id)
-		}
-		return rows.Err()
-	})
+	ids, err := e.Budgeted(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

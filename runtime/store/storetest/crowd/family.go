@@ -1,4 +1,4 @@
-package sqlite
+package crowd
 
 import (
 	"fmt"
@@ -16,11 +16,13 @@ import (
 // family is processes whose budgets come out of each other's, generation below
 // generation.
 type family struct {
-	testing.TB
-	store   *Store
-	dir     string
+	*testing.T
+	Engine
+
+	store   store.Store
+	place   string
 	rng     *rand.Rand
-	players []*player // in the order of their names: parents first
+	players []*Player // in the order of their names: parents first
 	said    map[thread.ID]thread.Micros
 }
 
@@ -33,7 +35,7 @@ const (
 
 func (f *family) name(i int) thread.ID { return thread.ID(fmt.Sprintf("p%d", i)) }
 
-func (f *family) start(most thread.Micros) {
+func (f *family) begin(most thread.Micros) {
 	f.Helper()
 	if err := f.store.OpenRoot(f.Context(), "root", most, testTime); err != nil {
 		f.Fatal(err)
@@ -52,73 +54,72 @@ func (f *family) start(most thread.Micros) {
 		}
 	}
 	for i := range generations * width { // from here on the parents spend too
-		f.players = append(f.players, start(f.TB, "spend", f.dir, string(f.name(i)),
+		f.players = append(f.players, f.Start(f.T, "spend", f.place, string(f.name(i)),
 			strconv.FormatUint(f.rng.Uint64(), 10), strconv.Itoa(math.MaxInt)))
 	}
 }
 
 // settleDead does what recovery does for a process that is gone: it settles the
 // budgets that this had made, in any order, while others go on.
-func (f *family) settleDead(t *testing.T, i int) {
-	t.Helper()
+func (f *family) settleDead(i int) {
+	f.Helper()
 	mine := string(f.name(i))
 	var dead []thread.ID
-	for _, b := range everyBudget(t, f.store) {
+	for _, b := range f.everyBudget(f.T, f.store) {
 		if id := string(b.ThreadID); id == mine || strings.HasPrefix(id, mine+".") {
 			dead = append(dead, b.ThreadID)
 		}
 	}
 	f.rng.Shuffle(len(dead), func(i, j int) { dead[i], dead[j] = dead[j], dead[i] })
 	for _, id := range dead {
-		if err := storetest.As(f.store).Settle(t.Context(), id, testTime); err != nil {
-			t.Fatal(err)
+		if err := storetest.As(f.store).Settle(f.Context(), id, testTime); err != nil {
+			f.Fatal(err)
 		}
 	}
 }
 
-// TestLedgerOfFamilies kills processes of a tree of budgets in any order and at
+// LedgerOfFamilies kills processes of a tree of budgets in any order and at
 // any point. Each time the ledger is whole: it holds the invariants, and can be
 // made again from what each thread has spent by itself.
-func TestLedgerOfFamilies(t *testing.T) {
-	t.Parallel()
+func (e Engine) LedgerOfFamilies(t *testing.T) {
 	const most = 9_000_000
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			place := e.Make(t)
 			f := &family{
-				TB: t, store: open(t, dir, Options{}), dir: dir, rng: rand.New(rand.NewPCG(seed, 7)), said: map[thread.ID]thread.Micros{},
+				T: t, Engine: e, store: e.open(t, place), place: place, rng: rand.New(rand.NewPCG(seed, 7)), said: map[thread.ID]thread.Micros{},
 			}
-			f.start(most)
+			f.begin(most)
 			for n, i := range f.rng.Perm(len(f.players)) {
 				for range f.rng.IntN(40) {
-					hear(t, f.said, f.players[i].line())
+					Hear(t, f.said, f.players[i].Line())
 				}
-				f.players[i].kill(t)
-				for line := f.players[i].line(); line != ""; line = f.players[i].line() {
-					hear(t, f.said, line)
+				f.players[i].Kill(t)
+				for line := f.players[i].Line(); line != ""; line = f.players[i].Line() {
+					Hear(t, f.said, line)
 				}
-				f.players[i].awaitEnd(t, true)
+				f.players[i].AwaitEnd(t, true)
 				if n == len(f.players)-1 { // nobody writes, and not everything is settled
-					checkRestored(t, everyBudget(t, f.store))
+					e.checkRestored(t, e.everyBudget(t, f.store))
 				}
-				f.settleDead(t, i)
-				checkLive(t, f.store, most)
+				f.settleDead(i)
+				e.checkLive(t, f.store, most)
 			}
-			endAll(t, f.store, f.rng)
-			checkLedger(t, f.store, f.said)
+			e.endAll(t, f.store, f.rng)
+			e.checkLedger(t, f.store, f.said)
 		})
 	}
 }
 
 // checkLive checks what holds at any time, while processes spend.
-func checkLive(t *testing.T, s *Store, most thread.Micros) {
+func (e Engine) checkLive(t *testing.T, s store.Store, most thread.Micros) {
 	t.Helper()
 	root, err := s.Budget(t.Context(), "root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range everyBudget(t, s) {
+	for _, b := range e.everyBudget(t, s) {
 		if b.Actual < 0 || b.Reserved < 0 || b.Actual+b.Reserved > b.MaxSpend {
 			t.Errorf("over-committed: %+v", b)
 		}
@@ -134,9 +135,9 @@ func checkLive(t *testing.T, s *Store, most thread.Micros) {
 
 // checkRestored makes the ledger again in another place from what threads have
 // spent by themselves, and expects the same rows.
-func checkRestored(t *testing.T, want []store.Budget) {
+func (e Engine) checkRestored(t *testing.T, want []store.Budget) {
 	t.Helper()
-	s := open(t, t.TempDir(), Options{})
+	s := e.open(t, e.Make(t))
 	var rows []store.Restored
 	for _, b := range want {
 		rec := thread.Record{
@@ -151,7 +152,7 @@ func checkRestored(t *testing.T, want []store.Budget) {
 	if err != nil || len(done.Refused) > 0 {
 		t.Fatalf("restored %+v, %v", done, err)
 	}
-	got := everyBudget(t, s)
+	got := e.everyBudget(t, s)
 	if len(got) != len(want) {
 		t.Fatalf("%d budgets restored of %d", len(got), len(want))
 	}

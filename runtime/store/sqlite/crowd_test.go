@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/rye-mcp/rye-mcp/runtime/store"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/thread"
+	"github.com/rye-mcp/rye-mcp/tools/process"
+)
+
+// shared is a store in a folder that processes share.
+var shared = crowd.Engine{
+	Make: func(t testing.TB) string { return t.TempDir() },
+	Open: func(ctx context.Context, dir string) (store.Store, error) { return Open(ctx, dir, Options{}) },
+	Budgeted: func(ctx context.Context, s store.Store) (ids []thread.ID, err error) {
+		err = s.(*Store).ledger.Read(ctx, func(ctx context.Context, db *sql.DB) error {
+			ids = nil
+			rows, err := db.QueryContext(ctx, "SELECT thread_id FROM budgets ORDER BY thread_id")
+			if err != nil {
+				return err
+			}
+			defer rows.Close() //nolint:errcheck // Err below reports what the iteration met
+			for rows.Next() {
+				var id thread.ID
+				if err := rows.Scan(&id); err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			return rows.Err()
+		})
+		return ids, err
+	},
+	Lock: func(path string) (release func() error, err error) {
+		lock, err := process.Acquire(path)
+		if errors.Is(err, process.ErrLocked) {
+			return nil, store.ErrTaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		return lock.Release, nil
+	},
+}
+
+func TestLedgerSurvivesKills(t *testing.T) {
+	t.Parallel()
+	shared.LedgerSurvivesKills(t)
+}
+
+func TestLedgerOfFamilies(t *testing.T) {
+	t.Parallel()
+	shared.LedgerOfFamilies(t)
+}
+
+func TestProcessesShareTheQueue(t *testing.T) {
+	t.Parallel()
+	shared.ShareTheQueue(t)
+}
+
+// TestStorm: no process of many that write at once is shown that the databases are busy.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	shared.Storm(t, 32)
+}

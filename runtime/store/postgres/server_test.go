@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	shared.Play()
 	// Each check is hundreds of transactions; the command line can ask for more.
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)

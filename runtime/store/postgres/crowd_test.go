@@ -10,7 +10,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres"
 	"github.com/rye-mcp/rye-mcp/runtime/store/postgres/pgtest"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -24,7 +24,7 @@ type ownServer struct {
 func (s ownServer) Close() error { return errors.Join(s.Store.Close(), s.server.Close()) }
 
 // shared is a project in a database that processes share.
-var shared = crowd.Engine{
+var shared = crowdtest.Engine{
 	Make: pgtest.Server,
 	Open: func(ctx context.Context, url string) (store.Store, error) {
 		s, err := postgres.Connect(ctx, postgres.Options{URL: url, Connections: 2})

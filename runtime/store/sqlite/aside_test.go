@@ -13,7 +13,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -325,7 +325,7 @@ func TestRescueAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	damage(t, filepath.Join(dir, registryFile), damages["cut to half"])
-	players := make([]*crowd.Player, 6)
+	players := make([]*crowdtest.Player, 6)
 	for i := range players {
 		players[i] = start(t, "rescue", dir)
 		if got := players[i].Line(); got != "ready" {

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
 
 // shared is a store in a folder that processes share.
-var shared = crowd.Engine{
+var shared = crowdtest.Engine{
 	Make: func(t testing.TB) string { return t.TempDir() },
 	Open: func(ctx context.Context, dir string) (store.Store, error) { return Open(ctx, dir, Options{}) },
 	Budgeted: func(ctx context.Context, s store.Store) (ids []thread.ID, err error) {

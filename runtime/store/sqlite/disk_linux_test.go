@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -34,7 +34,7 @@ func init() {
 func inNamespace(t *testing.T, role string, uid int, dir string) {
 	t.Helper()
 	attempt := func(attr *syscall.SysProcAttr) error {
-		cmd := crowd.Command(t, roleVar+"="+role, dir)
+		cmd := crowdtest.Command(t, roleVar+"="+role, dir)
 		cmd.SysProcAttr = attr
 		return cmd.Run()
 	}

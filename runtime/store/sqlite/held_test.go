@@ -14,7 +14,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 	"github.com/rye-mcp/rye-mcp/tools/process"
 )
@@ -32,7 +32,7 @@ func impatient() Options {
 }
 
 // suspend stops a process, which happens a moment after the signal.
-func suspend(t *testing.T, p *crowd.Player) {
+func suspend(t *testing.T, p *crowdtest.Player) {
 	t.Helper()
 	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func suspend(t *testing.T, p *crowd.Player) {
 }
 
 // wantBusy wants the error to name the process, as one that is suspended.
-func wantBusy(t *testing.T, what string, err error, p *crowd.Player) {
+func wantBusy(t *testing.T, what string, err error, p *crowdtest.Player) {
 	t.Helper()
 	busy, ok := errors.AsType[*thread.BusyError](err)
 	if !ok || busy.Holder.PID != p.Cmd.Process.Pid || !busy.Holder.Stopped || !busy.Holder.Near {

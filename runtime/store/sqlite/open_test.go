@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -186,7 +186,7 @@ func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 12
 	dir := filepath.Join(t.TempDir(), "state", "threads")
-	players := make([]*crowd.Player, processes)
+	players := make([]*crowdtest.Player, processes)
 	for i := range players {
 		players[i] = start(t, "register", dir)
 	}

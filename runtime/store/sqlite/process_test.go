@@ -11,7 +11,7 @@ import (
 
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -39,9 +39,9 @@ func play(role string, args []string) error {
 // systemRoles are those of one operating system; they get a folder.
 var systemRoles = map[string]func(ctx context.Context, dir string) error{}
 
-func start(t testing.TB, role string, args ...string) *crowd.Player {
+func start(t testing.TB, role string, args ...string) *crowdtest.Player {
 	t.Helper()
-	return crowd.Start(t, roleVar+"="+role, args...)
+	return crowdtest.Start(t, roleVar+"="+role, args...)
 }
 
 // playRegister waits until its input ends and registers one thread in a folder

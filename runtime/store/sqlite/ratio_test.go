@@ -17,7 +17,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlite/sharedfile"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -151,7 +151,7 @@ func longestWait(b *testing.B, wait string) (longest time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
 	id := running(b, open(b, dir, Options{}), "d", "")
-	players := make([]*crowd.Player, 32)
+	players := make([]*crowdtest.Player, 32)
 	for i := range players {
 		players[i] = start(b, "contend", dir, wait, string(id))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/rye-mcp/rye-mcp/runtime/store"
 	"github.com/rye-mcp/rye-mcp/runtime/store/sqlstore"
 	"github.com/rye-mcp/rye-mcp/runtime/store/storetest"
-	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowd"
+	"github.com/rye-mcp/rye-mcp/runtime/store/storetest/crowdtest"
 	"github.com/rye-mcp/rye-mcp/runtime/thread"
 )
 
@@ -299,7 +299,7 @@ func TestRowsOfOtherProcessesAreCurrent(t *testing.T) {
 	p := shared.Start(t, "spend", dir, "root", "1", "60")
 	said := make(map[thread.ID]thread.Micros)
 	for line := p.Line(); line != ""; line = p.Line() {
-		crowd.Hear(t, said, line)
+		crowdtest.Hear(t, said, line)
 		for id, total := range said {
 			if b, err := s.Budget(t.Context(), id); err != nil || b.Own < total {
 				t.Errorf("%s has spent %s, %v; the other process said %s", id, b.Own, err, total)

@@ -1,6 +1,6 @@
-// Package crowd is the part of the conformance suite of stores in which several
+// Package crowdtest is the part of the conformance suite of stores in which several
 // processes of a test binary use one store, and are killed.
-package crowd
+package crowdtest
 
 import (
 	"context"

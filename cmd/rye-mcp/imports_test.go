@@ -93,6 +93,8 @@ var neverImports = []struct{ pkg, imports, why string }{
 	{"orchestrator/recovery", "tools/process", "lives are asked of runtime/life"},
 	{"runtime/workspace", "runtime/store", "a workspace is files"},
 	{"runtime/workspace", "runtime/loop", "a workspace is anybody's"},
+	{"runtime/snapshot", "runtime/store", "a snapshot is files, and contents by their hashes"},
+	{"runtime/snapshot", "runtime/loop", "a snapshot is anybody's"},
 	{"cmd/rye-mcp/plot", module, "drawings know numbers only"},
 	{"runtime/timeline", "runtime/store", "a timeline is made of what it is given"},
 	{"runtime/timeline", "os", "a timeline is made of what it is given"},

@@ -55,3 +55,12 @@ func ReadAll(ctx context.Context, from Blobs, hash Hash, most int64) (content []
 	}
 	return content, err
 }
+
+// readBounded reads at most so many bytes; more are an error.
+func readBounded(from io.Reader, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
+	return content, err
+}

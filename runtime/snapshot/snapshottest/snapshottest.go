@@ -258,7 +258,7 @@ func manyWriters(t *testing.T, s snapshot.Store, _ *Clock) {
 }
 
 func large(t *testing.T, s snapshot.Store, _ *Clock) {
-	content := make([]byte, snapshot.MaxFileBytes)
+	content := make([]byte, 9<<20+1)
 	_, _ = rand.Read(content) // never fails
 	h := snapshot.HashOf(content)
 	if err := s.Put(t.Context(), h, int64(len(content)), bytes.NewReader(content)); err != nil {
